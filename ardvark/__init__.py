@@ -1,0 +1,49 @@
+"""ardvark: a zoo of doubly sparse Bayesian classifiers in PyMC.
+
+>>> import ardvark as av
+>>> problem = av.problem("rfvm", "digits38")
+>>> exact = av.fit(problem, "nuts")
+>>> paper = av.fit(problem, "paper")
+>>> av.compare({"nuts": exact, "paper": paper}, reference="nuts", problem=problem).table
+
+Names are imported when first used, so that ``import ardvark`` does not load PyMC.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Dataset": "ardvark.data",
+    "available": "ardvark.data",
+    "load": "ardvark.data",
+    "Problem": "ardvark.models",
+    "ZOO": "ardvark.models",
+    "problem": "ardvark.models",
+    "BACKENDS": "ardvark.inference",
+    "Comparison": "ardvark.inference",
+    "compare": "ardvark.inference",
+    "fit": "ardvark.inference",
+    "predict": "ardvark.inference",
+    "register_backend": "ardvark.inference",
+}
+
+__all__ = [*_HOME, "__version__"]
+
+if TYPE_CHECKING:
+    from ardvark.data import Dataset, available, load
+    from ardvark.inference import BACKENDS, Comparison, compare, fit, predict, register_backend
+    from ardvark.models import ZOO, Problem, problem
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'ardvark' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

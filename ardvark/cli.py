@@ -1,0 +1,227 @@
+"""The command line: the same API, one command for the main job."""
+
+import json
+import logging
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+app = typer.Typer(
+    name="ardvark",
+    help="Doubly sparse Bayesian classifiers: exact posteriors beside the papers' approximations.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+data_app = typer.Typer(help="List the data sets, or fetch one.", invoke_without_command=True)
+app.add_typer(data_app, name="data")
+
+# Modules of the package are imported inside the commands: `ardvark --help` must not load PyMC.
+
+
+@app.command()
+def models() -> None:
+    """List the models of the zoo."""
+    from ardvark.models import ZOO
+
+    columns = ("model", "paper", "priors", "link", "kernels", "own method")
+    rows = [
+        (s.name, s.citation, s.priors, s.link, ", ".join(s.kernels), s.paper_method)
+        for s in ZOO.values()
+    ]
+    _print_table("Models", columns, rows)
+
+
+@data_app.callback()
+def data(context: typer.Context) -> None:
+    """List the data sets, with what is present on this machine."""
+    if context.invoked_subcommand is None:
+        from ardvark.data import available
+
+        table = available().reset_index()
+        _print_table("Data sets", tuple(table.columns), table.astype(str).to_numpy().tolist())
+
+
+@data_app.command()
+def fetch(name: Annotated[str, typer.Argument(help="Name of the data set.")]) -> None:
+    """Fetch a data set from its public home into the user cache, and check it."""
+    from ardvark.data import fetch as fetch_data
+
+    typer.echo(f"{name}: {fetch_data(name)}")
+
+
+@app.command()
+def compare(
+    model: Annotated[str, typer.Argument(help="Model: `ardvark models` lists them.")],
+    data: Annotated[str, typer.Argument(help="Data set (`ardvark data`), or a CSV file.")],
+    methods: Annotated[
+        str, typer.Option(help="Comma-separated; 'paper' is the model's own algorithm.")
+    ] = "nuts,advi,laplace,paper",
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the results. Default: results/MODEL-DATA.")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="Label column of a CSV file.")] = None,
+    test_size: Annotated[
+        float, typer.Option(help="Share held out for accuracy and log score; 0: none.")
+    ] = 0.0,
+    split_seed: Annotated[int, typer.Option(help="Seed of the split.")] = 0,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="A hyperparameter: name=value.")
+    ] = None,
+    option: Annotated[
+        list[str] | None, typer.Option(help="An option of a method: method.name=value.")
+    ] = None,
+    draws: Annotated[int, typer.Option(help="Draws a chain.")] = 1000,
+    chains: Annotated[int, typer.Option(help="Chains.")] = 4,
+    seed: Annotated[int, typer.Option(help="Random seed of every method.")] = 0,
+) -> None:
+    """Fit one problem by several methods, compare them, write a report.
+
+    Finished fits are kept: the same command after a kill computes only what is missing.
+    """
+    from ardvark.inference import study
+
+    settings: dict[str, Any] = {
+        "model": model,
+        "data": str(Path(data).resolve()) if target else data,
+        "target": target,
+        "test_size": test_size,
+        "split_seed": split_seed,
+        "hypers": _pairs(set_, "--set"),
+        "command": shlex.join(["ardvark", *sys.argv[1:]]),
+    }
+    problem, test = _problem(settings)
+    folder = out or Path("results") / f"{model}-{Path(data).stem}"
+    chosen: dict[str, dict[str, Any]] = {m.strip(): {} for m in methods.split(",") if m.strip()}
+    for key, value in _pairs(option, "--option").items():
+        method, _, name = key.partition(".")
+        if method not in chosen or not name:
+            raise _input_error(
+                f"--option {key!r}: expected method.name=value with a method of {', '.join(chosen)}."
+            )
+        chosen[method][name] = value
+    typer.echo(problem.describe(), err=True)
+    study.write_settings(folder, settings | {"fingerprint": problem.fingerprint})
+    try:
+        fits = study.run(problem, chosen, folder, draws=draws, chains=chains, random_seed=seed)
+    except KeyboardInterrupt:
+        typer.echo(f"\nStopped. Finished fits are in {folder}; run the same command to go on.")
+        raise typer.Exit(130) from None
+    _finish(study.summarise(folder, problem, fits, test, settings["command"]), folder)
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(help="A folder that `ardvark compare` wrote.")],
+) -> None:
+    """Make the table, the figures and the page again from the stored fits."""
+    from ardvark.inference import study
+
+    settings = study.read_settings(folder)
+    problem, test = _problem(settings)
+    fits = study.load_fits(folder, problem)
+    _finish(study.summarise(folder, problem, fits, test, settings["command"]), folder)
+
+
+def _problem(settings: dict[str, Any]) -> tuple[Any, Any]:
+    """Return the problem and the test set that the settings describe."""
+    import ardvark as av
+
+    source: Any = settings["data"]
+    if settings["target"]:
+        source = _read_csv(source, settings["target"])
+    elif str(source).lower().endswith(".csv"):
+        raise _input_error(f"{source} is a file: name its label column with --target COLUMN.")
+    else:
+        source = av.load(source)
+    test = None
+    if settings["test_size"]:
+        source, test = source.split(settings["test_size"], random_seed=settings["split_seed"])
+    return av.problem(settings["model"], source, **settings["hypers"]), test
+
+
+def _read_csv(path: str, target: str) -> Any:
+    import pandas as pd
+
+    from ardvark.data import Dataset
+
+    if not Path(path).exists():
+        raise _input_error(f"there is no file {path}.")
+    frame = pd.read_csv(path)
+    if target not in frame:
+        from ardvark.validate import unknown
+
+        raise unknown("label column", target, map(str, frame.columns))
+    return Dataset.from_arrays(
+        frame.drop(columns=target), frame[target].to_numpy(), name=Path(path).stem
+    )
+
+
+def _pairs(given: list[str] | None, flag: str) -> dict[str, Any]:
+    """Return {name: value} of name=value words; a value is JSON, or else a plain word."""
+    pairs: dict[str, Any] = {}
+    for word in given or ():
+        name, sign, value = word.partition("=")
+        if not sign or not name:
+            raise _input_error(f"{flag} {word!r}: expected name=value.")
+        try:
+            pairs[name] = json.loads(value)
+        except json.JSONDecodeError:
+            pairs[name] = value
+    return pairs
+
+
+def _finish(comparison: Any, folder: Path) -> None:
+    """Print the table and where the results are; exit 1 if a method failed."""
+    from ardvark.inference.report import table_text
+
+    shown = table_text(comparison.table)
+    rows = [(name, *map(str, row)) for name, row in zip(shown.index, shown.values, strict=True)]
+    _print_table("Scorecard", ("", *map(str, shown.columns)), rows)
+    for method, reason in comparison.table["reason"].dropna().items():
+        if reason:
+            typer.echo(f"{method}: {reason}")
+    if comparison.reference:
+        typer.echo(f"Reference: {comparison.reference}.")
+    typer.echo(f"Report: {folder / 'report.html'}")
+    if (comparison.table["status"] == "failed").any():
+        raise typer.Exit(1)
+
+
+def _print_table(title: str, columns: tuple[str, ...], rows: Any) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    if not console.is_terminal:
+        console.width = 200
+    table = Table(title=title)
+    for i, column in enumerate(columns):
+        table.add_column(column, no_wrap=i == 0)
+    for row in rows:
+        table.add_row(*map(str, row))
+    console.print(table)
+
+
+def _input_error(message: str) -> Exception:
+    from ardvark.validate import InputError
+
+    return InputError(message)
+
+
+def main() -> None:
+    """Run the command line; bad input is one line on standard error and exit code 2."""
+    from ardvark.validate import InputError
+
+    logging.basicConfig(format="%(levelname)s %(message)s", level=logging.WARNING)
+    logging.getLogger("ardvark").setLevel(logging.INFO)
+    try:
+        app()
+    except (InputError, TypeError) as error:
+        if isinstance(error, TypeError) and "has no option" not in str(error):
+            raise
+        typer.echo(f"ardvark: {error}", err=True)
+        sys.exit(2)

@@ -1,0 +1,160 @@
+"""One clear error for each kind of bad input: what, got, expected, what to do next.
+
+Everything here runs before any compilation, and nothing here imports PyMC.
+"""
+
+import difflib
+import logging
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+logger = logging.getLogger("ardvark")
+
+
+class InputError(ValueError):
+    """Bad input from the user. The message says what was wrong and what to do next."""
+
+
+def unknown(kind: str, got: object, known: Iterable[str], hint: str = "") -> InputError:
+    """Return the error for a name that is not in a registry, with the nearest names.
+
+    Parameters
+    ----------
+    kind : str
+        What the name should have been: "model", "method", "data set".
+    got : object
+        What the user wrote.
+    known : iterable of str
+        The names that exist.
+    hint : str
+        One more sentence, for example the command that lists them.
+    """
+    names = sorted(known)
+    near = difflib.get_close_matches(str(got), names, n=3, cutoff=0.5)
+    guess = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    return InputError(
+        f"unknown {kind} {got!r}.{guess} Known: {', '.join(names)}.{' ' + hint if hint else ''}"
+    )
+
+
+def unknown_option(owner: str, got: Iterable[str], known: Iterable[str]) -> TypeError:
+    """Return the TypeError for keyword arguments that an owner does not have."""
+    names = sorted(known)
+    parts = []
+    for name in got:
+        near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+        parts.append(repr(name) + (f" (did you mean {near[0]!r}?)" if near else ""))
+    listed = ", ".join(names) if names else "none"
+    return TypeError(f"{owner} has no option {', '.join(parts)}. Its options: {listed}.")
+
+
+def positive(name: str, value: object, why: str = "") -> None:
+    """Refuse a hyperparameter that is not a finite number above zero."""
+    number = isinstance(value, int | float | np.integer | np.floating)
+    if not number or isinstance(value, bool) or not 0.0 < float(value) < np.inf:  # type: ignore[arg-type]
+        reason = f" {why}" if why else ""
+        raise InputError(f"{name} must be a finite number above 0, got {value!r}.{reason}")
+
+
+def one_of(name: str, value: object, allowed: Sequence[str]) -> None:
+    """Refuse a setting that is not among the allowed words."""
+    if value not in allowed:
+        words = ", ".join(map(repr, allowed))
+        raise InputError(f"{name} must be one of {words}, got {value!r}.")
+
+
+def matrix(X: Any, *, name: str = "X", min_rows: int = 1) -> np.ndarray:
+    """Return X as a C-ordered float64 array (rows, columns), or say where it is not one.
+
+    A data frame's own row and column labels are used in the message.
+    """
+    rows = [str(r) for r in X.index] if hasattr(X, "index") and hasattr(X, "columns") else None
+    columns = [str(c) for c in X.columns] if hasattr(X, "columns") else None
+    if hasattr(X, "dtypes") and columns is not None:
+        bad = [c for c, kind in zip(columns, X.dtypes, strict=True) if kind.kind not in "biuf"]
+        if bad:
+            raise InputError(
+                f"{name} must be numeric, but column {bad[0]!r} holds {X.dtypes.iloc[columns.index(bad[0])]} "
+                f"({len(bad)} such column(s)). Encode or drop it first."
+            )
+    try:
+        array = np.ascontiguousarray(X, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{name} must be a numeric array (samples, features), got {type(X).__name__}: {error}."
+        ) from None
+    if array.ndim != 2:
+        raise InputError(
+            f"{name} must have two dimensions (samples, features), got shape {array.shape}. "
+            "One feature is X.reshape(-1, 1)."
+        )
+    if array.shape[1] == 0:
+        raise InputError(
+            f"{name} has no features: shape {array.shape}, expected at least 1 column."
+        )
+    if array.shape[0] < min_rows:
+        raise InputError(
+            f"{name} has {array.shape[0]} sample(s), expected at least {min_rows}. Give more rows."
+        )
+    finite = np.isfinite(array)
+    if not finite.all():
+        i, k = map(int, np.argwhere(~finite)[0])
+        row = rows[i] if rows else i
+        column = columns[k] if columns else k
+        raise InputError(
+            f"{name} has {int((~finite).sum())} NaN or infinite value(s), the first in row {row!r}, "
+            f"column {column!r}: {array[i, k]}. Drop or impute them first."
+        )
+    return array
+
+
+def two_classes(y: Any, n_rows: int, *, both: bool = True) -> tuple[np.ndarray, tuple[Any, Any]]:
+    """Return y as 0/1 integers and the two labels in sorted order (the second is y = 1).
+
+    Parameters
+    ----------
+    y : array-like (N,)
+        Labels of any kind that sorts: numbers, booleans, strings.
+    n_rows : int
+        The number of rows of X, which y must have.
+    both : bool
+        Whether both classes must occur.
+    """
+    labels = np.asarray(y)
+    if labels.ndim != 1:
+        raise InputError(f"y must have one dimension (samples,), got shape {labels.shape}.")
+    if len(labels) != n_rows:
+        raise InputError(f"X has {n_rows} rows and y has {len(labels)} labels; they must be equal.")
+    missing = np.array([value is None or value != value for value in labels.tolist()], dtype=bool)
+    if missing.any():
+        raise InputError(
+            f"y has {int(missing.sum())} missing label(s), the first in row {int(missing.argmax())}. "
+            "Drop those rows."
+        )
+    classes = np.unique(labels)
+    shown = ", ".join(repr(c) for c in classes[:6].tolist()) + (", ..." if len(classes) > 6 else "")
+    if len(classes) > 2:
+        first, second = classes[:2].tolist()
+        raise InputError(
+            f"y must hold two classes, got {len(classes)}: {shown}. Choose two, for example "
+            f"keep = np.isin(y, [{first!r}, {second!r}]); X, y = X[keep], y[keep]."
+        )
+    if len(classes) < 2 and both:
+        raise InputError(
+            f"y must hold two classes, got only {shown}. Add samples of the other one."
+        )
+    first, last = classes.tolist()[0], classes.tolist()[-1]
+    return (labels == classes[-1]).astype(np.int64), (first, last)
+
+
+def distinct(kind: str, names: Sequence[str]) -> None:
+    """Refuse duplicate names."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise InputError(
+                f"{kind} names must be distinct, but {name!r} occurs twice. Rename one."
+            )
+        seen.add(name)

@@ -1,0 +1,11 @@
+"""Where X and y come from: the `Dataset`, built-in sets, and loaders of public ones.
+
+>>> from ardvark.data import Dataset, available, load
+>>> load("digits38")
+Dataset('digits38', N=357, D=64, '3': 183, '8': 174)
+"""
+
+from .dataset import Dataset
+from .loading import available, fetch, golub_split, load
+
+__all__ = ["Dataset", "available", "fetch", "golub_split", "load"]

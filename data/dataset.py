@@ -1,0 +1,312 @@
+"""The one container of data: N samples, D features, two classes, never changed after construction.
+
+A `Dataset` is checked when it is made, so that everything behind it (models, inference, the command
+line) may rely on finite values, two classes and distinct names. Selecting rows gives a new one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import InitVar, dataclass
+from functools import cached_property
+from hashlib import sha256
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+
+from ardvark.validate import InputError, distinct, matrix, two_classes
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dataset:
+    """Features, binary labels and their names, frozen.
+
+    `Dataset.from_arrays` takes labels of any two kinds, data frames, and makes up names;
+    the constructor wants everything in its final form.
+
+    Parameters
+    ----------
+    X : ndarray (N, D)
+        Finite numbers; stored as read-only float64 in C order.
+    y : ndarray (N,)
+        0 or 1; stored as read-only int64.
+    feature_names, sample_names : sequence of str
+        D and N distinct names.
+    class_names : tuple of str
+        The names of y = 0 and of y = 1, in this order.
+    name, citation : str
+        What it is called, and whom to cite.
+    transform : str
+        What was done to the values the source publishes, "" for nothing.
+    both : bool
+        False accepts a single class and a single row: a fold or a test set that is only predicted
+        can be so. Nothing can be fitted to it.
+
+    Raises
+    ------
+    InputError
+        NaN or infinite values (with the first offending row and column by name), fewer than 2
+        samples, no feature, unequal lengths, duplicate names, labels other than 0 and 1, one class.
+
+    Notes
+    -----
+    Constant features are kept; `constant_features` names them. Two data sets compare by identity;
+    compare `fingerprint` for equal content.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    feature_names: Sequence[str]
+    sample_names: Sequence[str]
+    class_names: tuple[str, str]
+    name: str = "data"
+    citation: str = ""
+    transform: str = ""
+    both: InitVar[bool] = True
+
+    def __post_init__(self, both: bool) -> None:
+        features = tuple(map(str, self.feature_names))
+        samples = tuple(map(str, self.sample_names))
+        classes = tuple(map(str, self.class_names))
+        X = _named_matrix(self.X, features, samples, min_rows=2 if both else 1)
+        for kind, names, size in (
+            ("feature", features, X.shape[1]),
+            ("sample", samples, X.shape[0]),
+            ("class", classes, 2),
+        ):
+            if len(names) != size:
+                raise InputError(
+                    f"{kind}_names has {len(names)} name(s), expected {size}: "
+                    f"X has shape {X.shape}."
+                )
+            distinct(kind, names)
+        y, labels = two_classes(self.y, len(X), both=both)
+        if not np.isin(np.asarray(self.y), (0, 1)).all():
+            raise InputError(
+                f"y must hold 0 and 1, got {labels[0]!r} and {labels[1]!r}. "
+                "Dataset.from_arrays takes any two labels."
+            )
+        y = np.asarray(self.y).astype(np.int64)  # two_classes would read a lone 0 as its class 1
+        for field, value in (
+            ("X", _locked(X)),
+            ("y", _locked(y)),
+            ("feature_names", features),
+            ("sample_names", samples),
+            ("class_names", classes),
+        ):
+            object.__setattr__(self, field, value)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        X: Any,
+        y: Any,
+        *,
+        name: str = "data",
+        feature_names: Sequence[str] | None = None,
+        sample_names: Sequence[str] | None = None,
+        class_names: tuple[str, str] | None = None,
+        citation: str = "",
+        transform: str = "",
+    ) -> Self:
+        """Make a data set from arrays or a data frame, with labels of any two kinds.
+
+        Parameters
+        ----------
+        X : array-like (N, D) or DataFrame
+            A frame's column labels become feature names and its index becomes sample names;
+            without one they are x1, x2, ... (from 1, as in the papers) and 0, 1, ... (row numbers).
+        y : array-like (N,) or Series
+            Two distinct labels, of strings, numbers or booleans. The one that sorts last is y = 1.
+            A series must have the index of a frame X: rows are never matched silently.
+        name, citation, transform : str
+            As in the class.
+        feature_names, sample_names : sequence of str, optional
+            Used instead of the above.
+        class_names : tuple of str, optional
+            Names to show for (y = 0, y = 1) instead of the two labels.
+
+        Raises
+        ------
+        InputError
+            As in the class.
+        """
+        frame = X if isinstance(X, pd.DataFrame) else None
+        if frame is not None and isinstance(y, pd.Series) and not frame.index.equals(y.index):
+            raise InputError(
+                "X and y have different indices, so their rows may not belong together. "
+                "Give y.reindex(X.index), or y.to_numpy() where the order is right."
+            )
+        array = matrix(X, min_rows=2)
+        if feature_names is None:
+            feature_names = (
+                [f"x{k + 1}" for k in range(array.shape[1])]
+                if frame is None
+                else [str(label) for label in frame.columns]
+            )
+        if sample_names is None:
+            sample_names = [str(i) for i in (range(len(array)) if frame is None else frame.index)]
+        target, labels = two_classes(_plain_labels(y), len(array))
+        return cls(
+            array,
+            target,
+            feature_names,
+            sample_names,
+            (str(labels[0]), str(labels[1])) if class_names is None else class_names,
+            name,
+            citation,
+            transform,
+        )
+
+    @property
+    def N(self) -> int:
+        """The number of samples."""
+        return len(self.X)
+
+    @property
+    def D(self) -> int:
+        """The number of features."""
+        return self.X.shape[1]
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many samples have y = 0 and y = 1."""
+        ones = int(self.y.sum())
+        return self.N - ones, ones
+
+    @cached_property
+    def constant_features(self) -> tuple[str, ...]:
+        """The names of the features that take one value in all rows."""
+        constant = self.X.min(axis=0) == self.X.max(axis=0)
+        return tuple(self.feature_names[k] for k in np.flatnonzero(constant).tolist())
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Identity of the values: sha256 of X (float64, C order), then y (int8), in hexadecimal."""
+        digest = sha256(np.ascontiguousarray(self.X, dtype=np.float64))
+        digest.update(self.y.astype(np.int8))
+        return digest.hexdigest()
+
+    def __repr__(self) -> str:
+        zero, one = self.counts
+        return (
+            f"Dataset({self.name!r}, N={self.N}, D={self.D}, "
+            f"{self.class_names[0]!r}: {zero}, {self.class_names[1]!r}: {one})"
+        )
+
+    def take(self, rows: Any, *, both: bool = True) -> "Dataset":
+        """Return the data set of some rows, in the order given.
+
+        Parameters
+        ----------
+        rows : array-like of int or bool
+            Distinct row numbers (negative ones count from the end), or a mask of length N.
+        both : bool
+            False lets a single class or a single row through: for a fold that is only predicted.
+
+        Raises
+        ------
+        InputError
+            No row, a row twice, a row out of range, a mask of another length, one class only.
+        """
+        index = np.asarray(rows)
+        if index.ndim != 1 or index.size == 0:
+            raise InputError(f"rows must be a non-empty list of rows, got shape {index.shape}.")
+        if index.dtype == bool:
+            if len(index) != self.N:
+                raise InputError(f"the mask has {len(index)} entries, expected N = {self.N}.")
+            index = np.flatnonzero(index)
+        elif index.dtype.kind not in "iu":
+            raise InputError(f"rows must be integers or a boolean mask, got {index.dtype} values.")
+        outside = (index < -self.N) | (index >= self.N)
+        if outside.any():
+            raise InputError(
+                f"row {int(index[outside][0])} is out of range: "
+                f"{self.name!r} has N = {self.N} rows."
+            )
+        index = np.where(index < 0, index + self.N, index)
+        if len(np.unique(index)) != len(index):
+            raise InputError("rows must be distinct: samples are told apart by name.")
+        X, y = self.X[index], self.y[index]
+        X.flags.writeable = y.flags.writeable = False  # fresh copies: spares another one
+        samples = [self.sample_names[i] for i in index]
+        return Dataset(
+            X,
+            y,
+            self.feature_names,
+            samples,
+            self.class_names,
+            self.name,
+            self.citation,
+            self.transform,
+            both=both,
+        )
+
+    def split(self, test: float = 0.3, random_seed: int = 0) -> tuple["Dataset", "Dataset"]:
+        """Split into train and test, each class by itself (stratified).
+
+        Each class gives round(test * its size) rows to the test set, but at least one row to each
+        side. Rows keep their order. The same seed gives the same split.
+
+        Parameters
+        ----------
+        test : float
+            The share of rows to test on, strictly between 0 and 1.
+        random_seed : int
+            Seed of the draw.
+
+        Returns
+        -------
+        tuple of Dataset
+            Train and test: disjoint, together all rows.
+
+        Raises
+        ------
+        InputError
+            `test` is not a share, or a class has one row only.
+        """
+        share = isinstance(test, float | np.floating) and 0 < test < 1
+        if not share:
+            raise InputError(
+                f"test must be a share strictly between 0 and 1, got {test!r}. "
+                "For chosen rows use take(rows)."
+            )
+        rng = np.random.default_rng(random_seed)
+        held = np.zeros(self.N, dtype=bool)
+        for label in (0, 1):
+            rows = np.flatnonzero(self.y == label)
+            if len(rows) < 2:
+                raise InputError(
+                    f"class {self.class_names[label]!r} has {len(rows)} sample(s), but a split "
+                    "needs at least 2: one to train on, one to test on. Use take(rows)."
+                )
+            size = min(max(round(test * len(rows)), 1), len(rows) - 1)
+            held[rng.permutation(rows)[:size]] = True
+        return self.take(~held), self.take(held)
+
+
+def _named_matrix(X: Any, features: tuple, samples: tuple, *, min_rows: int) -> np.ndarray:
+    """Return X checked; its names are in the message where a value is not finite."""
+    if not isinstance(X, pd.DataFrame):
+        array = np.asarray(X)
+        fits = array.ndim == 2 and array.shape == (len(samples), len(features))
+        # the validator names rows and columns of frames only; a frame is made only to complain
+        if fits and array.dtype.kind == "f" and not np.isfinite(array).all():
+            X = pd.DataFrame(array, index=list(samples), columns=list(features))
+    return matrix(X, min_rows=min_rows)
+
+
+def _plain_labels(y: Any) -> Any:
+    """Return labels as one type, so that they sort; missing ones are the validator's to name."""
+    labels = np.asarray(y)
+    if labels.dtype != object or pd.isna(labels).any():
+        return labels
+    return np.array(labels.tolist())
+
+
+def _locked(array: np.ndarray) -> np.ndarray:
+    """Return the array read-only; one that somebody else could still write to is copied first."""
+    owner = array if array.base is None else array.base
+    if array.flags.writeable or getattr(getattr(owner, "flags", None), "writeable", True):
+        array = array.copy()
+    array.flags.writeable = False
+    return array

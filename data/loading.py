@@ -1,0 +1,298 @@
+"""Find a data set by name, fetch it where it is missing, check it, and hand it over.
+
+Looked up in this order: built-in; the folder in the environment variable ARDVARK_DATA (its `raw`
+and `tables` sub-folders, then itself); the user's cache; the public home. What is fetched is kept
+in the cache only after it has been read and found right.
+"""
+
+import os
+import tempfile
+from collections.abc import Sequence
+from hashlib import file_digest, sha256
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ardvark.validate import InputError, logger, unknown
+
+from .builtin import BUILTIN
+from .dataset import Dataset
+from .parsers import GOLUB_TRAIN, Table
+from .sources import SOURCES, Form, forms
+
+TIMEOUT = 30  # seconds without an answer from a server
+
+
+class Found(NamedTuple):
+    """Where a set lies: "ARDVARK_DATA" or "cache", in which form, in which files."""
+
+    place: str
+    form: Form
+    paths: tuple[Path, ...]
+
+
+def load(name: str, *, raw: bool = False, fetch: bool = True) -> Dataset:
+    """Return a data set by name; `available` lists the names.
+
+    Parameters
+    ----------
+    name : str
+        A built-in set, or one of the registry.
+    raw : bool
+        Leave out the usual transform (`Dataset.transform`) of a set that has one: `colon` (natural
+        log), `golub` (clip to [100, 16000], log10), `digits38` (pixels divided by 16). The others
+        are the same either way.
+    fetch : bool
+        Download a set that is neither in ARDVARK_DATA nor in the cache, where its home allows.
+
+    Raises
+    ------
+    InputError
+        An unknown name; a set that is missing and could not be fetched (the message names the
+        address, the folder and the command); a file that cannot be read or holds other values.
+    """
+    _known(name)
+    if name in BUILTIN:
+        return BUILTIN[name].make(raw=True) if raw and BUILTIN[name].raw else BUILTIN[name].make()
+    found = locate(name)
+    if found is None:
+        if not fetch:
+            raise _missing(name, "it was not fetched, because fetch=False")
+        found, table = _download(name)
+    else:
+        table = _read(name, found.form, found.paths)
+    source = SOURCES[name]
+    X = table.X if raw or source.change is None else source.change(table.X)
+    return Dataset(
+        X,
+        table.y,
+        table.feature_names,
+        table.sample_names,
+        source.classes,
+        name,
+        source.citation,
+        "" if raw else source.transform,
+    )
+
+
+def fetch(name: str) -> tuple[Path, ...]:
+    """Download a data set into the user's cache, unless it is there or in ARDVARK_DATA already.
+
+    Returns
+    -------
+    tuple of Path
+        Its files; none for a built-in set.
+
+    Raises
+    ------
+    InputError
+        An unknown name, no public download, no connection, or a file that is not the expected one.
+    """
+    _known(name)
+    if name in BUILTIN:
+        return ()
+    found = locate(name) or _download(name)[0]
+    return found.paths
+
+
+def available() -> pd.DataFrame:
+    """Return a table of all data sets, indexed by name, without reading any of them.
+
+    Columns: `n`, `d` (samples, features), `class_1`, `class_0` (their counts), `positive` (what
+    y = 1 means), `present` ("built-in", "ARDVARK_DATA", "cache" or "no"), `home`, `note`. Sizes
+    are missing where a set has no fixed form.
+    """
+    rows: list[tuple] = [
+        (name, *b.shape, b.counts[1], b.counts[0], b.positive, "built-in", b.home, b.note)
+        for name, b in BUILTIN.items()
+    ]
+    for name, s in SOURCES.items():
+        n, d = s.shape or (None, None)
+        zero, one = s.counts or (None, None)
+        found = locate(name)
+        present = "no" if found is None else found.place
+        rows.append((name, n, d, one, zero, s.classes[1], present, s.home, s.note))
+    columns = ["name", "n", "d", "class_1", "class_0", "positive", "present", "home", "note"]
+    sizes = dict.fromkeys(("n", "d", "class_1", "class_0"), "Int64")
+    return pd.DataFrame(rows, columns=columns).astype(sizes).set_index("name")
+
+
+def golub_split(dataset: Dataset) -> tuple[Dataset, Dataset]:
+    """Return the 38 training and the 34 test samples of Golub et al. (1999).
+
+    Parameters
+    ----------
+    dataset : Dataset
+        `load("golub")`, or rows of it: samples are found by name.
+    """
+    trained = {f"sample_{s}" for s in GOLUB_TRAIN}
+    if not all(name.startswith("sample_") for name in dataset.sample_names):
+        raise InputError(f"golub_split needs the samples of load('golub'), got {dataset!r}.")
+    mask = np.array([name in trained for name in dataset.sample_names])
+    return dataset.take(mask, both=False), dataset.take(~mask, both=False)
+
+
+def data_folder() -> Path | None:
+    """Return the folder in the environment variable ARDVARK_DATA, None where it is not set."""
+    value = os.environ.get("ARDVARK_DATA", "")
+    if not value:
+        return None
+    folder = Path(value).expanduser()
+    if not folder.is_dir():
+        raise InputError(
+            f"the environment variable ARDVARK_DATA is {value!r}, which is not a folder. "
+            "Set it to the folder of your data files, or unset it."
+        )
+    return folder
+
+
+def cache_folder() -> Path:
+    """Return the folder where fetched files are kept; it need not exist."""
+    import pooch
+
+    return Path(pooch.os_cache("ardvark"))
+
+
+def locate(name: str) -> Found | None:
+    """Return where the files of a set of the registry lie, None where it is nowhere."""
+    own = data_folder()
+    places = {"ARDVARK_DATA": [] if own is None else [own / "raw", own / "tables", own]}
+    places["cache"] = [cache_folder()]
+    for place, folders in places.items():
+        for form in forms(name):
+            candidates = [
+                [f / file for f in folders if (f / file).is_file()] for file in form.files
+            ]
+            if all(candidates):
+                return Found(place, form, tuple(paths[0] for paths in candidates))
+    return None
+
+
+def _first(folders: Sequence[Path], file: str) -> Path | None:
+    """Return the first of the folders' files of this name."""
+    return next((folder / file for folder in folders if (folder / file).is_file()), None)
+
+
+def _known(name: str) -> None:
+    """Refuse a name that no set has."""
+    if name not in BUILTIN and name not in SOURCES:
+        hint = "`ardvark data` lists them with their sizes."
+        raise unknown("data set", name, [*BUILTIN, *SOURCES], hint)
+
+
+def _read(name: str, form: Form, paths: Sequence[Path]) -> Table:
+    """Parse files and check what comes out against the registry."""
+    shown = " and ".join(str(path) for path in paths)
+    remedy = f"Put the right file there, or remove it and run `ardvark data fetch {name}`."
+    try:
+        table = form.parse(paths)
+    except Exception as error:  # foreign bytes may fail in any way
+        what = f"{type(error).__name__}: {error}"
+        raise InputError(f"{shown} could not be read as {name!r} ({what}). {remedy}") from error
+    source = SOURCES[name]
+    counts = (int((table.y == 0).sum()), int(table.y.sum()))
+    digest = sha256(table.X)
+    digest.update(table.y.astype(np.int8))
+    for what, got, expected in (
+        ("shape", table.X.shape, source.shape),
+        ("counts of y = 0 and 1", counts, source.counts),
+        ("sha256 of the arrays", digest.hexdigest(), source.arrays or None),
+    ):
+        if expected is not None and got != expected:
+            raise InputError(
+                f"{shown} does not hold {name!r}: its {what} is {got}, expected {expected}. "
+                f"{remedy}"
+            )
+    if not source.arrays:
+        logger.warning("the values of %s cannot be checked: no hash of them is known", name)
+    return table
+
+
+def _download(name: str) -> tuple[Found, Table]:
+    """Fetch a set from its public home, check it, and move it into the cache."""
+    import pooch
+
+    form = next((form for form in SOURCES[name].forms if form.urls), None)
+    if form is None:
+        raise _missing(name, "it has no public download that could be checked")
+    cache = cache_folder()
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _missing(name, f"the cache cannot be written ({_short(error)})") from error
+    # files stay in a scratch folder until all are right: neither an interrupted download nor a
+    # wrong file is ever found in the cache
+    with tempfile.TemporaryDirectory(prefix=".fetch-", dir=cache) as scratch:
+        fresh = []
+        for url, file, expected in zip(form.urls, form.files, form.sha256, strict=True):
+            try:
+                fetched = pooch.retrieve(
+                    url,
+                    known_hash=None,
+                    fname=file,
+                    path=scratch,
+                    downloader=_downloader(),
+                )
+            except (OSError, ValueError) as error:  # requests' errors are OSErrors
+                raise _missing(name, f"fetching {url} failed ({_short(error)})") from error
+            path = Path(fetched)
+            with path.open("rb") as content:
+                got = file_digest(content, "sha256").hexdigest()
+            if expected and got != expected:
+                raise InputError(
+                    f"{url} is not the file expected for {name!r}: its sha256 is {got}, expected "
+                    f"{expected}. Nothing was kept. Its home {SOURCES[name].home} may have "
+                    f"changed; a good copy can be put into {_folder()}."
+                )
+            fresh.append(path)
+        table = _read(name, form, fresh)
+        kept = tuple(cache / path.name for path in fresh)
+        for path, target in zip(fresh, kept, strict=True):
+            os.replace(path, target)
+    logger.info("fetched %s into %s", name, cache)
+    return Found("cache", form, kept), table
+
+
+def _downloader() -> object:
+    """Return pooch's HTTP downloader, with a time limit; its chatter is left to our own logger."""
+    import pooch
+
+    pooch.get_logger().setLevel("WARNING")
+    return pooch.HTTPDownloader(timeout=TIMEOUT)
+
+
+def _folder() -> Path:
+    """Return the folder to which a user should add files."""
+    return data_folder() or cache_folder()
+
+
+def _short(error: Exception) -> str:
+    """Return an error in a line: those of connections quote whole objects."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text[:160]}{'...' if len(text) > 160 else ''}"
+
+
+def _missing(name: str, why: str) -> InputError:
+    """Return the error for a set that is nowhere: the address, the folder, the command."""
+    source = SOURCES[name]
+    own = data_folder()
+    looked = f"ARDVARK_DATA ({own if own else 'not set'}) nor in the cache ({cache_folder()})"
+    public = next((form for form in source.forms if form.urls), None)
+    wanted = " or ".join(" with ".join(form.files) for form in forms(name))
+    steps = f"Get it from {source.home}"
+    if public is not None:
+        steps += f" (files: {', '.join(public.urls)})"
+    steps += f", and put {wanted} into {_folder()}"
+    command = f"`ardvark data fetch {name}`"
+    if public is None:
+        steps += f"; {command} cannot do that for this set"
+    else:
+        steps += f"; or run {command} where there is a connection"
+    if not source.forms:
+        steps += ". The table's first column is y (0 or 1), then one column a feature"
+    return InputError(
+        f"data set {name!r} is neither in {looked}, and {why}. {steps}. "
+        f"Citation: {source.citation} Licence: {source.licence}."
+    )

@@ -1,0 +1,17 @@
+"""How a posterior is computed, and how two are compared: one file per algorithm."""
+
+from ardvark.inference.compare import Comparison, compare
+from ardvark.inference.datatree import read, save
+from ardvark.inference.fit import BACKENDS, fit, register_backend
+from ardvark.inference.predict import predict
+
+__all__ = [
+    "BACKENDS",
+    "Comparison",
+    "compare",
+    "fit",
+    "predict",
+    "read",
+    "register_backend",
+    "save",
+]

@@ -1,0 +1,67 @@
+"""Two plain classifiers on the same split, so that a reader sees whether a model earns its cost.
+
+L1 logistic regression and a linear support vector machine, both from scikit-learn, features
+standardised on the training rows, C chosen by inner cross-validation on the training rows only.
+"""
+
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ardvark.data import Dataset
+
+_GRID = np.logspace(-3, 2, 11)
+
+
+def baselines(train: Dataset, test: Dataset, *, seed: int = 0) -> dict[str, dict[str, Any]]:
+    """Return {name: row}; a row has seconds_run, features, samples, accuracy, log_score.
+
+    `features` counts nonzero weights, `samples` support vectors. The support vector machine gives
+    no probabilities, so its log score is missing. With fewer than two training samples of a class
+    there is no inner fold to choose C on, and the rows are empty.
+    """
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GridSearchCV, StratifiedKFold
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.svm import SVC
+
+    folds = min(5, int(np.bincount(train.y, minlength=2).min()))
+    if folds < 2:
+        return {}
+    inner = StratifiedKFold(folds, shuffle=True, random_state=seed)
+    models = {
+        "L1 logistic": LogisticRegression(
+            l1_ratio=1.0, solver="liblinear", random_state=seed, max_iter=1000
+        ),
+        "linear SVM": SVC(kernel="linear"),
+    }
+    rows: dict[str, dict[str, Any]] = {}
+    for name, model in models.items():
+        started = time.perf_counter()
+        step = type(model).__name__.lower()
+        search = GridSearchCV(
+            make_pipeline(StandardScaler(), model),
+            {f"{step}__C": _GRID},
+            cv=inner,
+            scoring="accuracy" if name == "linear SVM" else "neg_log_loss",
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # extreme C of the grid
+            search.fit(train.X, train.y)
+        best = search.best_estimator_
+        row: dict[str, Any] = {
+            "seconds_run": time.perf_counter() - started,
+            "accuracy": float(best.score(test.X, test.y)),
+        }
+        if name == "linear SVM":
+            row["samples"] = int(best[-1].n_support_.sum())
+        else:
+            row["features"] = int((best[-1].coef_ != 0).sum())
+            log_p = best.predict_log_proba(test.X)
+            row["log_score"] = float(log_p[np.arange(test.N), test.y].mean())
+        rows[name] = row
+    return rows

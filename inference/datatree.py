@@ -1,0 +1,154 @@
+"""What a fit contains: from plain arrays to the DataTree every method returns, and to disk.
+
+Groups: posterior, sample_stats, log_likelihood, fit, observed_data, constant_data; the root's
+attrs say what was fitted, how, and whether to trust it.
+"""
+
+import importlib.metadata
+import json
+import os
+import platform
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ardvark.inference.backend import Result
+
+SAMPLE_STATS = (
+    "diverging", "energy", "tree_depth", "n_steps", "step_size", "acceptance_rate", "lp", "log_q",
+)  # fmt: skip
+"""One set of names, whatever the sampler. `lp` is the log posterior of the unconstrained vector,
+Jacobian included; `log_q` is the density of the same vector under the approximation."""
+
+Dims = Mapping[str, tuple[str, ...]]
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that a stored fit depends on."""
+    packages = ("ardvark", "pymc", "pytensor", "nutpie", "arviz", "numpy", "scipy", "numba")
+    found = {"python": platform.python_version()}
+    for name in packages:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            found[name] = "not installed"
+    return found
+
+
+def model_dims(model: Any) -> dict[str, tuple[str, ...]]:
+    """Return the dims of a `pm.Model`'s variables, without chain and draw."""
+    named = model.named_vars_to_dims.items()
+    return {k: tuple(map(str, v)) for k, v in named if v is not None and None not in v}
+
+
+def dataset(
+    arrays: Mapping[str, np.ndarray], dims: Dims, coords: Mapping[str, Any], *, draws: bool
+) -> xr.Dataset:
+    """Return the arrays as a Dataset; `draws` puts (chain, draw) in front of each one's dims."""
+    lead = ("chain", "draw") if draws else ()
+    variables: dict[str, tuple[tuple[str, ...], np.ndarray]] = {}
+    sizes: dict[str, int] = {}
+    for name, values in arrays.items():
+        array = np.asarray(values)
+        extra = array.ndim - len(lead)
+        own = dims.get(name, ())
+        if len(own) != extra:
+            own = tuple(f"{name}_dim_{i}" for i in range(extra))
+        variables[name] = ((*lead, *own), array)
+        sizes |= dict(zip((*lead, *own), array.shape, strict=True))
+    index = {d: np.arange(sizes[d]) for d in lead if d in sizes}
+    for d, labels in coords.items():
+        if d in sizes and sizes[d] == len(labels):
+            index[d] = np.asarray(labels)
+    return xr.Dataset(variables, coords=index)
+
+
+def assemble(
+    result: Result,
+    *,
+    model: Any,
+    problem: Any,
+    attrs: Mapping[str, Any],
+) -> xr.DataTree:
+    """Return the DataTree of a result, with likelihood, data and attrs added."""
+    if problem is None:
+        dims, coords = model_dims(model), _model_coords(model)
+    else:
+        dims, coords = _problem_dims(problem), problem.coords
+    dims = {**dims, **result.dims}
+    posterior = dataset(result.posterior, dims, coords, draws=True)
+    groups: dict[str, xr.Dataset] = {"posterior": posterior}
+    groups["sample_stats"] = dataset(result.sample_stats, result.dims, coords, draws=True)
+    if problem is not None:
+        if "eta" in posterior:
+            point = {str(k): v.values for k, v in posterior.items()}
+            values = problem.log_likelihood(point, point["eta"])
+            likelihood = {"y": values}
+            groups["log_likelihood"] = dataset(likelihood, {"y": ("obs",)}, coords, draws=True)
+        groups["observed_data"] = dataset({"y": problem.y}, {"y": ("obs",)}, coords, draws=False)
+        groups["constant_data"] = _constant_data(problem)
+    if result.details:
+        groups["fit"] = dataset(result.details, dims, coords, draws=False)
+    tree = xr.DataTree.from_dict({f"/{name}": group for name, group in groups.items()})
+    tree.attrs = dict(attrs)
+    return tree
+
+
+def _problem_dims(problem: Any) -> dict[str, tuple[str, ...]]:
+    """Dims of a problem's variables, by the names every model uses; no model is built for it."""
+    return problem.spec.dims | {
+        "feature_weight": ("feature",),
+        "sample_weight": ("basis",),
+        "eta": ("obs",),
+        "selected_feature": ("feature",),
+        "selected_sample": ("basis",),
+    }
+
+
+def _constant_data(problem: Any) -> xr.Dataset:
+    arrays = {"X": problem.X, "Z": problem.Z, "center": problem.center, "scale": problem.scale}
+    dims: dict[str, tuple[str, ...]] = {
+        "X": ("obs", "feature"),
+        "Z": ("basis", "feature"),
+        "center": ("feature",),
+        "scale": ("feature",),
+        "basis_labels": ("basis",),
+    }
+    if problem.basis_labels is not None:
+        arrays["basis_labels"] = problem.basis_labels
+    return dataset(arrays, dims, problem.coords, draws=False)
+
+
+def _model_coords(model: Any) -> dict[str, Any]:
+    return {str(k): v for k, v in model.coords.items() if v is not None}
+
+
+# --- disk -------------------------------------------------------------------------------------------
+
+
+def save(tree: xr.DataTree, path: str | os.PathLike[str]) -> None:
+    """Write a fit to one NetCDF file, atomically: the file is whole or it is not there."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    os.close(handle)
+    try:
+        tree.to_netcdf(name, engine="h5netcdf")
+        os.replace(name, target)
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def read(path: str | os.PathLike[str]) -> xr.DataTree:
+    """Read a fit from disk into memory."""
+    with xr.open_datatree(path, engine="h5netcdf") as tree:
+        return tree.load()
+
+
+def as_json(value: Any) -> str:
+    """Return a stable JSON text of plain values, for attrs."""
+    return json.dumps(value, sort_keys=True, default=str)

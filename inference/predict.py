@@ -1,0 +1,117 @@
+"""Prediction: P(y = 1) at new inputs, one number a posterior draw."""
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ardvark.data import Dataset
+from ardvark.inference.fit import BACKENDS
+from ardvark.models import Problem
+from ardvark.validate import InputError, matrix, one_of
+
+_CHUNK = 2.0e7  # numbers held at once
+
+
+def predict(problem: Problem, tree: xr.DataTree, X_new: Any, rule: str = "draws") -> xr.DataArray:
+    """Return P(y = 1) at new inputs.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem that was fitted; it standardises X_new as it did its own data.
+    tree : xarray.DataTree
+        A fit of it.
+    X_new : array (M, D), data frame, or Dataset
+        Inputs in the original units. A data frame's columns are matched by name.
+    rule : {"draws", "paper"}
+        "draws": one probability a draw, latent noise integrated at the new point; the posterior
+        predictive probability is its mean over draws. "paper": the own algorithm's formula.
+
+    Returns
+    -------
+    xarray.DataArray (chain, draw, obs)
+
+    Raises
+    ------
+    InputError
+        The fit is of another problem, the columns do not match, or the method has no own formula.
+    """
+    one_of("rule", rule, ("draws", "paper"))
+    check_same(problem, tree)
+    X, names = _inputs(problem, X_new)
+    if rule == "paper":
+        own = getattr(BACKENDS.get(str(tree.attrs["method"])), "predict_paper", None)
+        if own is None:
+            raise InputError(
+                f'method {tree.attrs["method"]!r} has no own predictor; use rule="draws".'
+            )
+        details = {str(k): v.values for k, v in tree["fit"].data_vars.items()}
+        values = np.asarray(own(problem, details, X))[None, None, :]
+    else:
+        values = _by_draws(problem, tree, X)
+    return xr.DataArray(
+        values,
+        dims=("chain", "draw", "obs"),
+        coords={
+            "chain": np.arange(values.shape[0]),
+            "draw": np.arange(values.shape[1]),
+            "obs": np.asarray(names),
+        },
+        name="probability",
+        attrs={"class": problem.data.class_names[1], "rule": rule},
+    )
+
+
+def check_same(problem: Problem, tree: xr.DataTree) -> None:
+    """Refuse a fit of another posterior."""
+    found = tree.attrs.get("fingerprint")
+    if found != problem.fingerprint:
+        raise InputError(
+            f"this fit is of another problem: its fingerprint is {found}, the problem's is "
+            f"{problem.fingerprint}. Fit this problem, or pass the one that was fitted."
+        )
+    if not tree["posterior"].data_vars:
+        raise InputError(f"this fit holds no draws: {tree.attrs.get('reason')}")
+
+
+def _inputs(problem: Problem, X_new: Any) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return X_new standardised, and the names of its rows."""
+    features = problem.data.feature_names
+    if isinstance(X_new, Dataset):
+        X, names, columns = X_new.X, X_new.sample_names, X_new.feature_names
+    else:
+        columns = tuple(map(str, X_new.columns)) if hasattr(X_new, "columns") else features
+        X = matrix(X_new, name="X_new")
+        index = X_new.index if hasattr(X_new, "columns") else range(len(X))
+        names = tuple(map(str, index))
+    if columns != features and set(columns) >= set(features):
+        X = X[:, [columns.index(f) for f in features]]
+    elif columns != features:
+        missing = [f for f in features if f not in columns]
+        raise InputError(
+            f"X_new lacks {len(missing)} feature(s) of the training data, first {missing[0]!r}. "
+            "Its columns must hold every training feature by name."
+        )
+    if X.shape[1] != len(features):
+        raise InputError(
+            f"X_new has {X.shape[1]} features and the training data {len(features)}; "
+            "they must be equal."
+        )
+    return problem.standardized(X), names
+
+
+def _by_draws(problem: Problem, tree: xr.DataTree, X: np.ndarray) -> np.ndarray:
+    """Return P(y = 1) (chain, draw, M), a few draws at a time so that memory stays small."""
+    posterior = tree["posterior"]
+    arrays = {str(k): v.values for k, v in posterior.data_vars.items() if k != "eta"}
+    chains, draws = posterior.sizes["chain"], posterior.sizes["draw"]
+    out = np.empty((chains, draws, len(X)))
+    step = max(1, int(_CHUNK / max(X.shape)))
+    for c in range(chains):
+        for at in range(0, draws, step):
+            point = {k: v[c, at : at + step] for k, v in arrays.items()}
+            eta = problem.decision(point, X)
+            log_p = problem.spec.log_predictive(1, eta, point, problem.hypers)
+            out[c, at : at + step] = np.exp(log_p)
+    return out

@@ -1,0 +1,246 @@
+"""A Problem: model, data and hyperparameters together, the thing that has one posterior."""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ardvark.data import Dataset, load
+from ardvark.models.spec import BaseHypers, ModelSpec, Point
+from ardvark.validate import InputError, logger, matrix, unknown
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """One posterior: a model, its training data, its basis and its hyperparameters.
+
+    Made by `problem`. Attributes in the original units of the data: `data` (Dataset),
+    `basis` (B, D). Standardised by `center` and `scale` (D,): `X` (N, D), `Z` (B, D). `y` (N,)
+    holds 0 and 1, `hypers` every hyperparameter with its scales filled.
+    """
+
+    spec: ModelSpec
+    data: Dataset
+    hypers: BaseHypers
+    basis: np.ndarray
+    basis_names: tuple[str, ...]
+    basis_labels: np.ndarray | None
+    center: np.ndarray
+    scale: np.ndarray
+
+    @cached_property
+    def X(self) -> np.ndarray:
+        """Standardised inputs (N, D)."""
+        return self.standardized(self.data.X)
+
+    @cached_property
+    def Z(self) -> np.ndarray:
+        """Standardised basis centres (B, D)."""
+        return self.X if self.basis is self.data.X else self.standardized(self.basis)
+
+    @property
+    def y(self) -> np.ndarray:
+        """Labels (N,), 0 or 1."""
+        return self.data.y
+
+    @property
+    def coords(self) -> dict[str, tuple[str, ...]]:
+        """Names along the dims "obs", "basis", "feature"."""
+        return {
+            "obs": self.data.sample_names,
+            "basis": self.basis_names,
+            "feature": self.data.feature_names,
+        }
+
+    @cached_property
+    def model(self) -> Any:
+        """The plain `pm.Model`: sample it, draw it, change it."""
+        return self.spec.build(
+            self.X, self.y, self.Z, self.basis_labels, self.hypers, dict(self.coords)
+        )
+
+    def standardized(self, X: np.ndarray) -> np.ndarray:
+        """Return X (M, D), in original units, on the scale of the training data."""
+        out = (X - self.center) / self.scale
+        out.setflags(write=False)
+        return out
+
+    # --- the model's functions, with this problem's data filled in ---
+
+    def log_joint(self, point: Point) -> np.ndarray:
+        """Return the log density of the paper's variables at `point` (leading axes allowed)."""
+        return self.spec.log_joint(
+            point, self.X, self.y, self.Z, self.basis_labels, hypers=self.hypers
+        )
+
+    def log_density(self, point: Point) -> np.ndarray:
+        """Return the log density of the unconstrained vector of `model`, Jacobian included."""
+        return self.log_joint(point) + self.spec.log_jacobian(point, self.hypers)
+
+    def to_free(self, point: Point) -> dict[str, np.ndarray]:
+        """Return the values of the PyMC model's free variables at `point`."""
+        return self.spec.to_free(point, self.X, self.Z, self.hypers)
+
+    def simulate(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Return one ancestral draw of every variable, `eta` and `y`, at this problem's inputs."""
+        return self.spec.simulate(rng, self.X, self.Z, self.basis_labels, self.hypers)
+
+    def decision(self, point: Point, X: np.ndarray | None = None) -> np.ndarray:
+        """Return eta (..., M) at standardised inputs X (M, D), by default the training ones."""
+        rows = self.X if X is None else X
+        return self.spec.decision(point, rows, self.Z, self.basis_labels, self.hypers)
+
+    def log_likelihood(self, point: Point, eta: np.ndarray | None = None) -> np.ndarray:
+        """Return log P(y_n | ...) (..., N), latent noise integrated out in every form."""
+        eta = self.decision(point) if eta is None else eta
+        return self.spec.log_predictive(self.y, eta, point, self.hypers)
+
+    # --- identity ---
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of the posterior itself: data, basis, standardisation, filled hyperparameters."""
+        digest = hashlib.sha256(self.spec.name.encode())
+        for array in (self.X, self.y, self.Z, self.center, self.scale, self.basis_labels):
+            digest.update(b"-" if array is None else np.ascontiguousarray(array).tobytes())
+        digest.update(json.dumps(self.hypers.posterior_fields(), sort_keys=True).encode())
+        return digest.hexdigest()[:16]
+
+    @cached_property
+    def form(self) -> str:
+        """Hash of how the posterior is written (parametrisation, explicit or integrated noise)."""
+        fields = json.dumps(self.hypers.form_fields(), sort_keys=True)
+        return hashlib.sha256(f"{self.spec.name} {fields}".encode()).hexdigest()[:16]
+
+    def describe(self) -> str:
+        """Return the problem in words: sizes, classes, and every hyperparameter's value."""
+        data, names = self.data, self.data.class_names
+        lines = [
+            f"{self.spec.title} ({self.spec.name}) on {data.name}",
+            f"  {data.N} samples x {data.D} features, {len(self.basis)} basis centres; "
+            f"y = 1 is {names[1]!r} ({int(data.y.sum())}), "
+            f"y = 0 is {names[0]!r} ({int((1 - data.y).sum())})",
+            "  hyperparameters (paper's value):",
+        ]
+        for field in dataclasses.fields(self.hypers):
+            value = getattr(self.hypers, field.name)
+            shown = f"{value:.4g}" if isinstance(value, float) else str(value)
+            note = field.metadata["why"]
+            lines.append(
+                f"    {field.name:<16} {shown:<14} ({field.metadata['paper']})"
+                + (f"  {note}" if note else "")
+            )
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return (
+            f"Problem({self.spec.name!r} on {self.data.name!r}: N={self.data.N}, D={self.data.D}, "
+            f"B={len(self.basis)}, fingerprint {self.fingerprint})"
+        )
+
+
+def make_problem(
+    zoo: Mapping[str, ModelSpec],
+    model: str,
+    data: Any,
+    *,
+    basis: Any = None,
+    basis_labels: Any = None,
+    standardize: bool = True,
+    **hypers: Any,
+) -> Problem:
+    """Return the Problem; see `ardvark.problem` for the arguments."""
+    if model not in zoo:
+        raise unknown("model", model, zoo, "`ardvark models` lists them.")
+    spec = zoo[model]
+    given = spec.make_hypers(hypers)
+    dataset = _as_dataset(data)
+    center, scale = _standardization(dataset, standardize)
+    centres, names, labels = _basis(dataset, basis, basis_labels, spec)
+    return Problem(
+        spec=spec,
+        data=dataset,
+        hypers=given.filled(dataset.N, len(centres), dataset.D),
+        basis=centres,
+        basis_names=names,
+        basis_labels=labels,
+        center=center,
+        scale=scale,
+    )
+
+
+def _as_dataset(data: Any) -> Dataset:
+    if isinstance(data, Dataset):
+        return data
+    if isinstance(data, str):
+        return load(data)
+    if isinstance(data, tuple) and len(data) == 2:
+        return Dataset.from_arrays(*data)
+    raise InputError(
+        f"data must be a Dataset, the name of one, or a pair (X, y), got {type(data).__name__}."
+    )
+
+
+def _standardization(data: Dataset, standardize: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and population standard deviation; a constant feature is centred only."""
+    if not standardize:
+        return np.zeros(data.D), np.ones(data.D)
+    constant = data.X.max(axis=0) == data.X.min(axis=0)
+    if constant.any():
+        names = [n for n, c in zip(data.feature_names, constant, strict=True) if c]
+        shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+        logger.info("%s: %d constant feature(s), centred only: %s", data.name, len(names), shown)
+    return data.X.mean(axis=0), np.where(constant, 1.0, data.X.std(axis=0))
+
+
+def _basis(
+    data: Dataset, basis: Any, basis_labels: Any, spec: ModelSpec
+) -> tuple[np.ndarray, tuple[str, ...], np.ndarray | None]:
+    """Return basis centres (B, D), their names, and their labels where the model uses them."""
+    if basis_labels is not None and not spec.labels_in_basis:
+        raise InputError(f"model {spec.name!r} has no labels in its basis; leave basis_labels out.")
+    rows: Sequence[int] | None
+    if basis is None:
+        centres, rows = data.X, range(data.N)
+    elif np.ndim(basis) == 1:
+        index = np.asarray(basis)
+        if index.dtype.kind not in "iu" or index.size == 0 or not _inside(index, data.N):
+            raise InputError(
+                f"basis row indices must be integers in 0..{data.N - 1}, at least one, "
+                f"got {basis!r}. Give row indices, an array of centres (B, D), or None for all rows."
+            )
+        centres, rows = data.X[index], index.tolist()
+    else:
+        centres, rows = matrix(basis, name="basis"), None
+        if centres.shape[1] != data.D:
+            raise InputError(
+                f"basis centres have {centres.shape[1]} features and X has {data.D}; "
+                "they must be equal."
+            )
+    if rows is None:
+        names = tuple(f"centre_{j}" for j in range(len(centres)))
+    else:
+        names = tuple(data.sample_names[j] for j in rows)
+    if len(set(names)) < len(names):
+        raise InputError("basis rows must be distinct; a repeated centre adds nothing.")
+    if not spec.labels_in_basis:
+        return centres, names, None
+    if basis_labels is None:
+        if rows is None:
+            raise InputError("centres that are not training rows need basis_labels, -1 or +1 each.")
+        basis_labels = 2 * data.y[list(rows)] - 1
+    labels = np.asarray(basis_labels)
+    if labels.shape != (len(centres),) or not np.isin(labels, (-1, 1)).all():
+        raise InputError(
+            f"basis_labels must be {len(centres)} values of -1 or +1, got {labels.tolist()[:6]}..."
+        )
+    return centres, names, labels.astype(np.float64)
+
+
+def _inside(index: np.ndarray, N: int) -> bool:
+    return bool((index >= 0).all() and (index < N).all())

@@ -1,0 +1,106 @@
+import numpy as np
+import pytest
+from ardvark.data import available, load
+from ardvark.data.builtin import BUILTIN, digits38, digits38_noisy, fat, waveform
+
+from ardvark.validate import InputError
+
+
+@pytest.mark.parametrize("name", BUILTIN)
+def test_registry_says_what_is_made(name):
+    data, entry, row = load(name), BUILTIN[name], available().loc[name]
+    assert data.name == name
+    assert data.X.shape == entry.shape == (row["n"], row["d"])
+    assert data.counts == entry.counts == (row["class_0"], row["class_1"])
+    assert data.class_names[1] == entry.positive == row["positive"]
+    assert row["present"] == "built-in"
+    assert data.citation
+    assert load(name).fingerprint == data.fingerprint
+
+
+def test_digits38_are_scikit_learns_threes_and_eights():
+    data = digits38()
+    assert data.X.shape == (357, 64)
+    assert data.class_names == ("3", "8")
+    assert data.counts == (183, 174)
+    assert data.feature_names[:2] == ("pixel_0_0", "pixel_0_1")
+    assert data.feature_names[-1] == "pixel_7_7"
+    assert len(data.constant_features) == 10
+    assert (data.X.min(), data.X.max()) == (0, 1)
+    raw = load("digits38", raw=True)
+    np.testing.assert_array_equal(raw.X, data.X * 16)
+    assert (raw.transform, data.transform) == ("", "/16")
+
+
+def test_noise_of_digits38_noisy_is_uniform():
+    clean, noisy = digits38(), digits38_noisy()
+    noise = noisy.X - clean.X  # (357, 64)
+    assert noise.min() >= -1e-15
+    assert noise.max() <= 1 + 1e-15
+    # Kolmogorov-Smirnov distance of 22848 values; 2 / sqrt(n) is passed with probability 7e-4
+    ordered = np.sort(noise, axis=None)
+    distance = np.abs(ordered - (np.arange(noise.size) + 0.5) / noise.size).max()
+    assert distance < 2 / np.sqrt(noise.size)
+    assert noisy.constant_features == ()
+    np.testing.assert_array_equal(noisy.y, clean.y)
+    assert digits38_noisy(random_seed=1).fingerprint != noisy.fingerprint
+
+
+def class_z(data, means):
+    """Greatest distance of class means from `means` (2, D), in standard errors of `data`."""
+    worst = []
+    for label, mean in enumerate(means):
+        rows = data.X[data.y == label]
+        worst.append(np.abs(rows.mean(0) - mean) / (rows.std(0, ddof=1) / np.sqrt(len(rows))))
+    return np.max(worst)
+
+
+# 80 comparisons with a mean: |z| < 4 fails by chance once in 200 runs; seeds and files are fixed.
+def test_waveform_follows_its_definition():
+    k = np.arange(1, 22)
+    h1, h2, h3 = (np.clip(6 - np.abs(k - peak), 0, None) for peak in (7, 15, 11))
+    tail = np.zeros(19)
+    means = np.array([np.r_[(h1 + h2) / 2, tail], np.r_[(h1 + h3) / 2, tail]])
+    data = waveform(n_per_class=20_000)
+    assert class_z(data, means) < 4
+    swapped = means[::-1]
+    assert class_z(data, swapped) > 50
+    # the variance of u h + (1 - u) g + e is 1 + (h - g)^2 / 12; its estimate has a relative
+    # error of about sqrt(2 / n) = 0.01
+    for label, other in ((0, h2), (1, h3)):
+        variance = data.X[data.y == label].var(0)
+        expected = 1 + np.r_[(h1 - other) ** 2 / 12, tail]
+        np.testing.assert_allclose(variance, expected, rtol=0.05)
+
+
+def test_waveform_has_the_class_means_of_ucis_file(shared):
+    real = load("waveform_uci")
+    drawn = waveform(n_per_class=200_000)  # so many that only the file's error counts
+    means = np.array([drawn.X[drawn.y == label].mean(0) for label in (0, 1)])
+    assert drawn.feature_names == real.feature_names
+    assert class_z(real, means) < 4
+    assert class_z(real, means[::-1]) > 50
+    assert class_z(waveform(), np.array([real.X[real.y == j].mean(0) for j in (0, 1)])) < 4
+
+
+def test_fat_names_its_informative_features():
+    data = fat()
+    assert data.X.shape == (60, 2000)
+    planted = [name for name in data.feature_names if name.startswith("informative_")]
+    assert len(planted) == 10
+    columns = [int(name.split("_")[1]) - 1 for name in planted]
+    assert [data.feature_names[k] for k in columns] == planted
+    gap = data.X[data.y == 1].mean(0) - data.X[data.y == 0].mean(0)
+    se = 2 / np.sqrt(60)
+    assert (np.abs(np.abs(gap[columns]) - 1.5) < 4 * se).all()
+    assert (np.abs(np.delete(gap, columns)) < 4.5 * se).all()
+    other = fat(n=20, d=50, n_informative=3, random_seed=1)
+    assert other.X.shape == (20, 50)
+    assert sum("informative" in name for name in other.feature_names) == 3
+
+
+def test_bad_sizes_are_named():
+    with pytest.raises(InputError, match=r"0 <= n_informative <= d.*n_informative=11"):
+        fat(d=10, n_informative=11)
+    with pytest.raises(InputError, match="n_per_class must be at least 1, got 0"):
+        waveform(n_per_class=0)
