@@ -29,7 +29,21 @@ _HOME = {
     "register_backend": "ardvark.inference",
 }
 
-__all__ = [*_HOME, "__version__"]
+__all__ = [
+    "BACKENDS",
+    "ZOO",
+    "Comparison",
+    "Dataset",
+    "Problem",
+    "__version__",
+    "available",
+    "compare",
+    "fit",
+    "load",
+    "predict",
+    "problem",
+    "register_backend",
+]
 
 if TYPE_CHECKING:
     from ardvark.data import Dataset, available, load

@@ -100,7 +100,7 @@ def compare(
         method, _, name = key.partition(".")
         if method not in chosen or not name:
             raise _input_error(
-                f"--option {key!r}: expected method.name=value with a method of {', '.join(chosen)}."
+                f"--option {key!r}: expected method.name=value, method one of {', '.join(chosen)}."
             )
         chosen[method][name] = value
     typer.echo(problem.describe(), err=True)

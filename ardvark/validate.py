@@ -75,8 +75,9 @@ def matrix(X: Any, *, name: str = "X", min_rows: int = 1) -> np.ndarray:
     if hasattr(X, "dtypes") and columns is not None:
         bad = [c for c, kind in zip(columns, X.dtypes, strict=True) if kind.kind not in "biuf"]
         if bad:
+            kind = X.dtypes.iloc[columns.index(bad[0])]
             raise InputError(
-                f"{name} must be numeric, but column {bad[0]!r} holds {X.dtypes.iloc[columns.index(bad[0])]} "
+                f"{name} must be numeric, but column {bad[0]!r} holds {kind} "
                 f"({len(bad)} such column(s)). Encode or drop it first."
             )
     try:
@@ -104,8 +105,8 @@ def matrix(X: Any, *, name: str = "X", min_rows: int = 1) -> np.ndarray:
         row = rows[i] if rows else i
         column = columns[k] if columns else k
         raise InputError(
-            f"{name} has {int((~finite).sum())} NaN or infinite value(s), the first in row {row!r}, "
-            f"column {column!r}: {array[i, k]}. Drop or impute them first."
+            f"{name} has {int((~finite).sum())} NaN or infinite value(s), the first in row "
+            f"{row!r}, column {column!r}: {array[i, k]}. Drop or impute them first."
         )
     return array
 
@@ -130,8 +131,8 @@ def two_classes(y: Any, n_rows: int, *, both: bool = True) -> tuple[np.ndarray, 
     missing = np.array([value is None or value != value for value in labels.tolist()], dtype=bool)
     if missing.any():
         raise InputError(
-            f"y has {int(missing.sum())} missing label(s), the first in row {int(missing.argmax())}. "
-            "Drop those rows."
+            f"y has {int(missing.sum())} missing label(s), the first in row "
+            f"{int(missing.argmax())}. Drop those rows."
         )
     classes = np.unique(labels)
     shown = ", ".join(repr(c) for c in classes[:6].tolist()) + (", ..." if len(classes) > 6 else "")

@@ -1,9 +1,9 @@
 """How a posterior is computed, and how two are compared: one file per algorithm."""
 
-from ardvark.inference.compare import Comparison, compare
+from ardvark.inference.comparison import Comparison, compare
 from ardvark.inference.datatree import read, save
-from ardvark.inference.fit import BACKENDS, fit, register_backend
-from ardvark.inference.predict import predict
+from ardvark.inference.fitting import BACKENDS, fit, register_backend
+from ardvark.inference.prediction import predict
 
 __all__ = [
     "BACKENDS",

@@ -130,10 +130,12 @@ class MeanField:
 
     @property
     def m(self) -> np.ndarray:
+        """Location (P,)."""
         return self.parameters[: self.size]
 
     @property
     def w(self) -> np.ndarray:
+        """Log standard deviation (P,)."""
         return self.parameters[self.size :]
 
     def sample(self, e: np.ndarray) -> np.ndarray:

@@ -127,7 +127,7 @@ def _model_coords(model: Any) -> dict[str, Any]:
     return {str(k): v for k, v in model.coords.items() if v is not None}
 
 
-# --- disk -------------------------------------------------------------------------------------------
+# --- disk ---------------------------------------------------------------------------------------
 
 
 def save(tree: xr.DataTree, path: str | os.PathLike[str]) -> None:

@@ -5,8 +5,8 @@ Burkner 2021, Bayesian Analysis 16), both from ArviZ. They judge Markov chains: 
 an approximation always look perfect, so they are not computed for one.
 
 k-hat (Vehtari, Simpson, Gelman, Yao, Gabry 2024, J. Mach. Learn. Res. 25) is the tail index of the
-importance ratios p / q of an approximation's draws. Above `khat_limit(S)` the ratios' mean cannot be
-estimated, so q misses mass of p. Below it q may still be wrong: it is a warning, not a verdict.
+importance ratios p / q of an approximation's draws. Above `khat_limit(S)` the ratios' mean cannot
+be estimated, so q misses mass of p. Below it q may still be wrong: a warning, not a verdict.
 """
 
 from collections.abc import Iterable

@@ -7,9 +7,9 @@ With x the unconstrained vector and g(x) its log density, Jacobian of the transf
 The Jacobian matters twice. Without it the mode of an ARD prior sits at zero weights, which is minus
 infinity on the log scale; and a Gaussian on x must approximate the density of x.
 
-Exact for a Gaussian density. Biased wherever the density is skewed or has several modes: it sees one
-point and its curvature. The curvature is the true one, by central differences of the exact gradient
-(relative error about 1e-9), not an optimiser's running guess. Cost: 2 P gradients and one P x P
+Exact for a Gaussian density. Biased wherever the density is skewed or has several modes: it sees
+one point and its curvature. The curvature is the true one, by central differences of the exact
+gradient (relative error about 1e-9), not an optimiser's running guess. Cost: 2 P gradients and one P x P
 Cholesky factor for P unconstrained parameters, hence the limit on P.
 
 A fit is `not_converged`, and is returned as the one point it found, when the optimiser stops short,
@@ -204,7 +204,8 @@ def _why_not(
     """Return why no Gaussian can be placed at x, or an empty string."""
     far = np.abs(x - density.start)
     if far.max() > _BOUNDARY:
-        return f"the mode ran to a boundary: {density.label(int(far.argmax()))} = {x[far.argmax()]:.3g}"
+        i = int(far.argmax())
+        return f"the mode ran to a boundary: {density.label(i)} = {x[i]:.3g}"
     if not np.isfinite(H).all():
         return "the curvature at the mode is not finite"
     if not np.isfinite(decrement):

@@ -7,7 +7,7 @@ import numpy as np
 from ardvark.validate import InputError, one_of
 
 if TYPE_CHECKING:
-    from ardvark.inference.compare import Comparison
+    from ardvark.inference.comparison import Comparison
 
 # Okabe & Ito's palette, told apart by colour-blind readers; the reference is black
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")

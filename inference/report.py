@@ -15,7 +15,7 @@ from ardvark.models import SHARED
 from ardvark.validate import InputError, logger
 
 if TYPE_CHECKING:
-    from ardvark.inference.compare import Comparison
+    from ardvark.inference.comparison import Comparison
 
 _HEADINGS = {
     "kind": "kind",
@@ -39,21 +39,27 @@ _HEADINGS = {
 
 _LEGEND = """
 <dl>
-<dt>kind</dt><dd><b>mcmc</b> is exact up to Monte Carlo error; an <b>approximation</b> replaces the
-posterior by a simpler q, and its draws are drawn from q; a <b>baseline</b> is a plain classifier.</dd>
-<dt>R-hat, ESS, divergences</dt><dd>Whether the Markov chains can be believed: R-hat of eta below
-1.01, hundreds of effective draws, few divergent transitions. Blank for an approximation: independent
-draws always look perfect.</dd>
-<dt>k-hat</dt><dd>Tail index of the ratios p / q at q's own draws. Above {limit:.2f}, q misses mass of
-the posterior; below, it may still be wrong.</dd>
-<dt>error of Q</dt><dd>Largest distance of a posterior mean from the reference's, in posterior standard
-deviations. The reference's own row compares its two halves of chains: a noise floor.</dd>
-<dt>sd ratio of Q</dt><dd>Median posterior standard deviation over the reference's: below 1 the method is
+<dt>kind</dt>
+<dd><b>mcmc</b> is exact up to Monte Carlo error; an <b>approximation</b> replaces the posterior by
+a simpler q, and its draws are drawn from q; a <b>baseline</b> is a plain classifier.</dd>
+<dt>R-hat, ESS, divergences</dt>
+<dd>Whether the Markov chains can be believed: R-hat of eta below 1.01, hundreds of effective draws,
+few divergent transitions. Blank for an approximation: independent draws always look perfect.</dd>
+<dt>k-hat</dt>
+<dd>Tail index of the ratios p / q at q's own draws. Above {limit:.2f}, q misses mass of the
+posterior; below, it may still be wrong.</dd>
+<dt>error of Q</dt>
+<dd>Largest distance of a posterior mean from the reference's, in posterior standard deviations.
+The reference's own row compares its two halves of chains: a noise floor.</dd>
+<dt>sd ratio of Q</dt>
+<dd>Median posterior standard deviation over the reference's: below 1 the method is
 overconfident.</dd>
-<dt>features, samples</dt><dd>Selected: posterior mean weight above 0.01 of the largest (samples: 0.001
-in absolute value).</dd>
-<dt>accuracy, log score</dt><dd>On the held-out samples, of the posterior predictive probability. Log
-score is the mean log probability of the true class: 0 is perfect, -0.69 a coin.</dd>
+<dt>features, samples</dt>
+<dd>Selected: posterior mean weight above 0.01 of the largest (samples: 0.001 in absolute
+value).</dd>
+<dt>accuracy, log score</dt>
+<dd>On the held-out samples, of the posterior predictive probability. Log score is the mean log
+probability of the true class: 0 is perfect, -0.69 a coin.</dd>
 </dl>
 """
 
@@ -153,8 +159,8 @@ def _summary(comparison: "Comparison") -> str:
     if len(errors):
         best = errors.astype(float).idxmin()
         text += (
-            f" Nearest to it in the decision values is <b>{html.escape(str(best))}</b>: largest error "
-            f"{errors[best]:.2f} posterior standard deviations"
+            f" Nearest to it in the decision values is <b>{html.escape(str(best))}</b>: largest "
+            f"error {errors[best]:.2f} posterior standard deviations"
         )
         floor = table.loc[name, "error_eta"]
         text += f" (noise floor {floor:.2f})." if pd.notna(floor) else "."

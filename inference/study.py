@@ -1,9 +1,9 @@
 """A study: fits of one problem by several methods, kept in a folder, resumed after a kill.
 
 The folder holds `study.json` (what was asked), one NetCDF file per fit, written as it finishes,
-`scorecard.csv`, the figures and `report.html`. A stored fit is used again when its request (problem,
-form, method, options, draws, chains, seed, versions) is the one asked for; a failed one is tried
-again.
+`scorecard.csv`, the figures and `report.html`. A stored fit is used again when its request
+(problem, form, method, options, draws, chains, seed, versions) is the one asked for; a failed one is
+tried again.
 """
 
 import json
@@ -15,10 +15,9 @@ from typing import Any
 import xarray as xr
 
 from ardvark.data import Dataset
-from ardvark.inference import fit as fitting
-from ardvark.inference import report
+from ardvark.inference import fitting, report
 from ardvark.inference.backend import Result
-from ardvark.inference.compare import Comparison, compare
+from ardvark.inference.comparison import Comparison, compare
 from ardvark.inference.datatree import assemble, read, save
 from ardvark.models import Problem
 from ardvark.validate import InputError, logger

@@ -73,7 +73,7 @@ class Density:
         """Return the model's variables at each row of x (S, P), as {name: (S, ...)}."""
         names = self.names if keep is None else [n for n in self.names if n in keep]
         model = self._model
-        # FAST_COMPILE: these graphs are a handful of products, and compiling costs more than it saves
+        # FAST_COMPILE: a handful of products, whose compilation would cost more than it saves
         function = model.compile_fn(
             model.replace_rvs_by_values([model[n] for n in names]),
             inputs=model.value_vars,

@@ -119,7 +119,7 @@ def _sign_entropy() -> Chebyshev:
     return Chebyshev.interpolate(sign_entropy, 60, domain=[0.0, _NO_SIGN_LEFT])
 
 
-# --- densities and draws, lengths in their own units -----------------------------------------------
+# --- densities and draws, lengths in their own units ----------------------------------------------
 
 
 def truncated_logpdf(x: np.ndarray, m: np.ndarray, s: np.ndarray) -> np.ndarray:

@@ -56,7 +56,7 @@ def _noisy_logistic(m: np.ndarray, sd: np.ndarray, out: np.ndarray) -> None:
         # The trapezoid rule converges like exp(-2 pi^2 / (sd h)) (the poles of the sigmoid lie
         # pi / sd off the real line) and exp(-2 pi^2 / h^2) (the Gaussian): both below 1e-11.
         step = min(0.5, 0.7 / sd[i])
-        n = int(math.ceil(_WINDOW / step))
+        n = math.ceil(_WINDOW / step)
         c = min(max(-m[i] / sd[i], 0.0), sd[i])
         top = -math.inf
         total = 0.0

@@ -211,8 +211,8 @@ def _basis(
         index = np.asarray(basis)
         if index.dtype.kind not in "iu" or index.size == 0 or not _inside(index, data.N):
             raise InputError(
-                f"basis row indices must be integers in 0..{data.N - 1}, at least one, "
-                f"got {basis!r}. Give row indices, an array of centres (B, D), or None for all rows."
+                f"basis row indices must be integers in 0..{data.N - 1}, at least one, got "
+                f"{basis!r}. Give row indices, an array of centres (B, D), or None for all rows."
             )
         centres, rows = data.X[index], index.tolist()
     else:

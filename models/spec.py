@@ -133,6 +133,6 @@ def check_simulable(hypers: BaseHypers) -> None:
     for name, value in dataclasses.asdict(hypers).items():
         if name.endswith("_shape") and value < 0.05:
             raise InputError(
-                f"cannot simulate with {name} = {value:g}: most draws of such a Gamma are exactly 0 "
-                "in float64. Use a shape of at least 0.05."
+                f"cannot simulate with {name} = {value:g}: most draws of such a Gamma are exactly "
+                "0 in float64. Use a shape of at least 0.05."
             )

@@ -11,9 +11,9 @@ seconds_compile, seconds_run
 khat                     Pareto k-hat of p / q, where the method states its q
 error_Q, sd_ratio_Q      for each shared quantity Q (`eta`, `feature_weight`, `sample_weight`):
                          the largest over components of abs(mean - reference mean) / reference sd,
-                         and the median over components of sd / reference sd. The reference's own row
-                         compares one half of its chains with the other: a noise floor, since an
-                         error of that size says nothing
+                         and the median over components of sd / reference sd. The reference's own
+                         row compares one half of its chains with the other: a noise floor, since
+                         an error of that size says nothing
 features, samples        number selected: posterior mean weight above 0.01 of the largest, and above
                          0.001 of the largest in absolute value
 accuracy, log_score      on the test split: of the posterior predictive probability, the mean over
@@ -32,7 +32,7 @@ import xarray as xr
 from ardvark.data import Dataset
 from ardvark.inference import diagnostics
 from ardvark.inference.baselines import baselines
-from ardvark.inference.predict import predict
+from ardvark.inference.prediction import predict
 from ardvark.models import SHARED, Problem
 from ardvark.validate import InputError, unknown
 
@@ -69,7 +69,7 @@ class Comparison:
     notes: tuple[str, ...] = field(default=())
 
     def plot(self, kind: str = "forest", **settings: Any) -> Any:
-        """Return a matplotlib figure: "forest" (leading features) or "eta" (against the reference)."""
+        """Return a matplotlib figure: "forest" (leading features) or "eta" (decision values)."""
         from ardvark.inference import plots
 
         return plots.draw(self, kind, **settings)

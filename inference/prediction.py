@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from ardvark.data import Dataset
-from ardvark.inference.fit import BACKENDS
+from ardvark.inference.fitting import BACKENDS
 from ardvark.models import Problem
 from ardvark.validate import InputError, matrix, one_of
 

@@ -1,0 +1,76 @@
+# `make demo` and `make test` do all the set-up: a virtual environment in .venv, then the package.
+# uv is used when it is on PATH, else venv and pip.
+
+.DEFAULT_GOAL := help
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?=
+INSTALLED := $(VENV)/.installed
+SHELL := /bin/sh
+
+.PHONY: help demo test slow lint wheel types clean
+
+help:
+	@echo "make demo     the main job: RFVM on digits, exact posterior beside three approximations"
+	@echo "make test     set up from nothing and run the tests"
+	@echo "make slow     the full forms of the tests that have a fast one (long)"
+	@echo "make lint     ruff;   make wheel   build, install and try a wheel;   make types   mypy on it"
+	@echo "make clean    remove the virtual environment"
+
+# The first Python >= 3.12 that really runs: a pyenv shim may exist and refuse.
+$(BIN)/python:
+	@if command -v uv >/dev/null 2>&1; then \
+	  uv venv --quiet --seed --python "$(or $(PYTHON),>=3.12)" $(VENV) && exit 0; \
+	  echo "uv found no Python >= 3.12; trying the ones on PATH" >&2; \
+	fi; \
+	for p in $(PYTHON) python3.13 python3.12 python3.14 python3 python; do \
+	  if $$p -c 'import sys; sys.exit(sys.version_info < (3, 12))' >/dev/null 2>&1; then \
+	    echo "virtual environment: $$($$p --version)"; \
+	    rm -rf $(VENV); $$p -m venv $(VENV) && exit 0; \
+	  fi; \
+	done; \
+	echo "ardvark needs Python 3.12 or newer, and none was found on PATH (python3 is: $$(python3 --version 2>&1))." >&2; \
+	echo "Install one (python.org, 'uv python install 3.13' or 'pyenv install 3.13'), or name it: make PYTHON=/path/to/python $(MAKECMDGOALS)" >&2; \
+	exit 1
+
+$(INSTALLED): $(BIN)/python pyproject.toml constraints.txt
+	@echo "installing ardvark and what it needs into $(VENV) (some minutes the first time)"
+	@if command -v uv >/dev/null 2>&1; then \
+	  uv pip install --quiet --python $(BIN)/python -c constraints.txt -e ".[dev]"; \
+	else \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"; \
+	fi
+	@touch $@
+
+demo: $(INSTALLED)
+	$(BIN)/ardvark compare rfvm digits38 --test-size 0.3 --out results/demo
+
+test: $(INSTALLED)
+	$(BIN)/python -m pytest
+
+slow: $(INSTALLED)
+	$(BIN)/python -m pytest -m slow
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+# The package as a user gets it: built, installed in a clean environment, run from another folder.
+# Missing modules show here and not in an editable install.
+CLEAN := build/clean
+wheel: $(INSTALLED)
+	rm -rf build dist
+	$(BIN)/python -m build --wheel --outdir dist
+	$(BIN)/python -m venv $(CLEAN)
+	$(CLEAN)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt dist/*.whl
+	elsewhere=$$(mktemp -d) && cd "$$elsewhere" && \
+	  "$(CURDIR)/$(CLEAN)/bin/ardvark" compare rfvm digits38 --test-size 0.3 --out demo && \
+	  test -s demo/report.html && rm -rf "$$elsewhere"
+
+# on the installed package (make wheel), from a folder where the sources are not in the way
+types: $(INSTALLED)
+	test -x $(CLEAN)/bin/python || $(MAKE) wheel
+	cd build && ../$(BIN)/mypy --config-file ../pyproject.toml --python-executable clean/bin/python -p ardvark
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info
