@@ -17,6 +17,7 @@ import time
 import warnings
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -38,6 +39,8 @@ _STATISTICS = {
     "acceptance_rate": ("mean_tree_accept", "acceptance_rate"),
     "lp": ("logp", "lp"),
 }
+
+_COMPILED: WeakKeyDictionary[Any, dict[tuple[str, ...] | None, Any]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +102,7 @@ def _nutpie(
 
     started = time.perf_counter()
     with report.stage("compiling"):
-        compiled = nutpie.compile_pymc_model(model, var_names=keep)
+        compiled = _compiled(model, keep)
     compile_seconds = time.perf_counter() - started
 
     started = time.perf_counter()
@@ -127,6 +130,23 @@ def _nutpie(
         except RuntimeError as error:
             raise FitFailed(f"NUTS could not start: {error}") from error
     return _result(tree, 0, compile_seconds, time.perf_counter() - started)
+
+
+def _compiled(model: Any, keep: list[str] | None) -> Any:
+    """Return nutpie's compiled model, the same one for the same model and variables.
+
+    nutpie copies the model's data when it compiles; what `pm.set_data` changed since is handed over.
+    """
+    import nutpie
+
+    known = _COMPILED.setdefault(model, {})
+    key = None if keep is None else tuple(keep)
+    if key not in known:
+        known[key] = nutpie.compile_pymc_model(model, var_names=keep)
+        return known[key]
+    names = {str(v.name) for v in known[key].shared_var_keys}
+    data = {v.name: v.get_value() for v in model.data_vars if v.name in names}
+    return known[key].with_data(**data)
 
 
 def _pymc(

@@ -69,7 +69,7 @@ def forest(comparison: "Comparison", leading: int = 12) -> Any:
     axis.set_xlabel("feature weight: posterior mean and 94 % interval")
     axis.set_title(f"Leading features{_of(comparison)}")
     axis.grid(axis="x", alpha=0.3)
-    axis.legend(frameon=False)
+    axis.legend(loc="lower right")  # the leading feature, on top, has the longest interval
     return figure
 
 

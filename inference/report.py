@@ -71,8 +71,8 @@ h1 { font-size: 1.6em; } h2 { margin-top: 2em; font-size: 1.2em; }
 table { border-collapse: collapse; font-size: 0.85em; }
 th, td { padding: 0.35em 0.7em; border-bottom: 1px solid #ddd; text-align: right; }
 thead th { white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; }
-tr.reference { background: #f3f3f3; font-weight: 600; }
+th:first-child { text-align: left; font-weight: 400; }
+.reference { background: #f3f3f3; }
 td.bad { color: #b00020; font-weight: 600; }
 img { max-width: 100%; } pre { background: #f6f6f6; padding: 1em; overflow-x: auto; }
 dt { font-weight: 600; margin-top: 0.5em; } dd { margin-left: 1.5em; }
@@ -173,17 +173,22 @@ def _reasons(comparison: "Comparison") -> list[tuple[str, str]]:
 
 
 def _table(comparison: "Comparison") -> str:
+    """Return the table with one column a method: all of it fits the width of a page."""
     shown = table_text(comparison.table)
-    head = "".join(f"<th>{html.escape(str(h))}</th>" for h in ("method", *shown.index))
+
+    def css(method: Any, value: str = "") -> str:
+        names = ["reference"] if method == comparison.reference else []
+        names += ["bad"] if value in ("failed", "not_converged") else []
+        return f' class="{" ".join(names)}"' if names else ""
+
+    head = "".join(f"<th{css(m)}>{html.escape(str(m))}</th>" for m in shown.columns)
     rows = []
-    for method in shown.columns:
-        css = ' class="reference"' if method == comparison.reference else ""
-        cells = [f"<td>{html.escape(str(method))}</td>"]
-        for value in shown[method]:
-            bad = ' class="bad"' if value in ("failed", "not_converged") else ""
-            cells.append(f"<td{bad}>{html.escape(str(value))}</td>")
-        rows.append(f"<tr{css}>{''.join(cells)}</tr>")
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    for heading in shown.index:
+        cells = "".join(
+            f"<td{css(m, v)}>{html.escape(str(v))}</td>" for m, v in shown.loc[heading].items()
+        )
+        rows.append(f"<tr><th>{html.escape(str(heading))}</th>{cells}</tr>")
+    return f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
 def _png(figure: Any) -> str:

@@ -25,18 +25,21 @@ v_factor = "folded"      the paper: q(v_d) is given the moments of a *folded* no
                          right about the prior, whose location is 0; C.24-C.28 carry the name over
                          to a location that is not. For m_d < 0 a folded mean grows with |m_d|.
 v_update = "sequential"  one feature after the other, as (18) says: the default for both.
-         = "simultaneous" all at once, as the released code does. After a wrong step the next q(a)
-                         repairs most of it; where features are few and alike it still overshoots,
-                         the ELBO falls and may cycle: `damping` is for that.
+         = "simultaneous" all at once, as the released code does. Repeated by itself it diverges
+                         (its Jacobi matrix has a spectral radius above 1 where features are
+                         informative); over whole sweeps the next q(a) repairs the overshoot,
+                         usually, and `damping` is for where it does not. However updated, a folded
+                         q can end with the ELBO falling a little: its fixed point is no maximum.
 prune                    the paper's pruning, at the thresholds of the released example; off by
-                         default. With proper priors it removes little, and a q without the removed
-                         weights covers no posterior: no `lp` or `log_q`. `selected_feature` and
-                         `selected_sample` apply the same thresholds without it.
+                         default. It also removes samples whose weight happens to cross zero in
+                         that sweep, and a q without the removed weights covers no posterior: no
+                         `lp` or `log_q`. `selected_feature` and `selected_sample` apply the same
+                         thresholds without it.
 
 The released code has three more departures that are *not* reproduced: tau's rate sums over all
-pairs of features where only Var(v_d) on the diagonal belongs (Monte Carlo 22.40 +- 0.06, here
-22.38, there 34.77), its predictive variance does likewise and adds <tau> for 1/<tau>, and its
-'bound' has the entropies' sign wrong. The paper's plug-in of 1/<tau> for E[1/tau] is kept.
+pairs of features where only Var(v_d) on the diagonal belongs, its predictive variance does
+likewise and adds <tau> for 1/<tau>, and its 'bound' has the entropies' sign wrong. The paper's
+plug-in of 1/<tau> for E[1/tau] is kept.
 
 Cost
 ----
@@ -64,19 +67,20 @@ from ardvark.validate import InputError, one_of, positive
 
 NAME = "rfvm_vb"
 KIND = "approximation"
-_CHUNK = 4_000_000  # numbers in one chunk of draws
+_CHUNK = 500_000  # N + D + B times the draws of one chunk: a few dozen MB at once
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """Options of `rfvm_vb`.
 
-    v_factor, v_update, prune : see the module. damping : in [0, 1), the weight of the old natural
-    parameters in the new q(v); 0 is none. prune_feature, prune_sample : a feature below this part
-    of the largest <v_d>, a sample below this part of the largest abs(<a_j>), is not selected, and
-    removed with `prune` from sweep prune_from on. restarts : random starts; the one with the best
-    ELBO is kept. tolerance : converged when a sweep changes the ELBO by less than this part of it
-    and no fitted probability by more than its square root. max_sweeps : of one start.
+    v_factor, v_update, prune : see the module docstring. damping : in [0, 1), the weight of the
+    old natural parameters in the new q(v); 0 is none. prune_feature, prune_sample : a feature below
+    this part of the largest <v_d>, a sample below this part of the largest abs(<a_j>), is not
+    selected, and removed with `prune` from sweep prune_from on. restarts : random starts; the one
+    with the best ELBO is kept. tolerance : converged when a sweep changes the ELBO by less than
+    this part of it and no fitted probability by more than its square root. max_sweeps : of one
+    start.
     """
 
     v_factor: str = "folded"

@@ -94,11 +94,12 @@ def NoisyLogisticBernoulli(name: str, eta: Any, sd: Any, **kwargs: Any) -> Any:
     """
 
     def logp(y: Any, eta: Any, sd: Any) -> Any:
-        m = (2 * y - 1) * eta
+        m = (2 * y - 1) * eta  # (obs,)
+        sd = sd + pt.zeros_like(m)  # (obs,), also from one number
         # the integral does not depend on where the window sits, so no gradient flows through it
         c = disconnected_grad(pt.clip(-m / sd, 0.0, sd))
         e = c[..., None] + _NODES  # (obs, node)
-        terms = -pt.softplus(-(m[..., None] + sd * e)) - 0.5 * e**2
+        terms = -pt.softplus(-(m[..., None] + sd[..., None] * e)) - 0.5 * e**2
         return pt.logsumexp(terms, axis=-1) + _LOG_STEP
 
     def dist(eta: Any, sd: Any, size: Any) -> Any:

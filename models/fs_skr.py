@@ -1,0 +1,130 @@
+"""FS-SKR, FS-SKLR with a squared-error likelihood: least squares on the signs of the labels.
+
+Kojima, Tanaka (2017), "Doubly Sparse Bayesian Kernel Logistic Regression", APSIPA, section V: the
+method named FS-SKR-Sa there. Its own source (Kojima, Wadai, Tanaka 2017, ITC-CSCC) was not at hand;
+this is our reading of it from that paper.
+
+The generative model
+--------------------
+X (N, D) inputs, Z (B, D) basis centres (the training inputs), y (N,) in {0, 1}, s = 2y - 1::
+
+    zeta, z, alpha, and eta (N,)       as in FS-SKLR, eqs. (7), (11)-(15)
+    tau  ~ Gamma(noise_shape, noise_rate)          precision of the error (shape, rate)
+    s_i  ~ Normal(eta_i, tau^-1/2)                                                        (N,)
+
+eta is a score, not a log-odds: its sign is the predicted class, and there is no P(y = 1).
+`log_predictive` is the normal log density of s. `simulate` draws s from the model, so its
+y = (1 + s) / 2 is a real number, not a label.
+
+Departures from the paper
+-------------------------
+- Those of FS-SKLR, and the prior of tau, which the paper does not state.
+
+Known difficulties
+------------------
+- Those of FS-SKLR's masks. alpha and tau are conditionally conjugate: given the masks and tau,
+  alpha is normal and integrates out exactly.
+- The residuals of -1 and +1 are not normal; posterior widths are no statement about labels.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pymc as pm
+from scipy import stats
+
+from ardvark.models import fsklr
+from ardvark.models.spec import Point, check_gamma, check_simulable, hyper
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hypers(fsklr.Hypers):
+    """Hyperparameters of FS-SKR: FS-SKLR's, and the prior of the error's precision."""
+
+    noise_shape: float = hyper(
+        3.0, paper="not stated", why="proper at infinity: a full-rank kernel fits s exactly"
+    )
+    noise_rate: float = hyper(3.0, paper="not stated", why="E[tau] = 1: s has variance 1")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_gamma("noise", self.noise_shape, self.noise_rate, "It is the prior of a precision.")
+
+
+def build(
+    X: np.ndarray,
+    y: np.ndarray,
+    Z: np.ndarray,
+    basis_labels: np.ndarray | None,
+    hypers: Hypers,
+    coords: dict[str, Any],
+) -> pm.Model:
+    """Return the PyMC model; the observed variable is s = 2y - 1, from the data `label` = y."""
+    with pm.Model(coords=coords) as model:
+        eta = fsklr.decision_value(X, Z, hypers)
+        label = pm.Data("label", np.asarray(y, dtype=np.float64), dims="obs")
+        shape = pm.Data("noise_shape", hypers.noise_shape)  # a plain 3.0 would be float32
+        rate = pm.Data("noise_rate", hypers.noise_rate)
+        tau = pm.Gamma("tau", shape, rate)
+        pm.Normal("s", eta, tau**-0.5, observed=2.0 * label - 1.0, dims="obs")
+    return model
+
+
+def log_predictive(y: Any, eta: np.ndarray, point: Point, hypers: Hypers) -> np.ndarray:
+    """Return log N(s | eta, 1 / tau), s = 2y - 1, shape of eta."""
+    sd = np.asarray(point["tau"])[..., None] ** -0.5
+    return stats.norm.logpdf(2.0 * np.asarray(y) - 1.0, eta, sd)
+
+
+def log_joint(
+    point: Point, X: np.ndarray, y: np.ndarray, Z: np.ndarray, basis_labels: Any, hypers: Hypers
+) -> np.ndarray:
+    """Return log p(s, variables | X): the density of the model's variables, without Jacobian."""
+    h = hypers
+    eta = fsklr.decision(point, X, Z, basis_labels, h)
+    noise = stats.gamma.logpdf(point["tau"], h.noise_shape, scale=1 / h.noise_rate)
+    return fsklr.log_prior(point, h) + noise + log_predictive(y, eta, point, h).sum(-1)
+
+
+def log_jacobian(point: Point, hypers: Hypers) -> np.ndarray:
+    """Return FS-SKLR's log Jacobian and that of tau, which is sampled as log tau."""
+    return fsklr.log_jacobian(point, hypers) + np.log(point["tau"])
+
+
+def to_free(point: Point, X: np.ndarray, Z: np.ndarray, hypers: Hypers) -> dict[str, np.ndarray]:
+    """Return the free variables of the PyMC model at a point."""
+    return fsklr.to_free(point, X, Z, hypers) | {"tau": point["tau"]}
+
+
+def simulate(
+    rng: np.random.Generator,
+    X: np.ndarray,
+    Z: np.ndarray,
+    basis_labels: np.ndarray | None,
+    hypers: Hypers,
+) -> dict[str, np.ndarray]:
+    """Return one ancestral draw: every variable, `eta`, and `y` = (1 + s) / 2, real (N,)."""
+    check_simulable(hypers)
+    point = fsklr.simulate_prior(rng, X, Z, hypers)
+    tau = rng.gamma(hypers.noise_shape, 1 / hypers.noise_rate)
+    s = rng.normal(point["eta"], tau**-0.5)
+    return point | {"tau": np.asarray(tau), "y": (1.0 + s) / 2.0}
+
+
+SPEC = replace(
+    fsklr.SPEC,
+    name="fs_skr",
+    title="Doubly Sparse Bayesian Kernel Regression on the signs of the labels",
+    citation="Kojima, Tanaka (2017), APSIPA, FS-SKR-Sa",
+    link="identity",
+    priors="beta-process binary masks on features and samples, normal coefficients and errors",
+    Hypers=Hypers,
+    build=build,
+    log_joint=log_joint,
+    log_jacobian=log_jacobian,
+    to_free=to_free,
+    simulate=simulate,
+    log_predictive=log_predictive,
+    doc=__doc__,
+)

@@ -1,0 +1,515 @@
+"""FS-SKLR, doubly sparse Bayesian kernel logistic regression: binary masks on features and samples.
+
+Kojima, Tanaka (2017), "Doubly Sparse Bayesian Kernel Logistic Regression", APSIPA, sections II, III
+and IV.A, eqs. (7)-(15), (19)-(22), (36).
+
+The generative model
+--------------------
+X (N, D) inputs, Z (B, D) basis centres (the training inputs), y (N,) in {0, 1}::
+
+    pi_k    ~ Beta(a_zeta / D, 1)      (13)  `feature_mask_probability`                   (D,)
+    zeta_k  ~ Bernoulli(pi_k)          (12)  feature mask, also `feature_weight`          (D,)
+    q_j     ~ Beta(a_z / B, 1)         (15)  `sample_mask_probability`                    (B,)
+    z_j     ~ Bernoulli(q_j)           (14)  sample mask                                  (B,)
+    alpha_j ~ Normal(0, xi^-1/2)       (11)  coefficient; z_j alpha_j is `sample_weight`  (B,)
+    eta_i   = sum_j z_j alpha_j k(x_i * zeta, Z_j * zeta)      (7)  decision value        (N,)
+    y_i     ~ Bernoulli(sigmoid(eta_i))                        (8)                        (N,)
+
+    k(x, z) = exp(-delta |x - z|^2)    (36)  kernel = "rbf"
+    k(x, z) = delta x'z                      kernel = "linear"
+
+The second argument of Normal is a standard deviation, so xi is a precision. The zoo's feature-
+weighted kernel has theta = delta * zeta. There is no intercept.
+
+The law of a mask of n bits with S of them on (`mask_prior`; n = D, a = a_zeta for features, n = B,
+a = a_z for samples), its normalising sum over all 2^n masks, the odds of one bit when S of the
+*others* are on, and the expected number of bits on:
+
+    independent  one probability a bit, as above: p = (a / (a + n))^S (n / (a + n))^(n - S).
+                 Sums to 1; odds a / n; E = n a / (a + n).
+    shared       one probability Beta(a / n, 1) for all bits:
+                 p = B(S + a/n, n - S + 1) / B(a/n, 1).
+                 Sums to 1 (a mixture over the probability); odds (S + a/n) / (n - S); E as above.
+    printed      p proportional to C(n, S) B(S + a, n - S + 1), i.e. to Gamma(S + a) / Gamma(S + 1):
+                 eqs. (21), (22), the law of a *count* used as the score of a mask. With the paper's
+                 factor a it sums to 1 over counts S = 0..n, and so to more than 1 over masks; here
+                 it is divided by its sum over masks. Odds (S + a) / (S + 1); E by summation.
+
+Two ways to write one posterior (`mask_probability`): "integrated" (only the masks) or "explicit"
+(their probabilities kept, a vector under the independent prior and one number under the shared
+one). "printed" is no mixture over a probability, so it exists only integrated.
+
+Departures from the paper
+-------------------------
+- The joint posterior of both masks and alpha is the target. The paper searches for a mode in two
+  stages: the feature mask first, with every z_j = 1, then the sample mask at that feature mask.
+- `mask_prior = "independent"` is what (12)-(15) say. Eqs. (19), (20) replace it by a shared
+  probability, (21), (22) by the law of a count: misprints kept as choices, because the algorithm
+  uses the last.
+- The shared probability is Beta(a/n, 1), the one that (13), (15) name, not (19)'s Beta(a, 1).
+- xi, a and delta have defaults filled from the sizes; the paper tunes them to equal sparsity and
+  reports none.
+- The basis size B stands for N in the sample mask's prior, so that a part of the rows can be basis.
+- The linear kernel is ours, for comparison with the zoo's other models.
+
+Known difficulties
+------------------
+- Single-bit moves stick where features are correlated: one must leave for another to enter. The
+  posterior of the masks has several modes; start chains apart and count flips.
+- The shared prior puts nearly all of its mass on the empty mask: P(S = 0) is close to n^(-a/n),
+  0.97 at n = 7129, a = 20. The printed one is nearly flat: E = 3574 there.
+- delta fixes the width of the kernel for a typical number of features; states with many more
+  have K near the identity, and with few K near 1.
+- alpha_j of an unselected sample follows its prior: read `sample_weight`, not alpha.
+- At an a/n below 0.05 the probabilities themselves underflow to 0 (14 % of them at 20/7129), so
+  the explicit form is refused there.
+- PyMC's own steps evaluate the whole density for every bit and build K again for every gradient,
+  O(N B D) each: a baseline, not the sampler to use. It gives `BinaryGibbsMetropolis` to Bernoulli
+  masks only; integrated shared or printed ones need that step named, or Metropolis hardly moves.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from scipy import special, stats
+
+from ardvark.models.distributions import LogisticBernoulli, logistic_logp
+from ardvark.models.kernels import gram, linear_decision
+from ardvark.models.spec import BaseHypers, ModelSpec, Point, hyper
+from ardvark.validate import InputError, positive
+
+_SMALLEST_SHAPE = 0.05  # of an explicit Beta(a/n, 1): a draw underflows with chance e^(-708 a/n)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampleMaskHypers(BaseHypers):
+    """Hyperparameters of a model with a sample mask (B bits). None is filled from the sizes."""
+
+    FORM: ClassVar[tuple[str, ...]] = ("mask_probability",)
+    FEATURE_MASK: ClassVar[bool] = False
+    """Whether the features have a mask too."""
+
+    kernel: str = hyper("rbf", paper="rbf", choices=("rbf", "linear"))
+    mask_prior: str = hyper(
+        "independent",
+        paper="independent in (12)-(15), printed in the algorithm",
+        why="the others are degenerate or nearly flat for many bits",
+        choices=("independent", "shared", "printed"),
+    )
+    mask_probability: str = hyper(
+        "integrated",
+        paper="integrated",
+        why="fewer variables, and small probabilities underflow",
+        choices=("integrated", "explicit"),
+    )
+    xi: float = hyper(1.0, paper="not stated", why="precision of a coefficient")
+    delta: float | None = hyper(
+        None,
+        paper="tuned, value not stated",
+        why="filled: rbf 1 / (2 S), linear 2 / max(S, sqrt(A S)), S features, A samples expected",
+    )
+    a_z: float | None = hyper(None, paper="not stated", why="filled: min(20, B / 2)")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.mask_prior == "printed" and self.mask_probability == "explicit":
+            raise InputError(
+                "mask_prior='printed' scores a mask by its number of bits and has no probability "
+                "to keep, got mask_probability='explicit'. Use 'integrated', or another mask_prior."
+            )
+        positive("xi", self.xi, "It is the prior precision of a coefficient.")
+        if self.delta is not None:
+            positive("delta", self.delta, "It multiplies the kernel's squared distance.")
+        if self.a_z is not None:
+            positive("a_z", self.a_z, "The mask's prior Beta(a/n, 1) is proper only above 0.")
+
+    def filled(self, N: int, B: int, D: int) -> Self:
+        """Return a copy with a_z and delta set, so that eta has a useful prior range."""
+        return self._filled(B, selected=float(D))
+
+    def _filled(self, B: int, selected: float) -> Self:
+        """Fill a_z and delta; `selected` features are expected to be on."""
+        a_z = min(20.0, B / 2) if self.a_z is None else self.a_z
+        self._check_explicit("sample", a_z, B)
+        delta = self.delta
+        if delta is None and self.kernel == "rbf":
+            delta = 1.0 / (2.0 * selected)
+        elif delta is None:
+            samples = expected_selected(B, a_z, self.mask_prior)
+            delta = 2.0 / max(selected, float(np.sqrt(samples * selected)))
+        return replace(self, a_z=a_z, delta=delta)
+
+    def _check_explicit(self, what: str, a: float, n: int) -> None:
+        if self.mask_probability == "explicit" and a / n < _SMALLEST_SHAPE:
+            raise InputError(
+                f"{what}_mask_probability ~ Beta({a:g}/{n}, 1) has a shape of {a / n:.2g}: its "
+                f"draws underflow to 0 in float64, expected at least {_SMALLEST_SHAPE}. Use "
+                "mask_probability='integrated', the same posterior of everything else."
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hypers(SampleMaskHypers):
+    """Hyperparameters of FS-SKLR: those of the sample mask, and the feature mask's."""
+
+    FEATURE_MASK: ClassVar[bool] = True
+
+    a_zeta: float | None = hyper(None, paper="not stated", why="filled: min(20, D / 2)")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.a_zeta is not None:
+            positive("a_zeta", self.a_zeta, "The mask's prior Beta(a/n, 1) is proper only above 0.")
+
+    def filled(self, N: int, B: int, D: int) -> Self:
+        """Return a copy with a_zeta, a_z and delta set, so that eta has a useful prior range."""
+        a_zeta = min(20.0, D / 2) if self.a_zeta is None else self.a_zeta
+        self._check_explicit("feature", a_zeta, D)
+        selected = expected_selected(D, a_zeta, self.mask_prior)
+        return replace(self, a_zeta=a_zeta)._filled(B, selected)
+
+
+# --- the prior of a mask --------------------------------------------------------------------------
+
+
+def log_mask_prior(mask: Any, a: float, mask_prior: str) -> np.ndarray:
+    """Return log p(mask) with the probabilities integrated out; mask (..., n) gives (...)."""
+    mask = np.asarray(mask)
+    n, S = mask.shape[-1], mask.sum(-1)
+    if mask_prior == "independent":
+        # each bit is on with E[Beta(a/n, 1)] = a / (a + n)
+        return S * np.log(a) + (n - S) * np.log(n) - n * np.log(a + n)
+    if mask_prior == "shared":
+        return special.betaln(S + a / n, n - S + 1) - special.betaln(a / n, 1)
+    # C(n, S) B(S + a, n - S + 1) is proportional to Gamma(S + a) / Gamma(S + 1)
+    return special.gammaln(S + a) - special.gammaln(S + 1) - special.logsumexp(_log_counts(n, a))
+
+
+def mask_log_odds(S_others: Any, n: int, a: float, mask_prior: str) -> np.ndarray:
+    """Return the prior log-odds of one bit of a mask of n, given that S_others others are on."""
+    S = np.asarray(S_others, dtype=float)
+    if mask_prior == "independent":
+        return np.full(S.shape, np.log(a / n))
+    if mask_prior == "shared":
+        return np.log((S + a / n) / (n - S))
+    return np.log((S + a) / (S + 1))
+
+
+def expected_selected(n: int, a: float, mask_prior: str) -> float:
+    """Return the prior mean of the number of bits on, of n."""
+    if mask_prior == "printed":
+        return float(special.softmax(_log_counts(n, a)) @ np.arange(n + 1))
+    return n * a / (a + n)
+
+
+def _log_counts(n: int, a: float) -> np.ndarray:
+    """Return log C(n, S) + lnGamma(S + a) - lnGamma(S + 1), S = 0..n: the printed law of S."""
+    S = np.arange(n + 1)
+    log_choose = special.gammaln(n + 1) - special.gammaln(S + 1) - special.gammaln(n - S + 1)
+    return log_choose + special.gammaln(S + a) - special.gammaln(S + 1)
+
+
+def _draw_mask(
+    rng: np.random.Generator, n: int, a: float, mask_prior: str
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return a mask (n,) from its prior, and its probability where there is one."""
+    if mask_prior == "printed":
+        S = rng.choice(n + 1, p=special.softmax(_log_counts(n, a)))
+        mask = np.zeros(n, dtype=np.int64)
+        mask[rng.choice(n, S, replace=False)] = 1  # equal counts are equally probable
+        return mask, None
+    size = n if mask_prior == "independent" else None
+    q = np.asarray(rng.random(size) ** (n / a))  # Beta(a/n, 1) by its inverse distribution function
+    return (rng.random(n) < q).astype(np.int64), q
+
+
+# --- the PyMC model -------------------------------------------------------------------------------
+
+
+def BinaryMask(name: str, n: int, a: Any, mask_prior: str, **kwargs: Any) -> Any:
+    """Mask of n bits under the shared or printed prior, its probability integrated out."""
+
+    def printed_counts(a: Any) -> Any:
+        S = pt.arange(n + 1, dtype="float64")  # of small integers, gammaln would be float32
+        return pt.gammaln(S + a) - 2 * pt.gammaln(S + 1) - pt.gammaln(n - S + 1)
+
+    def logp(mask: Any, a: Any, like: Any) -> Any:
+        S = mask.sum(axis=-1)
+        if mask_prior == "shared":  # ln B(S + a/n, n - S + 1) - ln B(a/n, 1), B(a/n, 1) = n / a
+            value = pt.gammaln(S + a / n) + pt.gammaln(n - S + 1) + pt.log(a / n)
+            value -= pt.gammaln(n + 1 + a / n)
+        else:
+            total = pt.logsumexp(printed_counts(a)) + math.lgamma(n + 1)
+            value = pt.gammaln(S + a) - pt.gammaln(S + 1) - total
+        return pt.switch(pt.all(pt.eq(mask, 0) | pt.eq(mask, 1), axis=-1), value, -np.inf)
+
+    def dist(a: Any, like: Any, size: Any) -> Any:
+        if mask_prior == "shared":
+            q = pm.Uniform.dist(0.0, 1.0, size=size) ** (n / a)
+            return pm.Bernoulli.dist(p=q[..., None] + like)
+        S = pm.Categorical.dist(logit_p=printed_counts(a), size=size)
+        place = pm.Uniform.dist(pt.zeros_like(S)[..., None] + like, 1.0)
+        rank = pt.argsort(pt.argsort(place, axis=-1), axis=-1)  # a uniform random order
+        return pt.cast(rank < S[..., None], "int64")
+
+    return pm.CustomDist(
+        name,
+        a,
+        np.zeros(n),  # gives the number of bits
+        logp=logp,
+        dist=dist,
+        signature="(),(n)->(n)",
+        dtype="int64",
+        class_name="BinaryMask",
+        **kwargs,
+    )
+
+
+def _mask(name: str, what: str, dim: str, n: int, a: Any, h: SampleMaskHypers) -> Any:
+    """Declare a mask of n bits, and its probability in the explicit form."""
+    if h.mask_probability == "integrated":
+        if h.mask_prior == "independent":
+            return pm.Bernoulli(name, a / (a + n), dims=dim)
+        return BinaryMask(name, n, a, h.mask_prior, dims=dim)
+    dims = dim if h.mask_prior == "independent" else None
+    q = pm.Beta(f"{what}_mask_probability", a / n, 1.0, dims=dims)
+    return pm.Bernoulli(name, q, dims=dim)
+
+
+def decision_value(X: np.ndarray, Z: np.ndarray, hypers: SampleMaskHypers) -> Any:
+    """Declare data, masks and coefficients in the current PyMC model; return its eta (N,)."""
+    h = hypers
+    D, B = X.shape[1], len(Z)
+    x = pm.Data("X", X, dims=("obs", "feature"))
+    centre = pm.Data("Z", Z, dims=("basis", "feature"))
+    xi = pm.Data("xi", h.xi)
+    delta = pm.Data("delta", h.delta)
+    a_z = pm.Data("a_z", h.a_z)
+
+    zeta = pt.ones(D)
+    if isinstance(h, Hypers):
+        zeta = _mask("zeta", "feature", "feature", D, pm.Data("a_zeta", h.a_zeta), h)
+    v = pm.Deterministic("feature_weight", pt.cast(zeta, "float64"), dims="feature")
+
+    z = _mask("z", "sample", "basis", B, a_z, h)
+    alpha = pm.Normal("alpha", 0.0, xi**-0.5, dims="basis")
+    weight = pm.Deterministic("sample_weight", z * alpha, dims="basis")
+
+    theta = delta * v  # (D,)
+    if h.kernel == "linear":
+        eta = linear_decision(x, centre, theta, weight)
+    else:
+        eta = gram(x, centre, theta, kernel=h.kernel, xp=pt) @ weight
+    return pm.Deterministic("eta", eta, dims="obs")
+
+
+def build(
+    X: np.ndarray,
+    y: np.ndarray,
+    Z: np.ndarray,
+    basis_labels: np.ndarray | None,
+    hypers: SampleMaskHypers,
+    coords: dict[str, Any],
+) -> pm.Model:
+    """Return the PyMC model, dims "obs" (N), "basis" (B), "feature" (D).
+
+    Data, xi, delta, a_z and a_zeta are `pm.Data`, so another fold of the same shape rebinds the
+    compiled code. `basis_labels` is for models whose labels enter the basis, and is not used here.
+    """
+    with pm.Model(coords=coords) as model:
+        eta = decision_value(X, Z, hypers)
+        label = pm.Data("label", y, dims="obs")
+        LogisticBernoulli("y", eta, observed=label, dims="obs")
+    return model
+
+
+# --- the same density from the paper, in NumPy ----------------------------------------------------
+
+
+def decision(
+    point: Point,
+    X: np.ndarray,
+    Z: np.ndarray,
+    basis_labels: np.ndarray | None,
+    hypers: SampleMaskHypers,
+) -> np.ndarray:
+    """Return eta (..., N) = K (z alpha), one draw at a time: no (draws, N, B) array.
+
+    Only selected features and samples enter: O(N A S) a draw for A samples and S features. A point
+    that holds no masks is read through `feature_weight` and `sample_weight`.
+    """
+    if "alpha" in point and "z" in point:
+        weight = _bits(point, "z") * point["alpha"]  # (..., B)
+    else:
+        weight = np.asarray(point["sample_weight"])
+    if not hypers.FEATURE_MASK:  # one kernel matrix serves every draw
+        theta = np.full(X.shape[1], hypers.delta)
+        return weight @ gram(X, Z, theta, kernel=hypers.kernel).T
+    zeta = _bits(point, "zeta" if "zeta" in point else "feature_weight")  # (..., D)
+    if hypers.kernel == "linear":
+        return hypers.delta * ((weight @ Z) * zeta) @ X.T
+    lead = weight.shape[:-1]
+    eta = np.empty((*lead, len(X)))
+    for s in np.ndindex(lead):
+        on, active = zeta[s] == 1, weight[s] != 0.0
+        theta = np.full(np.count_nonzero(on), hypers.delta)
+        eta[s] = gram(X[:, on], Z[active][:, on], theta, kernel="rbf") @ weight[s][active]
+    return eta
+
+
+def log_predictive(y: Any, eta: np.ndarray, point: Point, hypers: BaseHypers) -> np.ndarray:
+    """Return log P(y | eta), shape of eta."""
+    return logistic_logp(y, eta)
+
+
+def log_prior(point: Point, hypers: SampleMaskHypers) -> np.ndarray:
+    """Return log p(masks, probabilities where explicit, alpha)."""
+    total = stats.norm.logpdf(point["alpha"], 0.0, hypers.xi**-0.5).sum(-1)
+    for name, what, a in _masks(hypers):
+        mask = _bits(point, name)
+        if hypers.mask_probability == "integrated":
+            total = total + log_mask_prior(mask, a, hypers.mask_prior)
+            continue
+        q = np.asarray(point[f"{what}_mask_probability"])
+        shared = hypers.mask_prior == "shared"
+        density = stats.beta.logpdf(q, a / mask.shape[-1], 1.0)
+        total = total + (density if shared else density.sum(-1))
+        q = q[..., None] if shared else q
+        total = total + (special.xlogy(mask, q) + special.xlog1py(1 - mask, -q)).sum(-1)
+    return total
+
+
+def log_joint(
+    point: Point,
+    X: np.ndarray,
+    y: np.ndarray,
+    Z: np.ndarray,
+    basis_labels: Any,
+    hypers: SampleMaskHypers,
+) -> np.ndarray:
+    """Return log p(y, variables | X): the density of the paper's variables, without Jacobian.
+
+    A probability for the masks, a density for alpha and, in the explicit form, for the
+    probabilities. Raises InputError where a mask holds anything but 0 and 1.
+    """
+    eta = decision(point, X, Z, basis_labels, hypers)
+    return log_prior(point, hypers) + logistic_logp(y, eta).sum(-1)
+
+
+def log_jacobian(point: Point, hypers: SampleMaskHypers) -> np.ndarray:
+    """Return log |d paper's variables / d unconstrained vector of the PyMC model|.
+
+    Masks and alpha are not transformed. An explicit probability q is sampled as its log-odds:
+    dq / d log-odds = q (1 - q).
+    """
+    total = np.zeros(np.shape(point["alpha"])[:-1])
+    if hypers.mask_probability == "explicit":
+        for _, what, _ in _masks(hypers):
+            q = np.asarray(point[f"{what}_mask_probability"])
+            terms = np.log(q) + np.log1p(-q)
+            total = total + (terms if hypers.mask_prior == "shared" else terms.sum(-1))
+    return total
+
+
+def to_free(
+    point: Point, X: np.ndarray, Z: np.ndarray, hypers: SampleMaskHypers
+) -> dict[str, np.ndarray]:
+    """Return the free variables of the PyMC model: the paper's own, nothing is reparametrised."""
+    names = ["alpha"]
+    for name, what, _ in _masks(hypers):
+        explicit = hypers.mask_probability == "explicit"
+        names += [name, f"{what}_mask_probability"] if explicit else [name]
+    return {name: point[name] for name in names}
+
+
+def simulate_prior(
+    rng: np.random.Generator, X: np.ndarray, Z: np.ndarray, hypers: SampleMaskHypers
+) -> dict[str, np.ndarray]:
+    """Return one ancestral draw of everything but the labels."""
+    h = hypers
+    point: dict[str, np.ndarray] = {"feature_weight": np.ones(X.shape[1])}
+    for name, what, a in _masks(h):
+        n = len(Z) if what == "sample" else X.shape[1]
+        point[name], q = _draw_mask(rng, n, a, h.mask_prior)
+        if h.mask_probability == "explicit" and q is not None:
+            point[f"{what}_mask_probability"] = q
+    if h.FEATURE_MASK:
+        point["feature_weight"] = point["zeta"].astype(float)
+    point["alpha"] = rng.normal(0.0, h.xi**-0.5, len(Z))
+    point["sample_weight"] = point["z"] * point["alpha"]
+    point["eta"] = decision(point, X, Z, None, h)
+    return point
+
+
+def simulate(
+    rng: np.random.Generator,
+    X: np.ndarray,
+    Z: np.ndarray,
+    basis_labels: np.ndarray | None,
+    hypers: SampleMaskHypers,
+) -> dict[str, np.ndarray]:
+    """Return one ancestral draw: every variable, the shared quantities, and `y` (N,)."""
+    point = simulate_prior(rng, X, Z, hypers)
+    return point | {"y": rng.binomial(1, special.expit(point["eta"]))}
+
+
+def _masks(hypers: SampleMaskHypers) -> list[tuple[str, str, float]]:
+    """Return (variable, what it selects, its filled a) of every mask of the model."""
+    masks = [("z", "sample", cast(float, hypers.a_z))]
+    if isinstance(hypers, Hypers):
+        masks.append(("zeta", "feature", cast(float, hypers.a_zeta)))
+    return masks
+
+
+def _bits(point: Point, name: str) -> np.ndarray:
+    """Return a mask of the point, refused unless it is binary."""
+    mask = np.asarray(point[name])
+    wrong = (mask != 0) & (mask != 1)
+    if wrong.any():
+        raise InputError(
+            f"{name} is a mask of 0 and 1, got {mask[wrong].ravel()[0]!r} among its values. "
+            "A posterior mean is no state of the model; threshold it first."
+        )
+    return mask
+
+
+@dataclass(frozen=True)
+class MaskSpec(ModelSpec):
+    """A ModelSpec whose settings do not all combine."""
+
+    def choices(self) -> list[dict[str, str]]:
+        """Return every combination but explicit probabilities under the printed prior."""
+        refused = {"mask_prior": "printed", "mask_probability": "explicit"}
+        return [c for c in super().choices() if not refused.items() <= c.items()]
+
+
+SPEC = MaskSpec(
+    name="fsklr",
+    title="Doubly Sparse Bayesian Kernel Logistic Regression",
+    citation="Kojima, Tanaka (2017), APSIPA",
+    year=2017,
+    link="logistic",
+    priors="beta-process binary masks on features and samples, normal coefficients",
+    kernels=("rbf", "linear"),
+    paper_method="fsklr_savb",
+    Hypers=Hypers,
+    build=build,
+    log_joint=log_joint,
+    log_jacobian=log_jacobian,
+    to_free=to_free,
+    simulate=simulate,
+    decision=decision,
+    log_predictive=log_predictive,
+    dims={
+        "zeta": ("feature",),
+        "feature_mask_probability": ("feature",),
+        "z": ("basis",),
+        "sample_mask_probability": ("basis",),
+        "alpha": ("basis",),
+    },
+    doc=__doc__,
+)

@@ -1,0 +1,204 @@
+"""PCVM, the Probabilistic Classification Vector Machine: PFCVM with its feature weights fixed.
+
+Chen, Tino, Yao (2009), "Probabilistic Classification Vector Machines", IEEE Transactions on Neural
+Networks 20(6), in the form in which the PFCVM paper builds on it (doi 10.1145/3309541, eqs. 1, 5).
+
+The generative model
+--------------------
+X (N, D) inputs, Z (B, D) basis centres, y (N,) in {0, 1}, basis labels s_j in {-1, +1}, fixed::
+
+    alpha_j ~ Gamma(c, d)                                   precision of a sample weight    (B,)
+    w_j     ~ N+(0, 1 / alpha_j)                            size of a sample weight         (B,)
+    b       ~ Normal(0, bias_sd)                            bias
+    eta_i   = b + sum_j s_j w_j K_theta(x_i, z_j)           decision value, `eta`           (N,)
+    y_i     ~ Bernoulli(sigmoid(eta_i))                                                     (N,)
+
+N+(0, v) is a truncated normal of variance v, Gamma is (shape, rate), theta = `feature_scale`, one
+number or one for each feature. `sample_weight` is s_j w_j; `feature_weight` is the constant theta.
+The parametrisations are PFCVM's: alpha explicit, or w half-Student-t.
+
+Departures from the paper
+-------------------------
+- Logistic link, where PCVM has a probit: so that it is PFCVM at a given theta.
+- Proper, filled hyperpriors and a fixed bias_sd, for PFCVM's reasons.
+- theta is given, not tuned: by default the feature scale of its kernel.
+
+Known difficulties
+------------------
+- The labels enter twice, as in PFCVM: no leave-one-out from the pointwise likelihood.
+- Irrelevant features enter the kernel at full weight. That is what PFCVM is for.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pymc as pm
+from scipy import special, stats
+
+from ardvark.models import pfcvm
+from ardvark.models.kernels import KERNELS, default_scales, gram
+from ardvark.models.pfcvm import KernelHypers, filled_rate, log_predictive, precisions
+from ardvark.models.spec import ModelSpec, Point, check_simulable, hyper
+from ardvark.validate import InputError, positive
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hypers(KernelHypers):
+    """Hyperparameters of PCVM and RVM. Those left at None are filled from N, D and the kernel."""
+
+    feature_scale: float | tuple[float, ...] | None = hyper(
+        None, paper="cross-validated", why="the fixed theta; filled: the kernel's feature scale"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.feature_scale is None:
+            return
+        if np.ndim(self.feature_scale) == 0:
+            positive("feature_scale", self.feature_scale)
+            return
+        theta = np.asarray(self.feature_scale, dtype=float)
+        if theta.ndim != 1 or not np.isfinite(theta).all() or (theta < 0.0).any():
+            raise InputError(
+                "feature_scale must be one number above 0, or one finite number of at least 0 for "
+                f"each feature, got an array of shape {theta.shape} with values from "
+                f"{theta.min():g} to {theta.max():g}."
+            )
+        object.__setattr__(self, "feature_scale", tuple(theta.tolist()))  # hashable, as JSON
+
+    def filled(self, N: int, B: int, D: int) -> "Hypers":
+        """Return a copy with the rate and theta set, so that eta has a useful prior range."""
+        sample_scale, feature_scale = default_scales(self.kernel, N, D)
+        theta = feature_scale if self.feature_scale is None else self.feature_scale
+        if isinstance(theta, tuple) and len(theta) != D:
+            raise InputError(
+                f"feature_scale has {len(theta)} values and the data {D} features; "
+                "give one number, or one for each feature."
+            )
+        rate = filled_rate(self.sample_rate, self.sample_shape, sample_scale)
+        return replace(self, sample_rate=rate, feature_scale=theta)
+
+
+# --- theta and its kernel matrix are constants, shared with RVM -----------------------------------
+
+
+def fixed_theta(hypers: Hypers, D: int) -> np.ndarray:
+    """Return theta (D,)."""
+    return np.array(np.broadcast_to(np.asarray(hypers.feature_scale, dtype=float), D))
+
+
+def fixed_kernel(X: np.ndarray, Z: np.ndarray, hypers: Hypers) -> np.ndarray:
+    """Return K_theta(X, Z), shape (N, B)."""
+    theta = fixed_theta(hypers, X.shape[1])
+    return gram(X, Z, theta, kernel=hypers.kernel, degree=hypers.degree)
+
+
+def fixed_data(X: np.ndarray, Z: np.ndarray, hypers: Hypers) -> Any:
+    """Declare the constants theta, as `feature_weight`, and K; return K.
+
+    K is computed once: a gradient then costs O(N B), whatever D.
+    """
+    theta = pm.Data("feature_scale", fixed_theta(hypers, X.shape[1]), dims="feature")
+    pm.Deterministic("feature_weight", theta, dims="feature")
+    return pm.Data("K", fixed_kernel(X, Z, hypers), dims=("obs", "basis"))
+
+
+def build(
+    X: np.ndarray,
+    y: np.ndarray,
+    Z: np.ndarray,
+    basis_labels: np.ndarray,
+    hypers: Hypers,
+    coords: dict[str, Any],
+) -> pm.Model:
+    """Return the PyMC model, dims "obs" (N), "basis" (B), "feature" (D)."""
+    h, form = hypers, hypers.parametrization
+    with pm.Model(coords=coords) as model:
+        K = fixed_data(X, Z, h)
+        s = pm.Data("basis_labels", basis_labels, dims="basis")
+        w = pfcvm.ard_weight("w", "sample", "alpha", "basis", h.sample_prior, form)
+        a = pm.Deterministic("sample_weight", s * w, dims="basis")
+        pfcvm.observe(K @ a, y, h)
+    return model
+
+
+def decision(
+    point: Point, X: np.ndarray, Z: np.ndarray, basis_labels: np.ndarray | None, hypers: Hypers
+) -> np.ndarray:
+    """Return eta (..., N) = b + K (s w), one kernel matrix for all draws."""
+    K = fixed_kernel(X, Z, hypers)
+    return np.asarray(point["bias"])[..., None] + point["sample_weight"] @ K.T
+
+
+def log_joint(
+    point: Point,
+    X: np.ndarray,
+    y: np.ndarray,
+    Z: np.ndarray,
+    basis_labels: np.ndarray,
+    hypers: Hypers,
+) -> np.ndarray:
+    """Return log p(y, variables | X, s) of w, b and, in the hierarchical form, alpha."""
+    h, w = hypers, point["w"]
+    eta = decision({**point, "sample_weight": basis_labels * w}, X, Z, basis_labels, h)
+    return (
+        pfcvm.ard_logp(w, precisions(point, "alpha", h), h.sample_prior)
+        + stats.norm.logpdf(point["bias"], 0.0, h.bias_sd)
+        + log_predictive(y, eta, point, h).sum(-1)
+    )
+
+
+def log_jacobian(point: Point, hypers: Hypers) -> np.ndarray:
+    """Return log |d paper's variables / d unconstrained vector of the PyMC model|."""
+    return pfcvm.ard_log_jacobian(point["w"], precisions(point, "alpha", hypers))
+
+
+def to_free(point: Point, X: np.ndarray, Z: np.ndarray, hypers: Hypers) -> dict[str, np.ndarray]:
+    """Return the free variables of the PyMC model at a point of the paper's variables."""
+    return {"bias": point["bias"], **pfcvm.ard_free(point, "w", "sample", "alpha", hypers)}
+
+
+def simulate(
+    rng: np.random.Generator,
+    X: np.ndarray,
+    Z: np.ndarray,
+    basis_labels: np.ndarray,
+    hypers: Hypers,
+) -> dict[str, np.ndarray]:
+    """Return one ancestral draw: every variable, `eta`, and `y` (N,). Basis labels stay fixed."""
+    h = hypers
+    check_simulable(h)
+    alpha, w = pfcvm.ard_draw(rng, h.sample_prior, len(Z))
+    point: dict[str, np.ndarray] = {
+        "alpha": alpha,
+        "w": w,
+        "sample_weight": basis_labels * w,
+        "feature_weight": fixed_theta(h, X.shape[1]),
+        "bias": np.asarray(rng.normal(0.0, h.bias_sd)),
+    }
+    eta = decision(point, X, Z, basis_labels, h)
+    return point | {"eta": eta, "y": rng.binomial(1, special.expit(eta))}
+
+
+SPEC = ModelSpec(
+    name="pcvm",
+    title="Probabilistic Classification Vector Machine",
+    citation="Chen, Tino & Yao (2009), IEEE Transactions on Neural Networks 20(6)",
+    year=2009,
+    link="logistic",
+    priors="ARD: half-normal sample weights, Gamma precisions; labels sign the basis; theta fixed",
+    kernels=KERNELS,
+    paper_method="",
+    Hypers=Hypers,
+    build=build,
+    log_joint=log_joint,
+    log_jacobian=log_jacobian,
+    to_free=to_free,
+    simulate=simulate,
+    decision=decision,
+    log_predictive=log_predictive,
+    dims={"alpha": ("basis",), "sample_weight_raw": ("basis",), "w": ("basis",)},
+    doc=__doc__,
+    labels_in_basis=True,
+)

@@ -1,0 +1,140 @@
+"""RVM, the Relevance Vector Machine for classification, on a kernel with fixed feature weights.
+
+Tipping (2001), "Sparse Bayesian Learning and the Relevance Vector Machine", Journal of Machine
+Learning Research 1, 211-244; the PFCVM paper (doi 10.1145/3309541, eq. 1) departs from it.
+
+The generative model
+--------------------
+X (N, D) inputs, Z (B, D) basis centres (the training inputs), y (N,) in {0, 1}::
+
+    alpha_j ~ Gamma(c, d)                                   precision of a weight           (B,)
+    w_j     ~ Normal(0, alpha_j^-1/2)                       `sample_weight`                 (B,)
+    b       ~ Normal(0, bias_sd)                            bias
+    eta_i   = b + sum_j w_j K_theta(x_i, z_j)               decision value, `eta`           (N,)
+    y_i     ~ Bernoulli(sigmoid(eta_i))                                                     (N,)
+
+The second argument of Normal is a standard deviation, Gamma is (shape, rate), and theta =
+`feature_scale` is one number or one for each feature. `feature_weight` is the constant theta.
+Weights are real: no labels in the basis, so y is used once. Two parametrisations: alpha explicit
+and w non-centred, or w Student-t with nu = 2 c degrees of freedom and scale sqrt(d / c).
+
+Departures from the paper
+-------------------------
+- Proper, filled hyperpriors where the paper's are flat: with those the posterior is improper
+  (Dixit & Roy 2021, doi 10.1016/j.spl.2021.109039).
+- The bias has a prior of its own, of fixed scale bias_sd.
+- theta is given, by default the feature scale of its kernel.
+
+Known difficulties
+------------------
+- With N > D and a linear kernel, N - rank(Z) directions of w are left to the prior.
+- Sparsity of the type-II estimate (most precisions infinite) is a property of that estimate: the
+  posterior shrinks weights and sets none to zero.
+"""
+
+from typing import Any
+
+import numpy as np
+import pymc as pm
+from scipy import special, stats
+
+from ardvark.models import pfcvm
+from ardvark.models.kernels import KERNELS
+from ardvark.models.pcvm import Hypers, decision, fixed_data, fixed_theta
+from ardvark.models.pfcvm import log_predictive, precisions
+from ardvark.models.spec import ModelSpec, Point, check_simulable
+
+
+def build(
+    X: np.ndarray,
+    y: np.ndarray,
+    Z: np.ndarray,
+    basis_labels: np.ndarray | None,
+    hypers: Hypers,
+    coords: dict[str, Any],
+) -> pm.Model:
+    """Return the PyMC model, dims "obs" (N), "basis" (B), "feature" (D)."""
+    h = hypers
+    with pm.Model(coords=coords) as model:
+        K = fixed_data(X, Z, h)
+        w = pfcvm.ard_weight(
+            "sample_weight",
+            "sample",
+            "alpha",
+            "basis",
+            h.sample_prior,
+            h.parametrization,
+            signed=True,
+        )
+        pfcvm.observe(K @ w, y, h)
+    return model
+
+
+def log_joint(
+    point: Point, X: np.ndarray, y: np.ndarray, Z: np.ndarray, basis_labels: Any, hypers: Hypers
+) -> np.ndarray:
+    """Return log p(y, variables | X) of w, b and, in the hierarchical form, alpha."""
+    h, w, alpha = hypers, point["sample_weight"], precisions(point, "alpha", hypers)
+    eta = decision(point, X, Z, basis_labels, h)
+    return (
+        pfcvm.ard_logp(w, alpha, h.sample_prior, signed=True)
+        + stats.norm.logpdf(point["bias"], 0.0, h.bias_sd)
+        + log_predictive(y, eta, point, h).sum(-1)
+    )
+
+
+def log_jacobian(point: Point, hypers: Hypers) -> np.ndarray:
+    """Return log |d paper's variables / d unconstrained vector of the PyMC model|."""
+    alpha = precisions(point, "alpha", hypers)
+    return pfcvm.ard_log_jacobian(point["sample_weight"], alpha, signed=True)
+
+
+def to_free(point: Point, X: np.ndarray, Z: np.ndarray, hypers: Hypers) -> dict[str, np.ndarray]:
+    """Return the free variables of the PyMC model at a point of the paper's variables."""
+    return {
+        "bias": point["bias"],
+        **pfcvm.ard_free(point, "sample_weight", "sample", "alpha", hypers),
+    }
+
+
+def simulate(
+    rng: np.random.Generator,
+    X: np.ndarray,
+    Z: np.ndarray,
+    basis_labels: np.ndarray | None,
+    hypers: Hypers,
+) -> dict[str, np.ndarray]:
+    """Return one ancestral draw: every variable, `eta`, and `y` (N,)."""
+    h = hypers
+    check_simulable(h)
+    alpha, w = pfcvm.ard_draw(rng, h.sample_prior, len(Z), signed=True)
+    point: dict[str, np.ndarray] = {
+        "alpha": alpha,
+        "sample_weight": w,
+        "feature_weight": fixed_theta(h, X.shape[1]),
+        "bias": np.asarray(rng.normal(0.0, h.bias_sd)),
+    }
+    eta = decision(point, X, Z, basis_labels, h)
+    return point | {"eta": eta, "y": rng.binomial(1, special.expit(eta))}
+
+
+SPEC = ModelSpec(
+    name="rvm",
+    title="Relevance Vector Machine",
+    citation="Tipping (2001), JMLR 1, 211-244",
+    year=2001,
+    link="logistic",
+    priors="ARD: normal sample weights, Gamma precisions; theta fixed",
+    kernels=KERNELS,
+    paper_method="",
+    Hypers=Hypers,
+    build=build,
+    log_joint=log_joint,
+    log_jacobian=log_jacobian,
+    to_free=to_free,
+    simulate=simulate,
+    decision=decision,
+    log_predictive=log_predictive,
+    dims={"alpha": ("basis",), "sample_weight_raw": ("basis",)},
+    doc=__doc__,
+)

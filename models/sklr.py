@@ -1,0 +1,56 @@
+"""SKLR, FS-SKLR without its feature mask: binary masks on samples only.
+
+Kojima, Tanaka (2017), "Doubly Sparse Bayesian Kernel Logistic Regression", APSIPA, section V: the
+method named SKLR-SaVB there, the ablation that shows what selecting features adds.
+
+The generative model
+--------------------
+X (N, D) inputs, Z (B, D) basis centres (the training inputs), y (N,) in {0, 1}::
+
+    q_j     ~ Beta(a_z / B, 1)         (15)  `sample_mask_probability`                    (B,)
+    z_j     ~ Bernoulli(q_j)           (14)  sample mask                                  (B,)
+    alpha_j ~ Normal(0, xi^-1/2)       (11)  coefficient; z_j alpha_j is `sample_weight`  (B,)
+    eta_i   = sum_j z_j alpha_j k(x_i, Z_j)        (7) at zeta = 1, decision value        (N,)
+    y_i     ~ Bernoulli(sigmoid(eta_i))            (8)                                    (N,)
+
+    k(x, z) = exp(-delta |x - z|^2)    (36)
+
+`feature_weight` is 1 for every feature. Mask priors and the two forms are FS-SKLR's (`fsklr.py`):
+at zeta = 1 and an equal delta the two posteriors of (z, alpha) are one.
+
+Departures from the paper
+-------------------------
+- Those of FS-SKLR. The default delta is 1 / (2 D), since all D features enter.
+- No linear kernel: with all features on, eta at a selected row is of order delta D and at the
+  others delta sqrt(A D) for A selected samples, so at D >> N no scale serves both.
+
+Known difficulties
+------------------
+- Neighbouring centres do each other's work, so single bits of z mix slowly.
+- PyMC's own steps build the constant K again for every gradient; a sampler should keep it.
+"""
+
+from dataclasses import dataclass, replace
+
+from ardvark.models import fsklr
+from ardvark.models.spec import hyper
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hypers(fsklr.SampleMaskHypers):
+    """Hyperparameters of SKLR: FS-SKLR's without a_zeta, and the rbf kernel only."""
+
+    kernel: str = hyper("rbf", paper="rbf", choices=("rbf",))
+
+
+SPEC = replace(
+    fsklr.SPEC,
+    name="sklr",
+    title="Sparse Bayesian Kernel Logistic Regression",
+    citation="Kojima, Tanaka (2017), APSIPA, SKLR-SaVB",
+    priors="beta-process binary mask on samples, normal coefficients",
+    kernels=("rbf",),
+    Hypers=Hypers,
+    dims={k: v for k, v in fsklr.SPEC.dims.items() if v == ("basis",)},
+    doc=__doc__,
+)

@@ -1,0 +1,31 @@
+"""Small problems whose fits several tests look at; every fixture makes its own."""
+
+import numpy as np
+import pytest
+
+import ardvark as av
+from ardvark.data import Dataset
+
+
+def make_data(N=24, D=5, seed=0):
+    """Two classes told apart by the first two features, with noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(N, D))
+    y = (X[:, 0] - X[:, 1] + 0.7 * rng.normal(size=N) > 0).astype(int)
+    return Dataset.from_arrays(X, np.array(["healthy", "ill"])[y], name="small")
+
+
+@pytest.fixture(scope="session")
+def small_data():
+    """The function that makes a data set, for tests that need another size or seed."""
+    return make_data
+
+
+@pytest.fixture
+def dataset():
+    return make_data()
+
+
+@pytest.fixture
+def problem(dataset):
+    return av.problem("rfvm", dataset)

@@ -1,0 +1,85 @@
+"""Diagnostics that cannot be fooled: each on draws whose fault is known."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from ardvark.inference import diagnostics
+
+
+def chains(values):
+    return xr.DataArray(values, dims=("chain", "draw", "x_dim_0")[: values.ndim])
+
+
+@pytest.mark.parametrize("k", [1 / 3, 1 / 2, 3 / 4])
+def test_khat_reads_the_tail_of_known_ratios(k):
+    """Ratios Pareto(1 / k) have tail index k.
+
+    The estimate uses the 3 sqrt(S) largest ratios, so its sd is about (1 + k) / sqrt(3 sqrt(S)).
+    """
+    rng = np.random.default_rng(11)
+    samples, repeats = 20_000, 20
+    found = [
+        diagnostics.khat(np.log1p(rng.pareto(1 / k, samples)), np.zeros(samples))
+        for _ in range(repeats)
+    ]
+    error = (1 + k) / np.sqrt(3 * np.sqrt(samples)) / np.sqrt(repeats)
+    assert np.mean(found) == pytest.approx(k, abs=4 * error + 0.03)  # 0.03: its prior's pull to 0.5
+    # negative control: the sign that ArviZ's function takes for granted
+    swapped = diagnostics.khat(np.zeros(samples), np.log1p(rng.pareto(1 / k, samples)))
+    assert swapped < k - 0.2
+
+
+def test_khat_of_equal_densities_and_of_draws_outside_the_support():
+    lp = np.random.default_rng(0).normal(size=1000)
+    assert diagnostics.khat(lp, lp) == -np.inf
+    assert np.isnan(diagnostics.khat(np.full(1000, np.nan), lp))
+
+
+def test_khat_limit_depends_on_the_number_of_draws():
+    assert diagnostics.khat_limit(4000) == 0.7
+    assert diagnostics.khat_limit(100) == pytest.approx(0.5)
+
+
+def test_rhat_sees_chains_that_disagree():
+    rng = np.random.default_rng(1)
+    good = rng.normal(size=(4, 500))
+    assert diagnostics.rhat(chains(good))[0] < 1.01
+    apart = good + np.array([0.0, 0.0, 0.0, 1.0])[:, None]
+    assert diagnostics.rhat(chains(apart))[0] > 1.1
+
+
+def test_a_constant_chain_is_never_perfect():
+    stuck = np.ones((4, 500, 1))
+    assert np.isnan(diagnostics.rhat(chains(stuck))[0])
+    assert diagnostics.ess(chains(stuck), "bulk")[0] == 4.0  # ArviZ counts 2000
+    assert np.isnan(diagnostics.worst([np.array([1.0]), np.array([np.nan])], np.max))
+
+
+def tree(values, diverging=0):
+    stats = np.zeros(values.shape[:2], dtype=bool)
+    stats.ravel()[:diverging] = True
+    return xr.DataTree.from_dict(
+        {
+            "/posterior": xr.Dataset({"eta": (("chain", "draw", "obs"), values)}),
+            "/sample_stats": xr.Dataset({"diverging": (("chain", "draw"), stats)}),
+        }
+    )
+
+
+def test_convergence_in_words():
+    rng = np.random.default_rng(2)
+    good = rng.normal(size=(4, 500, 3))
+    assert diagnostics.convergence(tree(good)) == ("ok", "")
+    assert diagnostics.convergence(tree(good, diverging=20)) == ("ok", "")
+    status, why = diagnostics.convergence(tree(good, diverging=21))
+    assert status == "not_converged"
+    assert "21 of 2000 transitions diverged" in why
+    good[0, :, 1] += 2.0
+    status, why = diagnostics.convergence(tree(good))
+    assert status == "not_converged"
+    assert "worst R-hat of eta" in why
+    status, why = diagnostics.convergence(tree(np.ones((4, 500, 1))))
+    assert status == "not_converged"
+    status, why = diagnostics.convergence(tree(good[:, :3]))
+    assert "fewer than 4 draws" in why

@@ -1,0 +1,402 @@
+"""Masks and their priors by enumeration and quadrature; special cases of FS-SKLR, SKLR, FS-SKR."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pymc as pm
+import pytest
+from scipy import integrate, special, stats
+from scipy.spatial.distance import cdist
+
+from ardvark.data import Dataset
+from ardvark.models import fs_skr, fsklr, sklr
+from ardvark.models.problem import make_problem
+from ardvark.validate import InputError
+
+SPECS = {spec.name: spec for spec in (fsklr.SPEC, sklr.SPEC, fs_skr.SPEC)}
+PRIORS = ("independent", "shared", "printed")
+every_prior = pytest.mark.parametrize("mask_prior", PRIORS)
+every_size = pytest.mark.parametrize(("n", "a"), [(1, 0.5), (4, 2.0), (7, 0.8), (9, 12.0)])
+with_probability = pytest.mark.parametrize("mask_prior", ["independent", "shared"])
+
+
+def make(name="fsklr", N=9, D=4, seed=0, **settings):
+    rng = np.random.default_rng(seed)
+    data = Dataset.from_arrays(rng.normal(size=(N, D)), np.arange(N) % 2)
+    return make_problem(SPECS, name, data, **settings)
+
+
+def all_masks(n):
+    return np.array(list(itertools.product((0, 1), repeat=n)))
+
+
+def stacked(problem, n, seed=1):
+    rng = np.random.default_rng(seed)
+    points = [problem.simulate(rng) for _ in range(n)]
+    return {k: np.stack([p[k] for p in points]) for k in points[0]}
+
+
+# --- the prior of a mask --------------------------------------------------------------------------
+
+
+@every_prior
+@every_size
+def test_mask_prior_sums_to_one_over_all_masks(mask_prior, n, a):
+    total = np.exp(fsklr.log_mask_prior(all_masks(n), a, mask_prior)).sum()
+    assert total == pytest.approx(1.0, abs=1e-12)
+
+
+@every_size
+def test_independent_prior_integrates_the_beta_out(n, a):
+    """int Bernoulli(bit | q) Beta(q | a/n, 1) dq, by quadrature, one bit at a time."""
+    # q = u^(n/a) has the density Beta(a/n, 1) for a uniform u, and no singularity at 0
+    on, _ = integrate.quad(lambda u: u ** (n / a), 0.0, 1.0, epsabs=1e-13)
+    masks = all_masks(n)
+    by_bit = np.where(masks == 1, np.log(on), np.log1p(-on)).sum(-1)
+    np.testing.assert_allclose(fsklr.log_mask_prior(masks, a, "independent"), by_bit, rtol=1e-9)
+
+
+@every_size
+def test_shared_prior_integrates_one_probability_out(n, a):
+    for S in range(n + 1):
+        value, _ = integrate.quad(
+            lambda u, S=S: u ** (S * n / a) * (1.0 - u ** (n / a)) ** (n - S), 0.0, 1.0
+        )
+        mask = np.arange(n) < S
+        assert np.exp(fsklr.log_mask_prior(mask, a, "shared")) == pytest.approx(value, rel=1e-7)
+
+
+def test_printed_prior_is_the_count_law_over_its_sum():
+    """Eq. (21) with its factor a sums to 1 over counts, so to more than 1 over masks."""
+    n, a = 8, 3.0
+    S = np.arange(n + 1)
+    count_law = a * special.comb(n, S) * special.beta(S + a, n - S + 1)
+    assert count_law.sum() == pytest.approx(1.0, abs=1e-12)
+    over_masks = (special.comb(n, S) * count_law).sum()
+    assert over_masks > 10.0
+    ours = np.exp(fsklr.log_mask_prior(np.tri(n + 1, n, -1), a, "printed"))
+    np.testing.assert_allclose(ours, count_law / over_masks, rtol=1e-11)
+
+
+@every_size
+def test_eq_19_sums_to_one_over_n(n, a):
+    """As printed, (19) is 1/n of a shared Beta(a, 1) prior: an erratum."""
+    S = all_masks(n).sum(-1)
+    printed = a / n * np.exp(special.gammaln(S + a) + special.gammaln(n - S + 1))
+    printed = printed / special.gamma(n + a + 1)
+    assert printed.sum() == pytest.approx(1.0 / n, rel=1e-12)
+
+
+@every_prior
+@every_size
+def test_conditional_odds_are_those_of_the_prior(mask_prior, n, a):
+    for S_others in range(n):
+        off = (np.arange(n) < S_others).astype(int)
+        on = off.copy()
+        on[-1] = 1
+        difference = np.subtract(*(fsklr.log_mask_prior(m, a, mask_prior) for m in (on, off)))
+        odds = fsklr.mask_log_odds(S_others, n, a, mask_prior)
+        assert odds == pytest.approx(difference, rel=1e-10, abs=1e-11)
+
+
+@every_prior
+@every_size
+def test_expected_selected_is_the_mean_over_all_masks(mask_prior, n, a):
+    masks = all_masks(n)
+    mean = np.exp(fsklr.log_mask_prior(masks, a, mask_prior)) @ masks.sum(-1)
+    assert fsklr.expected_selected(n, a, mask_prior) == pytest.approx(mean, rel=1e-11)
+
+
+def test_priors_at_the_size_of_gene_expression():
+    """The shared prior is nearly the empty mask, the printed one nearly flat."""
+    n, a = 7129, 20.0
+    empty = np.exp(fsklr.log_mask_prior(np.zeros(n), a, "shared"))
+    assert empty == pytest.approx(0.97, abs=0.01)
+    assert empty == pytest.approx(n ** (-a / n), abs=0.01)
+    assert fsklr.expected_selected(n, a, "printed") == pytest.approx(3574, abs=1)
+    assert fsklr.expected_selected(n, a, "independent") == pytest.approx(19.94, abs=0.01)
+
+
+def check_mask_frequencies(masks, a, mask_prior):
+    """Chi-square of the observed states against the prior, and each bit's mean within 4 se."""
+    n = masks.shape[-1]
+    states = all_masks(n)
+    p = np.exp(fsklr.log_mask_prior(states, a, mask_prior))
+    counts = np.bincount(masks @ 2 ** np.arange(n)[::-1], minlength=2**n)
+    assert stats.chisquare(counts, len(masks) * p).pvalue > 1e-4
+    marginal = fsklr.expected_selected(n, a, mask_prior) / n
+    se = np.sqrt(marginal * (1.0 - marginal) / len(masks))
+    assert np.abs(masks.mean(0) - marginal).max() < 4.0 * se
+
+
+@every_prior
+def test_simulated_masks_follow_the_prior(mask_prior):
+    problem = make(D=3, mask_prior=mask_prior, a_zeta=1.2)
+    masks = stacked(problem, 4000)["zeta"]
+    check_mask_frequencies(masks, 1.2, mask_prior)
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [c for c in fsklr.SPEC.choices() if c["kernel"] == "rbf"],
+    ids=lambda c: "-".join(c.values()),
+)
+def test_pymc_draws_of_masks_follow_the_prior(choice):
+    problem = make(D=3, a_zeta=1.2, **choice)
+    masks = pm.draw(problem.model["zeta"], 4000, random_seed=2, mode="FAST_COMPILE")
+    check_mask_frequencies(masks, 1.2, choice["mask_prior"])
+
+
+@every_prior
+@pytest.mark.parametrize("D", [3, 2000])
+def test_pymc_density_of_a_mask_is_normalised(mask_prior, D):
+    """Equal to the NumPy law, its constant too, which comparing two prior states would miss."""
+    problem = make(D=D, mask_prior=mask_prior)
+    model, a = problem.model, problem.hypers.a_zeta
+    logp = model.compile_logp(model["zeta"], mode="FAST_COMPILE")
+    for mask in stacked(problem, 5)["zeta"]:
+        theirs = float(logp(model.initial_point() | {"zeta": mask}))
+        ours = float(fsklr.log_mask_prior(mask, a, mask_prior))
+        rounding = np.finfo(float).eps * special.gammaln(D + 2)  # of the largest term
+        assert theirs == pytest.approx(ours, rel=1e-12, abs=8.0 * rounding)
+
+
+@pytest.mark.parametrize("mask_prior", ["shared", "printed"])
+def test_pymc_density_refuses_what_is_no_mask(mask_prior):
+    model = make(D=3, mask_prior=mask_prior).model
+    logp = model.compile_logp(model["zeta"], mode="FAST_COMPILE")
+    point = model.initial_point()
+    assert np.isfinite(logp(point | {"zeta": np.array([0, 1, 1])}))
+    assert logp(point | {"zeta": np.array([0, 2, 1])}) == -np.inf
+
+
+# --- explicit and integrated probabilities are one posterior --------------------------------------
+
+
+@with_probability
+@pytest.mark.parametrize("name", list(SPECS))
+def test_explicit_form_integrates_to_the_integrated_one(name, mask_prior):
+    """Integrate exp(log_joint) of the explicit form over every probability by quadrature.
+
+    At a/n = 1/2, q = u^2 turns Beta(a/n, 1) into a uniform law of u and the integrand into a
+    polynomial of u, which Gauss-Legendre nodes integrate exactly.
+    """
+    settings = {"a_z": 1.0, "mask_prior": mask_prior, "delta": 0.3}
+    if name != "sklr":
+        settings["a_zeta"] = 1.0
+    integrated = make(name, N=6, D=2, basis=[0, 3], **settings)
+    explicit = make(name, N=6, D=2, basis=[0, 3], mask_probability="explicit", **settings)
+    assert explicit.fingerprint == integrated.fingerprint
+    assert explicit.form != integrated.form
+
+    rng = np.random.default_rng(3)
+    base = explicit.simulate(rng)
+    names = [k for k in base if k.endswith("_mask_probability")]
+    sizes = [np.size(base[k]) for k in names]
+    x, weight = np.polynomial.legendre.leggauss(6)
+    u, weight = (x + 1.0) / 2.0, weight / 2.0
+    grid = np.stack([g.ravel() for g in np.meshgrid(*[u] * sum(sizes), indexing="ij")], -1)
+    weights = np.prod(np.meshgrid(*[weight] * sum(sizes), indexing="ij"), axis=0).ravel()
+    q, log_dq = grid**2, np.log(2.0 * grid).sum(-1)  # q = u^2, dq = 2u du
+    parts = dict(zip(names, np.split(q, np.cumsum(sizes)[:-1], axis=-1), strict=True))
+
+    for zeta, z in (([0, 1], [1, 1]), ([0, 0], [1, 0]), ([1, 1], [0, 0])):
+        state = {k: v for k, v in base.items() if k not in names} | {"z": np.array(z)}
+        if name != "sklr":
+            state["zeta"] = np.array(zeta)
+        many = {k: np.broadcast_to(v, (len(q), *np.shape(v))) for k, v in state.items()}
+        shaped = {k: v if base[k].ndim else v[:, 0] for k, v in parts.items()}
+        log_density = explicit.log_joint(many | shaped) + log_dq
+        assert special.logsumexp(log_density, b=weights) == pytest.approx(
+            float(integrated.log_joint(state)), abs=1e-10
+        )
+
+
+# --- the decision value ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_decision_is_the_masked_kernel_sum(kernel):
+    """Against distances and products of masked inputs, with the PyMC model as a third route."""
+    problem = make(kernel=kernel, basis=[1, 2, 5, 7])
+    points = stacked(problem, 12)
+    X_new = np.random.default_rng(5).normal(size=(5, 4))
+    eta = problem.decision(points, X_new)
+    for s in range(12):
+        zeta, weight = points["zeta"][s], points["z"][s] * points["alpha"][s]
+        x, centre = X_new * zeta, problem.Z * zeta
+        K = x @ centre.T if kernel == "linear" else None
+        K = np.exp(-problem.hypers.delta * cdist(x, centre) ** 2) if K is None else K
+        K = problem.hypers.delta * K if kernel == "linear" else K
+        np.testing.assert_allclose(eta[s], K @ weight, rtol=1e-9, atol=1e-12)
+    stored = {k: points[k] for k in ("feature_weight", "sample_weight")}
+    np.testing.assert_allclose(problem.decision(stored, X_new), eta, rtol=1e-12)
+    two_axes = {k: v.reshape(3, 4, *v.shape[1:]) for k, v in points.items()}
+    np.testing.assert_array_equal(problem.decision(two_axes, X_new), eta.reshape(3, 4, 5))
+    model = problem.model
+    inputs = [model[k] for k in ("zeta", "z", "alpha")]
+    evaluate = model.compile_fn(model["eta"], inputs=inputs, mode="FAST_COMPILE", point_fn=False)
+    theirs = evaluate(points["zeta"][0], points["z"][0], points["alpha"][0])
+    np.testing.assert_allclose(theirs, points["eta"][0], rtol=1e-10, atol=1e-12)
+
+
+def test_no_feature_and_no_sample_on():
+    """With no feature every rbf kernel value is 1; with no sample eta is 0."""
+    problem = make()
+    point = problem.simulate(np.random.default_rng(1))
+    point |= {"zeta": np.zeros(4, dtype=int), "z": np.ones(9, dtype=int)}
+    np.testing.assert_allclose(problem.decision(point), np.full(9, point["alpha"].sum()))
+    np.testing.assert_array_equal(problem.decision(point | {"z": np.zeros(9, dtype=int)}), 0.0)
+
+
+# --- special cases of one another -----------------------------------------------------------------
+
+
+@every_prior
+def test_all_features_on_is_sklr(mask_prior):
+    """Equal eta, and equal densities but for the prior of the full feature mask."""
+    with_mask = make("fsklr", mask_prior=mask_prior, delta=0.2)
+    without = make("sklr", mask_prior=mask_prior, delta=0.2)
+    points = stacked(without, 6)
+    full = points | {"zeta": np.ones((6, 4), dtype=int)}
+    np.testing.assert_allclose(with_mask.decision(full), without.decision(points), rtol=1e-12)
+    constant = fsklr.log_mask_prior(np.ones(4), with_mask.hypers.a_zeta, mask_prior)
+    np.testing.assert_allclose(
+        with_mask.log_joint(full), without.log_joint(points) + constant, rtol=1e-12
+    )
+    np.testing.assert_array_equal(points["feature_weight"], 1.0)
+
+
+def test_squared_error_model_shares_the_prior_and_the_decision_value():
+    logistic, squared = make("fsklr"), make("fs_skr")
+    points = stacked(squared, 6)
+    np.testing.assert_array_equal(logistic.decision(points), squared.decision(points))
+    s, tau = 2.0 * squared.y - 1.0, points["tau"][:, None]
+    residual = s - points["eta"]
+    log_normal = (0.5 * np.log(tau / (2 * np.pi)) - 0.5 * tau * residual**2).sum(-1)
+    log_tau = stats.gamma.logpdf(points["tau"], 3.0, scale=1 / 3.0)
+    expected = fsklr.log_prior(points, logistic.hypers) + log_normal + log_tau
+    np.testing.assert_allclose(squared.log_joint(points), expected, rtol=1e-12)
+    np.testing.assert_allclose(squared.log_likelihood(points).sum(-1), log_normal, rtol=1e-12)
+
+
+def test_simulated_scores_have_the_stated_precision():
+    """FS-SKR's y is (1 + s) / 2 with s ~ Normal(eta, tau^-1/2): a real number."""
+    points = stacked(make("fs_skr"), 2000)
+    standard = (2.0 * points["y"] - 1.0 - points["eta"]) * points["tau"][:, None] ** 0.5
+    assert stats.kstest(standard.ravel(), "norm").pvalue > 1e-4
+
+
+@pytest.mark.parametrize("name", list(SPECS))
+def test_pymc_predictive_draws(name):
+    """Every variable, the observed one too, can be drawn: no Potential in the model."""
+    problem = make(name, mask_prior="shared")
+    model = problem.model
+    assert not model.potentials
+    (observed,) = model.observed_RVs
+    eta, tau, draws = pm.draw(
+        [model["eta"], model["tau"] if name == "fs_skr" else model["alpha"][0], observed],
+        500,
+        random_seed=1,
+        mode="FAST_COMPILE",
+    )
+    if name == "fs_skr":
+        assert stats.kstest(((draws - eta) * tau[:, None] ** 0.5).ravel(), "norm").pvalue > 1e-4
+    else:
+        residual = draws - special.expit(eta)
+        assert abs(residual.mean()) < 4.0 * residual.std() / np.sqrt(residual.size)
+
+
+@pytest.mark.parametrize("name", list(SPECS))
+def test_rebinding_the_data_gives_the_other_problem(name):
+    """One compiled density serves another fold, and real-valued simulated labels."""
+    first, second = make(name, a_z=3.0), make(name, seed=7, a_z=2.0, xi=4.0, delta=0.6)
+    model, h = first.model, second.hypers
+    logp = model.compile_logp(mode="FAST_COMPILE")
+    y = second.simulate(np.random.default_rng(2))["y"]
+    pm.set_data({"X": second.X, "Z": second.Z, "label": y, "xi": h.xi, "delta": h.delta}, model)
+    pm.set_data({"a_z": h.a_z}, model)
+    differences = []
+    for s in range(5):
+        point = second.simulate(np.random.default_rng(s))
+        free = {k: point[k] for k in second.to_free(point) if k != "tau"}
+        if name == "fs_skr":
+            free["tau_log__"] = np.log(point["tau"])
+        ours = second.spec.log_joint(point, second.X, y, second.Z, None, h)
+        ours = ours + second.spec.log_jacobian(point, h)
+        differences.append(float(logp(free)) - float(ours))
+    assert np.ptp(differences) < 1e-9
+
+
+# --- defaults and bad input -----------------------------------------------------------------------
+
+
+@every_prior
+def test_defaults_follow_the_sizes(mask_prior):
+    h = make(N=72, D=100, mask_prior=mask_prior).hypers
+    assert (h.xi, h.a_z, h.a_zeta) == (1.0, 20.0, 20.0)
+    assert h.delta == 1.0 / (2.0 * fsklr.expected_selected(100, 20.0, mask_prior))
+    small = make("sklr", N=10, D=6, mask_prior=mask_prior).hypers
+    assert (small.a_z, small.delta) == (5.0, 1.0 / 12.0)
+
+
+@pytest.mark.parametrize("name", list(SPECS))
+@pytest.mark.parametrize("value", [0.0, -1.0, np.inf, np.nan, "wide"])
+def test_hyperparameters_must_be_positive(name, value):
+    for field in {"xi", "delta", "a_z", "a_zeta"} - ({"a_zeta"} if name == "sklr" else set()):
+        with pytest.raises(InputError, match=f"{field} must be a finite number above 0"):
+            make(name, **{field: value})
+
+
+def test_settings_that_do_not_combine():
+    with pytest.raises(InputError, match="has no probability to keep"):
+        make(mask_prior="printed", mask_probability="explicit")
+    with pytest.raises(InputError, match=r"feature_mask_probability .* underflow to 0"):
+        make(D=500, mask_probability="explicit")
+    with pytest.raises(TypeError, match="a_zeta"):
+        make("sklr", a_zeta=1.0)
+    with pytest.raises(InputError, match="kernel must be one of"):
+        make(kernel="polynomial")
+    # and the contract test's list of forms leaves the refused combination out
+    assert all(SPECS["fsklr"].Hypers(**choice) for choice in SPECS["fsklr"].choices())
+
+
+@pytest.mark.parametrize("name", list(SPECS))
+@pytest.mark.parametrize("mask", ["z", "zeta"])
+def test_a_mask_that_is_not_binary_is_refused(name, mask):
+    if (name, mask) == ("sklr", "zeta"):
+        pytest.skip("no feature mask")
+    problem = make(name)
+    point = problem.simulate(np.random.default_rng(1))
+    with pytest.raises(InputError, match=f"{mask} is a mask of 0 and 1, got .*0.5"):
+        problem.log_joint(point | {mask: np.full(point[mask].shape, 0.5)})
+
+
+@every_prior
+def test_pymc_steps_move_every_variable(mask_prior):
+    """PyMC's bitwise step accepts every mask: a short run, no claim about its mixing."""
+    model = make(N=8, D=3, mask_prior=mask_prior).model
+    settings = {"mode": "FAST_COMPILE"}
+    with model:
+        trace = pm.sample(
+            60,
+            tune=60,
+            chains=1,
+            step=pm.BinaryGibbsMetropolis([model["zeta"], model["z"]], compile_kwargs=settings),
+            random_seed=1,
+            progressbar=False,
+            quiet=True,
+            compute_convergence_checks=False,
+            compile_kwargs=settings,
+        )
+    for name in ("zeta", "z", "alpha"):
+        draws = trace["posterior"][name].values
+        assert (np.ptp(draws, axis=1) > 0).all()
+        assert name == "alpha" or np.isin(draws, (0, 1)).all()
+
+
+def test_filled_values_stay_as_given():
+    given = fsklr.Hypers(delta=0.7, a_z=3.0, a_zeta=2.0)
+    assert given.filled(20, 20, 5) == given
+    assert replace(given, delta=None).filled(20, 20, 5).delta == 1.0 / (2.0 * 10.0 / 7.0)

@@ -1,0 +1,360 @@
+"""JCFO, sparse probit regression and the probit link: what the contract test does not see."""
+
+import re
+import tracemalloc
+
+import numpy as np
+import pymc as pm
+import pytest
+from scipy import integrate, special, stats
+
+from ardvark.data import Dataset
+from ardvark.models import jcfo, sparse_probit
+from ardvark.models.probit import PositiveNormal, ProbitBernoulli, probit_logp
+from ardvark.models.problem import make_problem
+from ardvark.validate import InputError
+
+ZOO = {model.SPEC.name: model.SPEC for model in (jcfo, sparse_probit)}
+KERNELS = [("linear", 1), ("polynomial", 1), ("polynomial", 2), ("polynomial", 3), ("rbf", 1)]
+every_kernel = pytest.mark.parametrize(("kernel", "degree"), KERNELS)
+both_modes = pytest.mark.parametrize("mode", [None, "FAST_COMPILE"], ids=["default", "fast"])
+FORMS = ("marginal", "hierarchical", "latent")
+
+
+def make(name="jcfo", N=6, D=3, seed=0, standardize=True, basis=None, **hypers):
+    X = np.random.default_rng(seed).normal(size=(N, D))
+    data = Dataset.from_arrays(X, np.arange(N) % 2)
+    return make_problem(ZOO, name, data, standardize=standardize, basis=basis, **hypers)
+
+
+def joint(problem, point, **changes):
+    """Return log_joint at the labels that were drawn with the point."""
+    spec = problem.spec
+    return spec.log_joint(
+        {**point, **changes}, problem.X, point["y"], problem.Z, None, problem.hypers
+    )
+
+
+# --- the link -------------------------------------------------------------------------------------
+
+T = np.array([0.0, 1e-9, 0.3, 1.0, 1.001, 5.0, 8.0, 37.0, 38.0, 40.0, 1e3, 1e4, 1e8])
+T = np.concatenate([-T[:0:-1], T])
+
+
+@both_modes
+def test_probit_is_exact_with_a_finite_gradient_far_out(mode):
+    with pm.Model() as model:
+        eta = pm.Flat("eta", shape=2 * len(T))
+        ProbitBernoulli("y", eta, observed=np.repeat([0, 1], len(T)))
+    at = {"eta": np.tile(T, 2)}
+    sign = np.repeat([-1.0, 1.0], len(T))
+    t = sign * at["eta"]
+    value = model.compile_logp(mode=mode, sum=False)(at)[1]
+    gradient = model.compile_dlogp(mode=mode)(at)
+    np.testing.assert_allclose(value, special.log_ndtr(t), rtol=1e-13, atol=1e-300)
+    np.testing.assert_allclose(probit_logp((sign + 1) / 2, at["eta"]), special.log_ndtr(t))
+    # d log Phi(t) / dt = phi(t) / Phi(t), written so that neither underflows
+    below = np.sqrt(2 / np.pi) / special.erfcx(-np.minimum(t, 0.0) / np.sqrt(2))
+    ratio = np.where(t < 0, below, stats.norm.pdf(t) / stats.norm.cdf(np.maximum(t, 0.0)))
+    np.testing.assert_allclose(gradient, sign * ratio, rtol=1e-12, atol=1e-300)
+
+
+def test_predictive_draws_follow_the_link():
+    eta = np.array([-40.0, -2.0, 0.0, 0.7, 40.0])
+    with pm.Model():
+        y = ProbitBernoulli("y", eta)
+        x = PositiveNormal("x", eta)
+    S = 4000
+    y_draws, x_draws = pm.draw([y, x], draws=S, random_seed=5, mode="FAST_COMPILE")
+    p = special.ndtr(eta)
+    assert (np.abs(y_draws.mean(0) - p) <= 4.5 * np.sqrt(p * (1 - p) / S)).all()
+    truth = stats.truncnorm(-eta, np.inf, loc=eta)
+    assert (x_draws > 0).all()
+    assert (np.abs(x_draws.mean(0) - truth.mean()) < 4.5 * truth.std() / np.sqrt(S)).all()
+
+
+def test_positive_normal_completes_the_probit():
+    eta = np.array([-40.0, -1.3, 0.0, 0.4, 40.0])
+    x = np.array([0.01, 0.5, 2.0, 1.0, 39.0])
+    with pm.Model() as model:
+        PositiveNormal("x", eta, default_transform=None)
+        ProbitBernoulli("y", eta, observed=np.ones(5, dtype=int))
+    parts = model.compile_logp(mode="FAST_COMPILE", sum=False)({"x": x})
+    np.testing.assert_allclose(sum(parts), stats.norm.logpdf(x, eta), rtol=1e-12, atol=1e-12)
+
+
+# --- one posterior, three forms -------------------------------------------------------------------
+
+
+def one_of_each(kernel, degree, **hypers):
+    """Return the three forms of a problem with one centre and one feature, and a point."""
+    forms = {
+        form: make(
+            N=2, D=1, basis=[0], kernel=kernel, degree=degree, parametrization=form, **hypers
+        )
+        for form in FORMS
+    }
+    return forms, forms["latent"].simulate(np.random.default_rng(7))
+
+
+def integral_of(problem, point, name, index, lower=0.0):
+    """Return log of the integral of exp log_joint over one entry of one variable."""
+
+    def value(x):
+        changed = np.array(point[name], dtype=float)
+        changed[index] = x
+        return np.exp(float(joint(problem, point, **{name: changed})) - float(top))
+
+    top = joint(problem, point)
+    total = sum(
+        integrate.quad(value, a, b, epsabs=0, epsrel=1e-11, limit=400)[0]
+        for a, b in ((lower, 0.0), (0.0, 0.3), (0.3, 3.0), (3.0, np.inf))
+        if a < b
+    )
+    return top + np.log(total)
+
+
+def integrate_variances_out(problem, point):
+    """The variances meet only in the factors of their own weight: one integral each."""
+    entries = (("tau_bias", ()), ("tau", 0), ("rho", 0))
+    top = joint(problem, point)
+    return top + sum(integral_of(problem, point, n, i) - top for n, i in entries)
+
+
+@every_kernel
+def test_hierarchical_integrates_to_marginal(kernel, degree):
+    forms, point = one_of_each(kernel, degree, gamma1=1.7, gamma2=0.6)
+    integrated = integrate_variances_out(forms["hierarchical"], point)
+    np.testing.assert_allclose(joint(forms["marginal"], point), integrated, atol=1e-8)
+
+
+def test_printed_rates_are_told_apart():
+    """Eqs. (24), (25) print gamma for its root: a Laplace of rate gamma1 is another density."""
+    forms, point = one_of_each("polynomial", 1, gamma1=1.7, gamma2=0.6)
+    integrated = integrate_variances_out(forms["hierarchical"], point)
+    for wrong in ({"gamma1": 1.7**2}, {"gamma2": 0.6**2}):
+        printed, _ = one_of_each("polynomial", 1, **{"gamma1": 1.7, "gamma2": 0.6, **wrong})
+        assert abs(joint(printed["marginal"], point) - integrated) > 1e-2
+
+
+@pytest.mark.parametrize("gamma", [0.4, 3.0])
+def test_expected_precisions_have_a_root(gamma):
+    """E[1/tau | beta] = sqrt(gamma1) / |beta|, where (24) prints gamma1 / |beta|."""
+    beta = 0.8
+
+    def density(tau):
+        return np.exp(jcfo.laplace_logp(beta, gamma, np.asarray(tau)))
+
+    norm = integrate.quad(density, 0, np.inf, epsrel=1e-10)[0]
+    mean = integrate.quad(lambda t: density(t) / t, 0, np.inf, epsrel=1e-10)[0] / norm
+    np.testing.assert_allclose(mean, np.sqrt(gamma) / beta, rtol=1e-7)
+    assert abs(mean / (gamma / beta) - 1) > 0.3
+
+
+@every_kernel
+def test_latent_integrates_to_probit(kernel, degree):
+    forms, point = one_of_each(kernel, degree)
+    top = joint(forms["latent"], point)
+    entries = [integral_of(forms["latent"], point, "z", i, lower=-np.inf) for i in range(2)]
+    integrated = top + sum(e - top for e in entries)
+    np.testing.assert_allclose(joint(forms["hierarchical"], point), integrated, atol=1e-8)
+
+
+def test_outside_the_support_the_density_is_zero():
+    for form in FORMS:
+        problem = make(parametrization=form)
+        point = problem.simulate(np.random.default_rng(1))
+        assert np.isfinite(joint(problem, point))
+        negative = point["feature_weight"] * np.array([1.0, -1.0, 1.0])
+        assert joint(problem, point, feature_weight=negative) == -np.inf
+        if form != "marginal":
+            for name in ("tau", "rho", "tau_bias"):
+                assert joint(problem, point, **{name: -point[name]}) == -np.inf
+    flipped = point["z"] * np.where(np.arange(6) == 2, -1.0, 1.0)
+    assert joint(problem, point, z=flipped) == -np.inf
+
+
+def test_a_rate_without_its_root_is_caught_by_the_density_test():
+    """Negative control of rung 1: differences over prior draws see each wrong rate."""
+    right = make()
+    points = [right.simulate(np.random.default_rng(s)) for s in range(10)]
+
+    def spread(problem):
+        model = problem.model
+        logp = model.compile_logp(mode="FAST_COMPILE", jacobian=False)
+        ours, theirs = [], []
+        for p in points:
+            values = {
+                "bias": p["bias"],
+                "sample_weight": p["sample_weight"],
+                "feature_weight_log__": np.log(p["feature_weight"]),
+            }
+            ours.append(right.log_joint(p))
+            theirs.append(logp(values))
+        return np.ptp(np.subtract(ours, theirs))
+
+    h = right.hypers
+    assert spread(right) < 1e-9
+    assert spread(make(gamma1=h.gamma1**2)) > 1e-2
+    assert spread(make(gamma2=h.gamma2**2)) > 1e-2
+
+
+# --- kernels --------------------------------------------------------------------------------------
+
+
+@every_kernel
+def test_decision_is_the_formula_for_every_draw(kernel, degree):
+    problem = make(N=5, D=3, basis=[0, 2, 3, 4], kernel=kernel, degree=degree)
+    rng = np.random.default_rng(3)
+    theta = rng.exponential(size=(2, 3, 3))
+    beta, bias = rng.normal(size=(2, 3, 4)), rng.normal(size=(2, 3))
+    X = rng.normal(size=(7, 3))
+    got = problem.decision({"feature_weight": theta, "sample_weight": beta, "bias": bias}, X)
+    assert got.shape == (2, 3, 7)
+    for s in np.ndindex(2, 3):
+        for i, x in enumerate(X):
+            inner = [sum(theta[s] * x * z) for z in problem.Z]
+            K = {
+                "linear": inner,
+                "polynomial": [(1 + v) ** degree for v in inner],
+                "rbf": [np.exp(-sum(theta[s] * (x - z) ** 2)) for z in problem.Z],
+            }[kernel]
+            np.testing.assert_allclose(got[s][i], bias[s] + np.dot(beta[s], K), rtol=1e-10)
+
+
+def test_degree_one_is_linear_with_the_sum_in_the_intercept():
+    linear, polynomial = make(kernel="linear"), make(kernel="polynomial")
+    point = polynomial.simulate(np.random.default_rng(2))
+    moved = {**point, "bias": point["bias"] + point["sample_weight"].sum()}
+    np.testing.assert_allclose(linear.decision(moved), polynomial.decision(point), rtol=1e-12)
+
+
+@pytest.mark.parametrize("degree", [2, 3])
+def test_higher_degrees_have_the_papers_density(degree):
+    """The contract test covers degree 1."""
+    problem = make(degree=degree)
+    model = problem.model
+    logp = model.compile_logp(mode="FAST_COMPILE")
+    rng = np.random.default_rng(4)
+    differences = []
+    for _ in range(8):
+        p = problem.simulate(rng)
+        values = {k: p[k] for k in ("bias", "sample_weight")}
+        values["feature_weight_log__"] = np.log(p["feature_weight"])
+        differences.append(problem.log_density(p) - logp(values))
+    assert np.ptp(differences) < 1e-9
+    start = {k: 5 * rng.normal(size=np.shape(v)) for k, v in model.initial_point().items()}
+    assert np.isfinite(model.compile_dlogp(mode="FAST_COMPILE")(start)).all()
+
+
+@pytest.mark.parametrize(("name", "form"), [("jcfo", "latent"), ("sparse_probit", "hierarchical")])
+def test_the_real_backend_agrees_with_the_fast_one(name, form):
+    model = make(name, parametrization=form).model
+    outputs = [model.logp(), model.dlogp()]
+    real, fast = (model.compile_fn(outputs, mode=mode) for mode in (None, "FAST_COMPILE"))
+    rng = np.random.default_rng(6)
+    for size in (1.0, 5.0, 10.0):
+        at = {k: size * rng.normal(size=np.shape(v)) for k, v in model.initial_point().items()}
+        (value, gradient), (value_fast, gradient_fast) = real(at), fast(at)
+        np.testing.assert_allclose(value, value_fast, rtol=1e-9)
+        np.testing.assert_allclose(gradient, gradient_fast, rtol=1e-7, atol=1e-7)
+        assert np.isfinite(gradient).all()
+
+
+def test_draws_are_scored_one_kernel_matrix_at_a_time():
+    S, N, D = 40, 50, 200
+    problem = make(N=N, D=D, kernel="rbf")
+    rng = np.random.default_rng(8)
+    point = {
+        "feature_weight": rng.exponential(1 / D, size=(S, D)),
+        "sample_weight": rng.normal(size=(S, N)),
+        "bias": rng.normal(size=S),
+    }
+    problem.decision(point)  # standardises X once
+    tracemalloc.start()
+    problem.decision(point)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * (6 * N * (N + D) + 3 * S * N)  # (S, N, N, D) would be 160 MB
+
+
+# --- special case: no kernel ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["marginal", "hierarchical"])
+def test_jcfo_with_x_for_its_kernel_matrix_is_sparse_probit(form):
+    """Centres at the unit vectors and theta = 1 make the linear kernel's matrix X itself."""
+    D = 3
+    common = {"D": D, "standardize": False, "parametrization": form, "gamma1": 2.3}
+    kernel = make(basis=np.eye(D), kernel="linear", **common)
+    plain = make("sparse_probit", **common)
+    rng = np.random.default_rng(9)
+    ones = np.ones(D)
+    theta_prior = jcfo._exponential_logp(
+        ones, kernel.hypers.gamma2, ones if form == "hierarchical" else None
+    ).sum()
+    for _ in range(5):
+        point = plain.simulate(rng)
+        as_jcfo = {**point, "sample_weight": point["beta"], "feature_weight": ones, "rho": ones}
+        np.testing.assert_allclose(kernel.decision(as_jcfo), plain.decision(point), rtol=1e-12)
+        np.testing.assert_allclose(
+            joint(kernel, as_jcfo) - theta_prior, joint(plain, point), rtol=1e-12
+        )
+
+
+# --- simulation, hyperparameters, bad input -------------------------------------------------------
+
+
+def test_simulated_weights_have_the_laplace_prior():
+    gamma, S = 4.0, 5000
+    tau, beta = jcfo.simulate_laplace(np.random.default_rng(10), gamma, (S,))
+    assert stats.kstest(tau, stats.expon(scale=2 / gamma).cdf).pvalue > 1e-3
+    assert stats.kstest(beta, stats.laplace(scale=gamma**-0.5).cdf).pvalue > 1e-3
+    assert stats.kstest(np.abs(beta), stats.expon(scale=gamma**-0.5).cdf).pvalue > 1e-3
+    assert stats.kstest(beta, stats.laplace(scale=1 / gamma).cdf).pvalue < 1e-6  # the printed rate
+
+
+def test_simulated_labels_have_the_probit_probability():
+    for name in ZOO:
+        problem = make(name, N=4000, D=2, basis=[0, 1, 2])
+        point = problem.simulate(np.random.default_rng(11))
+        p = special.ndtr(point["eta"])
+        assert abs((point["y"] - p).sum()) < 4.5 * np.sqrt((p * (1 - p)).sum())
+
+
+def test_filled_scales():
+    D, N = 3, 6
+    rbf = make(kernel="rbf").hypers
+    np.testing.assert_allclose([rbf.gamma1**-0.5, rbf.gamma2**-0.5], [3 / N**0.5, 1 / (2 * D)])
+    kept = make(gamma1=2, gamma2=0.5).hypers
+    assert (kept.gamma1, kept.gamma2) == (2.0, 0.5)
+    np.testing.assert_allclose(make("sparse_probit").hypers.gamma1 ** -0.5, D**-0.5)
+
+
+def test_degree_is_part_of_the_posterior_only_where_it_is_used():
+    assert make(kernel="rbf").fingerprint == make(kernel="rbf", degree=2).fingerprint
+    assert make().fingerprint == make(degree=np.int64(1)).fingerprint
+    assert make().fingerprint != make(degree=2).fingerprint
+    forms = [make(parametrization=f) for f in FORMS]
+    assert len({p.fingerprint for p in forms}) == 1
+    assert len({p.form for p in forms}) == 3
+
+
+@pytest.mark.parametrize("name", list(ZOO))
+@pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf, "1", True])
+def test_gamma_must_be_positive(name, bad):
+    with pytest.raises(InputError, match=r"gamma1 must be a finite number above 0, got .*improper"):
+        make(name, gamma1=bad)
+
+
+def test_other_bad_settings():
+    with pytest.raises(InputError, match="gamma2 must be a finite number above 0"):
+        make(gamma2=0)
+    for bad in (0, -1, 1.5, 2.0, True, "2", None):
+        message = f"degree must be a whole number of at least 1, got {bad!r}"
+        with pytest.raises(InputError, match=re.escape(message)):
+            make(degree=bad)
+    with pytest.raises(InputError, match="parametrization must be one of"):
+        make("sparse_probit", parametrization="latent")
+    with pytest.raises(TypeError, match="no option 'gamma2'"):
+        make("sparse_probit", gamma2=1.0)

@@ -1,0 +1,362 @@
+"""PFCVM and the two models it contains: PCVM (theta fixed) and RVM (theta fixed, real weights).
+
+What every model must do is in test_contract.py. Here: the special cases agree, integrating the
+precisions out is right, and wrong variants are told apart.
+"""
+
+import tracemalloc
+
+import numpy as np
+import pymc as pm
+import pytest
+from scipy import integrate, stats
+
+from ardvark.data import Dataset
+from ardvark.models import pcvm, pfcvm, rvm
+from ardvark.models.kernels import default_scales
+from ardvark.models.problem import make_problem
+from ardvark.validate import InputError
+
+FAMILY = {m.SPEC.name: m.SPEC for m in (pfcvm, pcvm, rvm)}
+KERNELS = pfcvm.KERNELS
+every_kernel = pytest.mark.parametrize("kernel", KERNELS)
+every_member = pytest.mark.parametrize("name", list(FAMILY))
+
+
+def make(name, N=9, D=4, seed=0, **given):
+    rng = np.random.default_rng(seed)
+    data = Dataset.from_arrays(rng.normal(size=(N, D)), np.arange(N) % 2)
+    return make_problem(FAMILY, name, data, **given)
+
+
+def prior_points(problem, n, seed=1):
+    rng = np.random.default_rng(seed)
+    return [problem.simulate(rng) for _ in range(n)]
+
+
+def compiled_density(problem):
+    """Return the PyMC log density as a function of a point of the paper's variables."""
+    model = problem.model
+    function = model.compile_logp(mode="FAST_COMPILE")
+
+    def density(point):
+        values = {}
+        for rv in model.free_RVs:
+            value, transform = (
+                np.asarray(problem.to_free(point)[rv.name]),
+                model.rvs_to_transforms[rv],
+            )
+            # the family's transforms are logs of positive variables
+            values[model.rvs_to_values[rv].name] = value if transform is None else np.log(value)
+        return float(function(values))
+
+    return density
+
+
+# --- special cases --------------------------------------------------------------------------------
+
+
+@every_kernel
+@pytest.mark.parametrize("parametrization", pfcvm.PARAMETRIZATIONS)
+def test_theta_fixed_is_pcvm(kernel, parametrization):
+    """p(y, w, theta, b) = p(theta) * PCVM's p(y, w, b) with theta as its feature_scale."""
+    whole = make("pfcvm", kernel=kernel, parametrization=parametrization)
+    for point in prior_points(whole, 3):
+        theta = point["feature_weight"]
+        part = make(
+            "pcvm",
+            kernel=kernel,
+            parametrization=parametrization,
+            sample_rate=whole.hypers.sample_rate,
+            feature_scale=theta,
+        )
+        beta = pfcvm.precisions(point, "beta", whole.hypers)
+        prior = pfcvm.ard_logp(theta, beta, whole.hypers.feature_prior)
+        np.testing.assert_allclose(part.decision(point), point["eta"], rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(
+            whole.log_joint(point), part.log_joint(point) + prior, rtol=1e-12
+        )
+
+
+def test_theta_fixed_is_pcvm_in_pymc():
+    """The same of the PyMC models: PFCVM's with theta set by `pm.do`, in differences over w."""
+    given = {"kernel": "rbf", "parametrization": "marginal"}
+    whole = make("pfcvm", **given)
+    points = prior_points(whole, 4)
+    theta = points[0]["feature_weight"]
+    part = make("pcvm", **given, sample_rate=whole.hypers.sample_rate, feature_scale=theta)
+    conditioned = pm.do(whole.model, {"feature_weight": theta}).compile_logp(mode="FAST_COMPILE")
+    theirs = [conditioned({"w_log__": np.log(p["w"]), "bias": p["bias"]}) for p in points]
+    ours = [compiled_density(part)(p) for p in points]
+    np.testing.assert_allclose(np.diff(theirs), np.diff(ours), rtol=1e-10)
+    assert np.ptp(ours) > 1.0
+
+
+@pytest.mark.parametrize("parametrization", pfcvm.PARAMETRIZATIONS)
+def test_pcvm_is_rvm_where_all_labels_are_positive(parametrization):
+    """With s = 1, PCVM is the RVM folded to w >= 0: density 2^B times as high."""
+    given = {"kernel": "rbf", "parametrization": parametrization}
+    positive = make("pcvm", basis_labels=np.ones(9), **given)
+    real = make("rvm", **given)
+    for point in prior_points(positive, 3):
+        np.testing.assert_array_equal(point["sample_weight"], point["w"])
+        np.testing.assert_allclose(real.decision(point), point["eta"], rtol=1e-12)
+        expected = real.log_joint(point) + 9 * np.log(2.0)
+        np.testing.assert_allclose(positive.log_joint(point), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("x", [1e-3, 0.4, 30.0])
+def test_marginal_form_integrates_the_precision_out(x, signed):
+    """The integral over precision ~ Gamma of the hierarchical density is the Student-t."""
+    prior = pfcvm.GammaPrior(1.7, 0.3)
+
+    def integrand(log_precision):
+        precision = np.exp(log_precision)
+        each = pfcvm.ard_logp(np.array([x]), np.array([precision]), prior, signed=signed)
+        return np.exp(each + log_precision)
+
+    # the integrand peaks where precision = (shape + 1/2) / (rate + x^2 / 2)
+    peak = np.log(2.2 / (0.3 + 0.5 * x**2))
+    value, error = integrate.quad(integrand, peak - 20.0, peak + 5.0, epsabs=0.0, epsrel=1e-11)
+    closed = np.exp(pfcvm.ard_logp(np.array([x]), None, prior, signed=signed))
+    assert abs(value - closed) < max(10.0 * error, 1e-9 * closed)
+
+
+def test_weights_below_zero_have_no_density():
+    problem = make("pfcvm")
+    point = prior_points(problem, 1)[0]
+    for name in ("w", "feature_weight"):
+        wrong = {**point, name: point[name] * np.array([-1.0] + [1.0] * (len(point[name]) - 1))}
+        assert problem.log_joint(wrong) == -np.inf
+
+
+# --- wrong variants are caught --------------------------------------------------------------------
+
+
+def variance_for_precision(problem, point):
+    """The density in which alpha is read as a variance."""
+    alpha = point["alpha"]
+    right = stats.norm.logpdf(point["w"], 0.0, alpha**-0.5).sum()
+    return problem.log_density(point) - right + stats.norm.logpdf(point["w"], 0.0, alpha**0.5).sum()
+
+
+def labels_left_out(problem, point):
+    """The density in which s_j is dropped from the basis."""
+    ones = np.ones(len(problem.Z))
+    joint = pfcvm.log_joint(point, problem.X, problem.y, problem.Z, ones, problem.hypers)
+    return joint + pfcvm.log_jacobian(point, problem.hypers)
+
+
+def scale_for_rate(problem, point):
+    """The density in which the Gamma's second argument is a scale."""
+    beta, prior = point["beta"], problem.hypers.feature_prior
+    right = stats.gamma.logpdf(beta, prior.shape, scale=1.0 / prior.rate).sum()
+    wrong = stats.gamma.logpdf(beta, prior.shape, scale=prior.rate).sum()
+    return problem.log_density(point) - right + wrong
+
+
+def test_wrong_densities_are_told_apart():
+    problem = make("pfcvm", kernel="rbf", parametrization="hierarchical")
+    theirs = compiled_density(problem)
+    points = prior_points(problem, 10)
+    reference = np.array([theirs(p) for p in points])
+
+    def spread(density):
+        return np.ptp([density(problem, p) for p in points] - reference)
+
+    assert spread(lambda problem, point: problem.log_density(point)) < 1e-8
+    for wrong in (variance_for_precision, labels_left_out, scale_for_rate):
+        assert spread(wrong) > 0.1, wrong.__name__
+
+
+# --- basis and labels -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["pfcvm", "pcvm"])
+def test_simulate_holds_the_basis_labels_fixed(name):
+    s = np.array([1, -1, -1, 1, 1, 1, -1, 1, -1])
+    problem = make(name, basis_labels=s)
+    drawn = prior_points(problem, 20)
+    for point in drawn:
+        np.testing.assert_array_equal(np.sign(point["sample_weight"]), s)
+    labels = np.array([p["y"] for p in drawn])
+    assert (labels.std(axis=0) > 0.0).all()  # y varies, and s does not follow it
+
+
+@pytest.mark.parametrize("name", ["pfcvm", "pcvm"])
+def test_basis_labels_come_from_y_unless_given(name):
+    problem = make(name)
+    np.testing.assert_array_equal(problem.basis_labels, 2 * problem.y - 1)
+    np.testing.assert_array_equal(problem.model["basis_labels"].get_value(), 2.0 * problem.y - 1.0)
+    assert make(name, basis_labels=np.ones(9)).fingerprint != problem.fingerprint
+    with pytest.raises(InputError, match=r"basis_labels must be 9 values of -1 or \+1"):
+        make(name, basis_labels=problem.y)
+
+
+def test_rvm_has_no_labels_in_its_basis():
+    assert not rvm.SPEC.labels_in_basis
+    assert make("rvm").basis_labels is None
+    with pytest.raises(InputError, match="no labels in its basis"):
+        make("rvm", basis_labels=np.ones(9))
+
+
+@every_member
+@every_kernel
+def test_centres_that_are_not_the_training_rows(name, kernel):
+    """B differs from N, and decision broadcasts over (chain, draw)."""
+    centres = np.random.default_rng(5).normal(size=(5, 4))
+    labels = {} if name == "rvm" else {"basis_labels": [1, -1, 1, 1, -1]}
+    problem = make(name, kernel=kernel, basis=centres, **labels)
+    points = prior_points(problem, 6)
+    assert points[0]["sample_weight"].shape == (5,)
+    stacked = {k: np.stack([p[k] for p in points]) for k in points[0]}
+    by_chain = {k: v.reshape(2, 3, *v.shape[1:]) for k, v in stacked.items()}
+    eta = problem.decision(by_chain, problem.X[:7])
+    assert eta.shape == (2, 3, 7)
+    np.testing.assert_allclose(eta, stacked["eta"].reshape(2, 3, 9)[..., :7], rtol=1e-10)
+    K_sum = eta - by_chain["bias"][..., None]
+    by_hand = sum(
+        by_chain["sample_weight"][..., j, None] * kernel_by_hand(problem, by_chain, j)
+        for j in range(5)
+    )
+    np.testing.assert_allclose(K_sum, by_hand, rtol=1e-9, atol=1e-12)
+
+
+def kernel_by_hand(problem, point, j):
+    """K_theta(x_i, z_j) for the first 7 rows, from the paper's sums (eqs. 2, 3)."""
+    theta, z, X = point["feature_weight"][..., None, :], problem.Z[j], problem.X[:7]
+    if problem.hypers.kernel == "rbf":
+        return np.exp(-(theta * (X - z) ** 2).sum(-1))
+    inner = (theta * X * z).sum(-1)
+    return inner if problem.hypers.kernel == "linear" else (1.0 + inner) ** problem.hypers.degree
+
+
+# --- derivative with respect to the feature weights -----------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kernel", "degree"), [("linear", 1), ("polynomial", 2), ("polynomial", 3), ("rbf", 1)]
+)
+def test_feature_gradient_is_the_derivative_of_eta(kernel, degree):
+    problem = make("pfcvm", N=8, D=5, kernel=kernel, degree=degree)
+    rng = np.random.default_rng(6)
+    theta, a = rng.gamma(2.0, 0.3, 5), rng.normal(size=8)
+    D = pfcvm.feature_gradient(theta, a, problem.X, problem.Z, problem.hypers)
+    assert D.shape == (8, 5)
+    step = 1e-6 * np.eye(5)
+    up, down = (
+        pfcvm.kernel_sum(theta + sign * step, a, problem.X, problem.Z, problem.hypers)
+        for sign in (1.0, -1.0)
+    )
+    np.testing.assert_allclose(D, (up - down).T / 2e-6, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("kernel", ["polynomial", "rbf"])
+def test_a_gradient_holds_no_array_of_pairs_by_features(kernel):
+    N, D = 60, 300
+    problem = make("pfcvm", N=N, D=D, kernel=kernel)
+    gradient = problem.model.compile_dlogp(mode="FAST_COMPILE")
+    start = problem.model.initial_point()
+    gradient(start)
+    tracemalloc.start()
+    try:
+        assert np.isfinite(gradient(start)).all()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert 8 * N * D < peak < 0.5 * 8 * N * N * D
+
+
+# --- hyperparameters ------------------------------------------------------------------------------
+
+
+def test_polynomial_fills_a_feature_shape_above_its_degree():
+    for degree in (1, 2, 3):
+        assert make("pfcvm", kernel="polynomial", degree=degree).hypers.feature_shape > degree
+    assert make("pfcvm", kernel="linear", degree=3).hypers.feature_shape == 1.5
+
+
+def test_the_degree_is_part_of_the_posterior_of_the_polynomial_kernel_only():
+    for name in FAMILY:
+        assert make(name, degree=2).fingerprint == make(name, degree=3).fingerprint
+        two, three = (make(name, kernel="polynomial", degree=P) for P in (2, 3))
+        assert two.fingerprint != three.fingerprint
+
+
+@every_member
+def test_parametrizations_are_one_posterior_in_two_forms(name):
+    one, other = (make(name, parametrization=p) for p in pfcvm.PARAMETRIZATIONS)
+    assert one.fingerprint == other.fingerprint
+    assert one.form != other.form
+
+
+@pytest.mark.parametrize("name", ["pcvm", "rvm"])
+def test_feature_scale_is_one_number_or_one_for_each_feature(name):
+    number = make(name, kernel="rbf", feature_scale=0.3)
+    array = make(name, kernel="rbf", feature_scale=np.full(4, 0.3))
+    assert array.hypers == make(name, kernel="rbf", feature_scale=[0.3] * 4).hypers
+    point = prior_points(number, 1)[0]
+    np.testing.assert_array_equal(point["feature_weight"], np.full(4, 0.3))
+    assert number.log_joint(point) == array.log_joint(point)
+    weight = array.model["feature_weight"].eval()
+    np.testing.assert_array_equal(weight, np.full(4, 0.3))
+    for kernel in KERNELS:
+        filled = make(name, kernel=kernel, N=12, D=6).hypers.feature_scale
+        assert filled == default_scales(kernel, 12, 6)[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "message"),
+    [
+        ("pfcvm", {"sample_shape": 0.0}, "sample_shape must be .* improper.*Dixit & Roy 2021"),
+        ("pfcvm", {"feature_rate": 0.0}, "feature_rate must be .* improper.*10.1016/j.spl"),
+        ("pfcvm", {"feature_shape": -1.0}, "feature_shape must be .* above 0, got -1.0"),
+        ("rvm", {"sample_rate": 0}, "sample_rate must be .* improper"),
+        ("pcvm", {"bias_sd": 0.0}, "bias_sd must be a finite number above 0"),
+        ("pfcvm", {"kernel": "polynomial", "degree": 0}, "degree must be a whole number"),
+        ("rvm", {"kernel": "polynomial", "degree": 1.5}, "degree must be a whole number"),
+        (
+            "pfcvm",
+            {"kernel": "polynomial", "degree": 3, "feature_shape": 2.0},
+            "feature_shape must exceed the degree.*feature_shape = 2 with degree = 3",
+        ),
+        ("pcvm", {"feature_scale": -0.1}, "feature_scale must be a finite number above 0"),
+        ("pcvm", {"feature_scale": [0.1, -0.2, 0.0, 0.0]}, "at least 0 for each feature"),
+        ("rvm", {"feature_scale": [0.1, 0.2]}, "feature_scale has 2 values and the data 4 feat"),
+    ],
+)
+def test_bad_hyperparameters_are_refused_with_the_reason(name, given, message):
+    with pytest.raises(InputError, match=message):
+        make(name, **given)
+
+
+def test_a_shape_of_one_or_less_is_warned_about(caplog):
+    make("pfcvm", sample_shape=0.9)
+    assert "sample_shape = 0.9" in caplog.text
+    assert "feature_shape" not in caplog.text
+
+
+def test_unfilled_hyperparameters_say_so():
+    with pytest.raises(InputError, match=r"not filled yet: use hypers.filled"):
+        _ = pfcvm.Hypers().sample_prior
+
+
+# --- the model graph ------------------------------------------------------------------------------
+
+
+@every_member
+def test_the_graph_can_be_drawn(name):
+    text = pm.model_to_mermaid(make(name, parametrization="hierarchical").model)
+    for variable in ("alpha", "sample_weight", "feature_weight", "bias", "eta"):
+        assert variable in text
+
+
+def test_theta_is_free_in_the_marginal_form_only():
+    for form, free in (
+        ("marginal", {"w", "feature_weight", "bias"}),
+        ("hierarchical", {"alpha", "beta", "sample_weight_raw", "feature_weight_raw", "bias"}),
+    ):
+        model = make("pfcvm", parametrization=form).model
+        assert {rv.name for rv in model.free_RVs} == free
+        assert {"w", "sample_weight", "feature_weight", "eta"} <= set(model.named_vars)
