@@ -58,8 +58,11 @@ def compare(
     model: Annotated[str, typer.Argument(help="Model: `ardvark models` lists them.")],
     data: Annotated[str, typer.Argument(help="Data set (`ardvark data`), or a CSV file.")],
     methods: Annotated[
-        str, typer.Option(help="Comma-separated; 'paper' is the model's own algorithm.")
-    ] = "nuts,advi,laplace,paper",
+        str | None,
+        typer.Option(
+            help="Comma-separated; 'paper' is the model's own algorithm. Default: all that apply."
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the results. Default: results/MODEL-DATA.")
     ] = None,
@@ -82,7 +85,7 @@ def compare(
 
     Finished fits are kept: the same command after a kill computes only what is missing.
     """
-    from ardvark.inference import study
+    from ardvark.inference import fitting, study
 
     settings: dict[str, Any] = {
         "model": model,
@@ -95,7 +98,8 @@ def compare(
     }
     problem, test = _problem(settings)
     folder = out or Path("results") / f"{model}-{Path(data).stem}"
-    chosen: dict[str, dict[str, Any]] = {m.strip(): {} for m in methods.split(",") if m.strip()}
+    names = fitting.applicable(problem) if methods is None else methods.split(",")
+    chosen: dict[str, dict[str, Any]] = {m.strip(): {} for m in names if m.strip()}
     for key, value in _pairs(option, "--option").items():
         method, _, name = key.partition(".")
         if method not in chosen or not name:
@@ -104,9 +108,16 @@ def compare(
             )
         chosen[method][name] = value
     typer.echo(problem.describe(), err=True)
-    study.write_settings(folder, settings | {"fingerprint": problem.fingerprint})
     try:
-        fits = study.run(problem, chosen, folder, draws=draws, chains=chains, random_seed=seed)
+        fits = study.run(
+            problem,
+            chosen,
+            folder,
+            draws=draws,
+            chains=chains,
+            random_seed=seed,
+            settings=settings,
+        )
     except KeyboardInterrupt:
         typer.echo(f"\nStopped. Finished fits are in {folder}; run the same command to go on.")
         raise typer.Exit(130) from None

@@ -54,8 +54,9 @@ def positive(name: str, value: object, why: str = "") -> None:
     """Refuse a hyperparameter that is not a finite number above zero."""
     number = isinstance(value, int | float | np.integer | np.floating)
     if not number or isinstance(value, bool) or not 0.0 < float(value) < np.inf:  # type: ignore[arg-type]
+        shown = value.item() if isinstance(value, np.generic) else value
         reason = f" {why}" if why else ""
-        raise InputError(f"{name} must be a finite number above 0, got {value!r}.{reason}")
+        raise InputError(f"{name} must be a finite number above 0, got {shown!r}.{reason}")
 
 
 def one_of(name: str, value: object, allowed: Sequence[str]) -> None:

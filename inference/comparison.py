@@ -214,6 +214,8 @@ def _selection(tree: xr.DataTree) -> dict[str, int]:
 def score(problem: Problem, tree: xr.DataTree, test: Dataset) -> dict[str, float]:
     """Return accuracy and mean log probability of the true class on held-out samples."""
     p = predict(problem, tree, test).mean(("chain", "draw")).values
+    if problem.spec.link == "identity":  # a score: its sign is the class
+        return {"accuracy": float(((p > 0.0) == (test.y == 1)).mean())}
     true = np.where(test.y == 1, p, 1.0 - p)
     return {
         "accuracy": float((true > 0.5).mean()),

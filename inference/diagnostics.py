@@ -20,8 +20,12 @@ DIVERGENT_SHARE = 0.01
 
 
 def rhat(values: xr.DataArray) -> np.ndarray:
-    """Return R-hat of each component, flat; NaN where a component never moves."""
-    return _statistic("rhat", values)
+    """Return R-hat of each component, flat; infinite where a component never moves.
+
+    ArviZ gives NaN there, which is easily dropped on the way to a table.
+    """
+    found = _statistic("rhat", values)
+    return np.where(np.isnan(found), np.inf, found)
 
 
 def ess(values: xr.DataArray, method: str) -> np.ndarray:
@@ -44,9 +48,8 @@ def _statistic(name: str, values: xr.DataArray, **settings: Any) -> np.ndarray:
 
 
 def worst(parts: Iterable[np.ndarray], pick: Any) -> float:
-    """Return pick (np.max, np.min) over all components; NaN if any of them is NaN."""
-    flat = np.concatenate([np.ravel(p) for p in parts] or [np.array([np.nan])])
-    return float(pick(flat))
+    """Return pick (np.max, np.min) over all components of all variables."""
+    return float(pick(np.concatenate([np.ravel(p) for p in parts])))
 
 
 def divergences(tree: xr.DataTree) -> int:

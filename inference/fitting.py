@@ -54,10 +54,20 @@ def resolve(method: str, problem: Problem | None) -> str:
     if method == "paper":
         if problem is None:
             raise InputError('method "paper" needs a problem of the zoo, got a bare pm.Model.')
-        return problem.spec.paper_method
+        method = problem.spec.paper_method
+        if method not in BACKENDS:
+            raise InputError(
+                f"the own algorithm of {problem.spec.name} ({method}) is not in the zoo yet. "
+                f"Use one of {', '.join(applicable(problem))}."
+            )
     if method not in BACKENDS:
         raise unknown("method", method, [*BACKENDS, "paper"])
     return method
+
+
+def applicable(problem: Problem) -> list[str]:
+    """Return the methods that apply to a problem: the generic ones, and its own algorithm."""
+    return [n for n, b in BACKENDS.items() if b.supports(problem.model, problem) is None]
 
 
 def make_options(name: str, given: Mapping[str, Any]) -> Any:

@@ -9,8 +9,8 @@ infinity on the log scale; and a Gaussian on x must approximate the density of x
 
 Exact for a Gaussian density. Biased wherever the density is skewed or has several modes: it sees
 one point and its curvature. The curvature is the true one, by central differences of the exact
-gradient (relative error about 1e-9), not an optimiser's running guess. Cost: 2 P gradients and one P x P
-Cholesky factor for P unconstrained parameters, hence the limit on P.
+gradient (relative error about 1e-9), not an optimiser's running guess.
+Cost: 2 P gradients and one P x P Cholesky factor for P unconstrained parameters, hence the limit.
 
 A fit is `not_converged`, and is returned as the one point it found, when the optimiser stops short,
 when a parameter has run off to a boundary, or when the curvature is not positive definite: then no

@@ -135,7 +135,7 @@ def _nutpie(
 def _compiled(model: Any, keep: list[str] | None) -> Any:
     """Return nutpie's compiled model, the same one for the same model and variables.
 
-    nutpie copies the model's data when it compiles; what `pm.set_data` changed since is handed over.
+    nutpie copies the model's data when it compiles; what `pm.set_data` changed is handed over.
     """
     import nutpie
 

@@ -31,6 +31,7 @@ def predict(problem: Problem, tree: xr.DataTree, X_new: Any, rule: str = "draws"
     Returns
     -------
     xarray.DataArray (chain, draw, obs)
+        P(y = 1); for a model whose likelihood is not of a label (link "identity"), its score eta.
 
     Raises
     ------
@@ -58,7 +59,7 @@ def predict(problem: Problem, tree: xr.DataTree, X_new: Any, rule: str = "draws"
             "draw": np.arange(values.shape[1]),
             "obs": np.asarray(names),
         },
-        name="probability",
+        name="score" if problem.spec.link == "identity" else "probability",
         attrs={"class": problem.data.class_names[1], "rule": rule},
     )
 
@@ -112,6 +113,9 @@ def _by_draws(problem: Problem, tree: xr.DataTree, X: np.ndarray) -> np.ndarray:
         for at in range(0, draws, step):
             point = {k: v[c, at : at + step] for k, v in arrays.items()}
             eta = problem.decision(point, X)
+            if problem.spec.link == "identity":
+                out[c, at : at + step] = eta
+                continue
             log_p = problem.spec.log_predictive(1, eta, point, problem.hypers)
             out[c, at : at + step] = np.exp(log_p)
     return out

@@ -2,8 +2,8 @@
 
 The folder holds `study.json` (what was asked), one NetCDF file per fit, written as it finishes,
 `scorecard.csv`, the figures and `report.html`. A stored fit is used again when its request
-(problem, form, method, options, draws, chains, seed, versions) is the one asked for; a failed one is
-tried again.
+(problem, form, method, options, draws, chains, seed, versions) is the one asked for; a failed one
+is tried again.
 """
 
 import json
@@ -34,6 +34,7 @@ def run(
     chains: int = 4,
     random_seed: int = 0,
     progressbar: bool = True,
+    settings: Mapping[str, Any] | None = None,
 ) -> dict[str, xr.DataTree]:
     """Fit the problem by each method that is not in the folder yet; return all the fits.
 
@@ -45,7 +46,14 @@ def run(
     methods : dict of dict
         Options by method name ("paper" for the model's own algorithm).
     folder : path
-        Made if it does not exist.
+        Made if it does not exist, and only once everything asked for has been checked.
+    settings : dict, optional
+        Kept in the folder, so that `ardvark report` can make the problem again.
+
+    Raises
+    ------
+    InputError
+        An unknown method, one that does not apply, or a folder that holds another problem's study.
     """
     folder = Path(folder)
     plan = {}
@@ -56,6 +64,8 @@ def run(
         if why_not:
             raise InputError(f"method {name!r} does not apply to this problem: {why_not}.")
         plan[name] = (options, given)
+    if settings is not None:
+        write_settings(folder, {**settings, "fingerprint": problem.fingerprint})
     folder.mkdir(parents=True, exist_ok=True)
     fits = {}
     for name, (options, given) in plan.items():

@@ -477,17 +477,7 @@ def _bits(point: Point, name: str) -> np.ndarray:
     return mask
 
 
-@dataclass(frozen=True)
-class MaskSpec(ModelSpec):
-    """A ModelSpec whose settings do not all combine."""
-
-    def choices(self) -> list[dict[str, str]]:
-        """Return every combination but explicit probabilities under the printed prior."""
-        refused = {"mask_prior": "printed", "mask_probability": "explicit"}
-        return [c for c in super().choices() if not refused.items() <= c.items()]
-
-
-SPEC = MaskSpec(
+SPEC = ModelSpec(
     name="fsklr",
     title="Doubly Sparse Bayesian Kernel Logistic Regression",
     citation="Kojima, Tanaka (2017), APSIPA",

@@ -45,7 +45,7 @@ from ardvark.validate import InputError, positive
 
 @dataclass(frozen=True, kw_only=True)
 class Hypers(KernelHypers):
-    """Hyperparameters of PCVM and RVM. Those left at None are filled from N, D and the kernel."""
+    """Hyperparameters of PCVM. Those left at None are filled from N, D and the kernel."""
 
     feature_scale: float | tuple[float, ...] | None = hyper(
         None, paper="cross-validated", why="the fixed theta; filled: the kernel's feature scale"

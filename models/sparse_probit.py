@@ -191,6 +191,7 @@ SPEC = ModelSpec(
     simulate=simulate,
     decision=decision,
     log_predictive=log_predictive,
+    shared=("feature_weight", "eta"),
     dims={"beta": ("feature",), "beta_raw": ("feature",), "tau": ("feature",)},
     doc=__doc__,
 )

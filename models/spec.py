@@ -22,6 +22,7 @@ import dataclasses
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -52,8 +53,13 @@ class BaseHypers:
 
     def __post_init__(self) -> None:
         for f in dataclasses.fields(self):
+            value = getattr(self, f.name)
             if f.metadata["choices"]:
-                one_of(f.name, getattr(self, f.name), f.metadata["choices"])
+                one_of(f.name, value, f.metadata["choices"])
+            if "float" in str(f.type) and isinstance(value, Real) and not isinstance(value, bool):
+                # PyTensor makes a float32 constant of a Python float that float32 holds exactly,
+                # such as 3.0, and then computes 1 / 3.0 in float32; a NumPy float stays float64
+                object.__setattr__(self, f.name, np.float64(value))
 
     def filled(self, N: int, B: int, D: int) -> Self:
         """Return a copy whose scales left at None are set from the sizes of the data."""
@@ -96,13 +102,23 @@ class ModelSpec:
     dims: dict[str, tuple[str, ...]]
     doc: str
     labels_in_basis: bool = False
+    shared: tuple[str, ...] = SHARED
+    """The shared quantities the model has: one without a basis has no sample weights."""
 
     def choices(self) -> list[dict[str, str]]:
-        """Return every combination of the settings that are one of a few words."""
+        """Return every accepted combination of the settings that are one of a few words."""
         fields = [f for f in dataclasses.fields(self.Hypers) if f.metadata["choices"]]
         names = [f.name for f in fields]
         values = itertools.product(*(f.metadata["choices"] for f in fields))
-        return [dict(zip(names, combination, strict=True)) for combination in values]
+        combinations = (dict(zip(names, words, strict=True)) for words in values)
+        return [c for c in combinations if self._accepts(c)]
+
+    def _accepts(self, choice: Mapping[str, Any]) -> bool:
+        try:
+            self.Hypers(**choice)
+        except InputError:
+            return False
+        return True
 
     def make_hypers(self, given: Mapping[str, Any]) -> BaseHypers:
         """Return Hypers from keyword arguments; an unknown one is a TypeError that lists them."""

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
+
 from ardvark.data import available, load
 from ardvark.data.builtin import BUILTIN, digits38, digits38_noisy, fat, waveform
-
 from ardvark.validate import InputError
 
 

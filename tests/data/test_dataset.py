@@ -3,8 +3,8 @@ from hashlib import sha256
 import numpy as np
 import pandas as pd
 import pytest
-from ardvark.data import Dataset
 
+from ardvark.data import Dataset
 from ardvark.validate import InputError
 
 

@@ -127,9 +127,9 @@ def test_the_paper_is_an_alias(problem):
 
 
 def test_bad_calls_are_refused_before_any_work(problem):
-    with pytest.raises(InputError, match="unknown method 'nut'. Did you mean 'nuts'"):
+    with pytest.raises(InputError, match=r"unknown method 'nut'. Did you mean 'nuts'"):
         av.fit(problem, "nut")
-    with pytest.raises(InputError, match="fit needs a Problem or a pm.Model, got ndarray"):
+    with pytest.raises(InputError, match=r"fit needs a Problem or a pm.Model, got ndarray"):
         av.fit(np.ones(3), "nuts")
     with pytest.raises(InputError, match="draws must be an integer of at least 1, got 0"):
         av.fit(problem, "nuts", draws=0)

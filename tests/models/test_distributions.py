@@ -49,7 +49,7 @@ def test_pymc_still_needs_the_replacement(mode):
 
 
 def exact_noisy(m, sd):
-    """Return log E sigmoid(m + sd e) by adaptive quadrature around the peak, and its derivatives."""
+    """Return log E sigmoid(m + sd e) by adaptive quadrature around the peak, and its gradient."""
 
     def log_integrand(e):
         return special.log_expit(m + sd * e) - 0.5 * e * e - 0.5 * np.log(2 * np.pi)

@@ -311,7 +311,7 @@ def test_feature_scale_is_one_number_or_one_for_each_feature(name):
     [
         ("pfcvm", {"sample_shape": 0.0}, "sample_shape must be .* improper.*Dixit & Roy 2021"),
         ("pfcvm", {"feature_rate": 0.0}, "feature_rate must be .* improper.*10.1016/j.spl"),
-        ("pfcvm", {"feature_shape": -1.0}, "feature_shape must be .* above 0, got -1.0"),
+        ("pfcvm", {"feature_shape": -1.0}, "feature_shape must be .* above 0, got .*-1"),
         ("rvm", {"sample_rate": 0}, "sample_rate must be .* improper"),
         ("pcvm", {"bias_sd": 0.0}, "bias_sd must be a finite number above 0"),
         ("pfcvm", {"kernel": "polynomial", "degree": 0}, "degree must be a whole number"),

@@ -1,0 +1,106 @@
+"""The command line, as a user calls it."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+QUICK = ["--methods", "laplace,paper", "--draws", "50", "--chains", "2"]
+
+
+def ardvark(*words, cwd=None):
+    command = [sys.executable, "-c", "from ardvark.cli import main; main()", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
+
+
+@pytest.fixture(scope="module")
+def own_csv(tmp_path_factory):
+    """A user's own table with string labels."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(40, 3)), columns=["height", "weight", "age"])
+    frame["diagnosis"] = np.where(frame["height"] + 0.5 * rng.normal(size=40) > 0, "ill", "well")
+    path = tmp_path_factory.mktemp("own") / "patients.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def test_models_and_data_are_listed():
+    models, data = ardvark("models"), ardvark("data")
+    assert models.returncode == data.returncode == 0
+    assert "rfvm" in models.stdout
+    assert "arXiv 2402.07135" in models.stdout
+    for name in ("digits38", "colon_discrete", "golub", "built-in"):
+        assert name in data.stdout
+
+
+def test_compare_and_report_on_ones_own_table(own_csv, tmp_path):
+    out = tmp_path / "out"
+    words = ["compare", "rfvm", own_csv, "--target", "diagnosis", "--test-size", 0.25, *QUICK]
+    done = ardvark(*words, "--out", out, "--set", "bias_sd=2", "--option", "laplace.starts=2")
+    assert done.returncode == 0, done.stderr
+    assert "Scorecard" in done.stdout
+    assert "linear SVM" in done.stdout
+    assert "compiling" in done.stderr  # named as such
+    assert "'well'" in done.stderr
+    table = pd.read_csv(out / "scorecard.csv", index_col="method")
+    assert list(table.index) == ["laplace", "rfvm_vb", "L1 logistic", "linear SVM"]
+    page = (out / "report.html").read_text()
+    (out / "report.html").unlink()
+    again = ardvark("report", out)
+    assert again.returncode == 0, again.stderr
+    assert "ardvark compare rfvm" in page
+    pd.testing.assert_frame_equal(
+        table.drop(columns="seconds_run"),
+        pd.read_csv(out / "scorecard.csv", index_col="method").drop(columns="seconds_run"),
+    )
+    # another problem does not overwrite this one
+    other = ardvark(*words, "--out", out, "--set", "bias_sd=3")
+    assert other.returncode == 2
+    assert "holds a study of another problem" in other.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["compare", "rfmv", "digits38"], "unknown model 'rfmv'. Did you mean 'rfvm'?"),
+        (["compare", "rfvm", "digits83"], "Did you mean 'digits38'"),
+        (["compare", "rfvm", "digits38", "--methods", "nutz"], "unknown method 'nutz'"),
+        (["compare", "rfvm", "digits38", "--set", "bias_ds=1"], "did you mean 'bias_sd'?"),
+        (["compare", "rfvm", "digits38", "--set", "bias_sd"], "expected name=value"),
+        (["compare", "rfvm", "digits38", "--set", "bias_sd=-1"], "finite number above 0, got -1"),
+        (["compare", "rfvm", "digits38", "--option", "nuts"], "expected name=value"),
+        (["compare", "rfvm", "digits38", "--option", "nots.tune=1"], "method.name=value"),
+        (["compare", "rfvm", "missing.csv", "--target", "y"], "there is no file"),
+        (["compare", "rfvm", "missing.csv"], "--target COLUMN"),
+        (["report", "nowhere"], "holds no study"),
+        (["data", "fetch", "golubb"], "Did you mean 'golub'"),
+    ],
+)
+def test_bad_input_is_one_clear_line(words, message, tmp_path):
+    done = ardvark(*words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_wrong_label_column_is_named(own_csv):
+    done = ardvark("compare", "rfvm", own_csv, "--target", "diagnosys")
+    assert done.returncode == 2
+    assert "Did you mean 'diagnosis'" in done.stderr
+
+
+def test_a_failed_method_makes_the_exit_code_one(own_csv, tmp_path):
+    """ADVI of full rank is above its limit at 1201 parameters: failed, and the rest is kept."""
+    out = tmp_path / "out"
+    done = ardvark(
+        "compare", "rfvm", "digits38", "--methods", "advi,paper", "--out", out, "--draws", 20,
+        "--option", "advi.family=full_rank", "--option", "paper.restarts=1",
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    table = pd.read_csv(out / "scorecard.csv", index_col="method")
+    assert table.loc["advi", "status"] == "failed"
+    assert table.loc["rfvm_vb", "status"] == "ok"
+    assert "full rank stores" in done.stdout

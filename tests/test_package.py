@@ -1,0 +1,70 @@
+"""What holds for the package as a whole: imports, the README, the notebooks."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+ROOT = Path(__file__).parents[1]
+
+
+def python(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+def test_import_and_help_do_not_load_pymc():
+    heavy = "{'pymc', 'pytensor', 'arviz', 'sklearn', 'scipy', 'numba', 'xarray'}"
+    for code in ("import ardvark", "import ardvark.cli", "import ardvark.data"):
+        done = python(f"import sys; {code}; print(sorted({heavy} & set(sys.modules)))")
+        assert done.stdout.strip() == "[]", (code, done.stderr)
+
+
+def test_there_is_one_copy_of_each_module():
+    import ardvark.data
+    import ardvark.inference
+    import ardvark.models
+
+    assert not {"models", "inference", "data"} & set(sys.modules)
+    assert ardvark.models.ZOO is ardvark.ZOO
+
+
+def test_every_public_name_is_there():
+    import ardvark
+
+    for name in ardvark.__all__:
+        assert getattr(ardvark, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = ardvark.nothing
+
+
+def test_every_file_of_code_is_in_the_wheel():
+    """Folders are flat, so that the explicit package list of pyproject.toml misses no module."""
+    for folder in ("ardvark", "models", "inference", "data"):
+        inside = [p for p in (ROOT / folder).rglob("*.py") if p.parent != ROOT / folder]
+        assert not inside, inside
+
+
+def test_the_readme_quickstart_runs(tmp_path, monkeypatch):
+    text = (ROOT / "README.md").read_text()
+    (code,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    assert len([line for line in code.splitlines() if line.strip()]) <= 12
+    monkeypatch.chdir(tmp_path)
+    done = python(code)
+    assert done.returncode == 0, done.stderr
+    assert "accuracy" in done.stdout
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda p: p.stem)
+def test_notebook_runs_and_is_stored_without_outputs(path, monkeypatch, tmp_path):
+    notebook = nbformat.read(path, as_version=4)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            assert not cell.outputs
+            assert cell.execution_count is None
+    monkeypatch.setenv("ARDVARK_QUICK", "1")
+    client = NotebookClient(notebook, timeout=600, resources={"metadata": {"path": tmp_path}})
+    client.execute()
