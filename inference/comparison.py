@@ -149,7 +149,8 @@ def _reliability(tree: xr.DataTree) -> dict[str, Any]:
     posterior = tree["posterior"].to_dataset()
     row: dict[str, Any] = {"draws": posterior.sizes["chain"] * posterior.sizes["draw"]}
     if tree.attrs["kind"] == "mcmc" and posterior.sizes["draw"] >= 4:
-        values = [posterior[name] for name in posterior.data_vars]
+        fixed = tree.attrs.get("fixed", "").split()  # by the model: nothing to converge
+        values = [posterior[name] for name in posterior.data_vars if name not in fixed]
         by_name = {str(v.name): diagnostics.rhat(v) for v in values}
         row["rhat"] = diagnostics.worst(by_name.values(), np.max)
         if "eta" in by_name:

@@ -57,7 +57,8 @@ def resolve(method: str, problem: Problem | None) -> str:
         method = problem.spec.paper_method
         if method not in BACKENDS:
             raise InputError(
-                f"the own algorithm of {problem.spec.name} ({method}) is not in the zoo yet. "
+                f"the zoo has no own algorithm of {problem.spec.name}"
+                f"{f' ({method}) yet' if method else ''}. "
                 f"Use one of {', '.join(applicable(problem))}."
             )
     if method not in BACKENDS:
@@ -261,5 +262,6 @@ def _attrs(
             "hypers": as_json(dataclasses.asdict(problem.hypers)),
             "fingerprint": problem.fingerprint,
             "form": problem.form,
+            "fixed": " ".join(problem.spec.fixed),
         }
     return attrs

@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from ardvark.models import fs_skr, fsklr, jcfo, rfvm, sklr, sparse_probit
+from ardvark.models import fs_skr, fsklr, jcfo, pcvm, pfcvm, rfvm, rvm, sklr, sparse_probit
 from ardvark.models.problem import Problem, make_problem
 from ardvark.models.spec import SHARED, BaseHypers, ModelSpec
 
 ZOO: dict[str, ModelSpec] = {
-    module.SPEC.name: module.SPEC for module in (jcfo, sparse_probit, fsklr, sklr, fs_skr, rfvm)
+    module.SPEC.name: module.SPEC
+    for module in (pfcvm, pcvm, rvm, jcfo, sparse_probit, fsklr, sklr, fs_skr, rfvm)
 }
 """Every model, by name: the four papers', and the simpler models they contain."""
 

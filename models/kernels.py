@@ -46,7 +46,7 @@ def gram(
     if kernel == "polynomial":
         return (1.0 + inner) ** degree
     # |x - z|^2_theta = |x|^2_theta + |z|^2_theta - 2 <x, z>_theta: no (N, B, D) array
-    square_x = (weighted * X) @ xp.ones(X.shape[1])  # (N,)
+    square_x = (X * X) @ theta  # (N,)
     square_z = (Z * Z) @ theta  # (B,)
     distance = square_x[:, None] + square_z[None, :] - 2.0 * inner
     return xp.exp(-xp.maximum(distance, 0.0))  # rounding can leave -1e-16 where x = z

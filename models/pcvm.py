@@ -199,6 +199,7 @@ SPEC = ModelSpec(
     decision=decision,
     log_predictive=log_predictive,
     dims={"alpha": ("basis",), "sample_weight_raw": ("basis",), "w": ("basis",)},
+    fixed=("feature_weight",),
     doc=__doc__,
     labels_in_basis=True,
 )

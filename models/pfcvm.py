@@ -86,7 +86,7 @@ class GammaPrior(NamedTuple):
     @property
     def scale(self) -> float:
         """Scale of the weights: sqrt(rate / shape)."""
-        return math.sqrt(self.rate / self.shape)
+        return np.sqrt(self.rate / self.shape)  # NumPy's float: a Python one may turn float32
 
     @classmethod
     def filled(cls, shape: float | None, rate: float | None) -> "GammaPrior":
@@ -138,12 +138,6 @@ class KernelHypers(BaseHypers):
         if self.kernel != "polynomial":
             del fields["degree"]
         return fields
-
-    def heavy_tails(self) -> dict[str, float]:
-        """Return the Gamma shapes at or below 1; one left to be filled is above."""
-        fields = dataclasses.asdict(self)
-        shapes = {k: v for k, v in fields.items() if k.endswith("_shape") and v is not None}
-        return {k: v for k, v in shapes.items() if v <= 1.0}
 
 
 @dataclass(frozen=True, kw_only=True)

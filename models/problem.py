@@ -130,6 +130,8 @@ class Problem:
         for field in dataclasses.fields(self.hypers):
             value = getattr(self.hypers, field.name)
             shown = f"{value:.4g}" if isinstance(value, float) else str(value)
+            if isinstance(value, tuple) and len(value) > 4:
+                shown = f"{len(value)} values"
             note = field.metadata["why"]
             lines.append(
                 f"    {field.name:<16} {shown:<14} ({field.metadata['paper']})"

@@ -28,10 +28,9 @@ Departures from the paper
 Known difficulties
 ------------------
 - With N > D and a linear kernel, N - rank(Z) directions of w are left to the prior.
-- The marginal form mixes worse: on 100 images of digits38, linear kernel, two NUTS chains of
-  1000 + 1000 reach an effective size of `eta` of 67, hierarchical 1151.
-- With the rbf kernel neither form mixes there (R-hat of `eta` 1.7 and 1.4): many small sets of
-  large weights explain the labels, and a chain stays with its own. PCVM's signs prevent this.
+- The marginal form mixes worse than the hierarchical one (benchmarks/RESULTS.md).
+- With the rbf kernel neither form mixes (R-hat of `eta` above 1.3): many small sets of large
+  weights explain the labels, and a chain stays with its own. PCVM's signs prevent this.
 - Sparsity of the type-II estimate (most precisions infinite) is a property of that estimate: the
   posterior shrinks weights and sets none to zero.
 """
@@ -150,5 +149,6 @@ SPEC = ModelSpec(
     decision=decision,
     log_predictive=log_predictive,
     dims={"alpha": ("basis",), "sample_weight_raw": ("basis",)},
+    fixed=("feature_weight",),
     doc=__doc__,
 )

@@ -76,7 +76,8 @@ class BaseHypers:
     def heavy_tails(self) -> dict[str, float]:
         """Return the Gamma shapes at or below 1: those weights have no finite second moment."""
         fields = dataclasses.asdict(self)
-        return {k: v for k, v in fields.items() if k.endswith("_shape") and v <= 1.0}
+        shapes = {k: v for k, v in fields.items() if k.endswith("_shape") and v is not None}
+        return {k: v for k, v in shapes.items() if v <= 1.0}
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,8 @@ class ModelSpec:
     labels_in_basis: bool = False
     shared: tuple[str, ...] = SHARED
     """The shared quantities the model has: one without a basis has no sample weights."""
+    fixed: tuple[str, ...] = ()
+    """Those that are constants of the model, such as the feature weights of RVM."""
 
     def choices(self) -> list[dict[str, str]]:
         """Return every accepted combination of the settings that are one of a few words."""

@@ -160,7 +160,7 @@ def test_a_setting_outside_its_choices_is_refused(name):
 
 @every_model
 def test_likelihood_is_normalised(name):
-    """P(y = 0) + P(y = 1) = 1 at every sample; a density of the score s = 2y - 1 integrates to 1."""
+    """P(y = 0) + P(y = 1) = 1 at every sample; a density of the score integrates to 1."""
     problem = make(name, {})
     point = prior_points(problem, 1)[0]
     eta = problem.decision(point)
