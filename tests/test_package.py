@@ -58,13 +58,30 @@ def test_the_readme_quickstart_runs(tmp_path, monkeypatch):
     assert "accuracy" in done.stdout
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda p: p.stem)
-def test_notebook_runs_and_is_stored_without_outputs(path, monkeypatch, tmp_path):
+NOTEBOOKS = pytest.mark.parametrize(
+    "path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda p: p.stem
+)
+
+
+def execute(path, folder):
     notebook = nbformat.read(path, as_version=4)
-    for cell in notebook.cells:
+    resources = {"metadata": {"path": folder}}
+    NotebookClient(notebook, timeout=600, resources=resources).execute()
+    return notebook
+
+
+@NOTEBOOKS
+def test_notebook_runs_and_is_stored_without_outputs(path, monkeypatch, tmp_path):
+    for cell in nbformat.read(path, as_version=4).cells:
         if cell.cell_type == "code":
             assert not cell.outputs
             assert cell.execution_count is None
     monkeypatch.setenv("ARDVARK_QUICK", "1")
-    client = NotebookClient(notebook, timeout=600, resources={"metadata": {"path": tmp_path}})
-    client.execute()
+    execute(path, tmp_path)
+
+
+@pytest.mark.slow
+@NOTEBOOKS
+def test_the_claims_of_a_notebook_hold_at_full_size(path, monkeypatch, tmp_path):
+    monkeypatch.delenv("ARDVARK_QUICK", raising=False)
+    execute(path, tmp_path)
