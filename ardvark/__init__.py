@@ -25,7 +25,9 @@ _HOME = {
     "Comparison": "ardvark.inference",
     "compare": "ardvark.inference",
     "fit": "ardvark.inference",
+    "loo": "ardvark.inference",
     "predict": "ardvark.inference",
+    "refit_loo": "ardvark.inference",
     "register_backend": "ardvark.inference",
 }
 
@@ -40,14 +42,25 @@ __all__ = [
     "compare",
     "fit",
     "load",
+    "loo",
     "predict",
     "problem",
+    "refit_loo",
     "register_backend",
 ]
 
 if TYPE_CHECKING:
     from ardvark.data import Dataset, available, load
-    from ardvark.inference import BACKENDS, Comparison, compare, fit, predict, register_backend
+    from ardvark.inference import (
+        BACKENDS,
+        Comparison,
+        compare,
+        fit,
+        loo,
+        predict,
+        refit_loo,
+        register_backend,
+    )
     from ardvark.models import ZOO, Problem, problem
 
 

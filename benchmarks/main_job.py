@@ -84,7 +84,7 @@ def colon() -> None:
             assert found.code == 0
             row = pd.read_csv(out / "scorecard.csv", index_col="method").loc["nuts"]
             spent = row["seconds_compile"] + row["seconds_run"]
-            line(f"NUTS on colon_discrete (62 x 2000), {what} caches, fit", f"{spent:.0f} s", target)
+            line(f"NUTS on colon_discrete 62 x 2000, {what} caches", f"{spent:.0f} s", target)
             line("  compilation", f"{row['seconds_compile']:.0f} s", "-")
             line("  whole command, diagnostics and report included",
                  f"{found.seconds:.0f} s", "-")  # fmt: skip

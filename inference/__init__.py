@@ -3,6 +3,7 @@
 from ardvark.inference.comparison import Comparison, compare
 from ardvark.inference.datatree import read, save
 from ardvark.inference.fitting import BACKENDS, fit, register_backend
+from ardvark.inference.loo import loo, refit_loo
 from ardvark.inference.prediction import predict
 
 __all__ = [
@@ -10,8 +11,10 @@ __all__ = [
     "Comparison",
     "compare",
     "fit",
+    "loo",
     "predict",
     "read",
+    "refit_loo",
     "register_backend",
     "save",
 ]

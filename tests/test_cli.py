@@ -64,7 +64,7 @@ def test_compare_and_report_on_ones_own_table(own_csv, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["compare", "rfmv", "digits38"], "unknown model 'rfmv'. Did you mean 'rfvm'?"),
+        (["compare", "rfmv", "digits38"], "unknown model 'rfmv'. Did you mean 'rfvm'"),
         (["compare", "rfvm", "digits83"], "Did you mean 'digits38'"),
         (["compare", "rfvm", "digits38", "--methods", "nutz"], "unknown method 'nutz'"),
         (["compare", "rfvm", "digits38", "--set", "bias_ds=1"], "did you mean 'bias_sd'?"),

@@ -1,0 +1,201 @@
+"""Problems: what defines a posterior, and what is refused, with the message a user reads."""
+
+import logging
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ardvark as av
+from ardvark.models import rfvm
+from ardvark.validate import InputError
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(12, 3))
+Y = np.arange(12) % 2
+
+
+def frame(**changes):
+    columns = {"age": X[:, 0].copy(), "dose": X[:, 1].copy(), "size": X[:, 2].copy()}
+    return pd.DataFrame({**columns, **changes}, index=[f"p{i}" for i in range(12)])
+
+
+def with_value(value, row=4, column="dose"):
+    table = frame()
+    table.loc[f"p{row}", column] = value
+    return table
+
+
+BAD = {
+    "NaN": ((with_value(np.nan), Y), "NaN or infinite.*row 'p4', column 'dose'.*Drop or impute"),
+    "infinite": ((with_value(np.inf), Y), "NaN or infinite.*row 'p4', column 'dose'"),
+    "text column": ((frame(dose=["x"] * 12), Y), "must be numeric, but column 'dose'.*Encode"),
+    "one class": ((X, np.ones(12)), "two classes, got only 1.0. Add samples of the other"),
+    "three classes": (
+        (X, np.arange(12) % 3),
+        r"two classes, got 3: 0, 1, 2. Choose two, for example keep = np.isin\(y, \[0, 1\]\)",
+    ),
+    "missing label": ((X, [None, *"abababababa"]), "1 missing label.*row 0"),
+    "too few samples": ((X[:1], Y[:1]), "1 sample.*expected at least 2"),
+    "no features": ((X[:, :0], Y), "no features: shape .12, 0."),
+    "lengths": ((X, Y[:-1]), "X has 12 rows and y has 11 labels"),
+    "one dimension": ((X[:, 0], Y), r"two dimensions .*got shape \(12,\).*reshape\(-1, 1\)"),
+    "not data": (3.0, "must be a Dataset, the name of one, or a pair"),
+    "unknown data set": ("digits83", "unknown data set 'digits83'. Did you mean 'digits38'"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_data_is_refused_in_one_clear_sentence(case):
+    data, message = BAD[case]
+    with pytest.raises(InputError, match=message):
+        av.problem("rfvm", data)
+
+
+def test_duplicate_names_are_refused():
+    table = frame()
+    table.columns = ["age", "dose", "age"]
+    with pytest.raises(InputError, match="feature names must be distinct, but 'age' occurs twice"):
+        av.problem("rfvm", (table, Y))
+    table = frame()
+    table.index = ["p0"] * 12
+    with pytest.raises(InputError, match="sample names must be distinct, but 'p0' occurs twice"):
+        av.problem("rfvm", (table, Y))
+
+
+def test_unknown_model_and_hyperparameter():
+    with pytest.raises(InputError, match=r"unknown model 'rvfm'\. Did you mean.*'rfvm'"):
+        av.problem("rvfm", (X, Y))
+    with pytest.raises(TypeError, match=r"no option 'bias_ds' \(did you mean 'bias_sd'\?\)"):
+        av.problem("rfvm", (X, Y), bias_ds=1.0)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"bias_sd": 0}, "bias_sd must be a finite number above 0, got 0"),
+        ({"bias_sd": "1"}, "bias_sd must be a finite number above 0, got '1'"),
+        ({"sample_shape": 0}, "sample_shape must be.*posterior is improper"),
+        ({"feature_rate": -1.0}, "feature_rate must be.*got -1.0"),
+        ({"noise_rate": np.inf}, "noise_rate must be a finite number above 0, got inf"),
+        ({"noise_shape": np.nan}, "noise_shape must be a finite number"),
+        ({"kernel": "rbf"}, "kernel must be one of 'linear', got 'rbf'"),
+        ({"latent_noise": "some"}, "latent_noise must be one of 'explicit', 'integrated', 'none'"),
+    ],
+)
+def test_hyperparameters_out_of_range(given, message):
+    with pytest.raises(InputError, match=message):
+        av.problem("rfvm", (X, Y), **given)
+
+
+def test_heavy_tails_are_warned_of_and_underflow_is_refused(caplog):
+    problem = av.problem("rfvm", (X, Y), feature_shape=0.8)
+    assert "feature_shape = 0.8" in caplog.text
+    assert "second moment" in caplog.text
+    problem.simulate(np.random.default_rng(0))
+    with pytest.raises(InputError, match=r"cannot simulate with sample_shape = 0.01"):
+        av.problem("rfvm", (X, Y), sample_shape=0.01).simulate(np.random.default_rng(0))
+
+
+def test_constant_features_are_kept_and_named_once_through_the_logger(caplog):
+    caplog.set_level(logging.INFO, logger="ardvark")
+    problem = av.problem("rfvm", (frame(dose=np.full(12, 3.0)), Y))
+    lines = [r.message for r in caplog.records if "constant" in r.message]
+    assert len(lines) == 1
+    assert "dose" in lines[0]
+    assert (problem.X[:, 1] == 0.0).all()
+
+
+def test_standardisation_is_that_of_the_training_rows():
+    problem = av.problem("rfvm", (X, Y))
+    np.testing.assert_allclose(problem.X.mean(0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(problem.X.std(0), 1.0)  # ddof = 0
+    np.testing.assert_allclose(problem.standardized(X[:2]), (X[:2] - X.mean(0)) / X.std(0))
+    raw = av.problem("rfvm", (X, Y), standardize=False)
+    np.testing.assert_array_equal(raw.X, X)
+
+
+def test_basis_as_rows_or_centres():
+    rows = av.problem("rfvm", (frame(), Y), basis=[0, 5, 7])
+    assert rows.basis_names == ("p0", "p5", "p7")
+    np.testing.assert_array_equal(rows.Z, rows.X[[0, 5, 7]])
+    centres = av.problem("rfvm", (X, Y), basis=X[:4] + 0.5)
+    assert centres.basis_names[0] == "centre_0"
+    np.testing.assert_allclose(centres.Z, centres.X[:4] + 0.5 / X.std(0))
+    for basis, message in (
+        ([0, 12], "integers in 0..11"),
+        ([0.5], "integers in 0..11"),
+        ([], "at least one"),
+        ([1, 1], "basis rows must be distinct"),
+        (np.ones((2, 4)), "basis centres have 4 features and X has 3"),
+        (np.full((2, 3), np.nan), "basis has 6 NaN"),
+    ):
+        with pytest.raises(InputError, match=message):
+            av.problem("rfvm", (X, Y), basis=basis)
+    with pytest.raises(InputError, match="no labels in its basis"):
+        av.problem("rfvm", (X, Y), basis_labels=2 * Y - 1)
+
+
+def test_labels_in_the_basis():
+    problem = av.problem("pfcvm", (X, Y))
+    np.testing.assert_array_equal(problem.basis_labels, 2 * Y - 1)
+    with pytest.raises(InputError, match="need basis_labels"):
+        av.problem("pfcvm", (X, Y), basis=X[:3] + 1.0)
+    with pytest.raises(InputError, match=re.escape("12 values of -1 or +1")):
+        av.problem("pfcvm", (X, Y), basis_labels=Y)
+
+
+def test_a_fingerprint_is_that_of_the_posterior():
+    base = av.problem("rfvm", (X, Y))
+    changed = X.copy()
+    changed[3, 1] += 1e-9
+    others = [
+        av.problem("rfvm", (changed, Y)),
+        av.problem("rfvm", (X, 1 - Y)),
+        av.problem("rfvm", (X, Y), basis=range(6)),
+        av.problem("rfvm", (X, Y), standardize=False),
+        av.problem("rfvm", (X, Y), bias_sd=2.0),
+        av.problem("rfvm", (X, Y), latent_noise="none"),
+    ]
+    prints = {p.fingerprint for p in others}
+    assert len(prints) == len(others)
+    assert base.fingerprint not in prints
+    assert base.fingerprint == av.problem("rfvm", (X.copy(), Y)).fingerprint
+    # a filled value given by hand is the same posterior; another form is too
+    filled = base.hypers.feature_rate
+    assert base.fingerprint == av.problem("rfvm", (X, Y), feature_rate=filled).fingerprint
+    for form in ({"parametrization": "marginal"}, {"latent_noise": "integrated"}):
+        other = av.problem("rfvm", (X, Y), **form)
+        assert other.fingerprint == base.fingerprint
+        assert other.form != base.form
+
+
+def test_filled_scales_follow_the_table():
+    problem = av.problem("rfvm", (X, Y))
+    assert problem.hypers.sample_rate == 1.5
+    assert problem.hypers.feature_rate == pytest.approx(1.5 / (12 * 3))
+    fat = rfvm.Hypers().filled(72, 72, 7129)
+    assert fat.feature_rate == pytest.approx(1.5 / 7129**2)
+
+
+def test_wrong_density_is_told_apart():
+    """Negative control of the density test: a variance where a precision belongs."""
+    problem = av.problem("rfvm", (X, Y))
+    draws = np.random.default_rng(5)
+    differences = []
+    for _ in range(5):
+        point = problem.simulate(draws)
+        wrong = {**point, "psi": 1.0 / point["psi"]}
+        differences.append(problem.log_density(point) - problem.log_density(wrong))
+    assert np.ptp(differences) > 1.0
+
+
+def test_the_model_is_a_plain_pymc_model():
+    import pymc as pm
+
+    problem = av.problem("rfvm", (X, Y))
+    assert isinstance(problem.model, pm.Model)
+    assert "feature_weight" in pm.model_to_mermaid(problem.model)
+    prior = pm.sample_prior_predictive(3, model=problem.model, random_seed=1)
+    assert prior["prior_predictive"]["y"].isin([0, 1]).all()
