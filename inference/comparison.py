@@ -32,6 +32,7 @@ import xarray as xr
 from ardvark.data import Dataset
 from ardvark.inference import diagnostics
 from ardvark.inference.baselines import baselines
+from ardvark.inference.datatree import group
 from ardvark.inference.prediction import predict
 from ardvark.models import SHARED, Problem
 from ardvark.validate import InputError, unknown
@@ -141,12 +142,12 @@ def compare(
 
 
 def _drawn(tree: xr.DataTree) -> bool:
-    return "posterior" in tree.children and bool(tree["posterior"].data_vars)
+    return bool(group(tree, "posterior").data_vars)
 
 
 def _reliability(tree: xr.DataTree) -> dict[str, Any]:
     """Return draws, R-hat, ESS, divergences and k-hat of one fit, each where it means something."""
-    posterior = tree["posterior"].to_dataset()
+    posterior, stats = group(tree, "posterior"), group(tree, "sample_stats")
     row: dict[str, Any] = {"draws": posterior.sizes["chain"] * posterior.sizes["draw"]}
     if tree.attrs["kind"] == "mcmc" and posterior.sizes["draw"] >= 4:
         fixed = tree.attrs.get("fixed", "").split()  # by the model: nothing to converge
@@ -158,9 +159,8 @@ def _reliability(tree: xr.DataTree) -> dict[str, Any]:
         for method in ("bulk", "tail"):
             found = (diagnostics.ess(v, method) for v in values)
             row[f"ess_{method}"] = diagnostics.worst(found, np.min)
-        if "diverging" in tree["sample_stats"]:
+        if "diverging" in stats:
             row["divergences"] = diagnostics.divergences(tree)
-    stats = tree["sample_stats"]
     if "log_q" in stats and "lp" in stats:
         row["khat"] = diagnostics.khat(stats["lp"].values, stats["log_q"].values)
     return row
@@ -168,7 +168,7 @@ def _reliability(tree: xr.DataTree) -> dict[str, Any]:
 
 def moments(tree: xr.DataTree, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Return posterior mean and sd of each component; the sd of a single draw is NaN."""
-    return _moments(tree["posterior"][name].values)
+    return _moments(group(tree, "posterior")[name].values)
 
 
 def _moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -181,11 +181,12 @@ def _moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _errors(tree: xr.DataTree, reference: xr.DataTree) -> dict[str, float]:
     """Return the distance of each shared quantity from the reference."""
     row = {}
+    found, exact = group(tree, "posterior"), group(reference, "posterior")
     for name in SHARED:
-        if name not in tree["posterior"] or name not in reference["posterior"]:
+        if name not in found or name not in exact:
             continue
         if tree is reference:
-            values = reference["posterior"][name].values
+            values = exact[name].values
             if values.shape[0] < 2:
                 continue
             middle = values.shape[0] // 2
@@ -206,7 +207,7 @@ def _selection(tree: xr.DataTree) -> dict[str, int]:
     rules = {"features": ("feature_weight", FEATURE_THRESHOLD)}
     rules["samples"] = ("sample_weight", SAMPLE_THRESHOLD)
     for column, (name, threshold) in rules.items():
-        if name in tree["posterior"]:
+        if name in group(tree, "posterior"):
             weight = np.abs(moments(tree, name)[0])
             row[column] = int((weight > threshold * weight.max()).sum())
     return row

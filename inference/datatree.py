@@ -127,6 +127,11 @@ def _model_coords(model: Any) -> dict[str, Any]:
     return {str(k): v for k, v in model.coords.items() if v is not None}
 
 
+def group(tree: xr.DataTree, name: str) -> xr.Dataset:
+    """Return one group of a fit as a Dataset; an absent one is empty."""
+    return tree.children[name].to_dataset() if name in tree.children else xr.Dataset()
+
+
 # --- disk ---------------------------------------------------------------------------------------
 
 

@@ -187,7 +187,7 @@ def fit(
             )
         _refuse_nan(result)
     except FitFailed as error:
-        result = Result(posterior={}, status="failed", reason=str(error))  # type: ignore[arg-type]
+        result = Result(posterior={}, status="failed", reason=str(error))
     attrs |= {
         "seconds_compile": result.seconds_compile,
         "seconds_run": result.seconds_run,

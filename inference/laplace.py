@@ -94,7 +94,10 @@ def fit(
     reason = _why_not(density, mode, precision, decrement, options)
 
     details = {"location": mode, "log_density": np.asarray(values)}
-    dims = {"location": ("unconstrained",), "log_density": ("start",)}
+    dims: dict[str, tuple[str, ...]] = {
+        "location": ("unconstrained",),
+        "log_density": ("start",),
+    }
     factor = None
     if not reason:
         # x = x* + L^-T e with H = L L', so that Cov x = H^-1 and log q(x) has no inverse in it

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ardvark.inference.datatree import group
 from ardvark.validate import InputError, one_of
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def _figure(width: float, height: float, columns: int = 1) -> Any:
 
 def _drawn(comparison: "Comparison", name: str) -> list[str]:
     """Return the methods that hold a quantity, the reference first."""
-    methods = [m for m, t in comparison.fits.items() if name in t["posterior"]]
+    methods = [m for m, t in comparison.fits.items() if name in group(t, "posterior")]
     if not methods:
         raise InputError(f"no fit holds {name!r}: nothing to draw.")
     return sorted(methods, key=lambda m: m != comparison.reference)
@@ -50,13 +51,14 @@ def forest(comparison: "Comparison", leading: int = 12) -> Any:
     """
     methods = _drawn(comparison, "feature_weight")
     colours = _colours(comparison, methods)
-    first = comparison.fits[methods[0]]["posterior"]["feature_weight"]
+    first = group(comparison.fits[methods[0]], "posterior")["feature_weight"]
     order = np.argsort(-first.mean(("chain", "draw")).values)[:leading]
     names = [str(n) for n in first["feature"].values[order]]
 
     figure, (axis,) = _figure(7.5, 1.2 + 0.42 * len(order))
     for i, method in enumerate(methods):
-        values = comparison.fits[method]["posterior"]["feature_weight"].values[:, :, order]
+        posterior = group(comparison.fits[method], "posterior")
+        values = posterior["feature_weight"].values[:, :, order]
         flat = values.reshape(-1, len(order))  # (draws, leading)
         low, high = np.quantile(flat, _INTERVAL, axis=0)
         at = np.arange(len(order)) + 0.7 * ((i + 0.5) / len(methods) - 0.5)
@@ -84,13 +86,12 @@ def eta(comparison: "Comparison") -> Any:
         raise InputError("eta needs a reference and at least one other fit with draws.")
     colours = _colours(comparison, methods)
     others = methods[1:]
-    posterior = comparison.fits[comparison.reference]["posterior"]["eta"]
-    mean0 = posterior.mean(("chain", "draw")).values
-    sd0 = posterior.std(("chain", "draw")).values
+    exact = group(comparison.fits[comparison.reference], "posterior")["eta"]
+    mean0, sd0 = exact.mean(("chain", "draw")).values, exact.std(("chain", "draw")).values
 
     figure, axes = _figure(3.6 * len(others) + 0.5, 3.9, len(others))
     for axis, method in zip(axes, others, strict=True):
-        found = comparison.fits[method]["posterior"]["eta"]
+        found = group(comparison.fits[method], "posterior")["eta"]
         mean, sd = found.mean(("chain", "draw")).values, found.std(("chain", "draw")).values
         style = {"fmt": "o", "ms": 3, "lw": 0.6, "alpha": 0.6, "color": colours[method]}
         axis.errorbar(mean0, mean, xerr=sd0, yerr=sd, **style)

@@ -78,9 +78,10 @@ def check_same(problem: Problem, tree: xr.DataTree) -> None:
 
 def _inputs(problem: Problem, X_new: Any) -> tuple[np.ndarray, tuple[str, ...]]:
     """Return X_new standardised, and the names of its rows."""
-    features = problem.data.feature_names
+    features = tuple(problem.data.feature_names)
+    columns: tuple[str, ...]
     if isinstance(X_new, Dataset):
-        X, names, columns = X_new.X, X_new.sample_names, X_new.feature_names
+        X, names, columns = X_new.X, tuple(X_new.sample_names), tuple(X_new.feature_names)
     else:
         columns = tuple(map(str, X_new.columns)) if hasattr(X_new, "columns") else features
         X = matrix(X_new, name="X_new")

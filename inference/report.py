@@ -155,15 +155,15 @@ def _summary(comparison: "Comparison") -> str:
         return "No exact posterior among these fits, so no error is measured."
     state = "converged" if table.loc[name, "status"] == "ok" else "did not converge"
     text = f"Reference: <b>{html.escape(name)}</b>, which {state}."
-    errors = table["error_eta"].drop(index=name, errors="ignore").dropna()
-    if len(errors):
-        best = errors.astype(float).idxmin()
+    errors = {str(m): float(e) for m, e in table["error_eta"].dropna().items()}
+    floor = errors.pop(name, None)
+    if errors:
+        best = min(errors, key=lambda m: errors[m])
         text += (
-            f" Nearest to it in the decision values is <b>{html.escape(str(best))}</b>: largest "
+            f" Nearest to it in the decision values is <b>{html.escape(best)}</b>: largest "
             f"error {errors[best]:.2f} posterior standard deviations"
         )
-        floor = table.loc[name, "error_eta"]
-        text += f" (noise floor {floor:.2f})." if pd.notna(floor) else "."
+        text += "." if floor is None else f" (noise floor {floor:.2f})."
     return text
 
 

@@ -69,8 +69,9 @@ def run(
     folder.mkdir(parents=True, exist_ok=True)
     fits = {}
     for name, (options, given) in plan.items():
-        sizes: dict[str, int] = {"draws": draws, "chains": chains}
-        asked = fitting.request(problem, name, options, seed=random_seed, keep="all", **sizes)
+        asked = fitting.request(
+            problem, name, options, draws=draws, chains=chains, seed=random_seed, keep="all"
+        )
         stored = _stored(folder / f"{name}.nc", asked)
         if stored is not None:
             logger.info("%s: stored fit used again", name)
@@ -82,7 +83,8 @@ def run(
                 name,
                 random_seed=random_seed,
                 progressbar=progressbar,
-                **sizes,
+                draws=draws,
+                chains=chains,
                 **given,
             )
         except Exception as error:

@@ -53,7 +53,7 @@ Known difficulties
 import dataclasses
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import pymc as pm
@@ -62,7 +62,14 @@ from scipy import special, stats
 
 from ardvark.models.distributions import LogisticBernoulli, logistic_logp
 from ardvark.models.kernels import KERNELS, default_scales, gram, linear_decision
-from ardvark.models.spec import BaseHypers, ModelSpec, Point, check_simulable, hyper
+from ardvark.models.spec import (
+    BaseHypers,
+    GammaPrior,
+    ModelSpec,
+    Point,
+    check_simulable,
+    hyper,
+)
 from ardvark.validate import InputError, positive
 
 PARAMETRIZATIONS = ("marginal", "hierarchical")
@@ -75,25 +82,6 @@ _IMPROPER = (
 
 
 # --- hyperparameters ------------------------------------------------------------------------------
-
-
-class GammaPrior(NamedTuple):
-    """Gamma(shape, rate), the hyperprior of the precisions of one group of weights."""
-
-    shape: float
-    rate: float
-
-    @property
-    def scale(self) -> float:
-        """Scale of the weights: sqrt(rate / shape)."""
-        return np.sqrt(self.rate / self.shape)  # NumPy's float: a Python one may turn float32
-
-    @classmethod
-    def filled(cls, shape: float | None, rate: float | None) -> "GammaPrior":
-        """Return the prior of filled hyperparameters."""
-        if shape is None or rate is None:
-            raise InputError("shape and rate are not filled yet: use hypers.filled(N, B, D).")
-        return cls(shape, rate)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -52,9 +52,9 @@ class Problem:
     def coords(self) -> dict[str, tuple[str, ...]]:
         """Names along the dims "obs", "basis", "feature"."""
         return {
-            "obs": self.data.sample_names,
+            "obs": tuple(self.data.sample_names),
             "basis": self.basis_names,
-            "feature": self.data.feature_names,
+            "feature": tuple(self.data.feature_names),
         }
 
     @cached_property

@@ -67,6 +67,7 @@ from ardvark.models.distributions import (
 from ardvark.models.kernels import default_scales, linear_decision
 from ardvark.models.spec import (
     BaseHypers,
+    GammaPrior,
     ModelSpec,
     Point,
     check_gamma,
@@ -123,6 +124,16 @@ class Hypers(BaseHypers):
             sample_rate=_or(self.sample_rate, self.sample_shape * sample_scale**2),
             feature_rate=_or(self.feature_rate, self.feature_shape * feature_scale**2),
         )
+
+    @property
+    def sample_prior(self) -> GammaPrior:
+        """Hyperprior of psi."""
+        return GammaPrior.filled(self.sample_shape, self.sample_rate)
+
+    @property
+    def feature_prior(self) -> GammaPrior:
+        """Hyperprior of delta."""
+        return GammaPrior.filled(self.feature_shape, self.feature_rate)
 
     def posterior_fields(self) -> dict[str, Any]:
         """Explicit and integrated noise are one posterior; none is another."""
@@ -222,22 +233,20 @@ def log_joint(
     The variables are those the form keeps: psi and delta only in the hierarchical form, u only
     with explicit noise, tau unless there is no noise.
     """
-    h = hypers
+    h, sample, feature = hypers, hypers.sample_prior, hypers.feature_prior
     a, v = point["sample_weight"], point["feature_weight"]
     if h.parametrization == "hierarchical":
         psi, delta = point["psi"], point["delta"]
         weights = (
-            stats.gamma.logpdf(psi, h.sample_shape, scale=1 / h.sample_rate).sum(-1)
+            stats.gamma.logpdf(psi, sample.shape, scale=1 / sample.rate).sum(-1)
             + stats.norm.logpdf(a, 0.0, psi**-0.5).sum(-1)
-            + stats.gamma.logpdf(delta, h.feature_shape, scale=1 / h.feature_rate).sum(-1)
+            + stats.gamma.logpdf(delta, feature.shape, scale=1 / feature.rate).sum(-1)
             + folded_normal_logp(v, 0.0, delta**-0.5).sum(-1)
         )
     else:
-        sample_scale = np.sqrt(h.sample_rate / h.sample_shape)
-        feature_scale = np.sqrt(h.feature_rate / h.feature_shape)
         half = np.where(v >= 0.0, np.log(2.0), -np.inf)  # the half-Student-t
-        weights = stats.t.logpdf(a, 2 * h.sample_shape, scale=sample_scale).sum(-1) + (
-            stats.t.logpdf(v, 2 * h.feature_shape, scale=feature_scale) + half
+        weights = stats.t.logpdf(a, 2 * sample.shape, scale=sample.scale).sum(-1) + (
+            stats.t.logpdf(v, 2 * feature.shape, scale=feature.scale) + half
         ).sum(-1)
     total = weights + stats.norm.logpdf(point["bias"], 0.0, h.bias_sd)
     eta = decision(point, X, Z)
@@ -306,8 +315,8 @@ def simulate(
     h = hypers
     check_simulable(h)
     D, B = X.shape[1], len(Z)
-    psi = rng.gamma(h.sample_shape, 1 / h.sample_rate, B)
-    delta = rng.gamma(h.feature_shape, 1 / h.feature_rate, D)
+    psi = rng.gamma(h.sample_shape, 1 / h.sample_prior.rate, (B,))
+    delta = rng.gamma(h.feature_shape, 1 / h.feature_prior.rate, (D,))
     point: dict[str, np.ndarray] = {
         "psi": psi,
         "sample_weight": rng.normal(0.0, psi**-0.5),

@@ -23,7 +23,7 @@ import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -78,6 +78,26 @@ class BaseHypers:
         fields = dataclasses.asdict(self)
         shapes = {k: v for k, v in fields.items() if k.endswith("_shape") and v is not None}
         return {k: v for k, v in shapes.items() if v <= 1.0}
+
+
+class GammaPrior(NamedTuple):
+    """Gamma(shape, rate), the hyperprior of the precisions of one group of weights."""
+
+    shape: float
+    rate: float
+
+    @property
+    def scale(self) -> float:
+        """Scale of the weights: sqrt(rate / shape)."""
+        # NumPy's float: PyTensor may turn a Python one into a float32 constant
+        return np.float64(np.sqrt(self.rate / self.shape))
+
+    @classmethod
+    def filled(cls, shape: float | None, rate: float | None) -> "GammaPrior":
+        """Return the prior of filled hyperparameters."""
+        if shape is None or rate is None:
+            raise InputError("shape and rate are not filled yet: use hypers.filled(N, B, D).")
+        return cls(shape, rate)
 
 
 @dataclass(frozen=True)
