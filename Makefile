@@ -70,6 +70,7 @@ wheel: $(INSTALLED)
 # on the installed package (make wheel), from a folder where the sources are not in the way
 types: $(INSTALLED)
 	test -x $(CLEAN)/bin/python || $(MAKE) wheel
+	$(CLEAN)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt pandas-stubs
 	cd build && ../$(BIN)/mypy --config-file ../pyproject.toml --python-executable clean/bin/python -p ardvark
 
 clean:

@@ -23,16 +23,81 @@ app.add_typer(data_app, name="data")
 
 
 @app.command()
-def models() -> None:
-    """List the models of the zoo."""
+def models(
+    name: Annotated[str | None, typer.Argument(help="A model, to read all about it.")] = None,
+) -> None:
+    """List the models of the zoo, or explain one: its program, symbols, hyperparameters."""
     from ardvark.models import ZOO
 
-    columns = ("model", "paper", "priors", "link", "kernels", "own method")
-    rows = [
-        (s.name, s.citation, s.priors, s.link, ", ".join(s.kernels), s.paper_method)
-        for s in ZOO.values()
-    ]
+    if name is None:
+        _list_models(list(ZOO.values()))
+    elif name in ZOO:
+        _explain(ZOO[name])
+    else:
+        from ardvark.validate import unknown
+
+        raise unknown("model", name, ZOO, "`ardvark models` lists them.")
+
+
+def _list_models(specs: list[Any]) -> None:
+    """Print one row a model, and below why a method does not apply."""
+    from ardvark.inference import BACKENDS
+
+    columns = ("model", "paper", "year", "priors", "link", "kernels", "methods", "own method")
+    rows = []
+    refusals: dict[str, list[str]] = {}
+    for s in specs:
+        apply, why_not = _methods(s)
+        own = s.paper_method if s.paper_method in BACKENDS else f"{s.paper_method} (not yet)"
+        row = [s.name, s.citation, s.year, s.priors, s.link, ", ".join(s.kernels) or "none"]
+        rows.append([*row, ", ".join(apply) or "none yet", own if s.paper_method else "none"])
+        for method, reason in why_not.items():
+            refusals.setdefault(f"{method}: {reason}", []).append(s.name)
     _print_table("Models", columns, rows)
+    for reason, names in refusals.items():
+        typer.echo(f"Not for {', '.join(names)}: {reason}.")
+    typer.echo("`ardvark models MODEL` explains one.")
+
+
+def _methods(spec: Any) -> tuple[list[str], dict[str, str]]:
+    """Return the methods that apply to a model as it is by default, and why others do not.
+
+    The own algorithms of other models go without saying.
+    """
+    import numpy as np
+
+    from ardvark.inference import BACKENDS
+    from ardvark.models import ZOO, problem
+
+    others = {s.paper_method for s in ZOO.values()} - {spec.paper_method}
+    small = problem(spec.name, (np.arange(12.0).reshape(4, 3) ** 2, np.arange(4) % 2))
+    why_not = {m: b.supports(small.model, small) for m, b in BACKENDS.items()}
+    apply = [m for m, reason in why_not.items() if reason is None]
+    return apply, {m: r for m, r in why_not.items() if r is not None and m not in others}
+
+
+def _explain(spec: Any) -> None:
+    """Print one model: docstring, symbols, hyperparameters, methods."""
+    from ardvark.inference import BACKENDS
+    from ardvark.models import docs
+
+    parts = docs.sections(spec.doc)
+    typer.echo(f"{spec.title} ({spec.name})\n\n{parts['']}\n\n{parts[docs.PROGRAM]}\n")
+    columns = ("paper's symbol", "name in code", "shape", "meaning", "equation")
+    rows = [
+        (s.symbol, ", ".join(s.names), s.shape, s.meaning, s.equation) for s in docs.symbols(spec)
+    ]
+    _print_table("Symbols", columns, rows)
+    remarks = docs.hyperparameters(spec)
+    _print_table("Hyperparameters", ("hyperparameter", "default", "paper", "remark"), remarks)
+    for title in (docs.DEPARTURES, docs.DIFFICULTIES):
+        typer.echo(f"{title}\n{parts[title]}\n")
+    apply, why_not = _methods(spec)
+    typer.echo(f"Methods: {', '.join(apply) or 'none yet'}.")
+    for method, reason in why_not.items():
+        typer.echo(f"Not {method}: {reason}.")
+    if spec.paper_method and spec.paper_method not in BACKENDS:
+        typer.echo(f"The paper's own, {spec.paper_method}, is not in the zoo yet.")
 
 
 @data_app.callback()
@@ -42,7 +107,7 @@ def data(context: typer.Context) -> None:
         from ardvark.data import available
 
         table = available().reset_index()
-        _print_table("Data sets", tuple(table.columns), table.astype(str).to_numpy().tolist())
+        _print_table("Data sets", tuple(table.columns), table.astype(object).where(table.notna(), "").to_numpy().tolist())
 
 
 @data_app.command()
@@ -204,6 +269,7 @@ def _finish(comparison: Any, folder: Path) -> None:
 
 def _print_table(title: str, columns: tuple[str, ...], rows: Any) -> None:
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     console = Console()
@@ -213,7 +279,7 @@ def _print_table(title: str, columns: tuple[str, ...], rows: Any) -> None:
     for i, column in enumerate(columns):
         table.add_column(column, no_wrap=i == 0)
     for row in rows:
-        table.add_row(*map(str, row))
+        table.add_row(*(escape(str(value)) for value in row))  # E[tau] is no markup
     console.print(table)
 
 

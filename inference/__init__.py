@@ -3,7 +3,7 @@
 from ardvark.inference.comparison import Comparison, compare
 from ardvark.inference.datatree import read, save
 from ardvark.inference.fitting import BACKENDS, fit, register_backend
-from ardvark.inference.loo import loo, refit_loo
+from ardvark.inference.leave_one_out import loo, refit_loo
 from ardvark.inference.prediction import predict
 
 __all__ = [

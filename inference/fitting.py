@@ -12,7 +12,7 @@ import xarray as xr
 from threadpoolctl import threadpool_limits
 
 import ardvark
-from ardvark.inference import advi, laplace, nuts, rfvm_vb
+from ardvark.inference import advi, jcfo_em, laplace, nuts, pfcvm_em, pfcvm_lp, rfvm_vb
 from ardvark.inference.backend import KINDS, Backend, FitFailed, Result
 from ardvark.inference.datatree import as_json, assemble, model_dims, versions
 from ardvark.inference.diagnostics import convergence
@@ -22,7 +22,8 @@ from ardvark.models import SHARED, Problem
 from ardvark.validate import InputError, logger, one_of, unknown, unknown_option
 
 BACKENDS: dict[str, Backend | types.ModuleType] = {
-    module.NAME: module for module in (nuts, advi, laplace, rfvm_vb)
+    module.NAME: module
+    for module in (nuts, advi, laplace, pfcvm_lp, pfcvm_em, jcfo_em, rfvm_vb)
 }
 """Every method, by name."""
 

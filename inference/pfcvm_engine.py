@@ -18,7 +18,8 @@ as the paper does, and is positive definite everywhere. No array has a side of D
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,9 +28,11 @@ from scipy import linalg, special
 from ardvark.models.kernels import gram
 from ardvark.models.pcvm import fixed_theta
 from ardvark.models.pfcvm import feature_gradient
+from ardvark.validate import InputError, one_of, positive
 
 _LARGEST = 1e15  # a precision beyond it is a zero weight
 _SMALLEST = 1e-12
+FAILED = "its numbers are too large or too unequal for a Cholesky factor; standardise X"
 _LN2 = float(np.log(2.0))
 
 
@@ -79,11 +82,12 @@ class Curvature:
         return np.diag(Sigma).copy(), np.clip(share, 0.0, 1.0)
 
     def factor(self) -> np.ndarray:
-        """Return F (K, K) with Sigma = F F'. For the sample block: K x K."""
-        if self.wide:
-            Sigma = self.solve(np.eye(len(self.V)))
-            return linalg.cholesky(0.5 * (Sigma + Sigma.T), lower=True)
-        return linalg.solve_triangular(self.L, np.eye(len(self.V)), lower=True).T
+        """Return F (K, K) with Sigma = F F': for the sample block."""
+        return linalg.solve_triangular(self.inverse_factor(), np.eye(len(self.V)), lower=True).T
+
+    def inverse_factor(self) -> np.ndarray:
+        """Return L (K, K) with Sigma^-1 = L L': for the sample block."""
+        return linalg.cholesky(np.diag(self.V) + self.R.T @ self.R, lower=True)
 
     def draws(self, rng: np.random.Generator, S: int) -> np.ndarray:
         """Return S draws (S, K) of Normal(0, Sigma): Sigma (V^1/2 e + R' f), e and f standard."""
@@ -97,8 +101,8 @@ class Curvature:
 class Block:
     """One group of weights: modes u, precisions p, smoothing lam, all (K,), and their hyperprior.
 
-    `index` says which of the original weights these are. `fixed` entries keep their precision and
-    are never pruned. c, d act on ln p, as in Tipping's papers: ln p(ln p_k) = c ln p_k - d p_k.
+    c, d are the hyperprior, on ln p as in Tipping (2001): ln p(ln p_k) = c ln p_k - d p_k + const.
+    `index` says which of the original weights these are (-1: the bias).
     """
 
     u: np.ndarray
@@ -119,16 +123,9 @@ class Block:
         """Return -p u + k, k = lam (1 - sigmoid(lam u))."""
         return -self.p * u + self.lam * special.expit(-self.lam * u)
 
-    def O(self) -> np.ndarray:
-        """Return O = lam^2 sigmoid (1 - sigmoid), the curvature of the smoothing at the mode."""
-        return self._O(self.u)
-
-    def _O(self, u: np.ndarray) -> np.ndarray:
+    def bend(self, u: np.ndarray) -> np.ndarray:
+        """Return O = lam^2 sigmoid(lam u) (1 - sigmoid(lam u)), the smoothing's curvature."""
         return self.lam**2 * special.expit(self.lam * u) * special.expit(-self.lam * u)
-
-    def V(self, u: np.ndarray) -> np.ndarray:
-        """Return p + O at u."""
-        return self.p + self._O(u)
 
     def evidence(self, curvature: Curvature) -> float:
         """Return this block's part of the stopping objective (see `pfcvm_lp`)."""
@@ -142,19 +139,21 @@ class Block:
 
     def gamma(self, share: np.ndarray) -> np.ndarray:
         """Return gamma_k = 1 - p_k Sigma_kk as (O_k + p_k q_k / V_k) / V_k, share = q / V."""
-        O = self.O()
-        return (O + self.p * share) / (self.p + O)
+        bend = self.bend(self.u)
+        return (bend + self.p * share) / (self.p + bend)
 
     def set_precisions(self, new: np.ndarray, damping: float = 0.0) -> None:
         """Replace p, by a geometric mean of old and new where damped."""
-        bounded = np.clip(new, _SMALLEST, _LARGEST)
-        damped = self.p**damping * bounded ** (1.0 - damping)
+        damped = self.p**damping * np.clip(new, _SMALLEST, _LARGEST) ** (1.0 - damping)
         self.p = np.where(self.keep_precision, self.p, damped)
 
     def take(self, keep: np.ndarray) -> None:
         """Keep only the entries marked (K,)."""
-        for name in self.__dataclass_fields__:
+        for name in NAMES:
             setattr(self, name, getattr(self, name)[keep])
+
+
+NAMES = tuple(f.name for f in fields(Block))
 
 
 def prior_mode(p: float, lam: float) -> float:
@@ -167,28 +166,46 @@ def prior_mode(p: float, lam: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
-    """Numbers an engine needs: for (sample, feature) blocks in this order, bias apart.
+class EngineOptions:
+    """Options of both methods; each module's docstring says what they mean."""
 
-    lam, p, c, d, threshold : smoothing, first precisions, hyperprior, pruning thresholds.
-    bias_p : first precision of the bias. update_bias : whether it is re-estimated.
-    """
+    hyperprior: str = "paper"
+    smoothing: float = 5.0
+    initial_sample_precision: float = 1.0
+    initial_feature_precision: float = 1.0
+    sample_threshold: float | None = None
+    feature_threshold: float = 1e3
+    tolerance: float = 1e-4
+    max_iterations: int = 500
 
-    lam: tuple[float, float]
-    p: tuple[float, float]
-    c: tuple[float, float]
-    d: tuple[float, float]
-    threshold: tuple[float, float]
-    bias_p: float
-    update_bias: bool
+    def __post_init__(self) -> None:
+        one_of("hyperprior", self.hyperprior, ("paper", "model"))
+        for name in ("smoothing", "initial_sample_precision", "initial_feature_precision",
+                     "tolerance", "max_iterations"):  # fmt: skip
+            positive(name, getattr(self, name))
+        for name in ("sample_threshold", "feature_threshold"):
+            value = getattr(self, name)
+            if value is not None and not value > 0.0:
+                raise InputError(f"{name} must be above 0 (inf: never prune), got {value!r}.")
+
+
+def applies(problem: Any) -> str | None:
+    """Return why neither method applies to the problem, or None."""
+    if problem is None:
+        return "it needs a problem of the models 'pfcvm', 'pcvm' or 'rvm', not a bare pm.Model"
+    if problem.spec.name not in ("pfcvm", "pcvm", "rvm"):
+        return f"it is the algorithm of pfcvm, pcvm and rvm, and the model is {problem.spec.name!r}"
+    return None
 
 
 @dataclass
 class Engine:
     """Modes of one problem, at given precisions, and what was pruned.
 
-    X (N, D), y (N,) in {0, 1}, Z (B, D), s (B,) the basis labels (ones where the model has none).
-    After pruning X and Z hold the kept features, Z and s the kept samples.
+    X (N, D), y (N,) in {0, 1}, Z (B, D), s (B,) the basis labels (ones where the model has none:
+    `signed`). After pruning X and Z hold the kept features, Z and s the kept samples. `sizes` is
+    the first (D, B), `thresholds` are of (samples, features), `history` is what `prune` removed;
+    `bounded` says that theta >= 0 is enforced (see `_newton`).
     """
 
     X: np.ndarray
@@ -196,39 +213,77 @@ class Engine:
     Z: np.ndarray
     s: np.ndarray
     hypers: Any
-    settings: Settings
+    sample: Block
+    feature: Block
+    signed: bool
     free_theta: bool
-    sample: Block = field(init=False)
-    feature: Block = field(init=False)
+    thresholds: tuple[float, float]
+    sizes: tuple[int, int]
+    bounded: bool = False
     rejected: int = 0
+    history: tuple[tuple[Any, ...], ...] = ()
 
-    def __post_init__(self) -> None:
-        B, D, at = len(self.Z), self.X.shape[1], self.settings
-        self.sign = 2.0 * self.y - 1.0
-        self.threshold_sample, self.threshold_feature = at.threshold
-        first = np.zeros(B + 1)
-        first[0] = 1.0
-        self.sample = Block(
-            u=np.where(first, 0.0, prior_mode(at.p[0], at.lam[0])),
-            p=np.where(first, at.bias_p, at.p[0]),
-            lam=np.where(first, 0.0, at.lam[0]),
-            c=np.where(first, 0.0, at.c[0]),
-            d=np.where(first, 0.0, at.d[0]),
-            index=np.arange(-1, B),
-            keep_precision=(first == 1.0) & (not at.update_bias),
-            never_prune=first == 1.0,
+    @classmethod
+    def start(cls, problem: Any, options: EngineOptions, update_bias: bool) -> "Engine":
+        """Return the first state: precisions as given, theta at the mode of its smoothed prior.
+
+        With the paper's flat hyperprior a weight's unit is 1; with the model's it is the prior's
+        scale, in which smoothing, first precisions and thresholds are then meant.
+        """
+        h, B, D = problem.hypers, len(problem.Z), problem.X.shape[1]
+        signs, free = problem.basis_labels is not None, problem.spec.name == "pfcvm"
+        threshold = options.sample_threshold
+        if threshold is None:
+            threshold = options.feature_threshold if signs else 1e9
+
+        def block(p: float, prior: Any, size: int, smooth: bool) -> tuple[Block, float]:
+            unit = 1.0 if options.hyperprior == "paper" else float(prior.scale)
+            c, d = (0.0, 0.0) if options.hyperprior == "paper" else (prior.shape, prior.rate)
+            p, lam = p / unit**2, options.smoothing / unit if smooth else 0.0
+            at = np.ones(size)
+            no = np.zeros(size, dtype=bool)
+            return Block(
+                prior_mode(p, lam) * at, p * at, lam * at, c * at, d * at, np.arange(size), no, no
+            ), unit
+
+        sample, unit_w = block(options.initial_sample_precision, h.sample_prior, B, signs)
+        zero, yes = np.zeros(1), np.array([True])
+        bias = Block(
+            zero, zero + h.bias_sd**-2.0, zero, zero, zero, np.array([-1]), yes & (not update_bias),
+            yes,
+        )  # fmt: skip
+        sample = Block(**{n: np.concatenate([getattr(bias, n), getattr(sample, n)]) for n in NAMES})
+        unit_theta = 1.0
+        if free:
+            first = options.initial_feature_precision
+            feature, unit_theta = block(first, h.feature_prior, D, True)
+        else:
+            fixed, zero = np.ones(D, dtype=bool), np.zeros(D)
+            feature = Block(
+                fixed_theta(h, D), np.ones(D), zero, zero, zero, np.arange(D), fixed, fixed
+            )
+        return cls(
+            X=problem.X,
+            y=problem.y.astype(np.float64),
+            Z=problem.Z,
+            s=problem.basis_labels if signs else np.ones(B),
+            hypers=h,
+            sample=sample,
+            feature=feature,
+            signed=signs,
+            free_theta=free,
+            thresholds=(threshold / unit_w**2, options.feature_threshold / unit_theta**2),
+            sizes=(D, B),
         )
-        theta = np.full(D, prior_mode(at.p[1], at.lam[1]))
-        self.feature = Block(
-            u=theta if self.free_theta else fixed_theta(self.hypers, D),
-            p=np.full(D, at.p[1]),
-            lam=np.full(D, at.lam[1]),
-            c=np.full(D, at.c[1]),
-            d=np.full(D, at.d[1]),
-            index=np.arange(D),
-            keep_precision=np.full(D, not self.free_theta),
-            never_prune=np.full(D, not self.free_theta),
-        )
+
+    def copy(self) -> "Engine":
+        """Return a snapshot; arrays are replaced and never changed in place, so they are shared."""
+        return replace(self, sample=replace(self.sample), feature=replace(self.feature))
+
+    @property
+    def sign(self) -> np.ndarray:
+        """Labels as -1 and +1 (N,)."""
+        return 2.0 * self.y - 1.0
 
     # --- eta and its derivatives ---
 
@@ -271,14 +326,14 @@ class Engine:
         """Return Q at the current weights (each ln sigmoid with its ln 2)."""
         eta = self.design(self.feature.u) @ self.sample.u
         value = self.log_likelihood(eta) + self.sample.log_prior(self.sample.u)
-        return value + (self.feature.log_prior(self.feature.u) if self.free_theta else 0.0)
+        return value + (self.feature.log_prior(self.feature.u) if self.moves_theta else 0.0)
 
     def gradients(self) -> tuple[np.ndarray, np.ndarray]:
         """Return dQ / d(b, w) and dQ / d theta (zeros where theta is fixed)."""
         Phi = self.design(self.feature.u)
         residual = self.residual(Phi @ self.sample.u)
         of_w = Phi.T @ residual + self.sample.gradient(self.sample.u)
-        if not self.free_theta:
+        if not self.moves_theta:
             return of_w, np.zeros_like(self.feature.u)
         of_theta = self.jacobian(self.feature.u).T @ residual
         return of_w, of_theta + self.feature.gradient(self.feature.u)
@@ -291,12 +346,12 @@ class Engine:
         """Return the curvature of the sample block, and of the feature block if it is free."""
         Phi = self.design(self.feature.u)
         root = _root_C(Phi @ self.sample.u)
-        of_w = Curvature(self.sample.V(self.sample.u), root * Phi)
-        if not self.free_theta:
+        of_w = Curvature(self.sample.p + self.sample.bend(self.sample.u), root * Phi)
+        if not self.moves_theta:
             return of_w, None
         R = self.jacobian(self.feature.u)
         R *= root
-        return of_w, Curvature(self.feature.V(self.feature.u), R)
+        return of_w, Curvature(self.feature.p + self.feature.bend(self.feature.u), R)
 
     def climb(self, rounds: int, tolerance: float) -> float:
         """Raise Q: Newton in w, then in theta, in turn; return the last Newton decrement, summed.
@@ -307,9 +362,9 @@ class Engine:
         left = np.inf
         for _ in range(rounds):
             Phi = self.design(self.feature.u)
-            left = self._newton(self.sample, lambda u, Phi=Phi: Phi @ u, lambda u, Phi=Phi: Phi,
-                                20, tolerance)  # fmt: skip
-            if not self.free_theta:
+            eta, jacobian = partial(np.matmul, Phi), partial(_copy, Phi)
+            left = self._newton(self.sample, eta, jacobian, 20, tolerance)
+            if not self.moves_theta:
                 break
             left += self._newton(self.feature, self.eta, self.jacobian, 5, tolerance)
             if left < tolerance:
@@ -326,51 +381,72 @@ class Engine:
     ) -> float:
         """Take up to `steps` damped Newton steps in one block; return the decrement at the start.
 
-        A step that an rbf kernel refuses at any length is tried once more without the entries that
-        it would bring below 0.
+        Once an rbf kernel has refused a negative theta, theta >= 0 is a bound: entries at 0 whose
+        gradient is negative are held there, and the step of the others is cut at 0.
         """
         first = None
         for _ in range(steps):
+            if self.bounded and block is self.feature:
+                block.u = np.maximum(block.u, 0.0)
             u = block.u
             eta = eta_of(u)
             assert eta is not None
-            R = jacobian_of(u)
+            R, V = jacobian_of(u), block.p + block.bend(u)
             g = R.T @ self.residual(eta) + block.gradient(u)
-            step = Curvature(block.V(u), _root_C(eta) * R).solve(g)
+            R *= _root_C(eta)
+            free = ~self.held(block, g)
+            step = np.zeros_like(u)
+            if free.all():
+                step = Curvature(V, R).solve(g)
+            elif free.any():
+                step[free] = Curvature(V[free], R[:, free]).solve(g[free])
             decrement = float(g @ step)
             first = decrement if first is None else first
             if decrement < tolerance:
                 break
-            value = self.log_likelihood(eta) + block.log_prior(u)
-            if self._line_search(block, eta_of, step, value, decrement):
-                continue
-            below = u + step < 0.0
-            step = np.where(below, 0.0, step)
-            if not below.any() or not self._line_search(block, eta_of, step, value, 0.0):
+            refused = self.rejected
+            if not self._line_search(block, eta_of, g, step, eta) and self.rejected == refused:
                 break
         return 0.0 if first is None else first
+
+    def held(self, block: Block, g: np.ndarray) -> np.ndarray:
+        """Return which weights (K,) sit at the bound 0 with a gradient that points below it."""
+        if not self.bounded or block is not self.feature:
+            return np.zeros(len(g), dtype=bool)
+        return (block.u <= 0.0) & (g < 0.0)
 
     def _line_search(
         self,
         block: Block,
         eta_of: Callable[[np.ndarray], np.ndarray | None],
+        g: np.ndarray,
         step: np.ndarray,
-        value: float,
-        decrement: float,
+        eta: np.ndarray,
     ) -> bool:
-        """Halve the step until Q grows enough, move there, and say whether there was such a one."""
-        t = 1.0
-        while t > 1e-8:
+        """Halve the step until Q grows enough, move there; say whether there was such a step."""
+        value = self.log_likelihood(eta) + block.log_prior(block.u)
+        clip, t = self.bounded and block is self.feature, 1.0
+        while t > 1e-10:
             trial = block.u + t * step
-            eta = eta_of(trial)
-            self.rejected += eta is None
-            if eta is not None:
-                new = self.log_likelihood(eta) + block.log_prior(trial)
-                if new >= value + 1e-4 * t * decrement and new > value:
-                    block.u = trial
-                    return True
+            if clip:
+                trial = np.maximum(trial, 0.0)
+            new = eta_of(trial)
+            if new is None:
+                self.rejected += 1
+                self.bounded = True
+                return False
+            gain = self.log_likelihood(new) + block.log_prior(trial) - value
+            if gain > 0.0 and gain >= 1e-4 * float(g @ (trial - block.u)):
+                block.u = trial
+                return True
             t *= 0.5
         return False
+
+    def evidence(self, of_w: Curvature, of_theta: Curvature | None) -> float:
+        """Return the log of the Laplace evidence, the stopping objective (see `pfcvm_lp`)."""
+        value = self.log_likelihood(self.design(self.feature.u) @ self.sample.u)
+        value += self.sample.evidence(of_w)
+        return value + (self.feature.evidence(of_theta) if of_theta is not None else 0.0)
 
     # --- scale and pruning ---
 
@@ -383,20 +459,28 @@ class Engine:
             self.sample.u = np.where(w, self.sample.u * r, self.sample.u)
             self.sample.p = np.where(w, self.sample.p / r**2, self.sample.p)
 
-    def prune(self) -> tuple[np.ndarray, np.ndarray]:
-        """Remove weights whose precision is above its threshold; return whose, by first index."""
+    def prune(self, iteration: int) -> None:
+        """Remove weights whose precision is above its threshold, and note when."""
         sample, feature = self.sample, self.feature
-        keep_s = (sample.p <= self.threshold_sample) | sample.never_prune
-        keep_f = (feature.p <= self.threshold_feature) | feature.never_prune
-        gone = sample.index[~keep_s], feature.index[~keep_f]
-        self._take(keep_s, keep_f)
-        return gone
+        keep_s = (sample.p <= self.thresholds[0]) | sample.never_prune
+        keep_f = (feature.p <= self.thresholds[1]) | feature.never_prune
+        if keep_s.all() and keep_f.all():
+            return
+        self._take(keep_s, keep_f, iteration)
+        if not self.collapsed and self.kernel(self.feature.u) is None:
+            # a negative theta lost the positive ones that kept its distances above 0
+            self.bounded = True
+            self.feature.u = np.maximum(self.feature.u, 0.0)
 
-    def drop_all(self) -> None:
-        """Leave the bias alone."""
-        self._take(self.sample.index < 0, np.zeros(len(self.feature.u), dtype=bool))
+    def drop_all(self, iteration: int) -> None:
+        """Leave the bias alone; a fixed theta stays."""
+        self._take(self.sample.index < 0, self.feature.never_prune, iteration)
 
-    def _take(self, keep_s: np.ndarray, keep_f: np.ndarray) -> None:
+    def _take(self, keep_s: np.ndarray, keep_f: np.ndarray, iteration: int) -> None:
+        lost = []
+        for block, keep in ((self.sample, keep_s), (self.feature, keep_f)):
+            lost += [block.index[~keep], block.p[~keep]]
+        self.history = (*self.history, (iteration, *lost))
         if not keep_f.all():
             same = self.Z is self.X
             self.X = np.ascontiguousarray(self.X[:, keep_f])
@@ -410,6 +494,50 @@ class Engine:
     def collapsed(self) -> bool:
         """Whether no sample, or no feature, is left."""
         return len(self.sample.u) == 1 or len(self.feature.u) == 0
+
+    @property
+    def moves_theta(self) -> bool:
+        """Whether there is a theta to estimate."""
+        return self.free_theta and len(self.feature.u) > 0
+
+    def details(self) -> tuple[dict[str, np.ndarray], dict[str, tuple[str, ...]]]:
+        """Return modes, precisions and pruning at full size, with their dims.
+
+        A pruned weight has mode 0, the precision at which it was pruned, and the iteration of
+        that in `*_pruned_at`, which is 0 for what was kept.
+        """
+        (D, B), out = self.sizes, {}
+        for name, block, size, at in (
+            ("sample", self.sample, B, 1), ("feature", self.feature, D, 3),
+        ):  # fmt: skip
+            own = block.index >= 0
+            index = block.index[own]
+            precision, pruned = full(block.p[own], index, size), np.zeros(size, dtype=np.int64)
+            for gone in self.history:
+                precision[gone[at]], pruned[gone[at]] = gone[at + 1], gone[0]
+            selected = np.zeros(size, dtype=bool)
+            selected[index] = True
+            out[f"{name}_mode"] = full(block.u[own], index, size)
+            out[f"selected_{name}"] = selected
+            if name == "sample" or self.free_theta:
+                out |= {f"{name}_precision": precision, f"{name}_pruned_at": pruned}
+        dims: dict[str, tuple[str, ...]] = {
+            k: ("basis",) if "sample" in k else ("feature",) for k in out
+        }
+        bias = {"bias_mode": self.sample.u[0], "bias_precision": self.sample.p[0]}
+        return out | {k: np.asarray(x) for k, x in bias.items()}, dims
+
+
+def full(values: np.ndarray, index: np.ndarray, size: int) -> np.ndarray:
+    """Put the kept entries of the last axis back into `size` places, zeros elsewhere."""
+    out = np.zeros((*values.shape[:-1], size))
+    out[..., index] = values
+    return out
+
+
+def _copy(Phi: np.ndarray, _: np.ndarray) -> np.ndarray:
+    """Return the Jacobian of eta = Phi u, to be overwritten."""
+    return Phi.copy()
 
 
 def _root_C(eta: np.ndarray) -> np.ndarray:

@@ -8,9 +8,17 @@ The generative model
 --------------------
 X (N, D) inputs, Z (B, D) basis centres (the training inputs), y (N,) in {0, 1}, s = 2y - 1::
 
-    zeta, z, alpha, and eta (N,)       as in FS-SKLR, eqs. (7), (11)-(15)
-    tau  ~ Gamma(noise_shape, noise_rate)          precision of the error (shape, rate)
-    s_i  ~ Normal(eta_i, tau^-1/2)                                                        (N,)
+    pi_k    ~ Beta(a_zeta / D, 1)      (13)  probability, `feature_mask_probability`        (D,)
+    zeta_k  ~ Bernoulli(pi_k)          (12)  feature mask, `zeta` and `feature_weight`      (D,)
+    q_j     ~ Beta(a_z / B, 1)         (15)  probability, `sample_mask_probability`         (B,)
+    z_j     ~ Bernoulli(q_j)           (14)  sample mask                                    (B,)
+    alpha_j ~ Normal(0, xi^-1/2)       (11)  coefficient                                    (B,)
+    a_j     = z_j alpha_j                    sample weight, `sample_weight`                 (B,)
+    eta_i   = sum_j a_j k(x_i * zeta, Z_j * zeta)  (7)  decision value, `eta`               (N,)
+    tau     ~ Gamma(noise_shape, noise_rate)            precision of the error
+    s_i     ~ Normal(eta_i, tau^-1/2)                   sign of the label                   (N,)
+
+All but the last two lines are FS-SKLR's (`fsklr.py`). Gamma is (shape, rate).
 
 eta is a score, not a log-odds: its sign is the predicted class, and there is no P(y = 1).
 `log_predictive` is the normal log density of s. `simulate` draws s from the model, so its

@@ -7,13 +7,14 @@ The generative model
 --------------------
 X (N, D) inputs, Z (B, D) basis centres (the training inputs), y (N,) in {0, 1}::
 
-    pi_k    ~ Beta(a_zeta / D, 1)      (13)  `feature_mask_probability`                   (D,)
-    zeta_k  ~ Bernoulli(pi_k)          (12)  feature mask, also `feature_weight`          (D,)
-    q_j     ~ Beta(a_z / B, 1)         (15)  `sample_mask_probability`                    (B,)
-    z_j     ~ Bernoulli(q_j)           (14)  sample mask                                  (B,)
-    alpha_j ~ Normal(0, xi^-1/2)       (11)  coefficient; z_j alpha_j is `sample_weight`  (B,)
-    eta_i   = sum_j z_j alpha_j k(x_i * zeta, Z_j * zeta)      (7)  decision value        (N,)
-    y_i     ~ Bernoulli(sigmoid(eta_i))                        (8)                        (N,)
+    pi_k    ~ Beta(a_zeta / D, 1)      (13)  probability, `feature_mask_probability`        (D,)
+    zeta_k  ~ Bernoulli(pi_k)          (12)  feature mask, `zeta` and `feature_weight`      (D,)
+    q_j     ~ Beta(a_z / B, 1)         (15)  probability, `sample_mask_probability`         (B,)
+    z_j     ~ Bernoulli(q_j)           (14)  sample mask                                    (B,)
+    alpha_j ~ Normal(0, xi^-1/2)       (11)  coefficient                                    (B,)
+    a_j     = z_j alpha_j                    sample weight, `sample_weight`                 (B,)
+    eta_i   = sum_j a_j k(x_i * zeta, Z_j * zeta)  (7)  decision value, `eta`               (N,)
+    y_i     ~ Bernoulli(sigmoid(eta_i))            (8)  label                               (N,)
 
     k(x, z) = exp(-delta |x - z|^2)    (36)  kernel = "rbf"
     k(x, z) = delta x'z                      kernel = "linear"

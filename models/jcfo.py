@@ -7,17 +7,19 @@ The generative model
 --------------------
 X (N, D) inputs, Z (B, D) basis centres (the training inputs), y (N,) in {0, 1}::
 
-    tau_j   ~ Exponential(gamma1 / 2)        (11)   variance of a sample weight      (B,) and tau_0
-    beta_j  ~ Normal(0, tau_j^1/2)           (10)   `sample_weight` (B,); beta_0 is the `bias`
-    rho_k   ~ Exponential(gamma2 / 2)        (14)   variance of a feature weight     (D,)
-    theta_k ~ N+(0, rho_k)                   (13)   relevance, `feature_weight`      (D,)
-    eta_i   = beta_0 + sum_j beta_j K_theta(x_i, z_j)   (7), (17)   `eta`            (N,)
-    z_i     ~ Normal(eta_i, 1)               (16)   latent decision value            (N,)
-    y_i     = 1(z_i > 0)                     (16)   so that P(y_i = 1) = Phi(eta_i)  (3)
+    tau_0   ~ Exponential(gamma1 / 2)              (11)  variance of the bias, `tau_bias`
+    beta_0  ~ Normal(0, tau_0^1/2)                 (10)  bias, `bias`
+    tau_j   ~ Exponential(gamma1 / 2)              (11)  variance of a sample weight       (B,)
+    beta_j  ~ Normal(0, tau_j^1/2)                 (10)  sample weight, `sample_weight`    (B,)
+    rho_k   ~ Exponential(gamma2 / 2)              (14)  variance of a feature weight      (D,)
+    theta_k ~ N+(0, rho_k)                         (13)  relevance, `feature_weight`       (D,)
+    eta_i   = beta_0 + sum_j beta_j K_theta(x_i, z_j)  (7), (17)  decision value, `eta`    (N,)
+    z_i     ~ Normal(eta_i, 1)                     (16)  latent decision value             (N,)
+    y_i     = 1(z_i > 0)                           (16)  label                             (N,)
 
 Exponential takes a rate, the second argument of Normal is a standard deviation and that of N+ a
-variance. With tau and rho integrated out, beta_j ~ Laplace(scale gamma1^-1/2) (12) and
-theta_k ~ Exponential(rate gamma2^1/2) (15).
+variance. With z integrated out, P(y_i = 1) = Phi(eta_i) (3); with tau and rho integrated out,
+beta_j ~ Laplace(scale gamma1^-1/2) (12) and theta_k ~ Exponential(rate gamma2^1/2) (15).
 
 Kernels: `polynomial` is (1 + sum_k theta_k x_k z_k)^degree (8), and **what the paper calls its
 linear kernel is the polynomial one of degree 1**, the default here; `linear` leaves out the 1,

@@ -7,15 +7,16 @@ The generative model
 --------------------
 X (N, D) inputs, Z (B, D) basis centres, y (N,) in {0, 1}, basis labels s_j in {-1, +1}, fixed::
 
-    alpha_j ~ Gamma(c, d)                                   precision of a sample weight    (B,)
-    w_j     ~ N+(0, 1 / alpha_j)                            size of a sample weight         (B,)
-    b       ~ Normal(0, bias_sd)                            bias
-    eta_i   = b + sum_j s_j w_j K_theta(x_i, z_j)           decision value, `eta`           (N,)
-    y_i     ~ Bernoulli(sigmoid(eta_i))                                                     (N,)
+    alpha_j ~ Gamma(c, d)                               precision of a sample weight        (B,)
+    w_j     ~ N+(0, 1 / alpha_j)                        size of a sample weight             (B,)
+    a_j     = s_j w_j                                   sample weight, `sample_weight`      (B,)
+    theta_k = feature_scale                             a constant, `feature_weight`        (D,)
+    b       ~ Normal(0, bias_sd)                        bias, `bias`
+    eta_i   = b + sum_j a_j K_theta(x_i, z_j)           decision value, `eta`               (N,)
+    y_i     ~ Bernoulli(sigmoid(eta_i))                 label                               (N,)
 
-N+(0, v) is a truncated normal of variance v, Gamma is (shape, rate), theta = `feature_scale`, one
-number or one for each feature. `sample_weight` is s_j w_j; `feature_weight` is the constant theta.
-The parametrisations are PFCVM's: alpha explicit, or w half-Student-t.
+N+(0, v) is a truncated normal of variance v, Gamma is (shape, rate); feature_scale is one number
+or one for each feature. The parametrisations are PFCVM's: alpha explicit, or w half-Student-t.
 
 Departures from the paper
 -------------------------
@@ -189,7 +190,7 @@ SPEC = ModelSpec(
     link="logistic",
     priors="ARD: half-normal sample weights, Gamma precisions; labels sign the basis; theta fixed",
     kernels=KERNELS,
-    paper_method="",
+    paper_method="pfcvm_em",
     Hypers=Hypers,
     build=build,
     log_joint=log_joint,

@@ -8,17 +8,18 @@ The generative model
 X (N, D) inputs, Z (B, D) basis centres (the training inputs), y (N,) in {0, 1}, and one label
 s_j in {-1, +1} a basis centre, held fixed::
 
-    alpha_j ~ Gamma(c, d)                                   precision of a sample weight    (B,)
-    w_j     ~ N+(0, 1 / alpha_j)                            size of a sample weight    (5)  (B,)
-    beta_k  ~ Gamma(c, d)                                   precision of a feature weight   (D,)
-    theta_k ~ N+(0, 1 / beta_k)                             `feature_weight`           (8)  (D,)
-    b       ~ Normal(0, bias_sd)                            bias                       (6)
-    eta_i   = b + sum_j s_j w_j K_theta(x_i, z_j)           decision value, `eta`      (4)  (N,)
-    y_i     ~ Bernoulli(sigmoid(eta_i))                                         (sec. 2.1)  (N,)
+    alpha_j ~ Gamma(c, d)                               precision of a sample weight        (B,)
+    w_j     ~ N+(0, 1 / alpha_j)                   (5)  size of a sample weight             (B,)
+    a_j     = s_j w_j                                   sample weight, `sample_weight`      (B,)
+    beta_k  ~ Gamma(c, d)                               precision of a feature weight       (D,)
+    theta_k ~ N+(0, 1 / beta_k)                    (8)  feature weight, `feature_weight`    (D,)
+    b       ~ Normal(0, bias_sd)                   (6)  bias, `bias`
+    eta_i   = b + sum_j a_j K_theta(x_i, z_j)      (4)  decision value, `eta`               (N,)
+    y_i     ~ Bernoulli(sigmoid(eta_i))     (sec. 2.1)  label                               (N,)
 
 N+(0, v) is a normal of variance v truncated to the positive half line; the second argument of
-Normal is a standard deviation; Gamma is (shape, rate). `sample_weight` is s_j w_j. The kernel is
-rbf (2), polynomial (3) or, as in section 4.3, linear: `models/kernels.py` has the formulas.
+Normal is a standard deviation; Gamma is (shape, rate). The kernel is rbf (2), polynomial (3) or,
+as in section 4.3, linear: `models/kernels.py` has the formulas.
 
 Two ways to write the one posterior (`parametrization`):
 

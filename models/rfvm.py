@@ -11,11 +11,11 @@ X (N, D) inputs, Z (B, D) basis centres (the training inputs), y (N,) in {0, 1}:
     a_j     ~ Normal(0, psi_j^-1/2)                         dual weight, `sample_weight`    (B,)
     delta_d ~ Gamma(a0, b0)                                 precision of a feature weight   (D,)
     v_d     ~ FoldedNormal(0, delta_d^-1/2)                 relevance, `feature_weight`     (D,)
-    b       ~ Normal(0, bias_sd)                            bias
+    b       ~ Normal(0, bias_sd)                            bias, `bias`
     tau     ~ Gamma(noise_shape, noise_rate)                precision of the latent noise
     eta_n   = b + sum_d x_nd v_d sum_j z_jd a_j             decision value, `eta`           (N,)
     u_n     ~ Normal(eta_n, tau^-1/2)                       noisy decision value            (N,)
-    y_n     ~ Bernoulli(sigmoid(u_n))
+    y_n     ~ Bernoulli(sigmoid(u_n))                       label                           (N,)
 
 The second argument of Normal and FoldedNormal is a standard deviation; Gamma is (shape, rate).
 The kernel is linear in v, so the primal weights are w = v * (Z'a), shape (D,).

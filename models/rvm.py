@@ -7,16 +7,17 @@ The generative model
 --------------------
 X (N, D) inputs, Z (B, D) basis centres (the training inputs), y (N,) in {0, 1}::
 
-    alpha_j ~ Gamma(c, d)                                   precision of a weight           (B,)
-    w_j     ~ Normal(0, alpha_j^-1/2)                       `sample_weight`                 (B,)
-    b       ~ Normal(0, bias_sd)                            bias
-    eta_i   = b + sum_j w_j K_theta(x_i, z_j)               decision value, `eta`           (N,)
-    y_i     ~ Bernoulli(sigmoid(eta_i))                                                     (N,)
+    alpha_j ~ Gamma(c, d)                               precision of a weight               (B,)
+    w_j     ~ Normal(0, alpha_j^-1/2)                   weight, `sample_weight`             (B,)
+    theta_k = feature_scale                             a constant, `feature_weight`        (D,)
+    b       ~ Normal(0, bias_sd)                        bias, `bias`
+    eta_i   = b + sum_j w_j K_theta(x_i, z_j)           decision value, `eta`               (N,)
+    y_i     ~ Bernoulli(sigmoid(eta_i))                 label                               (N,)
 
-The second argument of Normal is a standard deviation, Gamma is (shape, rate), and theta =
-`feature_scale` is one number or one for each feature. `feature_weight` is the constant theta.
-Weights are real: no labels in the basis, so y is used once. Two parametrisations: alpha explicit
-and w non-centred, or w Student-t with nu = 2 c degrees of freedom and scale sqrt(d / c).
+The second argument of Normal is a standard deviation, Gamma is (shape, rate); feature_scale is
+one number or one for each feature. Weights are real: no labels in the basis, so y is used once.
+Two parametrisations: alpha explicit and w non-centred, or w Student-t with nu = 2 c degrees of
+freedom and scale sqrt(d / c).
 
 Departures from the paper
 -------------------------
@@ -139,7 +140,7 @@ SPEC = ModelSpec(
     link="logistic",
     priors="ARD: normal sample weights, Gamma precisions; theta fixed",
     kernels=KERNELS,
-    paper_method="",
+    paper_method="pfcvm_lp",
     Hypers=Hypers,
     build=build,
     log_joint=log_joint,

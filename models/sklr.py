@@ -7,15 +7,17 @@ The generative model
 --------------------
 X (N, D) inputs, Z (B, D) basis centres (the training inputs), y (N,) in {0, 1}::
 
-    q_j     ~ Beta(a_z / B, 1)         (15)  `sample_mask_probability`                    (B,)
-    z_j     ~ Bernoulli(q_j)           (14)  sample mask                                  (B,)
-    alpha_j ~ Normal(0, xi^-1/2)       (11)  coefficient; z_j alpha_j is `sample_weight`  (B,)
-    eta_i   = sum_j z_j alpha_j k(x_i, Z_j)        (7) at zeta = 1, decision value        (N,)
-    y_i     ~ Bernoulli(sigmoid(eta_i))            (8)                                    (N,)
+    zeta_k  = 1                              no feature mask, `feature_weight`              (D,)
+    q_j     ~ Beta(a_z / B, 1)         (15)  probability, `sample_mask_probability`         (B,)
+    z_j     ~ Bernoulli(q_j)           (14)  sample mask                                    (B,)
+    alpha_j ~ Normal(0, xi^-1/2)       (11)  coefficient                                    (B,)
+    a_j     = z_j alpha_j                    sample weight, `sample_weight`                 (B,)
+    eta_i   = sum_j a_j k(x_i, Z_j)    (7)   decision value, `eta`                          (N,)
+    y_i     ~ Bernoulli(sigmoid(eta_i))  (8)  label                                         (N,)
 
     k(x, z) = exp(-delta |x - z|^2)    (36)
 
-`feature_weight` is 1 for every feature. Mask priors and the two forms are FS-SKLR's (`fsklr.py`):
+Mask priors and the two forms are FS-SKLR's (`fsklr.py`):
 at zeta = 1 and an equal delta the two posteriors of (z, alpha) are one.
 
 Departures from the paper

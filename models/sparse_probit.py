@@ -9,16 +9,19 @@ The generative model
 --------------------
 X (N, D) inputs, y (N,) in {0, 1}, basis functions h(x) = [1, x_1, ..., x_D] (5)::
 
-    tau_k  ~ Exponential(gamma1 / 2)     (11)   variance of a weight               (D,) and tau_0
-    beta_k ~ Normal(0, tau_k^1/2)        (10)   primal weight `beta`, and `bias`   (D,) and beta_0
-    eta_i  = beta_0 + sum_k beta_k x_ik  (5)    decision value, `eta`              (N,)
-    y_i    ~ Bernoulli(Phi(eta_i))       (3)
+    tau_0  ~ Exponential(gamma1 / 2)     (11)  variance of the bias, `tau_bias`
+    beta_0 ~ Normal(0, tau_0^1/2)        (10)  bias, `bias`
+    tau_k  ~ Exponential(gamma1 / 2)     (11)  variance of a weight                         (D,)
+    beta_k ~ Normal(0, tau_k^1/2)        (10)  primal weight                                (D,)
+    v_k    = abs(beta_k)                       relevance of a feature, `feature_weight`     (D,)
+    eta_i  = beta_0 + sum_k beta_k x_ik  (5)   decision value, `eta`                        (N,)
+    y_i    ~ Bernoulli(Phi(eta_i))       (3)   label                                        (N,)
 
 Exponential takes a rate, the second argument of Normal is a standard deviation. With tau
 integrated out, beta_k ~ Laplace(scale gamma1^-1/2) (12): the Bayesian lasso with a probit link.
 
-There is no theta and no basis of samples. `feature_weight` is abs(beta_k), the relevance of a
-feature, and there is **no `sample_weight`**; basis centres are accepted and not used.
+There is no theta and no basis of samples, so there is **no `sample_weight`**; basis centres are
+accepted and not used.
 
 Two ways to write the one posterior (`parametrization`)::
 

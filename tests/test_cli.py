@@ -7,6 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from ardvark.models import ZOO, docs, problem
+
 QUICK = ["--methods", "laplace,paper", "--draws", "50", "--chains", "2"]
 
 
@@ -104,3 +106,67 @@ def test_a_failed_method_makes_the_exit_code_one(own_csv, tmp_path):
     assert table.loc["advi", "status"] == "failed"
     assert table.loc["rfvm_vb", "status"] == "ok"
     assert "full rank stores" in done.stdout
+
+
+# --- what the zoo says of itself ------------------------------------------------------------------
+
+
+def test_the_zoo_says_which_methods_apply():
+    done = ardvark("models")
+    assert done.returncode == 0, done.stderr
+    for name, spec in ZOO.items():
+        row = next(line for line in done.stdout.splitlines() if line.startswith(f"│ {name} "))
+        assert str(spec.year) in row
+        assert ("nuts" in row) is (name not in ("fsklr", "sklr", "fs_skr"))
+    assert "Not for fsklr, fs_skr: nuts: NUTS needs continuous variables" in done.stdout
+    assert "rfvm_vb: " not in done.stdout  # another model's own algorithm goes without saying
+
+
+def test_a_model_is_explained():
+    done = ardvark("models", "rfvm")
+    assert done.returncode == 0, done.stderr
+    text = " ".join(done.stdout.split())
+    for part in (
+        "v_d ~ FoldedNormal(0, delta_d^-1/2)",
+        "│ v_d │ feature_weight │ (D,) │ relevance │",
+        "│ noise_shape │ 3.0 │ 1e-14 │ E[1/tau | y] is finite only above 1 │",
+        "Departures from the paper - Priors are proper",
+        "Known difficulties",
+        "Methods: nuts",
+    ):
+        assert part in text
+    assert "did you mean 'rfvm'" in ardvark("models", "rfmv").stderr.lower()
+
+
+@pytest.mark.parametrize("name", list(ZOO))
+def test_symbol_tables_are_the_models_own_variables(name):
+    """Derived from the docstring, and complete: every variable of every form, with its shape."""
+    spec = ZOO[name]
+    table = {n: s for s in docs.symbols(spec) for n in s.names}
+    assert all(s.meaning for s in table.values())
+    dims = {"(N,)": ("obs",), "(B,)": ("basis",), "(D,)": ("feature",), "()": ()}
+    seen = set()
+    for choice in spec.choices():
+        model = problem(
+            name, (np.arange(12.0).reshape(4, 3) ** 2, np.arange(4) % 2), **choice
+        ).model
+        for v in (*model.unobserved_RVs, *model.observed_RVs):
+            if v.name.endswith("_raw") or v.name == "z_abs":  # ours: non-centred, or a size
+                continue
+            seen.add(v.name)
+            named = tuple(map(str, model.named_vars_to_dims.get(v.name) or ()))
+            if choice.get("mask_prior") == "shared" and v.name.endswith("mask_probability"):
+                assert named == ()  # one probability for all bits
+            else:
+                assert named == dims[table[v.name].shape], v.name
+    assert seen == set(table)
+
+
+@pytest.mark.parametrize("name", list(ZOO))
+def test_docstrings_have_the_sections_and_the_references(name):
+    parts = docs.sections(ZOO[name].doc)
+    assert list(parts) == ["", docs.PROGRAM, docs.DEPARTURES, docs.DIFFICULTIES]
+    assert all(parts.values())
+    assert str(ZOO[name].year) in parts[""]
+    rows = docs.hyperparameters(ZOO[name])
+    assert len({row[0] for row in rows}) == len(rows) > 0

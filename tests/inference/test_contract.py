@@ -16,6 +16,14 @@ from ardvark.validate import InputError
 
 every_backend = pytest.mark.parametrize("method", list(BACKENDS))
 QUICK = {"nuts": {"tune": 100}}
+MODEL = {"pfcvm_lp": "pfcvm", "pfcvm_em": "pfcvm", "jcfo_em": "jcfo"}
+
+
+@pytest.fixture
+def problem(request, dataset):
+    """A problem the test's backend applies to: RFVM's, or that of its own model."""
+    method = request.node.callspec.params["method"] if hasattr(request.node, "callspec") else ""
+    return av.problem(MODEL.get(method, "rfvm"), dataset)
 
 
 def fit(problem, method, **settings):
@@ -41,8 +49,8 @@ def test_what_a_fit_contains(method, problem, tmp_path):
     tree = fit(problem, method)
     N, D, B = problem.data.N, problem.data.D, len(problem.basis)
     posterior = tree["posterior"]
-    assert posterior.sizes["chain"] == 2
-    assert posterior.sizes["draw"] == 60
+    sizes = (1, 1) if BACKENDS[method].KIND == "point" else (2, 60)
+    assert (posterior.sizes["chain"], posterior.sizes["draw"]) == sizes
     shapes = {"feature_weight": ("feature", D), "sample_weight": ("basis", B), "eta": ("obs", N)}
     for name, (dim, size) in shapes.items():
         assert posterior[name].dims == ("chain", "draw", dim)
@@ -66,7 +74,9 @@ def test_what_a_fit_contains(method, problem, tmp_path):
     assert attrs["fingerprint"] == problem.fingerprint
     assert attrs["form"] == problem.form
     assert attrs["seconds_run"] > 0
-    assert json.loads(attrs["hypers"])["feature_rate"] == problem.hypers.feature_rate
+    hypers = json.loads(attrs["hypers"])
+    assert hypers["kernel"] == problem.hypers.kernel
+    assert None not in hypers.values()
     assert "pymc" in json.loads(attrs["versions"])
     json.loads(attrs["options"])
     for name in posterior.data_vars:
@@ -81,8 +91,13 @@ def test_what_a_fit_contains(method, problem, tmp_path):
 def test_lp_is_the_density_of_the_unconstrained_vector(method, problem):
     """`lp` from each method equals the paper's density plus the Jacobian, up to one constant."""
     tree = fit(problem, method)
+    stats = tree["sample_stats"]
+    if "lp" not in stats or np.isnan(stats["lp"]).all():
+        # only where q does not cover every free variable, or the one point has a weight of 0
+        assert method in MODEL
+        return
     point = {str(k): v.values for k, v in tree["posterior"].data_vars.items()}
-    lp = tree["sample_stats"]["lp"].values
+    lp = stats["lp"].values
     difference = lp - problem.log_density(point)
     np.testing.assert_allclose(difference, difference.flat[0], atol=1e-6)
     if "log_q" in tree["sample_stats"]:
@@ -95,7 +110,8 @@ def test_equal_seeds_equal_draws(method, problem):
     c = fit(problem, method, random_seed=4)
     for name in SHARED:
         np.testing.assert_array_equal(a["posterior"][name], b["posterior"][name])
-        assert not np.array_equal(a["posterior"][name], c["posterior"][name])
+        if BACKENDS[method].KIND != "point":  # another start may well end at the same point
+            assert not np.array_equal(a["posterior"][name], c["posterior"][name])
 
 
 @every_backend
@@ -103,7 +119,7 @@ def test_keep_shared(method, problem):
     kept = set(fit(problem, method, keep="shared")["posterior"].data_vars)
     assert set(SHARED) <= kept
     assert "delta" not in kept
-    assert {"bias", "tau"} <= kept
+    assert "bias" in kept
 
 
 def test_keep_all_has_a_limit(problem, monkeypatch, caplog):

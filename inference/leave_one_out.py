@@ -34,9 +34,10 @@ from scipy import special
 from threadpoolctl import threadpool_limits
 
 from ardvark.inference import fitting
+from ardvark.inference.datatree import group
 from ardvark.inference.prediction import check_same
 from ardvark.inference.progress import Reporter
-from ardvark.models import Problem
+from ardvark.models import SHARED, Problem
 from ardvark.models.problem import _standardization
 from ardvark.validate import InputError, logger, positive
 
@@ -80,17 +81,17 @@ def loo(problem: Problem, tree: xr.DataTree) -> Any:
             "refit_loo(problem, method, folder=...), which leaves the sample out of X, y and basis."
         )
     check_same(problem, tree)
-    if "log_likelihood" not in tree.children:
+    likelihood = group(tree, "log_likelihood")
+    if "y" not in likelihood:
         raise InputError("this fit holds no pointwise log-likelihood: it did not keep `eta`.")
     kind, method = tree.attrs["kind"], tree.attrs["method"]
-    # only `eta` decides the relative efficiency: the other groups would cost time and memory
-    posterior = tree["posterior"].to_dataset()[["eta"]]
+    # only `eta` decides the relative efficiency: the other variables would cost time and memory
     data = xr.DataTree.from_dict(
-        {"/posterior": posterior, "/log_likelihood": tree["log_likelihood"].to_dataset()}
+        {"/posterior": group(tree, "posterior")[["eta"]], "/log_likelihood": likelihood}
     )
     if kind == "mcmc":
         return _psis(data)
-    stats = tree["sample_stats"]
+    stats = group(tree, "sample_stats")
     if kind != "approximation" or "log_q" not in stats or "lp" not in stats:
         raise InputError(
             f"leave-one-out reweighs draws of a stated distribution, and {method!r} "
@@ -354,7 +355,8 @@ def _refit(job: _Job, i: int, models: dict[Any, Any]) -> dict[str, Any]:
             **job.sizes,
             random_seed=seed,
             progressbar=False,
-            keep="shared",
+            # a model without a basis predicts by weights of its own, which "shared" drops
+            keep="shared" if fold.spec.shared == SHARED else "all",
             **job.options,
         )
         row |= {"status": tree.attrs["status"], "reason": tree.attrs["reason"]}
@@ -370,7 +372,7 @@ def _refit(job: _Job, i: int, models: dict[Any, Any]) -> dict[str, Any]:
 
 def _score(fold: Problem, tree: xr.DataTree, x: np.ndarray, y: int) -> dict[str, Any]:
     """Return the posterior predictive of label y at x (1, D), in original units."""
-    posterior, spec = tree["posterior"], fold.spec
+    posterior, spec = group(tree, "posterior"), fold.spec
     arrays = {str(k): v.values for k, v in posterior.data_vars.items() if k != "eta"}
     x = fold.standardized(x)
     log_p, second = [], []

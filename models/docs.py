@@ -1,0 +1,75 @@
+"""What a model's docstring says, taken apart: the docstring is the one place it is written.
+
+Sections are underlined headings. A line of the generative program is
+
+    symbol ~ law  (equation)  meaning, `name in code`  (shape)
+
+with two spaces or more between the parts. Equation and shape may be absent, and so may the names
+where the symbol without its index is the name.
+"""
+
+import dataclasses
+import re
+from typing import NamedTuple
+
+from ardvark.models.spec import ModelSpec
+
+PROGRAM = "The generative model"
+DEPARTURES = "Departures from the paper"
+DIFFICULTIES = "Known difficulties"
+
+_LINE = re.compile(r"^ {4}(\w+) +[~=] (.+)$")
+_EQUATION = re.compile(r"\((?:sec\. )?[\d.]+\)(?:, \(\d+\))*")
+_SHAPE = re.compile(r"\([NBD],\)")
+
+
+class Symbol(NamedTuple):
+    """One line of a generative program."""
+
+    symbol: str
+    names: tuple[str, ...]
+    shape: str
+    meaning: str
+    equation: str
+
+
+def sections(doc: str) -> dict[str, str]:
+    """Return a docstring's sections by heading; what precedes the first one is ""."""
+    parts = re.split(r"^(\S.*)\n-{4,}\n", doc, flags=re.MULTILINE)
+    titles, texts = ["", *parts[1::2]], parts[0::2]
+    return {title: text.strip("\n") for title, text in zip(titles, texts, strict=True)}
+
+
+def symbols(spec: ModelSpec) -> list[Symbol]:
+    """Return the symbol table of a model: the paper's symbol, our names, shape, meaning."""
+    found = []
+    for line in sections(spec.doc)[PROGRAM].splitlines():
+        match = _LINE.match(line)
+        if not match:
+            continue
+        symbol, rest = match.groups()
+        meaning = shape = equation = ""
+        for part in re.split(r" {2,}", rest)[1:]:  # the first one is the law
+            if _SHAPE.fullmatch(part):
+                shape = part
+            elif _EQUATION.fullmatch(part):
+                equation = part
+            else:
+                meaning = part
+        names = tuple(re.findall(r"`(\w+)`", meaning)) or (symbol.rsplit("_", 1)[0],)
+        meaning = re.sub(r",? *`.*", "", meaning)
+        found.append(Symbol(symbol, names, shape or "()", meaning, equation))
+    return found
+
+
+def hyperparameters(spec: ModelSpec) -> list[tuple[str, str, str, str]]:
+    """Return (name, our default, the paper's value, reason or choices) of each hyperparameter."""
+    rows = []
+    for f in dataclasses.fields(spec.Hypers):
+        default = "filled" if f.default is None else str(f.default)
+        why = f.metadata["why"]
+        choices = f.metadata["choices"]
+        if len(choices) > 1:
+            why = f"one of {', '.join(choices)}" + (f"; {why}" if why else "")
+        rows.append((f.name, default, f.metadata["paper"], why))
+    return rows
