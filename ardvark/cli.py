@@ -107,7 +107,8 @@ def data(context: typer.Context) -> None:
         from ardvark.data import available
 
         table = available().reset_index()
-        _print_table("Data sets", tuple(table.columns), table.astype(object).where(table.notna(), "").to_numpy().tolist())
+        rows = table.astype(object).where(table.notna(), "").to_numpy().tolist()
+        _print_table("Data sets", tuple(table.columns), rows)
 
 
 @data_app.command()

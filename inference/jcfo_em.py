@@ -106,6 +106,7 @@ DIMS = {
     "holdout_score": ("candidate",),
 }
 FACTORS = (1.0, 1e-1, 1e-2, 1e-3, 1e-4)
+FAR = 0.1  # a KKT residual that no converged fit has
 LOOSE = 1e-4  # tolerance of the fits that only filter, or choose gammas
 Gammas = tuple[float, float]
 
@@ -369,7 +370,8 @@ def fit(
     if choice.tried:
         details |= {"holdout_gamma": choice.tried, "holdout_score": choice.scores}
     at_zero = residual[weight == 0.0]
-    status, reason = _verdict(problem, run, options, int(np.sum(at_zero > VIOLATION)))
+    violations, worst = int(np.sum(at_zero > VIOLATION)), residual[weight != 0.0].max(initial=0.0)
+    status, reason = _verdict(problem, run, options, violations, float(worst))
     return Result(
         posterior={
             name: np.asarray(x)[None, None]
@@ -385,9 +387,9 @@ def fit(
         attrs={
             "iterations": len(run.objective) - 1,
             "log_posterior": log_posterior(y, run.state.eta, beta, theta, rates),
-            "kkt_nonzero": float(residual[weight != 0.0].max(initial=0.0)),
+            "kkt_nonzero": float(worst),
             "kkt_zero": float(at_zero.max(initial=0.0)),
-            "kkt_violations": int(np.sum(at_zero > VIOLATION)),
+            "kkt_violations": violations,
             "features": int(np.sum(details["selected_feature"])),
             "samples": 0 if sparse else int(np.count_nonzero(beta[1:])),
             "gamma1": choice.gammas[0],
@@ -396,10 +398,17 @@ def fit(
     )
 
 
-def _verdict(problem: Any, run: Run, options: Options, violations: int) -> tuple[str, str]:
+def _verdict(
+    problem: Any, run: Run, options: Options, violations: int, worst: float
+) -> tuple[str, str]:
     """Return the status and its reason."""
     if run.reason:
         return "not_converged", run.reason
+    if worst > FAR and not options.printed_rates:
+        return "not_converged", (
+            f"the log posterior stands still, but the slope at a weight that is not 0 misses the "
+            f"rate of its prior by {worst:.0%} (kkt_nonzero); lower the tolerance"
+        )
     if problem.spec.name == "sparse_probit":
         empty = not run.state.beta[1:].any()
         return "ok", "every weight is 0: gamma1 is too large for these data" if empty else ""

@@ -22,8 +22,8 @@ Neither divides by a weight, so a weight of 0 stays 0 and does no harm. What is 
     F(theta) = v'r / 2 + theta' Delta theta / 2,
     dF/dtheta_k = delta_k theta_k - sum_ij r_i beta_j dK_ij/dtheta_k,                      (28)
 
-(beta is at its optimum, so its own change does not count.) The optimiser works on
-phi_k = theta_k / theta_old_k^1/2, whose penalty rate_theta phi_k^2 / 2 is the same for every k.
+(beta is at its optimum, so its own change does not count.) The optimiser works on phi_k =
+(rate_theta / theta_old_k)^1/2 theta_k, whose penalty phi_k^2 / 2 is the same for every k and scale.
 """
 
 import math
@@ -183,17 +183,17 @@ def ridge_seed(H: np.ndarray, y: np.ndarray, epsilon: float = 1e-6) -> np.ndarra
 def profiled(
     basis: Basis, beta: np.ndarray, theta: np.ndarray, v: np.ndarray, rates: tuple[float, float]
 ) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
-    """Return F and its gradient as a function of phi = theta / theta_old^1/2."""
-    variance, root = np.abs(beta) / rates[0], np.sqrt(theta)
+    """Return F and its gradient as a function of phi = (rate_theta / theta_old)^1/2 theta."""
+    variance, root = np.abs(beta) / rates[0], np.sqrt(theta / rates[1])
 
     def objective(phi: np.ndarray) -> tuple[float, np.ndarray]:
         try:
             H, W = basis.evaluate(root * phi)
-            weight, r = profile(H, v, variance)
         except FloatingPointError:
             return _TOO_LARGE, np.zeros_like(phi)
+        weight, r = profile(H, v, variance)
         slope = basis.slope(W, r, weight[1:])
-        return float(0.5 * v @ r + 0.5 * rates[1] * phi @ phi), rates[1] * phi - root * slope
+        return float(0.5 * v @ r + 0.5 * phi @ phi), phi - root * slope
 
     return objective
 
@@ -204,25 +204,24 @@ def maximise(
     theta: np.ndarray,
     v: np.ndarray,
     rates: tuple[float, float],
-    steps: int = 50,
+    iterations: int = 50,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return beta, theta >= 0 with a larger Q (26) than the given ones, at a maximum of Q.
 
     Q has several maxima in theta; the optimiser starts from the given one and never ends lower.
     """
-    root = np.sqrt(theta)
     if len(theta):
-        objective = profiled(basis, beta, theta, v, rates)
+        objective, start = profiled(basis, beta, theta, v, rates), np.sqrt(theta * rates[1])
         found = optimize.minimize(
             objective,
-            root,
+            start,
             jac=True,
             method="L-BFGS-B",
             bounds=optimize.Bounds(0.0, np.inf),
-            options={"maxiter": steps, "ftol": 1e-11, "gtol": 1e-4 * rates[1]},
+            options={"maxiter": iterations, "ftol": 1e-11, "gtol": 1e-5},
         )
-        phi = found.x if found.fun <= objective(root)[0] else root
-        theta = root * phi
+        phi = found.x if found.fun <= objective(start)[0] else start
+        theta = np.sqrt(theta / rates[1]) * phi
     H, _ = basis.evaluate(theta)
     return profile(H, v, np.abs(beta) / rates[0])[0], theta
 
@@ -380,7 +379,7 @@ def ascend(state: State, options: "Options", update: Update | None = None) -> Ru
     for iteration in range(1, options.max_iterations + 1):
         state.step(options.inner_iterations)
         state.prune(options.prune)
-        still = state.objective - run.objective[-1] <= options.tolerance
+        still = abs(state.objective - run.objective[-1]) <= options.tolerance
         # at rest only once nothing is on its way to 0, and nothing at 0 could come back
         moved = still and (state.prune(_SETTLED) or (options.revive and state.revive()))
         run.note()

@@ -300,19 +300,20 @@ def without(problem: Problem, i: int) -> Problem:
 
 
 def share_model(problem: Problem, models: dict[Any, Any]) -> None:
-    """Give the problem the compiled model of an earlier one that differs in its data only.
+    """Give the problem the compiled model of an earlier one that differs from it in data only.
 
-    Building a `pm.Model` takes milliseconds and compiling it seconds, and every data array of the
-    zoo's models is a `pm.Data`: the first model of each shape is kept in `models`, and the values
-    of this problem's own are bound to it. Only the last problem it was given to may then be fitted.
-    The names of samples on the shared model are those of the first problem; a fit of a problem
-    takes them from the problem.
+    Building a `pm.Model` takes milliseconds and compiling it seconds. Every data array of the
+    zoo's models is a `pm.Data`, and so are the scales that are filled from it: the first model of
+    each kind (model, shapes, and every hyperparameter that is no `pm.Data`) is kept in `models`,
+    and the values of this problem's own are bound to it. Only the last problem it was given to may
+    then be fitted. The names of samples on the shared model are those of the first problem; a fit
+    of a problem takes them from the problem.
     """
     own = problem.model
     values = {v.name: v.get_value() for v in own.data_vars}
-    free = tuple((v.name, v.type) for v in own.free_RVs)
     shapes = tuple((name, np.shape(v)) for name, v in sorted(values.items()))
-    shared = models.setdefault((problem.spec.name, problem.form, free, shapes), own)
+    built_in = ((k, v) for k, v in dataclasses.asdict(problem.hypers).items() if k not in values)
+    shared = models.setdefault((problem.spec.name, shapes, tuple(built_in)), own)
     if shared is not own:
         import pymc as pm
 

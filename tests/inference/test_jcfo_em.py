@@ -4,6 +4,7 @@ Negative controls: the rates as printed in (24), (25) must fail the checks that 
 """
 
 import dataclasses
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -237,6 +238,22 @@ def test_log_posterior_never_falls(kernel, degree, N, D):
         assert len(run.features) == len(run.samples) == len(trace)
         assert (np.diff(run.features) <= 0).all()  # what is 0 stays 0
         assert (np.diff(run.samples) <= 0).all()
+
+
+@pytest.mark.parametrize("kernel", ["linear", "polynomial", "rbf"])
+def test_units_of_X_change_nothing(kernel):
+    """X in units c times smaller is theta / c^2 and a rate c^2 times larger: the same climb.
+
+    An optimiser whose stopping rule has a scale stops at once where theta is small.
+    """
+    X, y = arrays(25, 30)
+    rates = RATES[kernel, 1]
+    ends = []
+    for c in (1.0, 100.0, 0.01):
+        scaled = (rates[0], rates[1] * c**2)
+        run = climb(Basis(c * X, c * X, kernel), y, scaled, 1, max_iterations=40)
+        ends.append(run.objective[-1] - 30 * np.log(c**2))
+    np.testing.assert_allclose(ends, ends[0], atol=1e-3)
 
 
 def test_the_printed_rates_fail_the_check_of_the_trace():
@@ -755,3 +772,16 @@ def test_no_start_ends_higher_than_the_one_returned():
     best, finals = solve(Basis(X, X, "rbf"), y, (0.5, 1.0), options, np.random.default_rng(0))
     assert best.objective[-1] == finals.max()
     assert len(finals) == 4
+
+
+@pytest.mark.parametrize(("kernel", "degree"), [("linear", 1), ("polynomial", 2), ("rbf", 1)])
+def test_memory_is_a_few_copies_of_X(kernel, degree):
+    """An (N, N, D) array is 40 copies, a (D, D) one 75."""
+    X, y = arrays(40, 3000)
+    basis = Basis(X, X, kernel, degree)
+    climb(basis, y, (1.0, 20.0), 1, max_iterations=1)
+    tracemalloc.start()
+    climb(basis, y, (1.0, 20.0), 1, max_iterations=3)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * X.nbytes

@@ -187,12 +187,18 @@ def test_one_compiled_model_serves_every_fold(name, choice):
     assert len(np.unique(seen)) == 3
 
 
-def test_another_size_has_a_model_of_its_own(dataset):
+def test_what_is_not_data_has_a_model_of_its_own(dataset):
     models = {}
     rows = av.problem("rfvm", dataset, basis=[2, 5])
     for i in (2, 3, 5):
         loo.share_model(loo.without(rows, i), models)
-    assert len(models) == 2
+    assert len(models) == 2  # two sizes of the basis
+    models = {}
+    same = [{}, {"sample_rate": 0.7}, {"basis_labels": np.ones(24)}]  # these are data
+    other = [{"kernel": "rbf"}, {"bias_sd": 2.0}, {"sample_shape": 2.0}, {"kernel": "polynomial"}]
+    for settings in (*same, *other, {"kernel": "polynomial", "degree": 3}):
+        loo.share_model(av.problem("pfcvm", dataset, **settings), models)
+    assert len(models) == 1 + 5
 
 
 # --- refits ---------------------------------------------------------------------------------------
