@@ -22,8 +22,7 @@ from ardvark.models import SHARED, Problem
 from ardvark.validate import InputError, logger, one_of, unknown, unknown_option
 
 BACKENDS: dict[str, Backend | types.ModuleType] = {
-    module.NAME: module
-    for module in (nuts, advi, laplace, pfcvm_lp, pfcvm_em, jcfo_em, rfvm_vb)
+    module.NAME: module for module in (nuts, advi, laplace, pfcvm_lp, pfcvm_em, jcfo_em, rfvm_vb)
 }
 """Every method, by name."""
 
