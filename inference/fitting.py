@@ -226,7 +226,8 @@ def _kept(model: Any, problem: Problem | None, keep: str, samples: int) -> list[
             LARGEST_KEPT,
             ", ".join(SHARED),
         )
-    return [name for name, size in sizes.items() if name in SHARED or size == 1]
+    names = SHARED if problem is None else (*SHARED, *problem.spec.needed)
+    return [name for name, size in sizes.items() if name in names or size == 1]
 
 
 def _refuse_nan(result: Result) -> None:

@@ -22,9 +22,10 @@ For `sparse_probit` the problem is convex and the result is the mode. For `jcfo`
 maximum at best, and there are many:
 
 - theta = 0, beta_1..B = 0 is one whatever the data (each slope is a product with the other weight),
-  so the paper's belief in a single maximum does not hold. With more features than samples and the
-  filled gammas it is usually the highest: choose gammas (`select`), or filter first. A run that
-  ends with no feature has status "not_converged" and says so.
+  so the paper's belief in a single maximum does not hold. (With polynomial and rbf kernels K = 1
+  there, and the intercept may be spread over beta at no cost.) On colon and golub, at the filled
+  gammas, every start ends there: choose gammas (`select`), or filter first. A run that ends with
+  no feature has status "not_converged" and says so.
 - A weight at exactly 0 never returns: its expected inverse variance is infinite. The M-step can put
   a theta there although the log posterior still rises with it. Such coordinates are counted in
   `kkt_violations`; `revive` is the correction.

@@ -218,7 +218,7 @@ def maximise(
             jac=True,
             method="L-BFGS-B",
             bounds=optimize.Bounds(0.0, np.inf),
-            options={"maxiter": iterations, "ftol": 1e-11, "gtol": 1e-5},
+            options={"maxiter": iterations, "ftol": 1e-10, "gtol": 1e-4},
         )
         phi = found.x if found.fun <= objective(start)[0] else start
         theta = np.sqrt(theta / rates[1]) * phi

@@ -37,8 +37,8 @@ from ardvark.inference import fitting
 from ardvark.inference.datatree import group
 from ardvark.inference.prediction import check_same
 from ardvark.inference.progress import Reporter
-from ardvark.models import SHARED, Problem
-from ardvark.models.problem import _standardization
+from ardvark.models import Problem
+from ardvark.models.problem import standardization
 from ardvark.validate import InputError, logger, positive
 
 COLUMNS = ("y", "probability", "log_score", "correct", "status", "reason", "seconds")
@@ -284,7 +284,7 @@ def without(problem: Problem, i: int) -> Problem:
     sample, data = problem.data.sample_names[i], problem.data
     rest = data.take(np.arange(data.N) != i)
     standardize = bool(np.any(problem.center != 0.0) or np.any(problem.scale != 1.0))
-    center, scale = _standardization(rest, standardize)
+    center, scale = standardization(rest, standardize)
     is_row = np.array([n == sample for n in problem.basis_names])
     is_row &= (problem.basis == data.X[i]).all(axis=1)  # a centre may have a sample's name
     stays, labels = ~is_row, problem.basis_labels
@@ -357,7 +357,7 @@ def _refit(job: _Job, i: int, models: dict[Any, Any]) -> dict[str, Any]:
             random_seed=seed,
             progressbar=False,
             # a model without a basis predicts by weights of its own, which "shared" drops
-            keep="shared" if fold.spec.shared == SHARED else "all",
+            keep="shared",
             **job.options,
         )
         row |= {"status": tree.attrs["status"], "reason": tree.attrs["reason"]}

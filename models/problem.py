@@ -162,7 +162,7 @@ def make_problem(
     spec = zoo[model]
     given = spec.make_hypers(hypers)
     dataset = _as_dataset(data)
-    center, scale = _standardization(dataset, standardize)
+    center, scale = standardization(dataset, standardize)
     centres, names, labels = _basis(dataset, basis, basis_labels, spec)
     return Problem(
         spec=spec,
@@ -188,7 +188,7 @@ def _as_dataset(data: Any) -> Dataset:
     )
 
 
-def _standardization(data: Dataset, standardize: bool) -> tuple[np.ndarray, np.ndarray]:
+def standardization(data: Dataset, standardize: bool) -> tuple[np.ndarray, np.ndarray]:
     """Mean and population standard deviation; a constant feature is centred only."""
     if not standardize:
         return np.zeros(data.D), np.ones(data.D)

@@ -195,6 +195,7 @@ SPEC = ModelSpec(
     decision=decision,
     log_predictive=log_predictive,
     shared=("feature_weight", "eta"),
+    needed=("beta",),
     dims={"beta": ("feature",), "beta_raw": ("feature",), "tau": ("feature",)},
     doc=__doc__,
 )

@@ -125,6 +125,8 @@ class ModelSpec:
     labels_in_basis: bool = False
     shared: tuple[str, ...] = SHARED
     """The shared quantities the model has: one without a basis has no sample weights."""
+    needed: tuple[str, ...] = ()
+    """What `decision` reads beside the shared quantities and the scalars: always kept."""
     fixed: tuple[str, ...] = ()
     """Those that are constants of the model, such as the feature weights of RVM."""
 

@@ -11,7 +11,7 @@ import ardvark as av
 from ardvark.inference import BACKENDS, fitting, read, save
 from ardvark.inference.backend import KINDS, FitFailed, Result
 from ardvark.inference.datatree import SAMPLE_STATS
-from ardvark.models import SHARED
+from ardvark.models import SHARED, ZOO
 from ardvark.validate import InputError
 
 every_backend = pytest.mark.parametrize("method", list(BACKENDS))
@@ -120,6 +120,16 @@ def test_keep_shared(method, problem):
     assert set(SHARED) <= kept
     assert "delta" not in kept
     assert "bias" in kept
+
+
+def test_prediction_needs_no_more_than_keep_shared_keeps(dataset):
+    """Also for a model whose decision value is not made of the shared quantities alone."""
+    names = ["rfvm", *(name for name, spec in ZOO.items() if spec.needed)]
+    assert len(names) > 1
+    for name in names:
+        problem = av.problem(name, dataset)
+        tree = fit(problem, "laplace", keep="shared", draws=5)
+        assert np.isfinite(av.predict(problem, tree, dataset)).all()
 
 
 def test_keep_all_has_a_limit(problem, monkeypatch, caplog):
