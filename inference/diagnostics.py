@@ -98,7 +98,7 @@ def khat(log_p: np.ndarray, log_q: np.ndarray) -> float:
 
 def khat_limit(samples: int) -> float:
     """Return the k-hat above which S draws cannot be reweighted: min(1 - 1 / log10 S, 0.7)."""
-    return min(1.0 - 1.0 / np.log10(samples), 0.7)
+    return float(min(1.0 - 1.0 / np.log10(max(samples, 10)), 0.7))
 
 
 def _has(tree: xr.DataTree, name: str) -> bool:

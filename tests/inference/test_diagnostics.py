@@ -39,6 +39,7 @@ def test_khat_of_equal_densities_and_of_draws_outside_the_support():
 def test_khat_limit_depends_on_the_number_of_draws():
     assert diagnostics.khat_limit(4000) == 0.7
     assert diagnostics.khat_limit(100) == pytest.approx(0.5)
+    assert diagnostics.khat_limit(1) == 0.0  # a single point can never be reweighted
 
 
 def test_rhat_sees_chains_that_disagree():
