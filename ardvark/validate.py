@@ -6,6 +6,7 @@ Everything here runs before any compilation, and nothing here imports PyMC.
 import difflib
 import logging
 from collections.abc import Iterable, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -52,8 +53,7 @@ def unknown_option(owner: str, got: Iterable[str], known: Iterable[str]) -> Type
 
 def positive(name: str, value: object, why: str = "") -> None:
     """Refuse a hyperparameter that is not a finite number above zero."""
-    number = isinstance(value, int | float | np.integer | np.floating)
-    if not number or isinstance(value, bool) or not 0.0 < float(value) < np.inf:  # type: ignore[arg-type]
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < float(value) < np.inf:
         shown = value.item() if isinstance(value, np.generic) else value
         reason = f" {why}" if why else ""
         raise InputError(f"{name} must be a finite number above 0, got {shown!r}.{reason}")

@@ -24,6 +24,7 @@ import types
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -335,7 +336,7 @@ class _Job:
     folder: str
 
 
-def _refit(job: _Job, i: int, models: dict[Any, Any]) -> dict[str, Any]:
+def _refit(job: _Job, i: int, *, models: dict[Any, Any]) -> dict[str, Any]:
     """Fit without sample i, predict it, keep the result in the folder, and return it."""
     data = job.problem.data
     row: dict[str, Any] = {
@@ -399,7 +400,7 @@ def _score(fold: Problem, tree: xr.DataTree, x: np.ndarray, y: int) -> dict[str,
 def _here(job: _Job, missing: list[int], processes: int) -> Iterator[dict[str, Any]]:
     models: dict[Any, Any] = {}
     for i in missing:
-        yield _refit(job, i, models)
+        yield _refit(job, i, models=models)
 
 
 def _in_processes(job: _Job, missing: list[int], processes: int) -> Iterator[dict[str, Any]]:
@@ -427,7 +428,7 @@ def _start_process(job: _Job) -> None:
     threadpool_limits(1, user_api="blas")
     logger.setLevel(logging.CRITICAL)  # the caller reports statuses, once
     models: dict[Any, Any] = {}
-    _process_refit_of = lambda i: _refit(job, i, models)  # noqa: E731
+    _process_refit_of = partial(_refit, job, models=models)
 
 
 def _process_refit(i: int) -> dict[str, Any]:

@@ -109,12 +109,14 @@ class Factors:
         self.P = np.einsum("dj,dj->d", self.W, self.Zt)
 
     def update_v(self) -> None:
-        """C.25, C.26: lambda_d = <tau> G_dd P_dd + <delta_d>, and with r = <u> - <b>
+        """Update q(v), C.25 and C.26.
+
+        lambda_d = <tau> G_dd P_dd + <delta_d>, and with r = <u> - <b>
 
         m_d = <tau> [(X'r)_d (Z'<a>)_d - sum_{e != d} G_de P_de <v_e>] / lambda_d.
 
         Damping mixes the natural parameters lambda_d and lambda_d m_d with the old ones.
-        """  # noqa: D400
+        """
         old, step = self.options.damping, 1.0 - self.options.damping
         linear = (self.Xt @ (self.u - self.b)) * (self.Zt @ self.a)  # (D,)
         own = self.G * self.P

@@ -19,6 +19,7 @@ from ardvark.inference import fitting, report
 from ardvark.inference.backend import Result
 from ardvark.inference.comparison import Comparison, compare
 from ardvark.inference.datatree import assemble, read, save
+from ardvark.inference.progress import Reporter
 from ardvark.models import Problem
 from ardvark.validate import InputError, logger
 
@@ -170,12 +171,16 @@ def summarise(
     fits: Mapping[str, xr.DataTree],
     test: Dataset | None = None,
     command: str = "",
+    progressbar: bool = True,
 ) -> Comparison:
     """Compare the fits and write scorecard.csv, the figures and report.html."""
     folder = Path(folder)
-    comparison = compare(fits, problem=problem, test=test)
-    comparison.table.to_csv(folder / "scorecard.csv")
-    for name, figure in report.figures(comparison).items():
-        figure.savefig(folder / f"{name}.png", dpi=150)
-    report.write(comparison, folder / "report.html", command)
+    reporter = Reporter("comparison", progressbar)
+    with reporter.stage("diagnostics, predictions, baselines"):
+        comparison = compare(fits, problem=problem, test=test)
+    with reporter.stage("figures and report"):
+        comparison.table.to_csv(folder / "scorecard.csv")
+        for name, figure in report.figures(comparison).items():
+            figure.savefig(folder / f"{name}.png", dpi=150)
+        report.write(comparison, folder / "report.html", command)
     return comparison
