@@ -39,7 +39,7 @@ from ardvark.inference.datatree import group
 from ardvark.inference.prediction import check_same
 from ardvark.inference.progress import Reporter
 from ardvark.models import Problem
-from ardvark.models.problem import standardization
+from ardvark.models.problems import standardization
 from ardvark.validate import InputError, logger, positive
 
 COLUMNS = ("y", "probability", "log_score", "correct", "status", "reason", "seconds")

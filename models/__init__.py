@@ -3,7 +3,7 @@
 from typing import Any
 
 from ardvark.models import fs_skr, fsklr, jcfo, pcvm, pfcvm, rfvm, rvm, sklr, sparse_probit
-from ardvark.models.problem import Problem, make_problem
+from ardvark.models.problems import Problem, make_problem
 from ardvark.models.spec import SHARED, BaseHypers, ModelSpec
 
 ZOO: dict[str, ModelSpec] = {

@@ -12,7 +12,7 @@ import pytest
 from ardvark.data import Dataset
 from ardvark.inference import nuts
 from ardvark.models import ZOO
-from ardvark.models.problem import make_problem
+from ardvark.models.problems import make_problem
 from ardvark.validate import InputError
 
 FORMS = [(name, choice) for name, spec in ZOO.items() for choice in spec.choices()]

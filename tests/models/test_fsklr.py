@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 
 from ardvark.data import Dataset
 from ardvark.models import fs_skr, fsklr, sklr
-from ardvark.models.problem import make_problem
+from ardvark.models.problems import make_problem
 from ardvark.validate import InputError
 
 SPECS = {spec.name: spec for spec in (fsklr.SPEC, sklr.SPEC, fs_skr.SPEC)}

@@ -14,7 +14,7 @@ from scipy import integrate, stats
 from ardvark.data import Dataset
 from ardvark.models import pcvm, pfcvm, rvm
 from ardvark.models.kernels import default_scales
-from ardvark.models.problem import make_problem
+from ardvark.models.problems import make_problem
 from ardvark.validate import InputError
 
 FAMILY = {m.SPEC.name: m.SPEC for m in (pfcvm, pcvm, rvm)}
