@@ -20,6 +20,7 @@ variable's own shape, so a whole posterior is evaluated in one call.
 
 import dataclasses
 import itertools
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Real
@@ -45,7 +46,7 @@ def hyper(default: Any, *, paper: str, why: str = "", choices: tuple[str, ...] =
 
 
 @dataclass(frozen=True, kw_only=True)
-class BaseHypers:
+class BaseHypers(ABC):
     """What the hyperparameters of every model can do. A field left at None is a scale to fill."""
 
     FORM: ClassVar[tuple[str, ...]] = ()
@@ -61,9 +62,9 @@ class BaseHypers:
                 # such as 3.0, and then computes 1 / 3.0 in float32; a NumPy float stays float64
                 object.__setattr__(self, f.name, np.float64(value))
 
+    @abstractmethod
     def filled(self, N: int, B: int, D: int) -> Self:
         """Return a copy whose scales left at None are set from the sizes of the data."""
-        raise NotImplementedError
 
     def posterior_fields(self) -> dict[str, Any]:
         """Return the fields that define the posterior (a subclass may add to FORM by value)."""
