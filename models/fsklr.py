@@ -69,7 +69,6 @@ Known difficulties
   masks only; integrated shared or printed ones need that step named, or Metropolis hardly moves.
 """
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, cast
 
@@ -80,6 +79,7 @@ from scipy import special, stats
 
 from ardvark.models.distributions import LogisticBernoulli, logistic_logp
 from ardvark.models.kernels import gram, linear_decision
+from ardvark.models.masks import BinaryMask, draw_mask, expected_selected, log_mask_prior
 from ardvark.models.spec import BaseHypers, ModelSpec, Point, hyper
 from ardvark.validate import InputError, positive
 
@@ -174,100 +174,7 @@ class Hypers(SampleMaskHypers):
         return replace(self, a_zeta=a_zeta)._filled(B, selected)
 
 
-# --- the prior of a mask --------------------------------------------------------------------------
-
-
-def log_mask_prior(mask: Any, a: float, mask_prior: str) -> np.ndarray:
-    """Return log p(mask) with the probabilities integrated out; mask (..., n) gives (...)."""
-    mask = np.asarray(mask)
-    n, S = mask.shape[-1], mask.sum(-1)
-    if mask_prior == "independent":
-        # each bit is on with E[Beta(a/n, 1)] = a / (a + n)
-        return S * np.log(a) + (n - S) * np.log(n) - n * np.log(a + n)
-    if mask_prior == "shared":
-        return special.betaln(S + a / n, n - S + 1) - special.betaln(a / n, 1)
-    # C(n, S) B(S + a, n - S + 1) is proportional to Gamma(S + a) / Gamma(S + 1)
-    return special.gammaln(S + a) - special.gammaln(S + 1) - special.logsumexp(_log_counts(n, a))
-
-
-def mask_log_odds(S_others: Any, n: int, a: float, mask_prior: str) -> np.ndarray:
-    """Return the prior log-odds of one bit of a mask of n, given that S_others others are on."""
-    S = np.asarray(S_others, dtype=float)
-    if mask_prior == "independent":
-        return np.full(S.shape, np.log(a / n))
-    if mask_prior == "shared":
-        return np.log((S + a / n) / (n - S))
-    return np.log((S + a) / (S + 1))
-
-
-def expected_selected(n: int, a: float, mask_prior: str) -> float:
-    """Return the prior mean of the number of bits on, of n."""
-    if mask_prior == "printed":
-        return float(special.softmax(_log_counts(n, a)) @ np.arange(n + 1))
-    return n * a / (a + n)
-
-
-def _log_counts(n: int, a: float) -> np.ndarray:
-    """Return log C(n, S) + lnGamma(S + a) - lnGamma(S + 1), S = 0..n: the printed law of S."""
-    S = np.arange(n + 1)
-    log_choose = special.gammaln(n + 1) - special.gammaln(S + 1) - special.gammaln(n - S + 1)
-    return log_choose + special.gammaln(S + a) - special.gammaln(S + 1)
-
-
-def _draw_mask(
-    rng: np.random.Generator, n: int, a: float, mask_prior: str
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return a mask (n,) from its prior, and its probability where there is one."""
-    if mask_prior == "printed":
-        S = rng.choice(n + 1, p=special.softmax(_log_counts(n, a)))
-        mask = np.zeros(n, dtype=np.int64)
-        mask[rng.choice(n, S, replace=False)] = 1  # equal counts are equally probable
-        return mask, None
-    size = n if mask_prior == "independent" else None
-    q = np.asarray(rng.random(size) ** (n / a))  # Beta(a/n, 1) by its inverse distribution function
-    return (rng.random(n) < q).astype(np.int64), q
-
-
 # --- the PyMC model -------------------------------------------------------------------------------
-
-
-def BinaryMask(name: str, n: int, a: Any, mask_prior: str, **kwargs: Any) -> Any:
-    """Mask of n bits under the shared or printed prior, its probability integrated out."""
-
-    def printed_counts(a: Any) -> Any:
-        S = pt.arange(n + 1, dtype="float64")  # of small integers, gammaln would be float32
-        return pt.gammaln(S + a) - 2 * pt.gammaln(S + 1) - pt.gammaln(n - S + 1)
-
-    def logp(mask: Any, a: Any, like: Any) -> Any:
-        S = mask.sum(axis=-1)
-        if mask_prior == "shared":  # ln B(S + a/n, n - S + 1) - ln B(a/n, 1), B(a/n, 1) = n / a
-            value = pt.gammaln(S + a / n) + pt.gammaln(n - S + 1) + pt.log(a / n)
-            value -= pt.gammaln(n + 1 + a / n)
-        else:
-            total = pt.logsumexp(printed_counts(a)) + math.lgamma(n + 1)
-            value = pt.gammaln(S + a) - pt.gammaln(S + 1) - total
-        return pt.switch(pt.all(pt.eq(mask, 0) | pt.eq(mask, 1), axis=-1), value, -np.inf)
-
-    def dist(a: Any, like: Any, size: Any) -> Any:
-        if mask_prior == "shared":
-            q = pm.Uniform.dist(0.0, 1.0, size=size) ** (n / a)
-            return pm.Bernoulli.dist(p=q[..., None] + like)
-        S = pm.Categorical.dist(logit_p=printed_counts(a), size=size)
-        place = pm.Uniform.dist(pt.zeros_like(S)[..., None] + like, 1.0)
-        rank = pt.argsort(pt.argsort(place, axis=-1), axis=-1)  # a uniform random order
-        return pt.cast(rank < S[..., None], "int64")
-
-    return pm.CustomDist(
-        name,
-        a,
-        np.zeros(n),  # gives the number of bits
-        logp=logp,
-        dist=dist,
-        signature="(),(n)->(n)",
-        dtype="int64",
-        class_name="BinaryMask",
-        **kwargs,
-    )
 
 
 def _mask(name: str, what: str, dim: str, n: int, a: Any, h: SampleMaskHypers) -> Any:
@@ -435,7 +342,7 @@ def simulate_prior(
     point: dict[str, np.ndarray] = {"feature_weight": np.ones(X.shape[1])}
     for name, what, a in _masks(h):
         n = len(Z) if what == "sample" else X.shape[1]
-        point[name], q = _draw_mask(rng, n, a, h.mask_prior)
+        point[name], q = draw_mask(rng, n, a, h.mask_prior)
         if h.mask_probability == "explicit" and q is not None:
             point[f"{what}_mask_probability"] = q
     if h.FEATURE_MASK:

@@ -11,6 +11,7 @@ from scipy.spatial.distance import cdist
 
 from ardvark.data import Dataset
 from ardvark.models import fs_skr, fsklr, sklr
+from ardvark.models.masks import expected_selected, log_mask_prior, mask_log_odds
 from ardvark.models.problems import make_problem
 from ardvark.validate import InputError
 
@@ -43,7 +44,7 @@ def stacked(problem, n, seed=1):
 @every_prior
 @every_size
 def test_mask_prior_sums_to_one_over_all_masks(mask_prior, n, a):
-    total = np.exp(fsklr.log_mask_prior(all_masks(n), a, mask_prior)).sum()
+    total = np.exp(log_mask_prior(all_masks(n), a, mask_prior)).sum()
     assert total == pytest.approx(1.0, abs=1e-12)
 
 
@@ -54,7 +55,7 @@ def test_independent_prior_integrates_the_beta_out(n, a):
     on, _ = integrate.quad(lambda u: u ** (n / a), 0.0, 1.0, epsabs=1e-13)
     masks = all_masks(n)
     by_bit = np.where(masks == 1, np.log(on), np.log1p(-on)).sum(-1)
-    np.testing.assert_allclose(fsklr.log_mask_prior(masks, a, "independent"), by_bit, rtol=1e-9)
+    np.testing.assert_allclose(log_mask_prior(masks, a, "independent"), by_bit, rtol=1e-9)
 
 
 @every_size
@@ -64,7 +65,7 @@ def test_shared_prior_integrates_one_probability_out(n, a):
             lambda u, S=S: u ** (S * n / a) * (1.0 - u ** (n / a)) ** (n - S), 0.0, 1.0
         )
         mask = np.arange(n) < S
-        assert np.exp(fsklr.log_mask_prior(mask, a, "shared")) == pytest.approx(value, rel=1e-7)
+        assert np.exp(log_mask_prior(mask, a, "shared")) == pytest.approx(value, rel=1e-7)
 
 
 def test_printed_prior_is_the_count_law_over_its_sum():
@@ -75,7 +76,7 @@ def test_printed_prior_is_the_count_law_over_its_sum():
     assert count_law.sum() == pytest.approx(1.0, abs=1e-12)
     over_masks = (special.comb(n, S) * count_law).sum()
     assert over_masks > 10.0
-    ours = np.exp(fsklr.log_mask_prior(np.tri(n + 1, n, -1), a, "printed"))
+    ours = np.exp(log_mask_prior(np.tri(n + 1, n, -1), a, "printed"))
     np.testing.assert_allclose(ours, count_law / over_masks, rtol=1e-11)
 
 
@@ -95,8 +96,8 @@ def test_conditional_odds_are_those_of_the_prior(mask_prior, n, a):
         off = (np.arange(n) < S_others).astype(int)
         on = off.copy()
         on[-1] = 1
-        difference = np.subtract(*(fsklr.log_mask_prior(m, a, mask_prior) for m in (on, off)))
-        odds = fsklr.mask_log_odds(S_others, n, a, mask_prior)
+        difference = np.subtract(*(log_mask_prior(m, a, mask_prior) for m in (on, off)))
+        odds = mask_log_odds(S_others, n, a, mask_prior)
         assert odds == pytest.approx(difference, rel=1e-10, abs=1e-11)
 
 
@@ -104,28 +105,28 @@ def test_conditional_odds_are_those_of_the_prior(mask_prior, n, a):
 @every_size
 def test_expected_selected_is_the_mean_over_all_masks(mask_prior, n, a):
     masks = all_masks(n)
-    mean = np.exp(fsklr.log_mask_prior(masks, a, mask_prior)) @ masks.sum(-1)
-    assert fsklr.expected_selected(n, a, mask_prior) == pytest.approx(mean, rel=1e-11)
+    mean = np.exp(log_mask_prior(masks, a, mask_prior)) @ masks.sum(-1)
+    assert expected_selected(n, a, mask_prior) == pytest.approx(mean, rel=1e-11)
 
 
 def test_priors_at_the_size_of_gene_expression():
     """The shared prior is nearly the empty mask, the printed one nearly flat."""
     n, a = 7129, 20.0
-    empty = np.exp(fsklr.log_mask_prior(np.zeros(n), a, "shared"))
+    empty = np.exp(log_mask_prior(np.zeros(n), a, "shared"))
     assert empty == pytest.approx(0.97, abs=0.01)
     assert empty == pytest.approx(n ** (-a / n), abs=0.01)
-    assert fsklr.expected_selected(n, a, "printed") == pytest.approx(3574, abs=1)
-    assert fsklr.expected_selected(n, a, "independent") == pytest.approx(19.94, abs=0.01)
+    assert expected_selected(n, a, "printed") == pytest.approx(3574, abs=1)
+    assert expected_selected(n, a, "independent") == pytest.approx(19.94, abs=0.01)
 
 
 def check_mask_frequencies(masks, a, mask_prior):
     """Chi-square of the observed states against the prior, and each bit's mean within 4 se."""
     n = masks.shape[-1]
     states = all_masks(n)
-    p = np.exp(fsklr.log_mask_prior(states, a, mask_prior))
+    p = np.exp(log_mask_prior(states, a, mask_prior))
     counts = np.bincount(masks @ 2 ** np.arange(n)[::-1], minlength=2**n)
     assert stats.chisquare(counts, len(masks) * p).pvalue > 1e-4
-    marginal = fsklr.expected_selected(n, a, mask_prior) / n
+    marginal = expected_selected(n, a, mask_prior) / n
     se = np.sqrt(marginal * (1.0 - marginal) / len(masks))
     assert np.abs(masks.mean(0) - marginal).max() < 4.0 * se
 
@@ -157,7 +158,7 @@ def test_pymc_density_of_a_mask_is_normalised(mask_prior, D):
     logp = model.compile_logp(model["zeta"], mode="FAST_COMPILE")
     for mask in stacked(problem, 5)["zeta"]:
         theirs = float(logp(model.initial_point() | {"zeta": mask}))
-        ours = float(fsklr.log_mask_prior(mask, a, mask_prior))
+        ours = float(log_mask_prior(mask, a, mask_prior))
         rounding = np.finfo(float).eps * special.gammaln(D + 2)  # of the largest term
         assert theirs == pytest.approx(ours, rel=1e-12, abs=8.0 * rounding)
 
@@ -261,7 +262,7 @@ def test_all_features_on_is_sklr(mask_prior):
     points = stacked(without, 6)
     full = points | {"zeta": np.ones((6, 4), dtype=int)}
     np.testing.assert_allclose(with_mask.decision(full), without.decision(points), rtol=1e-12)
-    constant = fsklr.log_mask_prior(np.ones(4), with_mask.hypers.a_zeta, mask_prior)
+    constant = log_mask_prior(np.ones(4), with_mask.hypers.a_zeta, mask_prior)
     np.testing.assert_allclose(
         with_mask.log_joint(full), without.log_joint(points) + constant, rtol=1e-12
     )
@@ -336,7 +337,7 @@ def test_rebinding_the_data_gives_the_other_problem(name):
 def test_defaults_follow_the_sizes(mask_prior):
     h = make(N=72, D=100, mask_prior=mask_prior).hypers
     assert (h.xi, h.a_z, h.a_zeta) == (1.0, 20.0, 20.0)
-    assert h.delta == 1.0 / (2.0 * fsklr.expected_selected(100, 20.0, mask_prior))
+    assert h.delta == 1.0 / (2.0 * expected_selected(100, 20.0, mask_prior))
     small = make("sklr", N=10, D=6, mask_prior=mask_prior).hypers
     assert (small.a_z, small.delta) == (5.0, 1.0 / 12.0)
 
