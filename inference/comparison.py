@@ -7,15 +7,21 @@ draws                    chains x draws stored
 rhat, rhat_eta           worst R-hat over everything stored, and over `eta` (Markov chains only)
 ess_bulk, ess_tail       smallest effective sample sizes over everything stored (Markov chains only)
 divergences              divergent transitions (gradient samplers only)
+mcse_bits, spread_bits   of binary masks: the largest Monte Carlo error (batch means) of an
+                         inclusion probability, and the largest distance between that of one chain
+                         and that of all (Markov chains only)
+unmoved_bits             bits with one value in all draws: R-hat, ESS and mcse_bits leave them out
 seconds_compile, seconds_run
 khat                     Pareto k-hat of p / q, where the method states its q
 error_Q, sd_ratio_Q      for each shared quantity Q (`eta`, `feature_weight`, `sample_weight`):
                          the largest over components of abs(mean - reference mean) / reference sd,
                          and the median over components of sd / reference sd. The reference's own
                          row compares one half of its chains with the other: a noise floor, since
-                         an error of that size says nothing
+                         an error of that size says nothing. Of a binary feature mask the error is
+                         the largest difference of inclusion probabilities, and there is no ratio
 features, samples        number selected: posterior mean weight above 0.01 of the largest, and above
-                         0.001 of the largest in absolute value
+                         0.001 of the largest in absolute value; where there is a mask, inclusion
+                         probability above 0.5
 accuracy, log_score      on the test split: of the posterior predictive probability, the mean over
                          draws; log_score is the mean log probability of the true class
 """
@@ -42,6 +48,7 @@ SAMPLE_THRESHOLD = 0.001
 
 COLUMNS = (
     "kind", "status", "draws", "rhat", "rhat_eta", "ess_bulk", "ess_tail", "divergences",
+    "mcse_bits", "spread_bits", "unmoved_bits",
     "seconds_compile", "seconds_run", "khat",
     *(f"{what}_{name}" for name in SHARED for what in ("error", "sd_ratio")),
     "features", "samples", "accuracy", "log_score", "reason",
@@ -152,6 +159,8 @@ def _reliability(tree: xr.DataTree) -> dict[str, Any]:
     if tree.attrs["kind"] == "mcmc" and posterior.sizes["draw"] >= 4:
         fixed = tree.attrs.get("fixed", "").split()  # by the model: nothing to converge
         values = [posterior[name] for name in posterior.data_vars if name not in fixed]
+        values = [diagnostics.moved(tree, v) for v in values]
+        values = [v for v in values if v.size]
         by_name = {str(v.name): diagnostics.rhat(v) for v in values}
         row["rhat"] = diagnostics.worst(by_name.values(), np.max)
         if "eta" in by_name:
@@ -161,9 +170,22 @@ def _reliability(tree: xr.DataTree) -> dict[str, Any]:
             row[f"ess_{method}"] = diagnostics.worst(found, np.min)
         if "diverging" in stats:
             row["divergences"] = diagnostics.divergences(tree)
+        row |= _bits(tree)
     if "log_q" in stats and "lp" in stats:
         row["khat"] = diagnostics.khat(stats["lp"].values, stats["log_q"].values)
     return row
+
+
+def _bits(tree: xr.DataTree) -> dict[str, float]:
+    """Return how far the inclusion probabilities of a fit's masks may be believed."""
+    found = [diagnostics.inclusion(weight) for weight in diagnostics.masks(tree).values()]
+    if not found:
+        return {}
+    return {
+        "mcse_bits": float(max(f["mcse"].fillna(0.0).max() for f in found)),
+        "spread_bits": float(max(f["spread"].max() for f in found)),
+        "unmoved_bits": int(sum(f["unmoved"].sum() for f in found)),
+    }
 
 
 def moments(tree: xr.DataTree, name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -195,19 +217,30 @@ def _errors(tree: xr.DataTree, reference: xr.DataTree) -> dict[str, float]:
         else:
             mean, sd = moments(tree, name)
             mean0, sd0 = moments(reference, name)
+        if name == "feature_weight" and name in diagnostics.masks(reference):
+            row[f"error_{name}"] = float(np.max(np.abs(mean - mean0)))
+            continue
+        live = (sd0 > 0.0) | (
+            mean != mean0
+        )  # a weight that is 0 in every draw of both says nothing
         with np.errstate(divide="ignore", invalid="ignore"):
-            row[f"error_{name}"] = float(np.max(np.abs(mean - mean0) / sd0))
-            row[f"sd_ratio_{name}"] = float(np.median(sd / sd0))
+            row[f"error_{name}"] = float(
+                np.max(np.abs(mean - mean0)[live] / sd0[live], initial=0.0)
+            )
+            row[f"sd_ratio_{name}"] = float(np.median(sd[live] / sd0[live]))
     return row
 
 
 def _selection(tree: xr.DataTree) -> dict[str, int]:
     """Return how many features and samples the posterior mean selects."""
     row = {}
+    masks = diagnostics.masks(tree)
     rules = {"features": ("feature_weight", FEATURE_THRESHOLD)}
     rules["samples"] = ("sample_weight", SAMPLE_THRESHOLD)
     for column, (name, threshold) in rules.items():
-        if name in group(tree, "posterior"):
+        if name in masks:
+            row[column] = int((diagnostics.inclusion(masks[name])["probability"] > 0.5).sum())
+        elif name in group(tree, "posterior"):
             weight = np.abs(moments(tree, name)[0])
             row[column] = int((weight > threshold * weight.max()).sum())
     return row

@@ -20,9 +20,11 @@ from ardvark.inference.backend import Result
 
 SAMPLE_STATS = (
     "diverging", "energy", "tree_depth", "n_steps", "step_size", "acceptance_rate", "lp", "log_q",
+    "feature_flips", "sample_flips",
 )  # fmt: skip
 """One set of names, whatever the sampler. `lp` is the log posterior of the unconstrained vector,
-Jacobian included; `log_q` is the density of the same vector under the approximation."""
+Jacobian included; `log_q` is the density of the same vector under the approximation; the flips are
+the bits of a mask that a sweep changed."""
 
 Dims = Mapping[str, tuple[str, ...]]
 

@@ -4,6 +4,11 @@ R-hat is rank-normalised and split, ESS is bulk and tail (Vehtari, Gelman, Simps
 Burkner 2021, Bayesian Analysis 16), both from ArviZ. They judge Markov chains: independent draws of
 an approximation always look perfect, so they are not computed for one.
 
+A binary variable needs more. Where it never changes R-hat does not exist, and where it changes
+twice R-hat may look well. `inclusion` gives the probability of each bit with a Monte Carlo error
+from batch means, its changes, and the distance between chains; bits that never changed are counted,
+not believed.
+
 k-hat (Vehtari, Simpson, Gelman, Yao, Gabry 2024, J. Mach. Learn. Res. 25) is the tail index of the
 importance ratios p / q of an approximation's draws. Above `khat_limit(S)` the ratios' mean cannot
 be estimated, so q misses mass of p. Below it q may still be wrong: a warning, not a verdict.
@@ -16,6 +21,7 @@ import numpy as np
 import xarray as xr
 
 RHAT_LIMIT = 1.01
+BIT_RHAT_LIMIT = 1.1  # of one bit: for binary draws R-hat itself is noisy
 DIVERGENT_SHARE = 0.01
 
 
@@ -57,10 +63,70 @@ def divergences(tree: xr.DataTree) -> int:
     return int(tree["sample_stats"]["diverging"].sum()) if _has(tree, "diverging") else 0
 
 
+def inclusion(values: xr.DataArray) -> xr.Dataset:
+    """Return how often each bit is on, and how far that may be believed.
+
+    Parameters
+    ----------
+    values : DataArray (chain, draw, k)
+        A mask, or weights that are exactly 0 where the mask is.
+
+    Returns
+    -------
+    Dataset, each over k
+        probability : the share of draws that are on.
+        mcse : its standard error from the means of about sqrt(draws) batches a chain, taken around
+            the mean over all chains, so that chains that disagree widen it. NaN for a bit that
+            never changed: its probability is near 0 or 1, how near nobody knows.
+        flips : changes from one stored draw to the next, all chains together.
+        spread : the largest distance of a chain's own probability from the mean of all.
+        unmoved : the bit has one value in every draw of every chain.
+    """
+    on = (values != 0).transpose("chain", "draw", ...).astype(float)
+    draws = on.sizes["draw"]
+    batches = max(1, int(np.sqrt(draws)))
+    size = draws // batches
+    array, mean = on.values, on.mean(("chain", "draw"))
+    blocks = array[:, : batches * size].reshape(len(array), batches, size, *array.shape[2:])
+    deviation = blocks.mean(2) - mean.values  # (chain, batch, k)
+    total = deviation.shape[0] * batches
+    mcse = np.sqrt((deviation**2).sum((0, 1)) / max(total - 1, 1) / total)
+    unmoved = (array == array[:1, :1]).all((0, 1))
+    flips = (array[:, 1:] != array[:, :-1]).sum((0, 1))
+    dims = mean.dims
+    return xr.Dataset(
+        {
+            "probability": mean,
+            "mcse": (dims, np.where(unmoved, np.nan, mcse)),
+            "flips": (dims, flips),
+            "spread": (dims, np.abs(array.mean(1) - mean.values).max(0)),
+            "unmoved": (dims, unmoved),
+        }
+    )
+
+
+def masks(tree: xr.DataTree) -> dict[str, xr.DataArray]:
+    """Return the weights that a binary mask switches off, by name."""
+    posterior = tree["posterior"].to_dataset()
+    return {n: posterior[n] for n in tree.attrs.get("masked", "").split() if n in posterior}
+
+
+def moved(tree: xr.DataTree, values: xr.DataArray) -> xr.DataArray:
+    """Return the components of a mask that changed at all; of any other variable, all of them."""
+    weights = masks(tree)
+    integer = values.dtype.kind in "iu" and bool(weights)
+    if values.name not in weights and not integer:
+        return values
+    flat = values.stack(component=[d for d in values.dims if d not in ("chain", "draw")])
+    return flat[..., ~inclusion(flat)["unmoved"].values]
+
+
 def convergence(tree: xr.DataTree) -> tuple[str, str]:
     """Return ("ok", "") or ("not_converged", why) for the draws of a Markov chain.
 
-    Judged on `eta`, the quantity every model identifies, or on everything where there is no `eta`.
+    Judged on `eta`, the quantity every model identifies, or on everything where there is no `eta`;
+    and on every bit that is on in 5 % to 95 % of the draws, where there is a mask. A mask of which
+    no bit ever changed has not been sampled.
     """
     posterior = tree["posterior"].to_dataset()
     names = ["eta"] if "eta" in posterior else list(posterior.data_vars)
@@ -70,6 +136,18 @@ def convergence(tree: xr.DataTree) -> tuple[str, str]:
     what = "eta" if names == ["eta"] else "all variables"
     if not value < RHAT_LIMIT:
         return "not_converged", f"worst R-hat of {what} is {value:.3f} (limit {RHAT_LIMIT})"
+    for name, weight in masks(tree).items():
+        found = inclusion(weight)
+        if found["unmoved"].all():
+            return "not_converged", f"no bit of the mask of {name} ever changed"
+        often = (found["probability"] > 0.05) & (found["probability"] < 0.95)
+        if not often.any():
+            continue
+        value = worst([rhat((weight != 0).astype(float)[..., often.values])], np.max)
+        if not value < BIT_RHAT_LIMIT:
+            return "not_converged", (
+                f"worst R-hat of the mask of {name} is {value:.3f} (limit {BIT_RHAT_LIMIT})"
+            )
     total = posterior.sizes["chain"] * posterior.sizes["draw"]
     count = divergences(tree)
     if count > DIVERGENT_SHARE * total:

@@ -12,7 +12,7 @@ import xarray as xr
 from threadpoolctl import threadpool_limits
 
 import ardvark
-from ardvark.inference import advi, jcfo_em, laplace, nuts, pfcvm_em, pfcvm_lp, rfvm_vb
+from ardvark.inference import advi, gibbs, jcfo_em, laplace, nuts, pfcvm_em, pfcvm_lp, rfvm_vb
 from ardvark.inference.backend import KINDS, Backend, FitFailed, Result
 from ardvark.inference.datatree import as_json, assemble, model_dims, versions
 from ardvark.inference.diagnostics import convergence
@@ -22,7 +22,8 @@ from ardvark.models import SHARED, Problem
 from ardvark.validate import InputError, logger, one_of, unknown, unknown_option
 
 BACKENDS: dict[str, Backend | types.ModuleType] = {
-    module.NAME: module for module in (nuts, advi, laplace, pfcvm_lp, pfcvm_em, jcfo_em, rfvm_vb)
+    module.NAME: module
+    for module in (nuts, gibbs, advi, laplace, pfcvm_lp, pfcvm_em, jcfo_em, rfvm_vb)
 }
 """Every method, by name."""
 
@@ -164,11 +165,14 @@ def fit(
     backend = BACKENDS[name]
     settings = make_options(name, options)
     wrapped = Target(None if problem else target, problem)
-    why_not = backend.supports(wrapped.model, problem)
+    # NEEDS_MODEL = False: the method looks at the problem alone, and a model would copy X
+    needs_model = problem is None or getattr(backend, "NEEDS_MODEL", True)
+    model = wrapped.model if needs_model else None
+    why_not = backend.supports(model, problem)
     if why_not:
         raise InputError(f"method {name!r} does not apply to this model: {why_not}.")
     seed = secrets.randbits(31) if random_seed is None else int(random_seed)
-    kept = _kept(wrapped.model, problem, keep, draws * chains)
+    kept = _kept(model, problem, keep, draws * chains)
 
     attrs = _attrs(problem, name, backend.KIND, settings, seed, draws, chains)
     attrs["request"] = request(
@@ -193,7 +197,7 @@ def fit(
         "seconds_run": result.seconds_run,
         **result.attrs,
     }
-    tree = assemble(result, model=wrapped.model, problem=problem, attrs=attrs)
+    tree = assemble(result, model=model, problem=problem, attrs=attrs)
     status, reason = result.status, result.reason
     if status == "ok" and backend.KIND == "mcmc":
         status, reason = convergence(tree)
@@ -211,11 +215,14 @@ def _is_model(target: Any) -> bool:
 
 def _kept(model: Any, problem: Problem | None, keep: str, samples: int) -> list[str] | None:
     """Return the names of the variables to keep, or None for all."""
-    dims = model_dims(model)
-    sizes = {
-        v.name: int(np.prod([len(model.coords[d]) for d in dims.get(v.name, ())], dtype=int))
-        for v in model.unobserved_RVs
-    }
+    if model is None and problem is not None:
+        sizes = problem.sizes
+    else:
+        dims = model_dims(model)
+        sizes = {
+            v.name: int(np.prod([len(model.coords[d]) for d in dims.get(v.name, ())], dtype=int))
+            for v in model.unobserved_RVs
+        }
     if keep == "all":
         numbers = samples * sum(sizes.values())
         if numbers <= LARGEST_KEPT or problem is None:
@@ -264,5 +271,6 @@ def _attrs(
             "fingerprint": problem.fingerprint,
             "form": problem.form,
             "fixed": " ".join(problem.spec.fixed),
+            "masked": " ".join(problem.spec.masked),
         }
     return attrs

@@ -26,6 +26,9 @@ _HEADINGS = {
     "ess_bulk": "bulk ESS",
     "ess_tail": "tail ESS",
     "divergences": "diverg.",
+    "mcse_bits": "MC error of bits",
+    "spread_bits": "chain spread of bits",
+    "unmoved_bits": "bits never moved",
     "seconds_compile": "compile, s",
     "seconds_run": "run, s",
     "khat": "k-hat",
@@ -37,6 +40,10 @@ _HEADINGS = {
     "log_score": "log score",
 }
 
+_WHOLE = (
+    "draws", "divergences", "unmoved_bits", "features", "samples", "ess_bulk", "ess_tail",
+)  # fmt: skip
+
 _LEGEND = """
 <dl>
 <dt>kind</dt>
@@ -45,18 +52,23 @@ a simpler q, and its draws are drawn from q; a <b>baseline</b> is a plain classi
 <dt>R-hat, ESS, divergences</dt>
 <dd>Whether the Markov chains can be believed: R-hat of eta below 1.01, hundreds of effective draws,
 few divergent transitions. Blank for an approximation: independent draws always look perfect.</dd>
+<dt>bits</dt>
+<dd>Of binary masks: the largest Monte Carlo error of an inclusion probability, the largest distance
+between one chain's and that of all, and the bits that had one value in every draw (R-hat and ESS
+leave those out).</dd>
 <dt>k-hat</dt>
 <dd>Tail index of the ratios p / q at q's own draws. Above {limit:.2f}, q misses mass of the
 posterior; below, it may still be wrong.</dd>
 <dt>error of Q</dt>
 <dd>Largest distance of a posterior mean from the reference's, in posterior standard deviations.
-The reference's own row compares its two halves of chains: a noise floor.</dd>
+The reference's own row compares its two halves of chains: a noise floor. Of a binary feature mask:
+the largest difference of inclusion probabilities.</dd>
 <dt>sd ratio of Q</dt>
 <dd>Median posterior standard deviation over the reference's: below 1 the method is
 overconfident.</dd>
 <dt>features, samples</dt>
 <dd>Selected: posterior mean weight above 0.01 of the largest (samples: 0.001 in absolute
-value).</dd>
+value); under a binary mask, on in more than half of the draws.</dd>
 <dt>accuracy, log score</dt>
 <dd>On the held-out samples, of the posterior predictive probability. Log score is the mean log
 probability of the true class: 0 is perfect, -0.69 a coin.</dd>
@@ -93,9 +105,9 @@ def _text(column: str, value: Any) -> str:
         return ""
     if isinstance(value, str):
         return value
-    if column in ("draws", "divergences", "features", "samples", "ess_bulk", "ess_tail"):
+    if column in _WHOLE:
         return f"{value:.0f}"
-    if column.startswith(("rhat", "accuracy", "log_score")):
+    if column.startswith(("rhat", "mcse", "spread", "accuracy", "log_score")):
         return f"{value:.3f}"
     if column.startswith("seconds"):
         return f"{value:.1f}"

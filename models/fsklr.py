@@ -409,5 +409,6 @@ SPEC = ModelSpec(
         "sample_mask_probability": ("basis",),
         "alpha": ("basis",),
     },
+    masked=("feature_weight", "sample_weight"),
     doc=__doc__,
 )

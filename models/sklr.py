@@ -54,5 +54,7 @@ SPEC = replace(
     kernels=("rbf",),
     Hypers=Hypers,
     dims={k: v for k, v in fsklr.SPEC.dims.items() if v == ("basis",)},
+    fixed=("feature_weight",),
+    masked=("sample_weight",),
     doc=__doc__,
 )

@@ -130,6 +130,8 @@ class ModelSpec:
     """What `decision` reads beside the shared quantities and the scalars: always kept."""
     fixed: tuple[str, ...] = ()
     """Those that are constants of the model, such as the feature weights of RVM."""
+    masked: tuple[str, ...] = ()
+    """Those that a binary mask switches off: exactly 0 with a positive probability."""
 
     def choices(self) -> list[dict[str, str]]:
         """Return every accepted combination of the settings that are one of a few words."""

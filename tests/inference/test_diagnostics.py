@@ -5,6 +5,7 @@ import pytest
 import xarray as xr
 
 from ardvark.inference import diagnostics
+from ardvark.inference.diagnostics import convergence, inclusion, moved
 
 
 def chains(values):
@@ -87,3 +88,62 @@ def test_convergence_in_words():
     assert status == "not_converged"
     status, why = diagnostics.convergence(tree(good[:, :3]))
     assert "fewer than 4 draws" in why
+
+
+# --- binary masks ---------------------------------------------------------------------------------
+
+
+def two_state_chain(rng, p, stay, chains, draws):
+    """Bits whose probability is p and whose lag-1 autocorrelation is `stay`."""
+    bits = np.empty((chains, draws, 1))
+    bits[:, 0] = rng.random((chains, 1)) < p
+    for t in range(1, draws):
+        fresh = rng.random((chains, 1)) < p
+        bits[:, t] = np.where(rng.random((chains, 1)) < stay, bits[:, t - 1], fresh)
+    return xr.DataArray(bits, dims=("chain", "draw", "feature"), name="feature_weight")
+
+
+def test_inclusion_error_is_that_of_a_correlated_chain():
+    """Batch means against p (1 - p) (1 + r) / (1 - r) / n, the variance of a two-state chain."""
+    p, r, chains, draws = 0.3, 0.9, 4, 20_000
+    found = inclusion(two_state_chain(np.random.default_rng(0), p, r, chains, draws))
+    exact = np.sqrt(p * (1 - p) * (1 + r) / (1 - r) / (chains * draws))
+    batches = chains * 141
+    assert found["mcse"].item() == pytest.approx(exact, rel=4.0 / np.sqrt(2 * batches) + 0.1)
+    assert abs(found["probability"].item() - p) < 4 * exact
+    expected = chains * draws * (1 - r) * 2 * p * (1 - p)
+    assert found["flips"].item() == pytest.approx(expected, abs=5 * np.sqrt(expected))
+
+
+def test_frozen_bits_are_flagged_and_never_perfect():
+    values = np.zeros((4, 400, 3))
+    values[2:, :, 1] = 1.0  # two chains say on, two say off
+    values[..., 2] = np.random.default_rng(0).random((4, 400)) < 0.5
+    weight = xr.DataArray(values, dims=("chain", "draw", "feature"), name="feature_weight")
+    found = inclusion(weight)
+    assert found["unmoved"].values.tolist() == [True, False, False]
+    assert np.isnan(found["mcse"].values[0])
+    assert found["mcse"].values[1] > 0.05  # 0.5 / sqrt(batches), although no chain ever moved
+    assert found["spread"].values[1] == 0.5
+    assert found["flips"].values[1] == 0
+
+    eta = np.random.default_rng(1).normal(size=(4, 400, 2))
+    data = {"eta": (("chain", "draw", "obs"), eta), "feature_weight": weight}
+    tree = xr.DataTree.from_dict({"/posterior": xr.Dataset(data)})
+    tree.attrs["masked"] = "feature_weight"
+    status, reason = convergence(tree)
+    assert status == "not_converged"
+    assert "mask of feature_weight" in reason
+    assert moved(tree, tree["posterior"]["feature_weight"]).shape == (4, 400, 2)
+    frozen = xr.DataTree.from_dict(
+        {"/posterior": xr.Dataset(data)[["eta", "feature_weight"]] * 1.0}
+    )
+    frozen["posterior"] = frozen["posterior"].to_dataset().isel(feature=[0])
+    frozen.attrs["masked"] = "feature_weight"
+    assert convergence(frozen) == (
+        "not_converged",
+        "no bit of the mask of feature_weight ever changed",
+    )
+    good = xr.DataTree.from_dict({"/posterior": xr.Dataset(data).isel(feature=[2])})
+    good.attrs["masked"] = "feature_weight"
+    assert convergence(good) == ("ok", "")
