@@ -7,6 +7,8 @@ A backend is a module with these names (one file per method; `BACKENDS` in `fitt
                (visited states with scores) or "point" (one state)
     Options    frozen dataclass of its options, every one with a default
     supports   (model, problem) -> None, or the reason why it cannot be used
+    NEEDS_MODEL  optional, True unless given: False where `supports` and `fit` look at the problem
+               alone. Then no `pm.Model` is built for a problem, and `supports` gets None for it
     fit        (target, options, *, draws, chains, seed, keep, report) -> Result
 
 `fit` receives options that were checked, a seed that is always an integer, the names of the

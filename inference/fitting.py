@@ -12,7 +12,18 @@ import xarray as xr
 from threadpoolctl import threadpool_limits
 
 import ardvark
-from ardvark.inference import advi, gibbs, jcfo_em, laplace, nuts, pfcvm_em, pfcvm_lp, rfvm_vb
+from ardvark.inference import (
+    advi,
+    fsklr_savb,
+    gibbs,
+    jcfo_em,
+    laplace,
+    nuts,
+    pfcvm_em,
+    pfcvm_lp,
+    rfvm_vb,
+    xolon,
+)
 from ardvark.inference.backend import KINDS, Backend, FitFailed, Result
 from ardvark.inference.datatree import as_json, assemble, model_dims, versions
 from ardvark.inference.diagnostics import convergence
@@ -23,7 +34,18 @@ from ardvark.validate import InputError, logger, one_of, unknown, unknown_option
 
 BACKENDS: dict[str, Backend | types.ModuleType] = {
     module.NAME: module
-    for module in (nuts, gibbs, advi, laplace, pfcvm_lp, pfcvm_em, jcfo_em, rfvm_vb)
+    for module in (
+        nuts,
+        gibbs,
+        advi,
+        laplace,
+        pfcvm_lp,
+        pfcvm_em,
+        jcfo_em,
+        fsklr_savb,
+        rfvm_vb,
+        xolon,
+    )
 }
 """Every method, by name."""
 

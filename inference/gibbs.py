@@ -35,6 +35,7 @@ from ardvark.validate import positive
 
 NAME = "gibbs"
 KIND = "mcmc"
+NEEDS_MODEL = False
 MODELS = ("fsklr", "sklr", "fs_skr", "jcfo")
 BATCH = 100  # draws whose log density is computed at once
 Batches = dict[str, list[np.ndarray]]

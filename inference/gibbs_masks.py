@@ -77,6 +77,8 @@ class Sampler:
         Of fsklr, sklr or fs_skr.
     """
 
+    SWAPS = 2  # attempts a sweep for every bit that is on, at least five bits' worth
+
     def __init__(self, problem: Any) -> None:
         h = problem.hypers
         self.problem = problem
@@ -183,7 +185,7 @@ class Sampler:
         state.features_changed += move_features(
             collapsed,
             rng.permutation(self.D),
-            2 * max(5, int(state.zeta.sum())),
+            self.SWAPS * max(5, int(state.zeta.sum())),
             state.zeta,
             self.odds_zeta,
             self.partners,
@@ -216,7 +218,7 @@ class Sampler:
         """Draw every bit of z with alpha integrated out, and try swaps."""
         state.A, changed = move_samples(
             rng.permutation(self.B),
-            2 * max(5, state.A),
+            self.SWAPS * max(5, state.A),
             state.zeta,
             state.z,
             self.odds_z,

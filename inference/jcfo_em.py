@@ -93,6 +93,7 @@ from ardvark.validate import InputError, one_of, positive
 
 NAME = "jcfo_em"
 KIND = "point"
+NEEDS_MODEL = False
 NAMES = {"jcfo": ("gamma1", "gamma2"), "sparse_probit": ("gamma1",)}
 DIMS = {
     "beta": ("feature",),

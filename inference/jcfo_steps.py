@@ -36,9 +36,9 @@ from scipy import linalg, optimize, special
 
 from ardvark.inference.backend import FitFailed
 from ardvark.inference.progress import Reporter, Update
-from ardvark.inference.truncated_normal import truncated_moments
 from ardvark.models.kernels import gram
 from ardvark.models.probit import probit_logp
+from ardvark.models.truncated_normal import truncated_moments
 
 if TYPE_CHECKING:
     from ardvark.inference.jcfo_em import Options

@@ -74,12 +74,12 @@ class _Inverse(NamedTuple):
 
 
 @_compiled
-def _term(x, z, rbf):
+def _term(x: float, z: float, rbf: bool) -> float:
     return (x - z) * (x - z) if rbf else x * z
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "arcp"})
-def exponential(M_j, factor, K_j):
+def exponential(M_j: np.ndarray, factor: float, K_j: np.ndarray) -> None:
     """Write exp(factor M_j), factor M_j <= 0, with vector instructions: 7 times the scalar speed.
 
     exp(x) = 2^n exp(r), r = x - n ln 2 in [-0.35, 0.35] by Taylor's series to r^12 (error below
@@ -101,7 +101,7 @@ def exponential(M_j, factor, K_j):
 
 
 @_compiled
-def _link(M_j, kernel, K_j):
+def _link(M_j: np.ndarray, kernel: Kernel, K_j: np.ndarray) -> None:
     if kernel.rbf:
         exponential(M_j, -kernel.delta, K_j)
     else:
@@ -110,7 +110,7 @@ def _link(M_j, kernel, K_j):
 
 
 @_compiled
-def column(j, zeta, kernel, M_j, K_j):
+def column(j: int, zeta: np.ndarray, kernel: Kernel, M_j: np.ndarray, K_j: np.ndarray) -> None:
     """Write M_j and K_j (N,) of sample j, from scratch, in O(N S)."""
     M_j[:] = 0.0
     for k in range(len(zeta)):
@@ -122,7 +122,7 @@ def column(j, zeta, kernel, M_j, K_j):
 
 
 @_compiled
-def rebuild(zeta, kernel, active, A):
+def rebuild(zeta: np.ndarray, kernel: Kernel, active: Active, A: int) -> float:
     """Write M and K of the active samples from scratch; return the largest change of M."""
     M_j, change = np.empty(active.M.shape[1]), 0.0
     for a in range(A):
@@ -133,7 +133,15 @@ def rebuild(zeta, kernel, active, A):
 
 
 @_compiled
-def _toggled(k, other, zeta, kernel, active, M_new, K_new):
+def _toggled(
+    k: int,
+    other: int,
+    zeta: np.ndarray,
+    kernel: Kernel,
+    active: Active,
+    M_new: np.ndarray,
+    K_new: np.ndarray,
+) -> None:
     """Write M and K after bit k has changed, and bit `other` too unless it is -1."""
     A, N = M_new.shape
     sign = -1.0 if zeta[k] else 1.0
@@ -152,7 +160,7 @@ def _toggled(k, other, zeta, kernel, active, M_new, K_new):
 
 
 @_compiled
-def log_likelihood(eta, s, tau):
+def log_likelihood(eta: np.ndarray, s: np.ndarray, tau: float) -> float:
     """Return sum_i log P(y_i | eta_i): logistic where tau = 0, else of s_i ~ N(eta_i, 1 / tau)."""
     total = 0.0
     for i in range(len(eta)):
@@ -165,7 +173,7 @@ def log_likelihood(eta, s, tau):
 
 
 @_compiled
-def _factor(K, working):
+def _factor(K: np.ndarray, working: Working) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return C, C^-1 b and b, C the Cholesky factor of L."""
     A = len(K)
     L = np.dot(K * working.w, K.T)
@@ -181,7 +189,7 @@ def _factor(K, working):
 
 
 @_compiled
-def log_evidence(K, working):
+def log_evidence(K: np.ndarray, working: Working) -> float:
     """Return ln m of the active samples' kernel K (A, N), in O(N A^2 + A^3)."""
     A = len(K)
     if A == 0:
@@ -194,7 +202,7 @@ def log_evidence(K, working):
 
 
 @_compiled
-def draw_coefficients(K, working, noise):
+def draw_coefficients(K: np.ndarray, working: Working, noise: np.ndarray) -> np.ndarray:
     """Return alpha (A,) ~ N(L^-1 b, L^-1) from standard normal noise (A,)."""
     if len(K) == 0:
         return noise.copy()
@@ -211,19 +219,19 @@ def draw_coefficients(K, working, noise):
 
 
 @_compiled
-def _accept(log_ratio, rng):
+def _accept(log_ratio: float, rng: np.random.Generator) -> bool:
     """Metropolis: true with probability min(1, ratio)."""
     return log_ratio >= 0.0 or rng.random() < np.exp(log_ratio)
 
 
 @_compiled
-def _bit(log_odds, rng):
+def _bit(log_odds: float, rng: np.random.Generator) -> int:
     """Draw a bit with these log-odds."""
     return 1 if rng.random() < 1.0 / (1.0 + np.exp(-log_odds)) else 0
 
 
 @_compiled
-def _nth(mask, value, n):
+def _nth(mask: np.ndarray, value: int, n: int) -> int:
     """Return the place of the n-th bit (from 0) that has the value."""
     for k in range(len(mask)):
         if mask[k] == value:
@@ -238,9 +246,22 @@ def _nth(mask, value, n):
 
 @_compiled
 def move_features(
-    collapsed, order, swaps, zeta, log_odds, partners, kernel, active, A, weight, eta, s, tau,
-    working, rng,
-):  # fmt: skip
+    collapsed: bool,
+    order: np.ndarray,
+    swaps: int,
+    zeta: np.ndarray,
+    log_odds: np.ndarray,
+    partners: Partners,
+    kernel: Kernel,
+    active: Active,
+    A: int,
+    weight: np.ndarray,
+    eta: np.ndarray,
+    s: np.ndarray,
+    tau: float,
+    working: Working,
+    rng: np.random.Generator,
+) -> int:
     """Draw the bits of zeta in the given order, then try swaps; return the number of bits changed.
 
     zeta, M and K are updated in place, and eta unless `collapsed`. `log_odds` (D,) holds the prior
@@ -301,7 +322,18 @@ def move_features(
 
 
 @_compiled
-def move_samples(order, swaps, zeta, z, log_odds, kernel, active, A, working, rng):
+def move_samples(
+    order: np.ndarray,
+    swaps: int,
+    zeta: np.ndarray,
+    z: np.ndarray,
+    log_odds: np.ndarray,
+    kernel: Kernel,
+    active: Active,
+    A: int,
+    working: Working,
+    rng: np.random.Generator,
+) -> tuple[int, int]:
     """Draw the bits of z in the given order with alpha integrated out, then try swaps.
 
     Returns (A, number of bits changed); z and the active samples are updated in place. P = L^-1
@@ -358,13 +390,15 @@ def move_samples(order, swaps, zeta, z, log_odds, kernel, active, A, working, rn
 
 
 @_compiled
-def _gain(e, g, xi):
+def _gain(e: float, g: float, xi: float) -> float:
     """Return the change of ln m when the sample with these e and g is switched on."""
     return 0.5 * (g * g / e - np.log(e) + np.log(xi))
 
 
 @_compiled
-def _border(A, K_j, active, working, inverse, h):
+def _border(
+    A: int, K_j: np.ndarray, active: Active, working: Working, inverse: _Inverse, h: np.ndarray
+) -> tuple[float, float]:
     """Return e and g of a sample that is off; write h = P c."""
     P, m, _ = inverse
     wK = working.w * K_j
@@ -378,7 +412,18 @@ def _border(A, K_j, active, working, inverse, h):
 
 
 @_compiled
-def _add(j, A, e, g, h, M_j, K_j, z, active, inverse):
+def _add(
+    j: int,
+    A: int,
+    e: float,
+    g: float,
+    h: np.ndarray,
+    M_j: np.ndarray,
+    K_j: np.ndarray,
+    z: np.ndarray,
+    active: Active,
+    inverse: _Inverse,
+) -> int:
     """Switch sample j on: L^-1 grows by the border (-h / e, 1 / e). Return the new A."""
     P, m, place = inverse
     for a in range(A):
@@ -393,7 +438,7 @@ def _add(j, A, e, g, h, M_j, K_j, z, active, inverse):
 
 
 @_compiled
-def _remove(a, A, z, active, inverse):
+def _remove(a: int, A: int, z: np.ndarray, active: Active, inverse: _Inverse) -> int:
     """Switch the a-th active sample off; the last one takes its place. Return the new A."""
     P, m, place = inverse
     last = A - 1

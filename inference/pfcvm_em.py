@@ -36,7 +36,8 @@ import numpy as np
 from scipy import linalg, special
 
 from ardvark.inference.backend import FitFailed, Result
-from ardvark.inference.pfcvm_engine import FAILED, Block, Engine, EngineOptions, applies
+from ardvark.inference.pfcvm_curvature import Block
+from ardvark.inference.pfcvm_engine import FAILED, Engine, EngineOptions, applies
 from ardvark.inference.pfcvm_lp import predictive_moments
 from ardvark.inference.progress import Reporter, Update
 from ardvark.inference.target import Target
@@ -44,6 +45,7 @@ from ardvark.validate import positive
 
 NAME = "pfcvm_em"
 KIND = "point"
+NEEDS_MODEL = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,7 @@ are the paper's (arXiv 2402.07135).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numba
@@ -19,17 +20,35 @@ from ardvark.inference.truncated_normal import (
     folded,
     folded_logpdf,
     folded_moments,
-    truncated,
     truncated_draws,
     truncated_logpdf,
-    truncated_moments,
 )
+from ardvark.models.truncated_normal import truncated, truncated_moments
 
 if TYPE_CHECKING:
     from ardvark.inference.rfvm_vb import Options
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
 _BLOCK = 4096  # features a product handles at once: no (N, D) temporary
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """X and Z feature by feature, as the sequential update reads them; all starts share them.
+
+    Xt (D, N), Zt (D, B), the same array where Z is X, and G_d = sum_n x_nd^2 (D,).
+    """
+
+    Xt: np.ndarray
+    Zt: np.ndarray
+    G: np.ndarray
+
+    @classmethod
+    def of(cls, X: np.ndarray, Z: np.ndarray) -> Columns:
+        """Return the columns of X (N, D) and Z (B, D)."""
+        Xt = np.ascontiguousarray(X.T)
+        Zt = Xt if Z is X else np.ascontiguousarray(Z.T)
+        return cls(Xt, Zt, np.einsum("dn,dn->d", Xt, Xt))
 
 
 class Factors:
@@ -45,6 +64,8 @@ class Factors:
         For the random start: v_d half-normal at the prior's scale, all else at the prior's mean.
     options : Options
         Of them v_factor, v_update, damping and the pruning thresholds.
+    columns : Columns, optional
+        Those of X and Z, if they exist already.
 
     Attributes
     ----------
@@ -66,13 +87,12 @@ class Factors:
         h: Any,
         rng: np.random.Generator,
         options: Options,
+        columns: Columns | None = None,
     ) -> None:
         (N, D), B = X.shape, len(Z)
         self.y, self.h, self.options = y, h, options
-        # feature-major copies: the sequential update reads one feature after the other
-        self.Xt = np.ascontiguousarray(X.T)  # (D, N)
-        self.Zt = self.Xt if Z is X else np.ascontiguousarray(Z.T)  # (D, B)
-        self.G = np.einsum("dn,dn->d", self.Xt, self.Xt)  # sum_n x_nd^2
+        shared = Columns.of(X, Z) if columns is None else columns
+        self.Xt, self.Zt, self.G = shared.Xt, shared.Zt, shared.G
         self.features, self.samples = np.arange(D), np.arange(B)
 
         self.delta_shape = h.feature_shape + 0.5
@@ -241,6 +261,10 @@ class Factors:
         self.psi_rate, self.a = self.psi_rate[s], self.a[s]
         self._set_v()
         return True
+
+    def release(self) -> None:
+        """Drop W (D, B), as large as X, which only a sweep needs."""
+        self.W = np.empty((0, len(self.a)))
 
     # --- draws ---
 

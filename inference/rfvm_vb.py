@@ -48,7 +48,8 @@ Never a D x D matrix. With M = X diag(<v>) Z' (N, B), A = <a a'> and w_d = A z_d
     sum_e G_de P_de <v_e> = x_d' M w_d,    G = X'X,  P = Z'A Z,
 
 and a change of <v_d> by dv is M += dv x_d z_d': O(N B) a feature, O(N B D + B^3) a sweep, O((N + B)
-D) memory. `benchmarks/rfvm_vb_speed.py` measures it.
+D) memory: beside X itself its columns, shared by all starts, and the w_d of one start.
+`benchmarks/rfvm_vb_speed.py` measures a sweep, `benchmarks/rfvm_vb_million.py` a fit at D = 1e6.
 """
 
 import time
@@ -61,12 +62,13 @@ from scipy import linalg, special
 
 from ardvark.inference.backend import FitFailed, Result
 from ardvark.inference.progress import Reporter, Update
-from ardvark.inference.rfvm_factors import Factors
+from ardvark.inference.rfvm_factors import Columns, Factors
 from ardvark.inference.target import Target
 from ardvark.validate import InputError, one_of, positive
 
 NAME = "rfvm_vb"
 KIND = "approximation"
+NEEDS_MODEL = False
 _CHUNK = 500_000  # N + D + B times the draws of one chunk: a few dozen MB at once
 
 
@@ -199,12 +201,14 @@ def fit(
     seconds_compile = time.perf_counter() - started
 
     started = time.perf_counter()
+    columns = Columns.of(X, Z)
     best: Run | None = None
     bounds = []
     for number, sequence in enumerate(for_starts.spawn(options.restarts)):
         with report.stage(f"start {number + 1}", total=options.max_sweeps) as update:
-            q = Factors(X, y, Z, h, np.random.default_rng(sequence), options)
+            q = Factors(X, y, Z, h, np.random.default_rng(sequence), options, columns)
             run = ascend(q, options, update)
+            q.release()
         usable = bool(run.elbo) and np.isfinite(run.elbo[-1]) and not run.reason.startswith("sweep")
         bounds.append(run.elbo[-1] if usable else -np.inf)
         if usable and (best is None or bounds[-1] > best.elbo[-1]):

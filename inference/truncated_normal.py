@@ -1,4 +1,4 @@
-"""Moments, entropy and draws of two positive distributions: the truncated and the folded normal.
+"""Densities and draws of the truncated and the folded normal; moments and entropy of the folded.
 
 Both start from e ~ Normal(m, s) and are functions of t = m / s alone, once lengths are measured in
 units of s:
@@ -7,16 +7,8 @@ units of s:
     folded      abs(e)              density N(x | t, 1) + N(-x | t, 1)
 
 They agree as t -> infinity, and differ most for t < 0: a truncated normal shrinks to zero, a folded
-one grows with abs(t). Every formula below is free of cancellation, from t = -1e4 upwards.
-
-Truncated. With the hazard h = phi(t) / Phi(t),
-
-    mean = t + h,    variance = 1 - h (h + t),    entropy = ln(2 pi e)/2 + ln Phi(t) - t h / 2.
-
-For t = -x far below 0 these subtract nearly equal numbers. Laplace's continued fraction gives the
-differences themselves: h = x + g1, g1 = 1/(x + g2), g2 = 2/(x + 3/(x + 4/(x + ...))), so that
-
-    mean = g1,       variance = (g2 - g1) g1,     entropy = 1/2 - ln(x + g1) + x g1 / 2.
+one grows with abs(t). The moments and the entropy of the truncated one are in
+`ardvark.models.truncated_normal`. Every formula below is free of cancellation.
 
 Folded. With e = 2 (phi(t) - abs(t) Phi(-abs(t))) >= 0,
 
@@ -38,28 +30,13 @@ import numpy as np
 from numpy.polynomial import Chebyshev
 from scipy import special
 
-_TAIL = -3.0  # below it the continued fraction, whose 60 terms are exact to rounding there
-_TERMS = 60
+from ardvark.models.truncated_normal import truncated_moments
+
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _NO_SIGN_LEFT = 9.0  # C(t) < 1e-17 beyond
 
 
-# --- truncated to x >= 0 ------------------------------------------------------------------------
-
-
-@numba.njit(cache=True, nogil=True)
-def truncated(t: float) -> tuple[float, float, float]:
-    """Return mean, variance and entropy of Normal(t, 1) truncated to x >= 0 (one number each)."""
-    if t < _TAIL:
-        x = -t
-        g2 = 0.0
-        for k in range(_TERMS, 1, -1):
-            g2 = k / (x + g2)
-        g1 = 1.0 / (x + g2)
-        return g1, (g2 - g1) * g1, 0.5 - math.log(x + g1) + 0.5 * x * g1
-    Phi = 0.5 * math.erfc(-t / math.sqrt(2.0))
-    h = math.exp(-0.5 * t * t - _LOG_SQRT_2PI) / Phi
-    return t + h, 1.0 - h * (h + t), _LOG_SQRT_2PI + 0.5 + math.log(Phi) - 0.5 * t * h
+# --- moments and entropy of the folded normal -----------------------------------------------------
 
 
 @numba.njit(cache=True, nogil=True)
@@ -72,22 +49,9 @@ def folded(t: float) -> tuple[float, float]:
 
 
 @numba.njit(cache=True, nogil=True)
-def _truncated_loop(t: np.ndarray, out: np.ndarray) -> None:
-    for i in range(t.size):
-        out[0, i], out[1, i], out[2, i] = truncated(t[i])
-
-
-@numba.njit(cache=True, nogil=True)
 def _folded_loop(t: np.ndarray, out: np.ndarray) -> None:
     for i in range(t.size):
         out[0, i], out[1, i] = folded(t[i])
-
-
-def truncated_moments(t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return mean, variance and entropy, each of the shape of t (K,)."""
-    out = np.empty((3, len(t)))
-    _truncated_loop(t, out)
-    return out[0], out[1], out[2]
 
 
 def folded_moments(t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -127,7 +91,7 @@ def truncated_logpdf(x: np.ndarray, m: np.ndarray, s: np.ndarray) -> np.ndarray:
     t, z = m / s, x / s
     low = np.minimum(t, 0.0)
     # t < 0: phi(z - t) / Phi(t) = h exp(t z - z^2 / 2), with h = mean - t; nothing cancels
-    hazard = np.log(truncated_moments(np.ravel(low))[0].reshape(np.shape(low)) - low)
+    hazard = np.log(truncated_moments(low)[0] - low)
     below = hazard + z * (low - 0.5 * z)
     above = -0.5 * (z - t) ** 2 - _LOG_SQRT_2PI - special.log_ndtr(np.maximum(t, 0.0))
     return np.where(t < 0.0, below, above) - np.log(s)

@@ -8,12 +8,9 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy import special
 
+from ardvark.models.truncated_normal import truncated_moments
 from ardvark.validate import InputError
-
-_TAIL = -3.0  # below it the continued fraction, whose 60 terms are exact to rounding there
-_TERMS = 60
 
 
 def kl_truncated(mode: Any, precision: Any, prior_precision: Any) -> np.ndarray:
@@ -44,30 +41,9 @@ def kl_truncated(mode: Any, precision: Any, prior_precision: Any) -> np.ndarray:
             "kl_truncated needs finite modes, and precisions that are finite and above 0."
         )
     ratio = p0 / p
-    second, entropy = _truncated(m * np.sqrt(p))
+    mean, variance, entropy = truncated_moments(m * np.sqrt(p))
+    second = variance + mean**2
     return 0.5 * (ratio * second - np.log(ratio) + math.log(0.5 * math.pi)) - entropy
-
-
-def _truncated(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return second moment and entropy of Normal(t, 1) truncated to x >= 0.
-
-    For t = -x below -3, Laplace's continued fraction g_k = k / (x + g_{k+1}) gives the mean g_1
-    and the second moment g_1 g_2, sums of positive terms.
-    """
-    body = np.maximum(t, _TAIL)
-    log_Phi = special.log_ndtr(body)
-    h = np.exp(-0.5 * body**2 - 0.5 * math.log(2.0 * math.pi) - log_Phi)
-    second_body = 1.0 + body * (body + h)
-    entropy_body = 0.5 * math.log(2.0 * math.pi * math.e) + log_Phi - 0.5 * body * h
-
-    x = np.maximum(-t, -_TAIL)
-    g2 = np.zeros_like(x)
-    for k in range(_TERMS, 1, -1):
-        g2 = k / (x + g2)
-    g1 = 1.0 / (x + g2)
-    entropy_tail = 0.5 - np.log(x + g1) + 0.5 * x * g1
-    tail = t < _TAIL
-    return np.where(tail, g1 * g2, second_body), np.where(tail, entropy_tail, entropy_body)
 
 
 def vote(eta: np.ndarray) -> np.ndarray:

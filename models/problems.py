@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -64,9 +65,28 @@ class Problem:
             self.X, self.y, self.Z, self.basis_labels, self.hypers, dict(self.coords)
         )
 
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """How many numbers each variable of `model` holds, without building it on all the data.
+
+        A model of the first two rows and centres has the same variables and dims, and no copy of X.
+        """
+        coords, rows = self.coords, slice(0, 2)
+        labels = None if self.basis_labels is None else self.basis_labels[rows]
+        few = coords | {name: coords[name][rows] for name in ("obs", "basis")}
+        small = self.spec.build(
+            self.X[rows], self.y[rows], self.Z[rows], labels, self.hypers, dict(few)
+        )
+        dims = small.named_vars_to_dims
+        return {
+            v.name: math.prod(len(coords[d]) for d in dims.get(v.name) or ())
+            for v in small.unobserved_RVs
+        }
+
     def standardized(self, X: np.ndarray) -> np.ndarray:
         """Return X (M, D), in original units, on the scale of the training data."""
-        out = (X - self.center) / self.scale
+        out = X - self.center
+        out /= self.scale  # in place: X may be most of the memory
         out.setflags(write=False)
         return out
 
@@ -107,7 +127,7 @@ class Problem:
         """Hash of the posterior itself: data, basis, standardisation, filled hyperparameters."""
         digest = hashlib.sha256(self.spec.name.encode())
         for array in (self.X, self.y, self.Z, self.center, self.scale, self.basis_labels):
-            digest.update(b"-" if array is None else np.ascontiguousarray(array).tobytes())
+            digest.update(b"-" if array is None else np.ascontiguousarray(array))
         digest.update(json.dumps(self.hypers.posterior_fields(), sort_keys=True).encode())
         return digest.hexdigest()[:16]
 

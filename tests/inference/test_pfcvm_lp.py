@@ -9,11 +9,12 @@ from scipy import integrate, special, stats
 from threadpoolctl import threadpool_limits
 
 import ardvark as av
-from ardvark.inference import fitting, pfcvm_em, pfcvm_engine, pfcvm_lp
+from ardvark.inference import fitting, pfcvm_curvature, pfcvm_draws, pfcvm_em, pfcvm_lp
 from ardvark.inference.datatree import read, save
-from ardvark.inference.pfcvm_engine import Block, Curvature, Engine
-from ardvark.inference.truncated_normal import truncated_moments
+from ardvark.inference.pfcvm_curvature import Block, Curvature
+from ardvark.inference.pfcvm_engine import Engine
 from ardvark.models.kernels import gram
+from ardvark.models.truncated_normal import truncated_moments
 from ardvark.validate import InputError
 
 KERNELS = [("linear", 1), ("rbf", 1), ("polynomial", 2), ("polynomial", 3)]
@@ -677,7 +678,7 @@ def test_equal_seeds_give_equal_draws(method):
 
 
 def test_chunks_and_keep(monkeypatch):
-    monkeypatch.setattr(pfcvm_lp, "_CHUNK", 100)
+    monkeypatch.setattr(pfcvm_draws, "_CHUNK", 100)
     tree = fit(make(), draws=23, keep="shared")
     assert set(tree["posterior"].data_vars) == {"feature_weight", "sample_weight", "eta", "bias"}
     assert tree["posterior"].sizes["draw"] == 23
@@ -760,7 +761,7 @@ def test_a_failing_factorisation_has_a_reason(monkeypatch):
     def fail(*_, **__):
         raise np.linalg.LinAlgError("no")
 
-    monkeypatch.setattr(pfcvm_engine.linalg, "cholesky", fail)
+    monkeypatch.setattr(pfcvm_curvature.linalg, "cholesky", fail)
     for method in ("pfcvm_lp", "pfcvm_em"):
         tree = fit(make(), method)
         assert tree.attrs["status"] == "failed"

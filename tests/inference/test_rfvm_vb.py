@@ -3,6 +3,7 @@
 Negative controls: updates and rates that are known to be wrong must fail the same checks.
 """
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from scipy import integrate, special, stats
 
 import ardvark as av
-from ardvark.inference import rfvm_factors, rfvm_vb
+from ardvark.inference import fitting, rfvm_factors, rfvm_vb
 from ardvark.inference.datatree import read, save
 from ardvark.inference.rfvm_factors import Factors
 from ardvark.inference.rfvm_vb import Options, ascend
@@ -444,6 +445,58 @@ def test_fit_keeps_what_is_asked():
         "feature_weight", "sample_weight", "eta", "bias", "tau",
     }  # fmt: skip
     assert np.isfinite(tree["sample_stats"]["log_q"]).all()
+
+
+@pytest.mark.parametrize(("parametrization", "noise"), FORMS)
+@pytest.mark.parametrize("limit", [1e8, 100.0])
+def test_no_model_is_built_to_fit_or_predict(parametrization, noise, limit, monkeypatch):
+    monkeypatch.setattr(fitting, "LARGEST_KEPT", limit)
+    problem = small_problem(parametrization=parametrization, latent_noise=noise)
+    tree = run_fit(problem)
+    assert np.isfinite(av.predict(problem, tree, problem.data)).all()
+    assert "model" not in vars(problem)
+    # what is kept is what it was when the model was asked: the limit is of the form's variables
+    free = {v.name for v in problem.model.unobserved_RVs}
+    kept = free if limit > 1e6 else {"feature_weight", "sample_weight", "eta", "bias", "tau"}
+    assert set(tree["posterior"].data_vars) == kept
+
+
+def test_starts_share_the_columns_and_change_nothing():
+    X, y, Z = arrays(9, 6, seed=3, B=4)
+    h = hypers(9, 4, 6)
+    columns = rfvm_factors.Columns.of(X, Z)
+    before = [x.copy() for x in (columns.Xt, columns.Zt, columns.G)]
+    options = Options(prune=True, prune_feature=0.99)
+    shared, own = (
+        Factors(X, y, Z, h, np.random.default_rng(0), options, given) for given in (columns, None)
+    )
+    assert shared.Xt is columns.Xt
+    for q in (shared, own):
+        for _ in range(4):
+            q.sweep()
+            q.prune()
+        q.release()
+    assert len(shared.features) < 6
+    np.testing.assert_array_equal(shared.v, own.v)
+    for x, old in zip((columns.Xt, columns.Zt, columns.G), before, strict=True):
+        np.testing.assert_array_equal(x, old)
+    assert rfvm_factors.Columns.of(X, X).Zt is not columns.Zt
+    both = rfvm_factors.Columns.of(X, X)
+    assert both.Zt is both.Xt
+
+
+def test_memory_of_a_fit_is_a_few_copies_of_X(monkeypatch):
+    """X, its columns, W, and as many draws as rows: four. A (D, D) array is 67 copies."""
+    monkeypatch.setattr(rfvm_vb, "_CHUNK", 1)  # one draw at a time, as at a million features
+    X, y, _ = arrays(60, 4000, seed=0)
+    small = av.problem("rfvm", (X[:, :20], y.astype(int)))
+    run_fit(small, draws=2, keep="shared")  # what is compiled and imported once is no part of it
+    problem = av.problem("rfvm", (X, y.astype(int)))
+    tracemalloc.start()
+    run_fit(problem, draws=30, chains=2, keep="shared", max_sweeps=3, restarts=3)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 6.0 * X.nbytes  # a start that kept its W would be one more
 
 
 @pytest.mark.parametrize("v_factor", ["truncated", "folded"])

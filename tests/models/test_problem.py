@@ -1,5 +1,7 @@
 """Problems: what defines a posterior, and what is refused, with the message a user reads."""
 
+import hashlib
+import json
 import logging
 import re
 
@@ -8,7 +10,7 @@ import pandas as pd
 import pytest
 
 import ardvark as av
-from ardvark.models import rfvm
+from ardvark.models import ZOO, rfvm
 from ardvark.validate import InputError
 
 rng = np.random.default_rng(0)
@@ -169,6 +171,39 @@ def test_a_fingerprint_is_that_of_the_posterior():
         other = av.problem("rfvm", (X, Y), **form)
         assert other.fingerprint == base.fingerprint
         assert other.form != base.form
+
+
+def test_a_fingerprint_hashes_the_bytes_of_the_arrays():
+    p = av.problem("pfcvm", (X, Y), basis=range(6))
+    digest = hashlib.sha256(b"pfcvm")
+    for array in (p.X, p.y, p.Z, p.center, p.scale, p.basis_labels):
+        digest.update(array.tobytes())
+    digest.update(json.dumps(p.hypers.posterior_fields(), sort_keys=True).encode())
+    assert p.fingerprint == digest.hexdigest()[:16]
+
+
+EVERY_FORM = [
+    pytest.param(name, choice, id="-".join((name, *choice.values())))
+    for name, spec in ZOO.items()
+    for choice in spec.choices()
+]
+
+
+@pytest.mark.parametrize(("name", "choice"), EVERY_FORM)
+def test_sizes_are_those_of_the_model_without_building_it(name, choice):
+    given = {} if name == "sparse_probit" else {"basis": range(5)}
+    problem = av.problem(name, (X, Y), **given, **choice)
+    sizes = dict(problem.sizes)
+    assert "model" not in vars(problem)
+    values = problem.model.initial_point()
+    point = problem.model.compile_fn(
+        problem.model.replace_rvs_by_values(problem.model.unobserved_RVs),
+        inputs=problem.model.value_vars,
+        mode="FAST_COMPILE",
+        on_unused_input="ignore",
+    )(values)
+    names = [v.name for v in problem.model.unobserved_RVs]
+    assert sizes == {n: np.size(x) for n, x in zip(names, point, strict=True)}
 
 
 def test_filled_scales_follow_the_table():
