@@ -48,7 +48,8 @@ _LEGEND = """
 <dl>
 <dt>kind</dt>
 <dd><b>mcmc</b> is exact up to Monte Carlo error; an <b>approximation</b> replaces the posterior by
-a simpler q, and its draws are drawn from q; a <b>baseline</b> is a plain classifier.</dd>
+a simpler q, and its draws are drawn from q; a <b>search</b> or <b>point</b> is one state without a
+spread; a <b>baseline</b> is a plain classifier.</dd>
 <dt>R-hat, ESS, divergences</dt>
 <dd>Whether the Markov chains can be believed: R-hat of eta below 1.01, hundreds of effective draws,
 few divergent transitions. Blank for an approximation: independent draws always look perfect.</dd>
