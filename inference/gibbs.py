@@ -1,21 +1,21 @@
-"""Gibbs sampling: exact Markov chains for the binary masks of FS-SKLR, and for JCFO's latent form.
+"""Gibbs sampling: exact Markov chains for the binary masks of FS-SKLR, and for JCFO.
 
 Each block of variables is drawn from its full conditional, or moved by a Metropolis step that
 leaves it invariant, so the chain targets the posterior itself; its only error is Monte Carlo error,
 once it has converged. It is the zoo's exact column where NUTS cannot go (binary variables), and an
-independent second opinion where it can (JCFO).
+independent second opinion where it can: JCFO's chain runs in its latent form, and each draw holds
+the variables of the problem's own form.
 
     model                  sweep, and its source         cost of a sweep
     fsklr, sklr, fs_skr    `gibbs_masks`                 O(N A (D + B) + N A^2 (D + 1))
-    jcfo                   `gibbs_jcfo`                  O(N^2 B + N D)
+    jcfo                   `gibbs_jcfo`                  O(N B D + N^2 B + N^3)
 
-with A the samples that are on. `benchmarks/gibbs_speed.py` measures both.
+with A the samples that are on (`benchmarks/gibbs_speed.py`).
 
-Chains start far apart: masks with few bits on and with half of them. Nothing is adapted for the
-masks; whatever the other sampler adapts, it adapts during `tune` only. How far binary chains may
-be believed is not in R-hat alone: see `diagnostics.inclusion`, the counts `feature_flips` and
-`sample_flips` of each sweep in sample_stats, and the columns of the comparison that are made of
-them.
+Chains start far apart: masks with few bits on and with half of them, weights from the prior.
+Nothing is adapted, so `tune` only lets a chain come near. How far binary chains may be believed is
+not in R-hat alone: see `diagnostics.inclusion`, the counts `feature_flips` and `sample_flips` of
+each sweep in sample_stats, and the columns of the comparison that are made of them.
 """
 
 import os
@@ -70,7 +70,7 @@ class Sampler(Protocol):
     def state(self, point: Mapping[str, np.ndarray]) -> Any:
         """Return the state at a point of the model's variables."""
 
-    def sweep(self, state: Any, rng: np.random.Generator, tuning: bool = False) -> None:
+    def sweep(self, state: Any, rng: np.random.Generator) -> None:
         """Move the state once through every block."""
 
     def point(self, state: Any) -> dict[str, np.ndarray]:
@@ -84,8 +84,6 @@ def supports(model: Any, problem: Any) -> str | None:
     """Return why there is no Gibbs sampler for the problem, or None."""
     if problem is None or problem.spec.name not in MODELS:
         return f"its full conditionals are those of {', '.join(MODELS)}"
-    if problem.spec.name == "jcfo" and problem.hypers.parametrization != "latent":
-        return 'JCFO has full conditionals in its latent form only (parametrization="latent")'
     return None
 
 
@@ -117,7 +115,7 @@ def fit(
     started = time.perf_counter()
     with report.stage("compiling"):
         rng = np.random.default_rng(0)
-        sampler.sweep(sampler.start(rng, 0), rng, tuning=True)
+        sampler.sweep(sampler.start(rng, 0), rng)
     seconds_compile = time.perf_counter() - started
 
     started = time.perf_counter()
@@ -166,19 +164,19 @@ def _chain(
     """Return one chain's draws and statistics; both are cut short once `stop` is set."""
     state = sampler.start(rng, chain)
 
-    def sweep(times: int, tuning: bool) -> None:
+    def sweep(times: int) -> None:
         for _ in range(times):
             if not stop.is_set():
-                sampler.sweep(state, rng, tuning)
+                sampler.sweep(state, rng)
                 done[chain] += 1
 
-    sweep(options.tune, tuning=True)
+    sweep(options.tune)
     posterior: Batches = {}
     statistics: Batches = {}
     for first in range(0, draws, BATCH):
         points, stats = [], []
         for _ in range(min(BATCH, draws - first)):
-            sweep(options.thin, tuning=False)
+            sweep(options.thin)
             points.append(sampler.point(state))
             stats.append(sampler.stats(state))
         batch = {k: np.stack([p[k] for p in points]) for k in points[0]}

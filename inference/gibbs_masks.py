@@ -164,8 +164,8 @@ class Sampler:
 
     # --- one sweep --------------------------------------------------------------------------------
 
-    def sweep(self, state: State, rng: np.random.Generator, tuning: bool = False) -> None:
-        """Move the state once through every block. Nothing is adapted, `tuning` or not."""
+    def sweep(self, state: State, rng: np.random.Generator) -> None:
+        """Move the state once through every block; nothing is adapted."""
         state.sweeps += 1
         state.features_changed = state.samples_changed = 0
         if state.sweeps % REBUILD == 0:
