@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ardvark.inference.datatree import group
+from ardvark.inference.diagnostics import inclusion, masks
 from ardvark.validate import InputError, one_of
 
 if TYPE_CHECKING:
@@ -47,31 +48,37 @@ def _colours(comparison: "Comparison", methods: list[str]) -> dict[str, str]:
 def forest(comparison: "Comparison", leading: int = 12) -> Any:
     """Draw posterior mean and 94 % interval of the leading feature weights, method by method.
 
-    Features are ordered by their posterior mean under the reference (or the first method).
+    Features are ordered by their posterior mean under the reference (or the first method). Under a
+    binary mask the mean is an inclusion probability; bars show two Monte Carlo errors each way.
     """
     methods = _drawn(comparison, "feature_weight")
     colours = _colours(comparison, methods)
     first = group(comparison.fits[methods[0]], "posterior")["feature_weight"]
     order = np.argsort(-first.mean(("chain", "draw")).values)[:leading]
     names = [str(n) for n in first["feature"].values[order]]
+    masked = "feature_weight" in masks(comparison.fits[methods[0]])
 
-    figure, (axis,) = _figure(7.5, 1.2 + 0.42 * len(order))
+    figure, (axis,) = _figure(8.5, 1.2 + 0.42 * len(order))
     for i, method in enumerate(methods):
         posterior = group(comparison.fits[method], "posterior")
         values = posterior["feature_weight"].values[:, :, order]
         flat = values.reshape(-1, len(order))  # (draws, leading)
         low, high = np.quantile(flat, _INTERVAL, axis=0)
+        if masked:
+            error = 2.0 * inclusion(posterior["feature_weight"])["mcse"].fillna(0.0).values[order]
+            low, high = flat.mean(axis=0) - error, flat.mean(axis=0) + error
         at = np.arange(len(order)) + 0.7 * ((i + 0.5) / len(methods) - 0.5)
         label = f"{method} (reference)" if method == comparison.reference else method
         axis.hlines(at, low, high, color=colours[method], lw=1.6)
         axis.plot(flat.mean(axis=0), at, "o", color=colours[method], ms=4.5, label=label)
     axis.set_yticks(np.arange(len(order)), names)
     axis.invert_yaxis()
-    axis.set_xlim(left=0.0)
-    axis.set_xlabel("feature weight: posterior mean and 94 % interval")
+    axis.set_xlim(left=-0.02 if masked else 0.0)
+    what = "feature weight: posterior mean and 94 % interval"
+    axis.set_xlabel("inclusion probability and two Monte Carlo errors" if masked else what)
     axis.set_title(f"Leading features{_of(comparison)}")
     axis.grid(axis="x", alpha=0.3)
-    axis.legend(loc="lower right")  # the leading feature, on top, has the longest interval
+    axis.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))  # beside, where nothing is covered
     return figure
 
 
@@ -89,7 +96,7 @@ def eta(comparison: "Comparison") -> Any:
     exact = group(comparison.fits[comparison.reference], "posterior")["eta"]
     mean0, sd0 = exact.mean(("chain", "draw")).values, exact.std(("chain", "draw")).values
 
-    figure, axes = _figure(3.6 * len(others) + 0.5, 3.9, len(others))
+    figure, axes = _figure(max(3.6 * len(others) + 0.5, 6.0), 3.9, len(others))
     for axis, method in zip(axes, others, strict=True):
         found = group(comparison.fits[method], "posterior")["eta"]
         mean, sd = found.mean(("chain", "draw")).values, found.std(("chain", "draw")).values
