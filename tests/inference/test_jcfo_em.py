@@ -347,7 +347,7 @@ def penalised_optimum(H, y, rate, start=None):
 
 @pytest.mark.parametrize(("N", "D", "rate"), [(40, 6, 2.0), (20, 60, 1.5)])
 def test_sparse_probit_is_the_convex_optimum(N, D, rate):
-    problem = made(N, D, model="sparse_probit", gamma1=rate**2)
+    problem = made(N, D, model="sparse_probit", gamma1=rate**2, parametrization="marginal")
     tree = run_fit(problem, tolerance=1e-10)
     assert tree.attrs["status"] == "ok"
     H = np.c_[np.ones(N), problem.X]
@@ -603,7 +603,7 @@ def test_what_a_fit_of_jcfo_contains(form, tmp_path):
 
 
 def test_lp_where_no_weight_is_zero():
-    problem = made(30, 2, kernel="linear", gamma1=0.1, gamma2=0.1)
+    problem = made(30, 2, kernel="linear", gamma1=0.1, gamma2=0.1, parametrization="marginal")
     tree = run_fit(problem)
     point = point_of(tree)
     assert (point["feature_weight"] > 0).all()

@@ -176,7 +176,7 @@ def test_outside_the_support_the_density_is_zero():
 
 def test_a_rate_without_its_root_is_caught_by_the_density_test():
     """Negative control of rung 1: differences over prior draws see each wrong rate."""
-    right = make()
+    right = make(parametrization="marginal")
     points = [right.simulate(np.random.default_rng(s)) for s in range(10)]
 
     def spread(problem):
@@ -195,8 +195,8 @@ def test_a_rate_without_its_root_is_caught_by_the_density_test():
 
     h = right.hypers
     assert spread(right) < 1e-9
-    assert spread(make(gamma1=h.gamma1**2)) > 1e-2
-    assert spread(make(gamma2=h.gamma2**2)) > 1e-2
+    assert spread(make(parametrization="marginal", gamma1=h.gamma1**2)) > 1e-2
+    assert spread(make(parametrization="marginal", gamma2=h.gamma2**2)) > 1e-2
 
 
 # --- kernels --------------------------------------------------------------------------------------
@@ -232,7 +232,7 @@ def test_degree_one_is_linear_with_the_sum_in_the_intercept():
 @pytest.mark.parametrize("degree", [2, 3])
 def test_higher_degrees_have_the_papers_density(degree):
     """The contract test covers degree 1."""
-    problem = make(degree=degree)
+    problem = make(degree=degree, parametrization="marginal")
     model = problem.model
     logp = model.compile_logp(mode="FAST_COMPILE")
     rng = np.random.default_rng(4)
