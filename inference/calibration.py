@@ -165,8 +165,9 @@ class Calibration:
     def table(self) -> pd.DataFrame:
         """One row a quantity, smallest p-value first.
 
-        `mean` of u below 1/2 says that draws lie above the truth; `width`, the mean of |2u - 1|
-        below 1/2, that they spread too widely. `holm` is the p-value corrected for all rows.
+        In `sbc` a `mean` of u below 1/2 says that draws lie above the truth, and a `width`, the
+        mean of |2u - 1|, below 1/2 that they spread too widely. In a joint test, where the end of
+        the chain is ranked, both are the other way round. `holm` is corrected for all rows.
         """
         p = np.array([uniformity(u) for u in self.ranks.T])
         columns = {

@@ -8,8 +8,8 @@ The target is the joint posterior of both masks, the coefficients, and what belo
 2. augment       omega_i ~ PG(1, eta_i) (Polson, Scott, Windle 2013, J. Am. Stat. Assoc. 108).
                  Given omega the likelihood is normal in alpha. FS-SKR is normal already and draws
                  its noise precision tau instead.
-3. masks         z | zeta, omega, then zeta | z, omega, both with alpha integrated out: each bit,
-                 then swaps. Leaves alpha stale.
+3. masks         z | zeta, omega, then in every fourth sweep zeta | z, omega, with alpha integrated
+                 out: each bit, then swaps. Leaves alpha stale.
 4. coefficients  alpha | zeta, z, omega with the same omega; alpha_j ~ N(0, 1/xi) where z_j = 0.
 5. probabilities of the masks where the form keeps them; all else has them integrated out.
 
@@ -17,11 +17,11 @@ The order is part of the algorithm: between 3 and 4 nothing may read alpha or re
 may not use an omega that is stale. `tests/inference/test_gibbs_masks.py` shows by enumeration that
 this order is exact and that others are not. The moves are in `mask_moves.py`.
 
-Features are visited twice, in 1 and 3, because each visit fails where the other does well. Given
-alpha a bit is cheap, and on data that say little it mixes best; but where labels are informative
-alpha fits its own mask only, and of two equal features a second one hardly ever joins the first.
-With alpha integrated out it does (`benchmarks/gibbs_speed.py` shows both). Swaps are needed for
-correlated features: one must leave for another to enter.
+Features are visited in 1 and in 3, because each visit fails where the other does well. Given alpha
+a bit is cheap, and on data that say little it mixes best; but where labels are informative alpha
+fits its own mask only, and of two equal features a second one hardly ever joins the first. With
+alpha integrated out it does, at twice the cost. Swaps are needed for correlated features: one must
+leave for another to enter. `benchmarks/gibbs_speed.py` shows all three.
 """
 
 from dataclasses import dataclass
@@ -77,7 +77,8 @@ class Sampler:
         Of fsklr, sklr or fs_skr.
     """
 
-    SWAPS = 2  # attempts a sweep for every bit that is on, at least five bits' worth
+    SWAPS = 1  # attempts a sweep for every bit that is on, at least five in all
+    COLLAPSED = 4  # every so many sweeps features move with alpha integrated out
 
     def __init__(self, problem: Any) -> None:
         h = problem.hypers
@@ -175,7 +176,7 @@ class Sampler:
             self.move_features(state, rng, collapsed=False)
         self.augment(state, rng)
         self.move_samples(state, rng)
-        if self.masked:
+        if self.masked and state.sweeps % self.COLLAPSED == 0:
             self.move_features(state, rng, collapsed=True)
         self.coefficients(state, rng)
         self.probabilities(state, rng)

@@ -8,11 +8,12 @@ leaves the pair distributed as p(theta, y) after any number of sweeps. Two tests
   draws of (theta, y) from the model. The rank is uniform, for any L and M: a false alarm has the
   stated probability, with no convergence to argue about, and no thinning. Bits and counts are
   ranked like everything else, ties broken at random. More sweeps give a wrong kernel more time to
-  leave p(theta, y): L changes what can be seen, never what is right.
+  leave p(theta, y): L changes what can be seen, never what is right. A kernel that hardly moves is
+  invariant, and passes: slowness is seen by `sbc`, which starts chains elsewhere.
 - `successive_conditional`, Geweke's (2004, J. Am. Stat. Assoc. 99): one long chain that alternates
-  y | theta and one sweep of theta | y, compared with independent draws of (theta, y). It sees
-  smaller errors a second, since errors add up along the chain, but its p-values rest on an
-  estimate of the chain's autocorrelation.
+  y | theta and one sweep of theta | y, compared with independent draws of (theta, y). Every sweep
+  gives a pair to compare, where above L sweeps give one; but the pairs depend on each other, and
+  the p-values rest on an estimate of that.
 
 Ranking among independent draws stands for the two-sample test. The draws of the model cost little,
 and the ranks of a replicate are those of `calibration.py`: same quantities, same p-values.

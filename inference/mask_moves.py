@@ -145,15 +145,20 @@ def _toggled(
     """Write M and K after bit k has changed, and bit `other` too unless it is -1."""
     A, N = M_new.shape
     sign = -1.0 if zeta[k] else 1.0
+    M, Xt, Zt, sample, rbf = active.M, kernel.Xt, kernel.Zt, active.sample, kernel.rbf
     for a in range(A):
-        z_k = kernel.Zt[k, active.sample[a]]
-        for i in range(N):
-            M_new[a, i] = active.M[a, i] + sign * _term(kernel.Xt[k, i], z_k, kernel.rbf)
-        if other >= 0:  # a swap: the other bit has the other sign
-            z_o = kernel.Zt[other, active.sample[a]]
+        z_k = Zt[k, sample[a]]
+        if rbf:  # two loops, so that each is compiled to vector instructions
             for i in range(N):
-                M_new[a, i] -= sign * _term(kernel.Xt[other, i], z_o, kernel.rbf)
-        _link(M_new[a], kernel, K_new[a])
+                M_new[a, i] = M[a, i] + sign * _term(Xt[k, i], z_k, True)
+        else:
+            for i in range(N):
+                M_new[a, i] = M[a, i] + sign * _term(Xt[k, i], z_k, False)
+        if other >= 0:  # a swap: the other bit has the other sign
+            z_o = Zt[other, sample[a]]
+            for i in range(N):
+                M_new[a, i] -= sign * _term(Xt[other, i], z_o, rbf)
+    _link(M_new.reshape(-1), kernel, K_new.reshape(-1))
 
 
 # --- the two likelihoods --------------------------------------------------------------------------
@@ -162,14 +167,21 @@ def _toggled(
 @_compiled
 def log_likelihood(eta: np.ndarray, s: np.ndarray, tau: float) -> float:
     """Return sum_i log P(y_i | eta_i): logistic where tau = 0, else of s_i ~ N(eta_i, 1 / tau)."""
-    total = 0.0
-    for i in range(len(eta)):
-        if tau > 0.0:
+    N, total = len(eta), 0.0
+    if tau > 0.0:
+        for i in range(N):
             total -= 0.5 * tau * (s[i] - eta[i]) ** 2
-        else:
-            m = s[i] * eta[i]
-            total += -np.log1p(np.exp(-m)) if m > 0.0 else m - np.log1p(np.exp(m))
-    return total
+        return total
+    distance, tail = np.abs(eta), np.empty(N)
+    exponential(distance, -1.0, tail)
+    product = 1.0  # of the 1 + e^-|eta|, each at most 2: one logarithm serves 500 of them
+    for i in range(N):
+        total += min(s[i] * eta[i], 0.0)
+        product *= 1.0 + tail[i]
+        if i % 500 == 499:
+            total -= np.log(product)
+            product = 1.0
+    return total - np.log(product)
 
 
 @_compiled

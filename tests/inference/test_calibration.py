@@ -464,7 +464,7 @@ class Changed:
 
 @pytest.fixture(scope="module")
 def probit_kernel():
-    problem = make("sparse_probit", N=6, D=2)
+    problem = make("sparse_probit", N=6, D=2, parametrization="marginal")
     return problem, NutsKernel(problem)
 
 
@@ -517,7 +517,7 @@ def test_successive_conditional_of_nuts(probit_kernel):
 
 
 def test_sbc_of_nuts():
-    problem = make("sparse_probit", N=6, D=2)
+    problem = make("sparse_probit", N=6, D=2, parametrization="marginal")
     found = cal.sbc(problem, "nuts", replicates=40, tune=200, cores=1)
     assert found.failed == 0
     assert found.p_value > LEVEL
