@@ -11,7 +11,7 @@ SHELL := /bin/sh
 .PHONY: help demo test slow lint wheel types clean
 
 help:
-	@echo "make demo     the main job: RFVM on digits, exact posterior beside three approximations"
+	@echo "make demo     the main job: RFVM on digits, exact posterior beside four other methods"
 	@echo "make test     set up from nothing and run the tests"
 	@echo "make slow     the full forms of the tests that have a fast one (long)"
 	@echo "make lint     ruff;   make wheel   build, install and try a wheel;   make types   mypy on it"

@@ -16,7 +16,7 @@ table reports every variant that was run, and nothing was chosen by it. "paper" 
 the algorithm's own predictor, "draws" by the mean probability over draws of its approximation.
 "+-" is a standard error over folds, for leave-one-out sqrt(p (1 - p) / N); folds share training
 rows, so it is a rough one. "gap" is "paper" less what the paper prints, in points. "folds" are
-those done of the paper's number: costly rows stop earlier without --full. "ok" counts converged
+those stored, of the paper's number: costly rows stop earlier without --full. "ok" counts converged
 fits, "s" is the seconds of all folds in one process. Missing data sets and methods are named and
 left out.
 """
@@ -221,8 +221,12 @@ class Planned:
     size: str
 
     @property
+    def name(self) -> str:
+        return f"{self.group.name}/{self.row.label}"
+
+    @property
     def keys(self) -> list[tuple[str, int, str]]:
-        return [(f"{self.group.name}/{self.row.label}", fold, self.mark) for fold in self.folds]
+        return [(self.name, fold, self.mark) for fold in self.folds]
 
 
 def plan(settings: argparse.Namespace) -> list[Planned]:
@@ -291,12 +295,12 @@ def run(tasks: list[tuple[str, int, str]], path: Path, jobs: int, full: bool) ->
 
 
 def report(planned: list[Planned], path: Path) -> str:
-    """Return the table of the planned rows, group by group, from what is stored."""
+    """Return the table of the planned rows, group by group, from all folds that are stored."""
     lines, text = stored(path), []
     for group in GROUPS:
         rows, said, size = [], [], ""
         for p in (p for p in planned if p.group is group):
-            found = [lines[key] for key in p.keys if key in lines]
+            found = [x for (name, _, mark), x in lines.items() if (name, mark) == (p.name, p.mark)]
             if found:
                 rows.append(summary(group, p.row, found, p.of))
                 said.append(remarks(p.row, found))

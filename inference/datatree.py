@@ -4,6 +4,7 @@ Groups: posterior, sample_stats, log_likelihood, fit, observed_data, constant_da
 attrs say what was fitted, how, and whether to trust it.
 """
 
+import functools
 import importlib.metadata
 import json
 import os
@@ -29,7 +30,8 @@ the bits of a mask that a sweep changed."""
 Dims = Mapping[str, tuple[str, ...]]
 
 
-def versions() -> dict[str, str]:
+@functools.cache
+def versions() -> Mapping[str, str]:
     """Return the versions that a stored fit depends on."""
     packages = ("ardvark", "pymc", "pytensor", "nutpie", "arviz", "numpy", "scipy", "numba")
     found = {"python": platform.python_version()}

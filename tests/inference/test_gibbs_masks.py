@@ -181,6 +181,16 @@ def test_coefficients_have_the_mean_and_covariance_of_their_conditional():
     np.testing.assert_allclose(root @ root.T, np.linalg.inv(L), rtol=1e-10)
 
 
+@pytest.mark.parametrize("scale", [0.1, 3.0, 300.0])
+def test_likelihood_is_the_sum_over_labels(scale):
+    """One logarithm serves 500 labels: also where there are more, and where one is left over."""
+    rng = np.random.default_rng(0)
+    for N in (1, 499, 500, 1777):
+        eta, s = scale * rng.normal(size=N), rng.choice([-1.0, 1.0], N)
+        expected = -np.logaddexp(0.0, -s * eta).sum()
+        assert log_likelihood(eta, s, 0.0) == pytest.approx(expected, rel=1e-13)
+
+
 def test_likelihood_is_finite_in_the_tails():
     eta = np.array([-800.0, 800.0, 3.0])
     s = np.array([1.0, 1.0, -1.0])
