@@ -187,11 +187,11 @@ def test_one_feature_and_one_centre_against_a_grid():
         problem = made(X, y, basis=np.array([[1.7]]), standardize=False)
         result = direct(problem, c1=c, c2=c, starts=6)
 
-        def profile(w):
+        def profile(w, c=c):
             found = optimize.minimize_scalar(
                 lambda b: np.logaddexp(0, -s * (X[:, 0] * w + b)).sum(), bracket=(-1, 1)
             )
-            return found.fun + 2 * c * np.sqrt(abs(w) / 1.7)  # noqa: B023
+            return found.fun + 2 * c * np.sqrt(abs(w) / 1.7)
 
         grid = np.linspace(-4, 4, 801)
         values = np.array([profile(w) for w in grid])
