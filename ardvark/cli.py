@@ -151,7 +151,8 @@ def compare(
 
     Finished fits are kept: the same command after a kill computes only what is missing.
     """
-    from ardvark.inference import fitting, study
+    from ardvark.inference import fitting
+    from ardvark.inference.comparison import study
 
     settings: dict[str, Any] = {
         "model": model,
@@ -195,7 +196,7 @@ def report(
     folder: Annotated[Path, typer.Argument(help="A folder that `ardvark compare` wrote.")],
 ) -> None:
     """Make the table, the figures and the page again from the stored fits."""
-    from ardvark.inference import study
+    from ardvark.inference.comparison import study
 
     settings = study.read_settings(folder)
     problem, test = _problem(settings)
@@ -253,7 +254,7 @@ def _pairs(given: list[str] | None, flag: str) -> dict[str, Any]:
 
 def _finish(comparison: Any, folder: Path) -> None:
     """Print the table and where the results are; exit 1 if a method failed."""
-    from ardvark.inference.report import table_text
+    from ardvark.inference.comparison.report import table_text
 
     shown = table_text(comparison.table)
     rows = [(name, *map(str, row)) for name, row in zip(shown.index, shown.values, strict=True)]

@@ -31,9 +31,10 @@ from typing import Any
 import numpy as np
 
 import ardvark as av
-from ardvark.inference import BACKENDS, gibbs
-from ardvark.inference.calibration import Calibration, detectable, sbc
-from ardvark.inference.joint_test import NutsKernel, joint_test
+from ardvark.inference import BACKENDS
+from ardvark.inference.calibration.joint import NutsKernel, joint_test
+from ardvark.inference.calibration.sbc import Calibration, detectable, sbc
+from ardvark.inference.gibbs import sampling as gibbs
 from ardvark.models import ZOO, Problem
 
 N, D = 10, 3

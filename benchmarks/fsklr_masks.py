@@ -12,9 +12,9 @@ import pandas as pd
 
 import ardvark as av
 from ardvark.inference import diagnostics
-from ardvark.inference.comparison import score
+from ardvark.inference.comparison.report import table_text
+from ardvark.inference.comparison.table import score
 from ardvark.inference.datatree import group
-from ardvark.inference.report import table_text
 
 SEEDS = 10
 LEAST = 0.3  # inclusion probability from which a feature is listed

@@ -21,9 +21,9 @@ from threadpoolctl import threadpool_limits
 
 import ardvark as av
 from ardvark.data import load
-from ardvark.inference import fsklr_savb
 from ardvark.inference.backend import Result
-from ardvark.inference.fsklr_savb import Options, Search
+from ardvark.inference.papers import fsklr_savb
+from ardvark.inference.papers.fsklr_savb import Options, Search
 from ardvark.inference.progress import Reporter
 from ardvark.inference.target import Target
 

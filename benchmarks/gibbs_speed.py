@@ -24,7 +24,7 @@ import ardvark as av
 from ardvark.data import Dataset
 from ardvark.inference import diagnostics
 from ardvark.inference.datatree import group
-from ardvark.inference.gibbs_masks import Sampler
+from ardvark.inference.gibbs.masks import Sampler
 
 
 def rows_of(name: str, N: int) -> Dataset:

@@ -19,9 +19,10 @@ from threadpoolctl import threadpool_limits
 
 import ardvark as av
 from ardvark.data import load
-from ardvark.inference import fitting, jcfo_em
-from ardvark.inference.jcfo_em import Options
-from ardvark.inference.jcfo_steps import Basis, State, ascend, seed
+from ardvark.inference import fitting
+from ardvark.inference.papers import jcfo_em
+from ardvark.inference.papers.jcfo_em import Options
+from ardvark.inference.papers.jcfo_em_steps import Basis, State, ascend, seed
 
 TARGET_SECONDS, TARGET_MB = 10.0, 300.0
 ROW = "{:<52} {:>11} {:>11} {:>8} {:>8}"

@@ -26,7 +26,7 @@ import numpy as np
 
 import ardvark as av
 from ardvark.data import Dataset
-from ardvark.inference.comparison import compare
+from ardvark.inference.comparison.table import compare
 from ardvark.models import ZOO
 
 FIRST_TRIES = {  # seconds of sampling, before any tuning, by model, data and kernel

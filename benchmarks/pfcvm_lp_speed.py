@@ -20,8 +20,9 @@ from threadpoolctl import threadpool_limits
 
 import ardvark as av
 from ardvark.data import load
-from ardvark.inference import fitting, pfcvm_em, pfcvm_lp
-from ardvark.inference.pfcvm_engine import Engine
+from ardvark.inference import fitting
+from ardvark.inference.papers import pfcvm_em, pfcvm_lp
+from ardvark.inference.papers.pfcvm_engine import Engine
 from ardvark.models import Problem, problem
 
 TARGET_SECONDS, TARGET_MB, TARGET_GROWTH, TARGET_FIT = 0.25, 300.0, 1.1, 20.0

@@ -1,10 +1,10 @@
 """How a posterior is computed, and how two are compared: one file per algorithm."""
 
-from ardvark.inference.comparison import Comparison, compare
-from ardvark.inference.datatree import read, save
-from ardvark.inference.fitting import BACKENDS, fit, register_backend
-from ardvark.inference.leave_one_out import loo, refit_loo
-from ardvark.inference.prediction import predict
+from .comparison.leave_one_out import loo, refit_loo
+from .comparison.table import Comparison, compare
+from .datatree import read, save
+from .fitting import BACKENDS, fit, register_backend
+from .prediction import predict
 
 __all__ = [
     "BACKENDS",

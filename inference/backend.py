@@ -22,8 +22,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ardvark.inference.progress import Reporter
-from ardvark.inference.target import Target
+from .progress import Reporter
+from .target import Target
 
 KINDS = ("mcmc", "approximation", "search", "point")
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ardvark.inference.backend import Result
+from .backend import Result
 
 SAMPLE_STATS = (
     "diverging", "energy", "tree_depth", "n_steps", "step_size", "acceptance_rate", "lp", "log_q",

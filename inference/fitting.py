@@ -12,25 +12,18 @@ import xarray as xr
 from threadpoolctl import threadpool_limits
 
 import ardvark
-from ardvark.inference import (
-    advi,
-    fsklr_savb,
-    gibbs,
-    jcfo_em,
-    laplace,
-    nuts,
-    pfcvm_em,
-    pfcvm_lp,
-    rfvm_vb,
-    xolon,
-)
-from ardvark.inference.backend import KINDS, Backend, FitFailed, Result
-from ardvark.inference.datatree import as_json, assemble, model_dims, versions
-from ardvark.inference.diagnostics import convergence
-from ardvark.inference.progress import Reporter
-from ardvark.inference.target import Target
 from ardvark.models import SHARED, Problem
 from ardvark.validate import InputError, logger, one_of, unknown, unknown_option
+
+from .backend import KINDS, Backend, FitFailed, Result
+from .datatree import as_json, assemble, model_dims, versions
+from .diagnostics import convergence
+from .generic import advi, laplace, nuts
+from .gibbs import sampling as gibbs
+from .papers import fsklr_savb, jcfo_em, pfcvm_em, pfcvm_lp, rfvm_vb
+from .papers import rfvm_xolon as xolon
+from .progress import Reporter
+from .target import Target
 
 BACKENDS: dict[str, Backend | types.ModuleType] = {
     module.NAME: module

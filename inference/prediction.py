@@ -6,9 +6,10 @@ import numpy as np
 import xarray as xr
 
 from ardvark.data import Dataset
-from ardvark.inference.fitting import BACKENDS
 from ardvark.models import Problem
 from ardvark.validate import InputError, matrix, one_of
+
+from .fitting import BACKENDS
 
 _CHUNK = 2.0e7  # numbers held at once
 

@@ -8,7 +8,7 @@ units of s:
 
 They agree as t -> infinity, and differ most for t < 0: a truncated normal shrinks to zero, a folded
 one grows with abs(t). The moments and the entropy of the truncated one are in
-`ardvark.models.truncated_normal`. Every formula below is free of cancellation.
+`ardvark.models.parts.truncated_normal`. Every formula below is free of cancellation.
 
 Folded. With e = 2 (phi(t) - abs(t) Phi(-abs(t))) >= 0,
 
@@ -30,7 +30,7 @@ import numpy as np
 from numpy.polynomial import Chebyshev
 from scipy import special
 
-from ardvark.models.truncated_normal import truncated_moments
+from ardvark.models.parts.truncated_normal import truncated_moments
 
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _NO_SIGN_LEFT = 9.0  # C(t) < 1e-17 beyond

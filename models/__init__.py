@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from ardvark.models import fs_skr, fsklr, jcfo, pcvm, pfcvm, rfvm, rvm, sklr, sparse_probit
-from ardvark.models.problems import Problem, make_problem
-from ardvark.models.spec import SHARED, BaseHypers, ModelSpec
+from . import fs_skr, fsklr, jcfo, pcvm, pfcvm, rfvm, rvm, sklr, sparse_probit
+from .problems import Problem, make_problem
+from .spec import SHARED, BaseHypers, ModelSpec
 
 ZOO: dict[str, ModelSpec] = {
     module.SPEC.name: module.SPEC

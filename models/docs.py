@@ -12,7 +12,7 @@ import dataclasses
 import re
 from typing import NamedTuple
 
-from ardvark.models.spec import ModelSpec
+from .spec import ModelSpec
 
 PROGRAM = "The generative model"
 DEPARTURES = "Departures from the paper"

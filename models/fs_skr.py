@@ -42,8 +42,8 @@ import numpy as np
 import pymc as pm
 from scipy import stats
 
-from ardvark.models import fsklr
-from ardvark.models.spec import Point, check_gamma, check_simulable, hyper
+from . import fsklr
+from .spec import Point, check_gamma, check_simulable, hyper
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -77,11 +77,12 @@ import pymc as pm
 import pytensor.tensor as pt
 from scipy import special, stats
 
-from ardvark.models.distributions import LogisticBernoulli, logistic_logp
-from ardvark.models.kernels import gram, linear_decision
-from ardvark.models.masks import BinaryMask, draw_mask, expected_selected, log_mask_prior
-from ardvark.models.spec import BaseHypers, ModelSpec, Point, hyper
 from ardvark.validate import InputError, positive
+
+from .parts.distributions import LogisticBernoulli, logistic_logp
+from .parts.kernels import gram, linear_decision
+from .parts.masks import BinaryMask, draw_mask, expected_selected, log_mask_prior
+from .spec import BaseHypers, ModelSpec, Point, hyper
 
 _SMALLEST_SHAPE = 0.05  # of an explicit Beta(a/n, 1): a draw underflows with chance e^(-708 a/n)
 

@@ -68,10 +68,11 @@ import pymc as pm
 import pytensor.tensor as pt
 from scipy import stats
 
-from ardvark.models.kernels import KERNELS, default_scales, gram, linear_decision
-from ardvark.models.probit import PositiveNormal, ProbitBernoulli, probit_logp
-from ardvark.models.spec import BaseHypers, ModelSpec, Point, hyper
 from ardvark.validate import InputError, positive
+
+from .parts.kernels import KERNELS, default_scales, gram, linear_decision
+from .parts.probit import PositiveNormal, ProbitBernoulli, probit_logp
+from .spec import BaseHypers, ModelSpec, Point, hyper
 
 _IMPROPER = (
     "It is the squared rate of a Laplace or exponential prior: at 0 the prior is flat, and the "

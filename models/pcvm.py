@@ -37,11 +37,12 @@ import numpy as np
 import pymc as pm
 from scipy import special, stats
 
-from ardvark.models import pfcvm
-from ardvark.models.kernels import KERNELS, default_scales, gram
-from ardvark.models.pfcvm import KernelHypers, filled_rate, log_predictive, precisions
-from ardvark.models.spec import ModelSpec, Point, check_simulable, hyper
 from ardvark.validate import InputError, positive
+
+from . import pfcvm
+from .parts.kernels import KERNELS, default_scales, gram
+from .pfcvm import KernelHypers, filled_rate, log_predictive, precisions
+from .spec import ModelSpec, Point, check_simulable, hyper
 
 
 @dataclass(frozen=True, kw_only=True)

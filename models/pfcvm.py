@@ -19,7 +19,7 @@ s_j in {-1, +1} a basis centre, held fixed::
 
 N+(0, v) is a normal of variance v truncated to the positive half line; the second argument of
 Normal is a standard deviation; Gamma is (shape, rate). The kernel is rbf (2), polynomial (3) or,
-as in section 4.3, linear: `models/kernels.py` has the formulas.
+as in section 4.3, linear: `models/parts/kernels.py` has the formulas.
 
 Two ways to write the one posterior (`parametrization`):
 
@@ -61,17 +61,11 @@ import pymc as pm
 import pytensor.tensor as pt
 from scipy import special, stats
 
-from ardvark.models.distributions import LogisticBernoulli, logistic_logp
-from ardvark.models.kernels import KERNELS, default_scales, gram, linear_decision
-from ardvark.models.spec import (
-    BaseHypers,
-    GammaPrior,
-    ModelSpec,
-    Point,
-    check_simulable,
-    hyper,
-)
 from ardvark.validate import InputError, positive
+
+from .parts.distributions import LogisticBernoulli, logistic_logp
+from .parts.kernels import KERNELS, default_scales, gram, linear_decision
+from .spec import BaseHypers, GammaPrior, ModelSpec, Point, check_simulable, hyper
 
 PARAMETRIZATIONS = ("marginal", "hierarchical")
 _IMPROPER = (

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from ardvark.data import Dataset, load
-from ardvark.models.spec import BaseHypers, ModelSpec, Point
 from ardvark.validate import InputError, logger, matrix, unknown
+
+from .spec import BaseHypers, ModelSpec, Point
 
 
 @dataclass(frozen=True, eq=False)

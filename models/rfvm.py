@@ -56,7 +56,9 @@ import pymc as pm
 import pytensor.tensor as pt
 from scipy import special, stats
 
-from ardvark.models.distributions import (
+from ardvark.validate import positive
+
+from .parts.distributions import (
     FoldedNormal,
     LogisticBernoulli,
     NoisyLogisticBernoulli,
@@ -64,17 +66,8 @@ from ardvark.models.distributions import (
     logistic_logp,
     noisy_logistic_logp,
 )
-from ardvark.models.kernels import default_scales, linear_decision
-from ardvark.models.spec import (
-    BaseHypers,
-    GammaPrior,
-    ModelSpec,
-    Point,
-    check_gamma,
-    check_simulable,
-    hyper,
-)
-from ardvark.validate import positive
+from .parts.kernels import default_scales, linear_decision
+from .spec import BaseHypers, GammaPrior, ModelSpec, Point, check_gamma, check_simulable, hyper
 
 _IMPROPER = (
     "The posterior is improper without a proper prior here: the likelihood tends to a positive "

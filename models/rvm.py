@@ -43,11 +43,11 @@ import numpy as np
 import pymc as pm
 from scipy import special, stats
 
-from ardvark.models import pcvm, pfcvm
-from ardvark.models.kernels import KERNELS
-from ardvark.models.pcvm import decision, fixed_data, fixed_theta
-from ardvark.models.pfcvm import log_predictive, precisions
-from ardvark.models.spec import ModelSpec, Point, check_simulable, hyper
+from . import pcvm, pfcvm
+from .parts.kernels import KERNELS
+from .pcvm import decision, fixed_data, fixed_theta
+from .pfcvm import log_predictive, precisions
+from .spec import ModelSpec, Point, check_simulable, hyper
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,8 +34,8 @@ Known difficulties
 
 from dataclasses import dataclass, replace
 
-from ardvark.models import fsklr
-from ardvark.models.spec import hyper
+from . import fsklr
+from .spec import hyper
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -53,7 +53,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
-from ardvark.models.jcfo import (
+from .jcfo import (
     check_laplace,
     laplace,
     laplace_jacobian,
@@ -61,8 +61,8 @@ from ardvark.models.jcfo import (
     log_predictive,
     simulate_laplace,
 )
-from ardvark.models.probit import ProbitBernoulli, probit_logp
-from ardvark.models.spec import BaseHypers, ModelSpec, Point, hyper
+from .parts.probit import ProbitBernoulli, probit_logp
+from .spec import BaseHypers, ModelSpec, Point, hyper
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,8 +14,8 @@ from scipy import optimize, special, stats
 
 import ardvark as av
 from ardvark.data import Dataset
+from ardvark.inference.papers.pfcvm_bound import kl_truncated, ramp_loss
 from ardvark.models import jcfo, pfcvm
-from ardvark.models.bounds import kl_truncated, ramp_loss
 
 ROOT = Path(__file__).parents[1]
 

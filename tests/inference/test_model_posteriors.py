@@ -13,7 +13,7 @@ from arviz_stats.base import array_stats
 from scipy import stats
 
 import ardvark as av
-from ardvark.inference.leave_one_out import share_model
+from ardvark.inference.comparison.leave_one_out import share_model
 from ardvark.models import ZOO
 
 N, D = 12, 3

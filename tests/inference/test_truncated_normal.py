@@ -5,7 +5,7 @@ import pytest
 from scipy import integrate, stats
 
 from ardvark.inference import truncated_normal as tn
-from ardvark.models.truncated_normal import truncated_moments
+from ardvark.models.parts.truncated_normal import truncated_moments
 
 
 @pytest.mark.parametrize("t", [-40.0, -9.5, -3.0, -0.5, 0.0, 0.01, 1.0, 2.5, 8.9, 9.1, 40.0])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ardvark.data import Dataset
-from ardvark.inference import nuts
+from ardvark.inference.generic import nuts
 from ardvark.models import ZOO
 from ardvark.models.problems import make_problem
 from ardvark.validate import InputError

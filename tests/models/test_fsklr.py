@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 
 from ardvark.data import Dataset
 from ardvark.models import fs_skr, fsklr, sklr
-from ardvark.models.masks import expected_selected, log_mask_prior, mask_log_odds
+from ardvark.models.parts.masks import expected_selected, log_mask_prior, mask_log_odds
 from ardvark.models.problems import make_problem
 from ardvark.validate import InputError
 

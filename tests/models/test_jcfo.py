@@ -10,7 +10,7 @@ from scipy import integrate, special, stats
 
 from ardvark.data import Dataset
 from ardvark.models import ZOO, jcfo
-from ardvark.models.probit import PositiveNormal, ProbitBernoulli, probit_logp
+from ardvark.models.parts.probit import PositiveNormal, ProbitBernoulli, probit_logp
 from ardvark.models.problems import make_problem
 from ardvark.validate import InputError
 

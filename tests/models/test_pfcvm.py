@@ -13,7 +13,7 @@ from scipy import integrate, stats
 
 from ardvark.data import Dataset
 from ardvark.models import pcvm, pfcvm, rvm
-from ardvark.models.kernels import default_scales
+from ardvark.models.parts.kernels import default_scales
 from ardvark.models.problems import make_problem
 from ardvark.validate import InputError
 

@@ -1,0 +1,1 @@
+"""Is a sampler right? Simulation-based calibration, and joint tests of one transition."""

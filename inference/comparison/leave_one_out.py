@@ -1,0 +1,486 @@
+"""Leave-one-out cross-validation: from the draws of one fit, or by refitting without each sample.
+
+Two questions with two answers:
+
+- `loo`: how well is y_n predicted by the other labels, **the basis being fixed**? Pareto-smoothed
+  importance sampling (Vehtari, Gelman, Gabry 2017, Stat. Comput. 27; ArviZ) reweighs the draws of
+  one fit. It needs p(y | basis) to be a density of y; where the labels are a part of the basis
+  (PFCVM, PCVM) it is none: s_n stays in the basis when observation n is left out, and pulls the
+  prediction towards its own label. On labels of coin flips this gives a mean log probability of
+  -0.41, where refitting gives -0.72 and guessing -0.69. So it is refused there.
+- `refit_loo`: how well does the whole procedure predict a sample it has never seen? Sample n leaves
+  X, y and the basis. This is the leave-one-out of the four papers. N fits, each kept in a file of
+  its own as it finishes.
+"""
+
+import dataclasses
+import json
+import logging
+import multiprocessing
+import os
+import tempfile
+import threading
+import types
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from scipy import special
+from threadpoolctl import threadpool_limits
+
+from ardvark.models import Problem
+from ardvark.models.problems import standardization
+from ardvark.validate import InputError, logger, positive
+
+from .. import fitting
+from ..datatree import group
+from ..prediction import check_same
+from ..progress import Reporter
+
+COLUMNS = ("y", "probability", "log_score", "correct", "status", "reason", "seconds")
+"""Columns of `refit_loo`'s table; for a model without P(y = 1) the second one is named "score"."""
+
+
+# --- from the draws of one fit --------------------------------------------------------------------
+
+
+def loo(problem: Problem, tree: xr.DataTree) -> Any:
+    """Estimate the leave-one-out predictive density from the draws of one fit, at a fixed basis.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem that was fitted.
+    tree : xarray.DataTree
+        A Markov chain, or an approximation with the density of its draws (`log_q`), whose draws
+        are then reweighed by p / q as well.
+
+    Returns
+    -------
+    arviz_stats ELPDData
+        `elpd` (sum over samples), `se`, `p`, and by sample `elpd_i` and `pareto_k`. Where
+        `pareto_k` is above `good_k` the estimate for that sample cannot be trusted, and a warning
+        of the ``ardvark`` logger says for how many.
+
+    Raises
+    ------
+    InputError
+        Labels are in the basis of the model (`refit_loo` is valid there), the fit is of another
+        problem, or its draws are not from a stated distribution.
+    """
+    spec = problem.spec
+    if spec.labels_in_basis:
+        raise InputError(
+            f"pointwise leave-one-out is not valid for {spec.name}: the label of a sample also "
+            "signs its own basis function, and stays in the basis when its observation is left "
+            "out, so that held-out samples look better predicted than they are. Use "
+            "refit_loo(problem, method, folder=...), which leaves the sample out of X, y and basis."
+        )
+    check_same(problem, tree)
+    likelihood = group(tree, "log_likelihood")
+    if "y" not in likelihood:
+        raise InputError("this fit holds no pointwise log-likelihood: it did not keep `eta`.")
+    kind, method = tree.attrs["kind"], tree.attrs["method"]
+    # only `eta` decides the relative efficiency: the other variables would cost time and memory
+    data = xr.DataTree.from_dict(
+        {"/posterior": group(tree, "posterior")[["eta"]], "/log_likelihood": likelihood}
+    )
+    if kind == "mcmc":
+        return _psis(data)
+    stats = group(tree, "sample_stats")
+    if kind != "approximation" or "log_q" not in stats or "lp" not in stats:
+        raise InputError(
+            f"leave-one-out reweighs draws of a stated distribution, and {method!r} "
+            f"({kind}) gives none for this problem. Use refit_loo, or a fit by nuts."
+        )
+    log_p, log_q = stats["lp"], stats["log_q"]
+    outside = int((~np.isfinite(log_p)).sum())
+    if outside:
+        raise InputError(
+            f"{outside} draws of {method!r} lie outside the posterior's support and have no "
+            "importance ratio. Use refit_loo, or a fit by nuts."
+        )
+    return _psis(data, log_p=log_p, log_q=log_q)
+
+
+def _psis(data: xr.DataTree, **densities: xr.DataArray) -> Any:
+    """Return ArviZ's estimate, its warning passed on through our logger."""
+    import arviz_stats
+
+    estimate = arviz_stats.loo_approximate_posterior if densities else arviz_stats.loo
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = estimate(data, pointwise=True, var_name="y", **densities)
+    high = int((result.pareto_k > result.good_k).sum())
+    if high:
+        logger.warning(
+            "loo: Pareto k-hat is above %.2f for %d of %d samples: their terms cannot be "
+            "estimated from these draws; refit without them (refit_loo)",
+            result.good_k,
+            high,
+            result.n_data_points,
+        )
+    return result
+
+
+# --- by refitting ---------------------------------------------------------------------------------
+
+
+def refit_loo(
+    problem: Problem,
+    method: str,
+    *,
+    folder: str | os.PathLike[str],
+    draws: int = 1000,
+    chains: int = 4,
+    random_seed: int = 0,
+    processes: int = 2,
+    progressbar: bool = True,
+    **options: Any,
+) -> pd.DataFrame:
+    """Fit N times, each time without one sample in X, y and the basis, and predict that sample.
+
+    The hyperparameters stay as the problem filled them; the remaining samples are standardised
+    anew. Each refit is written to `folder` as it ends, so that a killed run goes on where it was.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem of all N samples.
+    method : str
+        A name in `BACKENDS`, or "paper".
+    folder : path
+        Where the refits are kept, one small JSON file each. A stored one is used again when
+        problem, method, options, sizes, seed and versions are the same and it did not fail.
+    draws, chains : int
+        Of each refit.
+    random_seed : int
+        Equal seeds give equal tables, with any number of processes.
+    processes : int
+        Refits that run at once, each on one core. Above 1 they run in processes of their own: a
+        script that calls this needs the usual ``if __name__ == "__main__":``.
+    progressbar : bool
+        Show how many refits are done.
+    **options
+        Options of the method.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per sample, by name: `y`; `probability`, the posterior predictive P(y = 1) (for a
+        model without one, `score`, the posterior mean of eta); `log_score`, the log posterior
+        predictive probability of the label it has; `correct`; `status`, `reason` and `seconds` of
+        its refit. ``attrs``: `elpd` and `accuracy`, the sum of `log_score` and the mean of
+        `correct`, NaN if a refit failed; `se`, the standard error of `elpd`; `method`,
+        `fingerprint`, and `not_ok`, the number of refits whose status is not "ok".
+
+    Raises
+    ------
+    InputError
+        The method does not apply, a class would vanish or the basis be empty without some sample,
+        or the folder holds refits of another problem. Raised before anything is fitted.
+    """
+    name = fitting.resolve(method, problem)
+    settings = fitting.make_options(name, options)
+    why_not = fitting.BACKENDS[name].supports(problem.model, problem)
+    if why_not:
+        raise InputError(f"method {name!r} does not apply to this problem: {why_not}.")
+    positive("processes", processes)
+    if processes > 1 and not _known_elsewhere(fitting.BACKENDS[name]):
+        raise InputError(
+            f"method {name!r} was registered in this process and is not known in others. "
+            "Use processes=1."
+        )
+    _check_every_fold(problem)
+    sizes: dict[str, int] = {"draws": draws, "chains": chains}
+    asked = fitting.request(problem, name, settings, seed=random_seed, keep="shared", **sizes)
+    folder = Path(folder)
+    stored = _stored(folder, name, problem, asked)
+    folder.mkdir(parents=True, exist_ok=True)
+    if processes > 1 and hasattr(settings, "cores") and settings.cores is None:
+        options = {**options, "cores": 1}  # it changes the time, never the draws
+    job = _Job(
+        dataclasses.replace(problem), name, sizes, int(random_seed), options, asked, str(folder)
+    )
+
+    rows, N = dict(stored), problem.data.N
+    missing = [i for i in range(N) if i not in rows]
+    if stored:
+        logger.info("%s: %d of %d stored refits used again", name, len(stored), N)
+    with Reporter(f"refit_loo {name}", progressbar).stage("refitting", total=N) as update:
+        update(len(rows))
+        run = _in_processes if processes > 1 and len(missing) > 1 else _here
+        for row in run(job, missing, int(processes)):
+            rows[row["index"]] = row
+            update(len(rows), f"{row['sample']}: {row['status']}")
+    return _table(problem, name, [rows[i] for i in range(N)])
+
+
+def _table(problem: Problem, name: str, rows: list[dict[str, Any]]) -> pd.DataFrame:
+    index = pd.Index(problem.data.sample_names, name="sample")
+    frame = pd.DataFrame(rows, index=index)[list(COLUMNS)]
+    for column in ("probability", "log_score", "correct", "seconds"):
+        frame[column] = frame[column].astype(float)  # None, of a failed refit, is NaN
+    log_score = frame["log_score"].to_numpy()
+    frame.attrs = {
+        "elpd": float(log_score.sum()),
+        "se": float(np.sqrt(len(frame)) * log_score.std()),
+        "accuracy": float(frame["correct"].to_numpy().mean()),
+        "method": name,
+        "fingerprint": problem.fingerprint,
+        "not_ok": int((frame["status"] != "ok").sum()),
+    }
+    bad = frame.loc[frame["status"] != "ok", "reason"]
+    if len(bad):
+        logger.warning(
+            "refit_loo %s: %d of %d refits are not ok, the first without %s: %s",
+            name,
+            len(bad),
+            len(frame),
+            bad.index[0],
+            bad.iloc[0],
+        )
+    if problem.spec.link == "identity":
+        frame = frame.rename(columns={"probability": "score"})
+    return frame
+
+
+def _check_every_fold(problem: Problem) -> None:
+    """Refuse a problem with a sample that cannot be left out."""
+    data = problem.data
+    for label, count in enumerate(data.counts):
+        if count < 2:
+            sample = data.sample_names[int(np.flatnonzero(data.y == label)[0])]
+            raise InputError(
+                f"class {data.class_names[label]!r} has one sample only, {sample!r}: without it "
+                "one class is left and nothing can be fitted. Leave-one-out needs at least 2 "
+                "samples a class."
+            )
+    if len(problem.basis) == 1 and problem.basis_names[0] in data.sample_names:
+        raise InputError(
+            f"the basis is the one sample {problem.basis_names[0]!r}, and would be empty without "
+            "it. Give at least 2 basis rows, or centres of your own."
+        )
+
+
+def _known_elsewhere(backend: Any) -> bool:
+    """Whether another process that imports ardvark has this backend too."""
+    return isinstance(backend, types.ModuleType) and backend.__name__.startswith("ardvark.")
+
+
+# --- one fold -------------------------------------------------------------------------------------
+
+
+def without(problem: Problem, i: int) -> Problem:
+    """Return the problem without sample i in X, y and basis; hyperparameters as they were filled.
+
+    The rest is standardised anew, if the problem was. Basis centres that are not training rows
+    stay.
+    """
+    sample, data = problem.data.sample_names[i], problem.data
+    rest = data.take(np.arange(data.N) != i)
+    standardize = bool(np.any(problem.center != 0.0) or np.any(problem.scale != 1.0))
+    center, scale = standardization(rest, standardize)
+    is_row = np.array([n == sample for n in problem.basis_names])
+    is_row &= (problem.basis == data.X[i]).all(axis=1)  # a centre may have a sample's name
+    stays, labels = ~is_row, problem.basis_labels
+    return dataclasses.replace(
+        problem,
+        data=rest,
+        basis=rest.X if problem.basis is data.X else problem.basis[stays],
+        basis_names=tuple(n for n, keep in zip(problem.basis_names, stays, strict=True) if keep),
+        basis_labels=None if labels is None else labels[stays],
+        center=center,
+        scale=scale,
+    )
+
+
+def share_model(problem: Problem, models: dict[Any, Any]) -> None:
+    """Give the problem the compiled model of an earlier one that differs from it in data only.
+
+    Building a `pm.Model` takes milliseconds and compiling it seconds. Every data array of the
+    zoo's models is a `pm.Data`, and so are the scales that are filled from it: the first model of
+    each kind (model, shapes, and every hyperparameter that is no `pm.Data`) is kept in `models`,
+    and the values of this problem's own are bound to it. Only the last problem it was given to may
+    then be fitted. The names of samples on the shared model are those of the first problem; a fit
+    of a problem takes them from the problem.
+    """
+    own = problem.model
+    values = {v.name: v.get_value() for v in own.data_vars}
+    shapes = tuple((name, np.shape(v)) for name, v in sorted(values.items()))
+    built_in = ((k, v) for k, v in dataclasses.asdict(problem.hypers).items() if k not in values)
+    shared = models.setdefault((problem.spec.name, shapes, tuple(built_in)), own)
+    if shared is not own:
+        import pymc as pm
+
+        with shared:
+            pm.set_data(values)
+        problem.__dict__["model"] = shared  # where the cached property keeps its value
+
+
+@dataclasses.dataclass(frozen=True)
+class _Job:
+    """What every refit of one call shares; sent to each process once."""
+
+    problem: Problem
+    method: str
+    sizes: Mapping[str, int]
+    seed: int
+    options: Mapping[str, Any]
+    request: str
+    folder: str
+
+
+def _refit(job: _Job, i: int, *, models: dict[Any, Any]) -> dict[str, Any]:
+    """Fit without sample i, predict it, keep the result in the folder, and return it."""
+    data = job.problem.data
+    row: dict[str, Any] = {
+        "index": i,
+        "sample": data.sample_names[i],
+        "y": int(data.y[i]),
+        **dict.fromkeys(("probability", "log_score", "correct", "seconds")),
+        "fingerprint": job.problem.fingerprint,
+        "request": job.request,
+    }
+    seed = int(np.random.SeedSequence([job.seed, i]).generate_state(1)[0]) >> 1
+    try:
+        fold = without(job.problem, i)
+        share_model(fold, models)
+        tree = fitting.fit(
+            fold,
+            job.method,
+            **job.sizes,
+            random_seed=seed,
+            progressbar=False,
+            # a model without a basis predicts by weights of its own, which "shared" drops
+            keep="shared",
+            **job.options,
+        )
+        row |= {"status": tree.attrs["status"], "reason": tree.attrs["reason"]}
+        if tree.attrs["status"] != "failed":
+            row |= _score(fold, tree, data.X[i : i + 1], int(data.y[i]))
+            row["seconds"] = float(tree.attrs["seconds_compile"] + tree.attrs["seconds_run"])
+    except Exception as error:
+        logger.debug("traceback", exc_info=True)
+        row |= {"status": "failed", "reason": f"{type(error).__name__}: {error}"}
+    _write(_path(Path(job.folder), job.method, i), row)
+    return row
+
+
+def _score(fold: Problem, tree: xr.DataTree, x: np.ndarray, y: int) -> dict[str, Any]:
+    """Return the posterior predictive of label y at x (1, D), in original units."""
+    posterior, spec = group(tree, "posterior"), fold.spec
+    arrays = {str(k): v.values for k, v in posterior.data_vars.items() if k != "eta"}
+    x = fold.standardized(x)
+    log_p, second = [], []
+    for c in range(posterior.sizes["chain"]):  # a chain at a time: its weights are (draws, D)
+        point = {k: v[c] for k, v in arrays.items()}
+        eta = fold.decision(point, x)  # (draws, 1)
+        log_p.append(spec.log_predictive(y, eta, point, fold.hypers)[:, 0])
+        if spec.link == "identity":
+            second.append(eta[:, 0])
+        else:
+            second.append(np.exp(spec.log_predictive(1, eta, point, fold.hypers)[:, 0]))
+    terms, mean = np.concatenate(log_p), float(np.concatenate(second).mean())
+    return {
+        "probability": mean,
+        "log_score": float(special.logsumexp(terms) - np.log(len(terms))),
+        "correct": bool((mean > (0.0 if spec.link == "identity" else 0.5)) == (y == 1)),
+    }
+
+
+# --- where refits run -----------------------------------------------------------------------------
+
+
+def _here(job: _Job, missing: list[int], processes: int) -> Iterator[dict[str, Any]]:
+    models: dict[Any, Any] = {}
+    for i in missing:
+        yield _refit(job, i, models=models)
+
+
+def _in_processes(job: _Job, missing: list[int], processes: int) -> Iterator[dict[str, Any]]:
+    """Yield refits as they end; each process compiles once and rebinds the data after that."""
+    pool = ProcessPoolExecutor(
+        max_workers=min(processes, len(missing)),
+        mp_context=multiprocessing.get_context("spawn"),  # threads of compiled code rule out fork
+        initializer=_start_process,
+        initargs=(job,),
+    )
+    try:
+        for future in as_completed([pool.submit(_process_refit, i) for i in missing]):
+            yield future.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+_process_refit_of: Callable[[int], dict[str, Any]] | None = None
+"""Set once in each process that `_in_processes` starts."""
+
+
+def _start_process(job: _Job) -> None:
+    global _process_refit_of
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threadpool_limits(1, user_api="blas")
+    logger.setLevel(logging.CRITICAL)  # the caller reports statuses, once
+    models: dict[Any, Any] = {}
+    _process_refit_of = partial(_refit, job, models=models)
+
+
+def _process_refit(i: int) -> dict[str, Any]:
+    assert _process_refit_of is not None
+    return _process_refit_of(i)
+
+
+def _end_with_parent() -> None:
+    """A killed caller cannot end its processes; they would wait for work for ever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+# --- disk -----------------------------------------------------------------------------------------
+
+
+def _path(folder: Path, method: str, i: int) -> Path:
+    return folder / f"{method}-{i:05d}.json"
+
+
+def _write(path: Path, row: Mapping[str, Any]) -> None:
+    """Write one refit, atomically: the file is whole or it is not there."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "w") as file:
+            json.dump(row, file)
+        os.replace(name, path)
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def _stored(folder: Path, method: str, problem: Problem, asked: str) -> dict[int, dict[str, Any]]:
+    """Return the refits of a folder that are the ones asked for and did not fail, by index."""
+    found = {}
+    for i in range(problem.data.N):
+        path = _path(folder, method, i)
+        if not path.exists():
+            continue
+        try:
+            row = json.loads(path.read_text())
+            same_problem, same = row["fingerprint"] == problem.fingerprint, row["request"] == asked
+        except (ValueError, KeyError, TypeError) as error:
+            logger.warning("%s cannot be read and is computed again: %s", path.name, error)
+            continue
+        if not same_problem:
+            raise InputError(
+                f"{folder} holds refits of another problem (fingerprint {row['fingerprint']}, "
+                f"this one's is {problem.fingerprint}). Choose another folder, or remove that one."
+            )
+        if same and row["status"] != "failed":
+            found[i] = row
+    return found

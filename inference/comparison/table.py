@@ -1,0 +1,259 @@
+"""Compare posteriors of one problem: one row per method, the exact one as reference.
+
+Columns of the table
+--------------------
+kind, status, reason     of the fit
+draws                    chains x draws stored
+rhat, rhat_eta           worst R-hat over everything stored, and over `eta` (Markov chains only)
+ess_bulk, ess_tail       smallest effective sample sizes over everything stored (Markov chains only)
+divergences              divergent transitions (gradient samplers only)
+mcse_bits, spread_bits   of binary masks: the largest Monte Carlo error (batch means) of an
+                         inclusion probability, and the largest distance between that of one chain
+                         and that of all (Markov chains only)
+unmoved_bits             bits with one value in all draws: R-hat, ESS and mcse_bits leave them out
+seconds_compile, seconds_run
+khat                     Pareto k-hat of p / q, where the method states its q
+error_Q, sd_ratio_Q      for each shared quantity Q (`eta`, `feature_weight`, `sample_weight`):
+                         the largest over components of abs(mean - reference mean) / reference sd,
+                         and the median over components of sd / reference sd. The reference's own
+                         row compares one half of its chains with the other: a noise floor, since
+                         an error of that size says nothing. Of a binary feature mask the error is
+                         the largest difference of inclusion probabilities, and there is no ratio
+features, samples        number selected: posterior mean weight above 0.01 of the largest, and above
+                         0.001 of the largest in absolute value; where there is a mask, inclusion
+                         probability above 0.5
+accuracy, log_score      on the test split: of the posterior predictive probability, the mean over
+                         draws; log_score is the mean log probability of the true class
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from ardvark.data import Dataset
+from ardvark.models import SHARED, Problem
+from ardvark.validate import InputError, unknown
+
+from .. import diagnostics
+from ..datatree import group
+from ..prediction import predict
+from .baselines import baselines
+
+FEATURE_THRESHOLD = 0.01
+SAMPLE_THRESHOLD = 0.001
+
+COLUMNS = (
+    "kind", "status", "draws", "rhat", "rhat_eta", "ess_bulk", "ess_tail", "divergences",
+    "mcse_bits", "spread_bits", "unmoved_bits",
+    "seconds_compile", "seconds_run", "khat",
+    *(f"{what}_{name}" for name in SHARED for what in ("error", "sd_ratio")),
+    "features", "samples", "accuracy", "log_score", "reason",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Fits of one problem beside each other.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        One row per method (and per baseline, with a test split), the columns of this module's
+        docstring.
+    fits : dict of DataTree
+    reference : str or None
+        The row the errors are measured against.
+    problem : Problem or None
+    """
+
+    table: pd.DataFrame
+    fits: dict[str, xr.DataTree]
+    reference: str | None = None
+    problem: Problem | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    def plot(self, kind: str = "forest", **settings: Any) -> Any:
+        """Return a matplotlib figure: "forest" (leading features) or "eta" (decision values)."""
+        from . import plots
+
+        return plots.draw(self, kind, **settings)
+
+    def to_html(self, path: str | Path) -> Path:
+        """Write one self-contained page with the table and the figures; return its path."""
+        from .report import write
+
+        return write(self, path)
+
+
+def compare(
+    fits: Mapping[str, xr.DataTree],
+    reference: str | None = None,
+    problem: Problem | None = None,
+    test: Dataset | None = None,
+) -> Comparison:
+    """Compare fits of the same posterior.
+
+    Parameters
+    ----------
+    fits : dict of DataTree
+        Results of `fit`, by the name of their row.
+    reference : str, optional
+        The fit to measure errors against; by default the first converged Markov chain.
+    problem : Problem, optional
+        Needed with `test`.
+    test : Dataset, optional
+        Held-out samples, in the original units. Adds accuracy, log score and two scikit-learn
+        baselines.
+
+    Raises
+    ------
+    InputError
+        No fits, fits of different problems, an unknown reference, `test` without `problem`.
+    """
+    if not fits:
+        raise InputError("nothing to compare: fits is empty.")
+    prints = {name: tree.attrs.get("fingerprint") for name, tree in fits.items()}
+    if len(set(prints.values())) > 1:
+        listed = ", ".join(f"{k}: {v}" for k, v in prints.items())
+        raise InputError(f"these fits are of different problems (fingerprints {listed}).")
+    if test is not None and problem is None:
+        raise InputError("a test split needs the problem as well: pass problem=.")
+    if reference is not None and reference not in fits:
+        raise unknown("reference", reference, fits)
+    if reference is None:
+        good = [n for n, t in fits.items() if t.attrs["kind"] == "mcmc" and _drawn(t)]
+        converged = [n for n in good if fits[n].attrs["status"] == "ok"]
+        reference = next(iter(converged or good), None)
+
+    rows = {}
+    for name, tree in fits.items():
+        row: dict[str, Any] = {k: tree.attrs.get(k) for k in ("kind", "status", "reason")}
+        row |= {k: tree.attrs.get(k) for k in ("seconds_compile", "seconds_run")}
+        if _drawn(tree):
+            row |= _reliability(tree) | _selection(tree)
+            if reference is not None and _drawn(fits[reference]):
+                row |= _errors(tree, fits[reference])
+            if test is not None and problem is not None:
+                row |= score(problem, tree, test)
+        rows[name] = row
+    if test is not None and problem is not None:
+        for name, row in baselines(problem.data, test).items():
+            rows[name] = {"kind": "baseline", "status": "ok", "reason": "", **row}
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=list(COLUMNS))
+    table.index.name = "method"
+    return Comparison(table, dict(fits), reference, problem)
+
+
+def _drawn(tree: xr.DataTree) -> bool:
+    return bool(group(tree, "posterior").data_vars)
+
+
+def _reliability(tree: xr.DataTree) -> dict[str, Any]:
+    """Return draws, R-hat, ESS, divergences and k-hat of one fit, each where it means something."""
+    posterior, stats = group(tree, "posterior"), group(tree, "sample_stats")
+    row: dict[str, Any] = {"draws": posterior.sizes["chain"] * posterior.sizes["draw"]}
+    if tree.attrs["kind"] == "mcmc" and posterior.sizes["draw"] >= 4:
+        fixed = tree.attrs.get("fixed", "").split()  # by the model: nothing to converge
+        values = [posterior[name] for name in posterior.data_vars if name not in fixed]
+        values = [diagnostics.moved(tree, v) for v in values]
+        values = [v for v in values if v.size]
+        by_name = {str(v.name): diagnostics.rhat(v) for v in values}
+        row["rhat"] = diagnostics.worst(by_name.values(), np.max)
+        if "eta" in by_name:
+            row["rhat_eta"] = diagnostics.worst([by_name["eta"]], np.max)
+        for method in ("bulk", "tail"):
+            found = (diagnostics.ess(v, method) for v in values)
+            row[f"ess_{method}"] = diagnostics.worst(found, np.min)
+        if "diverging" in stats:
+            row["divergences"] = diagnostics.divergences(tree)
+        row |= _bits(tree)
+    if "log_q" in stats and "lp" in stats:
+        row["khat"] = diagnostics.khat(stats["lp"].values, stats["log_q"].values)
+    return row
+
+
+def _bits(tree: xr.DataTree) -> dict[str, float]:
+    """Return how far the inclusion probabilities of a fit's masks may be believed."""
+    found = [diagnostics.inclusion(weight) for weight in diagnostics.masks(tree).values()]
+    if not found:
+        return {}
+    return {
+        "mcse_bits": float(max(f["mcse"].fillna(0.0).max() for f in found)),
+        "spread_bits": float(max(f["spread"].max() for f in found)),
+        "unmoved_bits": int(sum(f["unmoved"].sum() for f in found)),
+    }
+
+
+def moments(tree: xr.DataTree, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return posterior mean and sd of each component; the sd of a single draw is NaN."""
+    return _moments(group(tree, "posterior")[name].values)
+
+
+def _moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    flat = values.reshape(-1, *values.shape[2:])
+    if len(flat) < 2:
+        return flat.mean(axis=0), np.full(flat.shape[1:], np.nan)
+    return flat.mean(axis=0), flat.std(axis=0, ddof=1)
+
+
+def _errors(tree: xr.DataTree, reference: xr.DataTree) -> dict[str, float]:
+    """Return the distance of each shared quantity from the reference."""
+    row = {}
+    found, exact = group(tree, "posterior"), group(reference, "posterior")
+    for name in SHARED:
+        if name not in found or name not in exact:
+            continue
+        if tree is reference:
+            values = exact[name].values
+            if values.shape[0] < 2:
+                continue
+            middle = values.shape[0] // 2
+            mean, sd = _moments(values[:middle])
+            mean0, sd0 = _moments(values[middle:])
+        else:
+            mean, sd = moments(tree, name)
+            mean0, sd0 = moments(reference, name)
+        if name == "feature_weight" and name in diagnostics.masks(reference):
+            row[f"error_{name}"] = float(np.max(np.abs(mean - mean0)))
+            continue
+        live = (sd0 > 0.0) | (
+            mean != mean0
+        )  # a weight that is 0 in every draw of both says nothing
+        with np.errstate(divide="ignore", invalid="ignore"):
+            row[f"error_{name}"] = float(
+                np.max(np.abs(mean - mean0)[live] / sd0[live], initial=0.0)
+            )
+            row[f"sd_ratio_{name}"] = float(np.median(sd[live] / sd0[live]))
+    return row
+
+
+def _selection(tree: xr.DataTree) -> dict[str, int]:
+    """Return how many features and samples the posterior mean selects."""
+    row = {}
+    masks = diagnostics.masks(tree)
+    rules = {"features": ("feature_weight", FEATURE_THRESHOLD)}
+    rules["samples"] = ("sample_weight", SAMPLE_THRESHOLD)
+    for column, (name, threshold) in rules.items():
+        if name in masks:
+            row[column] = int((diagnostics.inclusion(masks[name])["probability"] > 0.5).sum())
+        elif name in group(tree, "posterior"):
+            weight = np.abs(moments(tree, name)[0])
+            row[column] = int((weight > threshold * weight.max()).sum())
+    return row
+
+
+def score(problem: Problem, tree: xr.DataTree, test: Dataset) -> dict[str, float]:
+    """Return accuracy and mean log probability of the true class on held-out samples."""
+    p = predict(problem, tree, test).mean(("chain", "draw")).values
+    if problem.spec.link == "identity":  # a score: its sign is the class
+        return {"accuracy": float(((p > 0.0) == (test.y == 1)).mean())}
+    true = np.where(test.y == 1, p, 1.0 - p)
+    return {
+        "accuracy": float((true > 0.5).mean()),
+        "log_score": float(np.log(np.maximum(true, np.finfo(float).tiny)).mean()),
+    }

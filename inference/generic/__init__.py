@@ -1,0 +1,1 @@
+"""Methods for any differentiable density: exact sampling (NUTS), ADVI, Laplace."""

@@ -1,0 +1,271 @@
+"""ADVI: automatic differentiation variational inference.
+
+Kucukelbir, Tran, Ranganath, Gelman, Blei (2017), J. Mach. Learn. Res. 18. With x the unconstrained
+vector (P,) and g its log density, Jacobian included, q is a Gaussian on x,
+
+    mean field   x = m + exp(w) * e             full rank   x = m + L e             e ~ N(0, I)
+
+and the evidence lower bound ELBO(q) = E_q[g(x)] + H[q] is maximised by stochastic gradients of the
+reparametrised expectation.
+
+Exact when the unconstrained density is Gaussian (mean field: with a diagonal precision). Biased
+otherwise: it minimises KL(q || p), which avoids regions where p is small, so mean-field variances
+are too small; on a Gaussian with precision matrix Lambda they are 1 / Lambda_ii. Cost: one gradient
+a sample a step; full rank stores P^2 numbers and updates them at every step, hence its limit.
+
+Convergence is monitored, not assumed. Adam runs at a constant step size until the mean ELBO of the
+last blocks is no longer above that of the blocks before by more than two standard errors; then the
+step size falls, and the next stage begins. The answer is the average of the iterates of the last
+stage (Polyak & Juditsky 1992), which removes the noise a constant step leaves.
+"""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import linalg
+
+from ardvark.validate import one_of, positive
+
+from ..backend import FitFailed, Result
+from ..progress import Reporter, Update
+from ..target import Density, Target
+
+NAME = "advi"
+KIND = "approximation"
+LARGEST_FULL_RANK = 500
+_BLOCK = 200  # steps whose mean ELBO is one observation of progress
+_WINDOW = 5  # blocks compared with the blocks before them
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of `advi`.
+
+    family : "mean_field" or "full_rank". samples : draws of e a step, in antithetic pairs.
+    step_sizes : Adam's step size in each stage, falling. max_iterations : steps in all; reaching
+    it makes the fit `not_converged`. start_sd : sd of q at the start.
+    """
+
+    family: str = "mean_field"
+    samples: int = 4
+    step_sizes: tuple[float, ...] = (0.05, 0.02, 0.005, 0.001)
+    max_iterations: int = 60_000
+    start_sd: float = 0.1
+
+    def __post_init__(self) -> None:
+        one_of("family", self.family, ("mean_field", "full_rank"))
+        positive("samples", self.samples)
+        positive("max_iterations", self.max_iterations)
+        positive("start_sd", self.start_sd)
+        for size in self.step_sizes:
+            positive("step_sizes", size)
+
+
+def supports(model: Any, problem: Any) -> str | None:
+    """Return why the model has no ADVI, or None."""
+    if model is not None and model.discrete_value_vars:
+        names = ", ".join(v.name for v in model.discrete_value_vars)
+        return f"ADVI needs continuous variables, and {names} are discrete"
+    return None
+
+
+def fit(
+    target: Target,
+    options: Options,
+    *,
+    draws: int,
+    chains: int,
+    seed: int,
+    keep: list[str] | None,
+    report: Reporter,
+) -> Result:
+    """Maximise the ELBO, then draw from q."""
+    rng = np.random.default_rng(seed)
+    with report.stage("compiling"):
+        seconds_compile = target.compile_density()
+    density = target.density
+    full = options.family == "full_rank"
+    if full and density.size > LARGEST_FULL_RANK:
+        raise FitFailed(
+            f"full rank stores {density.size}^2 numbers and updates them at every step; "
+            f"its limit is {LARGEST_FULL_RANK} unconstrained parameters. Use family='mean_field'."
+        )
+    started = time.perf_counter()
+    q: MeanField | FullRank = (FullRank if full else MeanField)(density.start, options.start_sd)
+    with report.stage("maximising the ELBO", total=len(options.step_sizes)) as update:
+        elbo, reason = _maximise(density, q, options, rng, update)
+
+    noise = rng.standard_normal((chains * draws, density.size))
+    x = q.sample(noise)
+    log_q = q.log_density(noise)
+    with report.stage("drawing"):
+        posterior = density.constrain(x, keep)
+        lp = density.logp(x)
+    shape = (chains, draws)
+    return Result(
+        posterior={k: v.reshape(*shape, *v.shape[1:]) for k, v in posterior.items()},
+        sample_stats={"lp": lp.reshape(shape), "log_q": log_q.reshape(shape)},
+        details={"elbo": elbo, **q.details()},
+        dims={
+            "elbo": ("block",),
+            "location": ("unconstrained",),
+            "sd": ("unconstrained",),
+            "factor": ("unconstrained", "unconstrained_bis"),
+        },
+        status="not_converged" if reason else "ok",
+        reason=reason,
+        seconds_compile=seconds_compile,
+        seconds_run=time.perf_counter() - started,
+        attrs={"iterations": len(elbo) * _BLOCK, "elbo": float((lp - log_q).mean())},
+    )
+
+
+class MeanField:
+    """q(x) = prod_i N(x_i | m_i, exp(w_i)^2); `parameters` stacks m and w."""
+
+    def __init__(self, start: np.ndarray, sd: float) -> None:
+        self.size = len(start)
+        self.parameters = np.concatenate([start, np.full(self.size, np.log(sd))])
+
+    @property
+    def m(self) -> np.ndarray:
+        """Location (P,)."""
+        return self.parameters[: self.size]
+
+    @property
+    def w(self) -> np.ndarray:
+        """Log standard deviation (P,)."""
+        return self.parameters[self.size :]
+
+    def sample(self, e: np.ndarray) -> np.ndarray:
+        """Return x (S, P) for e (S, P)."""
+        return self.m + np.exp(self.w) * e
+
+    def gradient(self, e: np.ndarray, g: np.ndarray) -> np.ndarray:
+        """Return the ELBO gradient from log-density gradients g (S, P) at sample(e)."""
+        # dx/dm = 1, dx/dw = exp(w) e, and the entropy sum(w) + const gives 1
+        return np.concatenate([g.mean(0), (g * e).mean(0) * np.exp(self.w) + 1.0])
+
+    def entropy(self) -> float:
+        """Return H[q]."""
+        return float(self.w.sum() + 0.5 * self.size * np.log(2.0 * np.pi * np.e))
+
+    def log_density(self, e: np.ndarray) -> np.ndarray:
+        """Return log q at sample(e)."""
+        return 0.5 * (self.size - (e**2).sum(1)) - self.entropy()
+
+    def details(self) -> dict[str, np.ndarray]:
+        """Return what the `fit` group stores."""
+        return {"location": self.m.copy(), "sd": np.exp(self.w)}
+
+
+class FullRank:
+    """q(x) = N(x | m, L L'), L lower triangular with a positive diagonal kept as its logarithm."""
+
+    def __init__(self, start: np.ndarray, sd: float) -> None:
+        self.size = len(start)
+        self.rows, self.columns = np.tril_indices(self.size, -1)
+        below = np.zeros(len(self.rows))
+        self.parameters = np.concatenate([start, np.full(self.size, np.log(sd)), below])
+
+    def factor(self) -> np.ndarray:
+        """Return L (P, P)."""
+        P = self.size
+        L = np.diag(np.exp(self.parameters[P : 2 * P]))
+        L[self.rows, self.columns] = self.parameters[2 * P :]
+        return L
+
+    def sample(self, e: np.ndarray) -> np.ndarray:
+        """Return x (S, P) for e (S, P)."""
+        return self.parameters[: self.size] + e @ self.factor().T
+
+    def gradient(self, e: np.ndarray, g: np.ndarray) -> np.ndarray:
+        """Return the ELBO gradient from log-density gradients g (S, P) at sample(e)."""
+        G = g.T @ e / len(e)  # dE[g]/dL
+        diagonal = np.diag(G) * np.exp(self.parameters[self.size : 2 * self.size]) + 1.0
+        return np.concatenate([g.mean(0), diagonal, G[self.rows, self.columns]])
+
+    def entropy(self) -> float:
+        """Return H[q]."""
+        log_diagonal = self.parameters[self.size : 2 * self.size]
+        return float(log_diagonal.sum() + 0.5 * self.size * np.log(2.0 * np.pi * np.e))
+
+    def log_density(self, e: np.ndarray) -> np.ndarray:
+        """Return log q at sample(e)."""
+        return 0.5 * (self.size - (e**2).sum(1)) - self.entropy()
+
+    def details(self) -> dict[str, np.ndarray]:
+        """Return what the `fit` group stores."""
+        L = self.factor()
+        return {
+            "location": self.parameters[: self.size].copy(),
+            "sd": linalg.norm(L, axis=1),
+            "factor": L,
+        }
+
+
+def _maximise(
+    density: Density,
+    q: MeanField | FullRank,
+    options: Options,
+    rng: np.random.Generator,
+    update: Update,
+) -> tuple[np.ndarray, str]:
+    """Run Adam stage by stage; leave the averaged optimum in q; return block ELBOs and a reason."""
+    trace: list[float] = []
+    first = np.zeros_like(q.parameters)
+    second = np.zeros_like(q.parameters)
+    steps = 0
+    for stage, size in enumerate(options.step_sizes):
+        blocks: list[float] = []
+        averages: list[np.ndarray] = []
+        while not _settled(blocks):
+            if steps + _BLOCK > options.max_iterations:
+                return np.array(trace), (
+                    f"the ELBO was still rising after {steps} iterations "
+                    f"(stage {stage + 1} of {len(options.step_sizes)})"
+                )
+            values, average = [], np.zeros_like(q.parameters)
+            for _ in range(_BLOCK):
+                steps += 1
+                value, gradient = _estimate(density, q, options.samples, rng)
+                values.append(value)
+                # Adam (Kingma & Ba 2015), ascending
+                first += 0.1 * (gradient - first)
+                second += 0.001 * (gradient**2 - second)
+                rate = size * np.sqrt(1.0 - 0.999**steps) / (1.0 - 0.9**steps)
+                q.parameters = q.parameters + rate * first / (np.sqrt(second) + 1e-8)
+                average += q.parameters / _BLOCK
+            blocks.append(float(np.mean(values)))
+            averages = [*averages[1 - _WINDOW :], average]  # of the last window only
+            trace.append(blocks[-1])
+            update(stage, f"ELBO {blocks[-1]:.1f}, step size {size:g}")
+        q.parameters = np.mean(averages, axis=0)
+    return np.array(trace), ""
+
+
+def _estimate(
+    density: Density, q: MeanField | FullRank, samples: int, rng: np.random.Generator
+) -> tuple[float, np.ndarray]:
+    """Return a noisy ELBO and its gradient; draws of infinite density are left out."""
+    half = rng.standard_normal(((samples + 1) // 2, q.size))
+    e = np.concatenate([half, -half])[:samples]
+    x = q.sample(e)
+    values, gradients = np.empty(samples), np.empty((samples, q.size))
+    for s in range(samples):
+        values[s], gradients[s] = density.logp_grad(x[s])
+    good = np.isfinite(values) & np.isfinite(gradients).all(axis=1)
+    if not good.any():
+        raise FitFailed("the log density or its gradient is not finite anywhere q looks")
+    return float(values[good].mean()) + q.entropy(), q.gradient(e[good], gradients[good])
+
+
+def _settled(blocks: list[float]) -> bool:
+    """Whether the last window of block ELBOs is no longer above the one before it."""
+    if len(blocks) < 2 * _WINDOW:
+        return False
+    before, last = np.array(blocks[-2 * _WINDOW : -_WINDOW]), np.array(blocks[-_WINDOW:])
+    error = np.sqrt((before.var(ddof=1) + last.var(ddof=1)) / _WINDOW)
+    return bool(last.mean() - before.mean() < 2.0 * error)

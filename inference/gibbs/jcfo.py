@@ -1,0 +1,347 @@
+"""Exact Gibbs sampler of JCFO, in its latent form.
+
+Every kernel of `models/jcfo.py`; the posterior is the same in its three forms, so `point` returns
+the variables of whichever form the problem has. No gradient, no step size, nothing is adapted: a
+check of NUTS that shares no code with it.
+
+Notation: N samples, B basis centres, D features, H = [1, K] (N, B + 1), beta = (beta_0 ... beta_B)
+with the bias first, T = diag(tau), root1 = gamma1^1/2, root2 = gamma2^1/2. Equation numbers are the
+paper's (Krishnapuram, Carin, Hartemink 2004).
+
+One sweep
+---------
+Variables in brackets are integrated out of the step, and drawn anew before anything uses them; that
+is why the order matters (van Dyk, Park 2008, doi 10.1198/016214508000000409).
+
+1. theta_k | beta [rho], one k after the other, in one of two ways.
+   Given z too (`linear` and degree 1, when D >= N): with rho integrated out the prior is
+   exponential (15), and eta is linear in theta_k, so with g_ik = x_ik (Z'beta)_k this is a normal
+   truncated to theta_k > 0, precision G = sum_i g_ik^2, mean
+   (sum_i g_ik (z_i - eta_i + g_ik theta_k) - root2) / G.
+   Given y and not z (every other case): slice sampling (Neal 2003, doi 10.1214/aos/1056562461) of
+   v = exp(-root2 theta_k), whose prior is uniform on (0, 1). The first interval is the whole of
+   it, so there is no width to choose and shrinkage alone finds the slice. Then z | eta, y. A step
+   is wider than the one given z, most of all where many observations are far on their side.
+2. Two scale moves [tau, rho]: generalised Gibbs steps along a group of scalings (Liu, Sabatti 2000,
+   doi 10.1093/biomet/87.2.353), a slice step in u each, with the density of u exact.
+   `linear` and degree 1: (theta, beta_j) -> (e^u theta, e^-u beta_j), j >= 1, and for degree 1
+   beta_0 -> beta_0 + (1 - e^-u) sum_{j>=1} beta_j, so that eta stays. Every kernel:
+   (z, beta) -> e^u (z, beta).
+3. tau_j | beta_j and rho_k | theta_k: 1 / tau_j ~ InverseGaussian(mean root1 / abs(beta_j), shape
+   gamma1), and likewise for rho.
+4. z_i | z_-i, theta, tau, y [beta], one i after the other, a few times (Holmes, Held 2006, doi
+   10.1214/06-BA105): with P = (I + H T H')^-1, z_i ~ Normal(z_i - (P z)_i / P_ii, P_ii^-1/2) on its
+   side of 0. Then the scale of z [beta]: z -> g z, g^2 z'P z ~ chi-squared(N) (Liu, Wu 1999, doi
+   10.1080/01621459.1999.10473879). Then beta | z, theta, tau ~ Normal(V H'z, V),
+   V = (H'H + T^-1)^-1, through its N x N dual (Bhattacharya, Chakraborty, Mallick 2016, doi
+   10.1093/biomet/asw042).
+5. beta | theta, tau, y [z] by elliptical slice sampling (Murray, Adams, MacKay 2010, PMLR 9), a few
+   times, then z | eta, y: the way out where N is large, the classes are apart, and z holds beta.
+
+Cost
+----
+A sweep takes O(N B D + N^2 B + N^3) time. Where K is not linear in theta the slice adds O(N B) for
+every evaluation of a feature, mostly one or two: the first guess is a draw from the prior, and most
+features follow it. Memory O(N D + N B + N^2), never D x D or N x B x D.
+
+Difficulties
+------------
+The posterior of theta and beta has several modes (`models/jcfo.py`), and coordinate updates leave
+one slowly: read R-hat of `eta` over dispersed chains. Slowest where N is well above D and the
+classes are apart.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ardvark.validate import InputError, one_of
+
+from .jcfo_steps import (
+    LINEAR,
+    POLYNOMIAL,
+    RBF,
+    draw_latent,
+    draw_variances,
+    elliptical,
+    latent_scale,
+    latent_scan,
+    linear_scan,
+    log_scale,
+    precision_matrix,
+    slice_scan,
+    weighted_products,
+    weighted_squares,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of the sampler.
+
+    feature_update : "truncated" or "slice", the two ways of step 1; "auto" takes the first where it
+    exists and D >= N. scale_moves : make the moves of step 2. latent_scans : passes over z in step
+    4. elliptical_steps : moves of step 5.
+    """
+
+    feature_update: str = "auto"
+    scale_moves: bool = True
+    latent_scans: int = 3
+    elliptical_steps: int = 5
+
+    def __post_init__(self) -> None:
+        one_of("feature_update", self.feature_update, ("auto", "truncated", "slice"))
+        for name in ("latent_scans", "elliptical_steps"):
+            if getattr(self, name) < 0:
+                raise InputError(f"{name} must not be negative, got {getattr(self, name)!r}.")
+
+
+@dataclass
+class State:
+    """Where one chain is.
+
+    Attributes
+    ----------
+    theta, rho : array (D,)
+        Feature weights and their variances.
+    beta, tau : array (B + 1,)
+        Sample weights and their variances, those of the bias first.
+    z, eta : array (N,)
+        Latent and plain decision values.
+    H : array (N, B + 1)
+        [1, K_theta].
+    inner : array (N, B)
+        What K is a function of, where it is not linear in theta: the weighted inner product
+        (polynomial) or squared distance (rbf). Else (0, 0).
+    """
+
+    theta: np.ndarray
+    rho: np.ndarray
+    beta: np.ndarray
+    tau: np.ndarray
+    z: np.ndarray
+    eta: np.ndarray
+    H: np.ndarray
+    inner: np.ndarray
+
+
+class Sampler:
+    """The sampler of one problem. Chains share it, and each has its own State and Generator.
+
+    Parameters
+    ----------
+    problem : Problem
+        A problem of the model "jcfo", any kernel, any parametrization.
+    options : Options, optional
+        See there; any object with those attributes.
+    """
+
+    def __init__(self, problem: Any, options: Any = None) -> None:
+        self.problem = problem
+        self.options = Options() if options is None else options
+        h = problem.hypers
+        self.gamma1, self.gamma2 = float(h.gamma1), float(h.gamma2)
+        self.root1, self.root2 = math.sqrt(self.gamma1), math.sqrt(self.gamma2)
+        self.degree = int(h.degree) if h.kernel == "polynomial" else 0  # 0: no 1 in the kernel
+        self.kind = RBF if h.kernel == "rbf" else LINEAR if self.degree <= 1 else POLYNOMIAL
+        self.linear = self.kind == LINEAR
+        N, D = problem.X.shape
+        update = self.options.feature_update
+        if update == "truncated" and not self.linear:
+            raise InputError(
+                'feature_update="truncated" needs a kernel that is linear in theta, got '
+                f'{h.kernel!r}; use "slice" or "auto".'
+            )
+        self.truncated = self.linear and (update == "truncated" or (update == "auto" and D >= N))
+        # feature-major copies: a scan reads one feature after the other
+        self.Xt = np.ascontiguousarray(problem.X.T)  # (D, N)
+        self.Zt = self.Xt if problem.Z is problem.X else np.ascontiguousarray(problem.Z.T)  # (D, B)
+        self.square = np.einsum("dn,dn->d", self.Xt, self.Xt)  # sum_i x_ik^2
+        self.set_labels(problem.y)
+
+    def set_labels(self, y: np.ndarray) -> None:
+        """Bind other labels y (N,), 0 or 1; states made before do not fit them."""
+        self.sign = 2.0 * np.asarray(y, dtype=np.float64) - 1.0
+
+    # --- states -------------------------------------------------------------------------------
+
+    def start(self, rng: np.random.Generator, chain: int) -> State:
+        """Return a dispersed start: theta and beta from the prior, the rest given them and y.
+
+        Chains differ by their rng alone.
+        """
+        drawn = self.problem.simulate(rng)
+        names = ("feature_weight", "sample_weight", "bias")
+        state = self.state({name: drawn[name] for name in names})
+        self.complete(state, rng)
+        return state
+
+    def state(self, point: Mapping[str, np.ndarray]) -> State:
+        """Return the state at a point of the paper's variables, those of any form.
+
+        `feature_weight`, `sample_weight` and `bias` must be in it. Of `tau` with `tau_bias`, `rho`
+        and `z`, what is absent is NaN until `complete` or the next sweep draws it.
+        """
+        (D, N), B = self.Xt.shape, self.Zt.shape[1]
+        state = State(
+            theta=np.array(point["feature_weight"], dtype=np.float64),
+            rho=np.full(D, np.nan),
+            beta=np.append(point["bias"], point["sample_weight"]).astype(np.float64),
+            tau=np.full(B + 1, np.nan),
+            z=np.full(N, np.nan),
+            eta=np.empty(N),
+            H=np.ones((N, B + 1)),
+            inner=np.empty((0, 0) if self.linear else (N, B)),
+        )
+        self.kernel(state)
+        state.eta[:] = state.H @ state.beta
+        if "tau" in point:
+            state.tau[:] = np.append(point["tau_bias"], point["tau"])
+        if "rho" in point:
+            state.rho[:] = point["rho"]
+        if "z" in point:
+            state.z[:] = point["z"]
+            if not np.array_equal(state.z > 0.0, self.sign > 0.0):
+                raise InputError(
+                    "z of the point must be positive where y is 1 and not elsewhere; leave z out "
+                    "to draw it for the present labels."
+                )
+        return state
+
+    def complete(self, state: State, rng: np.random.Generator) -> None:
+        """Draw each of tau, rho and z that is NaN from its conditional."""
+        if np.isnan(state.tau[0]):
+            draw_variances(rng, state.beta, self.gamma1, state.tau)
+        if np.isnan(state.rho[0]):
+            draw_variances(rng, state.theta, self.gamma2, state.rho)
+        if np.isnan(state.z[0]):
+            draw_latent(rng, self.sign, state.eta, state.z)
+
+    def point(self, state: State) -> dict[str, np.ndarray]:
+        """Return copies of the variables of the problem's form, and of `eta`."""
+        form = self.problem.hypers.parametrization
+        out = {
+            "bias": np.array(state.beta[0]),
+            "sample_weight": state.beta[1:].copy(),
+            "feature_weight": state.theta.copy(),
+            "eta": state.eta.copy(),
+        }
+        if form != "marginal":
+            out |= {
+                "tau_bias": np.array(state.tau[0]),
+                "tau": state.tau[1:].copy(),
+                "rho": state.rho.copy(),
+            }
+        if form == "latent":
+            out["z"] = state.z.copy()
+        free = self.problem.to_free(out)
+        return out | {name: np.asarray(free[name]) for name in free if name not in out}
+
+    def stats(self, state: State) -> dict[str, float]:
+        """Return statistics of the last sweep: there are none."""
+        return {}
+
+    # --- one sweep ----------------------------------------------------------------------------
+
+    def sweep(self, state: State, rng: np.random.Generator) -> None:
+        """Make one sweep in place; nothing is adapted."""
+        self.complete(state, rng)
+        self.features(state, rng)
+        if self.options.scale_moves:
+            self.scales(state, rng)
+        self.variances(state, rng)
+        self.kernel(state)
+        self.weights(state, rng)
+
+    def features(self, state: State, rng: np.random.Generator) -> None:
+        """Step 1: theta, and z after it where it was integrated out."""
+        slope = self.Zt @ state.beta[1:]  # (Z'beta)_k
+        if self.truncated:
+            residual = state.z - state.eta
+            linear_scan(rng, self.Xt, slope, self.square, self.root2, residual, state.theta)
+            np.subtract(state.z, residual, out=state.eta)
+            return
+        slice_scan(
+            rng, self.kind, self.degree, self.Xt, self.Zt, self.sign, self.root2,
+            slope, state.beta, state.inner, state.eta, state.theta,
+        )  # fmt: skip
+        draw_latent(rng, self.sign, state.eta, state.z)
+
+    def scales(self, state: State, rng: np.random.Generator) -> None:
+        """Step 2: the scale of theta against beta, then the scale of z and beta."""
+        theta, beta = state.theta, state.beta
+        if self.linear:
+            u = self.opposite_scale(state, rng)
+            theta *= math.exp(u)
+            if self.degree == 1:
+                beta[0] -= math.expm1(-u) * beta[1:].sum()
+            beta[1:] *= math.exp(-u)
+        u = self.common_scale(state, rng)
+        for array in (beta, state.z, state.eta):
+            array *= math.exp(u)
+
+    def opposite_scale(self, state: State, rng: np.random.Generator) -> float:
+        """Draw u of (theta, beta) -> (e^u theta, e^-u beta).
+
+        ln density = (D - B) u - root2 e^u sum theta - root1 e^-u sum abs(beta)
+                     - root1 abs(beta_0 + S - S e^-u),   S = sum_j beta_j for degree 1, else 0.
+        """
+        theta, beta = state.theta, state.beta
+        power = float(len(theta) - len(beta) + 1)
+        up, down = self.root2 * theta.sum(), self.root1 * np.abs(beta[1:]).sum()
+        tilt = self.root1 * beta[1:].sum() if self.degree == 1 else 0.0
+        offset = self.root1 * beta[0] + tilt
+        # near the mode's spread, and the same at both ends of a move: up * down is
+        width = 3.0 * (power * power + 4.0 * up * down) ** -0.25
+        return log_scale(rng, width, power, 0.0, up, down, offset, tilt)
+
+    def common_scale(self, state: State, rng: np.random.Generator) -> float:
+        """Draw u of (z, beta) -> e^u (z, beta).
+
+        ln density = (N + B + 1) u - e^2u sum_i (z_i - eta_i)^2 / 2 - root1 e^u sum abs(beta),
+        the bias among beta.
+        """
+        power = float(len(state.z) + len(state.beta))
+        error = state.z - state.eta
+        size = self.root1 * np.abs(state.beta).sum()
+        return log_scale(rng, 2.5 * power**-0.5, power, 0.5 * (error @ error), size, 0.0, 0.0, 0.0)
+
+    def variances(self, state: State, rng: np.random.Generator) -> None:
+        """Step 3: tau and rho."""
+        draw_variances(rng, state.beta, self.gamma1, state.tau)
+        draw_variances(rng, state.theta, self.gamma2, state.rho)
+
+    def kernel(self, state: State) -> None:
+        """Bring H, and what it is made of, in line with theta."""
+        inner = weighted_products(self.Xt, state.theta, self.Zt)
+        if self.kind == RBF:
+            self_x = weighted_squares(self.Xt, state.theta)
+            self_z = self_x if self.Zt is self.Xt else weighted_squares(self.Zt, state.theta)
+            inner = np.maximum(self_x[:, None] + self_z - 2.0 * inner, 0.0)
+        if not self.linear:
+            state.inner[:] = inner
+        K = state.H[:, 1:]
+        if self.kind == RBF:
+            np.exp(-inner, out=K)
+        elif self.degree:
+            np.power(1.0 + inner, self.degree, out=K)
+        else:
+            K[:] = inner
+
+    def weights(self, state: State, rng: np.random.Generator) -> None:
+        """Step 4, z without beta and then beta, and step 5, beta without z and then z."""
+        H, tau, sd = state.H, state.tau, np.sqrt(state.tau)
+        P = precision_matrix(H * sd)
+        latent_scan(rng, P, self.sign, self.options.latent_scans, state.z)
+        latent_scale(rng, P, state.z)
+        # u ~ Normal(0, T), d ~ Normal(0, I): beta = u + T H'P (z - H u - d)
+        u = sd * rng.standard_normal(len(tau))
+        v = H @ u + rng.standard_normal(len(H))
+        state.beta[:] = u + tau * (H.T @ (P @ (state.z - v)))
+        state.eta[:] = H @ state.beta
+        if self.options.elliptical_steps:
+            elliptical(rng, self.options.elliptical_steps, self.sign, H, sd, state.beta, state.eta)
+            draw_latent(rng, self.sign, state.eta, state.z)

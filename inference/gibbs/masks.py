@@ -1,0 +1,288 @@
+"""Exact Gibbs sampler of FS-SKLR, SKLR and FS-SKR: the state, and the order of its moves.
+
+The target is the joint posterior of both masks, the coefficients, and what belongs to them
+(`models/fsklr.py`). One sweep, in this order:
+
+1. features      zeta | alpha, z, with omega integrated out: each bit from its full conditional
+                 under the logistic likelihood, then swaps. Leaves omega stale.
+2. augment       omega_i ~ PG(1, eta_i) (Polson, Scott, Windle 2013, J. Am. Stat. Assoc. 108).
+                 Given omega the likelihood is normal in alpha. FS-SKR is normal already and draws
+                 its noise precision tau instead.
+3. masks         z | zeta, omega, then in every fourth sweep zeta | z, omega, with alpha integrated
+                 out: each bit, then swaps. Leaves alpha stale.
+4. coefficients  alpha | zeta, z, omega with the same omega; alpha_j ~ N(0, 1/xi) where z_j = 0.
+5. probabilities of the masks where the form keeps them; all else has them integrated out.
+
+The order is part of the algorithm: between 3 and 4 nothing may read alpha or renew omega, and 3
+may not use an omega that is stale. `tests/inference/gibbs/test_masks.py` shows by enumeration that
+this order is exact and that others are not. The moves are in `mask_moves.py`.
+
+Features are visited in 1 and in 3, because each visit fails where the other does well. Given alpha
+a bit is cheap, and on data that say little it mixes best; but where labels are informative alpha
+fits its own mask only, and of two equal features a second one hardly ever joins the first. With
+alpha integrated out it does, at twice the cost. Swaps are needed for correlated features: one must
+leave for another to enter. `benchmarks/gibbs_speed.py` shows all three.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from polyagamma import random_polyagamma
+
+from ardvark.models.parts.masks import mask_log_odds
+
+from .mask_moves import (
+    Active,
+    Kernel,
+    Partners,
+    Working,
+    draw_coefficients,
+    move_features,
+    move_samples,
+    rebuild,
+)
+
+REBUILD = 200  # sweeps after which M is summed from scratch
+PARTNERS = 8  # most correlated features a feature may swap with
+
+
+@dataclass
+class State:
+    """One chain's state; arrays are changed in place.
+
+    zeta (D,), z (B,), alpha (B,), eta (N,); `active` holds the kernel of the A active samples;
+    tau is the noise precision of FS-SKR and 0 for the logistic models.
+    """
+
+    zeta: np.ndarray
+    z: np.ndarray
+    alpha: np.ndarray
+    eta: np.ndarray
+    active: Active
+    A: int
+    tau: float
+    working: Working
+    probabilities: dict[str, np.ndarray]
+    sweeps: int = 0
+    features_changed: int = 0
+    samples_changed: int = 0
+
+
+class Sampler:
+    """The sampler of one problem; it holds data only, so that chains may share it.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of fsklr, sklr or fs_skr.
+    """
+
+    SWAPS = 1  # attempts a sweep for every bit that is on, at least five in all
+    COLLAPSED = 4  # every so many sweeps features move with alpha integrated out
+
+    def __init__(self, problem: Any) -> None:
+        h = problem.hypers
+        self.problem = problem
+        self.masked = h.FEATURE_MASK
+        self.normal = hasattr(h, "noise_shape")
+        Xt = np.ascontiguousarray(problem.X.T)  # (D, N)
+        Zt = Xt if problem.Z is problem.X else np.ascontiguousarray(problem.Z.T)
+        self.kernel = Kernel(Xt, Zt, float(h.delta), h.kernel == "rbf")
+        (self.D, self.N), self.B = Xt.shape, Zt.shape[1]
+        self.odds_z = mask_log_odds(np.arange(self.B), self.B, h.a_z, h.mask_prior)
+        self.partners = _partners(problem.X, PARTNERS)
+        if self.masked:
+            self.odds_zeta = mask_log_odds(np.arange(self.D), self.D, h.a_zeta, h.mask_prior)
+        self.set_labels(problem.y)
+
+    def set_labels(self, y: np.ndarray) -> None:
+        """Bind other labels (N,); FS-SKR takes real ones, y = (1 + s) / 2."""
+        self.s = 2.0 * np.asarray(y, dtype=float) - 1.0
+
+    # --- states -----------------------------------------------------------------------------------
+
+    def start(self, rng: np.random.Generator, chain: int) -> State:
+        """Return a start that differs from chain to chain: a few bits on, or up to half of them."""
+        h, share = self.problem.hypers, (0.1, 0.5, 0.25, 0.02)[chain % 4]
+        zeta = rng.random(self.D) < share if self.masked else np.ones(self.D)
+        tau = float(rng.gamma(h.noise_shape, 1.0 / h.noise_rate)) if self.normal else 0.0
+        point = {
+            "zeta": zeta,
+            "z": rng.random(self.B) < share,
+            "alpha": rng.normal(0.0, 0.1, self.B),
+            "tau": np.asarray(tau),
+        }
+        return self.state(point)
+
+    def state(self, point: Any) -> State:
+        """Return the state at a point of the model's variables."""
+        zeta = np.array(point.get("zeta", np.ones(self.D)), dtype=np.int64)
+        z = np.array(point["z"], dtype=np.int64)
+        on = np.flatnonzero(z)
+        sample = np.zeros(self.B, dtype=np.int64)
+        sample[: len(on)] = on
+        active = Active(sample, np.zeros((self.B, self.N)), np.zeros((self.B, self.N)))
+        empty = Working(np.zeros(self.N), np.zeros(self.N), float(self.problem.hypers.xi))
+        state = State(
+            zeta=zeta,
+            z=z,
+            alpha=np.array(point["alpha"], dtype=float),
+            eta=np.zeros(self.N),
+            active=active,
+            A=len(on),
+            tau=float(point["tau"]) if self.normal else 0.0,
+            working=empty,
+            probabilities={},
+        )
+        rebuild(zeta, self.kernel, active, state.A)
+        self._decide(state)
+        return state
+
+    def point(self, state: State) -> dict[str, np.ndarray]:
+        """Return the state's variables and shared quantities, as copies."""
+        point = {
+            "z": state.z.copy(),
+            "alpha": state.alpha.copy(),
+            "feature_weight": state.zeta.astype(float),
+            "sample_weight": state.z * state.alpha,
+            "eta": state.eta.copy(),
+        }
+        if self.masked:
+            point["zeta"] = state.zeta.copy()
+        if self.normal:
+            point["tau"] = np.asarray(state.tau)
+        return point | state.probabilities
+
+    def stats(self, state: State) -> dict[str, float]:
+        """Return how many bits the last sweep changed."""
+        counts = {"sample_flips": float(state.samples_changed)}
+        return counts | {"feature_flips": float(state.features_changed)} if self.masked else counts
+
+    def _decide(self, state: State) -> None:
+        """Set eta = K'alpha of the active samples."""
+        weight = state.alpha[state.active.sample[: state.A]]
+        state.eta = weight @ state.active.K[: state.A] if state.A else np.zeros(self.N)
+
+    # --- one sweep --------------------------------------------------------------------------------
+
+    def sweep(self, state: State, rng: np.random.Generator) -> None:
+        """Move the state once through every block; nothing is adapted."""
+        state.sweeps += 1
+        state.features_changed = state.samples_changed = 0
+        if state.sweeps % REBUILD == 0:
+            rebuild(state.zeta, self.kernel, state.active, state.A)
+            self._decide(state)
+        if self.masked:
+            self.move_features(state, rng, collapsed=False)
+        self.augment(state, rng)
+        self.move_samples(state, rng)
+        if self.masked and state.sweeps % self.COLLAPSED == 0:
+            self.move_features(state, rng, collapsed=True)
+        self.coefficients(state, rng)
+        self.probabilities(state, rng)
+
+    def move_features(self, state: State, rng: np.random.Generator, *, collapsed: bool) -> None:
+        """Draw every bit of zeta given alpha, or with it integrated out, and try swaps."""
+        state.features_changed += move_features(
+            collapsed,
+            rng.permutation(self.D),
+            self.SWAPS * max(5, int(state.zeta.sum())),
+            state.zeta,
+            self.odds_zeta,
+            self.partners,
+            self.kernel,
+            state.active,
+            state.A,
+            state.alpha[state.active.sample[: state.A]],
+            state.eta,
+            self.s,
+            state.tau,
+            state.working,
+            rng,
+        )
+
+    def augment(self, state: State, rng: np.random.Generator) -> None:
+        """Draw omega (or tau), and with it the normal likelihood that is left of the labels."""
+        h = self.problem.hypers
+        if self.normal:
+            shape = h.noise_shape + 0.5 * self.N
+            rate = h.noise_rate + 0.5 * np.sum((self.s - state.eta) ** 2)
+            state.tau = float(rng.gamma(shape, 1.0 / rate))
+            w, r = np.full(self.N, state.tau), state.tau * self.s
+        else:
+            # the library's other methods are wrong where |eta| > 150 (test_gibbs_masks.py)
+            w = random_polyagamma(1.0, state.eta, method="alternate", random_state=rng)
+            r = 0.5 * self.s  # y - 1/2
+        state.working = Working(w, r, state.working.xi)
+
+    def move_samples(self, state: State, rng: np.random.Generator) -> None:
+        """Draw every bit of z with alpha integrated out, and try swaps."""
+        state.A, changed = move_samples(
+            rng.permutation(self.B),
+            self.SWAPS * max(5, state.A),
+            state.zeta,
+            state.z,
+            self.odds_z,
+            self.kernel,
+            state.active,
+            state.A,
+            state.working,
+            rng,
+        )
+        state.samples_changed += changed
+
+    def coefficients(self, state: State, rng: np.random.Generator) -> None:
+        """Draw alpha, and set eta."""
+        on = state.active.sample[: state.A]
+        state.alpha = rng.normal(0.0, self.problem.hypers.xi**-0.5, self.B)
+        noise = rng.normal(size=state.A)
+        state.alpha[on] = draw_coefficients(state.active.K[: state.A], state.working, noise)
+        self._decide(state)
+
+    def probabilities(self, state: State, rng: np.random.Generator) -> None:
+        """Draw the probabilities of the masks, where the form of the model keeps them."""
+        h = self.problem.hypers
+        if h.mask_probability != "explicit":
+            return
+        masks = [("sample", state.z, h.a_z)]
+        if self.masked:
+            masks.append(("feature", state.zeta, h.a_zeta))
+        for what, mask, a in masks:
+            n, S = len(mask), mask.sum()
+            if h.mask_prior == "shared":
+                q = rng.beta(S + a / n, n - S + 1)
+            else:
+                q = rng.beta(a / n + mask, 2 - mask)
+            state.probabilities[f"{what}_mask_probability"] = np.asarray(q)
+
+
+def _partners(X: np.ndarray, most: int) -> Partners:
+    """Return for each feature those it is most correlated with, or they with it.
+
+    The relation is symmetric, so a feature may have more partners than `most`. Correlations come
+    in blocks of features: no D x D array.
+    """
+    D = X.shape[1]
+    unit = X - X.mean(axis=0)
+    norm = np.sqrt(np.sum(unit**2, axis=0))
+    unit = unit / np.where(norm > 0.0, norm, 1.0)
+    most = min(most, D - 1)
+    pairs = set()
+    for first in range(0, D, 512):
+        block = np.abs(unit[:, first : first + 512].T @ unit)  # (512, D)
+        block[np.arange(len(block)), first + np.arange(len(block))] = -1.0  # not with itself
+        nearest = np.argpartition(-block, most - 1, axis=1)[:, :most] if most else block[:, :0]
+        for row, others in enumerate(nearest.astype(int)):
+            pairs |= {(first + row, int(k)) for k in others} | {
+                (int(k), first + row) for k in others
+            }
+    degree = np.zeros(D, dtype=np.int64)
+    for k, _ in pairs:
+        degree[k] += 1
+    partner = np.full((D, max(1, int(degree.max()))), -1)
+    degree[:] = 0
+    for k, other in sorted(pairs):
+        partner[k, degree[k]] = other
+        degree[k] += 1
+    return Partners(partner, degree)

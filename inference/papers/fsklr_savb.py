@@ -1,0 +1,463 @@
+"""FS-SKLR's own algorithm, SaVB: Gibbs sweeps over the masks, coefficients by variational Bayes.
+
+Kojima, Tanaka (2017), "Doubly Sparse Bayesian Kernel Logistic Regression", APSIPA, section IV,
+algorithms 1 and 2. Equation numbers are the paper's; algorithm 2 is in `fsklr_variational`.
+
+What it computes
+----------------
+One state (zeta, z, alpha), the one with the highest score among those that a random walk visited::
+
+    zeta = z = 1, alpha from algorithm 2
+    for t = 1 .. feature_sweeps:                    with every z_j = 1
+        for k = 1 .. D:  zeta_k ~ p(zeta_k | zeta_-k, y, alpha)          (28)
+        alpha ~ q(alpha), refitted at this zeta                          (31)-(35)
+        score  ln p(y | zeta, alpha) + ln p(zeta)                        (16)
+    take zeta and alpha of the highest score
+    for t = 1 .. sample_sweeps:                     with this zeta
+        for j = 1 .. B:  z_j ~ p(z_j | z_-j, y, alpha)                   (29)
+        alpha ~ q(alpha), refitted at this z
+        score  ln p(y | z, alpha) + ln p(z)                              (17)
+    take z and alpha of the highest score
+
+alpha stays as it was drawn during a whole sweep. alpha_j of a sample that is off has q equal to its
+prior, and is drawn from it: that is what its bit is decided with next time.
+
+`posterior` holds the selected state as its one draw, alpha as it was drawn from q (what algorithm 1
+returns) on the samples that are on, 0 on the others; `alpha_mean` in the group `fit` is the mean m
+of q. That group also holds every visited state (`visited_zeta`, `visited_z`) with its `stage` and
+its score, `objective`: ln p(y | zeta, z, alpha) + ln p(zeta) + ln p(z), which is (16) and (17) each
+up to a constant of its stage. Scores are not probabilities, and the visited states are no sample
+from the posterior.
+
+What it is not
+--------------
+No approximation of the posterior: a stochastic search for a mode, and a biased one. The features
+are chosen for a model in which every sample is in use; the feature mask is not revisited after the
+sample mask; the score compares states at different alpha and leaves p(alpha) out; it rewards a
+lucky draw. Under the independent prior a bit that is on costs about ln(n / a), so at D >> a the
+highest score belongs to a mask smaller than a typical one. P(y = 1) = sigmoid(eta) of one state
+ignores all uncertainty.
+
+Faithful and corrected
+----------------------
+comparison = "normalised"  a bit is on if its conditional probability p(1) / (p(0) + p(1)) exceeds a
+                         uniform number: what Gibbs sampling, which the paper names, means.
+           = "printed"   p(1) itself, prior times the likelihood of all labels, as algorithm 1 says
+                         (erratum: (28), (29) are known only up to a factor). With more than a few
+                         labels that is near 0 unless each is fitted almost surely, and the first
+                         sweep turns every bit off; such a run is "not_converged".
+prior = "problem"        mask_prior of the problem, in the odds and in the score.
+      = "printed"        (21), (22), which the paper's algorithm uses, whatever the problem's
+                         (erratum: the law of a count as the score of a mask).
+score = "likelihood"     (16), (17) at the alpha drawn.
+      = "bound"          the lower bound of ln p(y | masks), alpha integrated out, in place of the
+                         likelihood of one alpha: (16), (17) as a posterior of masks.
+alpha = "draw"           algorithm 2 ends with a draw from q.
+      = "mean"           m instead, in sweeps, score and result. A sample that is off then has
+                         alpha_j = 0, and its bit follows the prior.
+
+Always corrected, for S is no covariance as printed: (33) gives S for S^-1, (34) has a minus, (35)
+one rho for all observations. Not stated in the paper: the initial masks (all on), the numbers of
+sweeps and iterations (algorithm 2 also stops when its bound stands still). Sparsity, never defined
+in Table II: here the share of bits that are 0, `sample_sparsity` and `feature_sparsity` in attrs.
+
+Ablations: `sklr` has the second loop only. `fs_skr` has squared errors on the signs of the labels;
+its own source was not at hand, and ours is the same algorithm with q(alpha) q(tau), mean field, for
+q(alpha), tau drawn with alpha, and the normal density for the likelihood.
+
+Cost
+----
+A feature sweep: O(N B) a bit with the rbf kernel (masked squared distances are kept, as a kernel
+that has underflowed cannot come back), O(N) with the linear one. A sample sweep: O(N) a bit. Then
+algorithm 2, O(N A^2) an iteration for A samples in use, O(N S^2) for S < A features in use with
+the linear kernel, whose K has rank S. O((N + B) D + N B) memory: no N x B x D and
+no D x D array. `benchmarks/fsklr_savb_speed.py` measures it.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import special
+from scipy.spatial.distance import cdist
+
+from ardvark.models.parts.masks import log_mask_prior, mask_log_odds
+from ardvark.validate import one_of, positive
+
+from ..backend import FitFailed, Result
+from ..progress import Reporter
+from ..target import Target
+from .fsklr_variational import (
+    Coefficients,
+    Labels,
+    Rule,
+    additive_sweep,
+    check_kernel,
+    distance_sweep,
+    gaussian,
+    log_likelihood,
+    logistic,
+)
+
+NAME = "fsklr_savb"
+KIND = "search"
+NEEDS_MODEL = False
+MODELS = ("fsklr", "sklr", "fs_skr")
+COVARIANCE = 100  # samples in use up to which q's covariance is stored
+DIMS = {
+    "visited_zeta": ("iteration", "feature"),
+    "visited_z": ("iteration", "basis"),
+    "stage": ("iteration",),
+    "objective": ("iteration",),
+    "visited_log_likelihood": ("iteration",),
+    "elbo": ("iteration",),
+    "features_kept": ("iteration",),
+    "samples_kept": ("iteration",),
+    "vb_iterations": ("iteration",),
+    "alpha_mean": ("basis",),
+    "active_sample": ("active",),
+    "alpha_covariance": ("active", "active_other"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of `fsklr_savb`.
+
+    comparison, prior, score, alpha : see the module docstring. feature_sweeps, sample_sweeps :
+    T_gsfs and T_gsms of algorithm 1. vb_iterations : at most so many of algorithm 2 (T_vb);
+    vb_tolerance : it stops when one raises the bound by less.
+    """
+
+    comparison: str = "normalised"
+    prior: str = "problem"
+    score: str = "likelihood"
+    alpha: str = "draw"
+    feature_sweeps: int = 100
+    sample_sweeps: int = 100
+    vb_iterations: int = 300
+    vb_tolerance: float = 1e-3
+
+    def __post_init__(self) -> None:
+        one_of("comparison", self.comparison, ("normalised", "printed"))
+        one_of("prior", self.prior, ("problem", "printed"))
+        one_of("score", self.score, ("likelihood", "bound"))
+        one_of("alpha", self.alpha, ("draw", "mean"))
+        for name in ("feature_sweeps", "sample_sweeps", "vb_iterations", "vb_tolerance"):
+            positive(name, getattr(self, name))
+
+
+def supports(model: Any, problem: Any) -> str | None:
+    """Return why the method does not apply, or None."""
+    if problem is None:
+        return f"it needs a problem of the models {', '.join(MODELS)}, not a bare pm.Model"
+    if problem.spec.name not in MODELS:
+        return f"it is the own algorithm of 'fsklr', and the model is {problem.spec.name!r}"
+    return None
+
+
+# --- the search -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class State:
+    """A visited state, the q it was drawn from, and its score. tau is 0 without squared errors."""
+
+    stage: int
+    zeta: np.ndarray
+    z: np.ndarray
+    alpha: np.ndarray
+    tau: float
+    q: Coefficients
+    log_likelihood: float
+    score: float
+
+
+class Trace:
+    """What is kept of every visited state: `rows`, by name; `best`, number `selected` of them.
+
+    The best state is the first of the highest score in the last stage.
+    """
+
+    def __init__(self, start: State) -> None:
+        self.best, self.selected = start, 0
+        self.rows: dict[str, list[Any]] = {}
+        self.add(start)
+
+    def add(self, state: State) -> None:
+        """Keep the state's row, and the state itself if it is the best so far."""
+        row = {
+            "visited_zeta": state.zeta,
+            "visited_z": state.z,
+            "stage": state.stage,
+            "objective": state.score,
+            "visited_log_likelihood": state.log_likelihood,
+            "elbo": state.q.elbo[-1],
+            "features_kept": int(state.zeta.sum()),
+            "samples_kept": int(state.z.sum()),
+            "vb_iterations": len(state.q.elbo),
+        }
+        for name, value in row.items():
+            self.rows.setdefault(name, []).append(value)
+        if state.stage > self.best.stage or state.score > self.best.score:
+            self.best, self.selected = state, len(self.rows["stage"]) - 1
+
+
+class Search:
+    """The current masks and coefficients, with the kernel at this feature mask.
+
+    `K` (N, B) is the kernel matrix, `square` (rbf) the masked squared distances behind it, `alpha`
+    (B,) the coefficients, `q` their distribution, `eta` (N,) the decision values.
+    """
+
+    def __init__(self, problem: Any, options: Options, rng: np.random.Generator) -> None:
+        self.h, self.options, self.rng = problem.hypers, options, rng
+        self.X, self.Z = problem.X, problem.Z
+        # feature-major copies: a sweep reads one feature after the other
+        self.Xt = np.ascontiguousarray(self.X.T)  # (D, N)
+        self.Zt = self.Xt if self.Z is self.X else np.ascontiguousarray(self.Z.T)  # (D, B)
+        self.y = problem.y.astype(np.float64)
+        self.squared_errors = problem.spec.link == "identity"
+        self.mask_prior = "printed" if options.prior == "printed" else self.h.mask_prior
+        self.labels = Labels(2.0 * self.y - 1.0, 0.0)
+        self.zeta = np.ones(self.X.shape[1], dtype=np.bool_)
+        self.z = np.ones(len(self.Z), dtype=np.bool_)
+        self.set_kernel()
+        self.refit()
+
+    def set_kernel(self) -> None:
+        """K at the current feature mask, from scratch."""
+        X, Z = self.X[:, self.zeta], self.Z[:, self.zeta]
+        if self.h.kernel == "linear":
+            with np.errstate(over="ignore", invalid="ignore"):  # `check_kernel` refuses them
+                self.K = self.h.delta * (X @ Z.T)
+            check_kernel(self.K)
+            return
+        self.square = cdist(X, Z, "sqeuclidean")
+        if not np.isfinite(self.square).all():
+            raise FitFailed("squared distances overflow; standardise X")
+        self.K = np.exp(-self.h.delta * self.square)
+
+    def sweep_features(self) -> np.ndarray:
+        """Draw every zeta_k from (28); K follows, alpha does not."""
+        rule, eta = self._rule(len(self.zeta), self.h.a_zeta), self.eta.copy()
+        weight = self.z * self.alpha
+        if self.h.kernel == "linear":
+            slope = self.h.delta * (weight @ self.Z)
+            values = additive_sweep(self.zeta, self.Xt, slope, eta, self.labels, rule)
+        else:
+            values = distance_sweep(
+                self.zeta, self.Xt, self.Zt, self.square, self.h.delta, weight, eta,
+                self.labels, rule,
+            )  # fmt: skip
+        self.set_kernel()
+        return values
+
+    def sweep_samples(self) -> np.ndarray:
+        """Draw every z_j from (29); alpha stays."""
+        rule, columns = self._rule(len(self.z), self.h.a_z), np.ascontiguousarray(self.K.T)
+        return additive_sweep(self.z, columns, self.alpha, self.eta.copy(), self.labels, rule)
+
+    def _rule(self, n: int, a: float) -> Rule:
+        odds = mask_log_odds(np.arange(n), n, a, self.mask_prior)
+        u = self.rng.random(n)
+        printed = self.options.comparison == "printed"
+        with np.errstate(divide="ignore"):  # u = 0 is below everything
+            return Rule(odds, np.log(u) if printed else special.logit(u), printed)
+
+    def refit(self) -> None:
+        """Algorithm 2 at the current masks: q, then alpha (and tau) and eta."""
+        h, o, rng = self.h, self.options, self.rng
+        K, limits = self.K[:, self.z], (o.vb_iterations, o.vb_tolerance)
+        reduced, basis = K, None
+        if h.kernel == "linear" and self.zeta.sum() < self.z.sum():  # the rank of K is below A
+            basis = np.linalg.qr(self.Z[np.ix_(self.z, self.zeta)])[0]
+            reduced = K @ basis
+        if self.squared_errors:
+            noise = (h.noise_shape, h.noise_rate)
+            self.q = gaussian(reduced, self.labels.sign, h.xi, noise, *limits)
+        else:
+            self.q = logistic(reduced, self.y, h.xi, rng.random(len(self.y)), *limits)
+        self.q.basis = basis
+        self.alpha, tau = np.zeros(len(self.z)), 0.0
+        if o.alpha == "mean":
+            self.alpha[self.z] = self.q.mean
+            tau = self.q.tau_shape / self.q.tau_rate
+        else:
+            self.alpha[~self.z] = h.xi**-0.5 * rng.standard_normal(np.count_nonzero(~self.z))
+            self.alpha[self.z] = self.q.draw(rng)
+            if self.squared_errors:
+                tau = rng.gamma(self.q.tau_shape, 1.0 / self.q.tau_rate)
+        if self.squared_errors:
+            self.labels = self.labels._replace(tau=tau)
+        self.eta = K @ self.alpha[self.z]
+
+    def state(self, stage: int) -> State:
+        """Return the current state with its score."""
+        likelihood = log_likelihood(self.eta, self.labels)
+        score = likelihood if self.options.score == "likelihood" else self.q.elbo[-1]
+        score += float(log_mask_prior(self.z, self.h.a_z, self.mask_prior))
+        if self.h.FEATURE_MASK:
+            score += float(log_mask_prior(self.zeta, self.h.a_zeta, self.mask_prior))
+        return State(
+            stage, self.zeta.copy(), self.z.copy(), self.alpha.copy(), self.labels.tau, self.q,
+            likelihood, score,
+        )  # fmt: skip
+
+    def restore(self, state: State) -> None:
+        """Go back to a visited state."""
+        self.zeta, self.z, self.alpha = state.zeta.copy(), state.z.copy(), state.alpha.copy()
+        self.labels, self.q = self.labels._replace(tau=state.tau), state.q
+        self.set_kernel()
+        self.eta = self.K @ (self.z * self.alpha)
+
+    def run(self, report: Reporter) -> Trace:
+        """Algorithm 1."""
+        o = self.options
+        if not self.h.FEATURE_MASK:
+            return self._run_samples(Trace(self.state(2)), report)
+        trace = Trace(self.state(1))
+        with report.stage("feature mask", total=o.feature_sweeps) as update:
+            for t in range(o.feature_sweeps):
+                self.sweep_features()
+                self.refit()
+                trace.add(self.state(1))
+                update(t + 1)
+        self.restore(trace.best)
+        trace.add(self.state(2))
+        return self._run_samples(trace, report)
+
+    def _run_samples(self, trace: Trace, report: Reporter) -> Trace:
+        with report.stage("sample mask", total=self.options.sample_sweeps) as update:
+            for t in range(self.options.sample_sweeps):
+                self.sweep_samples()
+                self.refit()
+                trace.add(self.state(2))
+                update(t + 1)
+        return trace
+
+
+# --- the fit --------------------------------------------------------------------------------------
+
+
+def fit(
+    target: Target,
+    options: Options,
+    *,
+    draws: int,
+    chains: int,
+    seed: int,
+    keep: list[str] | None,
+    report: Reporter,
+) -> Result:
+    """Run the search and return the selected state; `draws` and `chains` do not matter.
+
+    Explicit mask probabilities, which the algorithm does not have, are at their mean given the
+    selected mask. `lp` is the log density of the posterior at the returned point, so also with
+    alpha_j = 0 for the samples that are off; it is not the score.
+    """
+    problem = target.problem
+    h, D, B = problem.hypers, problem.X.shape[1], len(problem.Z)
+    started = time.perf_counter()
+    trace = Search(problem, options, np.random.default_rng(seed)).run(report)
+    best, rows = trace.best, {name: np.asarray(x) for name, x in trace.rows.items()}
+
+    point: dict[str, Any] = {"z": best.z.astype(np.int64), "alpha": np.where(best.z, best.alpha, 0)}
+    if h.FEATURE_MASK:
+        point["zeta"] = best.zeta.astype(np.int64)
+    if problem.spec.link == "identity":
+        point["tau"] = best.tau
+    point |= _probabilities(best, h)
+    weights = {
+        "feature_weight": best.zeta.astype(np.float64),
+        "sample_weight": point["alpha"],
+    }
+    posterior = point | weights | {"eta": problem.decision(point)}
+    active, mean = np.flatnonzero(best.z), np.zeros(B)
+    mean[active] = best.q.mean
+    details = {
+        **rows,
+        **weights,
+        "alpha_mean": mean,
+        "selected_feature": best.zeta,
+        "selected_sample": best.z,
+        "selected_iteration": trace.selected,
+        "converged": best.q.converged,
+    }
+    if 0 < len(active) <= COVARIANCE:
+        details |= {"active_sample": active, "alpha_covariance": best.q.covariance()}
+    if problem.spec.link == "identity":
+        details |= {"tau_shape": best.q.tau_shape, "tau_rate": best.q.tau_rate}
+    status, reason = _verdict(trace, rows, options)
+    return Result(
+        posterior={
+            name: np.asarray(x)[None, None]
+            for name, x in posterior.items()
+            if keep is None or name in keep
+        },
+        sample_stats={"lp": np.full((1, 1), float(problem.log_density(point)))},
+        details={name: np.asarray(x) for name, x in details.items()},
+        dims=DIMS,
+        status=status,
+        reason=reason,
+        seconds_run=time.perf_counter() - started,
+        attrs={
+            "iterations": len(rows["stage"]),
+            "score": best.score,
+            "log_posterior": float(problem.log_joint(point)),
+            "features": int(best.zeta.sum()),
+            "samples": len(active),
+            "feature_sparsity": 1.0 - float(best.zeta.sum()) / D,
+            "sample_sparsity": 1.0 - len(active) / B,
+        },
+    )
+
+
+def _probabilities(state: State, h: Any) -> dict[str, np.ndarray]:
+    """Return E[probability | mask] of the explicit form, {} of the integrated one."""
+    masks = [("sample", state.z, h.a_z)]
+    if h.FEATURE_MASK:
+        masks.append(("feature", state.zeta, h.a_zeta))
+    out = {}
+    for what, mask, a in masks if h.mask_probability == "explicit" else []:
+        n = len(mask)
+        if h.mask_prior == "shared":  # Beta(S + a/n, n - S + 1)
+            mean = (mask.sum() + a / n) / (n + 1.0 + a / n)
+        else:  # Beta(a/n + bit, 2 - bit)
+            mean = (mask + a / n) / (2.0 + a / n)
+        out[f"{what}_mask_probability"] = np.asarray(mean)
+    return out
+
+
+def _verdict(trace: Trace, rows: Mapping[str, np.ndarray], options: Options) -> tuple[str, str]:
+    """Return the status and its reason."""
+    for stage, kept in ((1, "features_kept"), (2, "samples_kept")):
+        after_start = rows[kept][rows["stage"] == stage][1:]
+        if options.comparison == "printed" and len(after_start) and not after_start.any():
+            return "not_converged", (
+                f"every sweep turned every bit of the {kept.split('s_')[0]} mask off: "
+                'comparison="printed" holds a probability without its normalising constant against '
+                'a uniform number; use comparison="normalised"'
+            )
+    best = trace.best
+    if not best.q.converged:
+        return "not_converged", (
+            f"the coefficients of the selected state were still moving after {len(best.q.elbo)} "
+            "iterations of algorithm 2; raise vb_iterations"
+        )
+    for what, mask in (("feature", best.zeta), ("sample", best.z)):
+        if not mask.any():
+            return "ok", f"the selected state has no {what}: its decision is constant"
+    return "ok", ""
+
+
+def predict_paper(problem: Any, state: Mapping[str, Any], X_new: np.ndarray) -> np.ndarray:
+    """Return (8) at standardised inputs: sigmoid(f(x)) of the selected state.
+
+    For squared errors, whose model has no P(y = 1), it is f(x).
+    """
+    point = {n: np.asarray(state[n]) for n in ("feature_weight", "sample_weight")}
+    eta = problem.decision(point, X_new)
+    return eta if problem.spec.link == "identity" else special.expit(eta)

@@ -1,0 +1,435 @@
+"""JCFO's own algorithm: expectation-maximisation for the mode of (beta, theta).
+
+Krishnapuram, Carin, Hartemink (2004), J. Comput. Biol. 11, sections 3.1, 3.2 and 4. Equation
+numbers are the paper's; the two steps are in `jcfo_steps`. The same engine serves `sparse_probit`,
+whose basis functions are [1, x]: there is no theta, and the M-step is (29) alone.
+
+What it computes
+----------------
+One point: a maximum of the log posterior of the paper's variables with tau, rho and z integrated
+out,
+
+    log p(beta, theta | y) = sum_i log Phi(s_i eta_i) - gamma1^1/2 |beta|_1 - gamma2^1/2 |theta|_1
+                             + constant,    theta >= 0,    s = 2y - 1.
+
+E-step: the expected latent values (23) and inverse variances (24), (25). M-step: beta and theta
+jointly, beta profiled out, theta by L-BFGS-B with the gradient (28). No step lowers the log
+posterior. The point is the one draw of the fit; nothing is averaged and no spread is given.
+
+When it is exact, and its bias
+------------------------------
+For `sparse_probit` the problem is convex and the result is the mode. For `jcfo` it is a local
+maximum at best, and there are many:
+
+- theta = 0, beta_1..B = 0 is one whatever the data (each slope is a product with the other weight),
+  so the paper's belief in a single maximum does not hold. (With polynomial and rbf kernels K = 1
+  there, and the intercept may be spread over beta at no cost.) On colon and golub, at the filled
+  gammas, every start ends there: choose gammas (`select`), or filter first. A run that ends with
+  no feature has status "not_converged" and says so.
+- A weight at exactly 0 never returns: its expected inverse variance is infinite. The M-step can put
+  a theta there although the log posterior still rises with it. Such coordinates are counted in
+  `kkt_violations`; `revive` is the correction.
+
+A mode is not a typical draw: most weights are exactly 0, and P(y = 1) = Phi(eta) at the mode
+ignores all uncertainty, so probabilities are too close to 0 and 1 on separable data.
+
+Faithful and corrected
+----------------------
+printed_rates = False    inverse variances with the roots of gamma1, gamma2: what (11), (12) imply.
+              = True     as printed in (24), (25), (29), without the roots: that is this algorithm
+                         at gamma^2, and no maximum of the paper's own posterior (12), (15).
+starts                   the first is the paper's seed, theta = 1 and a ridge regression (with H'y,
+                         erratum: H y in print). The others are random, at the scale where both
+                         penalties are equal: theta the square of a standard exponential draw, in
+                         every second one times the squared covariance of the feature with y. The
+                         highest end is kept.
+revive = False           the paper. True: at convergence, weights at 0 that could raise the log
+                         posterior get a small value, and the algorithm goes on.
+prune                    a weight with a penalty (rate times its size, a part of the log posterior)
+                         below this is set to 0 where that raises the log posterior; below 0.01 at
+                         convergence. The paper waits for underflow, thousands of iterations.
+prefilter = None         all features. A number: sparse probit on [1, x] first, its penalty halved
+                         until that many features remain, then JCFO on them (the paper: about 50).
+                         gamma1 and gamma2 that were filled from D are filled again from their
+                         number; given ones are kept.
+select = "problem"       the problem's gamma1, gamma2. "holdout": those on a grid with the highest
+                         log score on 10 % of the rows (two starts each), then a fit to all
+                         rows. Features are filtered and standardised again without the rows held
+                         out.
+
+Cost
+----
+O(N B D) for an evaluation of the kernel and of its slope, O(min(N, B)^3) for beta; O((N + B) D)
+memory, and never D x D or N x B x D. Features at 0 leave the work, so all but the first iterations
+are cheap. `benchmarks/jcfo_em_speed.py` measures it.
+"""
+
+import itertools
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from ardvark.models.parts.probit import probit_logp
+from ardvark.validate import InputError, one_of, positive
+
+from ..backend import FitFailed, Result
+from ..progress import Reporter
+from ..target import Target
+from .jcfo_em_steps import (
+    VIOLATION,
+    Basis,
+    Run,
+    State,
+    ascend,
+    kkt,
+    log_posterior,
+    ridge_seed,
+    score,
+    solve,
+)
+
+NAME = "jcfo_em"
+KIND = "point"
+NEEDS_MODEL = False
+NAMES = {"jcfo": ("gamma1", "gamma2"), "sparse_probit": ("gamma1",)}
+DIMS = {
+    "beta": ("feature",),
+    "kkt_feature": ("feature",),
+    "kkt_sample": ("basis",),
+    "filtered": ("feature",),
+    "objective": ("iteration",),
+    "features_kept": ("iteration",),
+    "samples_kept": ("iteration",),
+    "objective_start": ("start",),
+    "holdout_gamma": ("candidate", "prior"),
+    "holdout_score": ("candidate",),
+}
+FACTORS = (1.0, 1e-1, 1e-2, 1e-3, 1e-4)
+FAR = 0.1  # a KKT residual that no converged fit has
+LOOSE = 1e-4  # tolerance of the fits that only filter, or choose gammas
+Gammas = tuple[float, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of `jcfo_em`.
+
+    printed_rates, prefilter, select, starts, prune, revive : see the module docstring.
+    gamma1_grid, gamma2_grid : values tried by `select="holdout"`. None: for gamma1 the problem's,
+    for gamma2 (sparse_probit: gamma1) 1, 0.1, ..., 0.0001 times what is filled at min(N, D)
+    features (under the linear kernel only their product matters to eta). holdout : the part of each
+    class that is held out. tolerance : converged when an iteration raises the log posterior by
+    less. max_iterations : of one start. inner_iterations : of the optimiser in one M-step.
+    """
+
+    printed_rates: bool = False
+    prefilter: int | None = None
+    select: str = "problem"
+    gamma1_grid: tuple[float, ...] | None = None
+    gamma2_grid: tuple[float, ...] | None = None
+    holdout: float = 0.1
+    starts: int = 6
+    prune: float = 1e-6
+    revive: bool = False
+    tolerance: float = 1e-7
+    max_iterations: int = 5000
+    inner_iterations: int = 50
+
+    def __post_init__(self) -> None:
+        one_of("select", self.select, ("problem", "holdout"))
+        for name in ("starts", "tolerance", "max_iterations", "inner_iterations"):
+            positive(name, getattr(self, name))
+        if self.prefilter is not None:
+            positive("prefilter", self.prefilter)
+        for name in ("gamma1_grid", "gamma2_grid"):
+            for value in getattr(self, name) or ():
+                positive(f"each value of {name}", value)
+        for name, low in (("holdout", 0.0), ("prune", -1.0)):
+            if not low < getattr(self, name) < 1.0:
+                raise InputError(f"{name} must lie between 0 and 1, got {getattr(self, name)!r}.")
+
+
+def supports(model: Any, problem: Any) -> str | None:
+    """Return why the method does not apply, or None."""
+    if problem is None:
+        return "it needs a problem of the models 'jcfo' or 'sparse_probit', not a bare pm.Model"
+    if problem.spec.name not in NAMES:
+        return f"it is the own algorithm of 'jcfo', and the model is {problem.spec.name!r}"
+    return None
+
+
+# --- the paper's protocol: filter, and gammas by hold-out -----------------------------------------
+
+
+def basis_of(problem: Any, X: np.ndarray, Z: np.ndarray) -> Basis:
+    """Return the basis functions of the problem's model at X, with centres Z where it has any."""
+    if problem.spec.name == "sparse_probit":
+        return Basis(X)
+    return Basis(X, Z, problem.hypers.kernel, problem.hypers.degree)
+
+
+def prefilter(X: np.ndarray, y: np.ndarray, count: int, options: Options) -> np.ndarray:
+    """Return the indices of about `count` features with weight in sparse probit on [1, x].
+
+    The rate of the prior starts where all weights are 0 and is halved until `count` are not; the
+    largest are kept. Fewer come back where the data hold fewer (at most about N).
+    """
+    D = X.shape[1]
+    constant = np.full(len(y), special.ndtri(y.mean()))
+    rate = float(np.abs(score(y, constant) @ X).max())
+    if count >= D or rate == 0.0:
+        return np.arange(D)
+    loose = replace(options, tolerance=max(LOOSE, options.tolerance), revive=False)
+    basis, none = Basis(X), np.zeros(0)
+    beta = ridge_seed(basis.evaluate(none)[0], y)
+    size = np.zeros(D)
+    for _ in range(12):
+        rate *= 0.5
+        run = ascend(State(basis, y, beta, none, (rate, 1.0)), loose)
+        found = np.abs(run.state.beta[1:])
+        if np.count_nonzero(found) >= np.count_nonzero(size):
+            size = found
+        if np.count_nonzero(size) >= count:
+            break
+    kept = min(count, int(np.count_nonzero(size)))
+    return np.sort(np.argsort(-size, kind="stable")[:kept]) if kept else np.arange(D)
+
+
+def rates_of(gammas: Gammas, options: Options) -> tuple[float, float]:
+    """Return the rates of the two priors; `printed_rates` leaves the roots out."""
+    power = 1.0 if options.printed_rates else 0.5
+    return gammas[0] ** power, gammas[1] ** power
+
+
+def filled_gammas(problem: Any, D: int) -> Gammas:
+    """Return the gammas as filled for D features."""
+    blank = replace(problem.hypers, **dict.fromkeys(NAMES[problem.spec.name]))
+    return _gammas(blank.filled(len(problem.X), len(problem.Z), D))
+
+
+def own_gammas(problem: Any, D: int) -> Gammas:
+    """Return the problem's gammas; those that were filled are filled again for D features.
+
+    A given value that equals the filled one cannot be told from it.
+    """
+    own, D_all = _gammas(problem.hypers), problem.X.shape[1]
+    before, after = filled_gammas(problem, D_all), filled_gammas(problem, D)
+    return (
+        after[0] if own[0] == before[0] else own[0],
+        after[1] if own[1] == before[1] else own[1],
+    )
+
+
+def _gammas(hypers: Any) -> Gammas:
+    return float(hypers.gamma1), float(getattr(hypers, "gamma2", 1.0))  # sparse probit: no theta
+
+
+def grid(problem: Any, options: Options, D: int) -> list[Gammas]:
+    """Return the gammas that the hold-out tries, the strongest penalty first."""
+    own, few = own_gammas(problem, D), filled_gammas(problem, min(len(problem.X), D))
+    first, second = options.gamma1_grid, options.gamma2_grid
+    if problem.spec.name == "sparse_probit":
+        first, second = first or tuple(few[0] * factor for factor in FACTORS), (1.0,)
+    else:
+        first, second = first or (own[0],), second or tuple(few[1] * f for f in FACTORS)
+    return list(itertools.product(sorted(first, reverse=True), sorted(second, reverse=True)))
+
+
+def holdout_rows(y: np.ndarray, part: float, rng: np.random.Generator) -> np.ndarray:
+    """Return a mask (N,) of held-out rows: `part` of each class, and one of each is kept."""
+    held = np.zeros(len(y), dtype=bool)
+    for label in (0, 1):
+        rows = np.flatnonzero(y == label)
+        count = min(max(1, round(part * len(rows))), len(rows) - 1)
+        held[rng.permutation(rows)[:count]] = True
+    if not held.any():
+        raise FitFailed('select="holdout" needs 2 samples of a class, to hold out one')
+    return held
+
+
+@dataclass
+class Choice:
+    """What the last fit uses: the features the filter kept, the gammas, and how others scored."""
+
+    features: np.ndarray
+    gammas: Gammas
+    tried: list[Gammas]
+    scores: np.ndarray
+
+
+def choose(
+    problem: Any, y: np.ndarray, options: Options, rng: np.random.Generator, report: Reporter
+) -> Choice:
+    """Filter the features and choose the gammas."""
+
+    def filtered(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        if options.prefilter is None:
+            return np.arange(X.shape[1])
+        with report.stage("filter"):
+            return prefilter(X, y, options.prefilter, options)
+
+    features = filtered(problem.X, y)
+    if options.select == "problem":
+        return Choice(features, own_gammas(problem, len(features)), [], np.zeros(0))
+
+    held = holdout_rows(y, options.holdout, rng)
+    X, Z = problem.X, problem.Z
+    if np.any(problem.center != 0.0) or np.any(problem.scale != 1.0):
+        mean, sd = X[~held].mean(axis=0), X[~held].std(axis=0)
+        sd = np.where(sd > 1e-12, sd, 1.0)  # a feature may be constant without the held-out rows
+        X, Z = (X - mean) / sd, (Z - mean) / sd
+    if problem.basis is problem.data.X:
+        Z = X[~held]
+    columns = filtered(X[~held], y[~held])
+    training = basis_of(problem, X[~held][:, columns], Z[:, columns])
+    test = basis_of(problem, X[held][:, columns], Z[:, columns])
+    tried = grid(problem, options, len(columns))
+    loose = replace(options, tolerance=max(LOOSE, options.tolerance), starts=min(2, options.starts))
+    scores, starts = np.full(len(tried), -np.inf), rng.integers(2**63)
+    with report.stage("hold-out", total=len(tried)) as update:
+        for number, gammas in enumerate(tried):
+            same = np.random.default_rng(starts)  # equal starts for all
+            run, _ = solve(training, y[~held], rates_of(gammas, options), loose, same)
+            eta = test.evaluate(run.state.theta)[0] @ run.state.beta
+            scores[number] = probit_logp(y[held], eta).mean()
+            update(number + 1)
+    return Choice(features, tried[int(scores.argmax())], tried, scores)
+
+
+# --- the fit --------------------------------------------------------------------------------------
+
+
+def fit(
+    target: Target,
+    options: Options,
+    *,
+    draws: int,
+    chains: int,
+    seed: int,
+    keep: list[str] | None,
+    report: Reporter,
+) -> Result:
+    """Climb from several starts and return the highest point, with its optimality conditions.
+
+    `draws` and `chains` do not matter: chain = draw = 1. `lp` is NaN where a feature weight is 0,
+    for log theta has no value there; `log_posterior` in attrs is the density of (beta, theta) with
+    tau, rho and z integrated out, at the gammas used, whatever the form of the problem.
+    """
+    problem = target.problem
+    sparse = problem.spec.name == "sparse_probit"
+    if sparse and options.prefilter is not None:
+        raise InputError("prefilter is for 'jcfo'; 'sparse_probit' is that filter itself.")
+    y, D, B = problem.y.astype(np.float64), problem.X.shape[1], len(problem.Z)
+    for_choice, for_starts = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(2))
+    started = time.perf_counter()
+    choice = choose(problem, y, options, for_choice, report)
+    basis = whole = basis_of(problem, problem.X, problem.Z)
+    if not sparse:
+        basis = whole.restrict(np.arange(B), choice.features)
+    run, finals = solve(basis, y, rates_of(choice.gammas, options), options, for_starts, report)
+
+    beta, theta = run.state.beta, np.zeros(0 if sparse else D)
+    if not sparse:
+        theta[choice.features] = run.state.theta
+    point = {"bias": beta[0], "beta": beta[1:]}
+    if not sparse:
+        point = {"bias": beta[0], "sample_weight": beta[1:], "feature_weight": theta}
+    posterior = point | {"feature_weight": np.abs(beta[1:]) if sparse else theta}
+    posterior |= {"eta": problem.decision(point)}
+    # the conditions of a maximum of the stated posterior, (12), (15), also under printed_rates
+    rates = choice.gammas[0] ** 0.5, choice.gammas[1] ** 0.5
+    slope_beta, slope_theta = State(whole, y, beta, theta, rates).full_slopes()
+    kkt_beta = kkt(slope_beta, beta, rates[0], signed=True)
+    kkt_theta = kkt(slope_theta, theta, rates[1], signed=False)
+    weight = np.r_[beta, theta if sparse else theta[choice.features]]
+    residual = np.r_[kkt_beta, kkt_theta if sparse else kkt_theta[choice.features]]
+
+    lp = np.nan
+    if problem.hypers.parametrization == "marginal" and (sparse or theta.all()):
+        lp = float(problem.log_density(point))
+    details = {
+        **point,
+        "selected_feature": posterior["feature_weight"] > 0.0,
+        "kkt_feature": kkt_beta[1:] if sparse else kkt_theta,
+        "kkt_bias": kkt_beta[0],
+        "filtered": np.isin(np.arange(D), choice.features, invert=True),
+        "objective": run.objective,
+        "features_kept": run.features if not sparse else run.samples,
+        "objective_start": finals,
+        "gamma1": choice.gammas[0],
+        "converged": not run.reason,
+    }
+    if not sparse:
+        details |= {
+            "selected_sample": beta[1:] != 0.0,
+            "kkt_sample": kkt_beta[1:],
+            "samples_kept": run.samples,
+            "gamma2": choice.gammas[1],
+        }
+    if choice.tried:
+        details |= {"holdout_gamma": choice.tried, "holdout_score": choice.scores}
+    at_zero = residual[weight == 0.0]
+    violations, worst = int(np.sum(at_zero > VIOLATION)), residual[weight != 0.0].max(initial=0.0)
+    status, reason = _verdict(problem, run, options, violations, float(worst))
+    return Result(
+        posterior={
+            name: np.asarray(x)[None, None]
+            for name, x in posterior.items()
+            if keep is None or name in keep
+        },
+        sample_stats={"lp": np.full((1, 1), lp)},
+        details={name: np.asarray(x) for name, x in details.items()},
+        dims=DIMS,
+        status=status,
+        reason=reason,
+        seconds_run=time.perf_counter() - started,
+        attrs={
+            "iterations": len(run.objective) - 1,
+            "log_posterior": log_posterior(y, run.state.eta, beta, theta, rates),
+            "kkt_nonzero": float(worst),
+            "kkt_zero": float(at_zero.max(initial=0.0)),
+            "kkt_violations": violations,
+            "features": int(np.sum(details["selected_feature"])),
+            "samples": 0 if sparse else int(np.count_nonzero(beta[1:])),
+            "gamma1": choice.gammas[0],
+        }
+        | ({} if sparse else {"gamma2": choice.gammas[1]}),
+    )
+
+
+def _verdict(
+    problem: Any, run: Run, options: Options, violations: int, worst: float
+) -> tuple[str, str]:
+    """Return the status and its reason."""
+    if run.reason:
+        return "not_converged", run.reason
+    if worst > FAR and not options.printed_rates:
+        return "not_converged", (
+            f"the log posterior stands still, but the slope at a weight that is not 0 misses the "
+            f"rate of its prior by {worst:.0%} (kkt_nonzero); lower the tolerance"
+        )
+    if problem.spec.name == "sparse_probit":
+        empty = not run.state.beta[1:].any()
+        return "ok", "every weight is 0: gamma1 is too large for these data" if empty else ""
+    if not run.state.theta.any():
+        return "not_converged", (
+            f"the best of {options.starts} start(s) ended at the origin (every feature weight 0, a "
+            "constant decision), which is a local maximum whatever the data; use smaller gamma1 or "
+            'gamma2, select="holdout", a prefilter or more starts'
+        )
+    if violations:
+        return "ok", (
+            f"{violations} weight(s) at exactly 0 would raise the log posterior, and cannot come "
+            "back (kkt_violations); revive=True lets them"
+        )
+    return "ok", ""
+
+
+def predict_paper(problem: Any, state: Mapping[str, Any], X_new: np.ndarray) -> np.ndarray:
+    """Return P(y = 1) at standardised inputs, (3): Phi(eta) at the mode."""
+    names = [n for n in ("bias", "beta", "sample_weight", "feature_weight") if n in state]
+    return special.ndtr(problem.decision({n: np.asarray(state[n]) for n in names}, X_new))

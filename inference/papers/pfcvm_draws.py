@@ -1,0 +1,120 @@
+"""Draws of `pfcvm_lp`'s q, and both densities at them.
+
+q is two independent normals, of (b, w) and of theta. `positive="componentwise"` replaces each by
+the product of its marginal normals truncated to >= 0 (the bias and the RVM's weights stay normal),
+`"none"` keeps them as they are. Densities are of the unconstrained vector, Jacobian included, and
+exist where q covers every free variable and none of its mass lies below 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ardvark.models.parts.kernels import gram
+from ardvark.models.pfcvm import kernel_sum
+
+from ..progress import Update
+from ..truncated_normal import truncated_draws, truncated_logpdf
+from .pfcvm_curvature import Block, Curvature
+from .pfcvm_engine import Engine, full
+
+if TYPE_CHECKING:
+    from .pfcvm_lp import Options, Run
+
+_CHUNK = 500_000  # N + D + B times the draws of one chunk: a few dozen MB at once
+
+
+def draw(
+    problem: Any,
+    run: Run,
+    options: Options,
+    generators: list[np.random.Generator],
+    draws: int,
+    keep: list[str] | None,
+    update: Update,
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Return posterior and sample_stats, (chain, draw, ...), a chunk of draws at a time."""
+    (N, D), B, e = problem.X.shape, len(problem.Z), run.engine
+    step, shape = max(1, _CHUNK // (N + D + B)), (len(generators), draws)
+    whole = len(e.sample.u) == B + 1 and len(e.feature.u) == D
+    covered = whole and problem.hypers.parametrization == "marginal"
+    covered = covered and not (e.signed and options.positive == "none")
+    out: dict[str, np.ndarray] = {}
+    stats: dict[str, np.ndarray] = {}
+    for c, rng in enumerate(generators):
+        for at in range(0, draws, step):
+            here = (c, slice(at, min(at + step, draws)))
+            S = here[1].stop - at
+            bw = _block_draws(rng, e.sample, run.of_w, options, S)
+            theta = np.broadcast_to(e.feature.u, (S, len(e.feature.u)))
+            if run.of_theta is not None:
+                theta = _block_draws(rng, e.feature, run.of_theta, options, S)
+            a = e.s * bw[:, 1:]
+            w = full(bw[:, 1:], e.sample.index[1:], B)
+            point = {
+                "bias": bw[:, 0],
+                "sample_weight": full(a, e.sample.index[1:], B),
+                "feature_weight": full(theta, e.feature.index, D),
+                "eta": bw[:, :1] + _kernel_sum(e, theta, a),
+            }
+            if e.signed:
+                point["w"] = w
+            if covered:
+                lp, log_q = _densities(problem, run, point, bw, theta)
+                for name, x in (("lp", lp), ("log_q", log_q)):
+                    stats.setdefault(name, np.empty(shape))[here] = x
+            for name, x in point.items():
+                if keep is None or name in keep:
+                    out.setdefault(name, np.empty((*shape, *x.shape[1:])))[here] = x
+            update(c * draws + here[1].stop)
+    return out, stats
+
+
+def _kernel_sum(e: Engine, theta: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """Return K_theta a (S, N) from kept features and samples only; one K where theta is fixed."""
+    if a.shape[1] == 0:
+        return np.zeros((len(a), len(e.X)))
+    if e.free_theta:
+        return kernel_sum(theta, a, e.X, e.Z, e.hypers)
+    return a @ gram(e.X, e.Z, e.feature.u, kernel=e.hypers.kernel, degree=e.hypers.degree).T
+
+
+def _block_draws(
+    rng: np.random.Generator, block: Block, curvature: Curvature, options: Options, S: int
+) -> np.ndarray:
+    """Return S draws (S, K) of one block's q."""
+    if options.positive == "none" or not block.lam.any():
+        return block.u + curvature.draws(rng, S)
+    sd = curvature.moments()[0] ** 0.5
+    out, real = np.empty((S, len(block.u))), block.lam == 0.0  # the bias
+    truncated = np.empty((S, int((~real).sum())))
+    truncated_draws(rng, block.u[~real], sd[~real], truncated)
+    out[:, ~real] = truncated
+    out[:, real] = block.u[real] + sd[real] * rng.standard_normal((S, int(real.sum())))
+    return out
+
+
+def _densities(
+    problem: Any, run: Run, point: Mapping[str, np.ndarray], bw: np.ndarray, theta: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return log posterior and log q (S,) of the unconstrained vector, Jacobian included."""
+    e = run.engine
+    log_q = _log_q(bw, e.sample, run.of_w)
+    if run.of_theta is not None:
+        log_q = log_q + _log_q(theta, e.feature, run.of_theta)
+    return problem.log_density(point), log_q + problem.spec.log_jacobian(point, problem.hypers)
+
+
+def _log_q(x: np.ndarray, block: Block, curvature: Curvature) -> np.ndarray:
+    real = block.lam == 0.0
+    if real.all():
+        noise = (x - block.u) @ curvature.inverse_factor()
+        log_det = curvature.log_det()
+        return -0.5 * (np.sum(noise**2, axis=1) + log_det + x.shape[1] * np.log(2.0 * np.pi))
+    sd = curvature.moments()[0] ** 0.5
+    total = truncated_logpdf(x[:, ~real], block.u[~real], sd[~real]).sum(axis=1)
+    z = (x[:, real] - block.u[real]) / sd[real]
+    return total - np.sum(0.5 * z**2 + np.log(sd[real]) + 0.5 * np.log(2.0 * np.pi), axis=1)

@@ -1,0 +1,416 @@
+"""What `pfcvm_lp` and `pfcvm_em` share: modes and pruning of PFCVM, PCVM and RVM.
+
+Weights come in two blocks (`pfcvm_curvature`), each a vector u with one prior precision p and one
+smoothing lam an entry: the sample block (b, w_1, ..., w_B) and the feature block theta. The
+objective of both is
+
+    Q = sum_i ln P(y_i | eta_i) + sum over both blocks of [-p u^2 / 2 + ln sigmoid(lam u)],
+
+where ln sigmoid(lam u) stands for ln 1(u >= 0); the bias, and the RVM's real weights, have lam = 0.
+Its Gauss-Newton curvature in one block, with J = d eta / du and C = diag(sigma (1 - sigma)), is
+
+    diag(V) + R'R,   V = p + lam^2 sigmoid(lam u) sigmoid(-lam u),   R = C^1/2 J.
+
+It is the exact one in w always and in theta for the linear kernel; for the others it leaves out
+
+    E_kl = sum_i (y_i - sigma_i) d2 eta_i / d theta_k d theta_l,
+
+as the paper does, and is positive definite everywhere. No array has a side of D twice.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from ardvark.models.parts.kernels import gram
+from ardvark.models.pcvm import fixed_theta
+from ardvark.models.pfcvm import feature_gradient
+from ardvark.validate import InputError, one_of, positive
+
+from .pfcvm_curvature import NAMES, Block, Curvature, prior_mode
+
+FAILED = "its numbers are too large or too unequal for a Cholesky factor; standardise X"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineOptions:
+    """Options of both methods; each module's docstring says what they mean."""
+
+    hyperprior: str = "paper"
+    smoothing: float = 5.0
+    initial_sample_precision: float = 1.0
+    initial_feature_precision: float = 1.0
+    sample_threshold: float | None = None
+    feature_threshold: float = 1e3
+    tolerance: float = 1e-4
+    max_iterations: int = 500
+
+    def __post_init__(self) -> None:
+        one_of("hyperprior", self.hyperprior, ("paper", "model"))
+        for name in ("smoothing", "initial_sample_precision", "initial_feature_precision",
+                     "tolerance", "max_iterations"):  # fmt: skip
+            positive(name, getattr(self, name))
+        for name in ("sample_threshold", "feature_threshold"):
+            value = getattr(self, name)
+            if value is not None and not value > 0.0:
+                raise InputError(f"{name} must be above 0 (inf: never prune), got {value!r}.")
+
+
+def applies(problem: Any) -> str | None:
+    """Return why neither method applies to the problem, or None."""
+    if problem is None:
+        return "it needs a problem of the models 'pfcvm', 'pcvm' or 'rvm', not a bare pm.Model"
+    if problem.spec.name not in ("pfcvm", "pcvm", "rvm"):
+        return f"it is the algorithm of pfcvm, pcvm and rvm, and the model is {problem.spec.name!r}"
+    return None
+
+
+@dataclass
+class Engine:
+    """Modes of one problem, at given precisions, and what was pruned.
+
+    X (N, D), y (N,) in {0, 1}, Z (B, D), s (B,) the basis labels (ones where the model has none:
+    `signed`). After pruning X and Z hold the kept features, Z and s the kept samples. `sizes` is
+    the first (D, B), `thresholds` are of (samples, features), `history` is what `prune` removed;
+    `bounded` says that theta >= 0 is enforced (see `_newton`).
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    Z: np.ndarray
+    s: np.ndarray
+    hypers: Any
+    sample: Block
+    feature: Block
+    signed: bool
+    free_theta: bool
+    thresholds: tuple[float, float]
+    sizes: tuple[int, int]
+    bounded: bool = False
+    rejected: int = 0
+    history: tuple[tuple[Any, ...], ...] = ()
+
+    @classmethod
+    def start(cls, problem: Any, options: EngineOptions, update_bias: bool) -> "Engine":
+        """Return the first state: precisions as given, theta at the mode of its smoothed prior.
+
+        With the paper's flat hyperprior a weight's unit is 1; with the model's it is the prior's
+        scale, in which smoothing, first precisions and thresholds are then meant.
+        """
+        h, B, D = problem.hypers, len(problem.Z), problem.X.shape[1]
+        signs, free = problem.basis_labels is not None, problem.spec.name == "pfcvm"
+        threshold = options.sample_threshold
+        if threshold is None:
+            threshold = options.feature_threshold if signs else 1e9
+
+        def block(p: float, prior: Any, size: int, smooth: bool) -> tuple[Block, float]:
+            unit = 1.0 if options.hyperprior == "paper" else float(prior.scale)
+            c, d = (0.0, 0.0) if options.hyperprior == "paper" else (prior.shape, prior.rate)
+            p, lam = p / unit**2, options.smoothing / unit if smooth else 0.0
+            at = np.ones(size)
+            no = np.zeros(size, dtype=bool)
+            return Block(
+                prior_mode(p, lam) * at, p * at, lam * at, c * at, d * at, np.arange(size), no, no
+            ), unit
+
+        sample, unit_w = block(options.initial_sample_precision, h.sample_prior, B, signs)
+        zero, yes = np.zeros(1), np.array([True])
+        bias = Block(
+            zero, zero + h.bias_sd**-2.0, zero, zero, zero, np.array([-1]), yes & (not update_bias),
+            yes,
+        )  # fmt: skip
+        sample = Block(**{n: np.concatenate([getattr(bias, n), getattr(sample, n)]) for n in NAMES})
+        unit_theta = 1.0
+        if free:
+            first = options.initial_feature_precision
+            feature, unit_theta = block(first, h.feature_prior, D, True)
+        else:
+            fixed, zero = np.ones(D, dtype=bool), np.zeros(D)
+            feature = Block(
+                fixed_theta(h, D), np.ones(D), zero, zero, zero, np.arange(D), fixed, fixed
+            )
+        return cls(
+            X=problem.X,
+            y=problem.y.astype(np.float64),
+            Z=problem.Z,
+            s=problem.basis_labels if signs else np.ones(B),
+            hypers=h,
+            sample=sample,
+            feature=feature,
+            signed=signs,
+            free_theta=free,
+            thresholds=(threshold / unit_w**2, options.feature_threshold / unit_theta**2),
+            sizes=(D, B),
+        )
+
+    def copy(self) -> "Engine":
+        """Return a snapshot; arrays are replaced and never changed in place, so they are shared."""
+        return replace(self, sample=replace(self.sample), feature=replace(self.feature))
+
+    @property
+    def sign(self) -> np.ndarray:
+        """Labels as -1 and +1 (N,)."""
+        return 2.0 * self.y - 1.0
+
+    # --- eta and its derivatives ---
+
+    def kernel(self, theta: np.ndarray) -> np.ndarray | None:
+        """Return K (N, B); None where a negative theta lets an rbf kernel grow above 1."""
+        h = self.hypers
+        if h.kernel != "rbf":
+            return gram(self.X, self.Z, theta, kernel=h.kernel, degree=h.degree)
+        square_x, square_z = self.X**2 @ theta, self.Z**2 @ theta
+        distance = square_x[:, None] + square_z - 2.0 * (self.X * theta) @ self.Z.T
+        if (theta < 0.0).any() and distance.min() < -1e-10 * (1.0 + np.abs(square_x).max()):
+            return None
+        return np.exp(-np.maximum(distance, 0.0))
+
+    def design(self, theta: np.ndarray) -> np.ndarray:
+        """Return Phi (N, 1 + B): a column of ones, then s_j K(x_i, z_j)."""
+        K = self.kernel(theta)
+        assert K is not None
+        return np.column_stack([np.ones(len(self.y)), K * self.s])
+
+    def eta(self, theta: np.ndarray) -> np.ndarray | None:
+        """Return eta (N,) at the current sample weights, None where `kernel` is."""
+        b, a = self.sample.u[0], self.s * self.sample.u[1:]
+        if self.hypers.kernel == "linear":
+            return b + self.X @ (theta * (a @ self.Z))
+        K = self.kernel(theta)
+        return None if K is None else b + K @ a
+
+    def jacobian(self, theta: np.ndarray) -> np.ndarray:
+        """Return D_ik = d eta_i / d theta_k (N, D)."""
+        return feature_gradient(theta, self.s * self.sample.u[1:], self.X, self.Z, self.hypers)
+
+    def log_likelihood(self, eta: np.ndarray) -> float:
+        """Return sum_i ln P(y_i | eta_i)."""
+        return float(-np.logaddexp(0.0, -self.sign * eta).sum())
+
+    # --- modes ---
+
+    def Q(self) -> float:
+        """Return Q at the current weights (each ln sigmoid with its ln 2)."""
+        eta = self.design(self.feature.u) @ self.sample.u
+        value = self.log_likelihood(eta) + self.sample.log_prior(self.sample.u)
+        return value + (self.feature.log_prior(self.feature.u) if self.moves_theta else 0.0)
+
+    def gradients(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return dQ / d(b, w) and dQ / d theta (zeros where theta is fixed)."""
+        Phi = self.design(self.feature.u)
+        residual = self.residual(Phi @ self.sample.u)
+        of_w = Phi.T @ residual + self.sample.gradient(self.sample.u)
+        if not self.moves_theta:
+            return of_w, np.zeros_like(self.feature.u)
+        of_theta = self.jacobian(self.feature.u).T @ residual
+        return of_w, of_theta + self.feature.gradient(self.feature.u)
+
+    def residual(self, eta: np.ndarray) -> np.ndarray:
+        """Return y - sigmoid(eta), by the tail that is small."""
+        return self.sign * special.expit(-self.sign * eta)
+
+    def curvatures(self) -> tuple[Curvature, Curvature | None]:
+        """Return the curvature of the sample block, and of the feature block if it is free."""
+        Phi = self.design(self.feature.u)
+        root = _root_C(Phi @ self.sample.u)
+        of_w = Curvature(self.sample.p + self.sample.bend(self.sample.u), root * Phi)
+        if not self.moves_theta:
+            return of_w, None
+        R = self.jacobian(self.feature.u)
+        R *= root
+        return of_w, Curvature(self.feature.p + self.feature.bend(self.feature.u), R)
+
+    def climb(self, rounds: int, tolerance: float) -> float:
+        """Raise Q: Newton in w, then in theta, in turn; return the last Newton decrement, summed.
+
+        The printed means (10) and (12) are fixed-point equations; Newton's method with a line
+        search solves them. A decrement g' Sigma g is twice the gain in Q that is still expected.
+        """
+        left = np.inf
+        for _ in range(rounds):
+            Phi = self.design(self.feature.u)
+            eta, jacobian = partial(np.matmul, Phi), partial(_copy, Phi)
+            left = self._newton(self.sample, eta, jacobian, 20, tolerance)
+            if not self.moves_theta:
+                break
+            left += self._newton(self.feature, self.eta, self.jacobian, 5, tolerance)
+            if left < tolerance:
+                break
+        return left
+
+    def _newton(
+        self,
+        block: Block,
+        eta_of: Callable[[np.ndarray], np.ndarray | None],
+        jacobian_of: Callable[[np.ndarray], np.ndarray],
+        steps: int,
+        tolerance: float,
+    ) -> float:
+        """Take up to `steps` damped Newton steps in one block; return the decrement at the start.
+
+        Once an rbf kernel has refused a negative theta, theta >= 0 is a bound: entries at 0 whose
+        gradient is negative are held there, and the step of the others is cut at 0.
+        """
+        first = None
+        for _ in range(steps):
+            if self.bounded and block is self.feature:
+                block.u = np.maximum(block.u, 0.0)
+            u = block.u
+            eta = eta_of(u)
+            assert eta is not None
+            R, V = jacobian_of(u), block.p + block.bend(u)
+            g = R.T @ self.residual(eta) + block.gradient(u)
+            R *= _root_C(eta)
+            free = ~self.held(block, g)
+            step = np.zeros_like(u)
+            if free.all():
+                step = Curvature(V, R).solve(g)
+            elif free.any():
+                step[free] = Curvature(V[free], R[:, free]).solve(g[free])
+            decrement = float(g @ step)
+            first = decrement if first is None else first
+            if decrement < tolerance:
+                break
+            refused = self.rejected
+            if not self._line_search(block, eta_of, g, step, eta) and self.rejected == refused:
+                break
+        return 0.0 if first is None else first
+
+    def held(self, block: Block, g: np.ndarray) -> np.ndarray:
+        """Return which weights (K,) sit at the bound 0 with a gradient that points below it."""
+        if not self.bounded or block is not self.feature:
+            return np.zeros(len(g), dtype=bool)
+        return (block.u <= 0.0) & (g < 0.0)
+
+    def _line_search(
+        self,
+        block: Block,
+        eta_of: Callable[[np.ndarray], np.ndarray | None],
+        g: np.ndarray,
+        step: np.ndarray,
+        eta: np.ndarray,
+    ) -> bool:
+        """Halve the step until Q grows enough, move there; say whether there was such a step."""
+        value = self.log_likelihood(eta) + block.log_prior(block.u)
+        clip, t = self.bounded and block is self.feature, 1.0
+        while t > 1e-10:
+            trial = block.u + t * step
+            if clip:
+                trial = np.maximum(trial, 0.0)
+            new = eta_of(trial)
+            if new is None:
+                self.rejected += 1
+                self.bounded = True
+                return False
+            gain = self.log_likelihood(new) + block.log_prior(trial) - value
+            if gain > 0.0 and gain >= 1e-4 * float(g @ (trial - block.u)):
+                block.u = trial
+                return True
+            t *= 0.5
+        return False
+
+    def evidence(self, of_w: Curvature, of_theta: Curvature | None) -> float:
+        """Return the log of the Laplace evidence, the stopping objective (see `pfcvm_lp`)."""
+        value = self.log_likelihood(self.design(self.feature.u) @ self.sample.u)
+        value += self.sample.evidence(of_w)
+        return value + (self.feature.evidence(of_theta) if of_theta is not None else 0.0)
+
+    # --- scale and pruning ---
+
+    def rescale(self) -> None:
+        """Set the largest theta to 1 by (theta / r, r w), which leaves a linear kernel's eta."""
+        r = float(self.feature.u.max())
+        if r > 0.0:
+            self.feature.u, self.feature.p = self.feature.u / r, self.feature.p * r**2
+            w = self.sample.index >= 0
+            self.sample.u = np.where(w, self.sample.u * r, self.sample.u)
+            self.sample.p = np.where(w, self.sample.p / r**2, self.sample.p)
+
+    def prune(self, iteration: int) -> None:
+        """Remove weights whose precision is above its threshold, and note when."""
+        sample, feature = self.sample, self.feature
+        keep_s = (sample.p <= self.thresholds[0]) | sample.never_prune
+        keep_f = (feature.p <= self.thresholds[1]) | feature.never_prune
+        if keep_s.all() and keep_f.all():
+            return
+        self._take(keep_s, keep_f, iteration)
+        if not self.collapsed and self.kernel(self.feature.u) is None:
+            # a negative theta lost the positive ones that kept its distances above 0
+            self.bounded = True
+            self.feature.u = np.maximum(self.feature.u, 0.0)
+
+    def drop_all(self, iteration: int) -> None:
+        """Leave the bias alone; a fixed theta stays."""
+        self._take(self.sample.index < 0, self.feature.never_prune, iteration)
+
+    def _take(self, keep_s: np.ndarray, keep_f: np.ndarray, iteration: int) -> None:
+        lost = []
+        for block, keep in ((self.sample, keep_s), (self.feature, keep_f)):
+            lost += [block.index[~keep], block.p[~keep]]
+        self.history = (*self.history, (iteration, *lost))
+        if not keep_f.all():
+            same = self.Z is self.X
+            self.X = np.ascontiguousarray(self.X[:, keep_f])
+            self.Z = self.X if same else np.ascontiguousarray(self.Z[:, keep_f])
+            self.feature.take(keep_f)
+        if not keep_s.all():
+            self.Z, self.s = self.Z[keep_s[1:]], self.s[keep_s[1:]]
+            self.sample.take(keep_s)
+
+    @property
+    def collapsed(self) -> bool:
+        """Whether no sample, or no feature, is left."""
+        return len(self.sample.u) == 1 or len(self.feature.u) == 0
+
+    @property
+    def moves_theta(self) -> bool:
+        """Whether there is a theta to estimate."""
+        return self.free_theta and len(self.feature.u) > 0
+
+    def details(self) -> tuple[dict[str, np.ndarray], dict[str, tuple[str, ...]]]:
+        """Return modes, precisions and pruning at full size, with their dims.
+
+        A pruned weight has mode 0, the precision at which it was pruned, and the iteration of
+        that in `*_pruned_at`, which is 0 for what was kept.
+        """
+        (D, B), out = self.sizes, {}
+        for name, block, size, at in (
+            ("sample", self.sample, B, 1), ("feature", self.feature, D, 3),
+        ):  # fmt: skip
+            own = block.index >= 0
+            index = block.index[own]
+            precision, pruned = full(block.p[own], index, size), np.zeros(size, dtype=np.int64)
+            for gone in self.history:
+                precision[gone[at]], pruned[gone[at]] = gone[at + 1], gone[0]
+            selected = np.zeros(size, dtype=bool)
+            selected[index] = True
+            out[f"{name}_mode"] = full(block.u[own], index, size)
+            out[f"selected_{name}"] = selected
+            if name == "sample" or self.free_theta:
+                out |= {f"{name}_precision": precision, f"{name}_pruned_at": pruned}
+        dims: dict[str, tuple[str, ...]] = {
+            k: ("basis",) if "sample" in k else ("feature",) for k in out
+        }
+        bias = {"bias_mode": self.sample.u[0], "bias_precision": self.sample.p[0]}
+        return out | {k: np.asarray(x) for k, x in bias.items()}, dims
+
+
+def full(values: np.ndarray, index: np.ndarray, size: int) -> np.ndarray:
+    """Put the kept entries of the last axis back into `size` places, zeros elsewhere."""
+    out = np.zeros((*values.shape[:-1], size))
+    out[..., index] = values
+    return out
+
+
+def _copy(Phi: np.ndarray, _: np.ndarray) -> np.ndarray:
+    """Return the Jacobian of eta = Phi u, to be overwritten."""
+    return Phi.copy()
+
+
+def _root_C(eta: np.ndarray) -> np.ndarray:
+    """Return (sigma (1 - sigma))^1/2 as a column (N, 1)."""
+    return np.sqrt(special.expit(eta) * special.expit(-eta))[:, None]

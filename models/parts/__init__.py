@@ -1,0 +1,1 @@
+"""What several papers share: ARD priors, kernels, masks, links and distributions."""
