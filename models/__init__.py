@@ -1,10 +1,17 @@
 """What each paper assumes: one file per paper, one registry, one way to make a problem."""
 
-from typing import Any
+from typing import Any, Literal
+
+from ardvark.data import Dataset
 
 from . import fs_skr, fsklr, jcfo, pcvm, pfcvm, rfvm, rvm, sklr, sparse_probit
 from .problems import Problem, make_problem
-from .spec import SHARED, BaseHypers, ModelSpec
+from .spec import SHARED, BaseHypers, Inputs, ModelSpec
+
+ModelName = Literal[
+    "pfcvm", "pcvm", "rvm", "jcfo", "sparse_probit", "fsklr", "sklr", "fs_skr", "rfvm"
+]
+"""The names in `ZOO`, for editors to complete."""
 
 ZOO: dict[str, ModelSpec] = {
     module.SPEC.name: module.SPEC
@@ -12,12 +19,12 @@ ZOO: dict[str, ModelSpec] = {
 }
 """Every model, by name: the four papers', and the simpler models they contain."""
 
-__all__ = ["SHARED", "ZOO", "BaseHypers", "ModelSpec", "Problem", "problem"]
+__all__ = ["SHARED", "ZOO", "BaseHypers", "Inputs", "ModelName", "ModelSpec", "Problem", "problem"]
 
 
 def problem(
-    model: str,
-    data: Any,
+    model: ModelName | str,
+    data: Dataset | str | tuple[Any, Any],
     *,
     basis: Any = None,
     basis_labels: Any = None,

@@ -64,11 +64,11 @@ def symbols(spec: ModelSpec) -> list[Symbol]:
 
 def hyperparameters(spec: ModelSpec) -> list[tuple[str, str, str, str]]:
     """Return (name, our default, the paper's value, reason or choices) of each hyperparameter."""
-    rows = []
+    rows, words = [], spec.Hypers.choices()
     for f in dataclasses.fields(spec.Hypers):
         default = "filled" if f.default is None else str(f.default)
         why = f.metadata["why"]
-        choices = f.metadata["choices"]
+        choices = words.get(f.name, ())
         if len(choices) > 1:
             why = f"one of {', '.join(choices)}" + (f"; {why}" if why else "")
         rows.append((f.name, default, f.metadata["paper"], why))

@@ -35,7 +35,7 @@ Known difficulties
 - The residuals of -1 and +1 are not normal; posterior widths are no statement about labels.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,8 @@ import pymc as pm
 from scipy import stats
 
 from . import fsklr
-from .spec import Point, check_gamma, check_simulable, hyper
+from .parts.ard import check_gamma
+from .spec import Coords, Inputs, Point, check_simulable, hyper
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,17 +61,10 @@ class Hypers(fsklr.Hypers):
         check_gamma("noise", self.noise_shape, self.noise_rate, "It is the prior of a precision.")
 
 
-def build(
-    X: np.ndarray,
-    y: np.ndarray,
-    Z: np.ndarray,
-    basis_labels: np.ndarray | None,
-    hypers: Hypers,
-    coords: dict[str, Any],
-) -> pm.Model:
+def build(inputs: Inputs, y: np.ndarray, hypers: Hypers, coords: Coords) -> pm.Model:
     """Return the PyMC model; the observed variable is s = 2y - 1, from the data `label` = y."""
     with pm.Model(coords=coords) as model:
-        eta = fsklr.decision_value(X, Z, hypers)
+        eta = fsklr.decision_value(inputs, hypers)
         label = pm.Data("label", np.asarray(y, dtype=np.float64), dims="obs")
         shape = pm.Data("noise_shape", hypers.noise_shape)  # a plain 3.0 would be float32
         rate = pm.Data("noise_rate", hypers.noise_rate)
@@ -85,12 +79,10 @@ def log_predictive(y: Any, eta: np.ndarray, point: Point, hypers: Hypers) -> np.
     return stats.norm.logpdf(2.0 * np.asarray(y) - 1.0, eta, sd)
 
 
-def log_joint(
-    point: Point, X: np.ndarray, y: np.ndarray, Z: np.ndarray, basis_labels: Any, hypers: Hypers
-) -> np.ndarray:
+def log_joint(point: Point, inputs: Inputs, y: np.ndarray, hypers: Hypers) -> np.ndarray:
     """Return log p(s, variables | X): the density of the model's variables, without Jacobian."""
     h = hypers
-    eta = fsklr.decision(point, X, Z, basis_labels, h)
+    eta = fsklr.decision(point, inputs, h)
     noise = stats.gamma.logpdf(point["tau"], h.noise_shape, scale=1 / h.noise_rate)
     return fsklr.log_prior(point, h) + noise + log_predictive(y, eta, point, h).sum(-1)
 
@@ -100,39 +92,25 @@ def log_jacobian(point: Point, hypers: Hypers) -> np.ndarray:
     return fsklr.log_jacobian(point, hypers) + np.log(point["tau"])
 
 
-def to_free(point: Point, X: np.ndarray, Z: np.ndarray, hypers: Hypers) -> dict[str, np.ndarray]:
+def to_free(point: Point, inputs: Inputs, hypers: Hypers) -> dict[str, np.ndarray]:
     """Return the free variables of the PyMC model at a point."""
-    return fsklr.to_free(point, X, Z, hypers) | {"tau": point["tau"]}
+    return fsklr.to_free(point, inputs, hypers) | {"tau": point["tau"]}
 
 
-def simulate(
-    rng: np.random.Generator,
-    X: np.ndarray,
-    Z: np.ndarray,
-    basis_labels: np.ndarray | None,
-    hypers: Hypers,
-) -> dict[str, np.ndarray]:
+def simulate(rng: np.random.Generator, inputs: Inputs, hypers: Hypers) -> dict[str, np.ndarray]:
     """Return one ancestral draw: every variable, `eta`, and `y` = (1 + s) / 2, real (N,)."""
     check_simulable(hypers)
-    point = fsklr.simulate_prior(rng, X, Z, hypers)
+    point = fsklr.simulate_prior(rng, inputs, hypers)
     tau = rng.gamma(hypers.noise_shape, 1 / hypers.noise_rate)
     s = rng.normal(point["eta"], tau**-0.5)
     return point | {"tau": np.asarray(tau), "y": (1.0 + s) / 2.0}
 
 
-SPEC = replace(
-    fsklr.SPEC,
+SPEC = fsklr.SPEC.variant(
+    globals(),
     name="fs_skr",
     title="Doubly Sparse Bayesian Kernel Regression on the signs of the labels",
     citation="Kojima, Tanaka (2017), APSIPA, FS-SKR-Sa",
     link="identity",
     priors="beta-process binary masks on features and samples, normal coefficients and errors",
-    Hypers=Hypers,
-    build=build,
-    log_joint=log_joint,
-    log_jacobian=log_jacobian,
-    to_free=to_free,
-    simulate=simulate,
-    log_predictive=log_predictive,
-    doc=__doc__,
 )

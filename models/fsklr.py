@@ -70,7 +70,7 @@ Known difficulties
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 import pymc as pm
@@ -81,8 +81,8 @@ from ardvark.validate import InputError, positive
 
 from .parts.distributions import LogisticBernoulli, logistic_logp
 from .parts.kernels import gram, linear_decision
-from .parts.masks import BinaryMask, draw_mask, expected_selected, log_mask_prior
-from .spec import BaseHypers, ModelSpec, Point, hyper
+from .parts.masks import BinaryMask, MaskPrior, draw_mask, expected_selected, log_mask_prior
+from .spec import BaseHypers, Coords, Inputs, ModelSpec, Point, hyper
 
 _SMALLEST_SHAPE = 0.05  # of an explicit Beta(a/n, 1): a draw underflows with chance e^(-708 a/n)
 
@@ -95,18 +95,16 @@ class SampleMaskHypers(BaseHypers):
     FEATURE_MASK: ClassVar[bool] = False
     """Whether the features have a mask too."""
 
-    kernel: str = hyper("rbf", paper="rbf", choices=("rbf", "linear"))
-    mask_prior: str = hyper(
+    kernel: Literal["rbf", "linear"] = hyper("rbf", paper="rbf")
+    mask_prior: MaskPrior = hyper(
         "independent",
         paper="independent in (12)-(15), printed in the algorithm",
         why="the others are degenerate or nearly flat for many bits",
-        choices=("independent", "shared", "printed"),
     )
-    mask_probability: str = hyper(
+    mask_probability: Literal["integrated", "explicit"] = hyper(
         "integrated",
         paper="integrated",
         why="fewer variables, and small probabilities underflow",
-        choices=("integrated", "explicit"),
     )
     xi: float = hyper(1.0, paper="not stated", why="precision of a coefficient")
     delta: float | None = hyper(
@@ -189,12 +187,12 @@ def _mask(name: str, what: str, dim: str, n: int, a: Any, h: SampleMaskHypers) -
     return pm.Bernoulli(name, q, dims=dim)
 
 
-def decision_value(X: np.ndarray, Z: np.ndarray, hypers: SampleMaskHypers) -> Any:
+def decision_value(inputs: Inputs, hypers: SampleMaskHypers) -> Any:
     """Declare data, masks and coefficients in the current PyMC model; return its eta (N,)."""
     h = hypers
-    D, B = X.shape[1], len(Z)
-    x = pm.Data("X", X, dims=("obs", "feature"))
-    centre = pm.Data("Z", Z, dims=("basis", "feature"))
+    D, B = inputs.D, inputs.B
+    x = pm.Data("X", inputs.X, dims=("obs", "feature"))
+    centre = pm.Data("Z", inputs.Z, dims=("basis", "feature"))
     xi = pm.Data("xi", h.xi)
     delta = pm.Data("delta", h.delta)
     a_z = pm.Data("a_z", h.a_z)
@@ -216,21 +214,14 @@ def decision_value(X: np.ndarray, Z: np.ndarray, hypers: SampleMaskHypers) -> An
     return pm.Deterministic("eta", eta, dims="obs")
 
 
-def build(
-    X: np.ndarray,
-    y: np.ndarray,
-    Z: np.ndarray,
-    basis_labels: np.ndarray | None,
-    hypers: SampleMaskHypers,
-    coords: dict[str, Any],
-) -> pm.Model:
+def build(inputs: Inputs, y: np.ndarray, hypers: SampleMaskHypers, coords: Coords) -> pm.Model:
     """Return the PyMC model, dims "obs" (N), "basis" (B), "feature" (D).
 
     Data, xi, delta, a_z and a_zeta are `pm.Data`, so another fold of the same shape rebinds the
-    compiled code. `basis_labels` is for models whose labels enter the basis, and is not used here.
+    compiled code.
     """
     with pm.Model(coords=coords) as model:
-        eta = decision_value(X, Z, hypers)
+        eta = decision_value(inputs, hypers)
         label = pm.Data("label", y, dims="obs")
         LogisticBernoulli("y", eta, observed=label, dims="obs")
     return model
@@ -239,18 +230,13 @@ def build(
 # --- the same density from the paper, in NumPy ----------------------------------------------------
 
 
-def decision(
-    point: Point,
-    X: np.ndarray,
-    Z: np.ndarray,
-    basis_labels: np.ndarray | None,
-    hypers: SampleMaskHypers,
-) -> np.ndarray:
+def decision(point: Point, inputs: Inputs, hypers: SampleMaskHypers) -> np.ndarray:
     """Return eta (..., N) = K (z alpha), one draw at a time: no (draws, N, B) array.
 
     Only selected features and samples enter: O(N A S) a draw for A samples and S features. A point
     that holds no masks is read through `feature_weight` and `sample_weight`.
     """
+    X, Z = inputs.X, inputs.Z
     if "alpha" in point and "z" in point:
         weight = _bits(point, "z") * point["alpha"]  # (..., B)
     else:
@@ -292,20 +278,13 @@ def log_prior(point: Point, hypers: SampleMaskHypers) -> np.ndarray:
     return total
 
 
-def log_joint(
-    point: Point,
-    X: np.ndarray,
-    y: np.ndarray,
-    Z: np.ndarray,
-    basis_labels: Any,
-    hypers: SampleMaskHypers,
-) -> np.ndarray:
+def log_joint(point: Point, inputs: Inputs, y: np.ndarray, hypers: SampleMaskHypers) -> np.ndarray:
     """Return log p(y, variables | X): the density of the paper's variables, without Jacobian.
 
     A probability for the masks, a density for alpha and, in the explicit form, for the
     probabilities. Raises InputError where a mask holds anything but 0 and 1.
     """
-    eta = decision(point, X, Z, basis_labels, hypers)
+    eta = decision(point, inputs, hypers)
     return log_prior(point, hypers) + logistic_logp(y, eta).sum(-1)
 
 
@@ -324,9 +303,7 @@ def log_jacobian(point: Point, hypers: SampleMaskHypers) -> np.ndarray:
     return total
 
 
-def to_free(
-    point: Point, X: np.ndarray, Z: np.ndarray, hypers: SampleMaskHypers
-) -> dict[str, np.ndarray]:
+def to_free(point: Point, inputs: Inputs, hypers: SampleMaskHypers) -> dict[str, np.ndarray]:
     """Return the free variables of the PyMC model: the paper's own, nothing is reparametrised."""
     names = ["alpha"]
     for name, what, _ in _masks(hypers):
@@ -336,33 +313,29 @@ def to_free(
 
 
 def simulate_prior(
-    rng: np.random.Generator, X: np.ndarray, Z: np.ndarray, hypers: SampleMaskHypers
+    rng: np.random.Generator, inputs: Inputs, hypers: SampleMaskHypers
 ) -> dict[str, np.ndarray]:
     """Return one ancestral draw of everything but the labels."""
     h = hypers
-    point: dict[str, np.ndarray] = {"feature_weight": np.ones(X.shape[1])}
+    point: dict[str, np.ndarray] = {"feature_weight": np.ones(inputs.D)}
     for name, what, a in _masks(h):
-        n = len(Z) if what == "sample" else X.shape[1]
+        n = inputs.B if what == "sample" else inputs.D
         point[name], q = draw_mask(rng, n, a, h.mask_prior)
         if h.mask_probability == "explicit" and q is not None:
             point[f"{what}_mask_probability"] = q
     if h.FEATURE_MASK:
         point["feature_weight"] = point["zeta"].astype(float)
-    point["alpha"] = rng.normal(0.0, h.xi**-0.5, len(Z))
+    point["alpha"] = rng.normal(0.0, h.xi**-0.5, inputs.B)
     point["sample_weight"] = point["z"] * point["alpha"]
-    point["eta"] = decision(point, X, Z, None, h)
+    point["eta"] = decision(point, inputs, h)
     return point
 
 
 def simulate(
-    rng: np.random.Generator,
-    X: np.ndarray,
-    Z: np.ndarray,
-    basis_labels: np.ndarray | None,
-    hypers: SampleMaskHypers,
+    rng: np.random.Generator, inputs: Inputs, hypers: SampleMaskHypers
 ) -> dict[str, np.ndarray]:
     """Return one ancestral draw: every variable, the shared quantities, and `y` (N,)."""
-    point = simulate_prior(rng, X, Z, hypers)
+    point = simulate_prior(rng, inputs, hypers)
     return point | {"y": rng.binomial(1, special.expit(point["eta"]))}
 
 
@@ -386,7 +359,8 @@ def _bits(point: Point, name: str) -> np.ndarray:
     return mask
 
 
-SPEC = ModelSpec(
+SPEC = ModelSpec.of(
+    globals(),
     name="fsklr",
     title="Doubly Sparse Bayesian Kernel Logistic Regression",
     citation="Kojima, Tanaka (2017), APSIPA",
@@ -395,14 +369,6 @@ SPEC = ModelSpec(
     priors="beta-process binary masks on features and samples, normal coefficients",
     kernels=("rbf", "linear"),
     paper_method="fsklr_savb",
-    Hypers=Hypers,
-    build=build,
-    log_joint=log_joint,
-    log_jacobian=log_jacobian,
-    to_free=to_free,
-    simulate=simulate,
-    decision=decision,
-    log_predictive=log_predictive,
     dims={
         "zeta": ("feature",),
         "feature_mask_probability": ("feature",),
@@ -411,5 +377,4 @@ SPEC = ModelSpec(
         "alpha": ("basis",),
     },
     masked=("feature_weight", "sample_weight"),
-    doc=__doc__,
 )

@@ -61,7 +61,7 @@ Known difficulties
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pymc as pm
@@ -70,9 +70,9 @@ from scipy import stats
 
 from ardvark.validate import InputError, positive
 
-from .parts.kernels import KERNELS, default_scales, gram, linear_decision
+from .parts.kernels import KERNELS, Kernel, default_scales, gram, linear_decision
 from .parts.probit import PositiveNormal, ProbitBernoulli, probit_logp
-from .spec import BaseHypers, ModelSpec, Point, hyper
+from .spec import BaseHypers, Coords, Inputs, ModelSpec, Point, hyper
 
 _IMPROPER = (
     "It is the squared rate of a Laplace or exponential prior: at 0 the prior is flat, and the "
@@ -92,13 +92,12 @@ class Hypers(BaseHypers):
 
     FORM: ClassVar[tuple[str, ...]] = ("parametrization",)
 
-    kernel: str = hyper("polynomial", paper="polynomial", choices=("polynomial", "linear", "rbf"))
+    kernel: Kernel = hyper("polynomial", paper="polynomial")
     degree: int = hyper(1, paper="1 and 2", why="of the polynomial kernel; others ignore it")
-    parametrization: str = hyper(
+    parametrization: Literal["marginal", "hierarchical", "latent"] = hyper(
         "hierarchical",
         paper="latent",
         why="mixes best under NUTS",
-        choices=("marginal", "hierarchical", "latent"),
     )
     gamma1: float | None = hyper(
         None, paper="by hold-out", why="filled: sample weight scale gamma1^-1/2 by kernel"
@@ -150,24 +149,17 @@ def laplace(name: str, gamma: Any, variance: str | None, dims: str | None = None
     return pm.Deterministic(name, raw * tau**0.5, dims=dims)
 
 
-def build(
-    X: np.ndarray,
-    y: np.ndarray,
-    Z: np.ndarray,
-    basis_labels: np.ndarray | None,
-    hypers: Hypers,
-    coords: dict[str, Any],
-) -> pm.Model:
+def build(inputs: Inputs, y: np.ndarray, hypers: Hypers, coords: Coords) -> pm.Model:
     """Return the PyMC model, dims "obs" (N), "basis" (B), "feature" (D).
 
     Data, gamma1 and gamma2 are `pm.Data`, so another fold of the same shape rebinds the compiled
-    code. `basis_labels` is for models whose labels enter the basis, and is not used here.
+    code.
     """
     h = hypers
     marginal = h.parametrization == "marginal"
     with pm.Model(coords=coords) as model:
-        x = pm.Data("X", X, dims=("obs", "feature"))
-        centres = pm.Data("Z", Z, dims=("basis", "feature"))
+        x = pm.Data("X", inputs.X, dims=("obs", "feature"))
+        centres = pm.Data("Z", inputs.Z, dims=("basis", "feature"))
         label = pm.Data("label", y, dims="obs")
         gamma1, gamma2 = pm.Data("gamma1", h.gamma1), pm.Data("gamma2", h.gamma2)
 
@@ -224,19 +216,13 @@ def _sd(tau: np.ndarray) -> np.ndarray:
     return np.sqrt(np.where(tau > 0.0, tau, 1.0))
 
 
-def decision(
-    point: Point,
-    X: np.ndarray,
-    Z: np.ndarray,
-    basis_labels: np.ndarray | None,
-    hypers: Hypers,
-) -> np.ndarray:
+def decision(point: Point, inputs: Inputs, hypers: Hypers) -> np.ndarray:
     """Return eta (..., N) = beta_0 + K_theta(X, Z) beta.
 
     Kernels of degree 1 take two products with all draws at once; for the others the kernel matrix
     is formed for one draw at a time, O(N B) memory.
     """
-    h = hypers
+    h, X, Z = hypers, inputs.X, inputs.Z
     theta, beta = np.asarray(point["feature_weight"]), np.asarray(point["sample_weight"])
     eta = np.asarray(point["bias"])[..., None]  # (..., 1)
     if h.kernel == "linear" or (h.kernel == "polynomial" and h.degree == 1):
@@ -252,9 +238,7 @@ def log_predictive(y: Any, eta: np.ndarray, point: Point, hypers: Hypers) -> np.
     return probit_logp(y, eta)
 
 
-def log_joint(
-    point: Point, X: np.ndarray, y: np.ndarray, Z: np.ndarray, basis_labels: Any, hypers: Hypers
-) -> np.ndarray:
+def log_joint(point: Point, inputs: Inputs, y: np.ndarray, hypers: Hypers) -> np.ndarray:
     """Return log p(y, variables | X): the density of the paper's variables, without Jacobian.
 
     The variables are those the form keeps: tau, tau_bias and rho unless it is marginal, z only in
@@ -267,7 +251,7 @@ def log_joint(
         + laplace_logp(point["sample_weight"], h.gamma1, variance.get("tau")).sum(-1)
         + _exponential_logp(point["feature_weight"], h.gamma2, variance.get("rho")).sum(-1)
     )
-    eta = decision(point, X, Z, None, h)
+    eta = decision(point, inputs, h)
     if h.parametrization != "latent":
         return total + probit_logp(y, eta).sum(-1)
     z = point["z"]
@@ -296,7 +280,7 @@ def laplace_jacobian(tau: Any) -> np.ndarray:
     return 1.5 * np.log(tau)
 
 
-def to_free(point: Point, X: np.ndarray, Z: np.ndarray, hypers: Hypers) -> dict[str, np.ndarray]:
+def to_free(point: Point, inputs: Inputs, hypers: Hypers) -> dict[str, np.ndarray]:
     """Return the free variables of the PyMC model at a point of the paper's variables."""
     if hypers.parametrization == "marginal":
         return {k: point[k] for k in ("bias", "sample_weight", "feature_weight")}
@@ -311,18 +295,12 @@ def to_free(point: Point, X: np.ndarray, Z: np.ndarray, hypers: Hypers) -> dict[
     return free
 
 
-def simulate(
-    rng: np.random.Generator,
-    X: np.ndarray,
-    Z: np.ndarray,
-    basis_labels: np.ndarray | None,
-    hypers: Hypers,
-) -> dict[str, np.ndarray]:
+def simulate(rng: np.random.Generator, inputs: Inputs, hypers: Hypers) -> dict[str, np.ndarray]:
     """Return one ancestral draw: every variable of the model, `eta`, and `y` (N,) = 1(z > 0)."""
     h = hypers
     tau_bias, bias = simulate_laplace(rng, h.gamma1, ())
-    tau, beta = simulate_laplace(rng, h.gamma1, (len(Z),))
-    rho, theta = simulate_laplace(rng, h.gamma2, (X.shape[1],))
+    tau, beta = simulate_laplace(rng, h.gamma1, (inputs.B,))
+    rho, theta = simulate_laplace(rng, h.gamma2, (inputs.D,))
     point: dict[str, np.ndarray] = {
         "tau_bias": tau_bias,
         "bias": bias,
@@ -331,7 +309,7 @@ def simulate(
         "rho": rho,
         "feature_weight": np.abs(theta),
     }
-    eta = decision(point, X, Z, None, h)
+    eta = decision(point, inputs, h)
     z = rng.normal(eta, 1.0)
     return point | {"eta": eta, "z": z, "y": (z > 0.0).astype(np.int64)}
 
@@ -344,7 +322,8 @@ def simulate_laplace(
     return tau, np.asarray(rng.normal(0.0, np.sqrt(tau)))
 
 
-SPEC = ModelSpec(
+SPEC = ModelSpec.of(
+    globals(),
     name="jcfo",
     title="Joint Classifier and Feature Optimization",
     citation="Krishnapuram, Carin & Hartemink (2004), J. Comput. Biol. 11",
@@ -353,14 +332,6 @@ SPEC = ModelSpec(
     priors="Laplace sample weights, exponential feature weights",
     kernels=KERNELS,
     paper_method="jcfo_em",
-    Hypers=Hypers,
-    build=build,
-    log_joint=log_joint,
-    log_jacobian=log_jacobian,
-    to_free=to_free,
-    simulate=simulate,
-    decision=decision,
-    log_predictive=log_predictive,
     dims={
         "tau": ("basis",),
         "sample_weight_raw": ("basis",),
@@ -369,5 +340,4 @@ SPEC = ModelSpec(
         "z": ("obs",),
         "z_abs": ("obs",),
     },
-    doc=__doc__,
 )

@@ -40,9 +40,10 @@ from scipy import special, stats
 from ardvark.validate import InputError, positive
 
 from . import pfcvm
+from .parts import ard
 from .parts.kernels import KERNELS, default_scales, gram
-from .pfcvm import KernelHypers, filled_rate, log_predictive, precisions
-from .spec import ModelSpec, Point, check_simulable, hyper
+from .pfcvm import KernelHypers, log_predictive
+from .spec import Coords, Inputs, ModelSpec, Point, check_simulable, hyper
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +79,7 @@ class Hypers(KernelHypers):
                 f"feature_scale has {len(theta)} values and the data {D} features; "
                 "give one number, or one for each feature."
             )
-        rate = filled_rate(self.sample_rate, self.sample_shape, sample_scale)
+        rate = ard.filled_rate(self.sample_rate, self.sample_shape, sample_scale)
         return replace(self, sample_rate=rate, feature_scale=theta)
 
 
@@ -90,62 +91,46 @@ def fixed_theta(hypers: Hypers, D: int) -> np.ndarray:
     return np.array(np.broadcast_to(np.asarray(hypers.feature_scale, dtype=float), D))
 
 
-def fixed_kernel(X: np.ndarray, Z: np.ndarray, hypers: Hypers) -> np.ndarray:
+def fixed_kernel(inputs: Inputs, hypers: Hypers) -> np.ndarray:
     """Return K_theta(X, Z), shape (N, B)."""
-    theta = fixed_theta(hypers, X.shape[1])
-    return gram(X, Z, theta, kernel=hypers.kernel, degree=hypers.degree)
+    theta = fixed_theta(hypers, inputs.D)
+    return gram(inputs.X, inputs.Z, theta, kernel=hypers.kernel, degree=hypers.degree)
 
 
-def fixed_data(X: np.ndarray, Z: np.ndarray, hypers: Hypers) -> Any:
+def fixed_data(inputs: Inputs, hypers: Hypers) -> Any:
     """Declare the constants theta, as `feature_weight`, and K; return K.
 
     K is computed once: a gradient then costs O(N B), whatever D.
     """
-    theta = pm.Data("feature_scale", fixed_theta(hypers, X.shape[1]), dims="feature")
+    theta = pm.Data("feature_scale", fixed_theta(hypers, inputs.D), dims="feature")
     pm.Deterministic("feature_weight", theta, dims="feature")
-    return pm.Data("K", fixed_kernel(X, Z, hypers), dims=("obs", "basis"))
+    return pm.Data("K", fixed_kernel(inputs, hypers), dims=("obs", "basis"))
 
 
-def build(
-    X: np.ndarray,
-    y: np.ndarray,
-    Z: np.ndarray,
-    basis_labels: np.ndarray,
-    hypers: Hypers,
-    coords: dict[str, Any],
-) -> pm.Model:
+def build(inputs: Inputs, y: np.ndarray, hypers: Hypers, coords: Coords) -> pm.Model:
     """Return the PyMC model, dims "obs" (N), "basis" (B), "feature" (D)."""
     h, form = hypers, hypers.parametrization
     with pm.Model(coords=coords) as model:
-        K = fixed_data(X, Z, h)
-        s = pm.Data("basis_labels", basis_labels, dims="basis")
-        w = pfcvm.ard_weight("w", "sample", "alpha", "basis", h.sample_prior, form)
+        K = fixed_data(inputs, h)
+        s = pm.Data("basis_labels", inputs.basis_labels, dims="basis")
+        w = ard.weight("w", "sample", "alpha", "basis", h.sample_prior, form)
         a = pm.Deterministic("sample_weight", s * w, dims="basis")
         pfcvm.observe(K @ a, y, h)
     return model
 
 
-def decision(
-    point: Point, X: np.ndarray, Z: np.ndarray, basis_labels: np.ndarray | None, hypers: Hypers
-) -> np.ndarray:
+def decision(point: Point, inputs: Inputs, hypers: Hypers) -> np.ndarray:
     """Return eta (..., N) = b + K (s w), one kernel matrix for all draws."""
-    K = fixed_kernel(X, Z, hypers)
+    K = fixed_kernel(inputs, hypers)
     return np.asarray(point["bias"])[..., None] + point["sample_weight"] @ K.T
 
 
-def log_joint(
-    point: Point,
-    X: np.ndarray,
-    y: np.ndarray,
-    Z: np.ndarray,
-    basis_labels: np.ndarray,
-    hypers: Hypers,
-) -> np.ndarray:
+def log_joint(point: Point, inputs: Inputs, y: np.ndarray, hypers: Hypers) -> np.ndarray:
     """Return log p(y, variables | X, s) of w, b and, in the hierarchical form, alpha."""
     h, w = hypers, point["w"]
-    eta = decision({**point, "sample_weight": basis_labels * w}, X, Z, basis_labels, h)
+    eta = decision({**point, "sample_weight": inputs.basis_labels * w}, inputs, h)
     return (
-        pfcvm.ard_logp(w, precisions(point, "alpha", h), h.sample_prior)
+        ard.logp(w, ard.precisions(point, "alpha", h.parametrization), h.sample_prior)
         + stats.norm.logpdf(point["bias"], 0.0, h.bias_sd)
         + log_predictive(y, eta, point, h).sum(-1)
     )
@@ -153,37 +138,35 @@ def log_joint(
 
 def log_jacobian(point: Point, hypers: Hypers) -> np.ndarray:
     """Return log |d paper's variables / d unconstrained vector of the PyMC model|."""
-    return pfcvm.ard_log_jacobian(point["w"], precisions(point, "alpha", hypers))
+    return ard.log_jacobian(point["w"], ard.precisions(point, "alpha", hypers.parametrization))
 
 
-def to_free(point: Point, X: np.ndarray, Z: np.ndarray, hypers: Hypers) -> dict[str, np.ndarray]:
+def to_free(point: Point, inputs: Inputs, hypers: Hypers) -> dict[str, np.ndarray]:
     """Return the free variables of the PyMC model at a point of the paper's variables."""
-    return {"bias": point["bias"], **pfcvm.ard_free(point, "w", "sample", "alpha", hypers)}
+    return {
+        "bias": point["bias"],
+        **ard.free(point, "w", "sample", "alpha", hypers.parametrization),
+    }
 
 
-def simulate(
-    rng: np.random.Generator,
-    X: np.ndarray,
-    Z: np.ndarray,
-    basis_labels: np.ndarray,
-    hypers: Hypers,
-) -> dict[str, np.ndarray]:
+def simulate(rng: np.random.Generator, inputs: Inputs, hypers: Hypers) -> dict[str, np.ndarray]:
     """Return one ancestral draw: every variable, `eta`, and `y` (N,). Basis labels stay fixed."""
     h = hypers
     check_simulable(h)
-    alpha, w = pfcvm.ard_draw(rng, h.sample_prior, len(Z))
+    alpha, w = ard.draw(rng, h.sample_prior, inputs.B)
     point: dict[str, np.ndarray] = {
         "alpha": alpha,
         "w": w,
-        "sample_weight": basis_labels * w,
-        "feature_weight": fixed_theta(h, X.shape[1]),
+        "sample_weight": inputs.basis_labels * w,
+        "feature_weight": fixed_theta(h, inputs.D),
         "bias": np.asarray(rng.normal(0.0, h.bias_sd)),
     }
-    eta = decision(point, X, Z, basis_labels, h)
+    eta = decision(point, inputs, h)
     return point | {"eta": eta, "y": rng.binomial(1, special.expit(eta))}
 
 
-SPEC = ModelSpec(
+SPEC = ModelSpec.of(
+    globals(),
     name="pcvm",
     title="Probabilistic Classification Vector Machine",
     citation="Chen, Tino & Yao (2009), IEEE Transactions on Neural Networks 20(6)",
@@ -192,16 +175,7 @@ SPEC = ModelSpec(
     priors="ARD: half-normal sample weights, Gamma precisions; labels sign the basis; theta fixed",
     kernels=KERNELS,
     paper_method="pfcvm_em",
-    Hypers=Hypers,
-    build=build,
-    log_joint=log_joint,
-    log_jacobian=log_jacobian,
-    to_free=to_free,
-    simulate=simulate,
-    decision=decision,
-    log_predictive=log_predictive,
     dims={"alpha": ("basis",), "sample_weight_raw": ("basis",), "w": ("basis",)},
     fixed=("feature_weight",),
-    doc=__doc__,
     labels_in_basis=True,
 )

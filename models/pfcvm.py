@@ -52,7 +52,6 @@ Known difficulties
 """
 
 import dataclasses
-import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -63,11 +62,11 @@ from scipy import special, stats
 
 from ardvark.validate import InputError, positive
 
+from .parts import ard
 from .parts.distributions import LogisticBernoulli, logistic_logp
-from .parts.kernels import KERNELS, default_scales, gram, linear_decision
-from .spec import BaseHypers, GammaPrior, ModelSpec, Point, check_simulable, hyper
+from .parts.kernels import KERNELS, Kernel, default_scales, gram, linear_decision
+from .spec import BaseHypers, Coords, Inputs, ModelSpec, Point, check_simulable, hyper
 
-PARAMETRIZATIONS = ("marginal", "hierarchical")
 _IMPROPER = (
     "A flat hyperprior on the precisions (shape 0 or rate 0) makes the posterior improper: "
     "infinite mass at weight zero, or in the tails on separable data (compare Dixit & Roy 2021, "
@@ -85,9 +84,9 @@ class KernelHypers(BaseHypers):
 
     FORM: ClassVar[tuple[str, ...]] = ("parametrization",)
 
-    kernel: str = hyper("linear", paper="rbf; linear on gene expression", choices=KERNELS)
+    kernel: Kernel = hyper("linear", paper="rbf; linear on gene expression")
     degree: int = hyper(2, paper="P", why="of the polynomial kernel; the others ignore it")
-    parametrization: str = hyper("marginal", paper="hierarchical", choices=PARAMETRIZATIONS)
+    parametrization: ard.Form = hyper("marginal", paper="hierarchical")
     sample_shape: float = hyper(
         1.5, paper="0", why="proper; a moment of order r of a weight needs shape > r / 2"
     )
@@ -111,9 +110,9 @@ class KernelHypers(BaseHypers):
         positive("bias_sd", self.bias_sd)
 
     @property
-    def sample_prior(self) -> GammaPrior:
+    def sample_prior(self) -> ard.GammaPrior:
         """Hyperprior of alpha."""
-        return GammaPrior.filled(self.sample_shape, self.sample_rate)
+        return ard.GammaPrior.filled(self.sample_shape, self.sample_rate)
 
     def posterior_fields(self) -> dict[str, Any]:
         """The degree defines the posterior of the polynomial kernel only."""
@@ -146,9 +145,9 @@ class Hypers(KernelHypers):
             )
 
     @property
-    def feature_prior(self) -> GammaPrior:
+    def feature_prior(self) -> ard.GammaPrior:
         """Hyperprior of beta."""
-        return GammaPrior.filled(self.feature_shape, self.feature_rate)
+        return ard.GammaPrior.filled(self.feature_shape, self.feature_rate)
 
     def filled(self, N: int, B: int, D: int) -> "Hypers":
         """Return a copy with shape and rates set, so that eta has a useful prior range."""
@@ -158,53 +157,13 @@ class Hypers(KernelHypers):
             shape = self.degree + 0.5 if self.kernel == "polynomial" else 1.5
         return replace(
             self,
-            sample_rate=filled_rate(self.sample_rate, self.sample_shape, sample_scale),
+            sample_rate=ard.filled_rate(self.sample_rate, self.sample_shape, sample_scale),
             feature_shape=shape,
-            feature_rate=filled_rate(self.feature_rate, shape, feature_scale),
+            feature_rate=ard.filled_rate(self.feature_rate, shape, feature_scale),
         )
 
 
-def filled_rate(rate: float | None, shape: float, scale: float) -> float:
-    """Return the rate, or the one at which sqrt(rate / shape), a weight's scale, is `scale`."""
-    return shape * scale**2 if rate is None else rate
-
-
 # --- pieces of the PyMC model, shared with PCVM and RVM -------------------------------------------
-
-
-def ard_weight(
-    name: str,
-    group: str,
-    precision: str,
-    dims: str,
-    prior: GammaPrior,
-    parametrization: str,
-    *,
-    signed: bool = False,
-) -> Any:
-    """Declare x_j ~ N+(0, 1 / precision_j), precision_j ~ `prior`, in either form.
-
-    Parameters
-    ----------
-    name, precision : str
-        Names of x and of its precisions.
-    group : {"sample", "feature"}
-        Whose weights: names the rate and the non-centred variable.
-    dims : str
-        The dim of x.
-    signed : bool
-        x on the whole line, Normal(0, precision^-1/2): the RVM's.
-    """
-    shape, rate = prior.shape, pm.Data(f"{group}_rate", prior.rate)
-    if parametrization == "marginal":
-        nu, sigma = 2.0 * shape, pt.sqrt(rate / shape)
-        if signed:
-            return pm.StudentT(name, nu=nu, mu=0.0, sigma=sigma, dims=dims)
-        return pm.HalfStudentT(name, nu=nu, sigma=sigma, dims=dims)
-    p = pm.Gamma(precision, shape, rate, dims=dims)
-    unit = pm.Normal if signed else pm.HalfNormal
-    raw = unit(f"{group}_weight_raw", sigma=1.0, dims=dims)
-    return pm.Deterministic(name, raw * p**-0.5, dims=dims)
 
 
 def observe(Ka: Any, y: np.ndarray, hypers: KernelHypers) -> None:
@@ -215,14 +174,7 @@ def observe(Ka: Any, y: np.ndarray, hypers: KernelHypers) -> None:
     LogisticBernoulli("y", eta, observed=label, dims="obs")
 
 
-def build(
-    X: np.ndarray,
-    y: np.ndarray,
-    Z: np.ndarray,
-    basis_labels: np.ndarray,
-    hypers: Hypers,
-    coords: dict[str, Any],
-) -> pm.Model:
+def build(inputs: Inputs, y: np.ndarray, hypers: Hypers, coords: Coords) -> pm.Model:
     """Return the PyMC model, dims "obs" (N), "basis" (B), "feature" (D).
 
     Data, basis labels and filled rates are `pm.Data`, so another fold of the same shape rebinds
@@ -231,13 +183,13 @@ def build(
     """
     h = hypers
     with pm.Model(coords=coords) as model:
-        x = pm.Data("X", X, dims=("obs", "feature"))
-        z = pm.Data("Z", Z, dims=("basis", "feature"))
-        s = pm.Data("basis_labels", basis_labels, dims="basis")
+        x = pm.Data("X", inputs.X, dims=("obs", "feature"))
+        z = pm.Data("Z", inputs.Z, dims=("basis", "feature"))
+        s = pm.Data("basis_labels", inputs.basis_labels, dims="basis")
         form = h.parametrization
-        w = ard_weight("w", "sample", "alpha", "basis", h.sample_prior, form)
+        w = ard.weight("w", "sample", "alpha", "basis", h.sample_prior, form)
         a = pm.Deterministic("sample_weight", s * w, dims="basis")
-        theta = ard_weight("feature_weight", "feature", "beta", "feature", h.feature_prior, form)
+        theta = ard.weight("feature_weight", "feature", "beta", "feature", h.feature_prior, form)
         if h.kernel == "linear":
             Ka = linear_decision(x, z, theta, a)
         else:
@@ -247,63 +199,6 @@ def build(
 
 
 # --- the same densities from the paper, in NumPy --------------------------------------------------
-
-
-def precisions(point: Point, name: str, hypers: KernelHypers) -> np.ndarray | None:
-    """Return the precisions where the form keeps them, None where they are integrated out."""
-    return None if hypers.parametrization == "marginal" else point[name]
-
-
-def ard_logp(
-    x: np.ndarray, precision: np.ndarray | None, prior: GammaPrior, *, signed: bool = False
-) -> np.ndarray:
-    """Return log p(x, precision), or log p(x) without precision, summed over the last axis.
-
-    N+ has the density 2 Normal(x | 0, precision^-1/2) on x >= 0 (eqs. 5, 8). Its mixture over
-    precision ~ Gamma(shape, rate) is twice a Student-t with nu = 2 shape degrees of freedom and
-    scale sqrt(rate / shape), on x >= 0.
-    """
-    if precision is None:
-        each = stats.t.logpdf(x, 2.0 * prior.shape, scale=prior.scale)
-    else:
-        each = stats.norm.logpdf(x, 0.0, precision**-0.5)
-        each = each + stats.gamma.logpdf(precision, prior.shape, scale=1.0 / prior.rate)
-    if not signed:
-        each = each + np.where(x >= 0.0, math.log(2.0), -np.inf)
-    return each.sum(-1)
-
-
-def ard_draw(
-    rng: np.random.Generator, prior: GammaPrior, size: int, *, signed: bool = False
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return one draw of the precisions and of their weights, each (size,)."""
-    precision = rng.gamma(prior.shape, 1.0 / prior.rate, size)
-    x = rng.normal(0.0, precision**-0.5)
-    return precision, x if signed else np.abs(x)
-
-
-def ard_log_jacobian(
-    x: np.ndarray, precision: np.ndarray | None, *, signed: bool = False
-) -> np.ndarray:
-    """Return log |d (precision, x) / d (log precision, log raw)|, x = raw precision^-1/2.
-
-    d precision / d log precision = precision and dx / d log raw = x. A signed weight keeps raw on
-    the line: dx / d raw = precision^-1/2. The marginal form has d x / d log x = x, or no transform.
-    """
-    each = np.zeros(np.shape(x)) if signed else np.log(x)
-    if precision is not None:
-        each = each + (0.5 if signed else 1.0) * np.log(precision)
-    return each.sum(-1)
-
-
-def ard_free(
-    point: Point, name: str, group: str, precision: str, hypers: KernelHypers
-) -> dict[str, np.ndarray]:
-    """Return the free variables `ard_weight` declares, at a point of the paper's variables."""
-    if hypers.parametrization == "marginal":
-        return {name: point[name]}
-    raw = point[name] * point[precision] ** 0.5
-    return {precision: point[precision], f"{group}_weight_raw": raw}
 
 
 def kernel_sum(
@@ -325,12 +220,10 @@ def kernel_sum(
     return out
 
 
-def decision(
-    point: Point, X: np.ndarray, Z: np.ndarray, basis_labels: np.ndarray | None, hypers: Hypers
-) -> np.ndarray:
+def decision(point: Point, inputs: Inputs, hypers: Hypers) -> np.ndarray:
     """Return eta (..., N) = b + K_theta(X, Z) (s w); `sample_weight` holds s w, signs included."""
     theta, a = np.asarray(point["feature_weight"]), np.asarray(point["sample_weight"])
-    return np.asarray(point["bias"])[..., None] + kernel_sum(theta, a, X, Z, hypers)
+    return np.asarray(point["bias"])[..., None] + kernel_sum(theta, a, inputs.X, inputs.Z, hypers)
 
 
 def log_predictive(y: Any, eta: np.ndarray, point: Point, hypers: KernelHypers) -> np.ndarray:
@@ -338,24 +231,20 @@ def log_predictive(y: Any, eta: np.ndarray, point: Point, hypers: KernelHypers) 
     return logistic_logp(y, eta)
 
 
-def log_joint(
-    point: Point,
-    X: np.ndarray,
-    y: np.ndarray,
-    Z: np.ndarray,
-    basis_labels: np.ndarray,
-    hypers: Hypers,
-) -> np.ndarray:
+def log_joint(point: Point, inputs: Inputs, y: np.ndarray, hypers: Hypers) -> np.ndarray:
     """Return log p(y, variables | X, s): the density of the paper's variables, without Jacobian.
 
     The variables are w, theta and b, and in the hierarchical form alpha and beta.
     """
     h, w, theta = hypers, point["w"], point["feature_weight"]
-    alpha, beta = precisions(point, "alpha", h), precisions(point, "beta", h)
-    eta = decision({**point, "sample_weight": basis_labels * w}, X, Z, basis_labels, h)
+    alpha, beta = (
+        ard.precisions(point, "alpha", h.parametrization),
+        ard.precisions(point, "beta", h.parametrization),
+    )
+    eta = decision({**point, "sample_weight": inputs.basis_labels * w}, inputs, h)
     return (
-        ard_logp(w, alpha, h.sample_prior)
-        + ard_logp(theta, beta, h.feature_prior)
+        ard.logp(w, alpha, h.sample_prior)
+        + ard.logp(theta, beta, h.feature_prior)
         + stats.norm.logpdf(point["bias"], 0.0, h.bias_sd)
         + logistic_logp(y, eta).sum(-1)
     )
@@ -363,40 +252,37 @@ def log_joint(
 
 def log_jacobian(point: Point, hypers: Hypers) -> np.ndarray:
     """Return log |d paper's variables / d unconstrained vector of the PyMC model|."""
-    alpha, beta = precisions(point, "alpha", hypers), precisions(point, "beta", hypers)
-    return ard_log_jacobian(point["w"], alpha) + ard_log_jacobian(point["feature_weight"], beta)
+    alpha, beta = (
+        ard.precisions(point, "alpha", hypers.parametrization),
+        ard.precisions(point, "beta", hypers.parametrization),
+    )
+    return ard.log_jacobian(point["w"], alpha) + ard.log_jacobian(point["feature_weight"], beta)
 
 
-def to_free(point: Point, X: np.ndarray, Z: np.ndarray, hypers: Hypers) -> dict[str, np.ndarray]:
+def to_free(point: Point, inputs: Inputs, hypers: Hypers) -> dict[str, np.ndarray]:
     """Return the free variables of the PyMC model at a point of the paper's variables."""
     return {
         "bias": point["bias"],
-        **ard_free(point, "w", "sample", "alpha", hypers),
-        **ard_free(point, "feature_weight", "feature", "beta", hypers),
+        **ard.free(point, "w", "sample", "alpha", hypers.parametrization),
+        **ard.free(point, "feature_weight", "feature", "beta", hypers.parametrization),
     }
 
 
-def simulate(
-    rng: np.random.Generator,
-    X: np.ndarray,
-    Z: np.ndarray,
-    basis_labels: np.ndarray,
-    hypers: Hypers,
-) -> dict[str, np.ndarray]:
+def simulate(rng: np.random.Generator, inputs: Inputs, hypers: Hypers) -> dict[str, np.ndarray]:
     """Return one ancestral draw: every variable, `eta`, and `y` (N,). Basis labels stay fixed."""
     h = hypers
     check_simulable(h)
-    alpha, w = ard_draw(rng, h.sample_prior, len(Z))
-    beta, theta = ard_draw(rng, h.feature_prior, X.shape[1])
+    alpha, w = ard.draw(rng, h.sample_prior, inputs.B)
+    beta, theta = ard.draw(rng, h.feature_prior, inputs.D)
     point: dict[str, np.ndarray] = {
         "alpha": alpha,
         "w": w,
-        "sample_weight": basis_labels * w,
+        "sample_weight": inputs.basis_labels * w,
         "beta": beta,
         "feature_weight": theta,
         "bias": np.asarray(rng.normal(0.0, h.bias_sd)),
     }
-    eta = decision(point, X, Z, basis_labels, h)
+    eta = decision(point, inputs, h)
     return point | {"eta": eta, "y": rng.binomial(1, special.expit(eta))}
 
 
@@ -422,7 +308,8 @@ def feature_gradient(
     return 2.0 * X * (weighted @ Z) - X**2 * weighted.sum(1, keepdims=True) - weighted @ Z**2
 
 
-SPEC = ModelSpec(
+SPEC = ModelSpec.of(
+    globals(),
     name="pfcvm",
     title="Probabilistic Feature selection and Classification Vector Machine",
     citation="Jiang et al. (2019), ACM TKDD 13(2), doi 10.1145/3309541",
@@ -431,14 +318,6 @@ SPEC = ModelSpec(
     priors="ARD: half-normal sample and feature weights, Gamma precisions; labels sign the basis",
     kernels=KERNELS,
     paper_method="pfcvm_lp",
-    Hypers=Hypers,
-    build=build,
-    log_joint=log_joint,
-    log_jacobian=log_jacobian,
-    to_free=to_free,
-    simulate=simulate,
-    decision=decision,
-    log_predictive=log_predictive,
     dims={
         "alpha": ("basis",),
         "sample_weight_raw": ("basis",),
@@ -446,6 +325,5 @@ SPEC = ModelSpec(
         "beta": ("feature",),
         "feature_weight_raw": ("feature",),
     },
-    doc=__doc__,
     labels_in_basis=True,
 )

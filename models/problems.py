@@ -7,14 +7,17 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ardvark.data import Dataset, load
 from ardvark.validate import InputError, logger, matrix, unknown
 
-from .spec import BaseHypers, ModelSpec, Point
+from .spec import BaseHypers, Inputs, ModelSpec, Point
+
+if TYPE_CHECKING:
+    import pymc as pm
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +49,11 @@ class Problem:
         return self.X if self.basis is self.data.X else self.standardized(self.basis)
 
     @property
+    def inputs(self) -> Inputs:
+        """X, Z and basis labels, as the model's functions take them."""
+        return Inputs(self.X, self.Z, self.basis_labels)
+
+    @property
     def y(self) -> np.ndarray:
         """Labels (N,), 0 or 1."""
         return self.data.y
@@ -60,11 +68,9 @@ class Problem:
         }
 
     @cached_property
-    def model(self) -> Any:
+    def model(self) -> "pm.Model":
         """The plain `pm.Model`: sample it, draw it, change it."""
-        return self.spec.build(
-            self.X, self.y, self.Z, self.basis_labels, self.hypers, dict(self.coords)
-        )
+        return self.spec.build(self.inputs, self.y, self.hypers, dict(self.coords))
 
     @cached_property
     def sizes(self) -> dict[str, int]:
@@ -73,11 +79,8 @@ class Problem:
         A model of the first two rows and centres has the same variables and dims, and no copy of X.
         """
         coords, rows = self.coords, slice(0, 2)
-        labels = None if self.basis_labels is None else self.basis_labels[rows]
         few = coords | {name: coords[name][rows] for name in ("obs", "basis")}
-        small = self.spec.build(
-            self.X[rows], self.y[rows], self.Z[rows], labels, self.hypers, dict(few)
-        )
+        small = self.spec.build(self.inputs.first(2), self.y[rows], self.hypers, few)
         dims = small.named_vars_to_dims
         return {
             v.name: math.prod(len(coords[d]) for d in dims.get(v.name) or ())
@@ -95,9 +98,7 @@ class Problem:
 
     def log_joint(self, point: Point) -> np.ndarray:
         """Return the log density of the paper's variables at `point` (leading axes allowed)."""
-        return self.spec.log_joint(
-            point, self.X, self.y, self.Z, self.basis_labels, hypers=self.hypers
-        )
+        return self.spec.log_joint(point, self.inputs, self.y, self.hypers)
 
     def log_density(self, point: Point) -> np.ndarray:
         """Return the log density of the unconstrained vector of `model`, Jacobian included."""
@@ -105,16 +106,16 @@ class Problem:
 
     def to_free(self, point: Point) -> dict[str, np.ndarray]:
         """Return the values of the PyMC model's free variables at `point`."""
-        return self.spec.to_free(point, self.X, self.Z, self.hypers)
+        return self.spec.to_free(point, self.inputs, self.hypers)
 
     def simulate(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return one ancestral draw of every variable, `eta` and `y`, at this problem's inputs."""
-        return self.spec.simulate(rng, self.X, self.Z, self.basis_labels, self.hypers)
+        return self.spec.simulate(rng, self.inputs, self.hypers)
 
     def decision(self, point: Point, X: np.ndarray | None = None) -> np.ndarray:
         """Return eta (..., M) at standardised inputs X (M, D), by default the training ones."""
-        rows = self.X if X is None else X
-        return self.spec.decision(point, rows, self.Z, self.basis_labels, self.hypers)
+        inputs = self.inputs if X is None else self.inputs.at(X)
+        return self.spec.decision(point, inputs, self.hypers)
 
     def log_likelihood(self, point: Point, eta: np.ndarray | None = None) -> np.ndarray:
         """Return log P(y_n | ...) (..., N), latent noise integrated out in every form."""

@@ -49,7 +49,7 @@ Known difficulties
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pymc as pm
@@ -58,6 +58,7 @@ from scipy import special, stats
 
 from ardvark.validate import positive
 
+from .parts.ard import Form, GammaPrior, check_gamma
 from .parts.distributions import (
     FoldedNormal,
     LogisticBernoulli,
@@ -67,7 +68,7 @@ from .parts.distributions import (
     noisy_logistic_logp,
 )
 from .parts.kernels import default_scales, linear_decision
-from .spec import BaseHypers, GammaPrior, ModelSpec, Point, check_gamma, check_simulable, hyper
+from .spec import BaseHypers, Coords, Inputs, ModelSpec, Point, check_simulable, hyper
 
 _IMPROPER = (
     "The posterior is improper without a proper prior here: the likelihood tends to a positive "
@@ -81,13 +82,9 @@ class Hypers(BaseHypers):
 
     FORM: ClassVar[tuple[str, ...]] = ("parametrization", "latent_noise")
 
-    kernel: str = hyper("linear", paper="linear", choices=("linear",))
-    latent_noise: str = hyper(
-        "explicit", paper="explicit", choices=("explicit", "integrated", "none")
-    )
-    parametrization: str = hyper(
-        "hierarchical", paper="hierarchical", choices=("hierarchical", "marginal")
-    )
+    kernel: Literal["linear"] = hyper("linear", paper="linear")
+    latent_noise: Literal["explicit", "integrated", "none"] = hyper("explicit", paper="explicit")
+    parametrization: Form = hyper("hierarchical", paper="hierarchical")
     sample_shape: float = hyper(
         1.5, paper="1e-12", why="a moment of order r of a weight needs shape > r / 2"
     )
@@ -136,23 +133,16 @@ class Hypers(BaseHypers):
 # --- the PyMC model -------------------------------------------------------------------------------
 
 
-def build(
-    X: np.ndarray,
-    y: np.ndarray,
-    Z: np.ndarray,
-    basis_labels: np.ndarray | None,
-    hypers: Hypers,
-    coords: dict[str, Any],
-) -> pm.Model:
+def build(inputs: Inputs, y: np.ndarray, hypers: Hypers, coords: Coords) -> pm.Model:
     """Return the PyMC model, dims "obs" (N), "basis" (B), "feature" (D).
 
     Data and filled rates are `pm.Data`, so another fold of the same shape rebinds the compiled
-    code. `basis_labels` is for models whose labels enter the basis, and is not used here.
+    code.
     """
     h = hypers
     with pm.Model(coords=coords) as model:
-        x = pm.Data("X", X, dims=("obs", "feature"))
-        z = pm.Data("Z", Z, dims=("basis", "feature"))
+        x = pm.Data("X", inputs.X, dims=("obs", "feature"))
+        z = pm.Data("Z", inputs.Z, dims=("basis", "feature"))
         label = pm.Data("label", y, dims="obs")
         sample_rate = pm.Data("sample_rate", h.sample_rate)
         feature_rate = pm.Data("feature_rate", h.feature_rate)
@@ -199,16 +189,10 @@ def build(
 # --- the same density from the paper, in NumPy ------------------------------------------------
 
 
-def decision(
-    point: Point,
-    X: np.ndarray,
-    Z: np.ndarray,
-    basis_labels: np.ndarray | None = None,
-    hypers: Hypers | None = None,
-) -> np.ndarray:
+def decision(point: Point, inputs: Inputs, hypers: Hypers) -> np.ndarray:
     """Return eta (..., N) = b + X diag(v) Z'a."""
-    w = point["feature_weight"] * (point["sample_weight"] @ Z)  # (..., D)
-    return np.asarray(point["bias"])[..., None] + w @ X.T
+    w = point["feature_weight"] * (point["sample_weight"] @ inputs.Z)  # (..., D)
+    return np.asarray(point["bias"])[..., None] + w @ inputs.X.T
 
 
 def log_predictive(y: Any, eta: np.ndarray, point: Point, hypers: Hypers) -> np.ndarray:
@@ -218,9 +202,7 @@ def log_predictive(y: Any, eta: np.ndarray, point: Point, hypers: Hypers) -> np.
     return noisy_logistic_logp(y, eta, np.asarray(point["tau"])[..., None] ** -0.5)
 
 
-def log_joint(
-    point: Point, X: np.ndarray, y: np.ndarray, Z: np.ndarray, basis_labels: Any, hypers: Hypers
-) -> np.ndarray:
+def log_joint(point: Point, inputs: Inputs, y: np.ndarray, hypers: Hypers) -> np.ndarray:
     """Return log p(y, variables | X): the density of the paper's variables, without Jacobian.
 
     The variables are those the form keeps: psi and delta only in the hierarchical form, u only
@@ -242,7 +224,7 @@ def log_joint(
             stats.t.logpdf(v, 2 * feature.shape, scale=feature.scale) + half
         ).sum(-1)
     total = weights + stats.norm.logpdf(point["bias"], 0.0, h.bias_sd)
-    eta = decision(point, X, Z)
+    eta = decision(point, inputs, h)
     if h.latent_noise == "none":
         return total + logistic_logp(y, eta).sum(-1)
     tau = np.asarray(point["tau"])
@@ -276,7 +258,7 @@ def log_jacobian(point: Point, hypers: Hypers) -> np.ndarray:
     return total
 
 
-def to_free(point: Point, X: np.ndarray, Z: np.ndarray, hypers: Hypers) -> dict[str, np.ndarray]:
+def to_free(point: Point, inputs: Inputs, hypers: Hypers) -> dict[str, np.ndarray]:
     """Return the free variables of the PyMC model at a point of the paper's variables."""
     h = hypers
     free = {"bias": point["bias"]}
@@ -292,22 +274,16 @@ def to_free(point: Point, X: np.ndarray, Z: np.ndarray, hypers: Hypers) -> dict[
     if h.latent_noise != "none":
         free["tau"] = point["tau"]
     if h.latent_noise == "explicit":
-        noise = point["u"] - decision(point, X, Z)
+        noise = point["u"] - decision(point, inputs, h)
         free["u_raw"] = noise * np.asarray(point["tau"])[..., None] ** 0.5
     return free
 
 
-def simulate(
-    rng: np.random.Generator,
-    X: np.ndarray,
-    Z: np.ndarray,
-    basis_labels: np.ndarray | None,
-    hypers: Hypers,
-) -> dict[str, np.ndarray]:
+def simulate(rng: np.random.Generator, inputs: Inputs, hypers: Hypers) -> dict[str, np.ndarray]:
     """Return one ancestral draw: every variable of the model, `eta`, and `y` (N,)."""
     h = hypers
     check_simulable(h)
-    D, B = X.shape[1], len(Z)
+    D, B = inputs.D, inputs.B
     psi = rng.gamma(h.sample_shape, 1 / h.sample_prior.rate, (B,))
     delta = rng.gamma(h.feature_shape, 1 / h.feature_prior.rate, (D,))
     point: dict[str, np.ndarray] = {
@@ -317,7 +293,7 @@ def simulate(
         "feature_weight": np.abs(rng.normal(0.0, delta**-0.5)),
         "bias": np.asarray(rng.normal(0.0, h.bias_sd)),
     }
-    eta = decision(point, X, Z)
+    eta = decision(point, inputs, h)
     u = eta
     if h.latent_noise != "none":
         tau = rng.gamma(h.noise_shape, 1 / h.noise_rate)
@@ -331,7 +307,8 @@ def _or(value: float | None, default: float) -> float:
     return default if value is None else value
 
 
-SPEC = ModelSpec(
+SPEC = ModelSpec.of(
+    globals(),
     name="rfvm",
     title="Relevance Feature and Vector Machine",
     citation="Belenguer-Llorens et al. (2024), arXiv 2402.07135",
@@ -340,14 +317,6 @@ SPEC = ModelSpec(
     priors="ARD: normal sample weights, folded-normal feature weights, Gamma precisions",
     kernels=("linear",),
     paper_method="rfvm_vb",
-    Hypers=Hypers,
-    build=build,
-    log_joint=log_joint,
-    log_jacobian=log_jacobian,
-    to_free=to_free,
-    simulate=simulate,
-    decision=decision,
-    log_predictive=log_predictive,
     dims={
         "psi": ("basis",),
         "sample_weight_raw": ("basis",),
@@ -356,5 +325,4 @@ SPEC = ModelSpec(
         "u": ("obs",),
         "u_raw": ("obs",),
     },
-    doc=__doc__,
 )

@@ -37,41 +37,32 @@ Known difficulties
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pymc as pm
 from scipy import special, stats
 
 from . import pcvm, pfcvm
+from .parts import ard
 from .parts.kernels import KERNELS
 from .pcvm import decision, fixed_data, fixed_theta
-from .pfcvm import log_predictive, precisions
-from .spec import ModelSpec, Point, check_simulable, hyper
+from .pfcvm import log_predictive
+from .spec import Coords, Inputs, ModelSpec, Point, check_simulable, hyper
 
 
 @dataclass(frozen=True, kw_only=True)
 class Hypers(pcvm.Hypers):
     """Hyperparameters of PCVM, in the form that mixes better with weights of either sign."""
 
-    parametrization: str = hyper(
-        "hierarchical", paper="hierarchical", choices=pfcvm.PARAMETRIZATIONS
-    )
+    parametrization: ard.Form = hyper("hierarchical", paper="hierarchical")
 
 
-def build(
-    X: np.ndarray,
-    y: np.ndarray,
-    Z: np.ndarray,
-    basis_labels: np.ndarray | None,
-    hypers: Hypers,
-    coords: dict[str, Any],
-) -> pm.Model:
+def build(inputs: Inputs, y: np.ndarray, hypers: Hypers, coords: Coords) -> pm.Model:
     """Return the PyMC model, dims "obs" (N), "basis" (B), "feature" (D)."""
     h = hypers
     with pm.Model(coords=coords) as model:
-        K = fixed_data(X, Z, h)
-        w = pfcvm.ard_weight(
+        K = fixed_data(inputs, h)
+        w = ard.weight(
             "sample_weight",
             "sample",
             "alpha",
@@ -84,14 +75,13 @@ def build(
     return model
 
 
-def log_joint(
-    point: Point, X: np.ndarray, y: np.ndarray, Z: np.ndarray, basis_labels: Any, hypers: Hypers
-) -> np.ndarray:
+def log_joint(point: Point, inputs: Inputs, y: np.ndarray, hypers: Hypers) -> np.ndarray:
     """Return log p(y, variables | X) of w, b and, in the hierarchical form, alpha."""
-    h, w, alpha = hypers, point["sample_weight"], precisions(point, "alpha", hypers)
-    eta = decision(point, X, Z, basis_labels, h)
+    h, w = hypers, point["sample_weight"]
+    alpha = ard.precisions(point, "alpha", h.parametrization)
+    eta = decision(point, inputs, h)
     return (
-        pfcvm.ard_logp(w, alpha, h.sample_prior, signed=True)
+        ard.logp(w, alpha, h.sample_prior, signed=True)
         + stats.norm.logpdf(point["bias"], 0.0, h.bias_sd)
         + log_predictive(y, eta, point, h).sum(-1)
     )
@@ -99,40 +89,35 @@ def log_joint(
 
 def log_jacobian(point: Point, hypers: Hypers) -> np.ndarray:
     """Return log |d paper's variables / d unconstrained vector of the PyMC model|."""
-    alpha = precisions(point, "alpha", hypers)
-    return pfcvm.ard_log_jacobian(point["sample_weight"], alpha, signed=True)
+    alpha = ard.precisions(point, "alpha", hypers.parametrization)
+    return ard.log_jacobian(point["sample_weight"], alpha, signed=True)
 
 
-def to_free(point: Point, X: np.ndarray, Z: np.ndarray, hypers: Hypers) -> dict[str, np.ndarray]:
+def to_free(point: Point, inputs: Inputs, hypers: Hypers) -> dict[str, np.ndarray]:
     """Return the free variables of the PyMC model at a point of the paper's variables."""
     return {
         "bias": point["bias"],
-        **pfcvm.ard_free(point, "sample_weight", "sample", "alpha", hypers),
+        **ard.free(point, "sample_weight", "sample", "alpha", hypers.parametrization),
     }
 
 
-def simulate(
-    rng: np.random.Generator,
-    X: np.ndarray,
-    Z: np.ndarray,
-    basis_labels: np.ndarray | None,
-    hypers: Hypers,
-) -> dict[str, np.ndarray]:
+def simulate(rng: np.random.Generator, inputs: Inputs, hypers: Hypers) -> dict[str, np.ndarray]:
     """Return one ancestral draw: every variable, `eta`, and `y` (N,)."""
     h = hypers
     check_simulable(h)
-    alpha, w = pfcvm.ard_draw(rng, h.sample_prior, len(Z), signed=True)
+    alpha, w = ard.draw(rng, h.sample_prior, inputs.B, signed=True)
     point: dict[str, np.ndarray] = {
         "alpha": alpha,
         "sample_weight": w,
-        "feature_weight": fixed_theta(h, X.shape[1]),
+        "feature_weight": fixed_theta(h, inputs.D),
         "bias": np.asarray(rng.normal(0.0, h.bias_sd)),
     }
-    eta = decision(point, X, Z, basis_labels, h)
+    eta = decision(point, inputs, h)
     return point | {"eta": eta, "y": rng.binomial(1, special.expit(eta))}
 
 
-SPEC = ModelSpec(
+SPEC = ModelSpec.of(
+    globals(),
     name="rvm",
     title="Relevance Vector Machine",
     citation="Tipping (2001), JMLR 1, 211-244",
@@ -141,15 +126,6 @@ SPEC = ModelSpec(
     priors="ARD: normal sample weights, Gamma precisions; theta fixed",
     kernels=KERNELS,
     paper_method="pfcvm_lp",
-    Hypers=Hypers,
-    build=build,
-    log_joint=log_joint,
-    log_jacobian=log_jacobian,
-    to_free=to_free,
-    simulate=simulate,
-    decision=decision,
-    log_predictive=log_predictive,
     dims={"alpha": ("basis",), "sample_weight_raw": ("basis",)},
     fixed=("feature_weight",),
-    doc=__doc__,
 )

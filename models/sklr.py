@@ -32,7 +32,8 @@ Known difficulties
 - PyMC's own steps build the constant K again for every gradient; a sampler should keep it.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Literal
 
 from . import fsklr
 from .spec import hyper
@@ -42,19 +43,17 @@ from .spec import hyper
 class Hypers(fsklr.SampleMaskHypers):
     """Hyperparameters of SKLR: FS-SKLR's without a_zeta, and the rbf kernel only."""
 
-    kernel: str = hyper("rbf", paper="rbf", choices=("rbf",))
+    kernel: Literal["rbf"] = hyper("rbf", paper="rbf")
 
 
-SPEC = replace(
-    fsklr.SPEC,
+SPEC = fsklr.SPEC.variant(
+    globals(),
     name="sklr",
     title="Sparse Bayesian Kernel Logistic Regression",
     citation="Kojima, Tanaka (2017), APSIPA, SKLR-SaVB",
     priors="beta-process binary mask on samples, normal coefficients",
     kernels=("rbf",),
-    Hypers=Hypers,
     dims={k: v for k, v in fsklr.SPEC.dims.items() if v == ("basis",)},
     fixed=("feature_weight",),
     masked=("sample_weight",),
-    doc=__doc__,
 )

@@ -47,7 +47,7 @@ Known difficulties
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pymc as pm
@@ -58,11 +58,12 @@ from .jcfo import (
     laplace,
     laplace_jacobian,
     laplace_logp,
-    log_predictive,
     simulate_laplace,
 )
+from .jcfo import log_predictive as log_predictive  # a part of this model's contract too
+from .parts.ard import Form
 from .parts.probit import ProbitBernoulli, probit_logp
-from .spec import BaseHypers, ModelSpec, Point, hyper
+from .spec import BaseHypers, Coords, Inputs, ModelSpec, Point, hyper
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,11 +72,10 @@ class Hypers(BaseHypers):
 
     FORM: ClassVar[tuple[str, ...]] = ("parametrization",)
 
-    parametrization: str = hyper(
+    parametrization: Form = hyper(
         "hierarchical",
         paper="hierarchical",
         why="mixes best under NUTS: the Laplace prior has a corner",
-        choices=("marginal", "hierarchical"),
     )
     gamma1: float | None = hyper(
         None, paper="by hold-out", why="filled: weight scale gamma1^-1/2 = D^-1/2"
@@ -93,18 +93,11 @@ class Hypers(BaseHypers):
 # --- the PyMC model -------------------------------------------------------------------------------
 
 
-def build(
-    X: np.ndarray,
-    y: np.ndarray,
-    Z: np.ndarray,
-    basis_labels: np.ndarray | None,
-    hypers: Hypers,
-    coords: dict[str, Any],
-) -> pm.Model:
-    """Return the PyMC model, dims "obs" (N), "feature" (D). Z and `basis_labels` are not used."""
+def build(inputs: Inputs, y: np.ndarray, hypers: Hypers, coords: Coords) -> pm.Model:
+    """Return the PyMC model, dims "obs" (N), "feature" (D). There is no basis."""
     marginal = hypers.parametrization == "marginal"
     with pm.Model(coords=coords) as model:
-        x = pm.Data("X", X, dims=("obs", "feature"))
+        x = pm.Data("X", inputs.X, dims=("obs", "feature"))
         label = pm.Data("label", y, dims="obs")
         gamma1 = pm.Data("gamma1", hypers.gamma1)
         bias = laplace("bias", gamma1, None if marginal else "tau_bias")
@@ -118,27 +111,19 @@ def build(
 # --- the same density from the paper, in NumPy ------------------------------------------------
 
 
-def decision(
-    point: Point,
-    X: np.ndarray,
-    Z: np.ndarray | None = None,
-    basis_labels: np.ndarray | None = None,
-    hypers: Hypers | None = None,
-) -> np.ndarray:
+def decision(point: Point, inputs: Inputs, hypers: Hypers) -> np.ndarray:
     """Return eta (..., N) = beta_0 + X beta."""
-    return np.asarray(point["bias"])[..., None] + point["beta"] @ X.T
+    return np.asarray(point["bias"])[..., None] + point["beta"] @ inputs.X.T
 
 
-def log_joint(
-    point: Point, X: np.ndarray, y: np.ndarray, Z: Any, basis_labels: Any, hypers: Hypers
-) -> np.ndarray:
+def log_joint(point: Point, inputs: Inputs, y: np.ndarray, hypers: Hypers) -> np.ndarray:
     """Return log p(y, variables | X), without Jacobian; tau, tau_bias where the form keeps them."""
     gamma1 = hypers.gamma1
     variance = {} if hypers.parametrization == "marginal" else point
     return (
         laplace_logp(point["bias"], gamma1, variance.get("tau_bias"))
         + laplace_logp(point["beta"], gamma1, variance.get("tau")).sum(-1)
-        + probit_logp(y, decision(point, X)).sum(-1)
+        + probit_logp(y, decision(point, inputs, hypers)).sum(-1)
     )
 
 
@@ -152,7 +137,7 @@ def log_jacobian(point: Point, hypers: Hypers) -> np.ndarray:
     return laplace_jacobian(point["tau"]).sum(-1) + laplace_jacobian(point["tau_bias"])
 
 
-def to_free(point: Point, X: np.ndarray, Z: np.ndarray, hypers: Hypers) -> dict[str, np.ndarray]:
+def to_free(point: Point, inputs: Inputs, hypers: Hypers) -> dict[str, np.ndarray]:
     """Return the free variables of the PyMC model at a point of the paper's variables."""
     if hypers.parametrization == "marginal":
         return {k: point[k] for k in ("bias", "beta")}
@@ -164,23 +149,18 @@ def to_free(point: Point, X: np.ndarray, Z: np.ndarray, hypers: Hypers) -> dict[
     }
 
 
-def simulate(
-    rng: np.random.Generator,
-    X: np.ndarray,
-    Z: np.ndarray,
-    basis_labels: np.ndarray | None,
-    hypers: Hypers,
-) -> dict[str, np.ndarray]:
+def simulate(rng: np.random.Generator, inputs: Inputs, hypers: Hypers) -> dict[str, np.ndarray]:
     """Return one ancestral draw: every variable of the model, `feature_weight`, `eta`, `y` (N,)."""
     tau_bias, bias = simulate_laplace(rng, hypers.gamma1, ())
-    tau, beta = simulate_laplace(rng, hypers.gamma1, (X.shape[1],))
+    tau, beta = simulate_laplace(rng, hypers.gamma1, (inputs.D,))
     point = {"tau_bias": tau_bias, "bias": bias, "tau": tau, "beta": beta}
-    eta = decision(point, X)
+    eta = decision(point, inputs, hypers)
     y = (rng.normal(eta, 1.0) > 0.0).astype(np.int64)  # (16)
     return point | {"feature_weight": np.abs(beta), "eta": eta, "y": y}
 
 
-SPEC = ModelSpec(
+SPEC = ModelSpec.of(
+    globals(),
     name="sparse_probit",
     title="Sparse probit regression",
     citation="Figueiredo & Jain (2001); Krishnapuram, Carin & Hartemink (2004)",
@@ -189,16 +169,7 @@ SPEC = ModelSpec(
     priors="Laplace weights of the features",
     kernels=(),
     paper_method="jcfo_em",
-    Hypers=Hypers,
-    build=build,
-    log_joint=log_joint,
-    log_jacobian=log_jacobian,
-    to_free=to_free,
-    simulate=simulate,
-    decision=decision,
-    log_predictive=log_predictive,
     shared=("feature_weight", "eta"),
     needed=("beta",),
     dims={"beta": ("feature",), "beta_raw": ("feature",), "tau": ("feature",)},
-    doc=__doc__,
 )

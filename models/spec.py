@@ -3,16 +3,21 @@
 Mandatory, under the same names in every file of this folder:
 
     Hypers        frozen dataclass of every hyperparameter, each declared with `hyper(...)`
-    build         (X, y, Z, basis_labels, hypers, coords) -> pm.Model
-    log_joint     (point, ...) -> log density of the paper's variables, NumPy/SciPy, written from
-                  the paper and never from `build`: the two check each other
+    build         (inputs, y, hypers, coords) -> pm.Model
+    log_joint     (point, inputs, y, hypers) -> log density of the paper's variables, NumPy/SciPy,
+                  written from the paper and never from `build`: the two check each other
     log_jacobian  (point, hypers) -> log |d paper's variables / d unconstrained vector|, so that
                   log_joint + log_jacobian is the density a gradient sampler works on
-    to_free       (point, hypers) -> values of the PyMC model's free variables
-    simulate      (rng, X, Z, basis_labels, hypers) -> one ancestral draw of everything, with y
-    decision      (point, X, Z, basis_labels, hypers) -> eta at the rows of X
+    to_free       (point, inputs, hypers) -> values of the PyMC model's free variables
+    simulate      (rng, inputs, hypers) -> one ancestral draw of everything, with y
+    decision      (point, inputs, hypers) -> eta at the rows of inputs.X
     log_predictive (y, eta, point, hypers) -> log P(y | eta), latent noise integrated out
-    SPEC          a ModelSpec that names them, and gives the dims of every variable
+    SPEC          `ModelSpec.of(globals(), ...)`: picks these names from the file, and adds words
+                  and the dims of every variable
+
+`inputs` is an `Inputs`: the rows X and the basis they are scored against. In `build`, every array
+that depends on the data is a `pm.Data` named as in `REBOUND`, or as the hyperparameter it holds:
+folds and calibration runs bind other values to the compiled model by these names.
 
 `point` maps variable names to arrays; all functions accept leading axes (draws) in front of each
 variable's own shape, so a whole posterior is evaluated in one call.
@@ -21,28 +26,89 @@ variable's own shape, so a whole posterior is evaluated in one call.
 import dataclasses
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from numbers import Real
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from ardvark.validate import InputError, logger, one_of, positive, unknown_option
+from ardvark.validate import InputError, logger, one_of, unknown_option
+
+if TYPE_CHECKING:
+    import pymc as pm
 
 Point = Mapping[str, np.ndarray]
+Coords = Mapping[str, Sequence[str]]
 SHARED = ("feature_weight", "sample_weight", "eta")
 """The three quantities every model has, so that posteriors of different papers lie side by side."""
+REBOUND = ("X", "Z", "label", "basis_labels", "K")
+"""Names of the `pm.Data` that hold data: inputs, centres, labels y, labels in the basis, and the
+kernel matrix of a model whose theta is fixed. A model has those of them that it needs."""
+PARTS = (
+    "Hypers",
+    "build",
+    "log_joint",
+    "log_jacobian",
+    "to_free",
+    "simulate",
+    "decision",
+    "log_predictive",
+)
+"""The names of a model's file that `ModelSpec` holds."""
 
 
-def hyper(default: Any, *, paper: str, why: str = "", choices: tuple[str, ...] = ()) -> Any:
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """What eta is a function of, beside the weights: rows to score and the basis of the kernels.
+
+    Attributes
+    ----------
+    X : array (N, D)
+        Rows, standardised.
+    Z : array (B, D)
+        Basis centres, standardised.
+    basis_labels : array (B,) or None
+        -1 or +1 for each centre, in models whose labels enter the basis.
+    """
+
+    X: np.ndarray
+    Z: np.ndarray
+    basis_labels: np.ndarray | None = None
+
+    @property
+    def N(self) -> int:
+        """The number of rows."""
+        return len(self.X)
+
+    @property
+    def B(self) -> int:
+        """The number of basis centres."""
+        return len(self.Z)
+
+    @property
+    def D(self) -> int:
+        """The number of features."""
+        return self.X.shape[1]
+
+    def at(self, X: np.ndarray) -> "Inputs":
+        """Return other rows X (M, D), scored against the same basis."""
+        return dataclasses.replace(self, X=X)
+
+    def first(self, count: int) -> "Inputs":
+        """Return the first rows and centres: enough to see names and dims."""
+        labels = None if self.basis_labels is None else self.basis_labels[:count]
+        return Inputs(self.X[:count], self.Z[:count], labels)
+
+
+def hyper(default: Any, *, paper: str, why: str = "") -> Any:
     """Declare one hyperparameter: our default, the paper's value in words, why they differ.
 
-    A setting that is one of a few words lists them in `choices`: they are validated, and the tests
-    run over all of them.
+    A setting that is one of a few words is annotated with their `Literal`: they are validated, and
+    the tests run over all of them.
     """
-    metadata = {"paper": paper, "why": why, "choices": choices}
-    return dataclasses.field(default=default, metadata=metadata)
+    return dataclasses.field(default=default, metadata={"paper": paper, "why": why})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,14 +119,22 @@ class BaseHypers(ABC):
     """The fields that change how the posterior is written, not the posterior."""
 
     def __post_init__(self) -> None:
+        for name, words in self.choices().items():
+            one_of(name, getattr(self, name), words)
         for f in dataclasses.fields(self):
             value = getattr(self, f.name)
-            if f.metadata["choices"]:
-                one_of(f.name, value, f.metadata["choices"])
             if "float" in str(f.type) and isinstance(value, Real) and not isinstance(value, bool):
                 # PyTensor makes a float32 constant of a Python float that float32 holds exactly,
                 # such as 3.0, and then computes 1 / 3.0 in float32; a NumPy float stays float64
                 object.__setattr__(self, f.name, np.float64(value))
+
+    @classmethod
+    @cache
+    def choices(cls) -> dict[str, tuple[str, ...]]:
+        """Return the accepted words of every setting that is one of a few."""
+        hints = get_type_hints(cls)
+        fields = [f.name for f in dataclasses.fields(cls)]
+        return {n: get_args(hints[n]) for n in fields if get_origin(hints[n]) is Literal}
 
     @abstractmethod
     def filled(self, N: int, B: int, D: int) -> Self:
@@ -81,26 +155,6 @@ class BaseHypers(ABC):
         return {k: v for k, v in shapes.items() if v <= 1.0}
 
 
-class GammaPrior(NamedTuple):
-    """Gamma(shape, rate), the hyperprior of the precisions of one group of weights."""
-
-    shape: float
-    rate: float
-
-    @property
-    def scale(self) -> float:
-        """Scale of the weights: sqrt(rate / shape)."""
-        # NumPy's float: PyTensor may turn a Python one into a float32 constant
-        return np.float64(np.sqrt(self.rate / self.shape))
-
-    @classmethod
-    def filled(cls, shape: float | None, rate: float | None) -> "GammaPrior":
-        """Return the prior of filled hyperparameters."""
-        if shape is None or rate is None:
-            raise InputError("shape and rate are not filled yet: use hypers.filled(N, B, D).")
-        return cls(shape, rate)
-
-
 @dataclass(frozen=True)
 class ModelSpec:
     """One paper's model. The module docstring gives the mathematics; this names its parts."""
@@ -114,7 +168,7 @@ class ModelSpec:
     kernels: tuple[str, ...]
     paper_method: str
     Hypers: type[BaseHypers]
-    build: Callable[..., Any]
+    build: "Callable[..., pm.Model]"
     log_joint: Callable[..., np.ndarray]
     log_jacobian: Callable[..., np.ndarray]
     to_free: Callable[..., dict[str, np.ndarray]]
@@ -133,12 +187,21 @@ class ModelSpec:
     masked: tuple[str, ...] = ()
     """Those that a binary mask switches off: exactly 0 with a positive probability."""
 
+    @classmethod
+    def of(cls, module: Mapping[str, Any], **words: Any) -> "ModelSpec":
+        """Return the spec of a file, from its `globals()`, with what only words can say."""
+        return cls(doc=module["__doc__"], **{name: module[name] for name in PARTS}, **words)
+
+    def variant(self, module: Mapping[str, Any], **words: Any) -> "ModelSpec":
+        """Return this spec with the names that another file defines anew."""
+        own = {name: module[name] for name in PARTS if name in module}
+        return dataclasses.replace(self, doc=module["__doc__"], **own, **words)
+
     def choices(self) -> list[dict[str, str]]:
         """Return every accepted combination of the settings that are one of a few words."""
-        fields = [f for f in dataclasses.fields(self.Hypers) if f.metadata["choices"]]
-        names = [f.name for f in fields]
-        values = itertools.product(*(f.metadata["choices"] for f in fields))
-        combinations = (dict(zip(names, words, strict=True)) for words in values)
+        words = self.Hypers.choices()
+        values = itertools.product(*words.values())
+        combinations = (dict(zip(words, chosen, strict=True)) for chosen in values)
         return [c for c in combinations if self._accepts(c)]
 
     def _accepts(self, choice: Mapping[str, Any]) -> bool:
@@ -163,13 +226,6 @@ class ModelSpec:
                 value,
             )
         return hypers
-
-
-def check_gamma(name: str, shape: object, rate: object, why: str) -> None:
-    """Refuse a Gamma prior that is not proper."""
-    positive(f"{name}_shape", shape, why)
-    if rate is not None:
-        positive(f"{name}_rate", rate, why)
 
 
 def check_simulable(hypers: BaseHypers) -> None:

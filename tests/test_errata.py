@@ -308,7 +308,7 @@ def test_jcfo_objective_is_twice_the_log_posterior():
 
     def ours(point):
         y = (point["z"] > 0).astype(int)
-        return float(jcfo.log_joint(point, problem.X, y, problem.Z, None, problem.hypers))
+        return float(jcfo.log_joint(point, problem.inputs, y, problem.hypers))
 
     ratio = (printed(first) - printed(second)) / (ours(first) - ours(second))
     assert ratio == pytest.approx(2.0, rel=1e-10)

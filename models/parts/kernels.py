@@ -11,13 +11,14 @@ Every form is matrix products of shapes (N, D) and (D, B): O(N B D) time, O(N D 
 The linear kernel has no 1/D factor: scale belongs to the priors.
 """
 
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from ardvark.validate import one_of
 
-KERNELS = ("linear", "polynomial", "rbf")
+Kernel = Literal["linear", "polynomial", "rbf"]
+KERNELS: tuple[str, ...] = get_args(Kernel)
 
 
 def gram(

@@ -5,15 +5,17 @@ probabilities integrated out, its odds for one bit, and a way to draw from it.
 """
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from scipy import special
 
+MaskPrior = Literal["independent", "shared", "printed"]
 
-def log_mask_prior(mask: Any, a: float, mask_prior: str) -> np.ndarray:
+
+def log_mask_prior(mask: Any, a: float, mask_prior: MaskPrior) -> np.ndarray:
     """Return log p(mask) with the probabilities integrated out; mask (..., n) gives (...)."""
     mask = np.asarray(mask)
     n, S = mask.shape[-1], mask.sum(-1)
@@ -26,7 +28,7 @@ def log_mask_prior(mask: Any, a: float, mask_prior: str) -> np.ndarray:
     return special.gammaln(S + a) - special.gammaln(S + 1) - special.logsumexp(_log_counts(n, a))
 
 
-def mask_log_odds(S_others: Any, n: int, a: float, mask_prior: str) -> np.ndarray:
+def mask_log_odds(S_others: Any, n: int, a: float, mask_prior: MaskPrior) -> np.ndarray:
     """Return the prior log-odds of one bit of a mask of n, given that S_others others are on."""
     S = np.asarray(S_others, dtype=float)
     if mask_prior == "independent":
@@ -36,7 +38,7 @@ def mask_log_odds(S_others: Any, n: int, a: float, mask_prior: str) -> np.ndarra
     return np.log((S + a) / (S + 1))
 
 
-def expected_selected(n: int, a: float, mask_prior: str) -> float:
+def expected_selected(n: int, a: float, mask_prior: MaskPrior) -> float:
     """Return the prior mean of the number of bits on, of n."""
     if mask_prior == "printed":
         return float(special.softmax(_log_counts(n, a)) @ np.arange(n + 1))
@@ -51,7 +53,7 @@ def _log_counts(n: int, a: float) -> np.ndarray:
 
 
 def draw_mask(
-    rng: np.random.Generator, n: int, a: float, mask_prior: str
+    rng: np.random.Generator, n: int, a: float, mask_prior: MaskPrior
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Return a mask (n,) from its prior, and its probability where there is one."""
     if mask_prior == "printed":
@@ -64,7 +66,7 @@ def draw_mask(
     return (rng.random(n) < q).astype(np.int64), q
 
 
-def BinaryMask(name: str, n: int, a: Any, mask_prior: str, **kwargs: Any) -> Any:
+def BinaryMask(name: str, n: int, a: Any, mask_prior: MaskPrior, **kwargs: Any) -> Any:
     """Mask of n bits under the shared or printed prior, its probability integrated out."""
 
     def printed_counts(a: Any) -> Any:

@@ -30,9 +30,7 @@ def make(name="jcfo", N=6, D=3, seed=0, standardize=True, basis=None, **hypers):
 def joint(problem, point, **changes):
     """Return log_joint at the labels that were drawn with the point."""
     spec = problem.spec
-    return spec.log_joint(
-        {**point, **changes}, problem.X, point["y"], problem.Z, None, problem.hypers
-    )
+    return spec.log_joint({**point, **changes}, problem.inputs, point["y"], problem.hypers)
 
 
 # --- the link -------------------------------------------------------------------------------------

@@ -4,7 +4,9 @@ What every model must do is in test_contract.py. Here: the special cases agree, 
 precisions out is right, and wrong variants are told apart.
 """
 
+import dataclasses
 import tracemalloc
+from typing import get_args
 
 import numpy as np
 import pymc as pm
@@ -13,6 +15,7 @@ from scipy import integrate, stats
 
 from ardvark.data import Dataset
 from ardvark.models import pcvm, pfcvm, rvm
+from ardvark.models.parts import ard
 from ardvark.models.parts.kernels import default_scales
 from ardvark.models.problems import make_problem
 from ardvark.validate import InputError
@@ -57,7 +60,7 @@ def compiled_density(problem):
 
 
 @every_kernel
-@pytest.mark.parametrize("parametrization", pfcvm.PARAMETRIZATIONS)
+@pytest.mark.parametrize("parametrization", get_args(ard.Form))
 def test_theta_fixed_is_pcvm(kernel, parametrization):
     """p(y, w, theta, b) = p(theta) * PCVM's p(y, w, b) with theta as its feature_scale."""
     whole = make("pfcvm", kernel=kernel, parametrization=parametrization)
@@ -70,8 +73,8 @@ def test_theta_fixed_is_pcvm(kernel, parametrization):
             sample_rate=whole.hypers.sample_rate,
             feature_scale=theta,
         )
-        beta = pfcvm.precisions(point, "beta", whole.hypers)
-        prior = pfcvm.ard_logp(theta, beta, whole.hypers.feature_prior)
+        beta = ard.precisions(point, "beta", parametrization)
+        prior = ard.logp(theta, beta, whole.hypers.feature_prior)
         np.testing.assert_allclose(part.decision(point), point["eta"], rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(
             whole.log_joint(point), part.log_joint(point) + prior, rtol=1e-12
@@ -92,7 +95,7 @@ def test_theta_fixed_is_pcvm_in_pymc():
     assert np.ptp(ours) > 1.0
 
 
-@pytest.mark.parametrize("parametrization", pfcvm.PARAMETRIZATIONS)
+@pytest.mark.parametrize("parametrization", get_args(ard.Form))
 def test_pcvm_is_rvm_where_all_labels_are_positive(parametrization):
     """With s = 1, PCVM is the RVM folded to w >= 0: density 2^B times as high."""
     given = {"kernel": "rbf", "parametrization": parametrization}
@@ -109,17 +112,17 @@ def test_pcvm_is_rvm_where_all_labels_are_positive(parametrization):
 @pytest.mark.parametrize("x", [1e-3, 0.4, 30.0])
 def test_marginal_form_integrates_the_precision_out(x, signed):
     """The integral over precision ~ Gamma of the hierarchical density is the Student-t."""
-    prior = pfcvm.GammaPrior(1.7, 0.3)
+    prior = ard.GammaPrior(1.7, 0.3)
 
     def integrand(log_precision):
         precision = np.exp(log_precision)
-        each = pfcvm.ard_logp(np.array([x]), np.array([precision]), prior, signed=signed)
+        each = ard.logp(np.array([x]), np.array([precision]), prior, signed=signed)
         return np.exp(each + log_precision)
 
     # the integrand peaks where precision = (shape + 1/2) / (rate + x^2 / 2)
     peak = np.log(2.2 / (0.3 + 0.5 * x**2))
     value, error = integrate.quad(integrand, peak - 20.0, peak + 5.0, epsabs=0.0, epsrel=1e-11)
-    closed = np.exp(pfcvm.ard_logp(np.array([x]), None, prior, signed=signed))
+    closed = np.exp(ard.logp(np.array([x]), None, prior, signed=signed))
     assert abs(value - closed) < max(10.0 * error, 1e-9 * closed)
 
 
@@ -144,7 +147,8 @@ def variance_for_precision(problem, point):
 def labels_left_out(problem, point):
     """The density in which s_j is dropped from the basis."""
     ones = np.ones(len(problem.Z))
-    joint = pfcvm.log_joint(point, problem.X, problem.y, problem.Z, ones, problem.hypers)
+    inputs = dataclasses.replace(problem.inputs, basis_labels=ones)
+    joint = pfcvm.log_joint(point, inputs, problem.y, problem.hypers)
     return joint + pfcvm.log_jacobian(point, problem.hypers)
 
 
@@ -286,7 +290,7 @@ def test_the_degree_is_part_of_the_posterior_of_the_polynomial_kernel_only():
 
 @every_member
 def test_parametrizations_are_one_posterior_in_two_forms(name):
-    one, other = (make(name, parametrization=p) for p in pfcvm.PARAMETRIZATIONS)
+    one, other = (make(name, parametrization=p) for p in get_args(ard.Form))
     assert one.fingerprint == other.fingerprint
     assert one.form != other.form
 

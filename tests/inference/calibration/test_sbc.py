@@ -20,7 +20,7 @@ from ardvark.inference.calibration import sbc as cal
 from ardvark.inference.calibration.joint import NutsKernel, joint_test, successive_conditional
 from ardvark.models import ZOO
 from ardvark.models.problems import make_problem
-from ardvark.models.spec import BaseHypers, ModelSpec
+from ardvark.models.spec import BaseHypers, Inputs, ModelSpec
 from ardvark.validate import InputError
 
 LEVEL = 1e-4  # of a corrected p-value
@@ -110,7 +110,8 @@ class ToyHypers(BaseHypers):
         return self
 
 
-def toy_build(X, y, Z, basis_labels, hypers, coords):
+def toy_build(inputs, y, hypers, coords):
+    X = inputs.X
     with pm.Model(coords=coords) as model:
         label = pm.Data("label", np.asarray(y, dtype=float), dims="obs")
         theta = pm.Normal("theta")
@@ -120,15 +121,16 @@ def toy_build(X, y, Z, basis_labels, hypers, coords):
     return model
 
 
-def toy_decision(point, X, Z=None, basis_labels=None, hypers=None):
+def toy_decision(point, inputs, hypers=None):
+    X = inputs.X
     theta, bit = (np.asarray(point[k])[..., None] for k in ("theta", "bit"))
     return theta * X[:, 0] + bit * X[:, 1]
 
 
-def toy_simulate(rng, X, Z, basis_labels, hypers):
+def toy_simulate(rng, inputs, hypers):
     """theta ~ N(0, 1), bit ~ Bernoulli(0.3), y_i ~ N(x_i1 theta + x_i2 bit, 1)."""
     point = {"theta": np.asarray(rng.normal()), "bit": np.asarray(rng.binomial(1, 0.3))}
-    eta = toy_decision(point, X)
+    eta = toy_decision(point, inputs)
     return point | {"eta": eta, "y": rng.normal(eta, 1.0)}
 
 
@@ -208,7 +210,7 @@ class Conjugate:
         sd = np.sqrt(variance)
         theta = mean + sd * (options.shift + options.factor * e)
         point = {"theta": theta, "bit": bit}
-        return Result(posterior={**point, "eta": toy_decision(point, X)})
+        return Result(posterior={**point, "eta": toy_decision(point, target.problem.inputs)})
 
 
 @pytest.fixture
@@ -285,7 +287,7 @@ class Gibbs:
 
     def point(self, state):
         point = {k: np.asarray(v) for k, v in state.items()}
-        return point | {"eta": toy_decision(point, self.X)}
+        return point | {"eta": toy_decision(point, Inputs(self.X, self.X))}
 
 
 def gibbs(**wrong):

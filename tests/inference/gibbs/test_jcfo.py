@@ -51,7 +51,7 @@ def drawn(problem, seed=1):
 
 def log_joint(problem, point, y):
     """The latent form's log density with labels y."""
-    return problem.spec.log_joint(point, problem.X, y, problem.Z, None, hypers=problem.hypers)
+    return problem.spec.log_joint(point, problem.inputs, y, problem.hypers)
 
 
 def log_variance(tau, weight, gamma, *, rate=None):

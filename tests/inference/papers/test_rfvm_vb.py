@@ -16,7 +16,7 @@ from ardvark.inference.datatree import read, save
 from ardvark.inference.papers import rfvm_factors, rfvm_vb
 from ardvark.inference.papers.rfvm_factors import Factors
 from ardvark.inference.papers.rfvm_vb import Options, ascend
-from ardvark.models import rfvm
+from ardvark.models import Inputs, rfvm
 from ardvark.models.parts.distributions import logistic_logp
 from ardvark.validate import InputError
 
@@ -148,7 +148,7 @@ def test_elbo_is_the_expectation_it_claims_to_be(v_factor):
     )  # fmt: skip
     likelihood = logistic_logp(y, point["u"])
     assert (bounded <= likelihood + 1e-12).all()
-    joint = rfvm.log_joint(point, X, y, Z, None, h) + (bounded - likelihood).sum(axis=1)
+    joint = rfvm.log_joint(point, Inputs(X, Z), y, h) + (bounded - likelihood).sum(axis=1)
     terms = joint - q.log_q(point)
     z = (terms.mean() - q.elbo()) / (terms.std() / len(terms) ** 0.5)
     assert abs(z) < 4.0
@@ -171,7 +171,7 @@ def test_elbo_is_below_the_evidence(v_factor):
     evidence, error = likelihood.mean(), likelihood.std() / S**0.5
     # E_q[ln joint - ln q] with the true likelihood lies between the bound and the evidence
     point = run.q.draws(rng, 50_000)
-    gap = rfvm.log_joint(point, X, y, Z, None, h) - run.q.log_q(point)
+    gap = rfvm.log_joint(point, Inputs(X, Z), y, h) - run.q.log_q(point)
     slack = 4 * gap.std() / len(gap) ** 0.5
     log_evidence = np.log(evidence) + 4 * error / evidence
     assert run.elbo[-1] < gap.mean() + slack
@@ -320,7 +320,7 @@ def test_R_by_monte_carlo_and_two_wrong_rates():
     X, y, Z = arrays(12, 6, seed=8, B=5)
     q = factors(X, y, Z, hypers(12, 5, 6, **WIDE), sweeps=3, v_factor="truncated")
     point = q.draws(np.random.default_rng(1), 200_000)
-    eta = rfvm.decision(point, X, Z)
+    eta = rfvm.decision(point, Inputs(X, Z), hypers(12, 5, 6, **WIDE))
     terms = ((point["u"] - eta) ** 2).sum(axis=1)
     error = terms.std() / len(terms) ** 0.5
 
