@@ -164,6 +164,10 @@ class ModelSpec:
     citation: str
     year: int
     link: str
+    """From eta to the label, in words. "identity" is a rule: y is no label given eta but a real
+    number, s = 2y - 1 ~ Normal(eta, tau^-1/2). Such a model has a variable `tau`, `simulate` draws
+    a real y, `log_predictive` is the density of s at any real y, and what is predicted is a score
+    whose sign is the class."""
     priors: str
     kernels: tuple[str, ...]
     paper_method: str

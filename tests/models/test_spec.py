@@ -1,0 +1,84 @@
+"""What a model's file agrees to beside its mathematics: names that other code relies on."""
+
+import dataclasses
+from typing import get_args
+
+import numpy as np
+import pytest
+
+import ardvark as av
+from ardvark.data import Dataset
+from ardvark.models import ZOO, Inputs, ModelName, fsklr, pcvm, rvm, sklr
+from ardvark.models.parts.kernels import KERNELS, Kernel
+from ardvark.models.spec import PARTS, REBOUND
+from tests.support import rng
+
+every_model = pytest.mark.parametrize("name", ZOO)
+
+
+def make(name, **choice):
+    X = rng(0).normal(size=(5, 2))
+    return av.problem(name, Dataset.from_arrays(X, [0, 1, 0, 1, 1]), **choice)
+
+
+@every_model
+def test_data_of_a_model_has_the_names_that_rebinding_relies_on(name):
+    """Folds, refits and calibration bind `pm.Data` by these names, or a hyperparameter's own."""
+    for choice in ZOO[name].choices():
+        problem = make(name, **choice)
+        hypers = {f.name for f in dataclasses.fields(problem.hypers)}
+        found = {v.name for v in problem.model.data_vars}
+        assert "label" in found
+        assert found <= {*REBOUND, *hypers}
+        assert ("basis_labels" in found) == problem.spec.labels_in_basis
+
+
+def test_a_spec_picks_the_functions_of_its_file_by_name():
+    for module in (rvm, pcvm, fsklr):
+        for part in PARTS:
+            assert getattr(module.SPEC, part) is getattr(module, part)
+        assert module.SPEC.doc == module.__doc__
+    # a variant takes what its file defines and keeps the rest
+    assert sklr.SPEC.Hypers is sklr.Hypers
+    assert sklr.SPEC.build is fsklr.build
+    assert sklr.SPEC.doc == sklr.__doc__
+
+
+def test_names_that_editors_complete_are_the_registry():
+    assert get_args(ModelName) == tuple(ZOO)
+    assert get_args(Kernel) == KERNELS
+    for spec in ZOO.values():
+        if spec.kernels:
+            assert set(spec.Hypers.choices()["kernel"]) == set(spec.kernels)
+
+
+@every_model
+def test_a_link_to_real_numbers_keeps_its_rule(name):
+    """Link "identity": a variable tau, a real y, and a density of s = 2y - 1 at any real y."""
+    problem = make(name)
+    point = problem.simulate(rng(1))
+    whole = np.isin(point["y"], (0, 1)).all()
+    if problem.spec.link != "identity":
+        assert whole
+        return
+    assert not whole
+    assert "tau" in {v.name for v in problem.model.free_RVs}
+    s = 2.0 * point["y"] - 1.0
+    expected = -0.5 * point["tau"] * (s - point["eta"]) ** 2 + 0.5 * np.log(
+        point["tau"] / (2.0 * np.pi)
+    )
+    found = problem.spec.log_predictive(point["y"], point["eta"], point, problem.hypers)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_inputs_at_other_rows_keep_the_basis():
+    X, Z = rng(2).normal(size=(6, 3)), rng(3).normal(size=(4, 3))
+    inputs = Inputs(X, Z, np.array([1.0, -1.0, 1.0, 1.0]))
+    assert (inputs.N, inputs.B, inputs.D) == (6, 4, 3)
+    other = inputs.at(X[:2])
+    assert other.Z is Z
+    assert other.basis_labels is inputs.basis_labels
+    np.testing.assert_array_equal(other.X, X[:2])
+    few = inputs.first(2)
+    assert (few.N, few.B, few.D) == (2, 2, 3)
+    np.testing.assert_array_equal(few.basis_labels, [1.0, -1.0])
