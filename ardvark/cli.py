@@ -254,7 +254,7 @@ def _pairs(given: list[str] | None, flag: str) -> dict[str, Any]:
 
 def _finish(comparison: Any, folder: Path) -> None:
     """Print the table and where the results are; exit 1 if a method failed."""
-    from ardvark.inference.comparison.report import table_text
+    from ardvark.inference.comparison.columns import table_text
 
     shown = table_text(comparison.table)
     rows = [(name, *map(str, row)) for name, row in zip(shown.index, shown.values, strict=True)]

@@ -12,7 +12,7 @@ import pandas as pd
 
 import ardvark as av
 from ardvark.inference import diagnostics
-from ardvark.inference.comparison.report import table_text
+from ardvark.inference.comparison.columns import table_text
 from ardvark.inference.comparison.table import score
 from ardvark.inference.datatree import group
 

@@ -11,7 +11,6 @@ import numpy as np
 import xarray as xr
 from threadpoolctl import threadpool_limits
 
-import ardvark
 from ardvark.models import SHARED, Problem
 from ardvark.validate import InputError, logger, one_of, unknown, unknown_option
 
@@ -275,7 +274,7 @@ def _attrs(
         "chains": chains,
         "options": as_json(dataclasses.asdict(options)),
         "versions": as_json(versions()),
-        "ardvark": ardvark.__version__,
+        "ardvark": versions()["ardvark"],
         "lp_space": "unconstrained, Jacobian included",
     }
     if problem is not None:

@@ -1,67 +1,84 @@
 """Two pictures of a comparison: which features matter, and how far `eta` is from the exact one."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+import xarray as xr
 
-from ardvark.validate import InputError, one_of
+from ardvark.validate import InputError
 
 from ..datatree import group
 from ..diagnostics import inclusion, masks
 
 if TYPE_CHECKING:
-    from .table import Comparison
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Fits = Mapping[str, xr.DataTree]
+Kind = Literal["forest", "eta"]
 
 # Okabe & Ito's palette, told apart by colour-blind readers; the reference is black
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _INTERVAL = (0.03, 0.97)
 
 
-def draw(comparison: "Comparison", kind: str, **settings: Any) -> Any:
-    """Return a matplotlib Figure; see `Comparison.plot`."""
-    one_of("kind", kind, ("forest", "eta"))
-    return {"forest": forest, "eta": eta}[kind](comparison, **settings)
-
-
-def _figure(width: float, height: float, columns: int = 1) -> Any:
+def _figure(width: float, height: float, columns: int = 1) -> "tuple[Figure, list[Axes]]":
     """Return (figure, axes) without touching pyplot's global state, so no window and no leak."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
-    return figure, figure.subplots(1, columns, squeeze=False)[0]
+    return figure, list(figure.subplots(1, columns, squeeze=False)[0])
 
 
-def _drawn(comparison: "Comparison", name: str) -> list[str]:
+def _drawn(fits: Fits, reference: str | None, name: str) -> list[str]:
     """Return the methods that hold a quantity, the reference first."""
-    methods = [m for m, t in comparison.fits.items() if name in group(t, "posterior")]
+    methods = [m for m, t in fits.items() if name in group(t, "posterior")]
     if not methods:
         raise InputError(f"no fit holds {name!r}: nothing to draw.")
-    return sorted(methods, key=lambda m: m != comparison.reference)
+    return sorted(methods, key=lambda m: m != reference)
 
 
-def _colours(comparison: "Comparison", methods: list[str]) -> dict[str, str]:
+def _colours(methods: list[str], reference: str | None) -> dict[str, str]:
     others = iter(_COLOURS * 3)
-    return {m: "black" if m == comparison.reference else next(others) for m in methods}
+    return {m: "black" if m == reference else next(others) for m in methods}
 
 
-def forest(comparison: "Comparison", leading: int = 12) -> Any:
+def forest(
+    fits: Fits, reference: str | None = None, subject: str = "", leading: int = 12
+) -> "Figure":
     """Draw posterior mean and 94 % interval of the leading feature weights, method by method.
 
     Features are ordered by their posterior mean under the reference (or the first method). Under a
     binary mask the mean is an inclusion probability; bars show two Monte Carlo errors each way.
+
+    Parameters
+    ----------
+    fits : dict of DataTree
+    reference : str, optional
+        The fit that is drawn first, in black.
+    subject : str
+        What was fitted, for the title.
+    leading : int
+        How many features.
+
+    Raises
+    ------
+    InputError
+        No fit holds feature weights.
     """
-    methods = _drawn(comparison, "feature_weight")
-    colours = _colours(comparison, methods)
-    first = group(comparison.fits[methods[0]], "posterior")["feature_weight"]
+    methods = _drawn(fits, reference, "feature_weight")
+    colours = _colours(methods, reference)
+    first = group(fits[methods[0]], "posterior")["feature_weight"]
     order = np.argsort(-first.mean(("chain", "draw")).values)[:leading]
     names = [str(n) for n in first["feature"].values[order]]
-    masked = "feature_weight" in masks(comparison.fits[methods[0]])
+    masked = "feature_weight" in masks(fits[methods[0]])
 
     figure, (axis,) = _figure(8.5, 1.2 + 0.42 * len(order))
     for i, method in enumerate(methods):
-        posterior = group(comparison.fits[method], "posterior")
+        posterior = group(fits[method], "posterior")
         values = posterior["feature_weight"].values[:, :, order]
         flat = values.reshape(-1, len(order))  # (draws, leading)
         low, high = np.quantile(flat, _INTERVAL, axis=0)
@@ -69,7 +86,7 @@ def forest(comparison: "Comparison", leading: int = 12) -> Any:
             error = 2.0 * inclusion(posterior["feature_weight"])["mcse"].fillna(0.0).values[order]
             low, high = flat.mean(axis=0) - error, flat.mean(axis=0) + error
         at = np.arange(len(order)) + 0.7 * ((i + 0.5) / len(methods) - 0.5)
-        label = f"{method} (reference)" if method == comparison.reference else method
+        label = f"{method} (reference)" if method == reference else method
         axis.hlines(at, low, high, color=colours[method], lw=1.6)
         axis.plot(flat.mean(axis=0), at, "o", color=colours[method], ms=4.5, label=label)
     axis.set_yticks(np.arange(len(order)), names)
@@ -77,42 +94,55 @@ def forest(comparison: "Comparison", leading: int = 12) -> Any:
     axis.set_xlim(left=-0.02 if masked else 0.0)
     what = "feature weight: posterior mean and 94 % interval"
     axis.set_xlabel("inclusion probability and two Monte Carlo errors" if masked else what)
-    axis.set_title(f"Leading features{_of(comparison)}")
+    axis.set_title(_title("Leading features", subject))
     axis.grid(axis="x", alpha=0.3)
     axis.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))  # beside, where nothing is covered
     return figure
 
 
-def eta(comparison: "Comparison") -> Any:
+def eta(fits: Fits, reference: str | None, subject: str = "") -> "Figure":
     """Draw each method's posterior of `eta` against the reference's, one panel a method.
 
     Points are posterior means, one a sample; bars are one posterior sd each way. Points on the
     diagonal with equal bars are what a faithful approximation looks like.
+
+    Parameters
+    ----------
+    fits, reference, subject
+        As for `forest`.
+
+    Raises
+    ------
+    InputError
+        There is no reference, or nothing beside it.
     """
-    methods = _drawn(comparison, "eta")
-    if comparison.reference is None or len(methods) < 2:
+    methods = _drawn(fits, reference, "eta")
+    if reference is None or reference not in methods or len(methods) < 2:
         raise InputError("eta needs a reference and at least one other fit with draws.")
-    colours = _colours(comparison, methods)
+    colours = _colours(methods, reference)
     others = methods[1:]
-    exact = group(comparison.fits[comparison.reference], "posterior")["eta"]
+    exact = group(fits[reference], "posterior")["eta"]
     mean0, sd0 = exact.mean(("chain", "draw")).values, exact.std(("chain", "draw")).values
 
     figure, axes = _figure(max(3.6 * len(others) + 0.5, 6.0), 3.9, len(others))
     for axis, method in zip(axes, others, strict=True):
-        found = group(comparison.fits[method], "posterior")["eta"]
+        found = group(fits[method], "posterior")["eta"]
         mean, sd = found.mean(("chain", "draw")).values, found.std(("chain", "draw")).values
         style = {"fmt": "o", "ms": 3, "lw": 0.6, "alpha": 0.6, "color": colours[method]}
         axis.errorbar(mean0, mean, xerr=sd0, yerr=sd, **style)
         low = float(min((mean0 - sd0).min(), (mean - sd).min()))
         high = float(max((mean0 + sd0).max(), (mean + sd).max()))
         axis.plot([low, high], [low, high], color="black", lw=0.8)
-        axis.set_xlabel(f"eta under {comparison.reference}")
+        axis.set_xlabel(f"eta under {reference}")
         axis.set_ylabel(f"eta under {method}")
         axis.grid(alpha=0.3)
-    figure.suptitle(f"Decision values: posterior mean and sd{_of(comparison)}")
+    figure.suptitle(_title("Decision values: posterior mean and sd", subject))
     return figure
 
 
-def _of(comparison: "Comparison") -> str:
-    problem = comparison.problem
-    return "" if problem is None else f", {problem.spec.name} on {problem.data.name}"
+def _title(what: str, subject: str) -> str:
+    return f"{what}, {subject}" if subject else what
+
+
+FIGURES: "dict[Kind, Callable[..., Figure]]" = {"forest": forest, "eta": eta}
+"""Every figure, by the name that `Comparison.plot` takes."""

@@ -22,7 +22,6 @@ from .. import fitting
 from ..backend import Result
 from ..datatree import assemble, read, save
 from ..progress import Reporter
-from . import report
 from .table import Comparison, compare
 
 SETTINGS = "study.json"
@@ -182,7 +181,7 @@ def summarise(
         comparison = compare(fits, problem=problem, test=test)
     with reporter.stage("figures and report"):
         comparison.table.to_csv(folder / "scorecard.csv")
-        for name, figure in report.figures(comparison).items():
+        for name, figure in comparison.figures().items():
             figure.savefig(folder / f"{name}.png", dpi=150)
-        report.write(comparison, folder / "report.html", command)
+        comparison.to_html(folder / "report.html", command)
     return comparison

@@ -1,35 +1,14 @@
 """Compare posteriors of one problem: one row per method, the exact one as reference.
 
-Columns of the table
---------------------
-kind, status, reason     of the fit
-draws                    chains x draws stored
-rhat, rhat_eta           worst R-hat over everything stored, and over `eta` (Markov chains only)
-ess_bulk, ess_tail       smallest effective sample sizes over everything stored (Markov chains only)
-divergences              divergent transitions (gradient samplers only)
-mcse_bits, spread_bits   of binary masks: the largest Monte Carlo error (batch means) of an
-                         inclusion probability, and the largest distance between that of one chain
-                         and that of all (Markov chains only)
-unmoved_bits             bits with one value in all draws: R-hat, ESS and mcse_bits leave them out
-seconds_compile, seconds_run
-khat                     Pareto k-hat of p / q, where the method states its q
-error_Q, sd_ratio_Q      for each shared quantity Q (`eta`, `feature_weight`, `sample_weight`):
-                         the largest over components of abs(mean - reference mean) / reference sd,
-                         and the median over components of sd / reference sd. The reference's own
-                         row compares one half of its chains with the other: a noise floor, since
-                         an error of that size says nothing. Of a binary feature mask the error is
-                         the largest difference of inclusion probabilities, and there is no ratio
-features, samples        number selected: posterior mean weight above 0.01 of the largest, and above
-                         0.001 of the largest in absolute value; where there is a mask, inclusion
-                         probability above 0.5
-accuracy, log_score      on the test split: of the posterior predictive probability, the mean over
-                         draws; log_score is the mean log probability of the true class
+The columns are declared in `columns.py`; what they say follows below.
+
 """
 
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -37,23 +16,23 @@ import xarray as xr
 
 from ardvark.data import Dataset
 from ardvark.models import SHARED, Problem
-from ardvark.validate import InputError, unknown
+from ardvark.validate import InputError, logger, one_of, unknown
 
 from .. import diagnostics
 from ..datatree import group
 from ..prediction import predict
+from . import report
 from .baselines import baselines
+from .columns import COLUMNS, described
+from .plots import FIGURES, Kind
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__doc__ = f"{__doc__}{described()}\n"
 
 FEATURE_THRESHOLD = 0.01
 SAMPLE_THRESHOLD = 0.001
-
-COLUMNS = (
-    "kind", "status", "draws", "rhat", "rhat_eta", "ess_bulk", "ess_tail", "divergences",
-    "mcse_bits", "spread_bits", "unmoved_bits",
-    "seconds_compile", "seconds_run", "khat",
-    *(f"{what}_{name}" for name in SHARED for what in ("error", "sd_ratio")),
-    "features", "samples", "accuracy", "log_score", "reason",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,19 +54,57 @@ class Comparison:
     fits: dict[str, xr.DataTree]
     reference: str | None = None
     problem: Problem | None = None
-    notes: tuple[str, ...] = field(default=())
 
-    def plot(self, kind: str = "forest", **settings: Any) -> Any:
-        """Return a matplotlib figure: "forest" (leading features) or "eta" (decision values)."""
-        from . import plots
+    def plot(self, kind: Kind = "forest", **settings: Any) -> "Figure":
+        """Return a figure: "forest" (leading features) or "eta" (decision values).
 
-        return plots.draw(self, kind, **settings)
+        Parameters
+        ----------
+        kind : {"forest", "eta"}
+        **settings
+            Of the figure: `leading`, the number of features in a forest.
 
-    def to_html(self, path: str | Path) -> Path:
-        """Write one self-contained page with the table and the figures; return its path."""
-        from .report import write
+        Raises
+        ------
+        InputError
+            An unknown kind, or one that these fits have no draws for.
+        """
+        one_of("kind", kind, tuple(FIGURES))
+        p = self.problem
+        subject = "" if p is None else f"{p.spec.name} on {p.data.name}"
+        return FIGURES[kind](self.fits, self.reference, subject, **settings)
 
-        return write(self, path)
+    def figures(self) -> "dict[str, Figure]":
+        """Return every kind of figure that these fits have draws for."""
+        drawn = {}
+        for kind in FIGURES:
+            try:
+                drawn[kind] = self.plot(kind)
+            except InputError as error:
+                logger.info("no %s figure: %s", kind, error)
+        return drawn
+
+    def to_html(self, path: str | os.PathLike[str], command: str = "") -> Path:
+        """Write one self-contained page with the table and the figures; return its path.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        command : str
+            How the comparison was made, shown at the end of the page.
+        """
+        page = report.page(
+            self.table,
+            self.figures(),
+            reference=self.reference,
+            problem=self.problem,
+            command=command,
+            versions=str(next(iter(self.fits.values())).attrs.get("versions", "")),
+        )
+        target = Path(path)
+        target.write_text(page, encoding="utf-8")
+        return target
 
 
 def compare(
@@ -144,7 +161,7 @@ def compare(
     if test is not None and problem is not None:
         for name, row in baselines(problem.data, test).items():
             rows[name] = {"kind": "baseline", "status": "ok", "reason": "", **row}
-    table = pd.DataFrame.from_dict(rows, orient="index", columns=list(COLUMNS))
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=[c.name for c in COLUMNS])
     table.index.name = "method"
     return Comparison(table, dict(fits), reference, problem)
 

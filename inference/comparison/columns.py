@@ -1,0 +1,138 @@
+"""The columns of a comparison, each declared once: its name, heading, digits and meaning.
+
+The table, what is printed of it, the page's legend and the documentation of `table.py` follow from
+`COLUMNS`. To add a column, declare it here and put its number into the row in `table.py`.
+"""
+
+import textwrap
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from ardvark.models import SHARED
+
+_CHAINS = (
+    "Whether Markov chains can be believed. The worst R-hat over everything stored, and over eta, "
+    "which should be below 1.01; the smallest effective sample sizes over everything stored, which "
+    "should be in the hundreds; divergent transitions, of which there should be few. Blank for an "
+    "approximation: independent draws always look perfect."
+)
+_BITS = (
+    "Of binary masks in Markov chains: the largest Monte Carlo error (batch means) of an inclusion "
+    "probability, the largest distance between that of one chain and that of all, and the bits "
+    "that had one value in every draw, which R-hat, ESS and the Monte Carlo error leave out."
+)
+_SECONDS = "Time of compilation, and of the rest of the fit, in seconds."
+_ERROR = (
+    "Of a quantity that all models have: the largest distance, over its components, of the "
+    "posterior mean from the reference's, in the reference's standard deviations. The reference's "
+    "own row compares one half of its chains with the other: a noise floor, since an error of that "
+    "size says nothing. Of a binary feature mask: the largest difference of inclusion "
+    "probabilities."
+)
+_RATIO = (
+    "The median, over components, of the posterior standard deviation over the reference's: below "
+    "1 the method is overconfident. None for a binary feature mask."
+)
+_SELECTED = (
+    "How many are selected: posterior mean weight above 0.01 of the largest (samples: 0.001, in "
+    "absolute value); under a binary mask, on in more than half of the draws."
+)
+_TEST = (
+    "On the held-out samples, of the posterior predictive probability (the mean over draws). Log "
+    "score is the mean log probability of the true class: 0 is perfect, -0.69 a coin."
+)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the comparison's table."""
+
+    name: str
+    """In the DataFrame."""
+    heading: str
+    """In print; "" for a column that is not printed as one."""
+    digits: int | None
+    """Behind the point, in print; None for text."""
+    meaning: str
+    """What it says, for a reader of the table. Columns that are read together share a meaning:
+    they are printed side by side and explained once. `Words` in backquotes stand out."""
+
+    def text(self, value: str | float | None) -> str:
+        """Return a value as it is printed, "" where it is not known."""
+        if value is None or isinstance(value, str):
+            return value or ""
+        return "" if np.isnan(value) else f"{value:.{self.digits}f}"
+
+
+COLUMNS = (
+    Column(
+        "kind", "kind", None,
+        "`mcmc` is exact up to Monte Carlo error; an `approximation` replaces the posterior by a "
+        "simpler q, and its draws are drawn from q; a `search` or `point` is one state without a "
+        "spread; a `baseline` is a plain classifier.",
+    ),
+    Column(
+        "status", "status", None,
+        "`ok`, `not_converged` (there are draws that must not be trusted) or `failed` (there are "
+        "none); anything but ok has a reason.",
+    ),
+    Column("draws", "draws", 0, "Chains times draws that were stored."),
+    Column("rhat", "worst R-hat", 3, _CHAINS),
+    Column("rhat_eta", "R-hat of eta", 3, _CHAINS),
+    Column("ess_bulk", "bulk ESS", 0, _CHAINS),
+    Column("ess_tail", "tail ESS", 0, _CHAINS),
+    Column("divergences", "diverg.", 0, _CHAINS),
+    Column("mcse_bits", "MC error of bits", 3, _BITS),
+    Column("spread_bits", "chain spread of bits", 3, _BITS),
+    Column("unmoved_bits", "bits never moved", 0, _BITS),
+    Column("seconds_compile", "compile, s", 1, _SECONDS),
+    Column("seconds_run", "run, s", 1, _SECONDS),
+    Column(
+        "khat", "k-hat", 2,
+        "Where a method states its q: tail index of the ratios p / q at q's own draws. Above "
+        "min(0.7, 1 - 1 / log10 S), for S draws, q misses mass of the posterior; below, it may "
+        "still be wrong.",
+    ),
+    *(
+        column
+        for q in SHARED
+        for column in (
+            Column(f"error_{q}", f"error of {q}", 2, _ERROR),
+            Column(f"sd_ratio_{q}", f"sd ratio of {q}", 2, _RATIO),
+        )
+    ),
+    Column("features", "features", 0, _SELECTED),
+    Column("samples", "samples", 0, _SELECTED),
+    Column("accuracy", "accuracy", 3, _TEST),
+    Column("log_score", "log score", 3, _TEST),
+    Column("reason", "", None, "Why the status is not ok."),
+)  # fmt: skip
+"""Every column, in the order of the DataFrame."""
+
+
+def groups() -> dict[str, list[Column]]:
+    """Return the columns of each meaning, in the order of print."""
+    found: dict[str, list[Column]] = {}
+    for column in COLUMNS:
+        found.setdefault(column.meaning, []).append(column)
+    return found
+
+
+def described() -> str:
+    """Return names and meanings as text, for a docstring."""
+    entries = []
+    for meaning, columns in groups().items():
+        names = ", ".join(c.name for c in columns)
+        lines = [*textwrap.wrap(names, 100), *textwrap.wrap(meaning, 96)]
+        entries.append("\n".join([lines[0], *(f"    {line}" for line in lines[1:])]))
+    return "\n".join(entries)
+
+
+def table_text(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table as short strings, transposed: one column a method, blank where unknown."""
+    printed = [c for columns in groups().values() for c in columns if c.heading]
+    rows = {c.heading: [c.text(value) for value in table[c.name]] for c in printed}
+    shown = pd.DataFrame.from_dict(rows, orient="index", columns=table.index)
+    return shown[(shown != "").any(axis=1)] if len(shown.columns) else shown

@@ -1,0 +1,74 @@
+"""A column is declared once: table, print, page and documentation follow."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ardvark as av
+from ardvark.inference.comparison import columns, report, table
+from ardvark.inference.comparison.columns import COLUMNS, Column, table_text
+
+NEW = Column("entropy", "entropy of q", 1, "In `nats`, of q & of nothing else.")
+
+
+def frame(**values):
+    """Return a table of one row, "a"."""
+    return pd.DataFrame([values], index=["a"], columns=[c.name for c in COLUMNS])
+
+
+def test_names_and_headings_are_distinct_and_every_column_has_a_meaning():
+    for parts in ([c.name for c in COLUMNS], [c.heading for c in COLUMNS if c.heading]):
+        assert len(set(parts)) == len(parts)
+    for c in COLUMNS:
+        assert c.meaning.endswith(".")
+        assert c.digits is None or 0 <= c.digits <= 3
+
+
+def test_a_value_in_print():
+    assert Column("a", "a", 3, "").text(0.12345) == "0.123"
+    assert Column("a", "a", 0, "").text(np.int64(7)) == "7"
+    assert Column("a", "a", 2, "").text(np.inf) == "inf"
+    assert Column("a", "a", None, "").text("ok") == "ok"
+    assert [Column("a", "a", 1, "").text(v) for v in (None, np.nan, np.float64("nan"))] == [""] * 3
+
+
+def test_columns_of_one_meaning_are_printed_side_by_side_and_blank_rows_are_left_out():
+    row = {"error_eta": 0.126, "error_feature_weight": 1.0, "sd_ratio_eta": 0.5, "reason": "none"}
+    shown = table_text(frame(kind="mcmc", draws=2000.0, **row))
+    assert shown["a"].to_dict() == {
+        "kind": "mcmc",
+        "draws": "2000",
+        "error of feature_weight": "1.00",
+        "error of eta": "0.13",
+        "sd ratio of eta": "0.50",
+    }
+    assert list(shown.index)[-3:] == ["error of feature_weight", "error of eta", "sd ratio of eta"]
+
+
+def test_the_documentation_names_every_column():
+    for column in COLUMNS:
+        assert re.search(rf"\b{column.name}\b", table.__doc__)
+
+
+@pytest.fixture
+def with_new(monkeypatch):
+    """One more line in the declaration."""
+    for module in (columns, table):
+        monkeypatch.setattr(module, "COLUMNS", (*COLUMNS, NEW))
+
+
+def test_a_declared_column_is_in_the_table_the_print_the_page_and_the_documentation(
+    with_new, problem, monkeypatch
+):
+    tree = av.fit(problem, "paper", draws=20, chains=2, random_seed=1, progressbar=False)
+    right = table._selection
+    monkeypatch.setattr(table, "_selection", lambda t: right(t) | {"entropy": 2.25})
+    found = av.compare({"a": tree}).table
+    assert found.loc["a", "entropy"] == 2.25
+    assert table_text(found).loc["entropy of q", "a"] == "2.2"
+    page = report.page(found, {})
+    assert "<tr><th>entropy of q</th><td>2.2</td></tr>" in page
+    assert "<dt>entropy of q</dt><dd>In <b>nats</b>, of q &amp; of nothing else.</dd>" in page
+    assert "entropy\n    In `nats`" in columns.described()
