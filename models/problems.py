@@ -94,6 +94,65 @@ class Problem:
         out.setflags(write=False)
         return out
 
+    def take(self, rows: Any) -> "Problem":
+        """Return the problem of some of its training rows: a fold of a cross-validation.
+
+        The others leave X, y and the basis; centres of the basis that are not training rows stay.
+        What is left is standardised anew, if this problem is standardised, by the rule of every
+        problem: mean and population standard deviation of each feature, and a feature that takes
+        one value in the rows that are left is centred only, whatever it does in the others.
+        Hyperparameters stay as they were filled.
+
+        Parameters
+        ----------
+        rows : array-like of int or bool
+            Distinct row numbers, or a mask (N,).
+
+        Returns
+        -------
+        Problem
+
+        Raises
+        ------
+        InputError
+            `Dataset.take` refuses the rows, for example of one class only; or the basis is empty
+            without the others.
+        """
+        data, labels = self.data, self.basis_labels
+        left = data.take(rows)
+        scaled = bool(np.any(self.center != 0.0) or np.any(self.scale != 1.0))
+        center, scale = standardization(left, scaled)
+        if self.basis is data.X:
+            stays, basis = np.arange(data.N)[np.asarray(rows)], left.X
+        else:
+            stays = np.flatnonzero(self._stays(left))
+            basis = self.basis[stays]
+        if len(basis) == 0:
+            raise InputError(
+                "the basis would be empty without the rows that are left out: "
+                f"{', '.join(self.basis_names[:6])}. Give more basis rows, or centres of your own."
+            )
+        return dataclasses.replace(
+            self,
+            data=left,
+            basis=basis,
+            basis_names=tuple(self.basis_names[j] for j in stays),
+            basis_labels=None if labels is None else labels[stays],
+            center=center,
+            scale=scale,
+        )
+
+    def _stays(self, left: Dataset) -> np.ndarray:
+        """Return which centres (B,) are no training rows, or rows that are left."""
+        row = dict(zip(self.data.sample_names, self.data.X, strict=True))
+        gone = row.keys() - set(left.sample_names)
+        # a centre of one's own may have a sample's name
+        went = [
+            name in gone and bool((centre == row[name]).all())
+            for name, centre in zip(self.basis_names, self.basis, strict=True)
+        ]
+        return ~np.array(went)
+
     # --- the model's functions, with this problem's data filled in ---
 
     def log_joint(self, point: Point) -> np.ndarray:
@@ -185,6 +244,12 @@ def make_problem(
     given = spec.make_hypers(hypers)
     dataset = _as_dataset(data)
     center, scale = standardization(dataset, standardize)
+    if standardize and dataset.constant_features:  # named here once, and not again by each fold
+        constant = dataset.constant_features
+        shown = ", ".join(constant[:10]) + (", ..." if len(constant) > 10 else "")
+        logger.info(
+            "%s: %d constant feature(s), centred only: %s", dataset.name, len(constant), shown
+        )
     centres, names, labels = _basis(dataset, basis, basis_labels, spec)
     return Problem(
         spec=spec,
@@ -215,10 +280,6 @@ def standardization(data: Dataset, standardize: bool) -> tuple[np.ndarray, np.nd
     if not standardize:
         return np.zeros(data.D), np.ones(data.D)
     constant = data.X.max(axis=0) == data.X.min(axis=0)
-    if constant.any():
-        names = [n for n, c in zip(data.feature_names, constant, strict=True) if c]
-        shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
-        logger.info("%s: %d constant feature(s), centred only: %s", data.name, len(names), shown)
     return data.X.mean(axis=0), np.where(constant, 1.0, data.X.std(axis=0))
 
 

@@ -35,7 +35,6 @@ from scipy import special
 from threadpoolctl import threadpool_limits
 
 from ardvark.models import Problem
-from ardvark.models.problems import standardization
 from ardvark.validate import InputError, logger, positive
 
 from .. import fitting
@@ -278,27 +277,8 @@ def _known_elsewhere(backend: Any) -> bool:
 
 
 def without(problem: Problem, i: int) -> Problem:
-    """Return the problem without sample i in X, y and basis; hyperparameters as they were filled.
-
-    The rest is standardised anew, if the problem was. Basis centres that are not training rows
-    stay.
-    """
-    sample, data = problem.data.sample_names[i], problem.data
-    rest = data.take(np.arange(data.N) != i)
-    standardize = bool(np.any(problem.center != 0.0) or np.any(problem.scale != 1.0))
-    center, scale = standardization(rest, standardize)
-    is_row = np.array([n == sample for n in problem.basis_names])
-    is_row &= (problem.basis == data.X[i]).all(axis=1)  # a centre may have a sample's name
-    stays, labels = ~is_row, problem.basis_labels
-    return dataclasses.replace(
-        problem,
-        data=rest,
-        basis=rest.X if problem.basis is data.X else problem.basis[stays],
-        basis_names=tuple(n for n, keep in zip(problem.basis_names, stays, strict=True) if keep),
-        basis_labels=None if labels is None else labels[stays],
-        center=center,
-        scale=scale,
-    )
+    """Return the problem without sample i in X, y and basis."""
+    return problem.take(np.arange(problem.data.N) != i)
 
 
 def share_model(problem: Problem, models: dict[Any, Any]) -> None:

@@ -277,16 +277,11 @@ def choose(
         return Choice(features, own_gammas(problem, len(features)), [], np.zeros(0))
 
     held = holdout_rows(y, options.holdout, rng)
-    X, Z = problem.X, problem.Z
-    if np.any(problem.center != 0.0) or np.any(problem.scale != 1.0):
-        mean, sd = X[~held].mean(axis=0), X[~held].std(axis=0)
-        sd = np.where(sd > 1e-12, sd, 1.0)  # a feature may be constant without the held-out rows
-        X, Z = (X - mean) / sd, (Z - mean) / sd
-    if problem.basis is problem.data.X:
-        Z = X[~held]
-    columns = filtered(X[~held], y[~held])
-    training = basis_of(problem, X[~held][:, columns], Z[:, columns])
-    test = basis_of(problem, X[held][:, columns], Z[:, columns])
+    fold = problem.take(~held)
+    left_out = fold.standardized(problem.data.X[held])
+    columns = filtered(fold.X, y[~held])
+    training = basis_of(problem, fold.X[:, columns], fold.Z[:, columns])
+    test = basis_of(problem, left_out[:, columns], fold.Z[:, columns])
     tried = grid(problem, options, len(columns))
     loose = replace(options, tolerance=max(LOOSE, options.tolerance), starts=min(2, options.starts))
     scores, starts = np.full(len(tried), -np.inf), rng.integers(2**63)

@@ -332,19 +332,13 @@ def cross_validate(
     with report.stage("cross-validation", total=total) as update:
         for k in range(fold.max() + 1):
             train, test = fold != k, fold == k
-            X, Z = problem.X, problem.Z
-            if np.any(problem.center != 0.0) or np.any(problem.scale != 1.0):
-                mean, sd = X[train].mean(axis=0), X[train].std(axis=0)
-                sd = np.where(sd > 1e-12, sd, 1.0)  # constant without the held-out rows
-                X, Z = (X - mean) / sd, (Z - mean) / sd
-            if problem.basis is problem.data.X:
-                Z = X[train]
-            fitted, left_out = X[train], X[test]
+            part = problem.take(train)
+            left_out = part.standardized(problem.data.X[test])
             for i, c in enumerate(tried):
-                objective = Objective(fitted, y[train], Z, float(c))
+                objective = Objective(part.X, y[train], part.Z, float(c))
                 run, _ = solve(objective, few, np.random.default_rng(seed))  # equal starts for all
                 a, v, b = objective.split(run.p)
-                eta = left_out @ (v * (a @ Z)) + b
+                eta = left_out @ (v * (a @ part.Z)) + b
                 scores[i] += logistic_logp(y[test], eta).sum() / len(y)
                 update(k * len(tried) + i + 1)
     return tried, scores

@@ -1,0 +1,131 @@
+"""`Problem.take`: a fold is standardised by one rule, and its basis loses the rows that left."""
+
+import numpy as np
+import pytest
+
+import ardvark as av
+from ardvark.data import Dataset
+from ardvark.inference.comparison import leave_one_out
+from ardvark.models import Problem
+from ardvark.validate import InputError
+
+N, D = 12, 4
+
+
+@pytest.fixture
+def dataset():
+    rng = np.random.default_rng(0)
+    return Dataset.from_arrays(rng.normal(3.0, 2.0, (N, D)), np.arange(N) % 2, name="folds")
+
+
+def lone(dataset, value, row=5):
+    """The data with one more feature: `value` in every row but one."""
+    column = np.full(N, value)
+    column[row] += 4.0
+    return Dataset.from_arrays(np.column_stack([dataset.X, column]), dataset.y, name="lone")
+
+
+@pytest.mark.parametrize("rows", [[0, 3, 4, 7, 9], np.arange(N) > 2, [9, 4, 0, 7]], ids=str)
+@pytest.mark.parametrize("name", ["pfcvm", "rfvm", "sparse_probit"])
+def test_it_is_the_problem_of_those_rows_alone(dataset, name, rows):
+    """Bit by bit, and the hyperparameters stay: those of the rows alone would be others."""
+    problem = av.problem(name, dataset)
+    fold, alone = problem.take(rows), av.problem(name, dataset.take(rows))
+    for array in ("X", "Z", "y", "center", "scale", "basis"):
+        np.testing.assert_array_equal(getattr(fold, array), getattr(alone, array))
+    if name == "pfcvm":
+        np.testing.assert_array_equal(fold.basis_labels, alone.basis_labels)
+    assert fold.coords == alone.coords
+    assert fold.basis is fold.data.X
+    assert fold.hypers == problem.hypers
+    np.testing.assert_allclose(fold.X.mean(0), 0.0, atol=1e-14)
+    np.testing.assert_allclose(fold.X.std(0), 1.0)
+
+
+def test_an_unstandardised_problem_stays_so(dataset):
+    fold = av.problem("rfvm", dataset, standardize=False).take(np.arange(N) != 3)
+    np.testing.assert_array_equal(fold.X, np.delete(dataset.X, 3, axis=0))
+
+
+def test_basis_rows_leave_and_centres_stay(dataset):
+    rows = av.problem("pfcvm", dataset, basis=[2, 5, 9])
+    fold = rows.take(np.arange(N) != 5)
+    np.testing.assert_array_equal(fold.basis, dataset.X[[2, 9]])
+    assert fold.basis_names == ("2", "9")
+    np.testing.assert_array_equal(fold.basis_labels, 2 * dataset.y[[2, 9]] - 1)
+    assert rows.take(np.arange(N) != 6).basis_names == ("2", "5", "9")
+    with pytest.raises(InputError, match=r"basis would be empty without .* left out: 2, 5, 9\."):
+        rows.take([0, 1, 3])
+
+    # centres of one's own stay, whatever the samples are called
+    names = [f"centre_{j}" for j in range(N)]
+    named = Dataset.from_arrays(dataset.X, dataset.y, sample_names=names)
+    own = av.problem("rfvm", named, basis=dataset.X[:4] + 1.0)
+    assert own.take(np.arange(N) > 3).basis_names == tuple(names[:4])
+    np.testing.assert_array_equal(own.take(np.arange(N) > 3).basis, dataset.X[:4] + 1.0)
+
+
+def test_rows_that_no_problem_can_have(dataset):
+    problem = av.problem("rfvm", dataset)
+    for rows in ([0, 2, 4], [], [0, 0, 1], [0, N]):
+        with pytest.raises(InputError):
+            problem.take(rows)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, 1e6 / 3.0])
+def test_a_feature_that_is_constant_without_the_held_out_row(dataset, value):
+    """It is centred only: 0 in the fold, up to the rounding of its mean, and unscaled outside."""
+    data = lone(dataset, value)
+    fold = av.problem("rfvm", data).take(np.arange(N) != 5)
+    assert fold.scale[-1] == 1.0
+    rounding = 1e-15 * (4.0 + abs(value))
+    np.testing.assert_allclose(fold.X[:, -1], 0.0, atol=rounding)
+    held = fold.standardized(data.X[5:6])
+    assert held[0, -1] == pytest.approx(4.0, abs=rounding)
+
+
+def test_a_feature_that_hardly_varies_is_not_constant(dataset):
+    """The rule looks at the values alone: no spread is too small, in a problem or in its fold."""
+    column = 1e-14 * np.arange(N, dtype=float)
+    column[5] = 1.0
+    data = Dataset.from_arrays(np.column_stack([dataset.X, column]), dataset.y)
+    fold = av.problem("rfvm", data).take(np.arange(N) != 5)
+    np.testing.assert_allclose(fold.X.std(0), 1.0)
+
+
+def test_leave_one_out_hold_out_and_cross_validation_have_one_rule(dataset, monkeypatch):
+    """All three take their folds from here; each fold is that of a problem made for its rows."""
+    data = lone(dataset, 0.1)
+    taken = []
+    right = Problem.take
+
+    def recorded(problem, rows):
+        fold = right(problem, rows)
+        taken.append((np.asarray(rows), fold))
+        return fold
+
+    monkeypatch.setattr(Problem, "take", recorded)
+    quiet = {"random_seed": 1, "progressbar": False}
+    leave_one_out.without(av.problem("rfvm", data), 5)
+    grids = {"gamma1_grid": (4.0,), "gamma2_grid": (1.0,), "starts": 1}
+    jcfo = av.fit(av.problem("jcfo", data), "jcfo_em", select="holdout", **grids, **quiet)
+    xolon = av.fit(
+        av.problem("rfvm", data), "xolon", select="cv", folds=6, grid=(0.5,), starts=1, **quiet
+    )
+    assert len(taken) == 1 + 1 + 6
+    for rows, fold in taken:
+        np.testing.assert_array_equal(fold.X, av.problem("rfvm", data.take(rows)).X)
+    assert sum(fold.scale[-1] == 1.0 for _, fold in taken) >= 2  # the lone row was held out
+    for tree, name in ((jcfo, "holdout_score"), (xolon, "cv_score")):
+        assert np.isfinite(tree["fit"][name]).all()
+
+
+def test_constant_features_are_named_once(dataset, caplog):
+    data = Dataset.from_arrays(np.column_stack([dataset.X, np.ones(N)]), dataset.y, name="dull")
+    with caplog.at_level("INFO", logger="ardvark"):
+        problem = av.problem("rfvm", data)
+        problem.take(np.arange(N) != 5)
+        av.problem("rfvm", data, standardize=False)
+    assert [r.getMessage() for r in caplog.records] == [
+        "dull: 1 constant feature(s), centred only: x5"
+    ]
