@@ -33,7 +33,8 @@ import numpy as np
 import ardvark as av
 from ardvark.inference import BACKENDS
 from ardvark.inference.calibration.joint import NutsKernel, joint_test
-from ardvark.inference.calibration.sbc import Calibration, detectable, sbc
+from ardvark.inference.calibration.ranks import Calibration, detectable
+from ardvark.inference.calibration.sbc import sbc
 from ardvark.inference.gibbs import sampling as gibbs
 from ardvark.models import ZOO, Problem
 

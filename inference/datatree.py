@@ -9,8 +9,9 @@ import importlib.metadata
 import json
 import os
 import platform
-import tempfile
-from collections.abc import Mapping
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -139,17 +140,23 @@ def group(tree: xr.DataTree, name: str) -> xr.Dataset:
 # --- disk ---------------------------------------------------------------------------------------
 
 
-def save(tree: xr.DataTree, path: str | os.PathLike[str]) -> None:
-    """Write a fit to one NetCDF file, atomically: the file is whole or it is not there."""
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a path to write to, which becomes `path` at the end: whole, or not there at all."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    os.close(handle)
+    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")  # no other writer's
     try:
-        tree.to_netcdf(name, engine="h5netcdf")
-        os.replace(name, target)
+        yield part
+        part.replace(target)
     finally:
-        Path(name).unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
+
+
+def save(tree: xr.DataTree, path: str | os.PathLike[str]) -> None:
+    """Write a fit to one NetCDF file, atomically."""
+    with replacing(path) as part:
+        tree.to_netcdf(part, engine="h5netcdf")
 
 
 def read(path: str | os.PathLike[str]) -> xr.DataTree:

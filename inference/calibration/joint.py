@@ -16,7 +16,7 @@ leaves the pair distributed as p(theta, y) after any number of sweeps. Two tests
   the p-values rest on an estimate of that.
 
 Ranking among independent draws stands for the two-sample test. The draws of the model cost little,
-and the ranks of a replicate are those of `sbc.py`: same quantities, same p-values.
+and the ranks of a replicate are those of `sbc` (`ranks.py`): same quantities, same p-values.
 
 A kernel is an object made for one problem (`Kernel`); `NutsKernel` is PyMC's NUTS at a fixed step
 size and mass matrix, for every continuous model.
@@ -26,7 +26,7 @@ import dataclasses
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 import pandas as pd
@@ -37,17 +37,11 @@ from ardvark.models.spec import Point
 from ardvark.validate import InputError, one_of, positive
 
 from ..generic import nuts
-from .sbc import (
-    Calibration,
-    Row,
-    Trial,
-    draw_basis_labels,
-    holm,
-    quantities,
-    rank,
-    repeat,
-    shared_names,
-)
+from .ranks import Calibration, holm, quantities, rank, shared_names
+from .replicates import Row, Trial, draw_basis_labels, repeat
+
+if TYPE_CHECKING:
+    import pymc as pm
 
 # --- kernels --------------------------------------------------------------------------------------
 
@@ -162,7 +156,7 @@ class NutsKernel:
         }
 
 
-def _unconstrain(model: Any) -> Any:
+def _unconstrain(model: "pm.Model") -> Callable[..., list[np.ndarray]]:
     """Return the compiled map from free variables, in their order, to their value variables."""
     import pytensor
 
@@ -186,7 +180,7 @@ def joint_test(
     sweeps: int = 20,
     references: int = 99,
     random_seed: int = 0,
-    basis_labels: str = "independent",
+    basis_labels: Literal["independent", "fixed"] = "independent",
     folder: str | os.PathLike[str] | None = None,
     processes: int = 1,
     progressbar: bool = False,
@@ -235,13 +229,13 @@ class _Chains:
     sweeps: int
     references: int
     seed: int
-    basis_labels: str
+    basis_labels: Literal["independent", "fixed"]
 
     def start(self) -> Callable[[int], Row]:
         kernel = self.make_kernel(self.problem)
         return lambda r: self.replicate(kernel, r)
 
-    def replicate(self, kernel: Any, r: int) -> Row:
+    def replicate(self, kernel: Kernel, r: int) -> Row:
         rng = np.random.default_rng([self.seed, r])
         signs = draw_basis_labels(self.problem, self.basis_labels, rng)
         problem = dataclasses.replace(self.problem, basis_labels=signs)
@@ -284,7 +278,7 @@ def draw_labels(problem: Problem, point: Point, rng: np.random.Generator) -> np.
 
 def successive_conditional(
     problem: Problem,
-    kernel: Any,
+    kernel: Kernel,
     *,
     iterations: int = 5000,
     references: int = 20_000,

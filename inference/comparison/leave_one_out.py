@@ -15,15 +15,9 @@ Two questions with two answers:
 
 import dataclasses
 import json
-import logging
-import multiprocessing
 import os
-import tempfile
-import threading
-import types
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,14 +26,14 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from scipy import special
-from threadpoolctl import threadpool_limits
 
 from ardvark.models import Problem
-from ardvark.validate import InputError, logger, positive
+from ardvark.validate import InputError, logger
 
 from .. import fitting
-from ..datatree import group
+from ..datatree import group, replacing
 from ..prediction import check_same
+from ..processes import check_processes, run_pieces
 from ..progress import Reporter
 
 COLUMNS = ("y", "probability", "log_score", "correct", "status", "reason", "seconds")
@@ -190,12 +184,7 @@ def refit_loo(
     why_not = fitting.BACKENDS[name].supports(problem.model, problem)
     if why_not:
         raise InputError(f"method {name!r} does not apply to this problem: {why_not}.")
-    positive("processes", processes)
-    if processes > 1 and not _known_elsewhere(fitting.BACKENDS[name]):
-        raise InputError(
-            f"method {name!r} was registered in this process and is not known in others. "
-            "Use processes=1."
-        )
+    check_processes(processes, name, fitting.BACKENDS[name])
     _check_every_fold(problem)
     sizes: dict[str, int] = {"draws": draws, "chains": chains}
     asked = fitting.request(problem, name, settings, seed=random_seed, keep="shared", **sizes)
@@ -214,8 +203,7 @@ def refit_loo(
         logger.info("%s: %d of %d stored refits used again", name, len(stored), N)
     with Reporter(f"refit_loo {name}", progressbar).stage("refitting", total=N) as update:
         update(len(rows))
-        run = _in_processes if processes > 1 and len(missing) > 1 else _here
-        for row in run(job, missing, int(processes)):
+        for row in run_pieces(job.start, missing, int(processes)):
             rows[row["index"]] = row
             update(len(rows), f"{row['sample']}: {row['status']}")
     return _table(problem, name, [rows[i] for i in range(N)])
@@ -268,11 +256,6 @@ def _check_every_fold(problem: Problem) -> None:
         )
 
 
-def _known_elsewhere(backend: Any) -> bool:
-    """Whether another process that imports ardvark has this backend too."""
-    return isinstance(backend, types.ModuleType) and backend.__name__.startswith("ardvark.")
-
-
 # --- one fold -------------------------------------------------------------------------------------
 
 
@@ -315,6 +298,10 @@ class _Job:
     options: Mapping[str, Any]
     request: str
     folder: str
+
+    def start(self) -> Callable[[int], dict[str, Any]]:
+        """Return the refits of one process: they share what is compiled."""
+        return partial(_refit, self, models={})
 
 
 def _refit(job: _Job, i: int, *, models: dict[Any, Any]) -> dict[str, Any]:
@@ -375,56 +362,6 @@ def _score(fold: Problem, tree: xr.DataTree, x: np.ndarray, y: int) -> dict[str,
     }
 
 
-# --- where refits run -----------------------------------------------------------------------------
-
-
-def _here(job: _Job, missing: list[int], processes: int) -> Iterator[dict[str, Any]]:
-    models: dict[Any, Any] = {}
-    for i in missing:
-        yield _refit(job, i, models=models)
-
-
-def _in_processes(job: _Job, missing: list[int], processes: int) -> Iterator[dict[str, Any]]:
-    """Yield refits as they end; each process compiles once and rebinds the data after that."""
-    pool = ProcessPoolExecutor(
-        max_workers=min(processes, len(missing)),
-        mp_context=multiprocessing.get_context("spawn"),  # threads of compiled code rule out fork
-        initializer=_start_process,
-        initargs=(job,),
-    )
-    try:
-        for future in as_completed([pool.submit(_process_refit, i) for i in missing]):
-            yield future.result()
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-_process_refit_of: Callable[[int], dict[str, Any]] | None = None
-"""Set once in each process that `_in_processes` starts."""
-
-
-def _start_process(job: _Job) -> None:
-    global _process_refit_of
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    threadpool_limits(1, user_api="blas")
-    logger.setLevel(logging.CRITICAL)  # the caller reports statuses, once
-    models: dict[Any, Any] = {}
-    _process_refit_of = partial(_refit, job, models=models)
-
-
-def _process_refit(i: int) -> dict[str, Any]:
-    assert _process_refit_of is not None
-    return _process_refit_of(i)
-
-
-def _end_with_parent() -> None:
-    """A killed caller cannot end its processes; they would wait for work for ever."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
 # --- disk -----------------------------------------------------------------------------------------
 
 
@@ -433,14 +370,8 @@ def _path(folder: Path, method: str, i: int) -> Path:
 
 
 def _write(path: Path, row: Mapping[str, Any]) -> None:
-    """Write one refit, atomically: the file is whole or it is not there."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "w") as file:
-            json.dump(row, file)
-        os.replace(name, path)
-    finally:
-        Path(name).unlink(missing_ok=True)
+    with replacing(path) as part:
+        part.write_text(json.dumps(row))
 
 
 def _stored(folder: Path, method: str, problem: Problem, asked: str) -> dict[int, dict[str, Any]]:

@@ -20,7 +20,7 @@ from ardvark.validate import InputError, logger
 
 from .. import fitting
 from ..backend import Result
-from ..datatree import assemble, read, save
+from ..datatree import assemble, read, replacing, save
 from ..progress import Reporter
 from .table import Comparison, compare
 
@@ -152,10 +152,8 @@ def write_settings(folder: str | os.PathLike[str], settings: Mapping[str, Any]) 
                 f"{folder} holds a study of another problem ({before['command']}). "
                 "Choose another folder with --out, or remove that one."
             )
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(settings, indent=2) + "\n")
-    part.replace(path)
+    with replacing(path) as part:
+        part.write_text(json.dumps(settings, indent=2) + "\n")
 
 
 def read_settings(folder: str | os.PathLike[str]) -> dict[str, Any]:

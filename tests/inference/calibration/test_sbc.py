@@ -16,6 +16,7 @@ from scipy import stats
 import ardvark as av
 from ardvark.inference import BACKENDS, fitting
 from ardvark.inference.backend import Result
+from ardvark.inference.calibration import ranks
 from ardvark.inference.calibration import sbc as cal
 from ardvark.inference.calibration.joint import NutsKernel, joint_test, successive_conditional
 from ardvark.models import ZOO
@@ -31,14 +32,14 @@ LEVEL = 1e-4  # of a corrected p-value
 def test_p_values_of_uniform_ranks():
     """P(p < a) <= a, and not much less: two Kolmogorov-Smirnov tests share the level."""
     rng = np.random.default_rng(0)
-    p = np.array([cal.uniformity(u) for u in rng.random((1000, 60))])
+    p = np.array([ranks.uniformity(u) for u in rng.random((1000, 60))])
     for level in (0.01, 0.1, 0.5):
         error = np.sqrt(level * (1 - level) / len(p))
         assert 0.7 * level - 3 * error < (p < level).mean() < level + 3 * error
 
 
 def test_holm_by_hand():
-    adjusted = cal.holm(np.array([0.03, 0.01, 0.04, 0.9]))
+    adjusted = ranks.holm(np.array([0.03, 0.01, 0.04, 0.9]))
     np.testing.assert_allclose(adjusted, [0.09, 0.04, 0.09, 0.9])
 
 
@@ -53,11 +54,11 @@ def test_ranks_are_uniform_with_ties_broken_at_random(kind, L):
         "count": lambda: rng.binomial(4, 0.2, size).astype(float),
     }[kind]
     values = draw()
-    u = np.array([cal.rank(v[0], v[1:], rng)[0] for v in values])
-    assert cal.uniformity(u) > LEVEL
+    u = np.array([ranks.rank(v[0], v[1:], rng)[0] for v in values])
+    assert ranks.uniformity(u) > LEVEL
     # negative control: ties that always count as below
     below = np.array([((v[1:] < v[0]).sum() + rng.random()) / (L + 1) for v in values])
-    assert (cal.uniformity(below) > LEVEL) == (kind == "normal")
+    assert (ranks.uniformity(below) > LEVEL) == (kind == "normal")
 
 
 def normal_ranks(rng, replicates, *, shift=0.0, factor=1.0, draws=100):
@@ -72,8 +73,8 @@ def test_a_posterior_20_percent_too_wide_or_a_quarter_sd_off_is_caught(wrong):
     rng = np.random.default_rng(2)
     right, bad = (normal_ranks(rng, 2000, **w) for w in ({}, wrong))
     tests = 20  # as if one of twenty quantities
-    assert tests * cal.uniformity(right) > LEVEL
-    assert tests * cal.uniformity(bad) < LEVEL
+    assert tests * ranks.uniformity(right) > LEVEL
+    assert tests * ranks.uniformity(bad) < LEVEL
     folded = np.abs(2 * bad - 1).mean() - 0.5
     if "factor" in wrong:
         assert np.sign(folded) == np.sign(1.0 - wrong["factor"])
@@ -86,11 +87,11 @@ def test_what_is_detectable_is_detected_half_of_the_time():
     """
     rng = np.random.default_rng(3)
     replicates, tests = 200, 20
-    shift, factor = cal.detectable(replicates, tests)
+    shift, factor = ranks.detectable(replicates, tests)
 
     def power(**wrong):
         runs = [normal_ranks(rng, replicates, draws=500, **wrong) for _ in range(100)]
-        return np.mean([tests * cal.uniformity(u) < LEVEL for u in runs])
+        return np.mean([tests * ranks.uniformity(u) < LEVEL for u in runs])
 
     for full, half in (
         ({"shift": shift}, {"shift": shift / 2}),
@@ -98,7 +99,7 @@ def test_what_is_detectable_is_detected_half_of_the_time():
     ):
         assert 0.4 < power(**full) < 0.85
         assert power(**half) < 0.1
-    assert cal.detectable(10 * replicates, tests) < (shift, factor)
+    assert ranks.detectable(10 * replicates, tests) < (shift, factor)
 
 
 # --- a model whose posterior is known -------------------------------------------------------------

@@ -1,0 +1,153 @@
+"""What calibration looks at: test quantities, their ranks, and how uniform the ranks are.
+
+If a true value and L draws are exchangeable, the rank of the true one is uniform. What every
+replicate looks at:
+
+- every variable that model and posterior share: its first and last entry, and the mean of
+  |x_k|^1/2, which adds up an error of scale over all entries (of a mask: the share of bits on);
+- the identified products theta_k (Z'a)_k, where both weights are free;
+- functions of theta and y: the log likelihood, and that of the first label. Without them a sampler
+  that ignores y and returns its prior would pass (Modrak et al. 2023, arXiv 2211.02383).
+
+A rank needs no moments, so heavy tails do no harm. It is turned into a number
+
+    u = (#{f_l < f} + U (#{f_l = f} + 1)) / (L + 1),    U uniform on [0, 1],
+
+which is exactly uniform for any L, with ties (bits, counts) broken at random. Two
+Kolmogorov-Smirnov tests look at each quantity over the replicates, one at u (a shift) and one at
+|2u - 1| (a width); the smaller p-value counts twice, and Holm's correction covers the quantities.
+`detectable` says what they can see.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy import optimize, stats
+
+from ardvark.models import Problem
+from ardvark.models.spec import Point
+
+# --- what is looked at ----------------------------------------------------------------------------
+
+
+def shared_names(problem: Problem, simulated: Point, drawn: Point) -> list[str]:
+    """Return the variables that a simulation and a posterior both hold; constants are left out."""
+    return [n for n in simulated if n in drawn and n not in ("y", *problem.spec.fixed)]
+
+
+def quantities(
+    problem: Problem, point: Point, y: np.ndarray, names: list[str]
+) -> dict[str, np.ndarray]:
+    """Return the test quantities of (point, y), each with the leading axes of the point.
+
+    The point holds `eta` (..., N) and the variables to look at, `names`; y is (N,) or (..., N).
+    """
+    spec, eta = problem.spec, np.asarray(point["eta"])
+    arrays = {n: np.asarray(point[n], dtype=float) for n in names}
+    if "feature_weight" in names and "sample_weight" in names:
+        arrays["product"] = arrays["feature_weight"] * (arrays["sample_weight"] @ problem.Z)
+    log_likelihood = spec.log_predictive(y, eta, point, problem.hypers)  # (..., N)
+    found = {
+        "log likelihood": log_likelihood.sum(-1),
+        "log likelihood[0]": log_likelihood[..., 0],
+    }
+    for name, x in arrays.items():
+        if x.ndim < eta.ndim:
+            found[name] = x
+            continue
+        found |= {f"{name}[{k}]": x[..., k] for k in sorted({0, x.shape[-1] - 1})}
+        found[f"mean |{name}|^1/2"] = np.sqrt(np.abs(x)).mean(-1)
+        if spec.dims.get(name) == ("obs",):  # latent noise, which ties theta to y
+            found[f"mean s {name}"] = ((2.0 * y - 1.0) * x).mean(-1)
+    # two ways to the same number may differ in the last digits, and would break a tie one way
+    return {k: np.round(v, 10) for k, v in found.items()}
+
+
+# --- ranks and their p-values ---------------------------------------------------------------------
+
+
+def rank(value: np.ndarray, others: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return u (F,) of value (F,) among others (L, F), uniform if all L + 1 are exchangeable."""
+    less, equal = (others < value).sum(0), (others == value).sum(0)
+    return (less + rng.random(len(value)) * (equal + 1)) / (len(others) + 1)
+
+
+def uniformity(u: np.ndarray) -> float:
+    """Return the p-value of u (R,) being independent and uniform.
+
+    Twice the smaller of two exact Kolmogorov-Smirnov p-values, of u and of |2u - 1|. The second
+    sees a width that the first hardly does: on both sides of 1/2 the deviations have opposite
+    signs, and folded they add up.
+    """
+    folded = np.abs(2.0 * u - 1.0)
+    return min(1.0, 2.0 * min(stats.kstest(v, "uniform").pvalue for v in (u, folded)))
+
+
+def holm(p: np.ndarray) -> np.ndarray:
+    """Return Holm's adjusted p-values (F,): valid whatever the dependence among the tests."""
+    order = np.argsort(p)
+    steps = (len(p) - np.arange(len(p))) * np.asarray(p)[order]
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(steps))
+    return adjusted
+
+
+def detectable(replicates: int, tests: int, level: float = 1e-4) -> tuple[float, float]:
+    """Return the shift and the factor of the standard deviation that half of all runs would see.
+
+    For a normal posterior, in its own standard deviations, and `tests` quantities at a corrected
+    p-value of `level`. A shift d moves the distribution of u by up to 2 Phi(d/2) - 1, a factor c
+    that of |2u - 1| by up to max_x |P(|Z| < c x) - P(|Z| < x)|; both are set equal to the
+    Kolmogorov-Smirnov critical value.
+    """
+    critical = min(stats.kstwo.isf(level / (2 * tests), replicates), 0.99)
+    x = np.linspace(0.0, 6.0, 2001)
+
+    def excess(c: float) -> float:
+        return float(2.0 * np.abs(stats.norm.cdf(c * x) - stats.norm.cdf(x)).max() - critical)
+
+    return float(2.0 * stats.norm.ppf((1.0 + critical) / 2.0)), optimize.brentq(excess, 1.0, 1e4)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Ranks of the test quantities over the replicates, and what they say."""
+
+    names: tuple[str, ...]
+    ranks: np.ndarray
+    """u (R, F) of every replicate that did not fail."""
+    reasons: tuple[str, ...]
+    """Why each of the others failed."""
+    draws: np.ndarray
+    """L (R,), the number of draws each true value was ranked among."""
+    seconds: float
+    """Time of all replicates; the first one may compile."""
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row a quantity, smallest p-value first.
+
+        In `sbc` a `mean` of u below 1/2 says that draws lie above the truth, and a `width`, the
+        mean of |2u - 1|, below 1/2 that they spread too widely. In a joint test, where the end of
+        the chain is ranked, both are the other way round. `holm` is corrected for all rows.
+        """
+        p = np.array([uniformity(u) for u in self.ranks.T])
+        columns = {
+            "mean": self.ranks.mean(0),
+            "width": np.abs(2.0 * self.ranks - 1.0).mean(0),
+            "p_value": p,
+            "holm": holm(p),
+        }
+        frame = pd.DataFrame(columns, index=pd.Index(self.names, name="quantity"))
+        return frame.sort_values("p_value", kind="stable")
+
+    @property
+    def failed(self) -> int:
+        """The number of replicates without ranks."""
+        return len(self.reasons)
+
+    @property
+    def p_value(self) -> float:
+        """The smallest p-value, corrected for the number of quantities; NaN without ranks."""
+        return float(self.table["holm"].iloc[0]) if len(self.ranks) else float("nan")
