@@ -14,6 +14,7 @@ WORK = '''
 """A module that another process can import, which a test file is not."""
 import os
 import time
+from pathlib import Path
 
 import numpy as np
 from threadpoolctl import threadpool_info
