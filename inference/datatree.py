@@ -10,15 +10,20 @@ import json
 import os
 import platform
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
+from ardvark.models import Problem
+
 from .backend import Result
+
+if TYPE_CHECKING:
+    import pymc as pm
 
 SAMPLE_STATS = (
     "diverging", "energy", "tree_depth", "n_steps", "step_size", "acceptance_rate", "lp", "log_q",
@@ -29,6 +34,7 @@ Jacobian included; `log_q` is the density of the same vector under the approxima
 the bits of a mask that a sweep changed."""
 
 Dims = Mapping[str, tuple[str, ...]]
+Coords = Mapping[str, Sequence]
 
 
 @functools.cache
@@ -44,14 +50,14 @@ def versions() -> Mapping[str, str]:
     return found
 
 
-def model_dims(model: Any) -> dict[str, tuple[str, ...]]:
+def model_dims(model: "pm.Model") -> dict[str, tuple[str, ...]]:
     """Return the dims of a `pm.Model`'s variables, without chain and draw."""
     named = model.named_vars_to_dims.items()
     return {k: tuple(map(str, v)) for k, v in named if v is not None and None not in v}
 
 
 def dataset(
-    arrays: Mapping[str, np.ndarray], dims: Dims, coords: Mapping[str, Any], *, draws: bool
+    arrays: Mapping[str, np.ndarray], dims: Dims, coords: Coords, *, draws: bool
 ) -> xr.Dataset:
     """Return the arrays as a Dataset; `draws` puts (chain, draw) in front of each one's dims."""
     lead = ("chain", "draw") if draws else ()
@@ -75,8 +81,8 @@ def dataset(
 def assemble(
     result: Result,
     *,
-    model: Any,
-    problem: Any,
+    model: "pm.Model | None",
+    problem: Problem | None,
     attrs: Mapping[str, Any],
 ) -> xr.DataTree:
     """Return the DataTree of a result, with likelihood, data and attrs added."""
@@ -103,7 +109,7 @@ def assemble(
     return tree
 
 
-def _problem_dims(problem: Any) -> dict[str, tuple[str, ...]]:
+def _problem_dims(problem: Problem) -> dict[str, tuple[str, ...]]:
     """Dims of a problem's variables, by the names every model uses; no model is built for it."""
     return problem.spec.dims | {
         "feature_weight": ("feature",),
@@ -114,7 +120,7 @@ def _problem_dims(problem: Any) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _constant_data(problem: Any) -> xr.Dataset:
+def _constant_data(problem: Problem) -> xr.Dataset:
     arrays = {"X": problem.X, "Z": problem.Z, "center": problem.center, "scale": problem.scale}
     dims: dict[str, tuple[str, ...]] = {
         "X": ("obs", "feature"),
@@ -128,7 +134,7 @@ def _constant_data(problem: Any) -> xr.Dataset:
     return dataset(arrays, dims, problem.coords, draws=False)
 
 
-def _model_coords(model: Any) -> dict[str, Any]:
+def _model_coords(model: "pm.Model") -> Coords:
     return {str(k): v for k, v in model.coords.items() if v is not None}
 
 

@@ -14,8 +14,7 @@ importance ratios p / q of an approximation's draws. Above `khat_limit(S)` the r
 be estimated, so q misses mass of p. Below it q may still be wrong: a warning, not a verdict.
 """
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import xarray as xr
@@ -45,7 +44,7 @@ def ess(values: xr.DataArray, method: str) -> np.ndarray:
     return np.where(stuck, array.shape[0], found)
 
 
-def _statistic(name: str, values: xr.DataArray, **settings: Any) -> np.ndarray:
+def _statistic(name: str, values: xr.DataArray, **settings: str) -> np.ndarray:
     import arviz_stats
 
     with np.errstate(all="ignore"):
@@ -53,7 +52,7 @@ def _statistic(name: str, values: xr.DataArray, **settings: Any) -> np.ndarray:
     return np.asarray(found.values, dtype=float).ravel()
 
 
-def worst(parts: Iterable[np.ndarray], pick: Any) -> float:
+def worst(parts: Iterable[np.ndarray], pick: Callable[[np.ndarray], float]) -> float:
     """Return pick (np.max, np.min) over all components of all variables."""
     return float(pick(np.concatenate([np.ravel(p) for p in parts])))
 

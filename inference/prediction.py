@@ -1,9 +1,11 @@
 """Prediction: P(y = 1) at new inputs, one number a posterior draw."""
 
-from typing import Any
+from typing import Literal, get_args
 
 import numpy as np
+import pandas as pd
 import xarray as xr
+from numpy.typing import ArrayLike
 
 from ardvark.data import Dataset
 from ardvark.models import Problem
@@ -11,10 +13,12 @@ from ardvark.validate import InputError, matrix, one_of
 
 from .fitting import BACKENDS
 
+Rows = Dataset | pd.DataFrame | ArrayLike
+Rule = Literal["draws", "paper"]
 _CHUNK = 2.0e7  # numbers held at once
 
 
-def predict(problem: Problem, tree: xr.DataTree, X_new: Any, rule: str = "draws") -> xr.DataArray:
+def predict(problem: Problem, tree: xr.DataTree, X_new: Rows, rule: Rule = "draws") -> xr.DataArray:
     """Return P(y = 1) at new inputs.
 
     Parameters
@@ -39,7 +43,7 @@ def predict(problem: Problem, tree: xr.DataTree, X_new: Any, rule: str = "draws"
     InputError
         The fit is of another problem, the columns do not match, or the method has no own formula.
     """
-    one_of("rule", rule, ("draws", "paper"))
+    one_of("rule", rule, get_args(Rule))
     check_same(problem, tree)
     X, names = _inputs(problem, X_new)
     if rule == "paper":
@@ -77,17 +81,17 @@ def check_same(problem: Problem, tree: xr.DataTree) -> None:
         raise InputError(f"this fit holds no draws: {tree.attrs.get('reason')}")
 
 
-def _inputs(problem: Problem, X_new: Any) -> tuple[np.ndarray, tuple[str, ...]]:
+def _inputs(problem: Problem, X_new: Rows) -> tuple[np.ndarray, tuple[str, ...]]:
     """Return X_new standardised, and the names of its rows."""
     features = tuple(problem.data.feature_names)
     columns: tuple[str, ...]
     if isinstance(X_new, Dataset):
         X, names, columns = X_new.X, tuple(X_new.sample_names), tuple(X_new.feature_names)
     else:
-        columns = tuple(map(str, X_new.columns)) if hasattr(X_new, "columns") else features
         X = matrix(X_new, name="X_new")
-        index = X_new.index if hasattr(X_new, "columns") else range(len(X))
-        names = tuple(map(str, index))
+        names, columns = tuple(map(str, range(len(X)))), features
+        if isinstance(X_new, pd.DataFrame):
+            names, columns = tuple(map(str, X_new.index)), tuple(map(str, X_new.columns))
     if columns != features and set(columns) >= set(features):
         X = X[:, [columns.index(f) for f in features]]
     elif columns != features:

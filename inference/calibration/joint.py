@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 # --- kernels --------------------------------------------------------------------------------------
 
 
-class Kernel(Protocol):
+class Kernel[State](Protocol):
     """A transition that leaves the posterior of its problem invariant, for its current labels."""
 
     def set_labels(self, y: np.ndarray) -> None:
@@ -56,15 +56,15 @@ class Kernel(Protocol):
         """
         ...
 
-    def state(self, point: Point) -> Any:
+    def state(self, point: Point) -> State:
         """Return the state that starts exactly at a point of the model's variables."""
         ...
 
-    def sweep(self, state: Any, rng: np.random.Generator) -> None:
+    def sweep(self, state: State, rng: np.random.Generator) -> None:
         """Do one transition, in place; all randomness comes from rng."""
         ...
 
-    def point(self, state: Any) -> dict[str, np.ndarray]:
+    def point(self, state: State) -> dict[str, np.ndarray]:
         """Return the paper's variables, the shared quantities and `eta`."""
         ...
 
@@ -174,7 +174,7 @@ def _unconstrain(model: "pm.Model") -> Callable[..., list[np.ndarray]]:
 
 def joint_test(
     problem: Problem,
-    make_kernel: Callable[[Problem], Kernel],
+    make_kernel: Callable[[Problem], Kernel[Any]],
     *,
     replicates: int = 1000,
     sweeps: int = 20,
@@ -225,7 +225,7 @@ class _Chains:
     """The replicates of `joint_test`."""
 
     problem: Problem
-    make_kernel: Callable[[Problem], Kernel]
+    make_kernel: Callable[[Problem], Kernel[Any]]
     sweeps: int
     references: int
     seed: int
@@ -235,7 +235,7 @@ class _Chains:
         kernel = self.make_kernel(self.problem)
         return lambda r: self.replicate(kernel, r)
 
-    def replicate(self, kernel: Kernel, r: int) -> Row:
+    def replicate(self, kernel: Kernel[Any], r: int) -> Row:
         rng = np.random.default_rng([self.seed, r])
         signs = draw_basis_labels(self.problem, self.basis_labels, rng)
         problem = dataclasses.replace(self.problem, basis_labels=signs)
@@ -278,7 +278,7 @@ def draw_labels(problem: Problem, point: Point, rng: np.random.Generator) -> np.
 
 def successive_conditional(
     problem: Problem,
-    kernel: Kernel,
+    kernel: Kernel[Any],
     *,
     iterations: int = 5000,
     references: int = 20_000,

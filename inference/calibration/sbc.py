@@ -150,7 +150,7 @@ class _Fits:
     problem: Problem
     method: str
     ranks: int
-    sizes: Mapping[str, Any]
+    sizes: Mapping[str, int]
     options: Any
     seed: int
     basis_labels: BasisLabels

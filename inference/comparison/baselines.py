@@ -6,7 +6,6 @@ standardised on the training rows, C chosen by inner cross-validation on the tra
 
 import time
 import warnings
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from ardvark.data import Dataset
 _GRID = np.logspace(-3, 2, 11)
 
 
-def baselines(train: Dataset, test: Dataset, *, seed: int = 0) -> dict[str, dict[str, Any]]:
+def baselines(train: Dataset, test: Dataset, *, seed: int = 0) -> dict[str, dict[str, float]]:
     """Return {name: row}; a row has seconds_run, features, samples, accuracy, log_score.
 
     `features` counts nonzero weights, `samples` support vectors. The support vector machine gives
@@ -39,7 +38,7 @@ def baselines(train: Dataset, test: Dataset, *, seed: int = 0) -> dict[str, dict
         ),
         "linear SVM": SVC(kernel="linear"),
     }
-    rows: dict[str, dict[str, Any]] = {}
+    rows: dict[str, dict[str, float]] = {}
     for name, model in models.items():
         started = time.perf_counter()
         step = type(model).__name__.lower()
@@ -53,7 +52,7 @@ def baselines(train: Dataset, test: Dataset, *, seed: int = 0) -> dict[str, dict
             warnings.simplefilter("ignore", ConvergenceWarning)  # extreme C of the grid
             search.fit(train.X, train.y)
         best = search.best_estimator_
-        row: dict[str, Any] = {
+        row: dict[str, float] = {
             "seconds_run": time.perf_counter() - started,
             "accuracy": float(best.score(test.X, test.y)),
         }

@@ -20,7 +20,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -36,6 +36,13 @@ from ..prediction import check_same
 from ..processes import check_processes, run_pieces
 from ..progress import Reporter
 
+if TYPE_CHECKING:
+    import pymc as pm
+    from arviz_stats import ELPDData
+
+Row = dict[str, Any]  # one refit, as it is stored
+Models = dict[tuple, "pm.Model"]  # what `share_model` keeps
+
 COLUMNS = ("y", "probability", "log_score", "correct", "status", "reason", "seconds")
 """Columns of `refit_loo`'s table; for a model without P(y = 1) the second one is named "score"."""
 
@@ -43,7 +50,7 @@ COLUMNS = ("y", "probability", "log_score", "correct", "status", "reason", "seco
 # --- from the draws of one fit --------------------------------------------------------------------
 
 
-def loo(problem: Problem, tree: xr.DataTree) -> Any:
+def loo(problem: Problem, tree: xr.DataTree) -> "ELPDData":
     """Estimate the leave-one-out predictive density from the draws of one fit, at a fixed basis.
 
     Parameters
@@ -102,7 +109,7 @@ def loo(problem: Problem, tree: xr.DataTree) -> Any:
     return _psis(data, log_p=log_p, log_q=log_q)
 
 
-def _psis(data: xr.DataTree, **densities: xr.DataArray) -> Any:
+def _psis(data: xr.DataTree, **densities: xr.DataArray) -> "ELPDData":
     """Return ArviZ's estimate, its warning passed on through our logger."""
     import arviz_stats
 
@@ -209,7 +216,7 @@ def refit_loo(
     return _table(problem, name, [rows[i] for i in range(N)])
 
 
-def _table(problem: Problem, name: str, rows: list[dict[str, Any]]) -> pd.DataFrame:
+def _table(problem: Problem, name: str, rows: list[Row]) -> pd.DataFrame:
     index = pd.Index(problem.data.sample_names, name="sample")
     frame = pd.DataFrame(rows, index=index)[list(COLUMNS)]
     for column in ("probability", "log_score", "correct", "seconds"):
@@ -264,7 +271,7 @@ def without(problem: Problem, i: int) -> Problem:
     return problem.take(np.arange(problem.data.N) != i)
 
 
-def share_model(problem: Problem, models: dict[Any, Any]) -> None:
+def share_model(problem: Problem, models: Models) -> None:
     """Give the problem the compiled model of an earlier one that differs from it in data only.
 
     Building a `pm.Model` takes milliseconds and compiling it seconds. Every data array of the
@@ -299,15 +306,15 @@ class _Job:
     request: str
     folder: str
 
-    def start(self) -> Callable[[int], dict[str, Any]]:
+    def start(self) -> Callable[[int], Row]:
         """Return the refits of one process: they share what is compiled."""
         return partial(_refit, self, models={})
 
 
-def _refit(job: _Job, i: int, *, models: dict[Any, Any]) -> dict[str, Any]:
+def _refit(job: _Job, i: int, *, models: Models) -> Row:
     """Fit without sample i, predict it, keep the result in the folder, and return it."""
     data = job.problem.data
-    row: dict[str, Any] = {
+    row: Row = {
         "index": i,
         "sample": data.sample_names[i],
         "y": int(data.y[i]),
@@ -340,7 +347,7 @@ def _refit(job: _Job, i: int, *, models: dict[Any, Any]) -> dict[str, Any]:
     return row
 
 
-def _score(fold: Problem, tree: xr.DataTree, x: np.ndarray, y: int) -> dict[str, Any]:
+def _score(fold: Problem, tree: xr.DataTree, x: np.ndarray, y: int) -> Row:
     """Return the posterior predictive of label y at x (1, D), in original units."""
     posterior, spec = group(tree, "posterior"), fold.spec
     arrays = {str(k): v.values for k, v in posterior.data_vars.items() if k != "eta"}
@@ -369,12 +376,12 @@ def _path(folder: Path, method: str, i: int) -> Path:
     return folder / f"{method}-{i:05d}.json"
 
 
-def _write(path: Path, row: Mapping[str, Any]) -> None:
+def _write(path: Path, row: Row) -> None:
     with replacing(path) as part:
         part.write_text(json.dumps(row))
 
 
-def _stored(folder: Path, method: str, problem: Problem, asked: str) -> dict[int, dict[str, Any]]:
+def _stored(folder: Path, method: str, problem: Problem, asked: str) -> dict[int, Row]:
     """Return the refits of a folder that are the ones asked for and did not fail, by index."""
     found = {}
     for i in range(problem.data.N):

@@ -128,8 +128,10 @@ def eta(fits: Fits, reference: str | None, subject: str = "") -> "Figure":
     for axis, method in zip(axes, others, strict=True):
         found = group(fits[method], "posterior")["eta"]
         mean, sd = found.mean(("chain", "draw")).values, found.std(("chain", "draw")).values
-        style = {"fmt": "o", "ms": 3, "lw": 0.6, "alpha": 0.6, "color": colours[method]}
-        axis.errorbar(mean0, mean, xerr=sd0, yerr=sd, **style)
+        colour = colours[method]
+        axis.errorbar(
+            mean0, mean, xerr=sd0, yerr=sd, fmt="o", ms=3, lw=0.6, alpha=0.6, color=colour
+        )
         low = float(min((mean0 - sd0).min(), (mean - sd).min()))
         high = float(max((mean0 + sd0).max(), (mean + sd).max()))
         axis.plot([low, high], [low, high], color="black", lw=0.8)

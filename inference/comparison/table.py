@@ -76,7 +76,7 @@ class Comparison:
 
     def figures(self) -> "dict[str, Figure]":
         """Return every kind of figure that these fits have draws for."""
-        drawn = {}
+        drawn: dict[str, Figure] = {}
         for kind in FIGURES:
             try:
                 drawn[kind] = self.plot(kind)
