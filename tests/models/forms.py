@@ -1,0 +1,77 @@
+"""Every form of every model as a small problem, and its PyMC density at the paper's variables."""
+
+import numpy as np
+import pytensor
+import pytest
+
+from ardvark.data import Dataset
+from ardvark.models import ZOO
+from ardvark.models.problems import make_problem
+from tests.support import rng
+
+FORMS = [(name, choice) for name, spec in ZOO.items() for choice in spec.choices()]
+IDS = ["-".join([name, *choice.values()]) for name, choice in FORMS]
+every_form = pytest.mark.parametrize(("name", "choice"), FORMS, ids=IDS)
+every_model = pytest.mark.parametrize("name", list(ZOO))
+
+
+def make(name, choice=None, N=9, D=4, number=0, **settings):
+    """Return a problem on N x D normal numbers; `settings` are hyperparameters or a basis."""
+    data = Dataset.from_arrays(rng(number).normal(size=(N, D)), np.arange(N) % 2)
+    return make_problem(ZOO, name, data, **(choice or {}), **settings)
+
+
+def prior_points(problem, n, number=1):
+    """Return n ancestral draws."""
+    draws = rng(number)
+    return [problem.simulate(draws) for _ in range(n)]
+
+
+def stacked(points):
+    """Return one point whose variables have a leading axis of draws."""
+    return {k: np.stack([p[k] for p in points]) for k in points[0]}
+
+
+def log_joint_at(problem, point, y):
+    """Return the log density of the paper's variables at labels that are not the problem's own."""
+    h = problem.hypers
+    return problem.spec.log_joint(point, problem.inputs, y, problem.hypers)
+
+
+def at_own_labels(problem, point):
+    """Return the log density of the unconstrained vector at the labels drawn with the point.
+
+    A latent form has no density at any others.
+    """
+    jacobian = problem.spec.log_jacobian(point, problem.hypers)
+    return log_joint_at(problem, point, point["y"]) + jacobian
+
+
+class Compiled:
+    """The compiled density of a problem's PyMC model, each function once."""
+
+    def __init__(self, problem):
+        self.problem, self.model = problem, problem.model
+        free, values = [], []
+        for rv in self.model.free_RVs:
+            x, transform = rv.type(name=rv.name), self.model.rvs_to_transforms[rv]
+            free.append(x)
+            values.append(x if transform is None else transform.forward(x, *rv.owner.inputs))
+        self._unconstrain = pytensor.function(
+            free, values, mode="FAST_COMPILE", allow_input_downcast=True
+        )
+        self._logp = self.model.compile_fn(
+            [self.model.logp(), self.model.logp(jacobian=False)], mode="FAST_COMPILE"
+        )
+
+    def unconstrained(self, point):
+        """Return the values of the model's unconstrained variables at the point."""
+        free = self.problem.to_free(point)
+        values = self._unconstrain(*[np.asarray(free[rv.name]) for rv in self.model.free_RVs])
+        return {v.name: x for v, x in zip(self.model.value_vars, values, strict=True)}
+
+    def densities(self, point):
+        """Return PyMC's log density with and without its Jacobian, at the point's own labels."""
+        self.model.set_data("label", point["y"])
+        with_jacobian, without = self._logp(self.unconstrained(point))
+        return float(with_jacobian), float(without)
