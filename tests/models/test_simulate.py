@@ -1,0 +1,291 @@
+"""`simulate` draws from the model that its docstring states, line by line of the program.
+
+A variable put through its own conditional distribution function is uniform on [0, 1], whatever its
+parents, and independent of the others (Rosenblatt 1952). So each line of a generative program gives
+uniform numbers, hundreds of them in a few hundred draws, and a Kolmogorov-Smirnov test of its own.
+The conditional laws below are written from the docstrings, not from `simulate`.
+"""
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from ardvark.models import ZOO
+from tests.models.forms import make, stacked
+from tests.support import ALARM, rng, z_limit
+
+N, D, DRAWS = 12, 6, 600
+
+# --- conditional distribution functions -----------------------------------------------------------
+
+
+def gamma(x, shape, rate):
+    return stats.gamma.cdf(x, shape, scale=1.0 / rate)
+
+
+def normal(x, mean=0.0, sd=1.0):
+    return special.ndtr((x - mean) / sd)
+
+
+def half_normal(x, sd):
+    return 2.0 * special.ndtr(x / sd) - 1.0
+
+
+def exponential(x, rate):
+    return -np.expm1(-rate * x)
+
+
+def bernoulli(x, p, V):
+    """A discrete variable is uniform if its jump is filled at random: V is uniform."""
+    p = np.broadcast_to(p, np.shape(x))
+    return np.where(x == 1, 1.0 - p + V(p) * p, V(p) * (1.0 - p))
+
+
+# --- the programs ---------------------------------------------------------------------------------
+
+
+def pfcvm(p, h, V):
+    return {
+        "alpha": gamma(p["alpha"], h.sample_shape, h.sample_rate),
+        "w": half_normal(p["w"], p["alpha"] ** -0.5),
+        "beta": gamma(p["beta"], h.feature_shape, h.feature_rate),
+        "theta": half_normal(p["feature_weight"], p["beta"] ** -0.5),
+        "b": normal(p["bias"], sd=h.bias_sd),
+        "y": bernoulli(p["y"], special.expit(p["eta"]), V),
+    }
+
+
+def pcvm(p, h, V):
+    return {
+        "alpha": gamma(p["alpha"], h.sample_shape, h.sample_rate),
+        "w": half_normal(p["w"], p["alpha"] ** -0.5),
+        "b": normal(p["bias"], sd=h.bias_sd),
+        "y": bernoulli(p["y"], special.expit(p["eta"]), V),
+    }
+
+
+def rvm(p, h, V):
+    return {
+        "alpha": gamma(p["alpha"], h.sample_shape, h.sample_rate),
+        "w": normal(p["sample_weight"], sd=p["alpha"] ** -0.5),
+        "b": normal(p["bias"], sd=h.bias_sd),
+        "y": bernoulli(p["y"], special.expit(p["eta"]), V),
+    }
+
+
+def rfvm(p, h, V):
+    noise = {}
+    if h.latent_noise != "none":
+        noise["tau"] = gamma(p["tau"], h.noise_shape, h.noise_rate)
+        noise["u"] = normal(p["u"], p["eta"], p["tau"][:, None] ** -0.5)
+    return noise | {
+        "psi": gamma(p["psi"], h.sample_shape, h.sample_rate),
+        "a": normal(p["sample_weight"], sd=p["psi"] ** -0.5),
+        "delta": gamma(p["delta"], h.feature_shape, h.feature_rate),
+        "v": half_normal(p["feature_weight"], p["delta"] ** -0.5),
+        "b": normal(p["bias"], sd=h.bias_sd),
+        "y": bernoulli(p["y"], special.expit(p["u"] if noise else p["eta"]), V),
+    }
+
+
+def jcfo(p, h, V):
+    return {
+        "tau_0": exponential(p["tau_bias"], h.gamma1 / 2.0),
+        "beta_0": normal(p["bias"], sd=p["tau_bias"] ** 0.5),
+        "tau": exponential(p["tau"], h.gamma1 / 2.0),
+        "beta": normal(p["sample_weight"], sd=p["tau"] ** 0.5),
+        "rho": exponential(p["rho"], h.gamma2 / 2.0),
+        "theta": half_normal(p["feature_weight"], p["rho"] ** 0.5),
+        "z": normal(p["z"], p["eta"]),
+    }
+
+
+def sparse_probit(p, h, V):
+    return {
+        "tau_0": exponential(p["tau_bias"], h.gamma1 / 2.0),
+        "beta_0": normal(p["bias"], sd=p["tau_bias"] ** 0.5),
+        "tau": exponential(p["tau"], h.gamma1 / 2.0),
+        "beta": normal(p["beta"], sd=p["tau"] ** 0.5),
+        "y": bernoulli(p["y"], special.ndtr(p["eta"]), V),
+    }
+
+
+def masks(p, h, V):
+    """The law of the masks is tested bit by bit and by counts: test_fsklr.py."""
+    found = {"alpha": normal(p["alpha"], sd=h.xi**-0.5)}
+    for mask, what, a in (("z", "sample", h.a_z), ("zeta", "feature", getattr(h, "a_zeta", None))):
+        if a is None:
+            continue
+        n = p[mask].shape[-1]
+        if h.mask_probability == "explicit":
+            q = p[f"{what}_mask_probability"]
+            found[f"q of {mask}"] = q ** (a / n)  # Beta(a/n, 1)
+            on = q[:, None] if h.mask_prior == "shared" else q
+            found[mask] = bernoulli(p[mask], on, V)
+        elif h.mask_prior == "independent":
+            found[mask] = bernoulli(p[mask], a / (a + n), V)
+    return found
+
+
+def fsklr(p, h, V):
+    return masks(p, h, V) | {"y": bernoulli(p["y"], special.expit(p["eta"]), V)}
+
+
+def fs_skr(p, h, V):
+    score = 2.0 * p["y"] - 1.0
+    return masks(p, h, V) | {
+        "tau": gamma(p["tau"], h.noise_shape, h.noise_rate),
+        "s": normal(score, p["eta"], p["tau"][:, None] ** -0.5),
+    }
+
+
+PROGRAMS = {
+    "pfcvm": pfcvm,
+    "pcvm": pcvm,
+    "rvm": rvm,
+    "jcfo": jcfo,
+    "sparse_probit": sparse_probit,
+    "fsklr": fsklr,
+    "sklr": fsklr,
+    "fs_skr": fs_skr,
+    "rfvm": rfvm,
+}
+MASK_FORMS = [
+    {},
+    {"mask_probability": "explicit"},
+    {"mask_prior": "shared"},
+    {"mask_prior": "shared", "mask_probability": "explicit"},
+    {"mask_prior": "printed"},
+]
+FORMS = {
+    "rfvm": [{"latent_noise": "explicit"}, {"latent_noise": "none"}],
+    **dict.fromkeys(("fsklr", "sklr", "fs_skr"), MASK_FORMS),
+}
+"""Settings that change what `simulate` does; kernels only change eta, which is an equality."""
+
+# Hyperparameters that are not 1, and no two alike: a scale for a rate or a missing root is seen.
+UNLIKE = {
+    "sample_shape": 2.5,
+    "sample_rate": 0.4,
+    "feature_shape": 3.5,
+    "feature_rate": 0.2,
+    "bias_sd": 1.7,
+    "noise_shape": 2.2,
+    "noise_rate": 5.0,
+    "gamma1": 3.0,
+    "gamma2": 0.5,
+    "xi": 2.5,
+    "a_z": 3.0,
+    "a_zeta": 2.0,
+}
+
+every_program = pytest.mark.parametrize(
+    ("name", "choice"),
+    [
+        pytest.param(n, choice, id="-".join([n, *choice.values()]))
+        for n in ZOO
+        for choice in FORMS.get(n, [{}])
+    ],
+)
+
+
+def simulated(name, choice):
+    known = {k: v for k, v in UNLIKE.items() if k in ZOO[name].Hypers.__dataclass_fields__}
+    problem = make(name, choice, N=N, D=D, **known)
+    draws = rng(20)
+    return problem, stacked([problem.simulate(draws) for _ in range(DRAWS)])
+
+
+@pytest.mark.statistical
+@every_program
+def test_every_line_of_the_program_is_followed(name, choice):
+    """Each line's numbers are uniform: the false alarm of all lines together is `ALARM`.
+
+    The shortest have 600 numbers. That sees a distribution function off by 0.12, and the grossest
+    slips (root, rate, precision) move it by 0.2 and more at these hyperparameters.
+    """
+    problem, p = simulated(name, choice)
+    fill = rng(21)
+    uniform = PROGRAMS[name](p, problem.hypers, lambda like: fill.random(np.shape(like)))
+    for line, u in uniform.items():
+        pvalue = stats.kstest(np.ravel(u), "uniform").pvalue
+        assert pvalue > ALARM / len(uniform), line
+
+
+@pytest.mark.statistical
+@every_program
+def test_labels_follow_eta(name, choice):
+    """The residuals of y have mean 0 at every eta: y has eta's link, not another.
+
+    Latent noise is integrated out: y given u is above, y given eta is `log_predictive`.
+    """
+    problem, p = simulated(name, choice)
+    if problem.spec.link == "identity":
+        residual = (2.0 * p["y"] - 1.0 - p["eta"]) * p["tau"][:, None] ** 0.5
+        variance = np.ones_like(residual)
+    else:
+        probability = np.exp(problem.spec.log_predictive(1, p["eta"], p, problem.hypers))
+        residual, variance = p["y"] - probability, probability * (1.0 - probability)
+    for weight in (1.0, np.sign(p["eta"]), np.tanh(p["eta"])):
+        z = (weight * residual).sum() / np.sqrt((weight**2 * variance).sum())
+        assert abs(z) < z_limit(3)
+
+
+@every_program
+def test_what_is_no_draw_is_an_equality(name, choice):
+    problem, p = simulated(name, choice)
+    np.testing.assert_allclose(problem.decision(p), p["eta"], rtol=1e-9, atol=1e-12)
+    if problem.basis_labels is not None:
+        np.testing.assert_array_equal(p["sample_weight"], problem.basis_labels * p["w"])
+    if name == "jcfo":
+        np.testing.assert_array_equal(p["y"], p["z"] > 0.0)
+    if name == "sparse_probit":
+        np.testing.assert_array_equal(p["feature_weight"], np.abs(p["beta"]))
+    if "alpha" in p and "z" in p:
+        np.testing.assert_array_equal(p["sample_weight"], p["z"] * p["alpha"])
+        np.testing.assert_array_equal(p["feature_weight"], p.get("zeta", np.ones((DRAWS, D))))
+
+
+# --- the scale of the defaults --------------------------------------------------------------------
+
+
+def check_prior_range(name, choice, N, D, draws):
+    """The prior median of |eta| lies between 0.5 and 3: neither a coin flip nor a certainty.
+
+    So the share of |eta| below 0.5 is under a half, and that below 3 over a half. The rows of one
+    draw go together: with the shares of single draws as the sample, the mean of the closest model
+    and size is 6 standard errors away from a half.
+    """
+    problem = make(name, choice, N=N, D=D)
+    generator = rng(4)
+    eta = np.abs([problem.simulate(generator)["eta"] for _ in range(draws)])
+    assert (eta < 0.5).mean() < 0.5 < (eta < 3.0).mean()
+
+
+KERNELS = {n: [{"kernel": k} for k in spec.kernels] or [{}] for n, spec in ZOO.items()}
+BY_KERNEL = pytest.mark.parametrize(
+    ("name", "choice"),
+    [pytest.param(n, c, id="-".join([n, *c.values()])) for n in ZOO for c in KERNELS[n]],
+)
+FAT = (72, 7129)
+
+
+@pytest.mark.statistical
+@BY_KERNEL
+def test_the_prior_is_useful_at_small_and_tall_data(name, choice):
+    check_prior_range(name, choice, 30, 6, draws=400)
+    check_prior_range(name, choice, 200, 40, draws=150)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", [n for n, spec in ZOO.items() if not spec.fixed])
+def test_the_prior_is_useful_at_fat_data(name):
+    """Where theta is fixed, each draw forms the same kernel matrix: those run in the slow form."""
+    check_prior_range(name, KERNELS[name][0], *FAT, draws=120)
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+@BY_KERNEL
+def test_the_prior_is_useful_at_fat_data_with_every_kernel(name, choice):
+    check_prior_range(name, choice, *FAT, draws=200)
