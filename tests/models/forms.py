@@ -34,7 +34,6 @@ def stacked(points):
 
 def log_joint_at(problem, point, y):
     """Return the log density of the paper's variables at labels that are not the problem's own."""
-    h = problem.hypers
     return problem.spec.log_joint(point, problem.inputs, y, problem.hypers)
 
 

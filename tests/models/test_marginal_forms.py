@@ -4,12 +4,16 @@ Rung 1 compares densities of one form. Here two forms of one model: what the sec
 integrated out of the first by quadrature, at the model's own `log_joint`.
 """
 
-import numpy as np
 import pytest
-from scipy import special
 
 from ardvark.models import ZOO
 from tests.models.forms import log_joint_at, make, prior_points
+from tests.models.integrals import (
+    over_the_line,
+    over_the_positive,
+    over_the_side_of_y,
+    without,
+)
 
 PRECISIONS = {
     "pfcvm": ("alpha", "beta"),
@@ -31,51 +35,6 @@ def small(name, choice, **changed):
     return make(name, {**choice, **changed}, N=5, D=2, **basis, **labels)
 
 
-def integrated_out(problem, point, name, values, weight):
-    """Return log of the integral of exp log_joint over every entry of one variable.
-
-    The entries do not meet in any factor: the integral is a product of one-dimensional ones, each
-    the sum over `values` (S,) + the entry's shape, with `weight` of that shape times the step.
-    """
-    top = log_joint_at(problem, point, point["y"])
-    total = top
-    for index in np.ndindex(np.shape(point[name])):
-        x = np.broadcast_to(point[name], (len(values), *np.shape(point[name]))).copy()
-        x[(slice(None), *index)] = values[(slice(None), *index)]
-        many = {k: np.broadcast_to(v, (len(values), *np.shape(v))) for k, v in point.items()}
-        log_density = log_joint_at(problem, many | {name: x}, point["y"])
-        w = np.broadcast_to(weight, x.shape)[(slice(None), *index)]
-        total = total + special.logsumexp(log_density, b=w) - top
-    return total
-
-
-def over_the_positive(problem, point, name):
-    """Integrate over x > 0 in log x, where the integrand falls at least exponentially.
-
-    The trapezoidal rule converges geometrically for a smooth integrand on the whole line; halving
-    the step changes nothing.
-    """
-    step = 0.05
-    x = np.exp(np.arange(-80.0, 80.0, step))
-    x = np.multiply.outer(x, np.abs(np.asarray(point[name])))  # around the drawn values
-    return integrated_out(problem, point, name, x, step * x)
-
-
-def over_the_line(problem, point, name):
-    step = 0.05
-    sd = 1.0 if name == "z" else np.asarray(point["tau"]) ** -0.5
-    x = point["eta"] + sd * np.arange(-40.0, 40.0, step)[:, None]
-    return integrated_out(problem, point, name, x, sd * step)
-
-
-def over_the_side_of_y(problem, point, name):
-    """z has the sign of y: integrate over |z| in log |z|."""
-    step = 0.02
-    size = np.exp(np.arange(-45.0, 6.0, step))
-    z = (2.0 * point["y"] - 1.0) * size[:, None]
-    return integrated_out(problem, point, name, z, step * size[:, None])
-
-
 def check(kept, marginal, names, integrate):
     """The marginal density is the integral, within the quadratures' errors.
 
@@ -83,10 +42,8 @@ def check(kept, marginal, names, integrate):
     """
     assert kept.fingerprint == marginal.fingerprint
     for point in prior_points(kept, 3):
-        top = log_joint_at(kept, point, point["y"])
-        found = top + sum(integrate(kept, point, n) - top for n in names)
         exact = log_joint_at(marginal, point, point["y"])
-        assert float(found) == pytest.approx(float(exact), abs=1e-6)
+        assert without(kept, point, names, integrate) == pytest.approx(float(exact), abs=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -274,7 +274,7 @@ FAT = (72, 7129)
 @BY_KERNEL
 def test_the_prior_is_useful_at_small_and_tall_data(name, choice):
     check_prior_range(name, choice, 30, 6, draws=400)
-    check_prior_range(name, choice, 200, 40, draws=150)
+    check_prior_range(name, choice, 200, 40, draws=100)
 
 
 @pytest.mark.statistical

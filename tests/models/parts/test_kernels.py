@@ -7,6 +7,7 @@ import pytest
 
 from ardvark.models.parts.kernels import default_scales, gram, linear_decision
 from ardvark.validate import InputError
+from tests.support import rng
 
 CASES = pytest.mark.parametrize(
     ("kernel", "degree"), [("linear", 1), ("polynomial", 1), ("polynomial", 3), ("rbf", 1)]
@@ -14,8 +15,12 @@ CASES = pytest.mark.parametrize(
 
 
 def data(N=7, B=5, D=4):
-    rng = np.random.default_rng(0)
-    return rng.normal(size=(N, D)), rng.normal(size=(B, D)), rng.gamma(1.0, size=D)
+    generator = rng(0)
+    return (
+        generator.normal(size=(N, D)),
+        generator.normal(size=(B, D)),
+        generator.gamma(1.0, size=D),
+    )
 
 
 def by_hand(x, z, theta, kernel, degree):
