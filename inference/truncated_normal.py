@@ -34,6 +34,7 @@ from ardvark.models.parts.truncated_normal import truncated_moments
 
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _NO_SIGN_LEFT = 9.0  # C(t) < 1e-17 beyond
+_TRIES = 1000  # at least half of the proposals are accepted: all fail with probability 2^-1000
 
 
 # --- moments and entropy of the folded normal -----------------------------------------------------
@@ -104,27 +105,43 @@ def folded_logpdf(x: np.ndarray, m: np.ndarray, s: np.ndarray) -> np.ndarray:
 
 
 @numba.njit(cache=True, nogil=True)
+def truncated_draw(rng: np.random.Generator, t: float) -> float:
+    """Return one draw of Normal(t, 1) truncated to x >= 0; NaN for t = NaN.
+
+    Rejection from the normal for t >= 0 (accepts at least half), from an exponential for t < 0
+    (Robert 1995, doi 10.1007/BF00143942: accepts at least 76 %); both exact in the far tail.
+
+    Raises
+    ------
+    RuntimeError
+        No proposal out of _TRIES was accepted, which in right code does not happen.
+    """
+    if t >= 0.0:
+        for _ in range(_TRIES):
+            x = t + rng.standard_normal()
+            if x >= 0.0:
+                return x
+    else:
+        root = math.sqrt(t * t + 4.0)
+        rate, gap = 0.5 * (root - t), 2.0 / (root - t)  # gap = rate - abs(t), free of cancellation
+        for _ in range(_TRIES):
+            x = rng.standard_exponential() / rate
+            if not rng.random() > math.exp(-0.5 * (x - gap) ** 2):
+                return x
+    raise RuntimeError("no draw of the truncated normal was accepted: its proposal is wrong")
+
+
+@numba.njit(cache=True, nogil=True)
 def truncated_draws(
     rng: np.random.Generator, m: np.ndarray, s: np.ndarray, out: np.ndarray
 ) -> None:
-    """Fill out (S, K) with draws of Normal(m, s) truncated to x >= 0.
+    """Fill out (S, K) with draws of Normal(m, s) truncated to x >= 0, m and s (K,).
 
-    Rejection from the normal for m >= 0 (accepts at least half), from an exponential for m < 0
-    (Robert 1995, doi 10.1007/BF00143942: accepts at least 76 %); both exact in the far tail.
+    Raises
+    ------
+    RuntimeError
+        As `truncated_draw`.
     """
     for i in range(out.shape[0]):
         for k in range(out.shape[1]):
-            t = m[k] / s[k]
-            x = -1.0
-            if t >= 0.0:
-                while x < 0.0:
-                    x = t + rng.standard_normal()
-            else:
-                rate = 0.5 * (-t + math.sqrt(t * t + 4.0))
-                # rate - abs(t), without the cancellation
-                gap = 2.0 / (math.sqrt(t * t + 4.0) - t)
-                while x < 0.0:
-                    x = rng.standard_exponential() / rate
-                    if rng.random() > math.exp(-0.5 * (x - gap) ** 2):
-                        x = -1.0
-            out[i, k] = s[k] * x
+            out[i, k] = s[k] * truncated_draw(rng, m[k] / s[k])

@@ -5,13 +5,15 @@ import pytest
 
 import ardvark as av
 from ardvark.data import Dataset
+from tests.support import rng
 
 
 def make_data(N=24, D=5, seed=0):
-    """Two classes told apart by the first two features, with noise."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(N, D))
-    y = (X[:, 0] - X[:, 1] + 0.7 * rng.normal(size=N) > 0).astype(int)
+    """Two classes of equal size, told apart by the first two features, with noise."""
+    random = rng(seed)
+    X = random.normal(size=(N, D))
+    score = X[:, 0] - X[:, 1] + 0.7 * random.normal(size=N)
+    y = (score > np.median(score)).astype(int)
     return Dataset.from_arrays(X, np.array(["healthy", "ill"])[y], name="small")
 
 
