@@ -1,5 +1,6 @@
 """Rung 3: generic backends on targets whose answer is known, exact or wrong by a known amount."""
 
+import arviz_stats
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
@@ -10,12 +11,16 @@ import ardvark as av
 from ardvark.inference.generic import advi, laplace
 from ardvark.inference.target import Density
 from ardvark.validate import InputError
+from tests.inference.batches import batch_mean, exactly, largest_t
+from tests.support import rng, seed, z_limit
 
 MEAN = np.array([1.0, -2.0, 0.5])
 COVARIANCE = np.array([[1.0, 0.8, 0.3], [0.8, 2.0, 0.1], [0.3, 0.1, 0.5]])
 
 
+@pytest.fixture(scope="module")
 def gaussian():
+    """A model that no test changes: compiled once."""
     with pm.Model(coords={"k": ["a", "b", "c"]}) as model:
         pm.MvNormal("x", MEAN, cov=COVARIANCE, dims="k")
     return model
@@ -28,31 +33,25 @@ def gamma(shape=4.0, rate=2.0):
 
 
 def fit(model, method, **options):
-    return av.fit(model, method, progressbar=False, **{"random_seed": 1, **options})
+    return av.fit(model, method, progressbar=False, **{"random_seed": seed(1), **options})
 
 
-def assert_moments(tree, mean, sd, *, z=4.5, name="x"):
-    """Posterior mean and sd within z Monte Carlo errors; effective size at least 400.
-
-    With independent draws the error of a mean is sd / sqrt(S), of an sd about sd / sqrt(2 S).
-    z = 4.5 leaves one false alarm in about 10^5 comparisons.
-    """
-    import arviz_stats
-
-    draws = tree["posterior"][name].values.reshape(-1, *np.shape(mean))
-    size = np.full(np.shape(mean), float(len(draws)))
+def assert_moments(tree, mean, variance, name="x"):
+    """Posterior mean and variance are those given, by 40 batches of 100 draws."""
+    draws = tree["posterior"][name].values.reshape(4, 1000, -1)
     if tree.attrs["kind"] == "mcmc":
-        found = arviz_stats.ess(tree["posterior"].to_dataset()[[name]], method="bulk")
-        size = np.minimum(size, found[name].values)
-    assert (size >= 400).all()
-    assert (np.abs(draws.mean(0) - mean) < z * sd / np.sqrt(size)).all()
-    assert (np.abs(draws.std(0) - sd) < z * sd / np.sqrt(size)).all()
+        size = arviz_stats.ess(tree["posterior"].to_dataset()[[name]], method="bulk")[name]
+        assert (size >= 400).all()  # 1500 and more: a batch is 40 times the memory of the chain
+    moments = np.concatenate([draws, (draws - mean) ** 2], axis=-1)
+    t, limit = largest_t(batch_mean(moments), exactly(np.append(mean, variance)))
+    assert t < limit
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("sampler", ["nutpie", "pymc"])
-def test_nuts_on_a_gaussian(sampler):
-    tree = fit(gaussian(), "nuts", sampler=sampler, tune=500, draws=1000)
-    assert_moments(tree, MEAN, np.sqrt(np.diag(COVARIANCE)))
+def test_nuts_on_a_gaussian(sampler, gaussian):
+    tree = fit(gaussian, "nuts", sampler=sampler, tune=500, draws=1000)
+    assert_moments(tree, MEAN, np.diag(COVARIANCE))
     names = {"diverging", "energy", "tree_depth", "n_steps", "step_size", "acceptance_rate", "lp"}
     assert set(tree["sample_stats"].data_vars) == names
     # lp is the log density of the unconstrained vector
@@ -61,33 +60,113 @@ def test_nuts_on_a_gaussian(sampler):
     np.testing.assert_allclose(tree["sample_stats"]["lp"].values.ravel(), expected, atol=1e-8)
 
 
-def test_laplace_and_full_rank_are_exact_on_a_gaussian():
-    sd = np.sqrt(np.diag(COVARIANCE))
-    for method, options in (("laplace", {}), ("advi", {"family": "full_rank", "samples": 20})):
-        tree = fit(gaussian(), method, **options)
-        assert tree.attrs["status"] == "ok", tree.attrs["reason"]
-        posterior = tree["posterior"]["x"].values.reshape(-1, 3)
-        if method == "laplace":
-            assert_moments(tree, MEAN, sd)
-            # log q and lp are densities of the same vector, here equal
-            difference = tree["sample_stats"]["lp"] - tree["sample_stats"]["log_q"]
-            np.testing.assert_allclose(difference, 0.0, atol=1e-6)
-        else:
-            # the optimum is exact; what is left is the noise of the last stage, whose average is
-            # over 5 blocks x 200 steps x 20 draws: errors of about sd / sqrt(20 000) = 0.01
-            np.testing.assert_allclose(tree["fit"]["location"], MEAN, atol=0.03)
-            factor = tree["fit"]["factor"].values
-            np.testing.assert_allclose(factor @ factor.T, COVARIANCE, atol=0.06)
-        assert np.corrcoef(posterior.T)[0, 1] == pytest.approx(0.8 / np.sqrt(2.0), abs=0.06)
+@pytest.mark.statistical
+def test_laplace_is_exact_on_a_gaussian(gaussian):
+    tree = fit(gaussian, "laplace")
+    assert tree.attrs["status"] == "ok", tree.attrs["reason"]
+    np.testing.assert_allclose(tree["fit"]["location"], MEAN, atol=1e-6)
+    assert_moments(tree, MEAN, np.diag(COVARIANCE))
+    x = tree["posterior"]["x"].values.reshape(-1, 3)
+    # the correlation r of S draws has sd (1 - r^2) / sqrt(S)
+    r = 0.8 / np.sqrt(2.0)
+    assert abs(np.corrcoef(x.T)[0, 1] - r) < z_limit() * (1 - r**2) / np.sqrt(len(x))
+    # log q and lp are densities of the same vector, here equal
+    difference = tree["sample_stats"]["lp"] - tree["sample_stats"]["log_q"]
+    np.testing.assert_allclose(difference, 0.0, atol=1e-6)
 
 
-def test_mean_field_variance_on_a_correlated_gaussian_is_that_of_the_conditionals():
-    """KL(q || p) is least at variances 1 / Lambda_ii, which are smaller than the true ones."""
-    tree = fit(gaussian(), "advi", samples=20)
-    expected = 1.0 / np.sqrt(np.diag(np.linalg.inv(COVARIANCE)))
-    np.testing.assert_allclose(tree["fit"]["location"], MEAN, atol=0.03)
-    np.testing.assert_allclose(tree["fit"]["sd"], expected, rtol=0.02)
-    assert (expected < 0.9 * np.sqrt(np.diag(COVARIANCE))).any()
+# --- ADVI -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", params=["mean_field", "full_rank"])
+def advi_fit(request, gaussian):
+    """The fit of the Gaussian by one family, and its covariance."""
+    tree = fit(gaussian, "advi", family=request.param, samples=20)
+    assert tree.attrs["status"] == "ok", tree.attrs["reason"]
+    if request.param == "full_rank":
+        factor = tree["fit"]["factor"].values
+        return request.param, tree, factor @ factor.T
+    return request.param, tree, np.diag(tree["fit"]["sd"].values ** 2)
+
+
+@pytest.mark.statistical
+def test_the_optimum_of_advi_on_a_correlated_gaussian(advi_fit):
+    """Full rank is exact; KL(q || p) of a mean field is least at variances 1 / Lambda_ii.
+
+    With antithetic draws of a linear gradient the location has no noise at all. The average of the
+    last stage has some left in the covariances: relative to sd_i sd_j, over 12 seeds, an sd of
+    0.012 (mean field: 0.013). 0.08 is six of them, and the mean field's are 20 % too small.
+    """
+    family, tree, covariance = advi_fit
+    np.testing.assert_allclose(tree["fit"]["location"], MEAN, atol=1e-6)
+    diagonal = 1.0 / np.diag(np.linalg.inv(COVARIANCE))
+    expected = COVARIANCE if family == "full_rank" else np.diag(diagonal)
+    sd = np.sqrt(np.diag(expected))
+    assert np.abs((covariance - expected) / np.outer(sd, sd)).max() < 0.08
+    assert (diagonal < 0.8 * np.diag(COVARIANCE)).any()
+
+
+@pytest.mark.statistical
+def test_draws_of_advi_are_those_of_its_gaussian(advi_fit):
+    _, tree, covariance = advi_fit
+    assert_moments(tree, tree["fit"]["location"].values, np.diag(covariance))
+
+
+def test_densities_of_advi_are_those_of_its_gaussian(advi_fit):
+    """`log_q` at every draw by SciPy, and the ELBO as the mean of log p - log q."""
+    _, tree, covariance = advi_fit
+    x = tree["posterior"]["x"].values.reshape(-1, 3)
+    log_q = stats.multivariate_normal.logpdf(x, tree["fit"]["location"].values, covariance)
+    log_p = stats.multivariate_normal.logpdf(x, MEAN, COVARIANCE)
+    found = tree["sample_stats"]
+    np.testing.assert_allclose(found["log_q"].values.ravel(), log_q, atol=1e-9)
+    np.testing.assert_allclose(found["lp"].values.ravel(), log_p, atol=1e-8)
+    assert tree.attrs["elbo"] == pytest.approx((log_p - log_q).mean(), abs=1e-8)
+
+
+@pytest.mark.parametrize("family", [advi.MeanField, advi.FullRank])
+def test_a_family_is_a_gaussian(family):
+    """Its density and entropy by SciPy, at parameters far from where it starts."""
+    random = rng(5)
+    q = family(np.zeros(3), 0.5)
+    q.parameters = random.normal(size=len(q.parameters))
+    details = q.details()
+    factor = details.get("factor", np.diag(details["sd"]))
+    law = stats.multivariate_normal(details["location"], factor @ factor.T, allow_singular=True)
+    e = random.normal(size=(7, 3))
+    np.testing.assert_allclose(q.log_density(e), law.logpdf(q.sample(e)), rtol=1e-7)
+    assert q.entropy() == pytest.approx(law.entropy(), rel=1e-7)
+    np.testing.assert_allclose(details["sd"], np.sqrt(np.diag(factor @ factor.T)))
+
+
+@pytest.mark.statistical
+def test_mean_field_on_a_gamma_misses_by_the_computed_amount():
+    """The best normal on log x has variance 1 / a and mean log(a / r) - 1 / (2 a).
+
+    Over 12 seeds the location has an sd of 0.0005, the sd a relative one of 0.007: five and a half
+    of each.
+    """
+    tree = fit(gamma(4.0, 2.0), "advi", samples=20)
+    assert tree["fit"]["location"].item() == pytest.approx(np.log(2.0) - 1.0 / 8.0, abs=0.003)
+    assert tree["fit"]["sd"].item() == pytest.approx(0.5, rel=0.04)
+
+
+def test_advi_that_stops_early_says_so(caplog, gaussian):
+    tree = fit(gaussian, "advi", max_iterations=400)
+    assert tree.attrs["status"] == "not_converged"
+    assert "still rising after 400 iterations" in tree.attrs["reason"]
+    assert "not_converged" in caplog.text
+
+
+def test_full_rank_has_a_limit():
+    with pm.Model() as model:
+        pm.Normal("x", shape=advi.LARGEST_FULL_RANK + 1)
+    tree = fit(model, "advi", family="full_rank")
+    assert tree.attrs["status"] == "failed"
+    assert "family='mean_field'" in tree.attrs["reason"]
+
+
+# --- Laplace --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("shape", [2.0, 6.0])
@@ -101,22 +180,39 @@ def test_laplace_on_a_gamma_misses_by_the_computed_amount(shape):
     assert tree["fit"]["location"].item() == pytest.approx(np.log(shape / 2.0), abs=1e-7)
     assert tree["fit"]["sd"].item() == pytest.approx(shape**-0.5, rel=1e-7)
     assert abs(tree["fit"]["location"].item() - np.log((shape - 1.0) / 2.0)) > 0.1
+    u = np.log(tree["posterior"]["x"].values)
+    log_q = stats.norm.logpdf(u, tree["fit"]["location"].item(), tree["fit"]["sd"].item())
+    np.testing.assert_allclose(tree["sample_stats"]["log_q"], log_q, atol=1e-9)
+    lp = stats.gamma.logpdf(np.exp(u), shape, scale=0.5) + u
+    # PyTensor's gammaln of a small integer is a 32-bit number
+    np.testing.assert_allclose(tree["sample_stats"]["lp"], lp, atol=1e-6)
 
 
-def test_mean_field_on_a_gamma_misses_by_the_computed_amount():
-    """The best normal on log x has variance 1 / a and mean log(a / r) - 1 / (2 a)."""
-    tree = fit(gamma(4.0, 2.0), "advi", samples=20)
-    assert tree["fit"]["location"].item() == pytest.approx(np.log(2.0) - 1.0 / 8.0, abs=0.01)
-    assert tree["fit"]["sd"].item() == pytest.approx(0.5, rel=0.02)
+@pytest.mark.statistical
+def test_laplace_takes_the_best_of_several_modes():
+    """One mode in ten parts at -4, where the first start leads, nine at 4.
+
+    One of 39 other starts leads there with probability 1 - 1e-10.
+    """
+    with pm.Model() as model:
+        x = pm.Flat("x", initval=-1.0)
+        parts = [np.log(p) - 0.5 * (x - at) ** 2 for p, at in ((0.1, -4.0), (0.9, 4.0))]
+        pm.Potential("two modes", pt.logaddexp(*parts))
+    tree = fit(model, "laplace", starts=40, jitter=8.0)
+    values = tree["fit"]["log_density"].values
+    assert values[0] == pytest.approx(np.log(0.1), abs=1e-6)
+    assert values.max() == pytest.approx(np.log(0.9), abs=1e-6)
+    assert tree["fit"]["location"].item() == pytest.approx(4.0, abs=1e-6)
 
 
+@pytest.mark.statistical
 def test_nuts_on_a_conjugate_model():
     with pm.Model() as model:
         p = pm.Beta("p", 2.0, 3.0)
         pm.Binomial("y", n=20, p=p, observed=7)
     tree = fit(model, "nuts", tune=500)
     exact = stats.beta(2 + 7, 3 + 13)
-    assert_moments(tree, np.asarray(exact.mean()), np.asarray(exact.std()), name="p")
+    assert_moments(tree, exact.mean(), exact.var(), name="p")
 
 
 def test_curvature_is_that_of_automatic_differentiation():
@@ -131,8 +227,8 @@ def test_curvature_is_that_of_automatic_differentiation():
     np.testing.assert_allclose(laplace.curvature(density, point), expected, rtol=1e-7, atol=1e-7)
 
 
-def test_equal_seeds_give_equal_draws_on_any_number_of_cores():
-    model = gaussian()
+def test_equal_seeds_give_equal_draws_on_any_number_of_cores(gaussian):
+    model = gaussian
     for method, first, second in (
         ("nuts", {"cores": 1}, {"cores": 2}),
         ("advi", {}, {}),
@@ -141,15 +237,14 @@ def test_equal_seeds_give_equal_draws_on_any_number_of_cores():
         a, b = (fit(model, method, draws=50, chains=2, **o) for o in (first, second))
         np.testing.assert_array_equal(a["posterior"]["x"], b["posterior"]["x"])
         # negative control: a seed that is ignored would pass the line above
-        c = fit(model, method, draws=50, chains=2, random_seed=2)
+        c = fit(model, method, draws=50, chains=2, random_seed=seed(2))
         assert not np.array_equal(a["posterior"]["x"], c["posterior"]["x"])
-        assert a.attrs["seed"] == 1
+        assert a.attrs["seed"] == seed(1)
 
 
-def test_no_seed_draws_one_and_records_it():
-    model = gaussian()
-    a = fit(model, "laplace", draws=10, random_seed=None)
-    b = fit(model, "laplace", draws=10, random_seed=a.attrs["seed"])
+def test_no_seed_draws_one_and_records_it(gaussian):
+    a = fit(gaussian, "laplace", draws=10, random_seed=None)
+    b = fit(gaussian, "laplace", draws=10, random_seed=a.attrs["seed"])
     np.testing.assert_array_equal(a["posterior"]["x"], b["posterior"]["x"])
 
 
@@ -178,21 +273,6 @@ class TestLaplaceThatShouldNotBeBelieved:
             fit(model, "laplace")
 
 
-def test_advi_that_stops_early_says_so(caplog):
-    tree = fit(gaussian(), "advi", max_iterations=400)
-    assert tree.attrs["status"] == "not_converged"
-    assert "still rising after 400 iterations" in tree.attrs["reason"]
-    assert "not_converged" in caplog.text
-
-
-def test_full_rank_has_a_limit():
-    with pm.Model() as model:
-        pm.Normal("x", shape=advi.LARGEST_FULL_RANK + 1)
-    tree = fit(model, "advi", family="full_rank")
-    assert tree.attrs["status"] == "failed"
-    assert "family='mean_field'" in tree.attrs["reason"]
-
-
 @pytest.mark.parametrize("method", ["nuts", "advi", "laplace"])
 def test_discrete_variables_are_refused(method):
     with pm.Model() as model:
@@ -202,8 +282,12 @@ def test_discrete_variables_are_refused(method):
         fit(model, method)
 
 
+@pytest.mark.statistical
 def test_divergences_and_short_chains_are_not_ok():
-    """A funnel with a forced large step diverges; the status says so."""
+    """A funnel with a forced large step diverges; the status says so.
+
+    R-hat was 1.5 to 3.1 over 12 seeds, and its limit is 1.01.
+    """
     with pm.Model() as model:
         s = pm.Normal("s", 0.0, 3.0)
         pm.Normal("x", 0.0, pt.exp(s), shape=9)
