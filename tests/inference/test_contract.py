@@ -4,8 +4,10 @@ import dataclasses
 import json
 
 import numpy as np
+import pymc as pm
 import pytest
 import xarray as xr
+from scipy import special, stats
 
 import ardvark as av
 from ardvark.inference import BACKENDS, fitting, read, save
@@ -13,9 +15,14 @@ from ardvark.inference.backend import KINDS, FitFailed, Result
 from ardvark.inference.datatree import SAMPLE_STATS
 from ardvark.models import SHARED, ZOO
 from ardvark.validate import InputError
+from tests.support import rng, seed
 
 every_backend = pytest.mark.parametrize("method", list(BACKENDS))
-QUICK = {"nuts": {"tune": 100}, "gibbs": {"tune": 100}}
+OPTIONS = {
+    "nuts": {"tune": 100},
+    "gibbs": {"tune": 100},
+    "pfcvm_lp": {"hyperprior": "model"},  # whose q covers every variable: it has a density
+}
 MODEL = {
     "gibbs": "fsklr",
     "pfcvm_lp": "pfcvm",
@@ -24,18 +31,37 @@ MODEL = {
     "fsklr_savb": "fsklr",
 }
 ONE_DRAW = ("point", "search")
-
-
-@pytest.fixture
-def problem(request, dataset):
-    """A problem the test's backend applies to: RFVM's, or that of its own model."""
-    method = request.node.callspec.params["method"] if hasattr(request.node, "callspec") else ""
-    return av.problem(MODEL.get(method, "rfvm"), dataset)
+# their one point has weights of 0, where the density of a positive weight's logarithm is 0
+WITHOUT_LP = {"pfcvm_em", "jcfo_em", "xolon"}
 
 
 def fit(problem, method, **settings):
-    settings = {"draws": 60, "chains": 2, "random_seed": 3, "progressbar": False, **settings}
-    return av.fit(problem, method, **QUICK.get(method, {}), **settings)
+    settings = {"draws": 60, "chains": 2, "random_seed": seed(3), "progressbar": False, **settings}
+    return av.fit(problem, method, **{**OPTIONS.get(method, {}), **settings})
+
+
+@pytest.fixture(scope="module", params=list(BACKENDS))
+def fitted(request, small_data):
+    """A method, a problem that it applies to, and its fit: no test changes them."""
+    problem = av.problem(MODEL.get(request.param, "rfvm"), small_data())
+    return request.param, problem, fit(problem, request.param)
+
+
+def probability(problem, point, y):
+    """P(y | eta) from the definition of each link; latent noise by a trapezoid."""
+    m = (2.0 * y - 1.0) * point["eta"]
+    if problem.spec.link == "probit":
+        return stats.norm.cdf(m)
+    if problem.spec.link == "logistic":
+        return special.expit(m)
+    e = np.linspace(-9.0, 9.0, 1001)
+    sd = point["tau"][..., None, None] ** -0.5
+    values = special.expit(m[..., None] + sd * e) * stats.norm.pdf(e)
+    return values.sum(-1) * (e[1] - e[0])
+
+
+def arrays(tree):
+    return {str(k): v.values for k, v in tree["posterior"].data_vars.items()}
 
 
 @every_backend
@@ -51,9 +77,8 @@ def test_a_backend_has_its_names(method):
     assert len(backend.__doc__) > 400
 
 
-@every_backend
-def test_what_a_fit_contains(method, problem, tmp_path):
-    tree = fit(problem, method)
+def test_what_a_fit_contains(fitted, tmp_path):
+    method, problem, tree = fitted
     N, D, B = problem.data.N, problem.data.D, len(problem.basis)
     posterior = tree["posterior"]
     sizes = (1, 1) if BACKENDS[method].KIND in ONE_DRAW else (2, 60)
@@ -65,15 +90,16 @@ def test_what_a_fit_contains(method, problem, tmp_path):
     assert posterior["feature"].values.tolist() == list(problem.data.feature_names)
     assert posterior["obs"].values.tolist() == list(problem.data.sample_names)
     # eta is what its own weights say
-    point = {str(k): v.values for k, v in posterior.data_vars.items()}
+    point = arrays(tree)
     np.testing.assert_allclose(problem.decision(point), point["eta"], rtol=1e-8, atol=1e-10)
-    # the pointwise likelihood is that of eta, noise integrated out
-    likelihood = tree["log_likelihood"]["y"]
-    assert likelihood.dims == ("chain", "draw", "obs")
-    np.testing.assert_allclose(likelihood, problem.log_likelihood(point), rtol=1e-8, atol=1e-10)
     assert set(tree["sample_stats"].data_vars) <= set(SAMPLE_STATS)
     assert tree["observed_data"]["y"].values.tolist() == problem.y.tolist()
-    assert tree["constant_data"]["X"].shape == (N, D)
+    data = tree["constant_data"]
+    np.testing.assert_allclose(data["center"], problem.data.X.mean(axis=0))
+    np.testing.assert_allclose(data["scale"], problem.data.X.std(axis=0))
+    original = data["X"].values * data["scale"].values + data["center"].values
+    np.testing.assert_allclose(original, problem.data.X, atol=1e-12)
+    np.testing.assert_array_equal(data["Z"], data["X"])  # every row is a basis centre
     attrs = tree.attrs
     assert attrs["method"] == method
     assert attrs["kind"] == BACKENDS[method].KIND
@@ -94,39 +120,85 @@ def test_what_a_fit_contains(method, problem, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["fit.nc"]
 
 
-@every_backend
-def test_lp_is_the_density_of_the_unconstrained_vector(method, problem):
+def test_likelihood_and_prediction_are_those_of_the_link(fitted):
+    """Pointwise, noise integrated out in every form, at the rows that were fitted."""
+    _, problem, tree = fitted
+    likelihood = tree["log_likelihood"]["y"]
+    assert likelihood.dims == ("chain", "draw", "obs")
+    want = np.log(probability(problem, arrays(tree), problem.y))
+    np.testing.assert_allclose(likelihood, want, rtol=1e-6, atol=1e-9)
+    predicted = av.predict(problem, tree, problem.data)
+    want = probability(problem, arrays(tree), 1)
+    np.testing.assert_allclose(predicted, want, rtol=1e-6, atol=1e-9)
+
+
+def test_lp_is_the_density_of_the_unconstrained_vector(fitted):
     """`lp` from each method equals the paper's density plus the Jacobian, up to one constant."""
-    tree = fit(problem, method)
-    stats = tree["sample_stats"]
-    if "lp" not in stats or np.isnan(stats["lp"]).all():
-        # only where q does not cover every free variable, or the one point has a weight of 0
-        assert method in MODEL or BACKENDS[method].KIND == "point"
+    method, problem, tree = fitted
+    found = tree["sample_stats"]
+    without = "lp" not in found or bool(np.isnan(found["lp"]).all())
+    assert without == (method in WITHOUT_LP)
+    if without:
+        point = arrays(tree)
+        assert (point["feature_weight"] == 0.0).any() or (point["sample_weight"] == 0.0).any()
         return
-    point = {str(k): v.values for k, v in tree["posterior"].data_vars.items()}
-    lp = stats["lp"].values
-    difference = lp - problem.log_density(point)
+    difference = found["lp"].values - problem.log_density(arrays(tree))
     np.testing.assert_allclose(difference, difference.flat[0], atol=1e-6)
-    if "log_q" in tree["sample_stats"]:
-        assert np.isfinite(tree["sample_stats"]["log_q"]).all()
+    assert ("log_q" in found) == (BACKENDS[method].KIND == "approximation")
+    if "log_q" in found:
+        assert np.isfinite(found["log_q"]).all()
 
 
-@every_backend
-def test_equal_seeds_equal_draws(method, problem):
-    a, b = fit(problem, method), fit(problem, method)
-    c = fit(problem, method, random_seed=4)
+def test_equal_seeds_equal_draws(fitted):
+    method, problem, tree = fitted
+    again, other = fit(problem, method), fit(problem, method, random_seed=seed(4))
     for name in SHARED:
-        np.testing.assert_array_equal(a["posterior"][name], b["posterior"][name])
+        np.testing.assert_array_equal(tree["posterior"][name], again["posterior"][name])
         if BACKENDS[method].KIND not in ONE_DRAW:  # another start may well end at the same point
-            assert not np.array_equal(a["posterior"][name], c["posterior"][name])
+            assert not np.array_equal(tree["posterior"][name], other["posterior"][name])
 
 
-@every_backend
-def test_keep_shared(method, problem):
+def test_keep_shared(fitted):
+    method, problem, _ = fitted
     kept = set(fit(problem, method, keep="shared")["posterior"].data_vars)
     assert set(SHARED) <= kept
     assert not kept & {"delta", "alpha", "zeta"}
     assert ("bias" in kept) == (problem.spec.name != "fsklr")  # a scalar; FS-SKLR has none
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"hypers": {"parametrization": "marginal"}},
+        {"hypers": {"bias_sd": 2.0}},
+        {"options": {"jitter": 2.0}},
+        {"draws": 61},
+        {"chains": 3},
+        {"seed": 4},
+        {"keep": "shared"},
+        {"method": "advi"},
+    ],
+    ids=str,
+)
+def test_a_request_is_another_when_anything_has_changed(change, dataset):
+    """Else a stored fit of something else would be used again."""
+
+    def asked(hypers=None, method="laplace", options=None, **settings):
+        problem = av.problem("rfvm", dataset, **(hypers or {}))
+        chosen = fitting.make_options(method, options or {})
+        settings = {"draws": 60, "chains": 2, "seed": 3, "keep": "all"} | settings
+        return fitting.request(problem, method, chosen, **settings)
+
+    assert asked() == asked()
+    assert asked(**change) != asked()
+
+
+def test_a_request_is_of_its_data(small_data):
+    options = fitting.make_options("laplace", {})
+    settings = {"draws": 60, "chains": 2, "seed": 3, "keep": "all"}
+    problems = [av.problem("rfvm", small_data(seed=number)) for number in (0, 1)]
+    first, second = (fitting.request(p, "laplace", options, **settings) for p in problems)
+    assert first != second
 
 
 def test_prediction_needs_no_more_than_keep_shared_keeps(dataset):
@@ -147,7 +219,8 @@ def test_keep_all_has_a_limit(problem, monkeypatch, caplog):
 
 
 @every_backend
-def test_an_unknown_option_lists_the_known_ones(method, problem):
+def test_an_unknown_option_lists_the_known_ones(method, dataset):
+    problem = av.problem(MODEL.get(method, "rfvm"), dataset)
     with pytest.raises(TypeError, match=f"'{method}' has no option 'tunes'.*Its options: "):
         av.fit(problem, method, tunes=3)
 
@@ -218,20 +291,23 @@ def test_a_backend_of_ones_own(problem, monkeypatch, caplog):
         fitting.register_backend(type("Half", (), {"NAME": "half"}))
 
 
-def test_another_fold_rebinds_compiled_code(problem):
+@pytest.mark.parametrize("method", ["nuts", "laplace"])
+def test_another_fold_rebinds_compiled_code(method, dataset):
     """X, y, Z and the filled rates are data: after `pm.set_data` the compiled code is the fold's.
 
-    The draws must be those of a problem made from the other fold, number by number; compiled code
-    that kept the old data would give the draws of the old one.
+    The log density of each draw must be that of a problem made from the other fold; compiled code
+    that kept the old data would give that of the old one.
     """
-    import pymc as pm
-
-    rng = np.random.default_rng(8)
-    other = av.problem("rfvm", (rng.normal(size=problem.X.shape), rng.permutation(problem.y)))
-    before = {method: fit(problem, method) for method in ("nuts", "laplace")}
+    problem = av.problem("rfvm", dataset)
+    random = rng(8)
+    X, y = random.normal(size=problem.X.shape), random.permutation(problem.y)
+    other = av.problem("rfvm", (X, y))
+    fit(problem, method)
     with problem.model:
         pm.set_data({"X": other.X, "Z": other.Z, "label": other.y})
-    for method, old in before.items():
-        rebound, fresh = fit(problem, method), fit(other, method)
-        np.testing.assert_array_equal(rebound["posterior"]["eta"], fresh["posterior"]["eta"])
-        assert not np.array_equal(rebound["posterior"]["eta"], old["posterior"]["eta"])
+    rebound = fit(problem, method)
+    lp, point = rebound["sample_stats"]["lp"].values, arrays(rebound)
+    difference = lp - other.log_density(point)
+    np.testing.assert_allclose(difference, difference.flat[0], atol=1e-6)
+    assert np.ptp(lp - problem.log_density(point)) > 0.1
+    np.testing.assert_allclose(point["eta"], other.decision(point), rtol=1e-8, atol=1e-10)
