@@ -66,12 +66,12 @@ def _methods(spec: Any) -> tuple[list[str], dict[str, str]]:
     """
     import numpy as np
 
-    from ardvark.inference import BACKENDS
+    from ardvark.inference import fitting
     from ardvark.models import ZOO, problem
 
     others = {s.paper_method for s in ZOO.values()} - {spec.paper_method}
     small = problem(spec.name, (np.arange(12.0).reshape(4, 3) ** 2, np.arange(4) % 2))
-    why_not = {m: b.supports(small.model, small) for m, b in BACKENDS.items()}
+    why_not = fitting.refusals(small)
     apply = [m for m, reason in why_not.items() if reason is None]
     return apply, {m: r for m, r in why_not.items() if r is not None and m not in others}
 

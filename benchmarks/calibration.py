@@ -36,6 +36,7 @@ from ardvark.inference.calibration.joint import NutsKernel, joint_test
 from ardvark.inference.calibration.ranks import Calibration, detectable
 from ardvark.inference.calibration.sbc import sbc
 from ardvark.inference.gibbs import sampling as gibbs
+from ardvark.inference.target import Target
 from ardvark.models import ZOO, Problem
 
 N, D = 10, 3
@@ -72,7 +73,7 @@ def applies(method: str, model: str, choice: dict[str, Any]) -> bool:
     problem = make(model, choice)
     if method == "paper":
         method = problem.spec.paper_method
-    return method in BACKENDS and BACKENDS[method].supports(problem.model, problem) is None
+    return method in BACKENDS and BACKENDS[method].supports(Target(problem)) is None
 
 
 def rows() -> Iterator[Row]:

@@ -21,10 +21,9 @@ from threadpoolctl import threadpool_limits
 
 import ardvark as av
 from ardvark.data import load
-from ardvark.inference.backend import Result
+from ardvark.inference.backend import Job, Result
 from ardvark.inference.papers import fsklr_savb
 from ardvark.inference.papers.fsklr_savb import Options, Search
-from ardvark.inference.progress import Reporter
 from ardvark.inference.target import Target
 
 TARGET_SECONDS, TARGET_MB = 60.0, 300.0
@@ -44,10 +43,7 @@ def synthetic(N: int, D: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def fitted(problem: Any, seed: int = 1, **options: Any) -> Result:
-    return fsklr_savb.fit(
-        Target(None, problem), Options(**options),
-        draws=1, chains=1, seed=seed, keep=None, report=Reporter(enabled=False),
-    )  # fmt: skip
+    return fsklr_savb.fit(Target(problem), Options(**options), Job(draws=1, chains=1, seed=seed))
 
 
 def peak_mb(problem: Any) -> float:

@@ -5,31 +5,74 @@ A backend is a module with these names (one file per method; `BACKENDS` in `fitt
     NAME       its name on the command line and in tables
     KIND       "mcmc" (exact in the limit), "approximation" (draws from a stated q), "search"
                (visited states with scores) or "point" (one state)
-    Options    frozen dataclass of its options, every one with a default
-    supports   (model, problem) -> None, or the reason why it cannot be used
-    NEEDS_MODEL  optional, True unless given: False where `supports` and `fit` look at the problem
-               alone. Then no `pm.Model` is built for a problem, and `supports` gets None for it
-    fit        (target, options, *, draws, chains, seed, keep, report) -> Result
+    ABOUT      what it approximates, when it is exact, what it costs: three sentences for a reader
+               who chooses (`ardvark methods` prints them)
+    Options    its options, a subclass of `options.BaseOptions`, every one with a default
+    supports   (target) -> None, or the reason why the method cannot be used
+    fit        (target, options, job) -> Result
 
-`fit` receives options that were checked, a seed that is always an integer, the names of the
-variables to keep (None: all), and a `Reporter`. It raises `FitFailed` when there is nothing to
-return, and sets `status` to "not_converged" when there is something that must not be trusted.
+`supports` and `fit` ask the `Target`: `target.problem` is the problem of the zoo or None, and
+`target.model` its `pm.Model`, which for a problem is built when first read, on all its data. A
+method that looks at the problem alone never pays for it; `supports` should not read it.
+
+`fit` receives options that were checked and a `Job`. It raises `FitFailed` when there is nothing to
+return, and sets `status` to "not_converged" when there is something that must not be trusted. A
+backend may also have `predict_paper` (problem, details, X_new) -> P(y = 1), its own predictor.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 
 from .progress import Reporter
 from .target import Target
 
-KINDS = ("mcmc", "approximation", "search", "point")
+Kind = Literal["mcmc", "approximation", "search", "point"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+Status = Literal["ok", "not_converged", "failed"]
+Dims = dict[str, tuple[str, ...]]
 
 
 class FitFailed(RuntimeError):
     """A method ended without a usable result; the message is the reason."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What a fit is asked for beside the options of its method.
+
+    Attributes
+    ----------
+    draws, chains : int
+        Draws a chain, and chains. A point or search method returns one draw.
+    seed : int
+        Equal seeds give equal results.
+    keep : tuple of str, optional
+        Names of the variables to return; None: all.
+    report : Reporter
+        Where stages are shown; silent unless given.
+    """
+
+    draws: int
+    chains: int
+    seed: int
+    keep: tuple[str, ...] | None = None
+    report: Reporter = field(default_factory=lambda: Reporter(enabled=False))
+
+    def generators(self) -> list[np.random.Generator]:
+        """Return a generator a chain, each with a random stream of its own."""
+        streams = np.random.SeedSequence(self.seed).spawn(self.chains)
+        return [np.random.default_rng(stream) for stream in streams]
+
+    def keeps(self, name: str) -> bool:
+        """Whether the variable is to be returned."""
+        return self.keep is None or name in self.keep
+
+    def one_draw(self, point: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        """Return a point as a posterior of one chain and one draw, {name: (1, 1, ...)}."""
+        return {k: np.asarray(x)[None, None] for k, x in point.items() if self.keeps(k)}
 
 
 @dataclass
@@ -55,32 +98,60 @@ class Result:
     posterior: dict[str, np.ndarray]
     sample_stats: dict[str, np.ndarray] = field(default_factory=dict)
     details: dict[str, np.ndarray] = field(default_factory=dict)
-    dims: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    status: str = "ok"
+    dims: Dims = field(default_factory=dict)
+    status: Status = "ok"
     reason: str = ""
     seconds_compile: float = 0.0
     seconds_run: float = 0.0
     attrs: dict[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """A method in three sentences, for someone who chooses between methods."""
+
+    approximates: str
+    exact: str
+    cost: str
+
+
 class Backend(Protocol):
     """The names a backend module has (see the module docstring)."""
 
     NAME: str
-    KIND: str
+    KIND: Kind
+    ABOUT: About
     Options: type[Any]
-    supports: Callable[[Any, Any], str | None]
+    supports: Callable[[Target], str | None]
+    fit: Callable[[Target, Any, Job], Result]
 
-    def fit(
-        self,
-        target: Target,
-        options: Any,
-        *,
-        draws: int,
-        chains: int,
-        seed: int,
-        keep: list[str] | None,
-        report: Reporter,
-    ) -> Result:
-        """Compute the posterior or its approximation."""
-        ...
+
+# --- ready-made `supports` ------------------------------------------------------------------------
+
+
+def only_for(models: Sequence[str], what: str) -> Callable[[Target], str | None]:
+    """Return the `supports` of a method for some models of the zoo; `what` it is, in words."""
+    names = " or ".join(map(repr, models))
+    some = "model" if len(models) == 1 else "models"
+
+    def supports(target: Target) -> str | None:
+        """Return why the method does not apply, or None."""
+        if target.problem is None:
+            return f"it needs a problem of the {some} {names}, not a bare pm.Model"
+        if target.problem.spec.name not in models:
+            return f"it is {what}, and the model is {target.problem.spec.name!r}"
+        return None
+
+    return supports
+
+
+def continuous_only(title: str) -> Callable[[Target], str | None]:
+    """Return the `supports` of a method, called `title`, that needs a differentiable density."""
+
+    def supports(target: Target) -> str | None:
+        """Return why the method does not apply, or None."""
+        if target.discrete:
+            return f"{title} needs continuous variables, and {target.discrete} are discrete"
+        return None
+
+    return supports

@@ -3,9 +3,9 @@
 import dataclasses
 import hashlib
 import secrets
-import types
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -14,8 +14,8 @@ from threadpoolctl import threadpool_limits
 from ardvark.models import SHARED, Problem
 from ardvark.validate import InputError, logger, one_of, unknown, unknown_option
 
-from .backend import KINDS, Backend, FitFailed, Result
-from .datatree import as_json, assemble, model_dims, versions
+from .backend import KINDS, Backend, FitFailed, Job, Result
+from .datatree import as_json, assemble, versions
 from .diagnostics import convergence
 from .generic import advi, laplace, nuts
 from .gibbs import sampling as gibbs
@@ -24,7 +24,10 @@ from .papers import rfvm_xolon as xolon
 from .progress import Reporter
 from .target import Target
 
-BACKENDS: dict[str, Backend | types.ModuleType] = {
+if TYPE_CHECKING:
+    import pymc as pm
+
+BACKENDS: dict[str, Backend] = {
     module.NAME: module
     for module in (
         nuts,
@@ -81,9 +84,15 @@ def resolve(method: str, problem: Problem | None) -> str:
     return method
 
 
+def refusals(problem: Problem) -> dict[str, str | None]:
+    """Return for each method why it does not apply to a problem, or None; no model is built."""
+    target = Target(problem)
+    return {name: backend.supports(target) for name, backend in BACKENDS.items()}
+
+
 def applicable(problem: Problem) -> list[str]:
     """Return the methods that apply to a problem: the generic ones, and its own algorithm."""
-    return [n for n, b in BACKENDS.items() if b.supports(problem.model, problem) is None]
+    return [name for name, why_not in refusals(problem).items() if why_not is None]
 
 
 def make_options(name: str, given: Mapping[str, Any]) -> Any:
@@ -94,6 +103,46 @@ def make_options(name: str, given: Mapping[str, Any]) -> Any:
     if wrong:
         raise unknown_option(f"method {name!r}", wrong, known)
     return options(**given)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A method that applies, with its options: what `prepare` found good."""
+
+    name: str
+    backend: Backend
+    options: Any
+
+
+def prepare(method: str, target: Target | Problem, options: Mapping[str, Any]) -> Plan:
+    """Return the plan of fitting a target by a method: the one place that refuses a method.
+
+    Nothing is computed, and of a problem no model is built.
+
+    Parameters
+    ----------
+    method : str
+        A name in `BACKENDS`, or "paper".
+    target : Target or Problem
+        What is to be fitted.
+    options : dict
+        Options of the method by name; those left out take their defaults.
+
+    Raises
+    ------
+    InputError
+        An unknown method, an option outside its range, or a method that does not apply.
+    TypeError
+        An option that the method does not have.
+    """
+    target = Target(target) if isinstance(target, Problem) else target
+    name = resolve(method, target.problem)
+    backend, settings = BACKENDS[name], make_options(name, options)
+    why_not = backend.supports(target)
+    if why_not:
+        what = "model" if target.problem is None else "problem"
+        raise InputError(f"method {name!r} does not apply to this {what}: {why_not}.")
+    return Plan(name, backend, settings)
 
 
 def request(
@@ -122,7 +171,7 @@ def request(
 
 
 def fit(
-    target: Any,
+    target: "Problem | pm.Model",
     method: str,
     *,
     draws: int = 1000,
@@ -165,44 +214,27 @@ def fit(
     InputError
         An unknown method, or one that does not apply to the model (the message says why).
     """
-    problem = target if isinstance(target, Problem) else None
-    if problem is None and not _is_model(target):
-        raise InputError(
-            f"fit needs a Problem or a pm.Model, got {type(target).__name__}. "
-            "Make one with ardvark.problem(model, data)."
-        )
+    wrapped = Target(target)
     for name, value in (("draws", draws), ("chains", chains)):
         if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
             raise InputError(f"{name} must be an integer of at least 1, got {value!r}.")
     one_of("keep", keep, ("all", "shared"))
-    name = resolve(method, problem)
-    backend = BACKENDS[name]
-    settings = make_options(name, options)
-    wrapped = Target(None if problem else target, problem)
-    # NEEDS_MODEL = False: the method looks at the problem alone, and a model would copy X
-    needs_model = problem is None or getattr(backend, "NEEDS_MODEL", True)
-    model = wrapped.model if needs_model else None
-    why_not = backend.supports(model, problem)
-    if why_not:
-        raise InputError(f"method {name!r} does not apply to this model: {why_not}.")
-    seed = secrets.randbits(31) if random_seed is None else int(random_seed)
-    kept = _kept(model, problem, keep, draws * chains)
-
-    attrs = _attrs(problem, name, backend.KIND, settings, seed, draws, chains)
+    plan = prepare(method, wrapped, options)
+    name, problem = plan.name, wrapped.problem
+    job = Job(
+        draws=draws,
+        chains=chains,
+        seed=secrets.randbits(31) if random_seed is None else int(random_seed),
+        keep=_kept(wrapped, keep, draws * chains),
+        report=Reporter(name, progressbar),
+    )
+    attrs = _attrs(problem, plan, job)
     attrs["request"] = request(
-        problem, name, settings, draws=draws, chains=chains, seed=seed, keep=keep
+        problem, name, plan.options, draws=draws, chains=chains, seed=job.seed, keep=keep
     )
     try:
         with threadpool_limits(1, user_api="blas"):  # equal draws whatever the number of cores
-            result = backend.fit(
-                wrapped,
-                settings,
-                draws=draws,
-                chains=chains,
-                seed=seed,
-                keep=kept,
-                report=Reporter(name, progressbar),
-            )
+            result = plan.backend.fit(wrapped, plan.options, job)
         _refuse_nan(result)
     except FitFailed as error:
         result = Result(posterior={}, status="failed", reason=str(error))
@@ -211,9 +243,10 @@ def fit(
         "seconds_run": result.seconds_run,
         **result.attrs,
     }
+    model = wrapped.model if problem is None else None
     tree = assemble(result, model=model, problem=problem, attrs=attrs)
     status, reason = result.status, result.reason
-    if status == "ok" and backend.KIND == "mcmc":
+    if status == "ok" and plan.backend.KIND == "mcmc":
         status, reason = convergence(tree)
     tree.attrs |= {"status": status, "reason": reason}
     if status != "ok":
@@ -221,22 +254,9 @@ def fit(
     return tree
 
 
-def _is_model(target: Any) -> bool:
-    import pymc as pm
-
-    return isinstance(target, pm.Model)
-
-
-def _kept(model: Any, problem: Problem | None, keep: str, samples: int) -> list[str] | None:
+def _kept(target: Target, keep: str, samples: int) -> tuple[str, ...] | None:
     """Return the names of the variables to keep, or None for all."""
-    if model is None and problem is not None:
-        sizes = problem.sizes
-    else:
-        dims = model_dims(model)
-        sizes = {
-            v.name: int(np.prod([len(model.coords[d]) for d in dims.get(v.name, ())], dtype=int))
-            for v in model.unobserved_RVs
-        }
+    problem, sizes = target.problem, target.sizes
     if keep == "all":
         numbers = samples * sum(sizes.values())
         if numbers <= LARGEST_KEPT or problem is None:
@@ -248,7 +268,7 @@ def _kept(model: Any, problem: Problem | None, keep: str, samples: int) -> list[
             ", ".join(SHARED),
         )
     names = SHARED if problem is None else (*SHARED, *problem.spec.needed)
-    return [name for name, size in sizes.items() if name in names or size == 1]
+    return tuple(name for name, size in sizes.items() if name in names or size == 1)
 
 
 def _refuse_nan(result: Result) -> None:
@@ -257,22 +277,14 @@ def _refuse_nan(result: Result) -> None:
             raise FitFailed(f"{int((~np.isfinite(values)).sum())} draws of {name} are not finite")
 
 
-def _attrs(
-    problem: Problem | None,
-    method: str,
-    kind: str,
-    options: Any,
-    seed: int,
-    draws: int,
-    chains: int,
-) -> dict[str, Any]:
+def _attrs(problem: Problem | None, plan: Plan, job: Job) -> dict[str, Any]:
     attrs: dict[str, Any] = {
-        "method": method,
-        "kind": kind,
-        "seed": seed,
-        "draws": draws,
-        "chains": chains,
-        "options": as_json(dataclasses.asdict(options)),
+        "method": plan.name,
+        "kind": plan.backend.KIND,
+        "seed": job.seed,
+        "draws": job.draws,
+        "chains": job.chains,
+        "options": as_json(dataclasses.asdict(plan.options)),
         "versions": as_json(versions()),
         "ardvark": versions()["ardvark"],
         "lp_space": "unconstrained, Jacobian included",

@@ -5,15 +5,24 @@ variables, and so on). Its log density includes the log-Jacobian of those transf
 place their q on this vector, so `lp` and `log_q` are densities of the same thing.
 """
 
+from __future__ import annotations
+
+import math
 import time
-from collections.abc import Sequence
+from collections.abc import Collection
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-_DENSITIES: WeakKeyDictionary[Any, "Density"] = WeakKeyDictionary()
+from ardvark.models import Problem
+from ardvark.validate import InputError
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+_DENSITIES: WeakKeyDictionary[pm.Model, Density] = WeakKeyDictionary()
 
 
 class Density:
@@ -29,7 +38,7 @@ class Density:
         PyMC's initial point.
     """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: pm.Model) -> None:
         from pymc.blocking import DictToArrayBijection
 
         started = time.perf_counter()
@@ -69,7 +78,9 @@ class Density:
                 return f"{name}[{i - block.start}]" if block.stop - block.start > 1 else name
         raise IndexError(i)
 
-    def constrain(self, x: np.ndarray, keep: Sequence[str] | None = None) -> dict[str, np.ndarray]:
+    def constrain(
+        self, x: np.ndarray, keep: Collection[str] | None = None
+    ) -> dict[str, np.ndarray]:
         """Return the model's variables at each row of x (S, P), as {name: (S, ...)}."""
         names = self.names if keep is None else [n for n in self.names if n in keep]
         model = self._model
@@ -94,16 +105,72 @@ class Density:
 
 
 class Target:
-    """What a method is asked to fit: a model, and the problem it came from if there is one."""
+    """What a method is asked to fit: a problem of the zoo, or a `pm.Model` of one's own.
 
-    def __init__(self, model: Any, problem: Any = None) -> None:
-        self._model = model
-        self.problem = problem
+    Parameters
+    ----------
+    source : Problem or pm.Model
+        What to fit.
+
+    Raises
+    ------
+    InputError
+        It is neither.
+    """
+
+    def __init__(self, source: Problem | pm.Model) -> None:
+        self.problem = source if isinstance(source, Problem) else None
+        self._source = source
+        if self.problem is None:
+            import pymc as pm
+
+            if not isinstance(source, pm.Model):
+                raise InputError(
+                    f"fit needs a Problem or a pm.Model, got {type(source).__name__}. "
+                    "Make one with ardvark.problem(model, data)."
+                )
 
     @property
-    def model(self) -> Any:
-        """The `pm.Model` (a problem builds it when first asked)."""
-        return self.problem.model if self._model is None else self._model
+    def zoo_problem(self) -> Problem:
+        """The problem, for a method whose `supports` accepts nothing else."""
+        if self.problem is None:
+            raise InputError("this method needs a problem of the zoo, got a bare pm.Model.")
+        return self.problem
+
+    @property
+    def model(self) -> pm.Model:
+        """The `pm.Model`; a problem builds it, on all its data, when first asked."""
+        return self._source if self.problem is None else self.problem.model
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many numbers each variable holds; a problem needs no `model` for it.
+
+        A variable of a bare model without dims counts as one number.
+        """
+        if self.problem is not None:
+            return self.problem.sizes
+        dims, coords = self.model.named_vars_to_dims, self.model.coords
+        named = {k: v for k, v in dims.items() if v is not None and None not in v}
+        return {
+            v.name: math.prod(len(coords[d]) for d in named.get(v.name, ()))
+            for v in self.model.unobserved_RVs
+        }
+
+    @property
+    def free_size(self) -> int:
+        """P, the length of the unconstrained vector; a problem needs no `model` for it."""
+        if self.problem is not None:
+            return self.problem.free_size
+        return sum(np.size(v) for v in self.model.initial_point().values())
+
+    @property
+    def discrete(self) -> str:
+        """What is discrete in it: the names of variables, the masks of a problem, or nothing."""
+        if self.problem is None:
+            return ", ".join(v.name for v in self.model.discrete_value_vars)
+        masked = self.problem.spec.masked
+        return f"the masks of {', '.join(masked)}" if masked else ""
 
     @property
     def density(self) -> Density:

@@ -72,20 +72,31 @@ class Problem:
         """The plain `pm.Model`: sample it, draw it, change it."""
         return self.spec.build(self.inputs, self.y, self.hypers, dict(self.coords))
 
-    @cached_property
+    @property
     def sizes(self) -> dict[str, int]:
-        """How many numbers each variable of `model` holds, without building it on all the data.
+        """How many numbers each variable of `model` holds, without building it on all the data."""
+        return self._layout[0]
 
-        A model of the first two rows and centres has the same variables and dims, and no copy of X.
+    @property
+    def free_size(self) -> int:
+        """P, the length of the unconstrained vector, without building `model` on all the data."""
+        return self._layout[1]
+
+    @cached_property
+    def _layout(self) -> tuple[dict[str, int], int]:
+        """`sizes` and `free_size`, from a model of the first two rows and centres.
+
+        It has the same variables and dims, and no copy of X.
         """
         coords, rows = self.coords, slice(0, 2)
         few = coords | {name: coords[name][rows] for name in ("obs", "basis")}
         small = self.spec.build(self.inputs.first(2), self.y[rows], self.hypers, few)
         dims = small.named_vars_to_dims
-        return {
+        sizes = {
             v.name: math.prod(len(coords[d]) for d in dims.get(v.name) or ())
             for v in small.unobserved_RVs
         }
+        return sizes, sum(sizes[v.name] for v in small.free_RVs)
 
     def standardized(self, X: np.ndarray) -> np.ndarray:
         """Return X (M, D), in original units, on the scale of the training data."""

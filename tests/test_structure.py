@@ -26,6 +26,7 @@ ROOMS = {
         {"prediction"},
         {"fitting"},
         {"generic", "gibbs", "papers", "datatree"},
+        {"draws"},
         {"backend"},
         {"target", "progress", "processes", "diagnostics", "truncated_normal"},
     ),

@@ -37,6 +37,7 @@ from ardvark.models.spec import Point
 from ardvark.validate import InputError, one_of, positive
 
 from ..generic import nuts
+from ..target import Target
 from .ranks import Calibration, holm, quantities, rank, shared_names
 from .replicates import Row, Trial, draw_basis_labels, repeat
 
@@ -99,7 +100,7 @@ class NutsKernel:
         import pymc as pm
         from pymc.step_methods.hmc.quadpotential import QuadPotentialDiag
 
-        why_not = nuts.supports(problem.model, problem)
+        why_not = nuts.supports(Target(problem))
         if why_not:
             raise InputError(f"{problem.spec.name} has no NUTS kernel: {why_not}.")
         self._problem = problem = dataclasses.replace(problem)  # a model of its own

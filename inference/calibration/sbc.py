@@ -31,9 +31,8 @@ from ardvark.models import Problem
 from ardvark.validate import InputError, one_of, positive
 
 from .. import fitting
-from ..backend import FitFailed
+from ..backend import FitFailed, Job
 from ..processes import check_processes
-from ..progress import Reporter
 from ..target import Target
 from .ranks import Calibration, quantities, rank, shared_names
 from .replicates import BasisLabels, Row, Trial, draw_basis_labels, repeat
@@ -115,12 +114,8 @@ def sbc(
     InputError
         The method does not apply, or returns no draws from a stated distribution.
     """
-    name = fitting.resolve(method, problem)
-    settings = fitting.make_options(name, options)
-    backend = fitting.BACKENDS[name]
-    why_not = backend.supports(problem.model, problem)
-    if why_not:
-        raise InputError(f"method {name!r} does not apply to this problem: {why_not}.")
+    plan = fitting.prepare(method, problem, options)
+    name, backend, settings = plan.name, plan.backend, plan.options
     if backend.KIND not in ("mcmc", "approximation"):
         raise InputError(
             f"method {name!r} is a {backend.KIND}: it returns no draws to rank a true value among. "
@@ -168,14 +163,8 @@ class _Fits:
         problem = relabelled(self.problem, y, signs)
         backend = fitting.BACKENDS[self.method]
         # the backend itself: what `fit` adds to its draws takes as long as they do
-        drawn = backend.fit(
-            Target(None, problem),
-            self.options,
-            **self.sizes,
-            seed=int(rng.integers(2**31)),
-            keep=None,
-            report=Reporter(enabled=False),
-        ).posterior
+        job = Job(**self.sizes, seed=int(rng.integers(2**31)))
+        drawn = backend.fit(Target(problem), self.options, job).posterior
         names = shared_names(problem, true, drawn)
         value = quantities(problem, true, y, names)
         found = np.stack(list(quantities(problem, drawn, y, names).values()), axis=-1)

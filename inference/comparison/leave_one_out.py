@@ -186,12 +186,9 @@ def refit_loo(
         The method does not apply, a class would vanish or the basis be empty without some sample,
         or the folder holds refits of another problem. Raised before anything is fitted.
     """
-    name = fitting.resolve(method, problem)
-    settings = fitting.make_options(name, options)
-    why_not = fitting.BACKENDS[name].supports(problem.model, problem)
-    if why_not:
-        raise InputError(f"method {name!r} does not apply to this problem: {why_not}.")
-    check_processes(processes, name, fitting.BACKENDS[name])
+    plan = fitting.prepare(method, problem, options)
+    name, settings = plan.name, plan.options
+    check_processes(processes, name, plan.backend)
     _check_every_fold(problem)
     sizes: dict[str, int] = {"draws": draws, "chains": chains}
     asked = fitting.request(problem, name, settings, seed=random_seed, keep="shared", **sizes)

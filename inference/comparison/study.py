@@ -60,12 +60,8 @@ def run(
     folder = Path(folder)
     plan = {}
     for method, given in methods.items():
-        name = fitting.resolve(method, problem)
-        options = fitting.make_options(name, given)
-        why_not = fitting.BACKENDS[name].supports(problem.model, problem)
-        if why_not:
-            raise InputError(f"method {name!r} does not apply to this problem: {why_not}.")
-        plan[name] = (options, given)
+        prepared = fitting.prepare(method, problem, given)
+        plan[prepared.name] = (prepared.options, given)
     if settings is not None:
         write_settings(folder, {**settings, "fingerprint": problem.fingerprint})
     folder.mkdir(parents=True, exist_ok=True)

@@ -21,15 +21,14 @@ stage (Polyak & Juditsky 1992), which removes the noise a constant step leaves.
 
 import time
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import linalg
 
 from ardvark.validate import one_of, positive
 
-from ..backend import FitFailed, Result
-from ..progress import Reporter, Update
+from ..backend import FitFailed, Job, Result, continuous_only
+from ..progress import Update
 from ..target import Density, Target
 
 NAME = "advi"
@@ -63,27 +62,13 @@ class Options:
             positive("step_sizes", size)
 
 
-def supports(model: Any, problem: Any) -> str | None:
-    """Return why the model has no ADVI, or None."""
-    if model is not None and model.discrete_value_vars:
-        names = ", ".join(v.name for v in model.discrete_value_vars)
-        return f"ADVI needs continuous variables, and {names} are discrete"
-    return None
+supports = continuous_only("ADVI")
 
 
-def fit(
-    target: Target,
-    options: Options,
-    *,
-    draws: int,
-    chains: int,
-    seed: int,
-    keep: list[str] | None,
-    report: Reporter,
-) -> Result:
+def fit(target: Target, options: Options, job: Job) -> Result:
     """Maximise the ELBO, then draw from q."""
-    rng = np.random.default_rng(seed)
-    with report.stage("compiling"):
+    rng = np.random.default_rng(job.seed)
+    with job.report.stage("compiling"):
         seconds_compile = target.compile_density()
     density = target.density
     full = options.family == "full_rank"
@@ -94,16 +79,16 @@ def fit(
         )
     started = time.perf_counter()
     q: MeanField | FullRank = (FullRank if full else MeanField)(density.start, options.start_sd)
-    with report.stage("maximising the ELBO", total=len(options.step_sizes)) as update:
+    with job.report.stage("maximising the ELBO", total=len(options.step_sizes)) as update:
         elbo, reason = _maximise(density, q, options, rng, update)
 
-    noise = rng.standard_normal((chains * draws, density.size))
+    shape = (job.chains, job.draws)
+    noise = rng.standard_normal((job.chains * job.draws, density.size))
     x = q.sample(noise)
     log_q = q.log_density(noise)
-    with report.stage("drawing"):
-        posterior = density.constrain(x, keep)
+    with job.report.stage("drawing"):
+        posterior = density.constrain(x, job.keep)
         lp = density.logp(x)
-    shape = (chains, draws)
     return Result(
         posterior={k: v.reshape(*shape, *v.shape[1:]) for k, v in posterior.items()},
         sample_stats={"lp": lp.reshape(shape), "log_q": log_q.reshape(shape)},

@@ -19,15 +19,14 @@ Gaussian sits there.
 
 import time
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import linalg, optimize
 
 from ardvark.validate import positive
 
-from ..backend import FitFailed, Result
-from ..progress import Reporter, Update
+from ..backend import Dims, FitFailed, Job, Result, continuous_only
+from ..progress import Update
 from ..target import Density, Target
 
 NAME = "laplace"
@@ -55,47 +54,33 @@ class Options:
             positive(name, getattr(self, name))
 
 
-def supports(model: Any, problem: Any) -> str | None:
+def supports(target: Target) -> str | None:
     """Return why the model has no Laplace approximation here, or None."""
-    if model is None:
-        return None
-    if model.discrete_value_vars:
-        names = ", ".join(v.name for v in model.discrete_value_vars)
-        return f"Laplace needs continuous variables, and {names} are discrete"
-    size = sum(np.size(v) for v in model.initial_point().values())
-    if size > LARGEST:
+    why_not = continuous_only("Laplace")(target)
+    if why_not is None and (size := target.free_size) > LARGEST:
         return (
             f"its dense {size} x {size} curvature matrix is too large "
             f"(limit: {LARGEST} unconstrained parameters)"
         )
-    return None
+    return why_not
 
 
-def fit(
-    target: Target,
-    options: Options,
-    *,
-    draws: int,
-    chains: int,
-    seed: int,
-    keep: list[str] | None,
-    report: Reporter,
-) -> Result:
+def fit(target: Target, options: Options, job: Job) -> Result:
     """Find the best mode over several starts, take its curvature, draw from the Gaussian."""
-    rng = np.random.default_rng(seed)
-    with report.stage("compiling"):
+    rng = np.random.default_rng(job.seed)
+    with job.report.stage("compiling"):
         seconds_compile = target.compile_density()
     density = target.density
     started = time.perf_counter()
 
-    with report.stage("searching the mode", total=options.starts) as update:
+    with job.report.stage("searching the mode", total=options.starts) as update:
         mode, values = _best_mode(density, options, rng, update)
-    with report.stage("curvature", total=density.size) as update:
+    with job.report.stage("curvature", total=density.size) as update:
         mode, precision, decrement = _newton(density, mode, update)
     reason = _why_not(density, mode, precision, decrement, options)
 
     details = {"location": mode, "log_density": np.asarray(values)}
-    dims: dict[str, tuple[str, ...]] = {
+    dims: Dims = {
         "location": ("unconstrained",),
         "log_density": ("start",),
     }
@@ -103,7 +88,7 @@ def fit(
     if not reason:
         # x = x* + L^-T e with H = L L', so that Cov x = H^-1 and log q(x) has no inverse in it
         factor = linalg.cholesky(precision, lower=True)
-        noise = rng.standard_normal((chains * draws, density.size))
+        noise = rng.standard_normal((job.chains * job.draws, density.size))
         x = mode + linalg.solve_triangular(factor, noise.T, lower=True, trans="T").T
         log_q = (
             -0.5 * (noise**2).sum(axis=1)
@@ -112,11 +97,11 @@ def fit(
         )
         details["sd"] = np.sqrt(_inverse_diagonal(factor))
         dims["sd"] = ("unconstrained",)
-        shape = (chains, draws)
+        shape = (job.chains, job.draws)
     else:
         x, shape = mode[None, :], (1, 1)
-    with report.stage("drawing"):
-        posterior = density.constrain(x, keep)
+    with job.report.stage("drawing"):
+        posterior = density.constrain(x, job.keep)
         stats = {"lp": density.logp(x).reshape(shape)}
         if factor is not None:
             stats["log_q"] = log_q.reshape(shape)

@@ -13,19 +13,24 @@ The default target acceptance is higher than usual: products of two heavy-tailed
 posterior, and at 0.8 some trajectories diverge on small data (digits38).
 """
 
+from __future__ import annotations
+
 import time
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import xarray as xr
 
 from ardvark.validate import InputError, one_of, positive
 
-from ..backend import FitFailed, Result
-from ..progress import Reporter
+from ..backend import FitFailed, Job, Result, continuous_only
 from ..target import Target
+
+if TYPE_CHECKING:
+    import pymc as pm
 
 NAME = "nuts"
 KIND = "mcmc"
@@ -41,7 +46,7 @@ _STATISTICS = {
     "lp": ("logp", "lp"),
 }
 
-_COMPILED: WeakKeyDictionary[Any, dict[tuple[str, ...] | None, Any]] = WeakKeyDictionary()
+_COMPILED: WeakKeyDictionary[pm.Model, dict[tuple[str, ...] | None, Any]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,48 +72,26 @@ class Options:
             raise InputError(f"target_accept must lie between 0 and 1, got {self.target_accept}.")
 
 
-def supports(model: Any, problem: Any) -> str | None:
-    """Return why the model cannot be sampled by gradient, or None."""
-    if model is not None and model.discrete_value_vars:
-        names = ", ".join(v.name for v in model.discrete_value_vars)
-        return f"NUTS needs continuous variables, and {names} are discrete"
-    return None
+supports = continuous_only("NUTS")
 
 
-def fit(
-    target: Target,
-    options: Options,
-    *,
-    draws: int,
-    chains: int,
-    seed: int,
-    keep: list[str] | None,
-    report: Reporter,
-) -> Result:
+def fit(target: Target, options: Options, job: Job) -> Result:
     """Sample the posterior."""
     run = _nutpie if options.sampler == "nutpie" else _pymc
-    return run(target.model, options, draws, chains, seed, keep, report)
+    return run(target.model, options, job)
 
 
-def _nutpie(
-    model: Any,
-    options: Options,
-    draws: int,
-    chains: int,
-    seed: int,
-    keep: list[str] | None,
-    report: Reporter,
-) -> Result:
+def _nutpie(model: pm.Model, options: Options, job: Job) -> Result:
     import nutpie
 
     started = time.perf_counter()
-    with report.stage("compiling"):
-        compiled = _compiled(model, keep)
+    with job.report.stage("compiling"):
+        compiled = _compiled(model, job.keep)
     compile_seconds = time.perf_counter() - started
 
     started = time.perf_counter()
-    total = chains * (draws + options.tune)
-    with report.stage("sampling", total=total) as update:
+    total = job.chains * (job.draws + options.tune)
+    with job.report.stage("sampling", total=total) as update:
 
         def callback(states: list[Any]) -> None:
             done = sum(s.finished_draws for s in states)
@@ -117,11 +100,11 @@ def _nutpie(
         try:
             tree = nutpie.sample(
                 compiled,
-                draws=draws,
+                draws=job.draws,
                 tune=options.tune,
-                chains=chains,
+                chains=job.chains,
                 cores=options.cores,
-                seed=seed,
+                seed=job.seed,
                 target_accept=options.target_accept,
                 maxdepth=options.max_treedepth,
                 save_warmup=False,
@@ -133,7 +116,7 @@ def _nutpie(
     return _result(tree, 0, compile_seconds, time.perf_counter() - started)
 
 
-def _compiled(model: Any, keep: list[str] | None) -> Any:
+def _compiled(model: pm.Model, keep: tuple[str, ...] | None) -> Any:
     """Return nutpie's compiled model, the same one for the same model and variables.
 
     nutpie copies the model's data when it compiles; what `pm.set_data` changed is handed over.
@@ -141,42 +124,33 @@ def _compiled(model: Any, keep: list[str] | None) -> Any:
     import nutpie
 
     known = _COMPILED.setdefault(model, {})
-    key = None if keep is None else tuple(keep)
-    if key not in known:
-        known[key] = nutpie.compile_pymc_model(model, var_names=keep)
-        return known[key]
-    names = {str(v.name) for v in known[key].shared_var_keys}
+    if keep not in known:
+        known[keep] = nutpie.compile_pymc_model(model, var_names=None if keep is None else [*keep])
+        return known[keep]
+    names = {str(v.name) for v in known[keep].shared_var_keys}
     data = {v.name: v.get_value() for v in model.data_vars if v.name in names}
-    return known[key].with_data(**data)
+    return known[keep].with_data(**data)
 
 
-def _pymc(
-    model: Any,
-    options: Options,
-    draws: int,
-    chains: int,
-    seed: int,
-    keep: list[str] | None,
-    report: Reporter,
-) -> Result:
+def _pymc(model: pm.Model, options: Options, job: Job) -> Result:
     import pymc as pm
 
     started = time.perf_counter()
-    with report.stage("compiling"), model:
+    with job.report.stage("compiling"), model:
         step = pm.NUTS(target_accept=options.target_accept, max_treedepth=options.max_treedepth)
     compile_seconds = time.perf_counter() - started
     started = time.perf_counter()
-    with report.stage("sampling"), model, warnings.catch_warnings():
+    with job.report.stage("sampling"), model, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # convergence is judged by `fit`, from the draws
         try:
             tree = pm.sample(
-                draws=draws,
+                draws=job.draws,
                 tune=options.tune,
-                chains=chains,
+                chains=job.chains,
                 cores=options.cores,
                 step=step,
-                random_seed=seed,
-                var_names=keep,
+                random_seed=job.seed,
+                var_names=None if job.keep is None else [*job.keep],
                 progressbar=False,
                 compute_convergence_checks=False,
             )
@@ -185,7 +159,7 @@ def _pymc(
     return _result(tree, 1, compile_seconds, time.perf_counter() - started)
 
 
-def _result(tree: Any, column: int, seconds_compile: float, seconds_run: float) -> Result:
+def _result(tree: xr.DataTree, column: int, seconds_compile: float, seconds_run: float) -> Result:
     """Copy draws and statistics out of the sampler's tree, under our names."""
     posterior = tree["posterior"].to_dataset()
     stats = tree["sample_stats"].to_dataset()

@@ -54,10 +54,10 @@ classes are apart.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from ardvark.models import Problem
 from ardvark.validate import InputError, one_of
 
 from .jcfo_steps import (
@@ -76,6 +76,8 @@ from .jcfo_steps import (
     weighted_products,
     weighted_squares,
 )
+
+MODELS = ("jcfo",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,10 +138,10 @@ class Sampler:
     problem : Problem
         A problem of the model "jcfo", any kernel, any parametrization.
     options : Options, optional
-        See there; any object with those attributes.
+        See there.
     """
 
-    def __init__(self, problem: Any, options: Any = None) -> None:
+    def __init__(self, problem: Problem, options: Options | None = None) -> None:
         self.problem = problem
         self.options = Options() if options is None else options
         h = problem.hypers

@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 from polyagamma import random_polyagamma
 
+from ardvark.models import Problem
 from ardvark.models.parts.masks import mask_log_odds
 
 from .mask_moves import (
@@ -43,6 +44,7 @@ from .mask_moves import (
     rebuild,
 )
 
+MODELS = ("fsklr", "sklr", "fs_skr")
 REBUILD = 200  # sweeps after which M is summed from scratch
 PARTNERS = 8  # most correlated features a feature may swap with
 
@@ -81,7 +83,7 @@ class Sampler:
     SWAPS = 1  # attempts a sweep for every bit that is on, at least five in all
     COLLAPSED = 4  # every so many sweeps features move with alpha integrated out
 
-    def __init__(self, problem: Any) -> None:
+    def __init__(self, problem: Problem) -> None:
         h = problem.hypers
         self.problem = problem
         self.masked = h.FEATURE_MASK

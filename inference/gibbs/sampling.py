@@ -28,18 +28,17 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ardvark.models import Problem
 from ardvark.validate import positive
 
-from ..backend import Result
-from ..progress import Reporter
+from ..backend import Job, Result, only_for
+from ..draws import Draws
 from ..target import Target
+from . import jcfo, masks
 
 NAME = "gibbs"
 KIND = "mcmc"
-NEEDS_MODEL = False
-MODELS = ("fsklr", "sklr", "fs_skr", "jcfo")
 BATCH = 100  # draws whose log density is computed at once
-Batches = dict[str, list[np.ndarray]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +61,8 @@ class Options:
 class Sampler(Protocol):
     """One sweep of one problem's chain, and the way in and out. It holds no state of its own."""
 
+    def __init__(self, problem: Problem) -> None: ...
+
     def set_labels(self, y: np.ndarray) -> None:
         """Bind other labels (N,)."""
 
@@ -81,110 +82,87 @@ class Sampler(Protocol):
         """Return statistics of the last sweep, under names of `datatree.SAMPLE_STATS`."""
 
 
-def supports(model: Any, problem: Any) -> str | None:
-    """Return why there is no Gibbs sampler for the problem, or None."""
-    if problem is None or problem.spec.name not in MODELS:
-        return f"its full conditionals are those of {', '.join(MODELS)}"
-    return None
+SAMPLERS: dict[str, type[Sampler]] = {
+    **dict.fromkeys(masks.MODELS, masks.Sampler),
+    **dict.fromkeys(jcfo.MODELS, jcfo.Sampler),
+}
+"""The sampler of each model that has one, by the model's name."""
+
+supports = only_for(tuple(SAMPLERS), f"made for {', '.join(SAMPLERS)}")
 
 
-def make_sampler(problem: Any) -> Sampler:
+def make_sampler(problem: Problem) -> Sampler:
     """Return the sampler of a problem that `supports` accepts."""
-    if problem.spec.name == "jcfo":
-        from . import jcfo as gibbs_jcfo
-
-        return gibbs_jcfo.Sampler(problem)
-    from . import masks as gibbs_masks
-
-    return gibbs_masks.Sampler(problem)
+    return SAMPLERS[problem.spec.name](problem)
 
 
-def fit(
-    target: Target,
-    options: Options,
-    *,
-    draws: int,
-    chains: int,
-    seed: int,
-    keep: list[str] | None,
-    report: Reporter,
-) -> Result:
+def fit(target: Target, options: Options, job: Job) -> Result:
     """Sample the posterior: independent chains, each with a random stream of its own."""
-    problem = target.problem
-    sampler = make_sampler(problem)
-    streams = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(chains)]
+    sampler = make_sampler(target.zoo_problem)
     started = time.perf_counter()
-    with report.stage("compiling"):
+    with job.report.stage("compiling"):
         rng = np.random.default_rng(0)
         sampler.sweep(sampler.start(rng, 0), rng)
     seconds_compile = time.perf_counter() - started
 
     started = time.perf_counter()
-    done, stop = [0] * chains, threading.Event()
-    workers = min(chains, options.cores or os.cpu_count() or 1)
-
-    def run(chain: int) -> tuple[Batches, Batches]:
-        return _chain(problem, sampler, streams[chain], chain, draws, options, keep, done, stop)
-
-    total = chains * (options.tune + draws * options.thin)
-    with report.stage("sampling", total=total) as update, ThreadPoolExecutor(workers) as pool:
-        jobs = [pool.submit(run, chain) for chain in range(chains)]
-        try:
-            running: Any = jobs
-            while running:
-                finished, running = wait(jobs, timeout=0.2, return_when=FIRST_EXCEPTION)
-                update(sum(done))
-                for job in finished:
-                    job.result()  # a chain's error ends the fit now
-        finally:
-            stop.set()  # an interrupt, too, ends every chain
-    found = [job.result() for job in jobs]
-    posterior, statistics = (
-        {k: np.stack([np.concatenate(f[part][k]) for f in found]) for k in found[0][part]}
-        for part in (0, 1)
-    )
+    chains = Chains(target.zoo_problem, sampler, options, job)
+    chains.run()
     return Result(
-        posterior=posterior,
-        sample_stats=statistics,
+        posterior=chains.draws.posterior,
+        sample_stats=chains.draws.sample_stats,
         seconds_compile=seconds_compile,
         seconds_run=time.perf_counter() - started,
     )
 
 
-def _chain(
-    problem: Any,
-    sampler: Sampler,
-    rng: np.random.Generator,
-    chain: int,
-    draws: int,
-    options: Options,
-    keep: list[str] | None,
-    done: list[int],
-    stop: threading.Event,
-) -> tuple[Batches, Batches]:
-    """Return one chain's draws and statistics; both are cut short once `stop` is set."""
-    state = sampler.start(rng, chain)
+class Chains:
+    """The chains of one fit, a thread each; `draws` fills as they go."""
 
-    def sweep(times: int) -> None:
-        for _ in range(times):
-            if not stop.is_set():
-                sampler.sweep(state, rng)
-                done[chain] += 1
+    def __init__(self, problem: Problem, sampler: Sampler, options: Options, job: Job) -> None:
+        self.problem, self.sampler, self.options, self.job = problem, sampler, options, job
+        self.draws = Draws(job)
+        self._swept = [0] * job.chains
+        self._stop = threading.Event()
 
-    sweep(options.tune)
-    posterior: Batches = {}
-    statistics: Batches = {}
-    for first in range(0, draws, BATCH):
-        points, stats = [], []
-        for _ in range(min(BATCH, draws - first)):
-            sweep(options.thin)
-            points.append(sampler.point(state))
-            stats.append(sampler.stats(state))
-        batch = {k: np.stack([p[k] for p in points]) for k in points[0]}
-        statistics.setdefault("lp", []).append(problem.log_density(batch))
-        for name in stats[0]:
-            statistics.setdefault(name, []).append(np.array([s[name] for s in stats]))
-        for name, values in batch.items():
-            if keep is None or name in keep:
-                posterior.setdefault(name, []).append(values)
-    return posterior, statistics
+    def run(self) -> None:
+        """Run every chain to its end; an error or an interrupt ends them all."""
+        job, options = self.job, self.options
+        workers = min(job.chains, options.cores or os.cpu_count() or 1)
+        total = job.chains * (options.tune + job.draws * options.thin)
+        with (
+            job.report.stage("sampling", total=total) as update,
+            ThreadPoolExecutor(workers) as pool,
+        ):
+            chains = [pool.submit(self._chain, c, rng) for c, rng in enumerate(job.generators())]
+            try:
+                running: Any = chains
+                while running:
+                    finished, running = wait(chains, timeout=0.2, return_when=FIRST_EXCEPTION)
+                    update(sum(self._swept))
+                    for chain in finished:
+                        chain.result()  # a chain's error ends the fit now
+            finally:
+                self._stop.set()
+
+    def _chain(self, chain: int, rng: np.random.Generator) -> None:
+        """Sample one chain; it is cut short once `_stop` is set."""
+        sampler, draws = self.sampler, self.job.draws
+        state = sampler.start(rng, chain)
+
+        def sweep(times: int) -> None:
+            for _ in range(times):
+                if not self._stop.is_set():
+                    sampler.sweep(state, rng)
+                    self._swept[chain] += 1
+
+        sweep(self.options.tune)
+        for first in range(0, draws, BATCH):
+            points, stats = [], []
+            for _ in range(min(BATCH, draws - first)):
+                sweep(self.options.thin)
+                points.append(sampler.point(state))
+                stats.append(sampler.stats(state))
+            batch = {k: np.stack([p[k] for p in points]) for k in points[0]}
+            found = {k: np.array([s[k] for s in stats]) for k in stats[0]}
+            self.draws.add(chain, first, batch, {"lp": self.problem.log_density(batch), **found})

@@ -86,7 +86,7 @@ from scipy.spatial.distance import cdist
 from ardvark.models.parts.masks import log_mask_prior, mask_log_odds
 from ardvark.validate import one_of, positive
 
-from ..backend import FitFailed, Result
+from ..backend import FitFailed, Job, Result, only_for
 from ..progress import Reporter
 from ..target import Target
 from .fsklr_variational import (
@@ -103,8 +103,6 @@ from .fsklr_variational import (
 
 NAME = "fsklr_savb"
 KIND = "search"
-NEEDS_MODEL = False
-MODELS = ("fsklr", "sklr", "fs_skr")
 COVARIANCE = 100  # samples in use up to which q's covariance is stored
 DIMS = {
     "visited_zeta": ("iteration", "feature"),
@@ -149,13 +147,7 @@ class Options:
             positive(name, getattr(self, name))
 
 
-def supports(model: Any, problem: Any) -> str | None:
-    """Return why the method does not apply, or None."""
-    if problem is None:
-        return f"it needs a problem of the models {', '.join(MODELS)}, not a bare pm.Model"
-    if problem.spec.name not in MODELS:
-        return f"it is the own algorithm of 'fsklr', and the model is {problem.spec.name!r}"
-    return None
+supports = only_for(("fsklr", "sklr", "fs_skr"), "the own algorithm of 'fsklr'")
 
 
 # --- the search -----------------------------------------------------------------------------------
@@ -342,26 +334,17 @@ class Search:
 # --- the fit --------------------------------------------------------------------------------------
 
 
-def fit(
-    target: Target,
-    options: Options,
-    *,
-    draws: int,
-    chains: int,
-    seed: int,
-    keep: list[str] | None,
-    report: Reporter,
-) -> Result:
+def fit(target: Target, options: Options, job: Job) -> Result:
     """Run the search and return the selected state; `draws` and `chains` do not matter.
 
     Explicit mask probabilities, which the algorithm does not have, are at their mean given the
     selected mask. `lp` is the log density of the posterior at the returned point, so also with
     alpha_j = 0 for the samples that are off; it is not the score.
     """
-    problem = target.problem
+    problem = target.zoo_problem
     h, D, B = problem.hypers, problem.X.shape[1], len(problem.Z)
     started = time.perf_counter()
-    trace = Search(problem, options, np.random.default_rng(seed)).run(report)
+    trace = Search(problem, options, np.random.default_rng(job.seed)).run(job.report)
     best, rows = trace.best, {name: np.asarray(x) for name, x in trace.rows.items()}
 
     point: dict[str, Any] = {"z": best.z.astype(np.int64), "alpha": np.where(best.z, best.alpha, 0)}
@@ -392,11 +375,7 @@ def fit(
         details |= {"tau_shape": best.q.tau_shape, "tau_rate": best.q.tau_rate}
     status, reason = _verdict(trace, rows, options)
     return Result(
-        posterior={
-            name: np.asarray(x)[None, None]
-            for name, x in posterior.items()
-            if keep is None or name in keep
-        },
+        posterior=job.one_draw(posterior),
         sample_stats={"lp": np.full((1, 1), float(problem.log_density(point)))},
         details={name: np.asarray(x) for name, x in details.items()},
         dims=DIMS,

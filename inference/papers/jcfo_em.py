@@ -76,7 +76,7 @@ from scipy import special
 from ardvark.models.parts.probit import probit_logp
 from ardvark.validate import InputError, one_of, positive
 
-from ..backend import FitFailed, Result
+from ..backend import FitFailed, Job, Result, only_for
 from ..progress import Reporter
 from ..target import Target
 from .jcfo_em_steps import (
@@ -94,7 +94,6 @@ from .jcfo_em_steps import (
 
 NAME = "jcfo_em"
 KIND = "point"
-NEEDS_MODEL = False
 NAMES = {"jcfo": ("gamma1", "gamma2"), "sparse_probit": ("gamma1",)}
 DIMS = {
     "beta": ("feature",),
@@ -153,13 +152,7 @@ class Options:
                 raise InputError(f"{name} must lie between 0 and 1, got {getattr(self, name)!r}.")
 
 
-def supports(model: Any, problem: Any) -> str | None:
-    """Return why the method does not apply, or None."""
-    if problem is None:
-        return "it needs a problem of the models 'jcfo' or 'sparse_probit', not a bare pm.Model"
-    if problem.spec.name not in NAMES:
-        return f"it is the own algorithm of 'jcfo', and the model is {problem.spec.name!r}"
-    return None
+supports = only_for(tuple(NAMES), "the own algorithm of 'jcfo'")
 
 
 # --- the paper's protocol: filter, and gammas by hold-out -----------------------------------------
@@ -298,34 +291,25 @@ def choose(
 # --- the fit --------------------------------------------------------------------------------------
 
 
-def fit(
-    target: Target,
-    options: Options,
-    *,
-    draws: int,
-    chains: int,
-    seed: int,
-    keep: list[str] | None,
-    report: Reporter,
-) -> Result:
+def fit(target: Target, options: Options, job: Job) -> Result:
     """Climb from several starts and return the highest point, with its optimality conditions.
 
     `draws` and `chains` do not matter: chain = draw = 1. `lp` is NaN where a feature weight is 0,
     for log theta has no value there; `log_posterior` in attrs is the density of (beta, theta) with
     tau, rho and z integrated out, at the gammas used, whatever the form of the problem.
     """
-    problem = target.problem
+    problem = target.zoo_problem
     sparse = problem.spec.name == "sparse_probit"
     if sparse and options.prefilter is not None:
         raise InputError("prefilter is for 'jcfo'; 'sparse_probit' is that filter itself.")
     y, D, B = problem.y.astype(np.float64), problem.X.shape[1], len(problem.Z)
-    for_choice, for_starts = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(2))
+    for_choice, for_starts = map(np.random.default_rng, np.random.SeedSequence(job.seed).spawn(2))
     started = time.perf_counter()
-    choice = choose(problem, y, options, for_choice, report)
+    choice = choose(problem, y, options, for_choice, job.report)
     basis = whole = basis_of(problem, problem.X, problem.Z)
     if not sparse:
         basis = whole.restrict(np.arange(B), choice.features)
-    run, finals = solve(basis, y, rates_of(choice.gammas, options), options, for_starts, report)
+    run, finals = solve(basis, y, rates_of(choice.gammas, options), options, for_starts, job.report)
 
     beta, theta = run.state.beta, np.zeros(0 if sparse else D)
     if not sparse:
@@ -371,11 +355,7 @@ def fit(
     violations, worst = int(np.sum(at_zero > VIOLATION)), residual[weight != 0.0].max(initial=0.0)
     status, reason = _verdict(problem, run, options, violations, float(worst))
     return Result(
-        posterior={
-            name: np.asarray(x)[None, None]
-            for name, x in posterior.items()
-            if keep is None or name in keep
-        },
+        posterior=job.one_draw(posterior),
         sample_stats={"lp": np.full((1, 1), lp)},
         details={name: np.asarray(x) for name, x in details.items()},
         dims=DIMS,

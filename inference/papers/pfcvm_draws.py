@@ -8,14 +8,17 @@ exist where q covers every free variable and none of its mass lies below 0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ardvark.models import Problem
 from ardvark.models.parts.kernels import gram
 from ardvark.models.pfcvm import kernel_sum
+from ardvark.models.spec import Point
 
+from ..backend import Job
+from ..draws import Draws, draw_in_chunks
 from ..progress import Update
 from ..truncated_normal import truncated_draws, truncated_logpdf
 from .pfcvm_curvature import Block, Curvature
@@ -27,50 +30,33 @@ if TYPE_CHECKING:
 _CHUNK = 500_000  # N + D + B times the draws of one chunk: a few dozen MB at once
 
 
-def draw(
-    problem: Any,
-    run: Run,
-    options: Options,
-    generators: list[np.random.Generator],
-    draws: int,
-    keep: list[str] | None,
-    update: Update,
-) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Return posterior and sample_stats, (chain, draw, ...), a chunk of draws at a time."""
+def draw(problem: Problem, run: Run, options: Options, job: Job, update: Update) -> Draws:
+    """Return draws of q, with both densities where they exist."""
     (N, D), B, e = problem.X.shape, len(problem.Z), run.engine
-    step, shape = max(1, _CHUNK // (N + D + B)), (len(generators), draws)
     whole = len(e.sample.u) == B + 1 and len(e.feature.u) == D
     covered = whole and problem.hypers.parametrization == "marginal"
     covered = covered and not (e.signed and options.positive == "none")
-    out: dict[str, np.ndarray] = {}
-    stats: dict[str, np.ndarray] = {}
-    for c, rng in enumerate(generators):
-        for at in range(0, draws, step):
-            here = (c, slice(at, min(at + step, draws)))
-            S = here[1].stop - at
-            bw = _block_draws(rng, e.sample, run.of_w, options, S)
-            theta = np.broadcast_to(e.feature.u, (S, len(e.feature.u)))
-            if run.of_theta is not None:
-                theta = _block_draws(rng, e.feature, run.of_theta, options, S)
-            a = e.s * bw[:, 1:]
-            w = full(bw[:, 1:], e.sample.index[1:], B)
-            point = {
-                "bias": bw[:, 0],
-                "sample_weight": full(a, e.sample.index[1:], B),
-                "feature_weight": full(theta, e.feature.index, D),
-                "eta": bw[:, :1] + _kernel_sum(e, theta, a),
-            }
-            if e.signed:
-                point["w"] = w
-            if covered:
-                lp, log_q = _densities(problem, run, point, bw, theta)
-                for name, x in (("lp", lp), ("log_q", log_q)):
-                    stats.setdefault(name, np.empty(shape))[here] = x
-            for name, x in point.items():
-                if keep is None or name in keep:
-                    out.setdefault(name, np.empty((*shape, *x.shape[1:])))[here] = x
-            update(c * draws + here[1].stop)
-    return out, stats
+
+    def some(rng: np.random.Generator, S: int) -> tuple[Point, Point]:
+        bw = _block_draws(rng, e.sample, run.of_w, options, S)
+        theta = np.broadcast_to(e.feature.u, (S, len(e.feature.u)))
+        if run.of_theta is not None:
+            theta = _block_draws(rng, e.feature, run.of_theta, options, S)
+        a = e.s * bw[:, 1:]
+        point = {
+            "bias": bw[:, 0],
+            "sample_weight": full(a, e.sample.index[1:], B),
+            "feature_weight": full(theta, e.feature.index, D),
+            "eta": bw[:, :1] + _kernel_sum(e, theta, a),
+        }
+        if e.signed:
+            point["w"] = full(bw[:, 1:], e.sample.index[1:], B)
+        stats = {}
+        if covered:
+            stats["lp"], stats["log_q"] = _densities(problem, run, point, bw, theta)
+        return point, stats
+
+    return draw_in_chunks(job, job.generators(), max(1, _CHUNK // (N + D + B)), some, update)
 
 
 def _kernel_sum(e: Engine, theta: np.ndarray, a: np.ndarray) -> np.ndarray:
@@ -98,7 +84,7 @@ def _block_draws(
 
 
 def _densities(
-    problem: Any, run: Run, point: Mapping[str, np.ndarray], bw: np.ndarray, theta: np.ndarray
+    problem: Problem, run: Run, point: Point, bw: np.ndarray, theta: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return log posterior and log q (S,) of the unconstrained vector, Jacobian included."""
     e = run.engine

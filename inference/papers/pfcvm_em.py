@@ -37,8 +37,8 @@ from scipy import linalg, special
 
 from ardvark.validate import positive
 
-from ..backend import FitFailed, Result
-from ..progress import Reporter, Update
+from ..backend import FitFailed, Job, Result
+from ..progress import Update
 from ..target import Target
 from .pfcvm_curvature import Block
 from .pfcvm_engine import FAILED, Engine, EngineOptions, applies
@@ -46,7 +46,6 @@ from .pfcvm_lp import predictive_moments
 
 NAME = "pfcvm_em"
 KIND = "point"
-NEEDS_MODEL = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,9 +67,7 @@ class Options(EngineOptions):
         positive("rounds", self.rounds)
 
 
-def supports(model: Any, problem: Any) -> str | None:
-    """Return why the method does not apply, or None."""
-    return applies(problem)
+supports = applies
 
 
 @dataclass
@@ -157,20 +154,11 @@ def iterate(engine: Engine, options: Options, update: Update | None = None) -> R
     return run
 
 
-def fit(
-    target: Target,
-    options: Options,
-    *,
-    draws: int,
-    chains: int,
-    seed: int,
-    keep: list[str] | None,
-    report: Reporter,
-) -> Result:
+def fit(target: Target, options: Options, job: Job) -> Result:
     """Iterate and return the one state: chain = draw = 1. There is nothing random in it."""
-    problem = target.problem
+    problem = target.zoo_problem
     started = time.perf_counter()
-    with report.stage("iterating", total=options.max_iterations) as update:
+    with job.report.stage("iterating", total=options.max_iterations) as update:
         run = iterate(Engine.start(problem, options, update_bias=False), options, update)
     e = run.engine
     details, dims = e.details()
@@ -192,9 +180,7 @@ def fit(
     details |= by_iteration | {"converged": np.asarray(not run.reason)}
     weights = np.concatenate([e.sample.u[1:], e.feature.u])
     return Result(
-        posterior={
-            k: np.asarray(x)[None, None] for k, x in point.items() if keep is None or k in keep
-        },
+        posterior=job.one_draw(point),
         details=details,
         dims=dims | dict.fromkeys(by_iteration, ("iteration",)),
         status="not_converged" if run.reason else "ok",

@@ -31,6 +31,7 @@ from ardvark.models.pcvm import fixed_theta
 from ardvark.models.pfcvm import feature_gradient
 from ardvark.validate import InputError, one_of, positive
 
+from ..backend import only_for
 from .pfcvm_curvature import NAMES, Block, Curvature, prior_mode
 
 FAILED = "its numbers are too large or too unequal for a Cholesky factor; standardise X"
@@ -60,13 +61,7 @@ class EngineOptions:
                 raise InputError(f"{name} must be above 0 (inf: never prune), got {value!r}.")
 
 
-def applies(problem: Any) -> str | None:
-    """Return why neither method applies to the problem, or None."""
-    if problem is None:
-        return "it needs a problem of the models 'pfcvm', 'pcvm' or 'rvm', not a bare pm.Model"
-    if problem.spec.name not in ("pfcvm", "pcvm", "rvm"):
-        return f"it is the algorithm of pfcvm, pcvm and rvm, and the model is {problem.spec.name!r}"
-    return None
+applies = only_for(("pfcvm", "pcvm", "rvm"), "the algorithm of pfcvm, pcvm and rvm")
 
 
 @dataclass

@@ -96,8 +96,8 @@ from scipy import linalg, special
 from ardvark.models.parts.kernels import gram
 from ardvark.validate import InputError, one_of, positive
 
-from ..backend import FitFailed, Result
-from ..progress import Reporter, Update
+from ..backend import FitFailed, Job, Result
+from ..progress import Update
 from ..target import Target
 from .pfcvm_curvature import Curvature
 from .pfcvm_draws import draw
@@ -105,7 +105,6 @@ from .pfcvm_engine import FAILED, Engine, EngineOptions, applies, full
 
 NAME = "pfcvm_lp"
 KIND = "approximation"
-NEEDS_MODEL = False
 _FAR = 1e-3  # a larger gradient, in posterior sd, is not a mode
 _FALL = 10.0  # of the log evidence below its largest: more is a drift (flat hyperprior only)
 _POLISH = 1e-12  # Newton decrement at the returned state, in units of log density
@@ -149,9 +148,7 @@ class Options(EngineOptions):
             raise InputError(f"damping must lie in [0, 1), got {self.damping!r}.")
 
 
-def supports(model: Any, problem: Any) -> str | None:
-    """Return why the method does not apply, or None."""
-    return applies(problem)
+supports = applies
 
 
 # --- the iterations -------------------------------------------------------------------------------
@@ -281,18 +278,9 @@ def kkt(run: Run) -> float:
     return worst
 
 
-def fit(
-    target: Target,
-    options: Options,
-    *,
-    draws: int,
-    chains: int,
-    seed: int,
-    keep: list[str] | None,
-    report: Reporter,
-) -> Result:
+def fit(target: Target, options: Options, job: Job) -> Result:
     """Iterate, return the state that the stopping rule names, draw from its q."""
-    problem = target.problem
+    problem = target.zoo_problem
     if options.scale == "fixed" and (problem.hypers.kernel, problem.spec.name) != (
         "linear",
         "pfcvm",
@@ -305,11 +293,10 @@ def fit(
     if update_bias is None:
         update_bias = options.hyperprior == "paper"
     started = time.perf_counter()
-    with report.stage("iterating", total=options.max_iterations) as update:
+    with job.report.stage("iterating", total=options.max_iterations) as update:
         run = iterate(Engine.start(problem, options, update_bias), options, update)
-    generators = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(chains)]
-    with report.stage("drawing", total=chains * draws) as update:
-        posterior, stats = draw(problem, run, options, generators, draws, keep, update)
+    with job.report.stage("drawing", total=job.chains * job.draws) as update:
+        drawn = draw(problem, run, options, job, update)
     details, dims = run.engine.details()
     sample_variance, _ = run.of_w.moments()
     details |= {
@@ -343,8 +330,8 @@ def fit(
     details |= {"best_iteration": np.asarray(run.best), "converged": np.asarray(not run.reason)}
     dims |= dict.fromkeys(by_iteration, ("iteration",))
     return Result(
-        posterior=posterior,
-        sample_stats=stats,
+        posterior=drawn.posterior,
+        sample_stats=drawn.sample_stats,
         details=details,
         dims=dims,
         status="not_converged" if run.reason else "ok",

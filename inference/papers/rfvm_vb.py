@@ -60,16 +60,18 @@ from typing import Any
 import numpy as np
 from scipy import linalg, special
 
+from ardvark.models import Problem
+from ardvark.models.spec import Point
 from ardvark.validate import InputError, one_of, positive
 
-from ..backend import FitFailed, Result
-from ..progress import Reporter, Update
+from ..backend import FitFailed, Job, Result, only_for
+from ..draws import Draws, draw_in_chunks
+from ..progress import Update
 from ..target import Target
 from .rfvm_factors import Columns, Factors
 
 NAME = "rfvm_vb"
 KIND = "approximation"
-NEEDS_MODEL = False
 _CHUNK = 500_000  # N + D + B times the draws of one chunk: a few dozen MB at once
 
 
@@ -107,18 +109,15 @@ class Options:
                 raise InputError(f"{name} must lie in [0, 1), got {getattr(self, name)!r}.")
 
 
-def supports(model: Any, problem: Any) -> str | None:
+def supports(target: Target) -> str | None:
     """Return why the method does not apply, or None."""
-    if problem is None:
-        return "it needs a problem of the model 'rfvm', not a bare pm.Model"
-    if problem.spec.name != "rfvm":
-        return f"it is the RFVM's own algorithm, and the model is {problem.spec.name!r}"
-    if problem.hypers.latent_noise == "none":
+    why_not = only_for(("rfvm",), "the RFVM's own algorithm")(target)
+    if why_not is None and target.zoo_problem.hypers.latent_noise == "none":
         return (
             "its factors q(tau) and q(u) need the latent noise, and latent_noise is 'none' "
             "(choose 'explicit' or 'integrated')"
         )
-    return None
+    return why_not
 
 
 # --- the fit ------------------------------------------------------------------------------------
@@ -175,27 +174,18 @@ def ascend(q: Factors, options: Options, update: Update | None = None) -> Run:
     return run
 
 
-def fit(
-    target: Target,
-    options: Options,
-    *,
-    draws: int,
-    chains: int,
-    seed: int,
-    keep: list[str] | None,
-    report: Reporter,
-) -> Result:
+def fit(target: Target, options: Options, job: Job) -> Result:
     """Ascend from several random starts, keep the best bound, draw from its q.
 
     After pruning, draws of removed weights are exact zeros and q covers no posterior: `lp` is NaN,
     there is no `log_q`, and the variables that have no value there (psi, delta and the raw weights)
     are left out. ELBOs of starts that pruned differently bound different models' evidence.
     """
-    problem = target.problem
+    problem = target.zoo_problem
     X, y, Z, h = problem.X, problem.y, problem.Z, problem.hypers
-    for_starts, for_draws = np.random.SeedSequence(seed).spawn(2)
+    for_starts, for_draws = np.random.SeedSequence(job.seed).spawn(2)
     started = time.perf_counter()
-    with report.stage("compiling"):
+    with job.report.stage("compiling"):
         small = Factors(X[:2, :1], y[:2], X[:2, :1], h, np.random.default_rng(0), options)
         small.sweep()
         small.draws(np.random.default_rng(0), 1)
@@ -206,7 +196,7 @@ def fit(
     best: Run | None = None
     bounds = []
     for number, sequence in enumerate(for_starts.spawn(options.restarts)):
-        with report.stage(f"start {number + 1}", total=options.max_sweeps) as update:
+        with job.report.stage(f"start {number + 1}", total=options.max_sweeps) as update:
             q = Factors(X, y, Z, h, np.random.default_rng(sequence), options, columns)
             run = ascend(q, options, update)
             q.release()
@@ -217,15 +207,15 @@ def fit(
     if best is None:
         raise FitFailed(f"no start kept a finite ELBO; the last: {run.reason}")
 
-    generators = [np.random.default_rng(s) for s in for_draws.spawn(chains)]
-    with report.stage("drawing", total=chains * draws) as update:
-        posterior, stats = _draw(problem, best.q, generators, draws, keep, update)
+    generators = [np.random.default_rng(s) for s in for_draws.spawn(job.chains)]
+    with job.report.stage("drawing", total=job.chains * job.draws) as update:
+        drawn = _draw(problem, best.q, job, generators, update)
     details, dims = _details(best, X.shape[1], len(Z))
     details["elbo_start"] = np.asarray(bounds)
     dims |= {"elbo_start": ("start",)}
     return Result(
-        posterior=posterior,
-        sample_stats=stats,
+        posterior=drawn.posterior,
+        sample_stats=drawn.sample_stats,
         details=details,
         dims=dims,
         status="not_converged" if best.reason else "ok",
@@ -237,45 +227,30 @@ def fit(
 
 
 def _draw(
-    problem: Any,
+    problem: Problem,
     q: Factors,
+    job: Job,
     generators: list[np.random.Generator],
-    draws: int,
-    keep: list[str] | None,
     update: Update,
-) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Return posterior and sample_stats, (chain, draw, ...), a chunk of draws at a time."""
+) -> Draws:
+    """Return draws of q, and what follows from them."""
     (N, D), B, h = problem.X.shape, len(problem.Z), problem.hypers
     pruned = len(q.features) < D or len(q.samples) < B
     absent = {"psi", "delta"} if pruned or h.parametrization == "marginal" else set()
     if h.latent_noise != "explicit":
         absent.add("u")
-    step = max(1, _CHUNK // (N + D + B))
-    shape = (len(generators), draws)
-    out: dict[str, np.ndarray] = {}
-    stats = {"lp": np.full(shape, np.nan)}
-    if not pruned:
-        stats["log_q"] = np.empty(shape)
-    for c, rng in enumerate(generators):
-        for at in range(0, draws, step):
-            here = (c, slice(at, min(at + step, draws)))
-            point = q.draws(rng, here[1].stop - at)
-            point = {k: x for k, x in point.items() if k not in absent}
-            if pruned:
-                point["feature_weight"] = _full(point["feature_weight"], q.features, D)
-                point["sample_weight"] = _full(point["sample_weight"], q.samples, B)
-                free = {}
-            else:
-                free = problem.to_free(point)
-                stats["lp"][here] = problem.log_density(point)
-                stats["log_q"][here] = q.log_q(point) + problem.spec.log_jacobian(point, h)
-            for name, x in (point | free | {"eta": problem.decision(point)}).items():
-                if keep is None or name in keep:
-                    if name not in out:
-                        out[name] = np.empty((*shape, *x.shape[1:]))
-                    out[name][here] = x
-            update(c * draws + here[1].stop)
-    return out, stats
+
+    def some(rng: np.random.Generator, S: int) -> tuple[Point, Point]:
+        point = {k: x for k, x in q.draws(rng, S).items() if k not in absent}
+        if pruned:
+            point["feature_weight"] = _full(point["feature_weight"], q.features, D)
+            point["sample_weight"] = _full(point["sample_weight"], q.samples, B)
+            return point | {"eta": problem.decision(point)}, {"lp": np.full(S, np.nan)}
+        log_q = q.log_q(point) + problem.spec.log_jacobian(point, h)
+        stats = {"lp": problem.log_density(point), "log_q": log_q}
+        return point | problem.to_free(point) | {"eta": problem.decision(point)}, stats
+
+    return draw_in_chunks(job, generators, max(1, _CHUNK // (N + D + B)), some, update)
 
 
 def _full(values: np.ndarray, index: np.ndarray, size: int) -> np.ndarray:

@@ -70,14 +70,13 @@ from scipy import linalg, optimize, special
 from ardvark.models.parts.distributions import logistic_logp
 from ardvark.validate import InputError, one_of, positive
 
-from ..backend import FitFailed, Result
+from ..backend import FitFailed, Job, Result, only_for
 from ..progress import Reporter, Update
 from ..target import Target
 from .jcfo_em_steps import kkt
 
 NAME = "xolon"
 KIND = "point"
-NEEDS_MODEL = False
 NO_NOISE = 1e12  # a precision of the latent noise that stands for infinity
 FAR = 1e-3  # a KKT residual that no converged fit has
 _GRID = np.geomspace(0.3, 1e-3, 7)  # of N: values of c that `select="cv"` tries
@@ -126,13 +125,7 @@ class Options:
             raise InputError(f"folds must be at least 2, got {self.folds!r}.")
 
 
-def supports(model: Any, problem: Any) -> str | None:
-    """Return why the method does not apply, or None."""
-    if problem is None:
-        return "it needs a problem of the model 'rfvm', not a bare pm.Model"
-    if problem.spec.name != "rfvm":
-        return f"it is the twin of the RFVM, and the model is {problem.spec.name!r}"
-    return None
+supports = only_for(("rfvm",), "the twin of the RFVM")
 
 
 # --- the objective, with one c ------------------------------------------------------------------
@@ -347,28 +340,19 @@ def cross_validate(
 # --- the fit --------------------------------------------------------------------------------------
 
 
-def fit(
-    target: Target,
-    options: Options,
-    *,
-    draws: int,
-    chains: int,
-    seed: int,
-    keep: list[str] | None,
-    report: Reporter,
-) -> Result:
+def fit(target: Target, options: Options, job: Job) -> Result:
     """Choose c, descend from several starts and return the lowest point with its KKT residuals.
 
     `draws` and `chains` do not matter: chain = draw = 1. `selected_feature` and `selected_sample`
     are the weights that are not 0.
     """
-    problem = target.problem
-    for_choice, for_starts = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(2))
+    problem = target.zoo_problem
+    for_choice, for_starts = map(np.random.default_rng, np.random.SeedSequence(job.seed).spawn(2))
     started = time.perf_counter()
     c1, c2 = prior_rates(problem)
     details: dict[str, Any] = {}
     if options.select == "cv" and (options.c1 is None or options.c2 is None):
-        tried, scores = cross_validate(problem, options, for_choice, report)
+        tried, scores = cross_validate(problem, options, for_choice, job.report)
         best = float(tried[scores.argmax()])
         details |= {"cv_c": tried, "cv_score": scores}
         share = np.sqrt(c1 / c2)
@@ -380,7 +364,7 @@ def fit(
     c1, c2 = float(options.c1 or c1), float(options.c2 or c2)
     c = float(np.sqrt(c1 * c2))
     objective = Objective(problem.X, problem.y.astype(np.float64), problem.Z, c)
-    run, ends = solve(objective, options, for_starts, report)
+    run, ends = solve(objective, options, for_starts, job.report)
 
     kkt_a, kkt_v, kkt_b = objective.residuals(run.p)
     a, v, b = objective.split(run.p)
@@ -408,11 +392,7 @@ def fit(
         "converged": status == "ok",
     }
     return Result(
-        posterior={
-            name: np.asarray(x)[None, None]
-            for name, x in posterior.items()
-            if keep is None or name in keep
-        },
+        posterior=job.one_draw(posterior),
         sample_stats={"lp": np.full((1, 1), np.nan)},
         details={name: np.asarray(x) for name, x in details.items()},
         dims=DIMS,

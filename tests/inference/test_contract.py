@@ -260,11 +260,11 @@ class _Custom:
         nan: bool = False
 
     @staticmethod
-    def supports(model, problem):
+    def supports(target):
         return None
 
     @staticmethod
-    def fit(target, options, *, draws, chains, seed, keep, report):
+    def fit(target, options, job):
         if options.fail:
             raise FitFailed("it was told to")
         eta = np.full((1, 1, target.problem.data.N), np.nan if options.nan else 0.0)

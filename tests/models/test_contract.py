@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from ardvark.inference.generic import nuts
+from ardvark.inference.target import Target
 from ardvark.models import ZOO
 from ardvark.validate import InputError
 from tests.models.forms import (
@@ -134,8 +135,9 @@ def test_shared_quantities_and_dims(problem):
 
 def test_gradient_is_finite_far_out(problem):
     model = problem.model
+    assert bool(problem.spec.masked) == bool(model.discrete_value_vars)  # methods go by `masked`
     if model.discrete_value_vars:  # then nothing that follows a gradient may take it
-        assert "are discrete" in nuts.supports(model, problem)
+        assert "are discrete" in nuts.supports(Target(problem))
         return
     gradient = model.compile_dlogp(mode="FAST_COMPILE")
     draws = rng(3)

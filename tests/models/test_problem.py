@@ -205,6 +205,7 @@ def test_sizes_are_those_of_the_model_without_building_it(name, choice):
     )(values)
     names = [v.name for v in problem.model.unobserved_RVs]
     assert sizes == {n: np.size(x) for n, x in zip(names, point, strict=True)}
+    assert problem.free_size == sum(np.size(x) for x in values.values())
 
 
 def test_filled_scales_follow_the_table():

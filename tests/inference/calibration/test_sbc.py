@@ -154,6 +154,7 @@ TOY = ModelSpec(
     log_predictive=lambda y, eta, point, hypers: stats.norm.logpdf(y, eta, 1.0),
     dims={},
     doc="",
+    masked=("bit",),
 )
 
 
@@ -192,21 +193,21 @@ class Conjugate:
         memory: float = 0.0
 
     @staticmethod
-    def supports(model, problem):
+    def supports(target):
         return None
 
     @staticmethod
-    def fit(target, options, *, draws, chains, seed, keep, report):
+    def fit(target, options, job):
         X, y = target.problem.X, target.problem.y
-        rng = np.random.default_rng(seed if options.seeded else 7)
-        size = (chains, draws)
+        rng = np.random.default_rng(job.seed if options.seeded else 7)
+        size = (job.chains, job.draws)
         if options.deaf:
             bit, mean, variance = rng.binomial(1, 0.3, size), 0.0, 1.0
         else:
             bit = rng.binomial(1, bit_odds(X, y), size)
             mean, variance = theta_given(X, y, bit)
         e = rng.normal(size=size)
-        for t in range(1, draws if options.memory else 1):  # an AR(1) process, stationary
+        for t in range(1, job.draws if options.memory else 1):  # an AR(1) process, stationary
             e[:, t] = options.memory * e[:, t - 1] + np.sqrt(1 - options.memory**2) * e[:, t]
         sd = np.sqrt(variance)
         theta = mean + sd * (options.shift + options.factor * e)

@@ -313,19 +313,21 @@ class _Prior:
         fail_without: str = ""
 
     @staticmethod
-    def supports(model, problem):
+    def supports(target):
         return None
 
     @staticmethod
-    def fit(target, options, *, draws, chains, seed, keep, report):
+    def fit(target, options, job):
         problem = target.problem
         if options.fail_without and options.fail_without not in problem.data.sample_names:
             raise FitFailed("it was told to")
-        rng = np.random.default_rng(seed)
-        points = [problem.simulate(rng) for _ in range(draws * chains)]
+        rng = np.random.default_rng(job.seed)
+        points = [problem.simulate(rng) for _ in range(job.draws * job.chains)]
         names = (*problem.spec.shared, "bias", "tau", "beta")
         arrays = {k: np.stack([p[k] for p in points]) for k in names if k in points[0]}
-        return Result({k: v.reshape(chains, draws, *v.shape[1:]) for k, v in arrays.items()})
+        return Result(
+            {k: v.reshape(job.chains, job.draws, *v.shape[1:]) for k, v in arrays.items()}
+        )
 
 
 @pytest.mark.parametrize("name", list(ZOO))

@@ -8,13 +8,14 @@ import math
 import tracemalloc
 
 import numpy as np
+import pymc as pm
 import pytest
 from scipy import integrate, special, stats
 from scipy.spatial.distance import cdist
 
 import ardvark as av
 from ardvark.inference import fitting
-from ardvark.inference.backend import FitFailed
+from ardvark.inference.backend import FitFailed, Job
 from ardvark.inference.datatree import read, save
 from ardvark.inference.papers import fsklr_savb, fsklr_variational
 from ardvark.inference.papers.fsklr_savb import Options, Search
@@ -29,7 +30,6 @@ from ardvark.inference.papers.fsklr_variational import (
     logistic,
     precision_root,
 )
-from ardvark.inference.progress import Reporter
 from ardvark.inference.target import Target
 from ardvark.models.parts.masks import log_mask_prior
 from ardvark.validate import InputError
@@ -61,9 +61,8 @@ def made(model="fsklr", kernel="rbf", N=24, D=5, seed=0, **given):
 def direct(problem, seed=5, **options):
     """The backend's own result: no `pm.Model` is built, which costs more than a small fit."""
     return fsklr_savb.fit(
-        Target(None, problem), Options(**QUICK | options),
-        draws=1, chains=1, seed=seed, keep=None, report=Reporter(enabled=False),
-    )  # fmt: skip
+        Target(problem), Options(**QUICK | options), Job(draws=1, chains=1, seed=seed)
+    )
 
 
 def searching(problem, seed=0, **options):
@@ -656,10 +655,10 @@ def test_a_basis_of_other_centres(kernel):
 
 
 def test_supports_and_options_say_what_is_wrong():
-    assert "bare pm.Model" in fsklr_savb.supports(None, None)
-    assert "the model is 'rfvm'" in fsklr_savb.supports(None, av.problem("rfvm", arrays()))
+    assert "bare pm.Model" in fsklr_savb.supports(Target(pm.Model()))
+    assert "the model is 'rfvm'" in fsklr_savb.supports(Target(av.problem("rfvm", arrays())))
     for model, kernel in FORMS:
-        assert fsklr_savb.supports(None, made(model, kernel)) is None
+        assert fsklr_savb.supports(Target(made(model, kernel))) is None
     for bad in (
         {"comparison": "literal"},
         {"prior": "shared"},

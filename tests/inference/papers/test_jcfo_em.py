@@ -7,11 +7,13 @@ import dataclasses
 import tracemalloc
 
 import numpy as np
+import pymc as pm
 import pytest
 from scipy import integrate, optimize, stats
 
 import ardvark as av
 from ardvark.inference import fitting
+from ardvark.inference.backend import Job
 from ardvark.inference.datatree import read, save
 from ardvark.inference.papers import jcfo_em
 from ardvark.inference.papers import jcfo_em_steps as jcfo_steps
@@ -657,7 +659,7 @@ def test_a_basis_of_other_centres():
 
 
 def test_supports_and_options_say_what_is_wrong():
-    assert "bare pm.Model" in jcfo_em.supports(None, None)
+    assert "bare pm.Model" in jcfo_em.supports(Target(pm.Model()))
     with pytest.raises(InputError, match="the model is 'rfvm'"):
         run_fit(made(10, 2, model="rfvm"))
     for bad in (
@@ -707,10 +709,7 @@ def two_rows():
 
 def direct(problem, **options):
     """The backend's own result: no `pm.Model` is built, which costs more than a small fit."""
-    return jcfo_em.fit(
-        Target(None, problem), Options(**options),
-        draws=1, chains=1, seed=5, keep=None, report=Reporter(enabled=False),
-    )  # fmt: skip
+    return jcfo_em.fit(Target(problem), Options(**options), Job(draws=1, chains=1, seed=5))
 
 
 def check(result):

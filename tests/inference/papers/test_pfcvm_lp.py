@@ -4,6 +4,7 @@ Negative controls: misprinted formulas must fail the checks that the right ones 
 """
 
 import numpy as np
+import pymc as pm
 import pytest
 from scipy import integrate, special, stats
 from threadpoolctl import threadpool_limits
@@ -14,6 +15,7 @@ from ardvark.inference.datatree import read, save
 from ardvark.inference.papers import pfcvm_curvature, pfcvm_draws, pfcvm_em, pfcvm_lp
 from ardvark.inference.papers.pfcvm_curvature import Block, Curvature
 from ardvark.inference.papers.pfcvm_engine import Engine
+from ardvark.inference.target import Target
 from ardvark.models.parts.kernels import gram
 from ardvark.models.parts.truncated_normal import truncated_moments
 from ardvark.validate import InputError
@@ -717,9 +719,9 @@ def test_lp_and_log_q_only_where_q_covers_the_posterior(model):
 
 def test_supports_and_options_say_what_is_wrong():
     for module in (pfcvm_lp, pfcvm_em):
-        assert "bare pm.Model" in module.supports(None, None)
-        assert "'rfvm'" in module.supports(None, make("rfvm"))
-        assert module.supports(None, make("rvm")) is None
+        assert "bare pm.Model" in module.supports(Target(pm.Model()))
+        assert "'rfvm'" in module.supports(Target(make("rfvm")))
+        assert module.supports(Target(make("rvm"))) is None
     for wrong in ({"update": "newton"}, {"positive": "joint"}, {"scale": "unit"},
                   {"stopping": "never"}, {"hyperprior": "flat"}):  # fmt: skip
         with pytest.raises(InputError, match="must be one of"):

@@ -7,6 +7,7 @@ import tracemalloc
 from dataclasses import replace
 
 import numpy as np
+import pymc as pm
 import pytest
 from scipy import integrate, special, stats
 
@@ -16,6 +17,7 @@ from ardvark.inference.datatree import read, save
 from ardvark.inference.papers import rfvm_factors, rfvm_vb
 from ardvark.inference.papers.rfvm_factors import Factors
 from ardvark.inference.papers.rfvm_vb import Options, ascend
+from ardvark.inference.target import Target
 from ardvark.models import Inputs, rfvm
 from ardvark.models.parts.distributions import logistic_logp
 from ardvark.validate import InputError
@@ -531,7 +533,7 @@ def test_restarts_keep_the_best_bound():
 def test_supports_and_options_say_what_is_wrong():
     with pytest.raises(InputError, match="latent_noise is 'none'"):
         run_fit(small_problem(latent_noise="none"))
-    assert "bare pm.Model" in rfvm_vb.supports(None, None)
+    assert "bare pm.Model" in rfvm_vb.supports(Target(pm.Model()))
     with pytest.raises(InputError, match="v_factor must be one of"):
         Options(v_factor="normal")
     with pytest.raises(InputError, match="damping must lie in"):

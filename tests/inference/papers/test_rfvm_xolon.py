@@ -8,13 +8,14 @@ import dataclasses
 import tracemalloc
 
 import numpy as np
+import pymc as pm
 import pytest
 from scipy import optimize, special
 from sklearn.linear_model import LogisticRegression
 
 import ardvark as av
 from ardvark.inference import fitting
-from ardvark.inference.backend import FitFailed
+from ardvark.inference.backend import FitFailed, Job
 from ardvark.inference.datatree import read, save
 from ardvark.inference.papers import rfvm_xolon as xolon
 from ardvark.inference.papers.rfvm_xolon import Objective, Options, descend, folds_of, solve
@@ -42,10 +43,7 @@ def made(X, y, **given):
 
 def direct(problem, **options):
     """The backend's own result: no `pm.Model` is built."""
-    return xolon.fit(
-        Target(None, problem), Options(**options),
-        draws=1, chains=1, seed=5, keep=None, report=Reporter(enabled=False),
-    )  # fmt: skip
+    return xolon.fit(Target(problem), Options(**options), Job(draws=1, chains=1, seed=5))
 
 
 def random_point(objective, rng):
@@ -465,10 +463,10 @@ def test_seeds_and_kept_variables():
 
 def test_what_it_supports():
     X, y = arrays(20, 3)
-    assert xolon.supports(None, made(X, y)) is None
-    assert "bare pm.Model" in xolon.supports(None, None)
+    assert xolon.supports(Target(made(X, y))) is None
+    assert "bare pm.Model" in xolon.supports(Target(pm.Model()))
     jcfo = av.problem("jcfo", (X, y.astype(int)))
-    assert "the model is 'jcfo'" in xolon.supports(None, jcfo)
+    assert "the model is 'jcfo'" in xolon.supports(Target(jcfo))
 
 
 @pytest.mark.parametrize(
