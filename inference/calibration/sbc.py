@@ -23,7 +23,8 @@ import dataclasses
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, get_args
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
@@ -37,6 +38,9 @@ from ..target import Target
 from .ranks import Calibration, quantities, rank, shared_names
 from .replicates import BasisLabels, Row, Trial, draw_basis_labels, repeat
 
+if TYPE_CHECKING:
+    import pymc as pm
+
 # --- simulated data sets --------------------------------------------------------------------------
 
 
@@ -48,22 +52,32 @@ class Relabelled(Problem):
     """
 
     labels: np.ndarray
+    original: Problem
 
     @property
     def y(self) -> np.ndarray:
         """Labels (N,)."""
         return self.labels
 
+    @cached_property
+    def model(self) -> "pm.Model":
+        """The original's model, compiled once, at these labels: one problem is fitted at a time."""
+        import pymc as pm
+
+        data = {"label": self.labels}
+        if self.basis_labels is not None:
+            data["basis_labels"] = self.basis_labels
+        with self.original.model:
+            pm.set_data(data)
+        return self.original.model
+
 
 def relabelled(problem: Problem, y: np.ndarray, basis_labels: np.ndarray | None) -> Relabelled:
-    """Return the problem at other labels, sharing its compiled model: one is fitted at a time."""
-    import pymc as pm
-
-    with problem.model:
-        pm.set_data({"label": y} | ({} if basis_labels is None else {"basis_labels": basis_labels}))
+    """Return the problem at other labels; a method that reads its model gets the compiled one."""
     fields = {f.name: getattr(problem, f.name) for f in dataclasses.fields(Problem)}
-    found = Relabelled(**fields | {"basis_labels": basis_labels}, labels=y)
-    for name in ("X", "Z", "model"):  # where the cached properties keep their values
+    fields["basis_labels"] = basis_labels
+    found = Relabelled(**fields, labels=y, original=problem)
+    for name in ("X", "Z"):  # where the cached properties keep their values
         found.__dict__[name] = getattr(problem, name)
     return found
 

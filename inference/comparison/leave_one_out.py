@@ -18,7 +18,7 @@ import json
 import os
 import warnings
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -197,7 +197,7 @@ def refit_loo(
     folder.mkdir(parents=True, exist_ok=True)
     if processes > 1 and hasattr(settings, "cores") and settings.cores is None:
         options = {**options, "cores": 1}  # it changes the time, never the draws
-    job = _Job(
+    job = _Refits(
         dataclasses.replace(problem), name, sizes, int(random_seed), options, asked, str(folder)
     )
 
@@ -291,8 +291,22 @@ def share_model(problem: Problem, models: Models) -> None:
         problem.__dict__["model"] = shared  # where the cached property keeps its value
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Fold(Problem):
+    """A problem that takes an earlier fold's compiled model, once a method reads it."""
+
+    models: Models
+
+    @cached_property
+    def model(self) -> "pm.Model":
+        """The shared model, bound to this fold's data."""
+        own = Problem(**{f.name: getattr(self, f.name) for f in dataclasses.fields(Problem)})
+        share_model(own, self.models)
+        return own.model
+
+
 @dataclasses.dataclass(frozen=True)
-class _Job:
+class _Refits:
     """What every refit of one call shares; sent to each process once."""
 
     problem: Problem
@@ -308,7 +322,7 @@ class _Job:
         return partial(_refit, self, models={})
 
 
-def _refit(job: _Job, i: int, *, models: Models) -> Row:
+def _refit(job: _Refits, i: int, *, models: Models) -> Row:
     """Fit without sample i, predict it, keep the result in the folder, and return it."""
     data = job.problem.data
     row: Row = {
@@ -321,8 +335,9 @@ def _refit(job: _Job, i: int, *, models: Models) -> Row:
     }
     seed = int(np.random.SeedSequence([job.seed, i]).generate_state(1)[0]) >> 1
     try:
-        fold = without(job.problem, i)
-        share_model(fold, models)
+        rest = without(job.problem, i)
+        fields = {f.name: getattr(rest, f.name) for f in dataclasses.fields(Problem)}
+        fold = _Fold(**fields, models=models)
         tree = fitting.fit(
             fold,
             job.method,

@@ -21,13 +21,13 @@ stage (Polyak & Juditsky 1992), which removes the noise a constant step leaves.
 
 import time
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from scipy import linalg
 
-from ardvark.validate import one_of, positive
-
 from ..backend import FitFailed, Job, Result, continuous_only
+from ..options import BaseOptions, option
 from ..progress import Update
 from ..target import Density, Target
 
@@ -39,27 +39,16 @@ _WINDOW = 5  # blocks compared with the blocks before them
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
-    """Options of `advi`.
+class Options(BaseOptions):
+    """Options of `advi`."""
 
-    family : "mean_field" or "full_rank". samples : draws of e a step, in antithetic pairs.
-    step_sizes : Adam's step size in each stage, falling. max_iterations : steps in all; reaching
-    it makes the fit `not_converged`. start_sd : sd of q at the start.
-    """
-
-    family: str = "mean_field"
-    samples: int = 4
-    step_sizes: tuple[float, ...] = (0.05, 0.02, 0.005, 0.001)
-    max_iterations: int = 60_000
-    start_sd: float = 0.1
-
-    def __post_init__(self) -> None:
-        one_of("family", self.family, ("mean_field", "full_rank"))
-        positive("samples", self.samples)
-        positive("max_iterations", self.max_iterations)
-        positive("start_sd", self.start_sd)
-        for size in self.step_sizes:
-            positive("step_sizes", size)
+    family: Literal["mean_field", "full_rank"] = option("mean_field", "covariance of q")
+    samples: int = option(4, "draws of e a step, in antithetic pairs", above=0)
+    step_sizes: tuple[float, ...] = option(
+        (0.05, 0.02, 0.005, 0.001), "Adam's step size in each stage, falling", above=0.0
+    )
+    max_iterations: int = option(60_000, "steps in all; at that many it has not converged", above=0)
+    start_sd: float = option(0.1, "standard deviation of q at the start", above=0.0)
 
 
 supports = continuous_only("ADVI")

@@ -23,9 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg, optimize
 
-from ardvark.validate import positive
-
 from ..backend import Dims, FitFailed, Job, Result, continuous_only
+from ..options import BaseOptions, option
 from ..progress import Update
 from ..target import Density, Target
 
@@ -36,22 +35,17 @@ _BOUNDARY = 30.0  # on a log scale: a factor of 1e13 from where it started
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
-    """Options of `laplace`.
+class Options(BaseOptions):
+    """Options of `laplace`."""
 
-    starts : starting points; the first is PyMC's own, the others are jittered around it by
-    Normal(0, jitter). max_iterations : of the optimiser, a start. tolerance : largest Newton
-    decrement 0.5 g'H^-1 g (in units of log density) accepted as a mode.
-    """
-
-    starts: int = 4
-    jitter: float = 1.0
-    max_iterations: int = 5000
-    tolerance: float = 1e-6
-
-    def __post_init__(self) -> None:
-        for name in ("starts", "jitter", "max_iterations", "tolerance"):
-            positive(name, getattr(self, name))
+    starts: int = option(4, "starting points; the first is PyMC's own, others around it", above=0)
+    jitter: float = option(1.0, "standard deviation of the other starts around it", above=0.0)
+    max_iterations: int = option(5000, "of the optimiser, a start", above=0)
+    tolerance: float = option(
+        1e-6,
+        "largest Newton decrement g'H^-1 g / 2, in units of log density, accepted as a mode",
+        above=0.0,
+    )
 
 
 def supports(target: Target) -> str | None:

@@ -18,15 +18,14 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import xarray as xr
 
-from ardvark.validate import InputError, one_of, positive
-
 from ..backend import FitFailed, Job, Result, continuous_only
+from ..options import BaseOptions, option
 from ..target import Target
 
 if TYPE_CHECKING:
@@ -50,26 +49,18 @@ _COMPILED: WeakKeyDictionary[pm.Model, dict[tuple[str, ...] | None, Any]] = Weak
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
-    """Options of `nuts`.
+class Options(BaseOptions):
+    """Options of `nuts`."""
 
-    tune : adaptation draws a chain, discarded. target_accept : mean acceptance the step size is
-    adapted to. max_treedepth : a trajectory has at most 2^max_treedepth - 1 steps. cores : chains
-    that run at once (None: all cores); it changes the time, never the draws.
-    """
-
-    sampler: str = "nutpie"
-    tune: int = 1000
-    target_accept: float = 0.95
-    max_treedepth: int = 10
-    cores: int | None = None
-
-    def __post_init__(self) -> None:
-        one_of("sampler", self.sampler, ("nutpie", "pymc"))
-        positive("tune", self.tune)
-        positive("max_treedepth", self.max_treedepth)
-        if not 0 < self.target_accept < 1:
-            raise InputError(f"target_accept must lie between 0 and 1, got {self.target_accept}.")
+    sampler: Literal["nutpie", "pymc"] = option("nutpie", "which implementation samples")
+    tune: int = option(1000, "adaptation draws a chain, discarded", above=0)
+    target_accept: float = option(
+        0.95, "mean acceptance that the step size is adapted to", above=0.0, below=1.0
+    )
+    max_treedepth: int = option(10, "a trajectory has at most 2^this - 1 steps", above=0)
+    cores: int | None = option(
+        None, "chains that run at once, None: all cores; changes the time, never the draws", above=0
+    )
 
 
 supports = continuous_only("NUTS")

@@ -54,12 +54,14 @@ classes are apart.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from ardvark.models import Problem
-from ardvark.validate import InputError, one_of
+from ardvark.validate import InputError
 
+from ..options import BaseOptions, option
 from .jcfo_steps import (
     LINEAR,
     POLYNOMIAL,
@@ -81,24 +83,15 @@ MODELS = ("jcfo",)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
-    """Options of the sampler.
+class Options(BaseOptions):
+    """Options of the sampler."""
 
-    feature_update : "truncated" or "slice", the two ways of step 1; "auto" takes the first where it
-    exists and D >= N. scale_moves : make the moves of step 2. latent_scans : passes over z in step
-    4. elliptical_steps : moves of step 5.
-    """
-
-    feature_update: str = "auto"
-    scale_moves: bool = True
-    latent_scans: int = 3
-    elliptical_steps: int = 5
-
-    def __post_init__(self) -> None:
-        one_of("feature_update", self.feature_update, ("auto", "truncated", "slice"))
-        for name in ("latent_scans", "elliptical_steps"):
-            if getattr(self, name) < 0:
-                raise InputError(f"{name} must not be negative, got {getattr(self, name)!r}.")
+    feature_update: Literal["auto", "truncated", "slice"] = option(
+        "auto", "which way of step 1; auto: truncated where it exists and D >= N, else slice"
+    )
+    scale_moves: bool = option(True, "make the moves of step 2")
+    latent_scans: int = option(3, "passes over z in step 4", at_least=0)
+    elliptical_steps: int = option(5, "moves of step 5", at_least=0)
 
 
 @dataclass

@@ -29,10 +29,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from ardvark.models import Problem
-from ardvark.validate import positive
 
 from ..backend import Job, Result, only_for
 from ..draws import Draws
+from ..options import BaseOptions, option
 from ..target import Target
 from . import jcfo, masks
 
@@ -42,20 +42,14 @@ BATCH = 100  # draws whose log density is computed at once
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
-    """Options of `gibbs`.
+class Options(BaseOptions):
+    """Options of `gibbs`."""
 
-    tune : sweeps a chain, discarded. thin : sweeps a stored draw. cores : chains that run at once
-    (None: all cores); it changes the time, never the draws.
-    """
-
-    tune: int = 1000
-    thin: int = 1
-    cores: int | None = None
-
-    def __post_init__(self) -> None:
-        positive("tune", self.tune)
-        positive("thin", self.thin)
+    tune: int = option(1000, "sweeps a chain, discarded", above=0)
+    thin: int = option(1, "sweeps a stored draw", above=0)
+    cores: int | None = option(
+        None, "chains that run at once, None: all cores; changes the time, never the draws", above=0
+    )
 
 
 class Sampler(Protocol):

@@ -77,16 +77,16 @@ no D x D array. `benchmarks/fsklr_savb_speed.py` measures it.
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy import special
 from scipy.spatial.distance import cdist
 
 from ardvark.models.parts.masks import log_mask_prior, mask_log_odds
-from ardvark.validate import one_of, positive
 
 from ..backend import FitFailed, Job, Result, only_for
+from ..options import BaseOptions, option
 from ..progress import Reporter
 from ..target import Target
 from .fsklr_variational import (
@@ -121,30 +121,21 @@ DIMS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
-    """Options of `fsklr_savb`.
+class Options(BaseOptions):
+    """Options of `fsklr_savb`; the module docstring says where they depart from the paper."""
 
-    comparison, prior, score, alpha : see the module docstring. feature_sweeps, sample_sweeps :
-    T_gsfs and T_gsms of algorithm 1. vb_iterations : at most so many of algorithm 2 (T_vb);
-    vb_tolerance : it stops when one raises the bound by less.
-    """
-
-    comparison: str = "normalised"
-    prior: str = "problem"
-    score: str = "likelihood"
-    alpha: str = "draw"
-    feature_sweeps: int = 100
-    sample_sweeps: int = 100
-    vb_iterations: int = 300
-    vb_tolerance: float = 1e-3
-
-    def __post_init__(self) -> None:
-        one_of("comparison", self.comparison, ("normalised", "printed"))
-        one_of("prior", self.prior, ("problem", "printed"))
-        one_of("score", self.score, ("likelihood", "bound"))
-        one_of("alpha", self.alpha, ("draw", "mean"))
-        for name in ("feature_sweeps", "sample_sweeps", "vb_iterations", "vb_tolerance"):
-            positive(name, getattr(self, name))
+    comparison: Literal["normalised", "printed"] = option(
+        "normalised", "what a uniform number is held against when a bit is drawn"
+    )
+    prior: Literal["problem", "printed"] = option("problem", "prior of the masks in the search")
+    score: Literal["likelihood", "bound"] = option("likelihood", "what ranks the visited states")
+    alpha: Literal["draw", "mean"] = option("draw", "coefficients from q: a draw or the mean")
+    feature_sweeps: int = option(100, "T_gsfs of algorithm 1", above=0)
+    sample_sweeps: int = option(100, "T_gsms of algorithm 1", above=0)
+    vb_iterations: int = option(300, "at most so many of algorithm 2 (T_vb)", above=0)
+    vb_tolerance: float = option(
+        1e-3, "algorithm 2 stops when an iteration raises its bound by less", above=0.0
+    )
 
 
 supports = only_for(("fsklr", "sklr", "fs_skr"), "the own algorithm of 'fsklr'")

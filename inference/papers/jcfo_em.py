@@ -68,20 +68,22 @@ import itertools
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy import special
 
 from ardvark.models.parts.probit import probit_logp
-from ardvark.validate import InputError, one_of, positive
+from ardvark.validate import InputError
 
 from ..backend import FitFailed, Job, Result, only_for
+from ..options import option
 from ..progress import Reporter
 from ..target import Target
 from .jcfo_em_steps import (
     VIOLATION,
     Basis,
+    EngineOptions,
     Run,
     State,
     ascend,
@@ -114,42 +116,26 @@ Gammas = tuple[float, float]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
-    """Options of `jcfo_em`.
+class Options(EngineOptions):
+    """Options of `jcfo_em`; the module docstring says where they depart from the paper."""
 
-    printed_rates, prefilter, select, starts, prune, revive : see the module docstring.
-    gamma1_grid, gamma2_grid : values tried by `select="holdout"`. None: for gamma1 the problem's,
-    for gamma2 (sparse_probit: gamma1) 1, 0.1, ..., 0.0001 times what is filled at min(N, D)
-    features (under the linear kernel only their product matters to eta). holdout : the part of each
-    class that is held out. tolerance : converged when an iteration raises the log posterior by
-    less. max_iterations : of one start. inner_iterations : of the optimiser in one M-step.
-    """
-
-    printed_rates: bool = False
-    prefilter: int | None = None
-    select: str = "problem"
-    gamma1_grid: tuple[float, ...] | None = None
-    gamma2_grid: tuple[float, ...] | None = None
-    holdout: float = 0.1
-    starts: int = 6
-    prune: float = 1e-6
-    revive: bool = False
-    tolerance: float = 1e-7
-    max_iterations: int = 5000
-    inner_iterations: int = 50
-
-    def __post_init__(self) -> None:
-        one_of("select", self.select, ("problem", "holdout"))
-        for name in ("starts", "tolerance", "max_iterations", "inner_iterations"):
-            positive(name, getattr(self, name))
-        if self.prefilter is not None:
-            positive("prefilter", self.prefilter)
-        for name in ("gamma1_grid", "gamma2_grid"):
-            for value in getattr(self, name) or ():
-                positive(f"each value of {name}", value)
-        for name, low in (("holdout", 0.0), ("prune", -1.0)):
-            if not low < getattr(self, name) < 1.0:
-                raise InputError(f"{name} must lie between 0 and 1, got {getattr(self, name)!r}.")
+    printed_rates: bool = option(False, "inverse variances as printed, without the roots of gamma")
+    prefilter: int | None = option(
+        None, "keep about so many features by sparse probit first; None: all", above=0
+    )
+    select: Literal["problem", "holdout"] = option("problem", "where gamma1 and gamma2 come from")
+    gamma1_grid: tuple[float, ...] | None = option(
+        None,
+        "values that select=\"holdout\" tries; None: the problem's (for sparse_probit as gamma2's)",
+        above=0.0,
+    )
+    gamma2_grid: tuple[float, ...] | None = option(
+        None,
+        "the same for gamma2; None: 1, 0.1, ..., 0.0001 times what is filled at min(N, D) features "
+        "(under the linear kernel only the product of both gammas matters to eta)",
+        above=0.0,
+    )
+    holdout: float = option(0.1, "part of each class that is held out", above=0.0, below=1.0)
 
 
 supports = only_for(tuple(NAMES), "the own algorithm of 'jcfo'")

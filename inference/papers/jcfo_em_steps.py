@@ -29,7 +29,6 @@ Neither divides by a weight, so a weight of 0 stays 0 and does no harm. What is 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import linalg, optimize, special
@@ -39,10 +38,8 @@ from ardvark.models.parts.probit import probit_logp
 from ardvark.models.parts.truncated_normal import truncated_moments
 
 from ..backend import FitFailed
+from ..options import BaseOptions, option
 from ..progress import Reporter, Update
-
-if TYPE_CHECKING:
-    from .jcfo_em import Options
 
 _ROOT_HALF = math.sqrt(0.5)
 _ROOT_2_OVER_PI = math.sqrt(2.0 / math.pi)
@@ -50,6 +47,25 @@ _TOO_LARGE = 1e100  # for a kernel, whose square must not overflow; and for the 
 _SETTLED = 1e-2  # of penalty: below it, at convergence, a weight may be on its way to 0
 VIOLATION = 1e-3  # of the rate: slopes above it at a weight of 0 are counted, or revived
 _STIFF = 1e10  # above it the normal equations of the ridge regression lose too many digits
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineOptions(BaseOptions):
+    """Options of the iterations."""
+
+    starts: int = option(6, "starting points; the highest end is kept", above=0)
+    prune: float = option(
+        1e-6,
+        "a weight with a penalty below it is set to 0 where that raises the log posterior",
+        at_least=0.0,
+        below=1.0,
+    )
+    revive: bool = option(False, "let weights at 0 come back that could raise the log posterior")
+    tolerance: float = option(
+        1e-7, "converged when an iteration raises the log posterior by less", above=0.0
+    )
+    max_iterations: int = option(5000, "of one start", above=0)
+    inner_iterations: int = option(50, "of the optimiser in one M-step", above=0)
 
 
 # --- the basis functions --------------------------------------------------------------------------
@@ -373,7 +389,7 @@ class Run:
         self.samples.append(int(np.count_nonzero(self.state.beta[1:])))
 
 
-def ascend(state: State, options: "Options", update: Update | None = None) -> Run:
+def ascend(state: State, options: EngineOptions, update: Update | None = None) -> Run:
     """Repeat E- and M-steps until the log posterior stands still."""
     run = Run(state, [], [], [])
     run.note()
@@ -427,7 +443,7 @@ def solve(
     basis: Basis,
     y: np.ndarray,
     rates: tuple[float, float],
-    options: "Options",
+    options: EngineOptions,
     rng: np.random.Generator,
     report: Reporter | None = None,
 ) -> tuple[Run, np.ndarray]:

@@ -6,9 +6,7 @@ the product of its marginal normals truncated to >= 0 (the bias and the RVM's we
 exist where q covers every free variable and none of its mass lies below 0.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from typing import Literal
 
 import numpy as np
 
@@ -24,24 +22,30 @@ from ..truncated_normal import truncated_draws, truncated_logpdf
 from .pfcvm_curvature import Block, Curvature
 from .pfcvm_engine import Engine, full
 
-if TYPE_CHECKING:
-    from .pfcvm_lp import Options, Run
-
+Curvatures = tuple[Curvature, Curvature | None]
+Positive = Literal["componentwise", "none"]
 _CHUNK = 500_000  # N + D + B times the draws of one chunk: a few dozen MB at once
 
 
-def draw(problem: Problem, run: Run, options: Options, job: Job, update: Update) -> Draws:
-    """Return draws of q, with both densities where they exist."""
-    (N, D), B, e = problem.X.shape, len(problem.Z), run.engine
+def draw(
+    problem: Problem,
+    e: Engine,
+    curvatures: Curvatures,
+    positive: Positive,
+    job: Job,
+    update: Update,
+) -> Draws:
+    """Return draws of q at a state with its curvatures, and both densities where they exist."""
+    (N, D), B, (of_w, of_theta) = problem.X.shape, len(problem.Z), curvatures
     whole = len(e.sample.u) == B + 1 and len(e.feature.u) == D
     covered = whole and problem.hypers.parametrization == "marginal"
-    covered = covered and not (e.signed and options.positive == "none")
+    covered = covered and not (e.signed and positive == "none")
 
     def some(rng: np.random.Generator, S: int) -> tuple[Point, Point]:
-        bw = _block_draws(rng, e.sample, run.of_w, options, S)
+        bw = _block_draws(rng, e.sample, of_w, positive, S)
         theta = np.broadcast_to(e.feature.u, (S, len(e.feature.u)))
-        if run.of_theta is not None:
-            theta = _block_draws(rng, e.feature, run.of_theta, options, S)
+        if of_theta is not None:
+            theta = _block_draws(rng, e.feature, of_theta, positive, S)
         a = e.s * bw[:, 1:]
         point = {
             "bias": bw[:, 0],
@@ -53,7 +57,11 @@ def draw(problem: Problem, run: Run, options: Options, job: Job, update: Update)
             point["w"] = full(bw[:, 1:], e.sample.index[1:], B)
         stats = {}
         if covered:
-            stats["lp"], stats["log_q"] = _densities(problem, run, point, bw, theta)
+            log_q = _log_q(bw, e.sample, of_w)
+            if of_theta is not None:
+                log_q = log_q + _log_q(theta, e.feature, of_theta)
+            stats["lp"] = problem.log_density(point)
+            stats["log_q"] = log_q + problem.spec.log_jacobian(point, problem.hypers)
         return point, stats
 
     return draw_in_chunks(job, job.generators(), max(1, _CHUNK // (N + D + B)), some, update)
@@ -69,10 +77,10 @@ def _kernel_sum(e: Engine, theta: np.ndarray, a: np.ndarray) -> np.ndarray:
 
 
 def _block_draws(
-    rng: np.random.Generator, block: Block, curvature: Curvature, options: Options, S: int
+    rng: np.random.Generator, block: Block, curvature: Curvature, positive: Positive, S: int
 ) -> np.ndarray:
     """Return S draws (S, K) of one block's q."""
-    if options.positive == "none" or not block.lam.any():
+    if positive == "none" or not block.lam.any():
         return block.u + curvature.draws(rng, S)
     sd = curvature.moments()[0] ** 0.5
     out, real = np.empty((S, len(block.u))), block.lam == 0.0  # the bias
@@ -81,17 +89,6 @@ def _block_draws(
     out[:, ~real] = truncated
     out[:, real] = block.u[real] + sd[real] * rng.standard_normal((S, int(real.sum())))
     return out
-
-
-def _densities(
-    problem: Problem, run: Run, point: Point, bw: np.ndarray, theta: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return log posterior and log q (S,) of the unconstrained vector, Jacobian included."""
-    e = run.engine
-    log_q = _log_q(bw, e.sample, run.of_w)
-    if run.of_theta is not None:
-        log_q = log_q + _log_q(theta, e.feature, run.of_theta)
-    return problem.log_density(point), log_q + problem.spec.log_jacobian(point, problem.hypers)
 
 
 def _log_q(x: np.ndarray, block: Block, curvature: Curvature) -> np.ndarray:

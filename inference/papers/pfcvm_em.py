@@ -35,9 +35,8 @@ from typing import Any
 import numpy as np
 from scipy import linalg, special
 
-from ardvark.validate import positive
-
 from ..backend import FitFailed, Job, Result
+from ..options import option
 from ..progress import Update
 from ..target import Target
 from .pfcvm_curvature import Block
@@ -50,21 +49,16 @@ KIND = "point"
 
 @dataclass(frozen=True, kw_only=True)
 class Options(EngineOptions):
-    """Options of `pfcvm_em`; those it shares with `pfcvm_lp` mean the same there.
+    """Options of `pfcvm_em`; those it shares with `pfcvm_lp` mean the same there."""
 
-    feature_threshold, sample_threshold : pruned above, that is below an absolute weight of 1e-4.
-    tolerance : part of the log posterior that counts as a change. rounds : turns of Newton in w
-    and theta in each M-step.
-    """
-
-    feature_threshold: float = 1e8
-    tolerance: float = 1e-6
-    max_iterations: int = 1000
-    rounds: int = 2
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        positive("rounds", self.rounds)
+    feature_threshold: float = option(
+        1e8,
+        "prune features above it, that is below an absolute weight of 1e-4; inf: never",
+        above=0.0,
+        at_most=np.inf,
+    )
+    tolerance: float = option(1e-6, "part of the log posterior that counts as a change", above=0.0)
+    max_iterations: int = option(1000, "E-steps", above=0)
 
 
 supports = applies

@@ -21,7 +21,7 @@ as the paper does, and is positive definite everywhere. No array has a side of D
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy import special
@@ -29,36 +29,35 @@ from scipy import special
 from ardvark.models.parts.kernels import gram
 from ardvark.models.pcvm import fixed_theta
 from ardvark.models.pfcvm import feature_gradient
-from ardvark.validate import InputError, one_of, positive
 
 from ..backend import only_for
+from ..options import BaseOptions, option
 from .pfcvm_curvature import NAMES, Block, Curvature, prior_mode
 
 FAILED = "its numbers are too large or too unequal for a Cholesky factor; standardise X"
 
 
 @dataclass(frozen=True, kw_only=True)
-class EngineOptions:
-    """Options of both methods; each module's docstring says what they mean."""
+class EngineOptions(BaseOptions):
+    """Options of both methods, in the words of `pfcvm_lp`."""
 
-    hyperprior: str = "paper"
-    smoothing: float = 5.0
-    initial_sample_precision: float = 1.0
-    initial_feature_precision: float = 1.0
-    sample_threshold: float | None = None
-    feature_threshold: float = 1e3
-    tolerance: float = 1e-4
-    max_iterations: int = 500
-
-    def __post_init__(self) -> None:
-        one_of("hyperprior", self.hyperprior, ("paper", "model"))
-        for name in ("smoothing", "initial_sample_precision", "initial_feature_precision",
-                     "tolerance", "max_iterations"):  # fmt: skip
-            positive(name, getattr(self, name))
-        for name in ("sample_threshold", "feature_threshold"):
-            value = getattr(self, name)
-            if value is not None and not value > 0.0:
-                raise InputError(f"{name} must be above 0 (inf: never prune), got {value!r}.")
+    hyperprior: Literal["paper", "model"] = option("paper", "c = d = 0, or the problem's own c, d")
+    smoothing: float = option(5.0, "lam of the sigmoids that stand for w, theta >= 0", above=0.0)
+    initial_sample_precision: float = option(1.0, "where alpha starts", above=0.0)
+    initial_feature_precision: float = option(1.0, "where beta starts", above=0.0)
+    sample_threshold: float | None = option(
+        None,
+        "prune samples above it; inf: never; None: feature_threshold, and 1e9 for the RVM, whose "
+        "precisions have no sigmoid to hold them",
+        above=0.0,
+        at_most=np.inf,
+    )
+    feature_threshold: float = option(
+        1e3, "prune features above it; inf: never", above=0.0, at_most=np.inf
+    )
+    tolerance: float = option(1e-4, "part of the objective that counts as a change", above=0.0)
+    max_iterations: int = option(500, "updates of the precisions", above=0)
+    rounds: int = option(2, "turns of Newton in w and theta in each iteration", above=0)
 
 
 applies = only_for(("pfcvm", "pcvm", "rvm"), "the algorithm of pfcvm, pcvm and rvm")

@@ -88,19 +88,20 @@ O(D^2). `benchmarks/pfcvm_lp_speed.py` measures it.
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy import linalg, special
 
 from ardvark.models.parts.kernels import gram
-from ardvark.validate import InputError, one_of, positive
+from ardvark.validate import InputError
 
 from ..backend import FitFailed, Job, Result
+from ..options import option
 from ..progress import Update
 from ..target import Target
 from .pfcvm_curvature import Curvature
-from .pfcvm_draws import draw
+from .pfcvm_draws import Positive, draw
 from .pfcvm_engine import FAILED, Engine, EngineOptions, applies, full
 
 NAME = "pfcvm_lp"
@@ -112,40 +113,27 @@ _POLISH = 1e-12  # Newton decrement at the returned state, in units of log densi
 
 @dataclass(frozen=True, kw_only=True)
 class Options(EngineOptions):
-    """Options of `pfcvm_lp`; the module docstring has the formulas.
+    """Options of `pfcvm_lp`; the module docstring has the formulas."""
 
-    update : "mackay" or "em". hyperprior : "paper" (c = d = 0) or "model". smoothing : lam.
-    initial_sample_precision, initial_feature_precision : where alpha and beta start; alpha_0 starts
-    at bias_sd^-2. damping : in [0, 1), the weight of the old ln precision. sample_threshold,
-    feature_threshold : prune above; inf never does. sample_threshold None is feature_threshold, and
-    1e9 for the RVM, whose precisions have no sigmoid to hold them. scale : "free" or "fixed".
-    stopping, patience : "rise", "change" or None (module docstring). tolerance : part of the
-    objective that counts as a change. max_iterations : of the precisions. rounds : turns of Newton
-    in w and theta in each. update_bias_precision : whether alpha_0 is re-estimated; None: as the
-    paper does, and not under the model's hyperprior, which holds bias_sd. positive : law of the
-    draws, "componentwise" or "none".
-    """
-
-    update: str = "mackay"
-    positive: str = "componentwise"
-    damping: float = 0.0
-    scale: str = "free"
-    stopping: str | None = None
-    patience: int = 10
-    rounds: int = 2
-    update_bias_precision: bool | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        one_of("update", self.update, ("mackay", "em"))
-        one_of("positive", self.positive, ("componentwise", "none"))
-        one_of("scale", self.scale, ("free", "fixed"))
-        if self.stopping is not None:
-            one_of("stopping", self.stopping, ("rise", "change"))
-        positive("patience", self.patience)
-        positive("rounds", self.rounds)
-        if not 0.0 <= self.damping < 1.0:
-            raise InputError(f"damping must lie in [0, 1), got {self.damping!r}.")
+    update: Literal["mackay", "em"] = option("mackay", "how precisions are re-estimated")
+    positive: Positive = option("componentwise", "law of the draws of positive weights")
+    damping: float = option(
+        0.0, "weight of the old ln precision in the new one", at_least=0.0, below=1.0
+    )
+    scale: Literal["free", "fixed"] = option(
+        "free", "fixed: the largest theta is held at 1 (linear kernel only)"
+    )
+    stopping: Literal["rise", "change"] | None = option(
+        None,
+        "stop when the objective no longer rises, or no longer changes; None: rise under the "
+        "paper's hyperprior, change under the model's",
+    )
+    patience: int = option(10, "iterations without a rise", above=0)
+    update_bias_precision: bool | None = option(
+        None,
+        "whether alpha_0, which starts at bias_sd^-2, is re-estimated; None: as the paper does, "
+        "and not under the model's hyperprior",
+    )
 
 
 supports = applies
@@ -296,7 +284,7 @@ def fit(target: Target, options: Options, job: Job) -> Result:
     with job.report.stage("iterating", total=options.max_iterations) as update:
         run = iterate(Engine.start(problem, options, update_bias), options, update)
     with job.report.stage("drawing", total=job.chains * job.draws) as update:
-        drawn = draw(problem, run, options, job, update)
+        drawn = draw(problem, run.engine, (run.of_w, run.of_theta), options.positive, job, update)
     details, dims = run.engine.details()
     sample_variance, _ = run.of_w.moments()
     details |= {

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 import numba
 import numpy as np
@@ -18,6 +18,7 @@ from scipy import linalg, special
 
 from ardvark.models.parts.truncated_normal import truncated, truncated_moments
 
+from ..options import BaseOptions, option
 from ..truncated_normal import (
     folded,
     folded_logpdf,
@@ -26,11 +27,27 @@ from ..truncated_normal import (
     truncated_logpdf,
 )
 
-if TYPE_CHECKING:
-    from .rfvm_vb import Options
-
 _LOG_2PI = float(np.log(2.0 * np.pi))
 _BLOCK = 4096  # features a product handles at once: no (N, D) temporary
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineOptions(BaseOptions):
+    """Options of the factors and their updates."""
+
+    v_factor: Literal["folded", "truncated"] = option("folded", "law of q(v_d)")
+    v_update: Literal["sequential", "simultaneous"] = option(
+        "sequential", "the v_d one after the other, or all at once"
+    )
+    damping: float = option(
+        0.0, "weight of the old natural parameters in the new q(v)", at_least=0.0, below=1.0
+    )
+    prune_feature: float = option(
+        0.01, "part of the largest <v_d> below which d is not selected", at_least=0.0, below=1.0
+    )
+    prune_sample: float = option(
+        0.001, "part of the largest |<a_j>| below which j is not selected", at_least=0.0, below=1.0
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +80,8 @@ class Factors:
         Hyperparameters of the model, filled.
     rng : Generator
         For the random start: v_d half-normal at the prior's scale, all else at the prior's mean.
-    options : Options
-        Of them v_factor, v_update, damping and the pruning thresholds.
+    options : EngineOptions
+        Which factors, and how they are updated.
     columns : Columns, optional
         Those of X and Z, if they exist already.
 
@@ -87,7 +104,7 @@ class Factors:
         Z: np.ndarray,
         h: Any,
         rng: np.random.Generator,
-        options: Options,
+        options: EngineOptions,
         columns: Columns | None = None,
     ) -> None:
         (N, D), B = X.shape, len(Z)

@@ -62,13 +62,13 @@ from scipy import linalg, special
 
 from ardvark.models import Problem
 from ardvark.models.spec import Point
-from ardvark.validate import InputError, one_of, positive
 
 from ..backend import FitFailed, Job, Result, only_for
 from ..draws import Draws, draw_in_chunks
+from ..options import option
 from ..progress import Update
 from ..target import Target
-from .rfvm_factors import Columns, Factors
+from .rfvm_factors import Columns, EngineOptions, Factors
 
 NAME = "rfvm_vb"
 KIND = "approximation"
@@ -76,37 +76,19 @@ _CHUNK = 500_000  # N + D + B times the draws of one chunk: a few dozen MB at on
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
-    """Options of `rfvm_vb`.
+class Options(EngineOptions):
+    """Options of `rfvm_vb`; the module docstring says where they depart from the paper."""
 
-    v_factor, v_update, prune : see the module docstring. damping : in [0, 1), the weight of the
-    old natural parameters in the new q(v); 0 is none. prune_feature, prune_sample : a feature below
-    this part of the largest <v_d>, a sample below this part of the largest abs(<a_j>), is not
-    selected, and removed with `prune` from sweep prune_from on. restarts : random starts; the one
-    with the best ELBO is kept. tolerance : converged when a sweep changes the ELBO by less than
-    this part of it and no fitted probability by more than its square root. max_sweeps : of one
-    start.
-    """
-
-    v_factor: str = "folded"
-    v_update: str = "sequential"
-    damping: float = 0.0
-    prune: bool = False
-    prune_feature: float = 0.01
-    prune_sample: float = 0.001
-    prune_from: int = 7
-    restarts: int = 2
-    tolerance: float = 1e-6
-    max_sweeps: int = 3000
-
-    def __post_init__(self) -> None:
-        one_of("v_factor", self.v_factor, ("folded", "truncated"))
-        one_of("v_update", self.v_update, ("sequential", "simultaneous"))
-        for name in ("prune_from", "restarts", "tolerance", "max_sweeps"):
-            positive(name, getattr(self, name))
-        for name in ("damping", "prune_feature", "prune_sample"):
-            if not 0.0 <= getattr(self, name) < 1.0:
-                raise InputError(f"{name} must lie in [0, 1), got {getattr(self, name)!r}.")
+    prune: bool = option(False, "remove what is not selected, from sweep prune_from on")
+    prune_from: int = option(7, "first sweep that prunes", above=0)
+    restarts: int = option(2, "random starts; the one with the best ELBO is kept", above=0)
+    tolerance: float = option(
+        1e-6,
+        "converged when a sweep changes the ELBO by less than this part of it and no fitted "
+        "probability by more than its square root",
+        above=0.0,
+    )
+    max_sweeps: int = option(3000, "of one start", above=0)
 
 
 def supports(target: Target) -> str | None:

@@ -62,15 +62,15 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy import linalg, optimize, special
 
 from ardvark.models.parts.distributions import logistic_logp
-from ardvark.validate import InputError, one_of, positive
 
 from ..backend import FitFailed, Job, Result, only_for
+from ..options import BaseOptions, option
 from ..progress import Reporter, Update
 from ..target import Target
 from .jcfo_em_steps import kkt
@@ -93,36 +93,29 @@ DIMS: dict[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
-    """Options of `xolon`.
+class Options(BaseOptions):
+    """Options of `xolon`; the module docstring says where they depart from the paper."""
 
-    c1, c2, select : see the module docstring. grid : values of c = (c1 c2)^1/2 that `select="cv"`
-    tries (None: seven, from 0.001 N to 0.3 N). folds : of the cross-validation. starts : of each
-    descent, the first without random numbers; the cross-validation uses at most 2. tolerance : a
-    start has converged when no KKT residual exceeds this part of c, or F no longer falls.
-    max_iterations : of one start.
-    """
-
-    c1: float | None = None
-    c2: float | None = None
-    select: str = "cv"
-    grid: tuple[float, ...] | None = None
-    folds: int = 3
-    starts: int = 12
-    tolerance: float = 1e-6
-    max_iterations: int = 20_000
-
-    def __post_init__(self) -> None:
-        one_of("select", self.select, ("cv", "problem"))
-        for name in ("c1", "c2"):
-            if getattr(self, name) is not None:
-                positive(name, getattr(self, name))
-        for value in self.grid or ():
-            positive("each value of grid", value)
-        for name in ("starts", "tolerance", "max_iterations"):
-            positive(name, getattr(self, name))
-        if self.folds < 2:
-            raise InputError(f"folds must be at least 2, got {self.folds!r}.")
+    c1: float | None = option(None, "penalty of a, used as it is; None: by select", above=0.0)
+    c2: float | None = option(None, "penalty of v, used as it is; None: by select", above=0.0)
+    select: Literal["cv", "problem"] = option("cv", "where penalties that are not given come from")
+    grid: tuple[float, ...] | None = option(
+        None,
+        'values of c = (c1 c2)^1/2 that select="cv" tries; None: seven, from 0.001 N to 0.3 N',
+        above=0.0,
+    )
+    folds: int = option(3, "of the cross-validation", at_least=2)
+    starts: int = option(
+        12,
+        "of each descent, the first without random numbers; the cross-validation uses at most 2",
+        above=0,
+    )
+    tolerance: float = option(
+        1e-6,
+        "converged when no KKT residual exceeds this part of c, or F no longer falls",
+        above=0.0,
+    )
+    max_iterations: int = option(20_000, "of one start", above=0)
 
 
 supports = only_for(("rfvm",), "the twin of the RFVM")

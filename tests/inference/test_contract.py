@@ -241,7 +241,9 @@ def test_bad_calls_are_refused_before_any_work(problem):
         av.fit(problem, "nuts", draws=0)
     with pytest.raises(InputError, match="keep must be one of"):
         av.fit(problem, "nuts", keep="some")
-    with pytest.raises(InputError, match="target_accept must lie between 0 and 1"):
+    with pytest.raises(
+        InputError, match="target_accept must be a finite number in .0, 1., got 1.5"
+    ):
         av.fit(problem, "nuts", target_accept=1.5)
 
 

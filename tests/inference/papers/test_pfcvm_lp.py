@@ -726,9 +726,9 @@ def test_supports_and_options_say_what_is_wrong():
                   {"stopping": "never"}, {"hyperprior": "flat"}):  # fmt: skip
         with pytest.raises(InputError, match="must be one of"):
             LP(**wrong)
-    with pytest.raises(InputError, match="feature_threshold must be above 0"):
+    with pytest.raises(InputError, match="feature_threshold must be a number above 0"):
         LP(feature_threshold=0.0)
-    with pytest.raises(InputError, match="damping must lie in"):
+    with pytest.raises(InputError, match=r"damping must be a finite number in \[0, 1\)"):
         LP(damping=1.0)
     with pytest.raises(InputError, match='scale="fixed" needs a free theta and the linear kernel'):
         fit(make(kernel="rbf"), scale="fixed")

@@ -536,7 +536,7 @@ def test_supports_and_options_say_what_is_wrong():
     assert "bare pm.Model" in rfvm_vb.supports(Target(pm.Model()))
     with pytest.raises(InputError, match="v_factor must be one of"):
         Options(v_factor="normal")
-    with pytest.raises(InputError, match="damping must lie in"):
+    with pytest.raises(InputError, match=r"damping must be a finite number in \[0, 1\)"):
         Options(damping=1.0)
     with pytest.raises(TypeError, match="v_factor"):
         run_fit(small_problem(), v_facto="folded")

@@ -476,7 +476,7 @@ def test_what_it_supports():
         ({"c2": np.inf}, "c2 must be a finite number above 0"),
         ({"select": "accuracy"}, "select must be one of 'cv', 'problem'"),
         ({"grid": (1.0, -1.0)}, "each value of grid must be"),
-        ({"folds": 1}, "folds must be at least 2"),
+        ({"folds": 1}, "folds must be an integer of at least 2"),
         ({"starts": 0}, "starts must be"),
     ],
 )
