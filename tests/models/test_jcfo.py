@@ -171,14 +171,18 @@ def test_decision_is_the_formula_for_every_draw(kernel, degree):
                 "polynomial": [(1 + v) ** degree for v in inner],
                 "rbf": [np.exp(-sum(theta[s] * (x - z) ** 2)) for z in problem.Z],
             }[kernel]
-            np.testing.assert_allclose(got[s][i], bias[s] + np.dot(beta[s], K), rtol=1e-10)
+            np.testing.assert_allclose(
+                got[s][i], bias[s] + np.dot(beta[s], K), rtol=1e-10, atol=1e-10
+            )
 
 
 def test_degree_one_is_linear_with_the_sum_in_the_intercept():
     linear, polynomial = make(kernel="linear"), make(kernel="polynomial")
     point = polynomial.simulate(rng(2))
     moved = {**point, "bias": point["bias"] + point["sample_weight"].sum()}
-    np.testing.assert_allclose(linear.decision(moved), polynomial.decision(point), rtol=1e-12)
+    np.testing.assert_allclose(
+        linear.decision(moved), polynomial.decision(point), rtol=1e-12, atol=1e-10
+    )
 
 
 @pytest.mark.parametrize("degree", [2, 3])
@@ -257,7 +261,9 @@ def test_jcfo_with_x_for_its_kernel_matrix_is_sparse_probit(form):
     for _ in range(5):
         point = plain.simulate(generator)
         as_jcfo = {**point, "sample_weight": point["beta"], "feature_weight": ones, "rho": ones}
-        np.testing.assert_allclose(kernel.decision(as_jcfo), plain.decision(point), rtol=1e-12)
+        np.testing.assert_allclose(
+            kernel.decision(as_jcfo), plain.decision(point), rtol=1e-12, atol=1e-10
+        )
         np.testing.assert_allclose(
             joint(kernel, as_jcfo) - theta_prior, joint(plain, point), rtol=1e-12
         )

@@ -74,7 +74,7 @@ def test_pcvm_is_rvm_where_all_labels_are_positive(parametrization):
     real = make("rvm", **given)
     for point in prior_points(positive, 3):
         np.testing.assert_array_equal(point["sample_weight"], point["w"])
-        np.testing.assert_allclose(real.decision(point), point["eta"], rtol=1e-12)
+        np.testing.assert_allclose(real.decision(point), point["eta"], rtol=1e-12, atol=1e-10)
         expected = real.log_joint(point) + 9 * np.log(2.0)
         np.testing.assert_allclose(positive.log_joint(point), expected, rtol=1e-12)
 
@@ -186,7 +186,9 @@ def test_centres_that_are_not_the_training_rows(name, kernel):
     by_chain = {k: v.reshape(2, 3, *v.shape[1:]) for k, v in together.items()}
     eta = problem.decision(by_chain, problem.X[:7])
     assert eta.shape == (2, 3, 7)
-    np.testing.assert_allclose(eta, together["eta"].reshape(2, 3, 9)[..., :7], rtol=1e-10)
+    np.testing.assert_allclose(
+        eta, together["eta"].reshape(2, 3, 9)[..., :7], rtol=1e-10, atol=1e-10
+    )
     K_sum = eta - by_chain["bias"][..., None]
     by_hand = sum(
         by_chain["sample_weight"][..., j, None] * kernel_by_hand(problem, by_chain, j)
