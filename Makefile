@@ -8,13 +8,14 @@ PYTHON ?=
 INSTALLED := $(VENV)/.installed
 SHELL := /bin/sh
 
-.PHONY: help demo test slow reseed lint wheel types clean
+.PHONY: help demo test slow reseed mutants lint wheel types clean
 
 help:
 	@echo "make demo     the main job: RFVM on digits, exact posterior beside four other methods"
 	@echo "make test     set up from nothing and run the tests"
 	@echo "make slow     the full forms of the tests that have a fast one (long)"
 	@echo "make reseed   the statistical tests under other seeds, ROUNDS=20 times"
+	@echo "make mutants  which of 150 small defects the tests see (hours; goes on where it was stopped)"
 	@echo "make lint     ruff;   make wheel   build, install and try a wheel;   make types   mypy on it"
 	@echo "make clean    remove the virtual environment"
 
@@ -63,6 +64,11 @@ reseed: $(INSTALLED)
 	  echo "=== seeds moved by $$i"; \
 	  ARDVARK_RESEED=$$i $(PYTEST) -q -m "statistical and not slow" || exit 1; \
 	done
+
+SAMPLE ?= 150
+SEED ?= 1
+mutants: $(INSTALLED)
+	$(BIN)/python -m benchmarks.mutation --sample $(SAMPLE) --seed $(SEED) --out results/mutation
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
