@@ -242,7 +242,7 @@ def test_bad_calls_are_refused_before_any_work(problem):
     with pytest.raises(InputError, match="keep must be one of"):
         av.fit(problem, "nuts", keep="some")
     with pytest.raises(
-        InputError, match="target_accept must be a finite number in .0, 1., got 1.5"
+        InputError, match=r"target_accept must be a finite number in \(0, 1\), got 1.5"
     ):
         av.fit(problem, "nuts", target_accept=1.5)
 
