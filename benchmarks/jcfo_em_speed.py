@@ -22,7 +22,7 @@ from ardvark.data import load
 from ardvark.inference import fitting
 from ardvark.inference.papers import jcfo_em
 from ardvark.inference.papers.jcfo_em import Options
-from ardvark.inference.papers.jcfo_em_steps import Basis, State, ascend, seed
+from ardvark.inference.papers.jcfo_em_steps import Basis, State, iterate, seed
 
 TARGET_SECONDS, TARGET_MB = 10.0, 300.0
 ROW = "{:<52} {:>11} {:>11} {:>8} {:>8}"
@@ -41,7 +41,7 @@ def one_start(basis: Basis, y: np.ndarray, number: int, iterations: int, rates: 
     options, times = Options(max_iterations=1), []
     for _ in range(iterations):
         began = time.perf_counter()
-        ascend(state, options)
+        iterate(state, options)
         times.append(time.perf_counter() - began)
     return times
 

@@ -28,7 +28,7 @@ ROOMS = {
         {"generic", "gibbs", "papers", "datatree"},
         {"draws"},
         {"backend"},
-        {"target", "progress", "processes", "diagnostics", "truncated_normal"},
+        {"target", "options", "progress", "processes", "diagnostics", "truncated_normal"},
     ),
     "models": (
         {""},

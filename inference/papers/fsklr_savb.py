@@ -83,9 +83,10 @@ import numpy as np
 from scipy import special
 from scipy.spatial.distance import cdist
 
+from ardvark.models import BaseHypers, Problem
 from ardvark.models.parts.masks import log_mask_prior, mask_log_odds
 
-from ..backend import FitFailed, Job, Result, only_for
+from ..backend import Dims, FitFailed, Job, Result, Status, only_for
 from ..options import BaseOptions, option
 from ..progress import Reporter
 from ..target import Target
@@ -104,7 +105,7 @@ from .fsklr_variational import (
 NAME = "fsklr_savb"
 KIND = "search"
 COVARIANCE = 100  # samples in use up to which q's covariance is stored
-DIMS = {
+DIMS: Dims = {
     "visited_zeta": ("iteration", "feature"),
     "visited_z": ("iteration", "basis"),
     "stage": ("iteration",),
@@ -158,36 +159,6 @@ class State:
     score: float
 
 
-class Trace:
-    """What is kept of every visited state: `rows`, by name; `best`, number `selected` of them.
-
-    The best state is the first of the highest score in the last stage.
-    """
-
-    def __init__(self, start: State) -> None:
-        self.best, self.selected = start, 0
-        self.rows: dict[str, list[Any]] = {}
-        self.add(start)
-
-    def add(self, state: State) -> None:
-        """Keep the state's row, and the state itself if it is the best so far."""
-        row = {
-            "visited_zeta": state.zeta,
-            "visited_z": state.z,
-            "stage": state.stage,
-            "objective": state.score,
-            "visited_log_likelihood": state.log_likelihood,
-            "elbo": state.q.elbo[-1],
-            "features_kept": int(state.zeta.sum()),
-            "samples_kept": int(state.z.sum()),
-            "vb_iterations": len(state.q.elbo),
-        }
-        for name, value in row.items():
-            self.rows.setdefault(name, []).append(value)
-        if state.stage > self.best.stage or state.score > self.best.score:
-            self.best, self.selected = state, len(self.rows["stage"]) - 1
-
-
 class Search:
     """The current masks and coefficients, with the kernel at this feature mask.
 
@@ -195,7 +166,7 @@ class Search:
     (B,) the coefficients, `q` their distribution, `eta` (N,) the decision values.
     """
 
-    def __init__(self, problem: Any, options: Options, rng: np.random.Generator) -> None:
+    def __init__(self, problem: Problem, options: Options, rng: np.random.Generator) -> None:
         self.h, self.options, self.rng = problem.hypers, options, rng
         self.X, self.Z = problem.X, problem.Z
         # feature-major copies: a sweep reads one feature after the other
@@ -296,96 +267,123 @@ class Search:
         self.set_kernel()
         self.eta = self.K @ (self.z * self.alpha)
 
-    def run(self, report: Reporter) -> Trace:
-        """Algorithm 1."""
-        o = self.options
-        if not self.h.FEATURE_MASK:
-            return self._run_samples(Trace(self.state(2)), report)
-        trace = Trace(self.state(1))
-        with report.stage("feature mask", total=o.feature_sweeps) as update:
-            for t in range(o.feature_sweeps):
-                self.sweep_features()
-                self.refit()
-                trace.add(self.state(1))
-                update(t + 1)
-        self.restore(trace.best)
-        trace.add(self.state(2))
-        return self._run_samples(trace, report)
 
-    def _run_samples(self, trace: Trace, report: Reporter) -> Trace:
-        with report.stage("sample mask", total=self.options.sample_sweeps) as update:
-            for t in range(self.options.sample_sweeps):
-                self.sweep_samples()
-                self.refit()
-                trace.add(self.state(2))
+class Run:
+    """What is kept of every visited state: `rows`, by name; `best`, number `selected` of them.
+
+    The best state is the first of the highest score in the last stage.
+    """
+
+    def __init__(self, start: State) -> None:
+        self.best, self.selected = start, 0
+        self.rows: dict[str, list[Any]] = {}
+        self.add(start)
+
+    def add(self, state: State) -> None:
+        """Keep the state's row, and the state itself if it is the best so far."""
+        row = {
+            "visited_zeta": state.zeta,
+            "visited_z": state.z,
+            "stage": state.stage,
+            "objective": state.score,
+            "visited_log_likelihood": state.log_likelihood,
+            "elbo": state.q.elbo[-1],
+            "features_kept": int(state.zeta.sum()),
+            "samples_kept": int(state.z.sum()),
+            "vb_iterations": len(state.q.elbo),
+        }
+        for name, value in row.items():
+            self.rows.setdefault(name, []).append(value)
+        if state.stage > self.best.stage or state.score > self.best.score:
+            self.best, self.selected = state, len(self.rows["stage"]) - 1
+
+
+def iterate(search: Search, report: Reporter) -> Run:
+    """Run algorithm 1 from the first state; a model without a feature mask has its second loop."""
+    options = search.options
+    if search.h.FEATURE_MASK:
+        run = Run(search.state(1))
+        with report.stage("feature mask", total=options.feature_sweeps) as update:
+            for t in range(options.feature_sweeps):
+                search.sweep_features()
+                search.refit()
+                run.add(search.state(1))
                 update(t + 1)
-        return trace
+        search.restore(run.best)
+        run.add(search.state(2))
+    else:
+        run = Run(search.state(2))
+    with report.stage("sample mask", total=options.sample_sweeps) as update:
+        for t in range(options.sample_sweeps):
+            search.sweep_samples()
+            search.refit()
+            run.add(search.state(2))
+            update(t + 1)
+    return run
 
 
 # --- the fit --------------------------------------------------------------------------------------
 
 
-def fit(target: Target, options: Options, job: Job) -> Result:
-    """Run the search and return the selected state; `draws` and `chains` do not matter.
+def _verdict(run: Run, options: Options) -> tuple[Status, str]:
+    """Return the status and its reason."""
+    rows = {name: np.asarray(x) for name, x in run.rows.items()}
+    for stage, kept in ((1, "features_kept"), (2, "samples_kept")):
+        after_start = rows[kept][rows["stage"] == stage][1:]
+        if options.comparison == "printed" and len(after_start) and not after_start.any():
+            return "not_converged", (
+                f"every sweep turned every bit of the {kept.split('s_')[0]} mask off: "
+                'comparison="printed" holds a probability without its normalising constant against '
+                'a uniform number; use comparison="normalised"'
+            )
+    best = run.best
+    if not best.q.converged:
+        return "not_converged", (
+            f"the coefficients of the selected state were still moving after {len(best.q.elbo)} "
+            "iterations of algorithm 2; raise vb_iterations"
+        )
+    for what, mask in (("feature", best.zeta), ("sample", best.z)):
+        if not mask.any():
+            return "ok", f"the selected state has no {what}: its decision is constant"
+    return "ok", ""
 
-    Explicit mask probabilities, which the algorithm does not have, are at their mean given the
-    selected mask. `lp` is the log density of the posterior at the returned point, so also with
-    alpha_j = 0 for the samples that are off; it is not the score.
-    """
-    problem = target.zoo_problem
-    h, D, B = problem.hypers, problem.X.shape[1], len(problem.Z)
-    started = time.perf_counter()
-    trace = Search(problem, options, np.random.default_rng(job.seed)).run(job.report)
-    best, rows = trace.best, {name: np.asarray(x) for name, x in trace.rows.items()}
 
-    point: dict[str, Any] = {"z": best.z.astype(np.int64), "alpha": np.where(best.z, best.alpha, 0)}
-    if h.FEATURE_MASK:
-        point["zeta"] = best.zeta.astype(np.int64)
-    if problem.spec.link == "identity":
-        point["tau"] = best.tau
-    point |= _probabilities(best, h)
-    weights = {
-        "feature_weight": best.zeta.astype(np.float64),
-        "sample_weight": point["alpha"],
-    }
-    posterior = point | weights | {"eta": problem.decision(point)}
-    active, mean = np.flatnonzero(best.z), np.zeros(B)
+def _details(problem: Problem, run: Run) -> tuple[dict[str, np.ndarray], Dims]:
+    """Return every visited state and the selected one with its q, with their dims."""
+    best, active = run.best, np.flatnonzero(run.best.z)
+    mean = np.zeros(len(best.z))
     mean[active] = best.q.mean
     details = {
-        **rows,
-        **weights,
+        **run.rows,
+        "feature_weight": best.zeta.astype(np.float64),
+        "sample_weight": np.where(best.z, best.alpha, 0),
         "alpha_mean": mean,
         "selected_feature": best.zeta,
         "selected_sample": best.z,
-        "selected_iteration": trace.selected,
+        "selected_iteration": run.selected,
         "converged": best.q.converged,
     }
     if 0 < len(active) <= COVARIANCE:
         details |= {"active_sample": active, "alpha_covariance": best.q.covariance()}
     if problem.spec.link == "identity":
         details |= {"tau_shape": best.q.tau_shape, "tau_rate": best.q.tau_rate}
-    status, reason = _verdict(trace, rows, options)
-    return Result(
-        posterior=job.one_draw(posterior),
-        sample_stats={"lp": np.full((1, 1), float(problem.log_density(point)))},
-        details={name: np.asarray(x) for name, x in details.items()},
-        dims=DIMS,
-        status=status,
-        reason=reason,
-        seconds_run=time.perf_counter() - started,
-        attrs={
-            "iterations": len(rows["stage"]),
-            "score": best.score,
-            "log_posterior": float(problem.log_joint(point)),
-            "features": int(best.zeta.sum()),
-            "samples": len(active),
-            "feature_sparsity": 1.0 - float(best.zeta.sum()) / D,
-            "sample_sparsity": 1.0 - len(active) / B,
-        },
-    )
+    return {name: np.asarray(x) for name, x in details.items()}, dict(DIMS)
 
 
-def _probabilities(state: State, h: Any) -> dict[str, np.ndarray]:
+def _point(problem: Problem, state: State) -> dict[str, Any]:
+    """Return the variables of the problem's form at a state."""
+    point: dict[str, Any] = {
+        "z": state.z.astype(np.int64),
+        "alpha": np.where(state.z, state.alpha, 0),
+    }
+    if problem.hypers.FEATURE_MASK:
+        point["zeta"] = state.zeta.astype(np.int64)
+    if problem.spec.link == "identity":
+        point["tau"] = state.tau
+    return point | _probabilities(state, problem.hypers)
+
+
+def _probabilities(state: State, h: BaseHypers) -> dict[str, np.ndarray]:
     """Return E[probability | mask] of the explicit form, {} of the integrated one."""
     masks = [("sample", state.z, h.a_z)]
     if h.FEATURE_MASK:
@@ -401,29 +399,41 @@ def _probabilities(state: State, h: Any) -> dict[str, np.ndarray]:
     return out
 
 
-def _verdict(trace: Trace, rows: Mapping[str, np.ndarray], options: Options) -> tuple[str, str]:
-    """Return the status and its reason."""
-    for stage, kept in ((1, "features_kept"), (2, "samples_kept")):
-        after_start = rows[kept][rows["stage"] == stage][1:]
-        if options.comparison == "printed" and len(after_start) and not after_start.any():
-            return "not_converged", (
-                f"every sweep turned every bit of the {kept.split('s_')[0]} mask off: "
-                'comparison="printed" holds a probability without its normalising constant against '
-                'a uniform number; use comparison="normalised"'
-            )
-    best = trace.best
-    if not best.q.converged:
-        return "not_converged", (
-            f"the coefficients of the selected state were still moving after {len(best.q.elbo)} "
-            "iterations of algorithm 2; raise vb_iterations"
-        )
-    for what, mask in (("feature", best.zeta), ("sample", best.z)):
-        if not mask.any():
-            return "ok", f"the selected state has no {what}: its decision is constant"
-    return "ok", ""
+def fit(target: Target, options: Options, job: Job) -> Result:
+    """Run the search and return the selected state; `draws` and `chains` do not matter.
+
+    Explicit mask probabilities, which the algorithm does not have, are at their mean given the
+    selected mask. `lp` is the log density of the posterior at the returned point, so also with
+    alpha_j = 0 for the samples that are off; it is not the score.
+    """
+    problem, started = target.zoo_problem, time.perf_counter()
+    run = iterate(Search(problem, options, np.random.default_rng(job.seed)), job.report)
+    status, reason = _verdict(run, options)
+    details, dims = _details(problem, run)
+    point = _point(problem, run.best)
+    weights = {name: details[name] for name in ("feature_weight", "sample_weight")}
+    features, samples = int(run.best.zeta.sum()), int(run.best.z.sum())
+    return Result(
+        posterior=job.one_draw(point | weights | {"eta": problem.decision(point)}),
+        sample_stats={"lp": np.full((1, 1), float(problem.log_density(point)))},
+        details=details,
+        dims=dims,
+        status=status,
+        reason=reason,
+        seconds_run=time.perf_counter() - started,
+        attrs={
+            "iterations": len(run.rows["stage"]),
+            "score": run.best.score,
+            "log_posterior": float(problem.log_joint(point)),
+            "features": features,
+            "samples": samples,
+            "feature_sparsity": 1.0 - float(features) / len(run.best.zeta),
+            "sample_sparsity": 1.0 - samples / len(run.best.z),
+        },
+    )
 
 
-def predict_paper(problem: Any, state: Mapping[str, Any], X_new: np.ndarray) -> np.ndarray:
+def predict_paper(problem: Problem, state: Mapping[str, Any], X_new: np.ndarray) -> np.ndarray:
     """Return (8) at standardised inputs: sigmoid(f(x)) of the selected state.
 
     For squared errors, whose model has no P(y = 1), it is f(x).

@@ -73,10 +73,11 @@ from typing import Any, Literal
 import numpy as np
 from scipy import special
 
+from ardvark.models import BaseHypers, Problem
 from ardvark.models.parts.probit import probit_logp
 from ardvark.validate import InputError
 
-from ..backend import FitFailed, Job, Result, only_for
+from ..backend import Dims, FitFailed, Job, Result, Status, only_for
 from ..options import option
 from ..progress import Reporter
 from ..target import Target
@@ -86,18 +87,18 @@ from .jcfo_em_steps import (
     EngineOptions,
     Run,
     State,
-    ascend,
-    kkt,
+    iterate,
     log_posterior,
     ridge_seed,
     score,
     solve,
 )
+from .optimality import kkt
 
 NAME = "jcfo_em"
 KIND = "point"
 NAMES = {"jcfo": ("gamma1", "gamma2"), "sparse_probit": ("gamma1",)}
-DIMS = {
+DIMS: Dims = {
     "beta": ("feature",),
     "kkt_feature": ("feature",),
     "kkt_sample": ("basis",),
@@ -144,7 +145,7 @@ supports = only_for(tuple(NAMES), "the own algorithm of 'jcfo'")
 # --- the paper's protocol: filter, and gammas by hold-out -----------------------------------------
 
 
-def basis_of(problem: Any, X: np.ndarray, Z: np.ndarray) -> Basis:
+def basis_of(problem: Problem, X: np.ndarray, Z: np.ndarray) -> Basis:
     """Return the basis functions of the problem's model at X, with centres Z where it has any."""
     if problem.spec.name == "sparse_probit":
         return Basis(X)
@@ -168,7 +169,7 @@ def prefilter(X: np.ndarray, y: np.ndarray, count: int, options: Options) -> np.
     size = np.zeros(D)
     for _ in range(12):
         rate *= 0.5
-        run = ascend(State(basis, y, beta, none, (rate, 1.0)), loose)
+        run = iterate(State(basis, y, beta, none, (rate, 1.0)), loose)
         found = np.abs(run.state.beta[1:])
         if np.count_nonzero(found) >= np.count_nonzero(size):
             size = found
@@ -184,13 +185,13 @@ def rates_of(gammas: Gammas, options: Options) -> tuple[float, float]:
     return gammas[0] ** power, gammas[1] ** power
 
 
-def filled_gammas(problem: Any, D: int) -> Gammas:
+def filled_gammas(problem: Problem, D: int) -> Gammas:
     """Return the gammas as filled for D features."""
     blank = replace(problem.hypers, **dict.fromkeys(NAMES[problem.spec.name]))
     return _gammas(blank.filled(len(problem.X), len(problem.Z), D))
 
 
-def own_gammas(problem: Any, D: int) -> Gammas:
+def own_gammas(problem: Problem, D: int) -> Gammas:
     """Return the problem's gammas; those that were filled are filled again for D features.
 
     A given value that equals the filled one cannot be told from it.
@@ -203,11 +204,11 @@ def own_gammas(problem: Any, D: int) -> Gammas:
     )
 
 
-def _gammas(hypers: Any) -> Gammas:
+def _gammas(hypers: BaseHypers) -> Gammas:
     return float(hypers.gamma1), float(getattr(hypers, "gamma2", 1.0))  # sparse probit: no theta
 
 
-def grid(problem: Any, options: Options, D: int) -> list[Gammas]:
+def grid(problem: Problem, options: Options, D: int) -> list[Gammas]:
     """Return the gammas that the hold-out tries, the strongest penalty first."""
     own, few = own_gammas(problem, D), filled_gammas(problem, min(len(problem.X), D))
     first, second = options.gamma1_grid, options.gamma2_grid
@@ -241,7 +242,7 @@ class Choice:
 
 
 def choose(
-    problem: Any, y: np.ndarray, options: Options, rng: np.random.Generator, report: Reporter
+    problem: Problem, y: np.ndarray, options: Options, rng: np.random.Generator, report: Reporter
 ) -> Choice:
     """Filter the features and choose the gammas."""
 
@@ -277,101 +278,53 @@ def choose(
 # --- the fit --------------------------------------------------------------------------------------
 
 
-def fit(target: Target, options: Options, job: Job) -> Result:
-    """Climb from several starts and return the highest point, with its optimality conditions.
+@dataclass
+class Optimality:
+    """How far the point is from a maximum of the stated posterior, (12), (15).
 
-    `draws` and `chains` do not matter: chain = draw = 1. `lp` is NaN where a feature weight is 0,
-    for log theta has no value there; `log_posterior` in attrs is the density of (beta, theta) with
-    tau, rho and z integrated out, at the gammas used, whatever the form of the problem.
+    `beta` (1 + B,) and `theta` (D,) are KKT residuals; `worst` is the largest of a weight that is
+    not 0, `at_zero` those of weights at 0 that took part, `log_posterior` the value there.
     """
-    problem = target.zoo_problem
-    sparse = problem.spec.name == "sparse_probit"
-    if sparse and options.prefilter is not None:
-        raise InputError("prefilter is for 'jcfo'; 'sparse_probit' is that filter itself.")
-    y, D, B = problem.y.astype(np.float64), problem.X.shape[1], len(problem.Z)
-    for_choice, for_starts = map(np.random.default_rng, np.random.SeedSequence(job.seed).spawn(2))
-    started = time.perf_counter()
-    choice = choose(problem, y, options, for_choice, job.report)
-    basis = whole = basis_of(problem, problem.X, problem.Z)
-    if not sparse:
-        basis = whole.restrict(np.arange(B), choice.features)
-    run, finals = solve(basis, y, rates_of(choice.gammas, options), options, for_starts, job.report)
 
-    beta, theta = run.state.beta, np.zeros(0 if sparse else D)
-    if not sparse:
-        theta[choice.features] = run.state.theta
-    point = {"bias": beta[0], "beta": beta[1:]}
-    if not sparse:
-        point = {"bias": beta[0], "sample_weight": beta[1:], "feature_weight": theta}
-    posterior = point | {"feature_weight": np.abs(beta[1:]) if sparse else theta}
-    posterior |= {"eta": problem.decision(point)}
-    # the conditions of a maximum of the stated posterior, (12), (15), also under printed_rates
+    beta: np.ndarray
+    theta: np.ndarray
+    worst: float
+    at_zero: np.ndarray
+    log_posterior: float
+
+    @property
+    def violations(self) -> int:
+        """How many weights at 0 would raise the log posterior."""
+        return int(np.sum(self.at_zero > VIOLATION))
+
+
+def optimality(problem: Problem, choice: Choice, run: Run, theta: np.ndarray) -> Optimality:
+    """Check the point against the stated posterior, also where `printed_rates` found it."""
+    y, beta = problem.y.astype(np.float64), run.state.beta
     rates = choice.gammas[0] ** 0.5, choice.gammas[1] ** 0.5
+    whole = basis_of(problem, problem.X, problem.Z)
     slope_beta, slope_theta = State(whole, y, beta, theta, rates).full_slopes()
-    kkt_beta = kkt(slope_beta, beta, rates[0], signed=True)
-    kkt_theta = kkt(slope_theta, theta, rates[1], signed=False)
-    weight = np.r_[beta, theta if sparse else theta[choice.features]]
-    residual = np.r_[kkt_beta, kkt_theta if sparse else kkt_theta[choice.features]]
-
-    lp = np.nan
-    if problem.hypers.parametrization == "marginal" and (sparse or theta.all()):
-        lp = float(problem.log_density(point))
-    details = {
-        **point,
-        "selected_feature": posterior["feature_weight"] > 0.0,
-        "kkt_feature": kkt_beta[1:] if sparse else kkt_theta,
-        "kkt_bias": kkt_beta[0],
-        "filtered": np.isin(np.arange(D), choice.features, invert=True),
-        "objective": run.objective,
-        "features_kept": run.features if not sparse else run.samples,
-        "objective_start": finals,
-        "gamma1": choice.gammas[0],
-        "converged": not run.reason,
-    }
-    if not sparse:
-        details |= {
-            "selected_sample": beta[1:] != 0.0,
-            "kkt_sample": kkt_beta[1:],
-            "samples_kept": run.samples,
-            "gamma2": choice.gammas[1],
-        }
-    if choice.tried:
-        details |= {"holdout_gamma": choice.tried, "holdout_score": choice.scores}
-    at_zero = residual[weight == 0.0]
-    violations, worst = int(np.sum(at_zero > VIOLATION)), residual[weight != 0.0].max(initial=0.0)
-    status, reason = _verdict(problem, run, options, violations, float(worst))
-    return Result(
-        posterior=job.one_draw(posterior),
-        sample_stats={"lp": np.full((1, 1), lp)},
-        details={name: np.asarray(x) for name, x in details.items()},
-        dims=DIMS,
-        status=status,
-        reason=reason,
-        seconds_run=time.perf_counter() - started,
-        attrs={
-            "iterations": len(run.objective) - 1,
-            "log_posterior": log_posterior(y, run.state.eta, beta, theta, rates),
-            "kkt_nonzero": float(worst),
-            "kkt_zero": float(at_zero.max(initial=0.0)),
-            "kkt_violations": violations,
-            "features": int(np.sum(details["selected_feature"])),
-            "samples": 0 if sparse else int(np.count_nonzero(beta[1:])),
-            "gamma1": choice.gammas[0],
-        }
-        | ({} if sparse else {"gamma2": choice.gammas[1]}),
+    of_beta = kkt(slope_beta, beta, rates[0], signed=True)
+    of_theta = kkt(slope_theta, theta, rates[1], signed=False)
+    used = choice.features if len(theta) else slice(0)
+    weight, residual = np.r_[beta, theta[used]], np.r_[of_beta, of_theta[used]]
+    return Optimality(
+        of_beta,
+        of_theta,
+        float(residual[weight != 0.0].max(initial=0.0)),
+        residual[weight == 0.0],
+        log_posterior(y, run.state.eta, beta, theta, rates),
     )
 
 
-def _verdict(
-    problem: Any, run: Run, options: Options, violations: int, worst: float
-) -> tuple[str, str]:
+def _verdict(problem: Problem, run: Run, options: Options, found: Optimality) -> tuple[Status, str]:
     """Return the status and its reason."""
     if run.reason:
         return "not_converged", run.reason
-    if worst > FAR and not options.printed_rates:
+    if found.worst > FAR and not options.printed_rates:
         return "not_converged", (
             f"the log posterior stands still, but the slope at a weight that is not 0 misses the "
-            f"rate of its prior by {worst:.0%} (kkt_nonzero); lower the tolerance"
+            f"rate of its prior by {found.worst:.0%} (kkt_nonzero); lower the tolerance"
         )
     if problem.spec.name == "sparse_probit":
         empty = not run.state.beta[1:].any()
@@ -382,15 +335,103 @@ def _verdict(
             "constant decision), which is a local maximum whatever the data; use smaller gamma1 or "
             'gamma2, select="holdout", a prefilter or more starts'
         )
-    if violations:
+    if found.violations:
         return "ok", (
-            f"{violations} weight(s) at exactly 0 would raise the log posterior, and cannot come "
-            "back (kkt_violations); revive=True lets them"
+            f"{found.violations} weight(s) at exactly 0 would raise the log posterior, and cannot "
+            "come back (kkt_violations); revive=True lets them"
         )
     return "ok", ""
 
 
-def predict_paper(problem: Any, state: Mapping[str, Any], X_new: np.ndarray) -> np.ndarray:
+def _details(
+    choice: Choice, run: Run, theta: np.ndarray, found: Optimality
+) -> tuple[dict[str, np.ndarray], Dims]:
+    """Return the point, its residuals, the traces and what was tried, with their dims."""
+    sparse, beta = not len(theta), run.state.beta
+    weight = np.abs(beta[1:]) if sparse else theta
+    details = {
+        **_point(beta, theta),
+        "selected_feature": weight > 0.0,
+        "kkt_feature": found.beta[1:] if sparse else found.theta,
+        "kkt_bias": found.beta[0],
+        "filtered": np.isin(np.arange(len(weight)), choice.features, invert=True),
+        "objective": run.objective,
+        "features_kept": run.samples if sparse else run.features,
+        "gamma1": choice.gammas[0],
+    }
+    if not sparse:
+        details |= {
+            "selected_sample": beta[1:] != 0.0,
+            "kkt_sample": found.beta[1:],
+            "samples_kept": run.samples,
+            "gamma2": choice.gammas[1],
+        }
+    if choice.tried:
+        details |= {"holdout_gamma": choice.tried, "holdout_score": choice.scores}
+    return {name: np.asarray(x) for name, x in details.items()}, dict(DIMS)
+
+
+def _point(beta: np.ndarray, theta: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the point under the model's names; without theta it is sparse probit's."""
+    if not len(theta):
+        return {"bias": beta[0], "beta": beta[1:]}
+    return {"bias": beta[0], "sample_weight": beta[1:], "feature_weight": theta}
+
+
+def fit(target: Target, options: Options, job: Job) -> Result:
+    """Climb from several starts and return the highest point, with its optimality conditions.
+
+    `draws` and `chains` do not matter: chain = draw = 1. `lp` is NaN where a feature weight is 0,
+    for log theta has no value there; `log_posterior` in attrs is the density of (beta, theta) with
+    tau, rho and z integrated out, at the gammas used, whatever the form of the problem.
+    """
+    problem, started = target.zoo_problem, time.perf_counter()
+    sparse = problem.spec.name == "sparse_probit"
+    if sparse and options.prefilter is not None:
+        raise InputError("prefilter is for 'jcfo'; 'sparse_probit' is that filter itself.")
+    y = problem.y.astype(np.float64)
+    for_choice, for_starts = map(np.random.default_rng, np.random.SeedSequence(job.seed).spawn(2))
+    choice = choose(problem, y, options, for_choice, job.report)
+    basis = basis_of(problem, problem.X, problem.Z)
+    if not sparse:
+        basis = basis.restrict(np.arange(len(problem.Z)), choice.features)
+    rates = rates_of(choice.gammas, options)
+    run, finals = solve(basis, y, rates, options, for_starts, job.report)
+    theta = np.zeros(0 if sparse else problem.X.shape[1])
+    if not sparse:
+        theta[choice.features] = run.state.theta
+    found = optimality(problem, choice, run, theta)
+    status, reason = _verdict(problem, run, options, found)
+    details, dims = _details(choice, run, theta, found)
+    details |= {"objective_start": finals, "converged": np.asarray(not run.reason)}
+
+    point, lp = _point(run.state.beta, theta), np.nan
+    if problem.hypers.parametrization == "marginal" and (sparse or theta.all()):
+        lp = float(problem.log_density(point))
+    weight = {"feature_weight": np.abs(point["beta"]) if sparse else theta}
+    gammas = dict(zip(NAMES[problem.spec.name], choice.gammas, strict=False))
+    return Result(
+        posterior=job.one_draw(point | weight | {"eta": problem.decision(point)}),
+        sample_stats={"lp": np.full((1, 1), lp)},
+        details=details,
+        dims=dims,
+        status=status,
+        reason=reason,
+        seconds_run=time.perf_counter() - started,
+        attrs={
+            "iterations": len(run.objective) - 1,
+            "log_posterior": found.log_posterior,
+            "kkt_nonzero": found.worst,
+            "kkt_zero": float(found.at_zero.max(initial=0.0)),
+            "kkt_violations": found.violations,
+            "features": int(np.sum(details["selected_feature"])),
+            "samples": 0 if sparse else int(np.sum(details["selected_sample"])),
+            **gammas,
+        },
+    )
+
+
+def predict_paper(problem: Problem, state: Mapping[str, Any], X_new: np.ndarray) -> np.ndarray:
     """Return P(y = 1) at standardised inputs, (3): Phi(eta) at the mode."""
     names = [n for n in ("bias", "beta", "sample_weight", "feature_weight") if n in state]
     return special.ndtr(problem.decision({n: np.asarray(state[n]) for n in names}, X_new))

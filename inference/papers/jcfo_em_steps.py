@@ -243,7 +243,7 @@ def maximise(
     return profile(H, v, np.abs(beta) / rates[0])[0], theta
 
 
-# --- the log posterior and its optimality conditions ----------------------------------------------
+# --- the log posterior ----------------------------------------------------------------------------
 
 
 def log_posterior(
@@ -260,17 +260,6 @@ def log_posterior(
     log_prior = len(beta) * math.log(rates[0] / 2.0) - rates[0] * np.abs(beta).sum()
     log_prior += len(theta) * math.log(rates[1]) - rates[1] * theta.sum()
     return float(probit_logp(y, eta).sum() + log_prior)
-
-
-def kkt(gradient: np.ndarray, weight: np.ndarray, rate: float, *, signed: bool) -> np.ndarray:
-    """Return how far each weight is from optimality, in units of the rate; 0 at a maximum.
-
-    With g = dl/dweight, l the log-likelihood: abs(g - rate sign(weight)) where it is not 0, and
-    at 0 the excess of abs(g) (of g, for a weight that is not signed) over the rate.
-    """
-    size = np.abs(gradient) if signed else gradient
-    at_zero = np.maximum(size - rate, 0.0)
-    return np.where(weight == 0.0, at_zero, np.abs(gradient - rate * np.sign(weight))) / rate
 
 
 # --- one start ------------------------------------------------------------------------------------
@@ -389,7 +378,7 @@ class Run:
         self.samples.append(int(np.count_nonzero(self.state.beta[1:])))
 
 
-def ascend(state: State, options: EngineOptions, update: Update | None = None) -> Run:
+def iterate(state: State, options: EngineOptions, update: Update | None = None) -> Run:
     """Repeat E- and M-steps until the log posterior stands still."""
     run = Run(state, [], [], [])
     run.note()
@@ -456,7 +445,7 @@ def solve(
         with silent.stage(f"start {number + 1}", total=options.max_iterations) as update:
             try:
                 point = seed(basis, y, rates, number, rng)
-                run = ascend(State(basis, y, *point, rates), options, update)
+                run = iterate(State(basis, y, *point, rates), options, update)
             except (FloatingPointError, linalg.LinAlgError) as reason:
                 error = str(reason)
                 continue

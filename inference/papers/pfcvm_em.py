@@ -35,13 +35,14 @@ from typing import Any
 import numpy as np
 from scipy import linalg, special
 
-from ..backend import FitFailed, Job, Result
+from ardvark.models import Problem
+
+from ..backend import Dims, FitFailed, Job, Result, Status
 from ..options import option
 from ..progress import Update
 from ..target import Target
 from .pfcvm_curvature import Block
-from .pfcvm_engine import FAILED, Engine, EngineOptions, applies
-from .pfcvm_lp import predictive_moments
+from .pfcvm_engine import FAILED, Engine, EngineOptions, applies, predictive_moments
 
 NAME = "pfcvm_em"
 KIND = "point"
@@ -148,15 +149,31 @@ def iterate(engine: Engine, options: Options, update: Update | None = None) -> R
     return run
 
 
+def _verdict(run: Run) -> tuple[Status, str]:
+    """Return the status and its reason."""
+    return ("not_converged" if run.reason else "ok"), run.reason
+
+
+def _details(run: Run) -> tuple[dict[str, np.ndarray], Dims]:
+    """Return the state and the traces, with their dims."""
+    details, dims = run.engine.details()
+    by_iteration = {
+        "objective": np.asarray(run.log_posterior),
+        "features_kept": np.asarray(run.features),
+        "samples_kept": np.asarray(run.samples),
+    }
+    return details | by_iteration, dims | dict.fromkeys(by_iteration, ("iteration",))
+
+
 def fit(target: Target, options: Options, job: Job) -> Result:
     """Iterate and return the one state: chain = draw = 1. There is nothing random in it."""
-    problem = target.zoo_problem
-    started = time.perf_counter()
+    problem, started = target.zoo_problem, time.perf_counter()
     with job.report.stage("iterating", total=options.max_iterations) as update:
         run = iterate(Engine.start(problem, options, update_bias=False), options, update)
-    e = run.engine
-    details, dims = e.details()
-    w = details["sample_mode"]
+    status, reason = _verdict(run)
+    details, dims = _details(run)
+    details["converged"] = np.asarray(status == "ok")
+    e, w = run.engine, details["sample_mode"]
     signs = 1.0 if problem.basis_labels is None else problem.basis_labels
     point = {
         "bias": details["bias_mode"],
@@ -166,19 +183,13 @@ def fit(target: Target, options: Options, job: Job) -> Result:
     }
     if e.signed:
         point["w"] = w
-    by_iteration = {
-        "objective": np.asarray(run.log_posterior),
-        "features_kept": np.asarray(run.features),
-        "samples_kept": np.asarray(run.samples),
-    }
-    details |= by_iteration | {"converged": np.asarray(not run.reason)}
     weights = np.concatenate([e.sample.u[1:], e.feature.u])
     return Result(
         posterior=job.one_draw(point),
         details=details,
-        dims=dims | dict.fromkeys(by_iteration, ("iteration",)),
-        status="not_converged" if run.reason else "ok",
-        reason=run.reason,
+        dims=dims,
+        status=status,
+        reason=reason,
         seconds_run=time.perf_counter() - started,
         attrs={
             "iterations": len(run.log_posterior),
@@ -190,6 +201,6 @@ def fit(target: Target, options: Options, job: Job) -> Result:
     )
 
 
-def predict_paper(problem: Any, state: Mapping[str, Any], X_new: np.ndarray) -> np.ndarray:
+def predict_paper(problem: Problem, state: Mapping[str, Any], X_new: np.ndarray) -> np.ndarray:
     """Return P(y = 1) = sigmoid(eta) at the one state."""
     return special.expit(predictive_moments(problem, state, X_new)[0])

@@ -18,7 +18,7 @@ It is the exact one in w always and in theta for the linear kernel; for the othe
 as the paper does, and is positive definite everywhere. No array has a side of D twice.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -26,11 +26,12 @@ from typing import Any, Literal
 import numpy as np
 from scipy import special
 
+from ardvark.models import Problem
 from ardvark.models.parts.kernels import gram
 from ardvark.models.pcvm import fixed_theta
 from ardvark.models.pfcvm import feature_gradient
 
-from ..backend import only_for
+from ..backend import Dims, only_for
 from ..options import BaseOptions, option
 from .pfcvm_curvature import NAMES, Block, Curvature, prior_mode
 
@@ -89,7 +90,7 @@ class Engine:
     history: tuple[tuple[Any, ...], ...] = ()
 
     @classmethod
-    def start(cls, problem: Any, options: EngineOptions, update_bias: bool) -> "Engine":
+    def start(cls, problem: Problem, options: EngineOptions, update_bias: bool) -> "Engine":
         """Return the first state: precisions as given, theta at the mode of its smoothed prior.
 
         With the paper's flat hyperprior a weight's unit is 1; with the model's it is the prior's
@@ -365,7 +366,7 @@ class Engine:
         """Whether there is a theta to estimate."""
         return self.free_theta and len(self.feature.u) > 0
 
-    def details(self) -> tuple[dict[str, np.ndarray], dict[str, tuple[str, ...]]]:
+    def details(self) -> tuple[dict[str, np.ndarray], Dims]:
         """Return modes, precisions and pruning at full size, with their dims.
 
         A pruned weight has mode 0, the precision at which it was pruned, and the iteration of
@@ -386,11 +387,31 @@ class Engine:
             out[f"selected_{name}"] = selected
             if name == "sample" or self.free_theta:
                 out |= {f"{name}_precision": precision, f"{name}_pruned_at": pruned}
-        dims: dict[str, tuple[str, ...]] = {
-            k: ("basis",) if "sample" in k else ("feature",) for k in out
-        }
+        dims: Dims = {k: ("basis",) if "sample" in k else ("feature",) for k in out}
         bias = {"bias_mode": self.sample.u[0], "bias_precision": self.sample.p[0]}
         return out | {k: np.asarray(x) for k, x in bias.items()}, dims
+
+
+def predictive_moments(
+    problem: Problem, state: Mapping[str, Any], X_new: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and variance (M,) of eta at standardised inputs: phi'u and phi' Sigma_w phi.
+
+    phi = [1, s_j K(x, z_j)] at the mode of theta, whose own uncertainty the paper leaves out.
+    `state` is the `fit` group of a fit, or `Result.details`.
+    """
+    s = {k: np.asarray(state[k]) for k in ("feature_mode", "sample_mode", "bias_mode")}
+    kept = s["feature_mode"] != 0.0
+    used = np.flatnonzero(np.asarray(state["selected_sample"]))
+    signs = np.ones(len(problem.Z)) if problem.basis_labels is None else problem.basis_labels
+    h, Z = problem.hypers, problem.Z[np.ix_(used, kept)]
+    K = gram(X_new[:, kept], Z, s["feature_mode"][kept], kernel=h.kernel, degree=h.degree)
+    phi = np.column_stack([np.ones(len(X_new)), K * signs[used]])  # (M, 1 + kept samples)
+    mean = phi @ np.concatenate([[s["bias_mode"]], s["sample_mode"][used]])
+    if "sample_factor" not in state:
+        return mean, np.zeros(len(X_new))
+    rows = np.concatenate([[0], used + 1])
+    return mean, np.sum((phi @ np.asarray(state["sample_factor"])[rows]) ** 2, axis=1)
 
 
 def full(values: np.ndarray, index: np.ndarray, size: int) -> np.ndarray:

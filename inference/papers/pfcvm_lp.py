@@ -93,16 +93,16 @@ from typing import Any, Literal
 import numpy as np
 from scipy import linalg, special
 
-from ardvark.models.parts.kernels import gram
+from ardvark.models import Problem
 from ardvark.validate import InputError
 
-from ..backend import FitFailed, Job, Result
+from ..backend import Dims, FitFailed, Job, Result, Status
 from ..options import option
 from ..progress import Update
 from ..target import Target
 from .pfcvm_curvature import Curvature
 from .pfcvm_draws import Positive, draw
-from .pfcvm_engine import FAILED, Engine, EngineOptions, applies, full
+from .pfcvm_engine import FAILED, Engine, EngineOptions, applies, full, predictive_moments
 
 NAME = "pfcvm_lp"
 KIND = "approximation"
@@ -230,25 +230,10 @@ def iterate(engine: Engine, options: Options, update: Update | None = None) -> R
         )
     if not run.objective:
         raise FitFailed(run.reason)
-    if run.reason.startswith("the fit collapsed"):
-        state = "no weights, the bias alone" if best.collapsed else f"iteration {run.best}'s state"
-        run.reason += (
-            f"; returned: {state}. Raise the thresholds, change the initial precisions, or use "
-            'hyperprior="model"'
-        )
-    fall = max(run.objective) - run.objective[run.best - 1]
-    if by_paper and fall > _FALL and not run.reason:
-        run.reason = (
-            f"the objective fell by {fall:.3g} from iteration {int(np.argmax(run.objective)) + 1} "
-            "to the returned state: the scale of the weights drifted away (see the method's "
-            'docstring). Use stopping="rise"'
-        )
     best.climb(500, _POLISH)
     run.engine = best
     run.of_w, run.of_theta = best.curvatures()
     run.kkt = kkt(run)
-    if run.kkt > _FAR and not run.reason:
-        run.reason = f"the state is no maximum of Q: its gradient is {run.kkt:.1g} a posterior sd"
     return run
 
 
@@ -266,39 +251,45 @@ def kkt(run: Run) -> float:
     return worst
 
 
-def fit(target: Target, options: Options, job: Job) -> Result:
-    """Iterate, return the state that the stopping rule names, draw from its q."""
-    problem = target.zoo_problem
-    if options.scale == "fixed" and (problem.hypers.kernel, problem.spec.name) != (
-        "linear",
-        "pfcvm",
-    ):
-        raise InputError(
-            'scale="fixed" needs a free theta and the linear kernel, whose eta does not depend on '
-            f"the scale; this is {problem.spec.name} with kernel {problem.hypers.kernel!r}."
+def _verdict(run: Run, options: Options) -> tuple[Status, str]:
+    """Return the status and its reason."""
+    reason = run.reason
+    if reason.startswith("the fit collapsed"):
+        none = run.engine.collapsed
+        state = "no weights, the bias alone" if none else f"iteration {run.best}'s state"
+        reason += (
+            f"; returned: {state}. Raise the thresholds, change the initial precisions, or use "
+            'hyperprior="model"'
         )
-    update_bias = options.update_bias_precision
-    if update_bias is None:
-        update_bias = options.hyperprior == "paper"
-    started = time.perf_counter()
-    with job.report.stage("iterating", total=options.max_iterations) as update:
-        run = iterate(Engine.start(problem, options, update_bias), options, update)
-    with job.report.stage("drawing", total=job.chains * job.draws) as update:
-        drawn = draw(problem, run.engine, (run.of_w, run.of_theta), options.positive, job, update)
-    details, dims = run.engine.details()
-    sample_variance, _ = run.of_w.moments()
+    fall = max(run.objective) - run.objective[run.best - 1]
+    if options.hyperprior == "paper" and fall > _FALL and not reason:
+        reason = (
+            f"the objective fell by {fall:.3g} from iteration {int(np.argmax(run.objective)) + 1} "
+            "to the returned state: the scale of the weights drifted away (see the method's "
+            'docstring). Use stopping="rise"'
+        )
+    if run.kkt > _FAR and not reason:
+        reason = f"the state is no maximum of Q: its gradient is {run.kkt:.1g} a posterior sd"
+    return ("not_converged" if reason else "ok"), reason
+
+
+def _details(problem: Problem, run: Run) -> tuple[dict[str, np.ndarray], Dims]:
+    """Return the state, what q is made of, and the traces, with their dims."""
+    (D, B), engine = (problem.X.shape[1], len(problem.Z)), run.engine
+    details, dims = engine.details()
+    variance, _ = run.of_w.moments()
     details |= {
-        "sample_sd": full(sample_variance[1:] ** 0.5, run.engine.sample.index[1:], len(problem.Z)),
-        "bias_sd": np.asarray(sample_variance[0] ** 0.5),
-        "sample_factor": _factor(run, len(problem.Z)),
+        "sample_sd": full(variance[1:] ** 0.5, engine.sample.index[1:], B),
+        "bias_sd": np.asarray(variance[0] ** 0.5),
+        "sample_factor": _factor(run, B),
     }
     dims |= {"sample_sd": ("basis",), "sample_factor": ("weight", "factor")}
     if run.of_theta is not None:
         variance, _ = run.of_theta.moments()
         details |= {
-            "feature_sd": full(variance**0.5, run.engine.feature.index, problem.X.shape[1]),
+            "feature_sd": full(variance**0.5, engine.feature.index, D),
             # Sigma_theta = (diag(feature_diagonal) + feature_root' feature_root)^-1, kept features
-            "kept_feature": run.engine.feature.index,
+            "kept_feature": engine.feature.index,
             "feature_diagonal": run.of_theta.V,
             "feature_root": run.of_theta.R,
         }
@@ -314,29 +305,8 @@ def fit(target: Target, options: Options, job: Job) -> Result:
         "samples_kept": np.asarray(run.samples),
         "negative_modes": np.asarray(run.negative),
     }
-    details |= by_iteration
-    details |= {"best_iteration": np.asarray(run.best), "converged": np.asarray(not run.reason)}
-    dims |= dict.fromkeys(by_iteration, ("iteration",))
-    return Result(
-        posterior=drawn.posterior,
-        sample_stats=drawn.sample_stats,
-        details=details,
-        dims=dims,
-        status="not_converged" if run.reason else "ok",
-        reason=run.reason,
-        seconds_run=time.perf_counter() - started,
-        attrs={
-            "iterations": len(run.objective),
-            "best_iteration": run.best,
-            "objective": run.objective[run.best - 1],
-            "stopped_because": run.stop or run.reason,
-            "features_kept": len(run.engine.feature.u),
-            "samples_kept": len(run.engine.sample.u) - 1,
-            "negative_modes": run.negative[run.best - 1],
-            "rejected_steps": run.engine.rejected,
-            "kkt_residual": run.kkt,
-        },
-    )
+    details |= by_iteration | {"best_iteration": np.asarray(run.best)}
+    return details, dims | dict.fromkeys(by_iteration, ("iteration",))
 
 
 def _factor(run: Run, B: int) -> np.ndarray:
@@ -346,32 +316,54 @@ def _factor(run: Run, B: int) -> np.ndarray:
     return out
 
 
-# --- prediction -----------------------------------------------------------------------------------
+def _check(problem: Problem, options: Options) -> None:
+    """Refuse options that mean nothing for the problem."""
+    kernel, name = problem.hypers.kernel, problem.spec.name
+    if options.scale == "fixed" and (kernel, name) != ("linear", "pfcvm"):
+        raise InputError(
+            'scale="fixed" needs a free theta and the linear kernel, whose eta does not depend on '
+            f"the scale; this is {name} with kernel {kernel!r}."
+        )
 
 
-def predictive_moments(
-    problem: Any, state: Mapping[str, Any], X_new: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and variance (M,) of eta at standardised inputs: phi'u and phi' Sigma_w phi.
+def fit(target: Target, options: Options, job: Job) -> Result:
+    """Iterate, return the state that the stopping rule names, draw from its q."""
+    problem, started = target.zoo_problem, time.perf_counter()
+    _check(problem, options)
+    update_bias = options.update_bias_precision
+    if update_bias is None:
+        update_bias = options.hyperprior == "paper"
+    with job.report.stage("iterating", total=options.max_iterations) as update:
+        run = iterate(Engine.start(problem, options, update_bias), options, update)
+    with job.report.stage("drawing", total=job.chains * job.draws) as update:
+        q = run.engine, (run.of_w, run.of_theta), options.positive
+        drawn = draw(problem, *q, job, update)
+    status, reason = _verdict(run, options)
+    details, dims = _details(problem, run)
+    details["converged"] = np.asarray(status == "ok")
+    return Result(
+        posterior=drawn.posterior,
+        sample_stats=drawn.sample_stats,
+        details=details,
+        dims=dims,
+        status=status,
+        reason=reason,
+        seconds_run=time.perf_counter() - started,
+        attrs={
+            "iterations": len(run.objective),
+            "best_iteration": run.best,
+            "objective": run.objective[run.best - 1],
+            "stopped_because": run.stop or reason,
+            "features_kept": len(run.engine.feature.u),
+            "samples_kept": len(run.engine.sample.u) - 1,
+            "negative_modes": run.negative[run.best - 1],
+            "rejected_steps": run.engine.rejected,
+            "kkt_residual": run.kkt,
+        },
+    )
 
-    phi = [1, s_j K(x, z_j)] at the mode of theta, whose own uncertainty the paper leaves out.
-    `state` is the `fit` group of a fit, or `Result.details`.
-    """
-    s = {k: np.asarray(state[k]) for k in ("feature_mode", "sample_mode", "bias_mode")}
-    kept = s["feature_mode"] != 0.0
-    used = np.flatnonzero(np.asarray(state["selected_sample"]))
-    signs = np.ones(len(problem.Z)) if problem.basis_labels is None else problem.basis_labels
-    h, Z = problem.hypers, problem.Z[np.ix_(used, kept)]
-    K = gram(X_new[:, kept], Z, s["feature_mode"][kept], kernel=h.kernel, degree=h.degree)
-    phi = np.column_stack([np.ones(len(X_new)), K * signs[used]])  # (M, 1 + kept samples)
-    mean = phi @ np.concatenate([[s["bias_mode"]], s["sample_mode"][used]])
-    if "sample_factor" not in state:
-        return mean, np.zeros(len(X_new))
-    rows = np.concatenate([[0], used + 1])
-    return mean, np.sum((phi @ np.asarray(state["sample_factor"])[rows]) ** 2, axis=1)
 
-
-def predict_paper(problem: Any, state: Mapping[str, Any], X_new: np.ndarray) -> np.ndarray:
+def predict_paper(problem: Problem, state: Mapping[str, Any], X_new: np.ndarray) -> np.ndarray:
     """Return P(y = 1) = sigmoid(kappa(variance) mean), kappa(v) = (1 + pi v / 8)^-1/2."""
     mean, variance = predictive_moments(problem, state, X_new)
     return special.expit(mean / np.sqrt(1.0 + np.pi * variance / 8.0))

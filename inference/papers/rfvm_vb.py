@@ -63,10 +63,10 @@ from scipy import linalg, special
 from ardvark.models import Problem
 from ardvark.models.spec import Point
 
-from ..backend import FitFailed, Job, Result, only_for
+from ..backend import Dims, FitFailed, Job, Result, Status, only_for
 from ..draws import Draws, draw_in_chunks
 from ..options import option
-from ..progress import Update
+from ..progress import Reporter, Update
 from ..target import Target
 from .rfvm_factors import Columns, EngineOptions, Factors
 
@@ -120,7 +120,7 @@ class Run:
         return int(np.sum(np.diff(self.elbo) < -1e-9 * np.abs(self.elbo[1:])))
 
 
-def ascend(q: Factors, options: Options, update: Update | None = None) -> Run:
+def iterate(q: Factors, options: Options, update: Update | None = None) -> Run:
     """Sweep until neither the ELBO nor a fitted probability moves."""
     run = Run(q, [], [], [], "")
     fitted = q.probabilities()
@@ -156,31 +156,18 @@ def ascend(q: Factors, options: Options, update: Update | None = None) -> Run:
     return run
 
 
-def fit(target: Target, options: Options, job: Job) -> Result:
-    """Ascend from several random starts, keep the best bound, draw from its q.
-
-    After pruning, draws of removed weights are exact zeros and q covers no posterior: `lp` is NaN,
-    there is no `log_q`, and the variables that have no value there (psi, delta and the raw weights)
-    are left out. ELBOs of starts that pruned differently bound different models' evidence.
-    """
-    problem = target.zoo_problem
+def solve(
+    problem: Problem, options: Options, seed: np.random.SeedSequence, report: Reporter
+) -> tuple[Run, list[float]]:
+    """Return the best of several random starts, and the final ELBO of each (-inf: it failed)."""
     X, y, Z, h = problem.X, problem.y, problem.Z, problem.hypers
-    for_starts, for_draws = np.random.SeedSequence(job.seed).spawn(2)
-    started = time.perf_counter()
-    with job.report.stage("compiling"):
-        small = Factors(X[:2, :1], y[:2], X[:2, :1], h, np.random.default_rng(0), options)
-        small.sweep()
-        small.draws(np.random.default_rng(0), 1)
-    seconds_compile = time.perf_counter() - started
-
-    started = time.perf_counter()
     columns = Columns.of(X, Z)
     best: Run | None = None
     bounds = []
-    for number, sequence in enumerate(for_starts.spawn(options.restarts)):
-        with job.report.stage(f"start {number + 1}", total=options.max_sweeps) as update:
-            q = Factors(X, y, Z, h, np.random.default_rng(sequence), options, columns)
-            run = ascend(q, options, update)
+    for number, stream in enumerate(seed.spawn(options.restarts)):
+        with report.stage(f"start {number + 1}", total=options.max_sweeps) as update:
+            q = Factors(X, y, Z, h, np.random.default_rng(stream), options, columns)
+            run = iterate(q, options, update)
             q.release()
         usable = bool(run.elbo) and np.isfinite(run.elbo[-1]) and not run.reason.startswith("sweep")
         bounds.append(run.elbo[-1] if usable else -np.inf)
@@ -188,24 +175,16 @@ def fit(target: Target, options: Options, job: Job) -> Result:
             best = run
     if best is None:
         raise FitFailed(f"no start kept a finite ELBO; the last: {run.reason}")
+    return best, bounds
 
-    generators = [np.random.default_rng(s) for s in for_draws.spawn(job.chains)]
-    with job.report.stage("drawing", total=job.chains * job.draws) as update:
-        drawn = _draw(problem, best.q, job, generators, update)
-    details, dims = _details(best, X.shape[1], len(Z))
-    details["elbo_start"] = np.asarray(bounds)
-    dims |= {"elbo_start": ("start",)}
-    return Result(
-        posterior=drawn.posterior,
-        sample_stats=drawn.sample_stats,
-        details=details,
-        dims=dims,
-        status="not_converged" if best.reason else "ok",
-        reason=best.reason,
-        seconds_compile=seconds_compile,
-        seconds_run=time.perf_counter() - started,
-        attrs={"sweeps": len(best.elbo), "elbo": best.elbo[-1], "elbo_falls": best.falls()},
-    )
+
+def _compile(problem: Problem, options: Options) -> float:
+    """Compile a sweep and a draw, on two samples of one feature; return the seconds it took."""
+    started, (X, y) = time.perf_counter(), (problem.X[:2, :1], problem.y[:2])
+    small = Factors(X, y, X, problem.hypers, np.random.default_rng(0), options)
+    small.sweep()
+    small.draws(np.random.default_rng(0), 1)
+    return time.perf_counter() - started
 
 
 def _draw(
@@ -235,16 +214,14 @@ def _draw(
     return draw_in_chunks(job, generators, max(1, _CHUNK // (N + D + B)), some, update)
 
 
-def _full(values: np.ndarray, index: np.ndarray, size: int) -> np.ndarray:
-    """Put the kept entries of the last axis back into `size` places, zeros elsewhere."""
-    out = np.zeros((*values.shape[:-1], size))
-    out[..., index] = values
-    return out
+def _verdict(run: Run) -> tuple[Status, str]:
+    """Return the status and its reason."""
+    return ("not_converged" if run.reason else "ok"), run.reason
 
 
-def _details(run: Run, D: int, B: int) -> tuple[dict[str, np.ndarray], dict[str, tuple[str, ...]]]:
+def _details(problem: Problem, run: Run) -> tuple[dict[str, np.ndarray], Dims]:
     """Return q and the traces at full size, zero where pruned (a rate of 0: no such factor)."""
-    q = run.q
+    q, D, B = run.q, problem.X.shape[1], len(problem.Z)
     feature, sample = q.selected()
     by_feature = {
         "feature_location": q.m,
@@ -275,10 +252,9 @@ def _details(run: Run, D: int, B: int) -> tuple[dict[str, np.ndarray], dict[str,
         "tau_rate": np.asarray(q.tau_rate),
         "delta_shape": np.asarray(q.delta_shape),
         "psi_shape": np.asarray(q.psi_shape),
-        "converged": np.asarray(not run.reason),
         "sweeps": np.asarray(len(run.elbo)),
     }
-    dims: dict[str, tuple[str, ...]] = {"sample_factor": ("basis", "factor")}
+    dims: Dims = {"sample_factor": ("basis", "factor"), "elbo_start": ("start",)}
     for names, dim in (
         (by_feature, "feature"),
         (by_sample, "basis"),
@@ -289,7 +265,43 @@ def _details(run: Run, D: int, B: int) -> tuple[dict[str, np.ndarray], dict[str,
     return details, dims
 
 
-# --- prediction -----------------------------------------------------------------------------------
+def _full(values: np.ndarray, index: np.ndarray, size: int) -> np.ndarray:
+    """Put the kept entries of the last axis back into `size` places, zeros elsewhere."""
+    out = np.zeros((*values.shape[:-1], size))
+    out[..., index] = values
+    return out
+
+
+def fit(target: Target, options: Options, job: Job) -> Result:
+    """Ascend from several random starts, keep the best bound, draw from its q.
+
+    After pruning, draws of removed weights are exact zeros and q covers no posterior: `lp` is NaN,
+    there is no `log_q`, and the variables that have no value there (psi, delta and the raw weights)
+    are left out. ELBOs of starts that pruned differently bound different models' evidence.
+    """
+    problem = target.zoo_problem
+    for_starts, for_draws = np.random.SeedSequence(job.seed).spawn(2)
+    with job.report.stage("compiling"):
+        seconds_compile = _compile(problem, options)
+    started = time.perf_counter()
+    run, bounds = solve(problem, options, for_starts, job.report)
+    generators = [np.random.default_rng(s) for s in for_draws.spawn(job.chains)]
+    with job.report.stage("drawing", total=job.chains * job.draws) as update:
+        drawn = _draw(problem, run.q, job, generators, update)
+    status, reason = _verdict(run)
+    details, dims = _details(problem, run)
+    details |= {"elbo_start": np.asarray(bounds), "converged": np.asarray(status == "ok")}
+    return Result(
+        posterior=drawn.posterior,
+        sample_stats=drawn.sample_stats,
+        details=details,
+        dims=dims,
+        status=status,
+        reason=reason,
+        seconds_compile=seconds_compile,
+        seconds_run=time.perf_counter() - started,
+        attrs={"sweeps": len(run.elbo), "elbo": run.elbo[-1], "elbo_falls": run.falls()},
+    )
 
 
 def predictive_moments(
@@ -313,7 +325,7 @@ def predictive_moments(
     return mean, variance + X_new**2 @ (s["feature_variance"] * P)
 
 
-def predict_paper(problem: Any, state: Mapping[str, Any], X_new: np.ndarray) -> np.ndarray:
+def predict_paper(problem: Problem, state: Mapping[str, Any], X_new: np.ndarray) -> np.ndarray:
     """Return P(y = 1) at standardised inputs, (24): sigmoid(mean / sqrt(1 + pi variance / 8))."""
     mean, variance = predictive_moments(state, problem.Z, X_new)
     return special.expit(mean / np.sqrt(1.0 + np.pi * variance / 8.0))

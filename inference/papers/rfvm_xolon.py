@@ -67,13 +67,14 @@ from typing import Any, Literal
 import numpy as np
 from scipy import linalg, optimize, special
 
+from ardvark.models import Problem
 from ardvark.models.parts.distributions import logistic_logp
 
-from ..backend import FitFailed, Job, Result, only_for
+from ..backend import Dims, FitFailed, Job, Result, Status, only_for
 from ..options import BaseOptions, option
 from ..progress import Reporter, Update
 from ..target import Target
-from .jcfo_em_steps import kkt
+from .optimality import kkt
 
 NAME = "xolon"
 KIND = "point"
@@ -82,7 +83,7 @@ FAR = 1e-3  # a KKT residual that no converged fit has
 _GRID = np.geomspace(0.3, 1e-3, 7)  # of N: values of c that `select="cv"` tries
 _SPREAD = 6.0  # sd of eta where a start begins: far from the origin
 _MEMORY = 20  # corrections that L-BFGS-B keeps
-DIMS: dict[str, tuple[str, ...]] = {
+DIMS: Dims = {
     "kkt_feature": ("feature",),
     "kkt_sample": ("basis",),
     "objective": ("iteration",),
@@ -220,7 +221,7 @@ class Run:
     reason: str = ""
 
 
-def descend(
+def iterate(
     objective: Objective,
     start: np.ndarray,
     options: Options,
@@ -276,7 +277,7 @@ def solve(
     silent = Reporter(enabled=False) if report is None else report
     for number in range(options.starts):
         with silent.stage(f"start {number + 1}", total=options.max_iterations) as update:
-            run = descend(objective, objective.start(number, rng), options, update)
+            run = iterate(objective, objective.start(number, rng), options, update)
         ends[number] = run.objective[-1]
         if ends[number] < best.objective[-1]:
             best = run
@@ -286,7 +287,7 @@ def solve(
 # --- the choice of c ------------------------------------------------------------------------------
 
 
-def prior_rates(problem: Any) -> tuple[float, float]:
+def prior_rates(problem: Problem) -> tuple[float, float]:
     """Return c1, c2 as rates of Laplace priors at the problem's prior scales."""
     h = problem.hypers
     return 1.0 / float(h.sample_prior.scale), 1.0 / float(h.feature_prior.scale)
@@ -307,7 +308,7 @@ def folds_of(y: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def cross_validate(
-    problem: Any, options: Options, rng: np.random.Generator, report: Reporter
+    problem: Problem, options: Options, rng: np.random.Generator, report: Reporter
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the values of c that were tried, the largest first, and their mean log scores."""
     y = problem.y.astype(np.float64)
@@ -330,82 +331,42 @@ def cross_validate(
     return tried, scores
 
 
+@dataclass
+class Choice:
+    """The penalties that the last fit uses, and how others scored."""
+
+    c1: float
+    c2: float
+    tried: np.ndarray | None = None
+    scores: np.ndarray | None = None
+
+    @property
+    def c(self) -> float:
+        """(c1 c2)^1/2, all that matters to eta."""
+        return float(np.sqrt(self.c1 * self.c2))
+
+
+def choose(
+    problem: Problem, options: Options, rng: np.random.Generator, report: Reporter
+) -> Choice:
+    """Return the penalties: as given, by cross-validation, or those of the problem."""
+    c1, c2 = prior_rates(problem)
+    if options.select == "problem" or (options.c1 is not None and options.c2 is not None):
+        return Choice(float(options.c1 or c1), float(options.c2 or c2))
+    tried, scores = cross_validate(problem, options, rng, report)
+    best, share = float(tried[scores.argmax()]), np.sqrt(c1 / c2)
+    c1, c2 = best * share, best / share
+    if options.c1 is not None:
+        c2 = best**2 / options.c1
+    elif options.c2 is not None:
+        c1 = best**2 / options.c2
+    return Choice(float(options.c1 or c1), float(options.c2 or c2), tried, scores)
+
+
 # --- the fit --------------------------------------------------------------------------------------
 
 
-def fit(target: Target, options: Options, job: Job) -> Result:
-    """Choose c, descend from several starts and return the lowest point with its KKT residuals.
-
-    `draws` and `chains` do not matter: chain = draw = 1. `selected_feature` and `selected_sample`
-    are the weights that are not 0.
-    """
-    problem = target.zoo_problem
-    for_choice, for_starts = map(np.random.default_rng, np.random.SeedSequence(job.seed).spawn(2))
-    started = time.perf_counter()
-    c1, c2 = prior_rates(problem)
-    details: dict[str, Any] = {}
-    if options.select == "cv" and (options.c1 is None or options.c2 is None):
-        tried, scores = cross_validate(problem, options, for_choice, job.report)
-        best = float(tried[scores.argmax()])
-        details |= {"cv_c": tried, "cv_score": scores}
-        share = np.sqrt(c1 / c2)
-        c1, c2 = best * share, best / share
-        if options.c1 is not None:
-            c2 = best**2 / options.c1
-        elif options.c2 is not None:
-            c1 = best**2 / options.c2
-    c1, c2 = float(options.c1 or c1), float(options.c2 or c2)
-    c = float(np.sqrt(c1 * c2))
-    objective = Objective(problem.X, problem.y.astype(np.float64), problem.Z, c)
-    run, ends = solve(objective, options, for_starts, job.report)
-
-    kkt_a, kkt_v, kkt_b = objective.residuals(run.p)
-    a, v, b = objective.split(run.p)
-    point = {
-        "bias": np.asarray(b),
-        "sample_weight": a * (c / c1),
-        "feature_weight": v * (c / c2),
-    }
-    posterior = point | {"eta": problem.decision(point)}
-    if problem.hypers.latent_noise != "none":
-        posterior["tau"] = np.asarray(NO_NOISE)
-    worst = float(max(kkt_a.max(), kkt_v.max(), kkt_b))
-    status, reason = _verdict(run, options, worst, "cv_c" in details)
-    details |= {
-        **point,
-        "selected_feature": v > 0.0,
-        "selected_sample": a != 0.0,
-        "kkt_feature": kkt_v,
-        "kkt_sample": kkt_a,
-        "kkt_bias": kkt_b,
-        "objective": run.objective,
-        "objective_start": ends,
-        "c1": c1,
-        "c2": c2,
-        "converged": status == "ok",
-    }
-    return Result(
-        posterior=job.one_draw(posterior),
-        sample_stats={"lp": np.full((1, 1), np.nan)},
-        details={name: np.asarray(x) for name, x in details.items()},
-        dims=DIMS,
-        status=status,
-        reason=reason,
-        seconds_run=time.perf_counter() - started,
-        attrs={
-            "iterations": len(run.objective) - 1,
-            "objective": run.objective[-1],
-            "objective_origin": objective(objective.origin())[0],
-            "kkt_residual": worst,
-            "features": int(np.sum(v > 0.0)),
-            "samples": int(np.count_nonzero(a)),
-            "c1": c1,
-            "c2": c2,
-        },
-    )
-
-
-def _verdict(run: Run, options: Options, worst: float, chosen: bool) -> tuple[str, str]:
+def _verdict(run: Run, options: Options, worst: float, chosen: bool) -> tuple[Status, str]:
     """Return the status and its reason."""
     if run.reason:
         return "not_converged", run.reason
@@ -425,7 +386,69 @@ def _verdict(run: Run, options: Options, worst: float, chosen: bool) -> tuple[st
     return "ok", ""
 
 
-def predict_paper(problem: Any, state: Mapping[str, Any], X_new: np.ndarray) -> np.ndarray:
+def _details(objective: Objective, run: Run, choice: Choice) -> tuple[dict[str, np.ndarray], Dims]:
+    """Return the point, its KKT residuals, the trace and what was tried, with their dims."""
+    a, v, b = objective.split(run.p)
+    kkt_a, kkt_v, kkt_b = objective.residuals(run.p)
+    details = {
+        "bias": b,
+        "sample_weight": a * (choice.c / choice.c1),
+        "feature_weight": v * (choice.c / choice.c2),
+        "selected_feature": v > 0.0,
+        "selected_sample": a != 0.0,
+        "kkt_feature": kkt_v,
+        "kkt_sample": kkt_a,
+        "kkt_bias": kkt_b,
+        "objective": run.objective,
+        "c1": choice.c1,
+        "c2": choice.c2,
+    }
+    if choice.tried is not None:
+        details |= {"cv_c": choice.tried, "cv_score": choice.scores}
+    return {name: np.asarray(x) for name, x in details.items()}, dict(DIMS)
+
+
+def fit(target: Target, options: Options, job: Job) -> Result:
+    """Choose c, descend from several starts and return the lowest point with its KKT residuals.
+
+    `draws` and `chains` do not matter: chain = draw = 1. `selected_feature` and `selected_sample`
+    are the weights that are not 0.
+    """
+    problem, started = target.zoo_problem, time.perf_counter()
+    for_choice, for_starts = map(np.random.default_rng, np.random.SeedSequence(job.seed).spawn(2))
+    choice = choose(problem, options, for_choice, job.report)
+    objective = Objective(problem.X, problem.y.astype(np.float64), problem.Z, choice.c)
+    run, ends = solve(objective, options, for_starts, job.report)
+    details, dims = _details(objective, run, choice)
+    worst = float(max(details[f"kkt_{of}"].max() for of in ("sample", "feature", "bias")))
+    status, reason = _verdict(run, options, worst, choice.tried is not None)
+    details |= {"objective_start": ends, "converged": np.asarray(status == "ok")}
+    point = {name: details[name] for name in ("bias", "sample_weight", "feature_weight")}
+    posterior = point | {"eta": problem.decision(point)}
+    if problem.hypers.latent_noise != "none":
+        posterior["tau"] = np.asarray(NO_NOISE)
+    return Result(
+        posterior=job.one_draw(posterior),
+        sample_stats={"lp": np.full((1, 1), np.nan)},
+        details=details,
+        dims=dims,
+        status=status,
+        reason=reason,
+        seconds_run=time.perf_counter() - started,
+        attrs={
+            "iterations": len(run.objective) - 1,
+            "objective": run.objective[-1],
+            "objective_origin": objective(objective.origin())[0],
+            "kkt_residual": worst,
+            "features": int(details["selected_feature"].sum()),
+            "samples": int(details["selected_sample"].sum()),
+            "c1": choice.c1,
+            "c2": choice.c2,
+        },
+    )
+
+
+def predict_paper(problem: Problem, state: Mapping[str, Any], X_new: np.ndarray) -> np.ndarray:
     """Return P(y = 1) at standardised inputs, (31): sigmoid(eta)."""
     names = ("bias", "sample_weight", "feature_weight")
     return special.expit(problem.decision({n: np.asarray(state[n]) for n in names}, X_new))

@@ -241,9 +241,7 @@ def test_bad_calls_are_refused_before_any_work(problem):
         av.fit(problem, "nuts", draws=0)
     with pytest.raises(InputError, match="keep must be one of"):
         av.fit(problem, "nuts", keep="some")
-    with pytest.raises(
-        InputError, match=r"target_accept must be a finite number in \(0, 1\), got 1.5"
-    ):
+    with pytest.raises(InputError, match=r"target_accept must be a finite number in \(0, 1\), got"):
         av.fit(problem, "nuts", target_accept=1.5)
 
 

@@ -18,7 +18,7 @@ from ardvark.inference.datatree import read, save
 from ardvark.inference.papers import jcfo_em
 from ardvark.inference.papers import jcfo_em_steps as jcfo_steps
 from ardvark.inference.papers.jcfo_em import Options
-from ardvark.inference.papers.jcfo_em_steps import Basis, State, ascend, profile, solve
+from ardvark.inference.papers.jcfo_em_steps import Basis, State, iterate, profile, solve
 from ardvark.inference.progress import Reporter
 from ardvark.inference.target import Target
 from ardvark.models.parts.kernels import gram
@@ -227,7 +227,7 @@ def test_the_seed_has_its_transpose():
 def climb(basis, y, rates, number=0, options=None, **given):
     options = options or Options(**given)
     rng = np.random.default_rng(number)
-    return ascend(State(basis, y, *jcfo_steps.seed(basis, y, rates, number, rng), rates), options)
+    return iterate(State(basis, y, *jcfo_steps.seed(basis, y, rates, number, rng), rates), options)
 
 
 @pytest.mark.parametrize(("N", "D"), [(12, 150), (40, 5)])

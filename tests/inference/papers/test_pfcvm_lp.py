@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 import ardvark as av
 from ardvark.inference import fitting
 from ardvark.inference.datatree import read, save
-from ardvark.inference.papers import pfcvm_curvature, pfcvm_draws, pfcvm_em, pfcvm_lp
+from ardvark.inference.papers import pfcvm_curvature, pfcvm_draws, pfcvm_em, pfcvm_engine, pfcvm_lp
 from ardvark.inference.papers.pfcvm_curvature import Block, Curvature
 from ardvark.inference.papers.pfcvm_engine import Engine
 from ardvark.inference.target import Target
@@ -610,7 +610,7 @@ def test_the_papers_prediction_by_monte_carlo(model, kernel, degree):
     tree = fit(problem, sample_threshold=50.0)
     d, rng = details_of(tree), np.random.default_rng(1)
     X_new = rng.standard_normal((3, 4))
-    mean, variance = pfcvm_lp.predictive_moments(problem, d, X_new)
+    mean, variance = pfcvm_engine.predictive_moments(problem, d, X_new)
     S = 30_000
     u = np.r_[d["bias_mode"], d["sample_mode"]]
     bw = u + rng.standard_normal((S, 17)) @ d["sample_factor"].T

@@ -16,7 +16,7 @@ from ardvark.inference import fitting
 from ardvark.inference.datatree import read, save
 from ardvark.inference.papers import rfvm_factors, rfvm_vb
 from ardvark.inference.papers.rfvm_factors import Factors
-from ardvark.inference.papers.rfvm_vb import Options, ascend
+from ardvark.inference.papers.rfvm_vb import Options, iterate
 from ardvark.inference.target import Target
 from ardvark.models import Inputs, rfvm
 from ardvark.models.parts.distributions import logistic_logp
@@ -160,7 +160,7 @@ def test_elbo_is_the_expectation_it_claims_to_be(v_factor):
 def test_elbo_is_below_the_evidence(v_factor):
     X, y = np.array([[-1.2], [0.1], [1.1]]), np.array([0.0, 0.0, 1.0])
     Z, h = np.array([[0.9]]), hypers(3, 1, 1)
-    run = ascend(
+    run = iterate(
         Factors(X, y, Z, h, np.random.default_rng(0), Options(v_factor=v_factor)), Options()
     )
     rng, S = np.random.default_rng(11), 400_000
@@ -311,7 +311,7 @@ def test_negative_controls_simultaneous_and_folded_lower_the_elbo():
     # folded: even one feature after the other, the fixed point is no maximum
     X, y, _ = arrays(100, 10, seed=0)
     q = factors(X, y, X[:1], hypers(100, 1, 10, **WIDE), sweeps=0, v_factor="folded")
-    run = ascend(q, Options(tolerance=1e-12, max_sweeps=150))
+    run = iterate(q, Options(tolerance=1e-12, max_sweeps=150))
     assert run.falls() > 0
 
 
@@ -658,7 +658,7 @@ def test_duplicated_columns_share_their_weight():
 def test_full_size(v_factor):
     X, y, _ = arrays(72, 7129, seed=0, correlated=False)
     q = factors(X, y, X, hypers(72, 72, 7129), sweeps=0, v_factor=v_factor)
-    run = ascend(q, replace(q.options, max_sweeps=12))
+    run = iterate(q, replace(q.options, max_sweeps=12))
     assert np.isfinite(run.elbo).all()
     if v_factor == "truncated":
         assert run.falls() == 0

@@ -18,7 +18,7 @@ from ardvark.inference import fitting
 from ardvark.inference.backend import FitFailed, Job
 from ardvark.inference.datatree import read, save
 from ardvark.inference.papers import rfvm_xolon as xolon
-from ardvark.inference.papers.rfvm_xolon import Objective, Options, descend, folds_of, solve
+from ardvark.inference.papers.rfvm_xolon import Objective, Options, folds_of, iterate, solve
 from ardvark.inference.progress import Reporter
 from ardvark.inference.target import Target
 from ardvark.validate import InputError
@@ -103,7 +103,7 @@ def test_the_origin_is_a_local_minimum_whatever_the_data():
         step[:-1] = np.abs(step[:-1])
         assert objective(origin + step)[0] > objective(origin)[0]
     # with a far lower minimum elsewhere, which a start in the origin does not see
-    stuck = descend(objective, origin, Options())
+    stuck = iterate(objective, origin, Options())
     assert not stuck.p[:-1].any()
     best, _ = solve(objective, Options(starts=2), np.random.default_rng(0))
     assert best.objective[-1] < 0.5 * stuck.objective[-1]
@@ -117,7 +117,7 @@ def held_features(objective, v):
     p = objective.join(np.zeros(len(objective.Z)), v, 0.0)
     held = np.zeros(len(p), dtype=bool)
     held[2 * len(objective.Z) : -1] = True
-    return objective.split(descend(objective, p, Options(), held=held).p)
+    return objective.split(iterate(objective, p, Options(), held=held).p)
 
 
 def l1_logistic(H, y, c):
@@ -151,7 +151,7 @@ def test_with_a_held_it_is_a_nonnegative_lasso():
     a = np.random.default_rng(6).standard_normal(5)
     p = objective.join(a, np.zeros(12), 0.0)
     held = np.arange(len(p)) < 10
-    _, v, b = objective.split(descend(objective, p, Options(), held=held).p)
+    _, v, b = objective.split(iterate(objective, p, Options(), held=held).p)
 
     G, s = np.column_stack([X * (a @ X[:5]), np.ones(30)]), 2 * y - 1
     w, penalty = np.zeros(13), np.append(np.full(12, 1.5), 0.0)
@@ -227,7 +227,7 @@ def test_kkt_and_descent(N, D):
     assert result.attrs["objective"] == pytest.approx(F, rel=1e-12)
     # negative control: the residuals see a point that has moved
     objective = Objective(problem.X, y, problem.Z, 1.0)
-    p = descend(objective, objective.start(0, np.random.default_rng(0)), Options()).p
+    p = iterate(objective, objective.start(0, np.random.default_rng(0)), Options()).p
     assert max(x.max() for x in objective.residuals(p)[:2]) < 1e-4
     assert max(x.max() for x in objective.residuals(1.05 * p)[:2]) > 1e-2
 
@@ -410,7 +410,7 @@ def test_memory_is_far_below_a_square_of_the_features():
     objective = Objective(X, y, X, 3.0)
     start = objective.start(1, np.random.default_rng(0))
     tracemalloc.start()
-    descend(objective, start, Options(max_iterations=30))
+    iterate(objective, start, Options(max_iterations=30))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 3 * X.nbytes  # a (D, D) array is 75 copies; L-BFGS-B keeps 2 x 20 gradients
