@@ -98,12 +98,15 @@ def defect(tree: Path, mutant: Mutant) -> Iterator[None]:
         bytecode.unlink(missing_ok=True)
 
 
-async def run_tests(tree: Path, options: list[str], numba: str, limit: float | None) -> Any:
-    """Return pytest's exit code (None past the limit) and what it wrote."""
+async def run_tests(tree: Path, options: list[str], scratch: str, limit: float | None) -> Any:
+    """Return pytest's exit code (None past the limit) and what it wrote.
+
+    `scratch` holds the Numba cache and temporary files: PyTensor leaves a file for each function.
+    """
     environment = dict(os.environ)
     site = [str(tree / "benchmarks" / "mutation_site"), environment.get("PYTHONPATH", "")]
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, site))
-    environment["NUMBA_CACHE_DIR"] = numba
+    environment |= {"NUMBA_CACHE_DIR": scratch, "TMPDIR": scratch}
     environment.setdefault("OMP_NUM_THREADS", "1")
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *options]
     with tempfile.TemporaryFile("w+") as log:
@@ -156,10 +159,10 @@ async def judge(tree: Path, mutant: Mutant, seconds: dict, all_of_them: bool) ->
     near = nearest(mutant.path, tests)
     stages = [near, [t for t in tests if t not in near]] if all_of_them else [near]
     started, outcome, by = time.perf_counter(), SURVIVED, ""
-    with defect(tree, mutant), tempfile.TemporaryDirectory() as numba:
+    with defect(tree, mutant), tempfile.TemporaryDirectory() as scratch:
         for stage in stages:
             limit = 180.0 + 4.0 * sum(seconds[t] for t in stage)
-            code, output = await run_tests(tree, stage, numba, limit)
+            code, output = await run_tests(tree, stage, scratch, limit)
             if code not in (0, NO_TESTS):
                 outcome = TIMEOUT if code is None else KILLED
                 seen = [s for s in output.splitlines() if s.startswith(("FAILED ", "ERROR "))]
@@ -255,6 +258,7 @@ def options(words: list[str]) -> argparse.Namespace:
 
 
 def main() -> None:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # leave no test running behind
     arguments = options(sys.argv[1:])
     texts = sources(arguments.only)
     sample = draw(texts, arguments.sample, arguments.seed)
@@ -267,7 +271,10 @@ def main() -> None:
     keys = {m.key(texts[m.path]): m for m in sample}
     todo = [m for k, m in keys.items() if not settled(known.get(k), arguments)]
     if todo:
-        asyncio.run(run(todo, arguments.out, arguments.jobs, not arguments.nearest))
+        try:
+            asyncio.run(run(todo, arguments.out, arguments.jobs, not arguments.nearest))
+        except KeyboardInterrupt:
+            sys.exit("stopped: the same command goes on from here")
     known = stored(arguments.out)
     print(summary([known[k] for k in keys]))
 
