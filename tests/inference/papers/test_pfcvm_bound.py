@@ -8,6 +8,7 @@ from scipy import integrate, special
 
 from ardvark.inference.papers.pfcvm_bound import kl_truncated, rademacher_bound, ramp_loss, vote
 from ardvark.validate import InputError
+from tests.support import rng
 
 
 def kl_by_quadrature(m, p, p0):
@@ -57,8 +58,12 @@ def test_the_printed_formula_is_wrong():
 
 def test_kl_is_zero_only_at_the_prior():
     assert abs(float(kl_truncated(0.0, 2.5, 2.5))) < 1e-15
-    rng = np.random.default_rng(0)
-    m, p, p0 = rng.normal(0.0, 3.0, 500), rng.gamma(1.0, 2.0, 500), rng.gamma(1.0, 2.0, 500)
+    random = rng(0)
+    m, p, p0 = (
+        random.normal(0.0, 3.0, 500),
+        random.gamma(1.0, 2.0, 500),
+        random.gamma(1.0, 2.0, 500),
+    )
     assert (kl_truncated(m, p, p0) > 0.0).all()
 
 

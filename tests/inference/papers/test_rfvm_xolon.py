@@ -22,6 +22,7 @@ from ardvark.inference.papers.rfvm_xolon import Objective, Options, folds_of, it
 from ardvark.inference.progress import Reporter
 from ardvark.inference.target import Target
 from ardvark.validate import InputError
+from tests.support import rng, seed
 
 
 @pytest.fixture(autouse=True)
@@ -29,10 +30,10 @@ def registered(monkeypatch):
     monkeypatch.setitem(fitting.BACKENDS, "xolon", xolon)
 
 
-def arrays(N, D, seed=0, noise=0.5):
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((N, D))
-    y = (X[:, 0] - X[:, 1 % D] + noise * rng.standard_normal(N) > 0).astype(float)
+def arrays(N, D, number=0, noise=0.5):
+    random = rng(number)
+    X = random.standard_normal((N, D))
+    y = (X[:, 0] - X[:, 1 % D] + noise * random.standard_normal(N) > 0).astype(float)
     y[:2] = 0.0, 1.0
     return (X - X.mean(axis=0)) / X.std(axis=0), y
 
@@ -43,12 +44,15 @@ def made(X, y, **given):
 
 def direct(problem, **options):
     """The backend's own result: no `pm.Model` is built."""
-    return xolon.fit(Target(problem), Options(**options), Job(draws=1, chains=1, seed=5))
+    return xolon.fit(
+        Target(problem), Options(**options),
+        Job(draws=1, chains=1, seed=seed(5)),
+    )  # fmt: skip
 
 
-def random_point(objective, rng):
-    a = rng.standard_normal(len(objective.Z))
-    v = rng.exponential(size=objective.X.shape[1])
+def random_point(objective, random):
+    a = random.standard_normal(len(objective.Z))
+    v = random.exponential(size=objective.X.shape[1])
     return objective.join(a, v, 0.3)
 
 
@@ -72,7 +76,7 @@ def by_loops(objective, p):
 def test_value_and_gradient():
     X, y = arrays(7, 4)
     objective = Objective(X, y, X[[1, 4, 5]], 0.7)
-    p = random_point(objective, np.random.default_rng(1))
+    p = random_point(objective, rng(1))
     p[: len(objective.Z)] += 0.2  # a+ and a- both above 0, as inside a line search
     p[len(objective.Z) : 2 * len(objective.Z)] += 0.2
     value, gradient = objective(p)
@@ -87,7 +91,7 @@ def test_value_and_gradient():
 def test_saturated_decisions_have_finite_slopes():
     X, y = arrays(6, 3)
     objective = Objective(1e6 * X, y, X, 1.0)
-    value, gradient = objective(random_point(objective, np.random.default_rng(0)))
+    value, gradient = objective(random_point(objective, rng(0)))
     assert np.isfinite(value)
     assert np.isfinite(gradient).all()
 
@@ -96,16 +100,16 @@ def test_the_origin_is_a_local_minimum_whatever_the_data():
     X, y = arrays(20, 5, noise=0.0)
     objective = Objective(X, y, X, 0.05)
     origin = objective.origin()
-    rng = np.random.default_rng(2)
+    random = rng(2)
     size = len(origin)
     for _ in range(50):
-        step = 1e-5 * rng.standard_normal(size)
+        step = 1e-5 * random.standard_normal(size)
         step[:-1] = np.abs(step[:-1])
         assert objective(origin + step)[0] > objective(origin)[0]
     # with a far lower minimum elsewhere, which a start in the origin does not see
     stuck = iterate(objective, origin, Options())
     assert not stuck.p[:-1].any()
-    best, _ = solve(objective, Options(starts=2), np.random.default_rng(0))
+    best, _ = solve(objective, Options(starts=2), rng(0))
     assert best.objective[-1] < 0.5 * stuck.objective[-1]
 
 
@@ -129,9 +133,9 @@ def l1_logistic(H, y, c):
 
 @pytest.mark.parametrize("c", [0.3, 2.0])
 def test_with_v_held_it_is_scikit_learns_l1_logistic_regression(c):
-    X, y = arrays(40, 6, seed=3)
+    X, y = arrays(40, 6, number=3)
     Z = X[:8]
-    v = np.random.default_rng(4).exponential(size=6)
+    v = rng(4).exponential(size=6)
     objective = Objective(X, y, Z, c)
     a, kept, b = held_features(objective, v)
     np.testing.assert_array_equal(kept, v)
@@ -146,9 +150,9 @@ def test_with_v_held_it_is_scikit_learns_l1_logistic_regression(c):
 
 def test_with_a_held_it_is_a_nonnegative_lasso():
     """Against proximal gradient steps in plain NumPy."""
-    X, y = arrays(30, 12, seed=5)
+    X, y = arrays(30, 12, number=5)
     objective = Objective(X, y, X[:5], 1.5)
-    a = np.random.default_rng(6).standard_normal(5)
+    a = rng(6).standard_normal(5)
     p = objective.join(a, np.zeros(12), 0.0)
     held = np.arange(len(p)) < 10
     _, v, b = objective.split(iterate(objective, p, Options(), held=held).p)
@@ -165,9 +169,9 @@ def test_with_a_held_it_is_a_nonnegative_lasso():
 
 
 def test_both_blocks_of_the_joint_fit_are_at_their_minimum():
-    X, y = arrays(40, 6, seed=7, noise=1.0)
+    X, y = arrays(40, 6, number=7, noise=1.0)
     objective = Objective(X, y, X, 1.0)
-    run, _ = solve(objective, Options(starts=4), np.random.default_rng(0))
+    run, _ = solve(objective, Options(starts=4), rng(0))
     v = objective.split(run.p)[1]
     assert v.any()
     want, intercept = l1_logistic(X @ (v[:, None] * X.T), y, 1.0)
@@ -180,7 +184,7 @@ def test_both_blocks_of_the_joint_fit_are_at_their_minimum():
 
 def test_one_feature_and_one_centre_against_a_grid():
     """With w = v z a the penalty's least is 2 c |w / z|^1/2: one number to search over."""
-    X, y = arrays(25, 1, seed=8, noise=1.0)
+    X, y = arrays(25, 1, number=8, noise=1.0)
     s = 2 * y - 1
     for c in (0.2, 0.7, 3.0):
         problem = made(X, y, basis=np.array([[1.7]]), standardize=False)
@@ -227,7 +231,7 @@ def test_kkt_and_descent(N, D):
     assert result.attrs["objective"] == pytest.approx(F, rel=1e-12)
     # negative control: the residuals see a point that has moved
     objective = Objective(problem.X, y, problem.Z, 1.0)
-    p = iterate(objective, objective.start(0, np.random.default_rng(0)), Options()).p
+    p = iterate(objective, objective.start(0, rng(0)), Options()).p
     assert max(x.max() for x in objective.residuals(p)[:2]) < 1e-4
     assert max(x.max() for x in objective.residuals(1.05 * p)[:2]) > 1e-2
 
@@ -248,7 +252,7 @@ def test_only_the_product_of_the_penalties_matters_to_eta():
 
 def test_no_start_ends_lower_than_the_one_returned():
     X, y = arrays(24, 200)
-    best, ends = solve(Objective(X, y, X, 2.0), Options(starts=6), np.random.default_rng(0))
+    best, ends = solve(Objective(X, y, X, 2.0), Options(starts=6), rng(0))
     assert best.objective[-1] == ends.min()
     assert np.ptp(ends) > 1e-3  # the problem has several minima
 
@@ -288,17 +292,17 @@ def test_the_problems_own_penalties_are_its_prior_scales():
 
 
 def test_cross_validation_scores():
-    rng = np.random.default_rng(9)
-    X = 3.0 + 2.0 * rng.standard_normal((31, 4))
-    y = (X[:, 0] - 3.0 + rng.standard_normal(31) > 0).astype(int)
+    random = rng(9)
+    X = 3.0 + 2.0 * random.standard_normal((31, 4))
+    y = (X[:, 0] - 3.0 + random.standard_normal(31) > 0).astype(int)
     problem = made(X, y)
     options = Options(grid=(0.1, 1.0, 40.0), starts=2)
     silent = Reporter(enabled=False)
-    tried, scores = xolon.cross_validate(problem, options, np.random.default_rng(3), silent)
+    tried, scores = xolon.cross_validate(problem, options, rng(3), silent)
     assert tried.tolist() == [40.0, 1.0, 0.1]
     # by a loop: folds as drawn, features standardised on each training part
-    again = np.random.default_rng(3)
-    fold, seed = folds_of(y, 3, again), again.integers(2**63)
+    again = rng(3)
+    fold, starts = folds_of(y, 3, again), again.integers(2**63)
     want = np.zeros((3, 31))
     for k in range(3):
         train = fold != k
@@ -306,7 +310,7 @@ def test_cross_validation_scores():
         A, T = (X[train] - mean) / sd, (X[~train] - mean) / sd
         for i, c in enumerate(tried):
             objective = Objective(A, y[train].astype(float), A, c)
-            best, _ = solve(objective, options, np.random.default_rng(seed))
+            best, _ = solve(objective, options, np.random.default_rng(starts))
             a, v, b = objective.split(best.p)
             p = special.expit(b + (T * v) @ A.T @ a)
             want[i, ~train] = np.log(np.where(y[~train] == 1, p, 1 - p))
@@ -327,13 +331,13 @@ def test_cross_validation_scores():
 
 def test_folds_hold_both_classes():
     y = np.array([0] * 11 + [1] * 5)
-    fold = folds_of(y, 3, np.random.default_rng(0))
+    fold = folds_of(y, 3, rng(0))
     for k in range(3):
         assert 3 <= (y[fold == k] == 0).sum() <= 4
         assert 1 <= (y[fold == k] == 1).sum() <= 2
-    assert folds_of(np.array([0, 0, 0, 1, 1]), 3, np.random.default_rng(0)).max() == 1
+    assert folds_of(np.array([0, 0, 0, 1, 1]), 3, rng(0)).max() == 1
     with pytest.raises(FitFailed, match="needs 2 samples of each class; give c1 and c2"):
-        folds_of(np.array([0, 0, 0, 1]), 3, np.random.default_rng(0))
+        folds_of(np.array([0, 0, 0, 1]), 3, rng(0))
 
 
 # --- degenerate input -----------------------------------------------------------------------------
@@ -382,7 +386,7 @@ def test_two_samples():
     result = check(direct(made(X, y), c1=0.05, c2=0.05, starts=3))
     assert result.status == "ok"
     assert np.diff(result.posterior["eta"][0, 0])[0] > 0
-    failed = av.fit(made(X, y), "xolon", random_seed=1, progressbar=False)
+    failed = av.fit(made(X, y), "xolon", random_seed=seed(1), progressbar=False)
     assert failed.attrs["status"] == "failed"
     assert "needs 2 samples of each class" in failed.attrs["reason"]
 
@@ -394,10 +398,10 @@ def test_numbers_far_from_one():
 
 
 def test_one_informative_feature_among_20000():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((40, 20_000))
+    random = rng(0)
+    X = random.standard_normal((40, 20_000))
     y = (X[:, 1234] > 0).astype(float)
-    X[:, 1234] = 2 * y - 1 + 0.1 * rng.standard_normal(40)
+    X[:, 1234] = 2 * y - 1 + 0.1 * random.standard_normal(40)
     problem = made(X, y)
     result = check(direct(problem, c1=3.0, c2=3.0, starts=2))
     assert result.status == "ok"
@@ -408,7 +412,7 @@ def test_one_informative_feature_among_20000():
 def test_memory_is_far_below_a_square_of_the_features():
     X, y = arrays(40, 3000)
     objective = Objective(X, y, X, 3.0)
-    start = objective.start(1, np.random.default_rng(0))
+    start = objective.start(1, rng(0))
     tracemalloc.start()
     iterate(objective, start, Options(max_iterations=30))
     peak = tracemalloc.get_traced_memory()[1]
@@ -421,9 +425,9 @@ def test_memory_is_far_below_a_square_of_the_features():
 
 @pytest.mark.parametrize("latent_noise", ["explicit", "integrated", "none"])
 def test_the_decision_is_without_noise_in_every_form(latent_noise, tmp_path):
-    X, y = arrays(24, 5, seed=1)
+    X, y = arrays(24, 5, number=1)
     problem = made(X, y, latent_noise=latent_noise)
-    tree = av.fit(problem, "xolon", random_seed=2, progressbar=False, starts=2)
+    tree = av.fit(problem, "xolon", random_seed=seed(2), progressbar=False, starts=2)
     assert tree.attrs["status"] == "ok"
     posterior = tree["posterior"]
     assert dict(posterior.sizes) == {"chain": 1, "draw": 1, "feature": 5, "basis": 24, "obs": 24}
@@ -453,7 +457,7 @@ def test_the_decision_is_without_noise_in_every_form(latent_noise, tmp_path):
 
 def test_seeds_and_kept_variables():
     problem = made(*arrays(24, 5))
-    settings = {"random_seed": 2, "progressbar": False, "starts": 3}
+    settings = {"random_seed": seed(2), "progressbar": False, "starts": 3}
     one, same = (av.fit(problem, "xolon", **settings) for _ in range(2))
     assert one["posterior"].identical(same["posterior"])
     shared = av.fit(problem, "xolon", keep="shared", **settings)["posterior"]
