@@ -4,6 +4,7 @@ import json
 import logging
 import shlex
 import sys
+import textwrap
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -64,14 +65,11 @@ def _methods(spec: Any) -> tuple[list[str], dict[str, str]]:
 
     The own algorithms of other models go without saying.
     """
-    import numpy as np
-
     from ardvark.inference import fitting
-    from ardvark.models import ZOO, problem
+    from ardvark.models import ZOO
 
     others = {s.paper_method for s in ZOO.values()} - {spec.paper_method}
-    small = problem(spec.name, (np.arange(12.0).reshape(4, 3) ** 2, np.arange(4) % 2))
-    why_not = fitting.refusals(small)
+    why_not = fitting.refusals(_small_problem(spec.name))
     apply = [m for m, reason in why_not.items() if reason is None]
     return apply, {m: r for m, r in why_not.items() if r is not None and m not in others}
 
@@ -98,6 +96,73 @@ def _explain(spec: Any) -> None:
         typer.echo(f"Not {method}: {reason}.")
     if spec.paper_method and spec.paper_method not in BACKENDS:
         typer.echo(f"The paper's own, {spec.paper_method}, is not in the zoo yet.")
+
+
+@app.command()
+def methods(
+    name: Annotated[str | None, typer.Argument(help="A method, to read all about it.")] = None,
+) -> None:
+    """List the methods, or explain one: what it approximates, its cost, its options."""
+    from ardvark.inference import BACKENDS
+    from ardvark.validate import unknown
+
+    if name is None:
+        rows = [(n, b.KIND, _models_of(n)) for n, b in BACKENDS.items()]
+        _print_table("Methods", ("method", "kind", "models"), rows)
+        typer.echo("`ardvark methods METHOD` explains one.")
+    elif name in BACKENDS:
+        _explain_method(name)
+    else:
+        raise unknown("method", name, BACKENDS, "`ardvark methods` lists them.")
+
+
+def _models_of(method: str) -> str:
+    """Return the models that a method applies to, as they are by default."""
+    from ardvark.inference import fitting
+    from ardvark.inference.target import Target
+    from ardvark.models import ZOO
+
+    backend = fitting.BACKENDS[method]
+    found = [n for n in ZOO if backend.supports(Target(_small_problem(n))) is None]
+    if len(found) == len(ZOO):
+        return "every model"
+    if found == [n for n, spec in ZOO.items() if not spec.masked]:
+        return "every model without binary masks"
+    return ", ".join(found)
+
+
+def _explain_method(name: str) -> None:
+    """Print one method: what it is, in three sentences, and its options."""
+    import inspect
+
+    from ardvark.inference import BACKENDS
+
+    backend = BACKENDS[name]
+    title = (inspect.getdoc(backend) or "").partition("\n")[0]
+    typer.echo(textwrap.fill(f"{name} ({backend.KIND}): {title}", 80) + "\n")
+    about = backend.ABOUT
+    for heading, text in (
+        ("Models", _models_of(name) + "."),
+        ("Approximates", about.approximates),
+        ("Exact", about.exact),
+        ("Cost", about.cost),
+    ):
+        indent = " " * 14
+        typer.echo(textwrap.fill(f"{heading + ':':<13} {text}", 80, subsequent_indent=indent))
+    typer.echo("\nOptions, with their defaults and what they accept\n")
+    for o in backend.Options.declared():  # a table would leave no room for what they mean
+        typer.echo(f"  {o.name} = {o.default}  ({o.accepts()})")
+        indent = " " * 6
+        typer.echo(textwrap.fill(o.meaning, 80, initial_indent=indent, subsequent_indent=indent))
+
+
+def _small_problem(model: str) -> Any:
+    """Return a problem of a model as it is by default, to ask which methods apply to it."""
+    import numpy as np
+
+    from ardvark.models import problem
+
+    return problem(model, (np.arange(12.0).reshape(4, 3) ** 2, np.arange(4) % 2))
 
 
 @data_app.callback()

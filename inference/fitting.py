@@ -5,7 +5,7 @@ import hashlib
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import xarray as xr
@@ -27,6 +27,21 @@ from .target import Target
 if TYPE_CHECKING:
     import pymc as pm
 
+MethodName = Literal[
+    "nuts",
+    "gibbs",
+    "advi",
+    "laplace",
+    "pfcvm_lp",
+    "pfcvm_em",
+    "jcfo_em",
+    "fsklr_savb",
+    "rfvm_vb",
+    "xolon",
+    "paper",
+]
+"""What a person may type for `method`, so that editors complete it."""
+
 BACKENDS: dict[str, Backend] = {
     module.NAME: module
     for module in (
@@ -44,12 +59,15 @@ BACKENDS: dict[str, Backend] = {
 }
 """Every method, by name."""
 
+Keep = Literal["all", "shared"]
 LARGEST_KEPT = 1e8
 """Stored numbers up to which `keep="all"` keeps everything (800 MB)."""
 
 
 def register_backend(module: Any) -> None:
     """Add a method of your own: a module or object with the names of `backend.Backend`.
+
+    ABOUT may be absent; a method without options has `Options = BaseOptions`.
 
     Raises
     ------
@@ -172,13 +190,13 @@ def request(
 
 def fit(
     target: "Problem | pm.Model",
-    method: str,
+    method: MethodName | str,
     *,
     draws: int = 1000,
     chains: int = 4,
     random_seed: int | None = None,
     progressbar: bool = True,
-    keep: str = "all",
+    keep: Keep = "all",
     **options: Any,
 ) -> xr.DataTree:
     """Compute a posterior, or an approximation of it.
@@ -218,7 +236,7 @@ def fit(
     for name, value in (("draws", draws), ("chains", chains)):
         if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
             raise InputError(f"{name} must be an integer of at least 1, got {value!r}.")
-    one_of("keep", keep, ("all", "shared"))
+    one_of("keep", keep, get_args(Keep))
     plan = prepare(method, wrapped, options)
     name, problem = plan.name, wrapped.problem
     job = Job(
@@ -254,7 +272,7 @@ def fit(
     return tree
 
 
-def _kept(target: Target, keep: str, samples: int) -> tuple[str, ...] | None:
+def _kept(target: Target, keep: Keep, samples: int) -> tuple[str, ...] | None:
     """Return the names of the variables to keep, or None for all."""
     problem, sizes = target.problem, target.sizes
     if keep == "all":

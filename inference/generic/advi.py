@@ -26,13 +26,27 @@ from typing import Literal
 import numpy as np
 from scipy import linalg
 
-from ..backend import FitFailed, Job, Result, continuous_only
+from ..backend import About, FitFailed, Job, Kind, Result, continuous_only
 from ..options import BaseOptions, option
 from ..progress import Update
 from ..target import Density, Target
 
 NAME = "advi"
-KIND = "approximation"
+KIND: Kind = "approximation"
+ABOUT = About(
+    approximates=(
+        "The unconstrained density, by a Gaussian of diagonal or full covariance that "
+        "maximises the ELBO."
+    ),
+    exact=(
+        "For a Gaussian density (mean field: with a diagonal precision); mean-field variances "
+        "are too small otherwise."
+    ),
+    cost=(
+        "One gradient a sample a step; full rank stores P^2 numbers for P parameters, hence "
+        "at most 500."
+    ),
+)
 LARGEST_FULL_RANK = 500
 _BLOCK = 200  # steps whose mean ELBO is one observation of progress
 _WINDOW = 5  # blocks compared with the blocks before them

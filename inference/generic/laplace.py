@@ -23,13 +23,24 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg, optimize
 
-from ..backend import Dims, FitFailed, Job, Result, continuous_only
+from ..backend import About, Dims, FitFailed, Job, Kind, Result, continuous_only
 from ..options import BaseOptions, option
 from ..progress import Update
 from ..target import Density, Target
 
 NAME = "laplace"
-KIND = "approximation"
+KIND: Kind = "approximation"
+ABOUT = About(
+    approximates="The unconstrained density, by a Gaussian at its mode with the curvature there.",
+    exact=(
+        "For a Gaussian density; it sees one point, so not where the density is skewed or has "
+        "several modes."
+    ),
+    cost=(
+        "2 P gradients and one P x P Cholesky factor for P unconstrained parameters, hence at "
+        "most 5000."
+    ),
+)
 LARGEST = 5000
 _BOUNDARY = 30.0  # on a log scale: a factor of 1e13 from where it started
 

@@ -24,7 +24,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import xarray as xr
 
-from ..backend import FitFailed, Job, Result, continuous_only
+from ..backend import About, FitFailed, Job, Kind, Result, continuous_only
 from ..options import BaseOptions, option
 from ..target import Target
 
@@ -32,7 +32,12 @@ if TYPE_CHECKING:
     import pymc as pm
 
 NAME = "nuts"
-KIND = "mcmc"
+KIND: Kind = "mcmc"
+ABOUT = About(
+    approximates="The posterior itself, by a Markov chain that follows gradients.",
+    exact="In the limit of many draws, once the chains have converged and no trajectory diverged.",
+    cost="One gradient a leapfrog step, so O(2^depth N D) a draw for a linear kernel.",
+)
 
 # our name: (nutpie's, PyMC's)
 _STATISTICS = {

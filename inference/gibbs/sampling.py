@@ -30,14 +30,28 @@ import numpy as np
 
 from ardvark.models import Problem
 
-from ..backend import Job, Result, only_for
+from ..backend import About, Job, Kind, Result, only_for
 from ..draws import Draws
 from ..options import BaseOptions, option
 from ..target import Target
 from . import jcfo, masks
 
 NAME = "gibbs"
-KIND = "mcmc"
+KIND: Kind = "mcmc"
+ABOUT = About(
+    approximates=(
+        "The posterior itself, by a Markov chain that draws block after block from full "
+        "conditionals."
+    ),
+    exact=(
+        "In the limit of many draws, once the chains have converged; binary chains need more "
+        "than R-hat to show it."
+    ),
+    cost=(
+        "A sweep is O(N A (D + B) + N A^2 (D + 1)) for A samples in use under masks, O(N B D "
+        "+ N^2 B + N^3) for JCFO."
+    ),
+)
 BATCH = 100  # draws whose log density is computed at once
 
 

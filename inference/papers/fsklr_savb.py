@@ -86,7 +86,7 @@ from scipy.spatial.distance import cdist
 from ardvark.models import BaseHypers, Problem
 from ardvark.models.parts.masks import log_mask_prior, mask_log_odds
 
-from ..backend import Dims, FitFailed, Job, Result, Status, only_for
+from ..backend import About, Dims, FitFailed, Job, Kind, Result, Status, only_for
 from ..options import BaseOptions, option
 from ..progress import Reporter
 from ..target import Target
@@ -103,7 +103,18 @@ from .fsklr_variational import (
 )
 
 NAME = "fsklr_savb"
-KIND = "search"
+KIND: Kind = "search"
+ABOUT = About(
+    approximates=(
+        "Nothing: it is a stochastic search for a mode of the masks, with a score for each "
+        "visited state."
+    ),
+    exact="Nowhere: a biased search, whose visited states are no sample from the posterior.",
+    cost=(
+        "A feature sweep is O(N B D), a sample sweep O(N B); then O(N A^2) an iteration for A "
+        "samples in use."
+    ),
+)
 COVARIANCE = 100  # samples in use up to which q's covariance is stored
 DIMS: Dims = {
     "visited_zeta": ("iteration", "feature"),

@@ -77,7 +77,7 @@ from ardvark.models import BaseHypers, Problem
 from ardvark.models.parts.probit import probit_logp
 from ardvark.validate import InputError
 
-from ..backend import Dims, FitFailed, Job, Result, Status, only_for
+from ..backend import About, Dims, FitFailed, Job, Kind, Result, Status, only_for
 from ..options import option
 from ..progress import Reporter
 from ..target import Target
@@ -96,7 +96,21 @@ from .jcfo_em_steps import (
 from .optimality import kkt
 
 NAME = "jcfo_em"
-KIND = "point"
+KIND: Kind = "point"
+ABOUT = About(
+    approximates=(
+        "The posterior by one point: a maximum over (beta, theta), with tau, rho and z "
+        "integrated out."
+    ),
+    exact=(
+        "For sparse_probit, whose problem is convex, as its mode; for jcfo it is a local "
+        "maximum at best."
+    ),
+    cost=(
+        "O(N B D) an evaluation of the kernel, O(min(N, B)^3) for beta; features at 0 leave "
+        "the work."
+    ),
+)
 NAMES = {"jcfo": ("gamma1", "gamma2"), "sparse_probit": ("gamma1",)}
 DIMS: Dims = {
     "beta": ("feature",),

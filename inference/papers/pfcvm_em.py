@@ -37,7 +37,7 @@ from scipy import linalg, special
 
 from ardvark.models import Problem
 
-from ..backend import Dims, FitFailed, Job, Result, Status
+from ..backend import About, Dims, FitFailed, Job, Kind, Result, Status
 from ..options import option
 from ..progress import Update
 from ..target import Target
@@ -45,7 +45,18 @@ from .pfcvm_curvature import Block
 from .pfcvm_engine import FAILED, Engine, EngineOptions, applies, predictive_moments
 
 NAME = "pfcvm_em"
-KIND = "point"
+KIND: Kind = "point"
+ABOUT = About(
+    approximates=(
+        "The posterior by one point: a local maximum over the weights, with their precisions "
+        "integrated out."
+    ),
+    exact=(
+        "As the MAP of the zoo's own marginal form, up to its smoothing, with "
+        'hyperprior="model"; a point has no spread.'
+    ),
+    cost="O(N^2 D) time and O(N D) memory an iteration.",
+)
 
 
 @dataclass(frozen=True, kw_only=True)

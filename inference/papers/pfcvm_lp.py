@@ -96,7 +96,7 @@ from scipy import linalg, special
 from ardvark.models import Problem
 from ardvark.validate import InputError
 
-from ..backend import Dims, FitFailed, Job, Result, Status
+from ..backend import About, Dims, FitFailed, Job, Kind, Result, Status
 from ..options import option
 from ..progress import Update
 from ..target import Target
@@ -105,7 +105,18 @@ from .pfcvm_draws import Positive, draw
 from .pfcvm_engine import FAILED, Engine, EngineOptions, applies, full, predictive_moments
 
 NAME = "pfcvm_lp"
-KIND = "approximation"
+KIND: Kind = "approximation"
+ABOUT = About(
+    approximates=(
+        "The posterior by two normals at the mode, of (b, w) and of theta, with precisions "
+        "set by maximum evidence."
+    ),
+    exact=(
+        "Nowhere in this model: precisions are points, and the curvature between w and theta "
+        "is left out."
+    ),
+    cost="O(N^2 D) time and O(N D) memory an iteration.",
+)
 _FAR = 1e-3  # a larger gradient, in posterior sd, is not a mode
 _FALL = 10.0  # of the log evidence below its largest: more is a drift (flat hyperprior only)
 _POLISH = 1e-12  # Newton decrement at the returned state, in units of log density

@@ -63,7 +63,7 @@ from scipy import linalg, special
 from ardvark.models import Problem
 from ardvark.models.spec import Point
 
-from ..backend import Dims, FitFailed, Job, Result, Status, only_for
+from ..backend import About, Dims, FitFailed, Job, Kind, Result, Status, only_for
 from ..draws import Draws, draw_in_chunks
 from ..options import option
 from ..progress import Reporter, Update
@@ -71,7 +71,18 @@ from ..target import Target
 from .rfvm_factors import Columns, EngineOptions, Factors
 
 NAME = "rfvm_vb"
-KIND = "approximation"
+KIND: Kind = "approximation"
+ABOUT = About(
+    approximates=(
+        "The posterior by independent factors (mean field), with a quadratic bound on the "
+        "likelihood."
+    ),
+    exact=(
+        "Nowhere in this model: factors that the posterior ties are made independent, so "
+        "spreads are too small."
+    ),
+    cost="O(N B D + B^3) a sweep and O((N + B) D) memory.",
+)
 _CHUNK = 500_000  # N + D + B times the draws of one chunk: a few dozen MB at once
 
 

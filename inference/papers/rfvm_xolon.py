@@ -70,14 +70,25 @@ from scipy import linalg, optimize, special
 from ardvark.models import Problem
 from ardvark.models.parts.distributions import logistic_logp
 
-from ..backend import Dims, FitFailed, Job, Result, Status, only_for
+from ..backend import About, Dims, FitFailed, Job, Kind, Result, Status, only_for
 from ..options import BaseOptions, option
 from ..progress import Reporter, Update
 from ..target import Target
 from .optimality import kkt
 
 NAME = "xolon"
-KIND = "point"
+KIND: Kind = "point"
+ABOUT = About(
+    approximates=(
+        "The posterior by one point: the minimum of an L1-penalised fit of the RFVM's "
+        "decision function."
+    ),
+    exact=(
+        "Given v, or given a, where the problem is convex; jointly it is the best of several "
+        "local minima."
+    ),
+    cost="O((N + B) D) an evaluation of the objective and its gradient.",
+)
 NO_NOISE = 1e12  # a precision of the latent noise that stands for infinity
 FAR = 1e-3  # a KKT residual that no converged fit has
 _GRID = np.geomspace(0.3, 1e-3, 7)  # of N: values of c that `select="cv"` tries
