@@ -1,27 +1,31 @@
 """Rung 2 for PFCVM, JCFO and their family: the forms of one posterior agree, sampled by NUTS.
 
 RFVM's is `test_rfvm_posterior.py`; FS-SKLR's two forms are compared by quadrature, exactly, in
-`tests/models/test_fsklr.py`. With the effective sizes required here (400 and more) a shift of
-4.5 sqrt(2 / 400) = 0.3 posterior sd in any component would be caught.
+`tests/models/test_fsklr.py`. A mean of NUTS has an error of at most 1/20 posterior sd (400
+effective draws) and the limit is near 7 errors of two means: a shift of half an sd in any component
+would be caught, and of 0.2 sd in most, whose effective size is several thousand.
 
-The default run has the default kernel of the two papers; the slow one every other combination.
+The default run has PFCVM with its default kernel; JCFO's forms meet there in
+`gibbs/test_jcfo.py`, whose sampler has the latent one. The slow run has every combination.
 """
 
 import numpy as np
 import pytest
 from arviz_stats.base import array_stats
-from scipy import stats
 
 import ardvark as av
 from ardvark.inference.comparison.leave_one_out import share_model
 from ardvark.models import ZOO
+from tests.inference.batches import batch_mean, largest_t
+from tests.inference.spiral import spiral
+from tests.support import seed
 
 N, D = 12, 3
-FALSE_ALARM = 1e-3  # of one comparison of two forms, over all its components
 ESS_FLOOR = 400
 
-QUICK = [("pfcvm", "linear", 1), ("jcfo", "polynomial", 1)]
+QUICK = [("pfcvm", "linear", 1)]
 SLOW = [
+    ("jcfo", "polynomial", 1),
     ("pfcvm", "polynomial", 2),
     ("pfcvm", "rbf", 1),
     ("pcvm", "linear", 1),
@@ -59,43 +63,36 @@ def components(tree, problem):
     return parts
 
 
-def summary(parts, scales):
-    """Return mean, its Monte Carlo error and effective size of bounded functions of the parts.
+def bounded(parts, scales):
+    """Return bounded functions of the parts (chain, draw, component).
 
-    Bounded by the arctangent, every moment exists whatever the tails, and the error can be trusted.
+    Bounded by the arctangent, every moment exists whatever the tails, and an error can be trusted.
     """
-    x = np.concatenate([np.arctan(v / scales[k]) for k, v in parts.items()], axis=-1)
-    axes = {"chain_axis": 0, "draw_axis": 1, "method": "mean"}
-    return x.mean(axis=(0, 1)), array_stats.mcse(x, **axes), array_stats.ess(x, **axes)
-
-
-def largest_z(one, other):
-    """Return the largest standardised difference, and the limit for that many comparisons."""
-    z = np.abs(one[0] - other[0]) / np.hypot(one[1], other[1])
-    return z.max(), stats.norm.isf(FALSE_ALARM / 2 / len(z))
+    return np.concatenate([np.arctan(v / scales[k]) for k, v in parts.items()], axis=-1)
 
 
 @pytest.fixture(scope="module", params=CASES)
-def case(request, small_data):
-    """The fits of every form of one model, and one of a wrong density: {form: summary}."""
+def case(request):
+    """The Means of every form of one model, and of a wrong density: forms, {form: Mean}."""
     name, kernel, degree = request.param
-    data = small_data(N=N, D=D)
     kernels = {"kernel": kernel, "degree": degree} if kernel else {}
     forms = [c["parametrization"] for c in ZOO[name].choices() if c.get("kernel", "") == kernel]
     found, scales, models = {}, {}, {}
 
     def sample(form, label, **changes):
-        problem = av.problem(name, data, parametrization=form, **kernels, **changes)
+        problem = av.problem(name, spiral(N, D), parametrization=form, **kernels, **changes)
         share_model(problem, models)  # the wrong density costs no compilation
         settings = {"draws": 1500}
         if form == "latent" and degree > 1:  # z follows an eta with heavy tails: small steps
             settings = {"draws": 4000, "tune": 2000, "target_accept": 0.995}
-        tree = av.fit(problem, "nuts", random_seed=5, progressbar=False, **settings)
+        tree = av.fit(problem, "nuts", random_seed=seed(5), progressbar=False, **settings)
         assert tree.attrs["status"] == "ok", tree.attrs["reason"]
         parts = components(tree, problem)
         if not scales:  # from the first form, for all: typical sizes
             scales.update({k: np.median(np.abs(v)) for k, v in parts.items()})
-        found[label] = summary(parts, scales)
+        x = bounded(parts, scales)
+        assert array_stats.ess(x, chain_axis=0, draw_axis=1, method="mean").min() > ESS_FLOOR
+        found[label] = batch_mean(x)
         return problem
 
     first = sample(forms[0], forms[0])
@@ -107,19 +104,21 @@ def case(request, small_data):
     return forms, found
 
 
+@pytest.mark.statistical
 def test_forms_agree(case):
     forms, found = case
-    for form in forms:
-        assert found[form][2].min() > ESS_FLOOR, form
     for form in forms[1:]:
-        z, limit = largest_z(found[forms[0]], found[form])
-        assert 3.5 < limit < 4.5
-        assert z < limit, form
+        t, limit = largest_t(found[forms[0]], found[form])
+        assert t < limit, form
 
 
+@pytest.mark.statistical
 def test_a_wrong_density_disagrees(case):
-    """Negative control: the same comparison sees another posterior, by a wide margin."""
+    """Negative control: the same comparison sees another posterior.
+
+    For PFCVM the largest t was above 160 in five seeds, and the limit is 6.5.
+    """
     forms, found = case
     for form in forms:
-        z, limit = largest_z(found[form], found["wrong"])
-        assert z > 1.5 * limit, form
+        t, limit = largest_t(found[form], found["wrong"])
+        assert t > limit, form
