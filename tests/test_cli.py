@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from ardvark.inference import BACKENDS
 from ardvark.models import ZOO, docs, problem
 
 QUICK = ["--methods", "laplace,paper", "--draws", "50", "--chains", "2"]
@@ -120,6 +121,41 @@ def test_the_zoo_says_which_methods_apply():
         assert ("nuts" in row) is (name not in ("fsklr", "sklr", "fs_skr"))
     assert "Not for fsklr, fs_skr: nuts: NUTS needs continuous variables" in done.stdout
     assert "rfvm_vb: " not in done.stdout  # another model's own algorithm goes without saying
+
+
+def test_the_methods_are_listed():
+    done = ardvark("methods")
+    assert done.returncode == 0, done.stderr
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    rows = {
+        cells[1].strip(): [cell.strip() for cell in cells[2:4]]
+        for cells in (line.split("│") for line in done.stdout.splitlines() if "│" in line)
+    }
+    assert set(rows) == set(BACKENDS)
+    assert rows["nuts"] == ["mcmc", "every model without binary masks"]
+    assert rows["gibbs"] == ["mcmc", "jcfo, fsklr, sklr, fs_skr"]
+    assert rows["rfvm_vb"] == ["approximation", "rfvm"]
+
+
+@pytest.mark.parametrize("name", ["nuts", "pfcvm_lp"])
+def test_a_method_is_explained(name):
+    done = ardvark("methods", name)
+    assert done.returncode == 0, done.stderr
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    text = " ".join(done.stdout.split())
+    backend = BACKENDS[name]
+    assert text.startswith(f"{name} ({backend.KIND}): ")
+    about = backend.ABOUT
+    for part in (about.approximates, about.exact, about.cost):
+        assert part in text
+    for o in backend.Options.declared():
+        assert f"{o.name} = {o.default} ({o.accepts()}) {o.meaning}" in text
+
+
+def test_a_misspelt_method_gets_a_suggestion():
+    done = ardvark("methods", "rfvm_bv")
+    assert done.returncode == 2
+    assert "Did you mean 'rfvm_vb'" in done.stderr
 
 
 def test_a_model_is_explained():

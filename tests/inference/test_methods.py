@@ -1,0 +1,282 @@
+"""The contract of a method: what it declares, who decides whether it applies, what a job is."""
+
+import ast
+import dataclasses
+from pathlib import Path
+from typing import Literal, get_args
+
+import numpy as np
+import pymc as pm
+import pytest
+
+import ardvark as av
+from ardvark.inference import BACKENDS, fitting
+from ardvark.inference.backend import About, Job, Result, continuous_only, only_for
+from ardvark.inference.calibration.sbc import sbc
+from ardvark.inference.comparison import study
+from ardvark.inference.draws import Draws, draw_in_chunks
+from ardvark.inference.gibbs import jcfo, masks
+from ardvark.inference.gibbs.sampling import SAMPLERS
+from ardvark.inference.options import BaseOptions, option
+from ardvark.inference.target import Target
+from ardvark.models import ZOO, Problem
+from ardvark.validate import InputError
+
+every_backend = pytest.mark.parametrize("method", list(BACKENDS))
+OPTIONS = [(m, o.name) for m, b in BACKENDS.items() for o in b.Options.declared()]
+PAPERS = ("rfvm_vb", "rfvm_xolon", "pfcvm_lp", "pfcvm_em", "jcfo_em", "fsklr_savb")
+FOLDER = Path(__file__).parents[2] / "inference" / "papers"
+
+
+# --- what a method declares -----------------------------------------------------------------------
+
+
+@every_backend
+def test_a_method_says_what_it_is(method):
+    about = BACKENDS[method].ABOUT
+    assert isinstance(about, About)
+    for sentence in dataclasses.astuple(about):
+        assert 20 < len(sentence) < 160
+        assert not sentence[0].islower()
+        assert sentence.endswith(".")
+
+
+def test_the_names_an_editor_completes_are_the_registry():
+    assert get_args(fitting.MethodName) == (*BACKENDS, "paper")
+
+
+@every_backend
+def test_every_option_says_what_it_means_and_accepts_its_default(method):
+    options = BACKENDS[method].Options
+    assert issubclass(options, BaseOptions)
+    for declared in options.declared():
+        assert declared.meaning
+        assert declared.checked(declared.default) == declared.default
+        assert declared.accepts()
+
+
+@pytest.mark.parametrize(("method", "name"), OPTIONS)
+def test_an_option_refuses_what_lies_outside_its_range(method, name):
+    options = BACKENDS[method].Options
+    declared = next(o for o in options.declared() if o.name == name)
+    limits = declared.limits
+    wrong = ["nothing", object()]
+    if declared.kind is not bool:
+        wrong.append(True)
+    if declared.kind in (int, float):
+        wrong.append(np.nan)
+        wrong += [np.inf] if limits.at_most != np.inf else []
+        wrong += [edge for edge in (limits.above, limits.below) if edge is not None]
+        wrong += [] if limits.at_least is None else [limits.at_least - 1]
+    if declared.kind is int:
+        wrong.append(2.5)
+    if not declared.optional:
+        wrong.append(None)
+    for value in wrong:
+        for given in (value, (value,), ()) if declared.several else (value,):
+            with pytest.raises(InputError, match=rf"{name} must be"):
+                options(**{name: given})
+    good = [*declared.words, *([limits.at_least] if limits.at_least is not None else [])]
+    good += [None] if declared.optional else []
+    good += [np.inf] if limits.at_most == np.inf else []
+    for value in good:
+        assert getattr(options(**{name: value}), name) == value
+
+
+def test_options_read_the_type_from_the_annotation():
+    @dataclasses.dataclass(frozen=True, kw_only=True)
+    class Options(BaseOptions):
+        word: Literal["a", "b"] | None = option(None, "one of two words")
+        sizes: tuple[float, ...] = option((1.0,), "steps", above=0.0, at_most=2.0)
+        share: float = option(0.5, "a part", at_least=0.0, below=1.0)
+
+    assert [o.accepts() for o in Options.declared()] == [
+        "a or b, or None",
+        "several, each a number in (0, 2]",
+        "a number in [0, 1)",
+    ]
+    assert Options(sizes=[0.5, 2]).sizes == (0.5, 2)  # what the command line gives
+    assert hash(Options(sizes=[0.5])) == hash(Options(sizes=(0.5,)))
+    with pytest.raises(InputError, match="word must be one of 'a', 'b', got 'c'"):
+        Options(word="c")
+    with pytest.raises(
+        InputError, match=r"each value of sizes must be a finite number in \(0, 2\], got 3"
+    ):
+        Options(sizes=(1.0, 3))
+    with pytest.raises(InputError, match=r"sizes must be several, each .* got 1.0"):
+        Options(sizes=1.0)
+
+
+def test_an_undeclared_option_is_a_mistake_of_the_method():
+    @dataclasses.dataclass(frozen=True, kw_only=True)
+    class Bare(BaseOptions):
+        tune: int = 3
+
+    @dataclasses.dataclass(frozen=True, kw_only=True)
+    class Open(BaseOptions):
+        name: str = option("x", "any word")
+
+    with pytest.raises(TypeError, match="'tune' must be declared with option"):
+        Bare()
+    with pytest.raises(TypeError, match="'name' has the type"):
+        Open()
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_a_papers_algorithm_has_the_skeleton(name):
+    """The same names in the same order; what the engine defines is imported at the top."""
+    order = ["NAME", "KIND", "ABOUT", "Options", "supports", "Run", "iterate", "_verdict"]
+    order += ["_details", "fit", "predict_paper"]
+    own, imported = [], []
+    for node in ast.parse((FOLDER / f"{name}.py").read_text()).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            own.append(node.name)
+        elif isinstance(node, ast.Assign):
+            own += [t.id for t in node.targets if isinstance(t, ast.Name)]
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            own.append(node.target.id)
+        elif isinstance(node, ast.ImportFrom):
+            imported += [a.name for a in node.names]
+    found = [n for n in own if n in order]
+    assert found == [n for n in order if n in found]
+    assert set(order) <= {*own, *imported}
+    assert set(order) - set(own) <= {"Run", "iterate"}
+
+
+# --- whether a method applies ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", list(ZOO))
+def test_whether_a_method_applies_is_decided_without_the_model(name, dataset):
+    problem = av.problem(name, dataset)
+    refusals = fitting.refusals(problem)
+    for method, why_not in refusals.items():
+        if why_not is None:
+            plan = fitting.prepare(method, problem, {})
+            assert (plan.name, plan.backend) == (method, BACKENDS[method])
+            assert plan.options == BACKENDS[method].Options()
+        else:
+            with pytest.raises(InputError, match=f"{method!r} does not apply to this problem: "):
+                fitting.prepare(method, problem, {})
+    assert "model" not in vars(problem)
+    own = ZOO[name].paper_method
+    if own in BACKENDS:
+        assert fitting.prepare("paper", problem, {}).name == own
+    generic = {m for m in ("nuts", "advi", "laplace") if refusals[m] is None}
+    assert generic == (set() if ZOO[name].masked else {"nuts", "advi", "laplace"})
+
+
+def test_only_a_method_that_reads_the_model_builds_it(dataset, tmp_path, monkeypatch):
+    """Study, leave-one-out and calibration of the RFVM's own methods: at D = 1e6 a model is a copy
+    of X."""
+
+    def refuse(self):
+        raise AssertionError("the model was built")
+
+    monkeypatch.setattr(Problem, "model", property(refuse))
+    problem = av.problem("rfvm", dataset)
+    sizes = {"draws": 5, "chains": 2}
+    vb, xolon = {"restarts": 1, "max_sweeps": 3}, {"starts": 1, "select": "problem"}
+    fits = study.run(
+        problem, {"paper": vb, "xolon": xolon}, tmp_path / "study", progressbar=False, **sizes
+    )
+    for tree in fits.values():
+        assert tree.attrs["status"] != "failed", tree.attrs["reason"]
+    rest = {"processes": 1, "progressbar": False, **sizes}
+    table = av.refit_loo(problem, "rfvm_vb", folder=tmp_path / "loo", **rest, **vb)
+    assert (table["status"] != "failed").all()
+    assert sbc(problem, "rfvm_vb", replicates=2, **sizes, **vb).failed == 0
+    with pytest.raises(AssertionError, match="was built"):
+        av.fit(problem, "laplace")
+
+
+def test_a_bare_model_is_asked_itself():
+    with pm.Model() as model:
+        pm.Normal("x")
+        pm.Bernoulli("bit", 0.5)
+    target = Target(model)
+    assert continuous_only("It")(target) == "It needs continuous variables, and bit are discrete"
+    assert "needs a problem of the models 'a' or 'b'" in only_for(("a", "b"), "made")(target)
+    with pytest.raises(InputError, match="does not apply to this model: NUTS needs"):
+        fitting.prepare("nuts", target, {})
+    with pytest.raises(InputError, match="needs a problem of the zoo"):
+        _ = target.zoo_problem
+    with pytest.raises(InputError, match=r"needs a Problem or a pm.Model, got int"):
+        Target(3)
+
+
+def test_each_model_with_a_gibbs_sampler_is_in_the_zoo():
+    assert set(SAMPLERS) == {*masks.MODELS, *jcfo.MODELS} <= set(ZOO)
+
+
+# --- a job and its draws --------------------------------------------------------------------------
+
+
+def test_a_job_has_a_stream_a_chain_and_keeps_what_it_names():
+    job = Job(draws=5, chains=3, seed=11, keep=("a",))
+    streams = np.random.SeedSequence(11).spawn(3)
+    for rng, stream in zip(job.generators(), streams, strict=True):
+        assert rng.random() == np.random.default_rng(stream).random()
+    assert job.keeps("a")
+    assert not job.keeps("b")
+    found = job.one_draw({"a": [1.0, 2.0], "b": 3.0})
+    assert set(found) == {"a"}
+    np.testing.assert_array_equal(found["a"], [[[1.0, 2.0]]])
+    assert set(Job(draws=1, chains=1, seed=0).one_draw({"a": 1, "b": 2})) == {"a", "b"}
+
+
+@pytest.mark.parametrize("size", [1, 3, 4, 100])
+def test_draws_do_not_depend_on_the_size_of_a_chunk(size):
+    job, done = Job(draws=7, chains=2, seed=5, keep=("x", "n")), []
+
+    def draw(rng, S):
+        x = rng.standard_normal((S, 2))
+        return {"x": x, "n": (x[:, 0] > 0).astype(int), "dropped": x}, {"lp": x.sum(axis=1)}
+
+    out = draw_in_chunks(job, job.generators(), size, draw, done.append)
+    want = np.stack([rng.standard_normal((7, 2)) for rng in job.generators()])
+    assert set(out.posterior) == {"x", "n"}
+    np.testing.assert_array_equal(out.posterior["x"], want)
+    np.testing.assert_array_equal(out.posterior["n"], want[..., 0] > 0)
+    assert out.posterior["n"].dtype.kind == "i"
+    np.testing.assert_array_equal(out.sample_stats["lp"], want.sum(axis=-1))
+    assert done[-1] == 14
+    assert done == sorted(done)
+
+
+def test_chains_may_be_filled_in_any_order():
+    job = Job(draws=4, chains=2, seed=0)
+    out, x = Draws(job), np.arange(8.0).reshape(2, 4)
+    for chain, first in ((1, 2), (0, 0), (1, 0), (0, 2)):
+        out.add(chain, first, {"x": x[chain, first : first + 2]}, {})
+    np.testing.assert_array_equal(out.posterior["x"], x)
+    assert out.sample_stats == {}
+
+
+# --- a method of one's own ------------------------------------------------------------------------
+
+
+class Majority:
+    """Ten lines: the decision is the log-odds of the class sizes, whatever the inputs."""
+
+    NAME, KIND, Options = "majority", "point", BaseOptions
+    supports = staticmethod(lambda target: None)
+
+    @staticmethod
+    def fit(target, options, job):
+        y = target.zoo_problem.y
+        eta = np.full(len(y), np.log(y.mean() / (1.0 - y.mean())))
+        return Result(job.one_draw({"eta": eta, "tau": 1.0}))
+
+
+def test_a_toy_method_takes_ten_lines(dataset, monkeypatch):
+    monkeypatch.setattr(fitting, "BACKENDS", dict(BACKENDS))
+    av.register_backend(Majority)
+    tree = av.fit(av.problem("rfvm", dataset), "majority", progressbar=False)
+    assert tree.attrs["status"] == "ok"
+    assert tree.attrs["kind"] == "point"
+    assert float(tree["posterior"]["eta"].mean()) == pytest.approx(
+        np.log(dataset.y.sum() / (1 - dataset.y).sum())
+    )
+    with pytest.raises(TypeError, match=r"'majority' has no option 'tune'.*Its options: none"):
+        av.fit(av.problem("rfvm", dataset), "majority", tune=3)
