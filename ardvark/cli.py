@@ -6,9 +6,14 @@ import shlex
 import sys
 import textwrap
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from ardvark.data import Dataset
+    from ardvark.inference import Comparison
+    from ardvark.models import ModelSpec, Problem
 
 app = typer.Typer(
     name="ardvark",
@@ -40,7 +45,7 @@ def models(
         raise unknown("model", name, ZOO, "`ardvark models` lists them.")
 
 
-def _list_models(specs: list[Any]) -> None:
+def _list_models(specs: "list[ModelSpec]") -> None:
     """Print one row a model, and below why a method does not apply."""
     from ardvark.inference import BACKENDS
 
@@ -60,7 +65,7 @@ def _list_models(specs: list[Any]) -> None:
     typer.echo("`ardvark models MODEL` explains one.")
 
 
-def _methods(spec: Any) -> tuple[list[str], dict[str, str]]:
+def _methods(spec: "ModelSpec") -> tuple[list[str], dict[str, str]]:
     """Return the methods that apply to a model as it is by default, and why others do not.
 
     The own algorithms of other models go without saying.
@@ -74,7 +79,7 @@ def _methods(spec: Any) -> tuple[list[str], dict[str, str]]:
     return apply, {m: r for m, r in why_not.items() if r is not None and m not in others}
 
 
-def _explain(spec: Any) -> None:
+def _explain(spec: "ModelSpec") -> None:
     """Print one model: docstring, symbols, hyperparameters, methods."""
     from ardvark.inference import BACKENDS
     from ardvark.models import docs
@@ -156,7 +161,7 @@ def _explain_method(name: str) -> None:
         typer.echo(textwrap.fill(o.meaning, 80, initial_indent=indent, subsequent_indent=indent))
 
 
-def _small_problem(model: str) -> Any:
+def _small_problem(model: str) -> "Problem":
     """Return a problem of a model as it is by default, to ask which methods apply to it."""
     import numpy as np
 
@@ -269,7 +274,7 @@ def report(
     _finish(study.summarise(folder, problem, fits, test, settings["command"]), folder)
 
 
-def _problem(settings: dict[str, Any]) -> tuple[Any, Any]:
+def _problem(settings: dict[str, Any]) -> "tuple[Problem, Dataset | None]":
     """Return the problem and the test set that the settings describe."""
     import ardvark as av
 
@@ -286,7 +291,7 @@ def _problem(settings: dict[str, Any]) -> tuple[Any, Any]:
     return av.problem(settings["model"], source, **settings["hypers"]), test
 
 
-def _read_csv(path: str, target: str) -> Any:
+def _read_csv(path: str, target: str) -> "Dataset":
     import pandas as pd
 
     from ardvark.data import Dataset
@@ -317,7 +322,7 @@ def _pairs(given: list[str] | None, flag: str) -> dict[str, Any]:
     return pairs
 
 
-def _finish(comparison: Any, folder: Path) -> None:
+def _finish(comparison: "Comparison", folder: Path) -> None:
     """Print the table and where the results are; exit 1 if a method failed."""
     from ardvark.inference.comparison.columns import table_text
 

@@ -15,6 +15,7 @@ be estimated, so q misses mass of p. Below it q may still be wrong: a warning, n
 """
 
 from collections.abc import Callable, Iterable
+from typing import Literal
 
 import numpy as np
 import xarray as xr
@@ -120,7 +121,7 @@ def moved(tree: xr.DataTree, values: xr.DataArray) -> xr.DataArray:
     return flat[..., ~inclusion(flat)["unmoved"].values]
 
 
-def convergence(tree: xr.DataTree) -> tuple[str, str]:
+def convergence(tree: xr.DataTree) -> tuple[Literal["ok", "not_converged"], str]:
     """Return ("ok", "") or ("not_converged", why) for the draws of a Markov chain.
 
     Judged on `eta`, the quantity every model identifies, or on everything where there is no `eta`;

@@ -14,7 +14,7 @@ import numpy as np
 from ardvark.data import Dataset, load
 from ardvark.validate import InputError, logger, matrix, unknown
 
-from .spec import BaseHypers, Inputs, ModelSpec, Point
+from .spec import Inputs, ModelSpec, Point
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -31,7 +31,7 @@ class Problem:
 
     spec: ModelSpec
     data: Dataset
-    hypers: BaseHypers
+    hypers: Any  # the `Hypers` of the model, whose fields are its own
     basis: np.ndarray
     basis_names: tuple[str, ...]
     basis_labels: np.ndarray | None

@@ -177,7 +177,11 @@ class _Fits:
         problem = relabelled(self.problem, y, signs)
         backend = fitting.BACKENDS[self.method]
         # the backend itself: what `fit` adds to its draws takes as long as they do
-        job = Job(**self.sizes, seed=int(rng.integers(2**31)))
+        job = Job(
+            draws=self.sizes["draws"],
+            chains=self.sizes["chains"],
+            seed=int(rng.integers(2**31)),
+        )
         drawn = backend.fit(Target(problem), self.options, job).posterior
         names = shared_names(problem, true, drawn)
         value = quantities(problem, true, y, names)

@@ -83,8 +83,8 @@ import numpy as np
 from scipy import special
 from scipy.spatial.distance import cdist
 
-from ardvark.models import BaseHypers, Problem
-from ardvark.models.parts.masks import log_mask_prior, mask_log_odds
+from ardvark.models import Problem
+from ardvark.models.parts.masks import MaskPrior, log_mask_prior, mask_log_odds
 
 from ..backend import About, Dims, FitFailed, Job, Kind, Result, Status, only_for
 from ..options import BaseOptions, option
@@ -185,7 +185,7 @@ class Search:
         self.Zt = self.Xt if self.Z is self.X else np.ascontiguousarray(self.Z.T)  # (D, B)
         self.y = problem.y.astype(np.float64)
         self.squared_errors = problem.spec.link == "identity"
-        self.mask_prior = "printed" if options.prior == "printed" else self.h.mask_prior
+        self.mask_prior: MaskPrior = "printed" if options.prior == "printed" else self.h.mask_prior
         self.labels = Labels(2.0 * self.y - 1.0, 0.0)
         self.zeta = np.ones(self.X.shape[1], dtype=np.bool_)
         self.z = np.ones(len(self.Z), dtype=np.bool_)
@@ -394,7 +394,7 @@ def _point(problem: Problem, state: State) -> dict[str, Any]:
     return point | _probabilities(state, problem.hypers)
 
 
-def _probabilities(state: State, h: BaseHypers) -> dict[str, np.ndarray]:
+def _probabilities(state: State, h: Any) -> dict[str, np.ndarray]:
     """Return E[probability | mask] of the explicit form, {} of the integrated one."""
     masks = [("sample", state.z, h.a_z)]
     if h.FEATURE_MASK:

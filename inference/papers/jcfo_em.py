@@ -73,7 +73,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import special
 
-from ardvark.models import BaseHypers, Problem
+from ardvark.models import Problem
 from ardvark.models.parts.probit import probit_logp
 from ardvark.validate import InputError
 
@@ -218,7 +218,7 @@ def own_gammas(problem: Problem, D: int) -> Gammas:
     )
 
 
-def _gammas(hypers: BaseHypers) -> Gammas:
+def _gammas(hypers: Any) -> Gammas:
     return float(hypers.gamma1), float(getattr(hypers, "gamma2", 1.0))  # sparse probit: no theta
 
 

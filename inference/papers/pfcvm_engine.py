@@ -97,7 +97,8 @@ class Engine:
         scale, in which smoothing, first precisions and thresholds are then meant.
         """
         h, B, D = problem.hypers, len(problem.Z), problem.X.shape[1]
-        signs, free = problem.basis_labels is not None, problem.spec.name == "pfcvm"
+        s, free = problem.basis_labels, problem.spec.name == "pfcvm"
+        signs = s is not None
         threshold = options.sample_threshold
         if threshold is None:
             threshold = options.feature_threshold if signs else 1e9
@@ -132,7 +133,7 @@ class Engine:
             X=problem.X,
             y=problem.y.astype(np.float64),
             Z=problem.Z,
-            s=problem.basis_labels if signs else np.ones(B),
+            s=np.ones(B) if s is None else s,
             hypers=h,
             sample=sample,
             feature=feature,
