@@ -1,0 +1,35 @@
+"""A backend that costs nothing, for tests of what surrounds a fit: storing, resuming, failing."""
+
+import dataclasses
+
+import numpy as np
+
+from ardvark.inference.backend import FitFailed, Result
+
+
+class Prior:
+    """Draws of the prior: quick, and right for every model."""
+
+    NAME, KIND, NEEDS_MODEL = "prior", "point", False
+
+    @dataclasses.dataclass(frozen=True)
+    class Options:
+        fail_without: str = ""
+        """Fail where this sample is not in the data."""
+
+    @staticmethod
+    def supports(target):
+        return None
+
+    @staticmethod
+    def fit(target, options, job):
+        problem = target.problem
+        if options.fail_without and options.fail_without not in problem.data.sample_names:
+            raise FitFailed("it was told to")
+        generator = np.random.default_rng(job.seed)
+        points = [problem.simulate(generator) for _ in range(job.draws * job.chains)]
+        names = (*problem.spec.shared, "bias", "tau", "beta")
+        arrays = {k: np.stack([p[k] for p in points]) for k in names if k in points[0]}
+        return Result(
+            {k: v.reshape(job.chains, job.draws, *v.shape[1:]) for k, v in arrays.items()}
+        )
