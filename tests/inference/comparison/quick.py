@@ -10,7 +10,7 @@ from ardvark.inference.backend import FitFailed, Result
 class Prior:
     """Draws of the prior: quick, and right for every model."""
 
-    NAME, KIND, NEEDS_MODEL = "prior", "point", False
+    NAME, KIND = "prior", "point"
 
     @dataclasses.dataclass(frozen=True)
     class Options:
