@@ -213,7 +213,7 @@ class Sampler:
             state.tau = float(rng.gamma(shape, 1.0 / rate))
             w, r = np.full(self.N, state.tau), state.tau * self.s
         else:
-            # the library's other methods are wrong where |eta| > 150 (test_gibbs_masks.py)
+            # the library's other methods are wrong where |eta| > 150 (test_mask_moves.py)
             w = random_polyagamma(1.0, state.eta, method="alternate", random_state=rng)
             r = 0.5 * self.s  # y - 1/2
         state.working = Working(w, r, state.working.xi)
