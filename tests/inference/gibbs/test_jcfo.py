@@ -285,8 +285,8 @@ def test_gibbs_and_nuts_agree(kernel, degree, draws):
     """NUTS in the marginal form, Gibbs in the latent one; the negative control has a wrong prior.
 
     A mean has an error of at most 1/20 posterior sd (400 effective draws) and the limit is near 7
-    errors of two means: a shift of half an sd in any component is seen, of 0.2 sd in most. For degree
-    1 the control's largest t was above 43 in five seeds.
+    errors of two means: a shift of half an sd in any component is seen, of 0.2 sd in most. For
+    degree 1 the control's largest t was above 43 in five seeds.
     """
     problem = av.problem("jcfo", spiral(12, 3), kernel=kernel, degree=degree)
     tree = av.fit(problem, "nuts", random_seed=seed(5), draws=1500, progressbar=False)
