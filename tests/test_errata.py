@@ -16,6 +16,7 @@ import ardvark as av
 from ardvark.data import Dataset
 from ardvark.inference.papers.pfcvm_bound import kl_truncated, ramp_loss
 from ardvark.models import jcfo, pfcvm
+from tests.support import rng
 
 ROOT = Path(__file__).parents[1]
 
@@ -204,9 +205,10 @@ def test_powers_of_the_kernel_lose_a_sign(degree):
     phi there also carries the sign of the label, so that for even P its root is undefined wherever
     y_j = -1.
     """
-    rng = np.random.default_rng(0)
-    X, s = rng.normal(size=(5, 3)), np.array([1.0, -1.0, 1.0, -1.0, 1.0])
-    w, t = rng.gamma(2.0, size=5), rng.random(5)
+    generator = rng(0)
+    X, s = generator.normal(size=(5, 3)), np.array([1.0, -1.0, 1.0, -1.0, 1.0])
+    X[0], X[1] = (2.0, -1.0, 1.0), (-2.0, 1.0, -1.0)  # 1 + S is negative between these
+    w, t = generator.gamma(2.0, size=5), generator.random(5)
     theta = np.array([0.9, 0.7, 0.8])
     h = pfcvm.Hypers(kernel="polynomial", degree=degree)
     base = 1.0 + (X * theta) @ X.T
@@ -230,17 +232,13 @@ def test_powers_of_the_kernel_lose_a_sign(degree):
     assert not np.allclose(without_label, D)
     assert not np.allclose(with_label, D)
     assert np.isnan(with_label).any()
+
     # E: the second derivative has (1 + S)^(P - 2)
-    second = np.array(
-        [
-            [
-                (eta(theta + a + b) - eta(theta + a - b) - eta(theta - a + b) + eta(theta - a - b))
-                / 4e-8
-                for b in e
-            ]
-            for a in e
-        ]
-    )  # (D, D, N)
+    def cross(a, b):
+        up, down = eta(theta + a + b) - eta(theta + a - b), eta(theta - a + b) - eta(theta - a - b)
+        return (up - down) / 4e-8
+
+    second = np.array([[cross(a, b) for b in e] for a in e])  # (D, D, N)
     E = (
         degree
         * (degree - 1)
@@ -251,9 +249,9 @@ def test_powers_of_the_kernel_lose_a_sign(degree):
 
 def test_appendix_a_marginal_likelihood():
     """L has -1/2 u'Bu (printed +1/2 eps' B^-1 eps); (27) holds for a diagonal H only."""
-    rng = np.random.default_rng(1)
-    u, beta = rng.normal(size=3), rng.gamma(2.0, size=3)
-    A = rng.normal(size=(3, 3))
+    generator = rng(1)
+    u, beta = generator.normal(size=3), 0.5 + generator.gamma(2.0, size=3)
+    A = np.eye(3) + np.tri(3)  # H is far from diagonal
     H = A @ A.T
 
     def L(beta, H):
@@ -286,15 +284,16 @@ def test_appendix_a_marginal_likelihood():
 
 
 def jcfo_problem(**hypers):
-    rng = np.random.default_rng(2)
-    X = rng.normal(size=(8, 3))
+    """Eight points of two classes that the first feature tells apart."""
+    X, y = rng(2).normal(size=(8, 3)), np.arange(8) % 2
+    X[:, 0] = 4.0 * y + 0.1 * X[:, 0]
     return av.problem("jcfo", Dataset.from_arrays(X, np.arange(8) % 2), **hypers)
 
 
 def test_jcfo_objective_is_twice_the_log_posterior():
     """(20) has -|H beta - z|^2 - beta'T beta - theta'R theta, and (21)-(28) keep the factor."""
     problem = jcfo_problem(parametrization="latent")
-    first, second = (problem.simulate(np.random.default_rng(s)) for s in (3, 4))
+    first, second = (problem.simulate(rng(s)) for s in (3, 4))
     second = {**second, **{k: first[k] for k in ("z", "tau", "tau_bias", "rho")}}
 
     def printed(point):
@@ -316,8 +315,8 @@ def test_jcfo_objective_is_twice_the_log_posterior():
 
 def test_jcfo_seed_needs_a_transpose():
     """Step 2 prints (eps I + H'H)^-1 H y, and H is N x (N + 1)."""
-    rng = np.random.default_rng(5)
-    H, y = np.column_stack([np.ones(6), rng.normal(size=(6, 6))]), rng.random(6)
+    generator = rng(5)
+    H, y = np.column_stack([np.ones(6), generator.normal(size=(6, 6))]), generator.random(6)
     ridge = np.linalg.solve(1e-6 * np.eye(7) + H.T @ H, H.T @ y)
     found = optimize.minimize(
         lambda b: ((H @ b - y) ** 2).sum() + 1e-6 * (b**2).sum(), np.zeros(7), tol=1e-14
@@ -333,9 +332,12 @@ def test_jcfo_seed_needs_a_transpose():
     ("kernel", "degree"), [("polynomial", 1), ("polynomial", 2), ("linear", 1)]
 )
 def test_jcfo_posterior_has_a_maximum_at_the_origin_and_a_higher_one(kernel, degree):
-    """At theta = 0, beta_1..N = 0 every direction goes down; elsewhere the density is higher."""
+    """At theta = 0, beta_1..N = 0 every direction goes down; elsewhere the density is higher.
+
+    By 3.4 to 4, which 71 of 72 searches from random starts come within 2.9 of: of five one does.
+    """
     problem = jcfo_problem(kernel=kernel, degree=degree, gamma1=0.5, gamma2=0.5)
-    rng = np.random.default_rng(6)
+    generator = rng(6)
 
     def density(bias, beta, theta):
         point = {"bias": bias, "sample_weight": beta, "feature_weight": theta}
@@ -346,11 +348,11 @@ def test_jcfo_posterior_has_a_maximum_at_the_origin_and_a_higher_one(kernel, deg
     )
     bias = np.asarray(best.x)
     top = float(density(bias, np.zeros(8), np.zeros(3)))
-    size = 10.0 ** rng.uniform(-6, -3, size=4000)[:, None]
+    size = 10.0 ** generator.uniform(-6, -3, size=4000)[:, None]
     near = density(
-        bias + (size * rng.normal(size=(4000, 1)))[:, 0],
-        size * rng.normal(size=(4000, 8)),
-        size * np.abs(rng.normal(size=(4000, 3))),
+        bias + (size * generator.normal(size=(4000, 1)))[:, 0],
+        size * generator.normal(size=(4000, 8)),
+        size * np.abs(generator.normal(size=(4000, 3))),
     )
     assert (near < top).all()
 
@@ -358,8 +360,10 @@ def test_jcfo_posterior_has_a_maximum_at_the_origin_and_a_higher_one(kernel, deg
         return -float(density(x[0], x[1:9], np.abs(x[9:])))
 
     runs = [
-        optimize.minimize(objective, rng.normal(size=12), method="Powell", options={"maxiter": 20})
-        for _ in range(3)
+        optimize.minimize(
+            objective, generator.normal(size=12), method="Powell", options={"maxiter": 20}
+        )
+        for _ in range(5)
     ]
     assert max(-run.fun for run in runs) > top + 1.0
 
@@ -394,7 +398,7 @@ def test_the_logistic_bound_needs_a_positive_lambda():
     assert (bound(lam) <= special.log_expit(x) + 1e-12).all()
     assert (bound(-lam) > special.log_expit(x)).any()
     # (33) gives S^-1, not S, and (35) one rho for each observation
-    K, S0 = np.random.default_rng(7).normal(size=(5, 3)), 0.5 * np.eye(3)
+    K, S0 = rng(7).normal(size=(5, 3)), 0.5 * np.eye(3)
     precision = np.linalg.inv(S0) + 2.0 * lam * K.T @ K
 
     def log_q(a):
@@ -455,8 +459,8 @@ def test_five_folds_cannot_have_the_printed_sds():
     # seven are above the largest of any five numbers in [0, 1]
     highest = max(largest_sd(m) for m in np.linspace(0.0, 1.0, 1001))
     assert (table_3[:, 1] > highest).sum() == 7
-    rng = np.random.default_rng(8)
-    folds = rng.beta(0.2, 0.2, size=(2000, 5))
+    generator = rng(8)
+    folds = generator.beta(0.2, 0.2, size=(2000, 5))
     assert all(f.std(ddof=1) <= largest_sd(f.mean()) + 1e-12 for f in folds)
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from ardvark.data import Dataset
 from ardvark.validate import InputError
+from tests.support import rng, seed
 
 
 def small(**changes):
@@ -190,25 +191,25 @@ def test_take_names_bad_rows(rows, message):
         small().take(rows)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("number", range(5))
 @pytest.mark.parametrize(("zeros", "ones"), [(2, 2), (2, 30), (37, 20)])
 @pytest.mark.parametrize("test", [0.01, 0.3, 0.99])
-def test_split_is_stratified_disjoint_and_exhaustive(seed, zeros, ones, test):
-    y = np.random.default_rng(seed).permutation(np.repeat([0, 1], [zeros, ones]))
+def test_split_is_stratified_disjoint_and_exhaustive(number, zeros, ones, test):
+    y = rng(number).permutation(np.repeat([0, 1], [zeros, ones]))
     data = Dataset.from_arrays(np.arange(2.0 * len(y)).reshape(-1, 2), y)
-    train, held = data.split(test=test, random_seed=seed)
+    train, held = data.split(test=test, random_seed=seed(number))
     rows = [[int(name) for name in part.sample_names] for part in (train, held)]
     assert sorted(rows[0] + rows[1]) == list(range(data.N))
     assert rows == [sorted(rows[0]), sorted(rows[1])]
     for size, got in zip((zeros, ones), held.counts, strict=True):
         assert got == min(max(round(test * size), 1), size - 1)
-    again = data.split(test=test, random_seed=seed)
+    again = data.split(test=test, random_seed=seed(number))
     assert [part.sample_names for part in again] == [train.sample_names, held.sample_names]
 
 
 def test_split_depends_on_the_seed():
     data = Dataset.from_arrays(np.arange(80.0).reshape(40, 2), np.arange(40) % 2)
-    held = {data.split(random_seed=seed)[1].sample_names for seed in range(10)}
+    held = {data.split(random_seed=seed(k))[1].sample_names for k in range(10)}
     assert len(held) > 5
 
 
