@@ -15,7 +15,7 @@ def make(name, N=8, D=3, **hypers):
 
     Its labels are of no use here, but for the basis.
     """
-    X = np.sin(np.arange(1.0, N * D + 1)).reshape(N, D)
+    X = np.random.default_rng(11).normal(size=(N, D))
     return av.problem(name, (X, np.arange(N) % 2), **hypers)
 
 
@@ -64,9 +64,9 @@ def test_the_nuts_kernel_starts_exactly_at_a_point(probit_kernel):
 @pytest.mark.statistical
 @pytest.mark.parametrize("wrong", ["", "labels never arrive", "scale"])
 def test_joint_test_of_nuts(probit_kernel, wrong):
-    """Over six seeds -log10 p is 120 without the labels, and 78 at a quarter of the prior's scale.
+    """Over six seeds -log10 p is 140 without the labels, and 96 at a quarter of the prior's scale.
 
-    Their standard deviations are 12 and 4, and the limit is at 5.5.
+    Their standard deviations are 11 and 4, and the limit is at 5.5.
     """
     problem, kernel = probit_kernel
     used = Changed(kernel, set_labels=lambda y: None) if "labels" in wrong else kernel
@@ -94,11 +94,11 @@ def test_successive_conditional_of_nuts(probit_kernel):
 def test_basis_labels_that_follow_y_are_caught(pcvm_kernel, wrong):
     """PCVM is calibrated at basis labels drawn by themselves, not at those of the data.
 
-    Over six seeds -log10 p is then 30 on average, standard deviation 4, and the limit is at 5.5.
+    Over six seeds -log10 p is then 39 on average, 31 at least, and the limit is at 5.5.
     """
     problem, kernel = pcvm_kernel
     follow = Changed(kernel, set_labels=lambda y, s: kernel.set_labels(y, 2.0 * y - 1.0))
-    settings = {"replicates": 200, "sweeps": 5, "references": 49, "random_seed": seed()}
+    settings = {"replicates": 300, "sweeps": 5, "references": 49, "random_seed": seed()}
     found = joint_test(problem, lambda _: follow if wrong else kernel, **settings)
     assert found.failed == 0
     assert (found.p_value > ALARM) == (not wrong)
@@ -159,6 +159,7 @@ def test_nuts_is_calibrated(name):
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", ["pfcvm", "pcvm"])
 def test_rederived_basis_labels_are_not_calibrated(name):
+    """Over three seeds each, -log10 p is 18 to 26, and the limit is at 5.5."""
     settings = {"replicates": 150, "tune": 300, "cores": 1, "random_seed": seed()}
     found = cal.sbc(make(name, N=10), "nuts", basis_labels="rederived", **settings)
     assert found.failed == 0

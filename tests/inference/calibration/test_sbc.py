@@ -226,7 +226,7 @@ def test_processes_give_the_same_numbers(tmp_path, caplog):
 def test_an_approximation_is_scored():
     """RFVM's variational Bayes, without a compilation: its posteriors of eta are too narrow.
 
-    The mean of |2u - 1| is 9 to 13 standard errors above 1/2 over five seeds.
+    The mean of |2u - 1| is 9 to 13 standard errors above 1/2, from five seeds at half as many.
     """
     settings = {"draws": 50, "chains": 1, "random_seed": seed(), "replicates": 160}
     found = cal.sbc(rfvm_problem(), "paper", **settings)
