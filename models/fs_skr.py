@@ -42,8 +42,9 @@ import numpy as np
 import pymc as pm
 from scipy import stats
 
+from ardvark.validate import positive
+
 from . import fsklr
-from .parts.ard import check_gamma
 from .spec import Coords, Inputs, Point, check_simulable, hyper
 
 
@@ -58,7 +59,8 @@ class Hypers(fsklr.Hypers):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_gamma("noise", self.noise_shape, self.noise_rate, "It is the prior of a precision.")
+        positive("noise_shape", self.noise_shape, "It is the prior of a precision.")
+        positive("noise_rate", self.noise_rate, "It is the prior of a precision.")
 
 
 def build(inputs: Inputs, y: np.ndarray, hypers: Hypers, coords: Coords) -> pm.Model:

@@ -21,7 +21,7 @@ or one for each feature. The parametrisations are PFCVM's: alpha explicit, or w 
 Departures from the paper
 -------------------------
 - Logistic link, where PCVM has a probit: so that it is PFCVM at a given theta.
-- Proper, filled hyperpriors and a fixed bias_sd, for PFCVM's reasons.
+- Proper, filled hyperpriors with a slab, and a fixed bias_sd, for PFCVM's reasons.
 - theta is given, not tuned: by default the feature scale of its kernel.
 
 Known difficulties
@@ -40,8 +40,9 @@ from scipy import special, stats
 from ardvark.validate import InputError, positive
 
 from . import pfcvm
-from .parts import ard
+from .parts import ard, sparsity
 from .parts.kernels import KERNELS, default_scales, gram
+from .parts.sparsity import Group
 from .pfcvm import KernelHypers, log_predictive
 from .spec import Coords, Inputs, ModelSpec, Point, check_simulable, hyper
 
@@ -71,7 +72,7 @@ class Hypers(KernelHypers):
         object.__setattr__(self, "feature_scale", tuple(theta.tolist()))  # hashable, as JSON
 
     def filled(self, N: int, B: int, D: int) -> "Hypers":
-        """Return a copy with the rate and theta set, so that eta has a useful prior range."""
+        """Return a copy with theta, and the prior of the sample weights, set from the sizes."""
         sample_scale, feature_scale = default_scales(self.kernel, N, D)
         theta = feature_scale if self.feature_scale is None else self.feature_scale
         if isinstance(theta, tuple) and len(theta) != D:
@@ -79,8 +80,10 @@ class Hypers(KernelHypers):
                 f"feature_scale has {len(theta)} values and the data {D} features; "
                 "give one number, or one for each feature."
             )
-        rate = ard.filled_rate(self.sample_rate, self.sample_shape, sample_scale)
-        return replace(self, sample_rate=rate, feature_scale=theta)
+        sizes, sample = self.sizes(N, B, D), Group.of(self, "sample", 1.5, sample_scale)
+        weights = np.array(np.broadcast_to(np.asarray(theta, dtype=float), D))
+        fields = sparsity.filled(sizes, self.slab, sample, None, weights)
+        return replace(self, feature_scale=theta, **fields)
 
 
 # --- theta and its kernel matrix are constants, shared with RVM -----------------------------------
@@ -138,14 +141,15 @@ def log_joint(point: Point, inputs: Inputs, y: np.ndarray, hypers: Hypers) -> np
 
 def log_jacobian(point: Point, hypers: Hypers) -> np.ndarray:
     """Return log |d paper's variables / d unconstrained vector of the PyMC model|."""
-    return ard.log_jacobian(point["w"], ard.precisions(point, "alpha", hypers.parametrization))
+    alpha = ard.precisions(point, "alpha", hypers.parametrization)
+    return ard.log_jacobian(point["w"], alpha, hypers.sample_prior)
 
 
 def to_free(point: Point, inputs: Inputs, hypers: Hypers) -> dict[str, np.ndarray]:
     """Return the free variables of the PyMC model at a point of the paper's variables."""
     return {
         "bias": point["bias"],
-        **ard.free(point, "w", "sample", "alpha", hypers.parametrization),
+        **ard.free(point, "w", "sample", "alpha", hypers.sample_prior, hypers.parametrization),
     }
 
 

@@ -21,11 +21,17 @@ N+(0, v) is a normal of variance v truncated to the positive half line; the seco
 Normal is a standard deviation; Gamma is (shape, rate). The kernel is rbf (2), polynomial (3) or,
 as in section 4.3, linear: `models/parts/kernels.py` has the formulas.
 
+By default c = 1/2 and each weight has a slab, a factor exp(-x^2 / (2 slab^2)), renormalised: a
+half-Cauchy that is sparse, with a tail that ends (`models/parts/slab.py`). Its rates follow from
+`active_features` and `active_samples`, the prior expected numbers of visible weights
+(`models/parts/sparsity.py`). "all" in their place is the dense prior: c = 1.5, no slab.
+
 Two ways to write the one posterior (`parametrization`):
 
     marginal       alpha, beta integrated out: w and theta half-Student-t with nu = 2 c degrees of
-                   freedom and scale sqrt(d / c)
-    hierarchical   alpha, beta explicit; w and theta non-centred: w_j = raw_j alpha_j^-1/2, ...
+                   freedom and scale sqrt(d / c), times the slab
+    hierarchical   alpha, beta explicit; w and theta non-centred:
+                   w_j = raw_j (alpha_j + slab^-2)^-1/2, ...
 
 **The labels enter twice.** Each training label is observed, and it also fixes the sign of its
 own sample's weight. The posterior at s = 2 y - 1 therefore uses y twice and is not calibrated in
@@ -38,7 +44,10 @@ Departures from the paper
 -------------------------
 - Hyperpriors are proper: the paper's flat ones (c = d = 0) leave an improper posterior, with
   infinite mass at weight zero. The paper's type-II estimate does not meet the problem.
-- Their rates are filled from N, D and the kernel, so that eta has a useful prior range.
+  In between c = 1/2 keeps their spike at zero and most of their long tail.
+- A slab ends the tail. On separable data the likelihood does not, and without a slab a weight has
+  no posterior mean.
+- Rates are filled from N, B, D, the kernel and the expected numbers of visible weights.
 - Sample and feature weights have their own shape and rate.
 - bias_sd is fixed; the paper re-estimates the precision alpha_0 of the bias.
 
@@ -48,12 +57,13 @@ Known difficulties
   read R-hat on `eta` first.
 - With N > D and a linear kernel, N - rank(Z) directions of s w are left to the prior.
 - A feature weight enters the polynomial kernel to the power P, so its tails are felt to that
-  power: `feature_shape` must exceed `degree` for eta to have a variance.
+  power: without a slab `feature_shape` must exceed `degree` for eta to have a variance.
+- The rbf kernel at D >> N: many tiny theta_d drown the kernel between different rows, so few
+  features can be visible beside a limited number of samples; `filled` says where it is too much.
 """
 
-import dataclasses
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pymc as pm
@@ -62,10 +72,11 @@ from scipy import special, stats
 
 from ardvark.validate import InputError, positive
 
-from .parts import ard
+from .parts import ard, sparsity
 from .parts.distributions import LogisticBernoulli, logistic_logp
 from .parts.kernels import KERNELS, Kernel, default_scales, gram, linear_decision
-from .spec import BaseHypers, Coords, Inputs, ModelSpec, Point, check_simulable, hyper
+from .parts.sparsity import Group, Sizes
+from .spec import Coords, Inputs, ModelSpec, Point, check_simulable, hyper
 
 _IMPROPER = (
     "A flat hyperprior on the precisions (shape 0 or rate 0) makes the posterior improper: "
@@ -79,19 +90,29 @@ _IMPROPER = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class KernelHypers(BaseHypers):
+class KernelHypers(ard.SparseHypers):
     """What PFCVM, PCVM and RVM share: the kernel, the sample weights' hyperprior, the bias."""
 
+    KINDS: ClassVar[tuple[str, ...]] = ("sample",)
     FORM: ClassVar[tuple[str, ...]] = ("parametrization",)
 
     kernel: Kernel = hyper("linear", paper="rbf; linear on gene expression")
     degree: int = hyper(2, paper="P", why="of the polynomial kernel; the others ignore it")
     parametrization: ard.Form = hyper("marginal", paper="hierarchical")
-    sample_shape: float = hyper(
-        1.5, paper="0", why="proper; a moment of order r of a weight needs shape > r / 2"
+    active_samples: float | Literal["all"] | None = hyper(
+        None, paper="-", why='expected number of visible sample weights; "all": the dense prior'
+    )
+    slab: float | None = hyper(
+        None, paper="none", why="logits that a visible weight may add; filled: 2 where sparse"
+    )
+    sample_shape: float | None = hyper(
+        None, paper="0", why="filled: 1/2; dense: 1.5 (a moment of order r needs shape > r / 2)"
     )
     sample_rate: float | None = hyper(
-        None, paper="0", why="filled: shape * scale^2, the kernel's sample scale"
+        None, paper="0", why="filled from active_samples; dense: shape * the kernel's scale^2"
+    )
+    sample_slab: float | None = hyper(
+        None, paper="none", why="filled from slab, on the weight's own scale"
     )
     bias_sd: float = hyper(1.0, paper="re-estimated")
 
@@ -103,16 +124,17 @@ class KernelHypers(BaseHypers):
                 f"degree must be a whole number of at least 1, got {self.degree!r}: "
                 "it is the power P of the polynomial kernel (1 + x'z)^P."
             )
-        for f in dataclasses.fields(self):
-            value = getattr(self, f.name)
-            if f.name.endswith(("_shape", "_rate")) and value is not None:
-                positive(f.name, value, _IMPROPER)
+        self.check_priors(_IMPROPER)
         positive("bias_sd", self.bias_sd)
 
     @property
-    def sample_prior(self) -> ard.GammaPrior:
-        """Hyperprior of alpha."""
-        return ard.GammaPrior.filled(self.sample_shape, self.sample_rate)
+    def sample_prior(self) -> ard.WeightPrior:
+        """Prior of w and alpha."""
+        return ard.WeightPrior.filled(self.sample_shape, self.sample_rate, self.sample_slab)
+
+    def sizes(self, N: int, B: int, D: int) -> Sizes:
+        """Return the kernel and the sizes of the data."""
+        return Sizes(self.kernel, int(self.degree), N, B, D)
 
     def posterior_fields(self) -> dict[str, Any]:
         """The degree defines the posterior of the polynomial kernel only."""
@@ -124,43 +146,48 @@ class KernelHypers(BaseHypers):
 
 @dataclass(frozen=True, kw_only=True)
 class Hypers(KernelHypers):
-    """Hyperparameters of PFCVM. Those left at None are filled from N, D and the kernel."""
+    """Hyperparameters of PFCVM. Those left at None are filled from N, B, D and the kernel."""
 
+    KINDS: ClassVar[tuple[str, ...]] = ("sample", "feature")
+
+    active_features: float | Literal["all"] | None = hyper(
+        None, paper="-", why='expected number of visible features; "all": the dense prior'
+    )
     feature_shape: float | None = hyper(
-        None, paper="0", why="filled: 1.5, or degree + 0.5 with the polynomial kernel"
+        None, paper="0", why="filled: 1/2; dense: 1.5, or degree + 0.5 (polynomial)"
     )
     feature_rate: float | None = hyper(
-        None, paper="0", why="filled: shape * scale^2, the kernel's feature scale"
+        None, paper="0", why="filled from active_features; dense: shape * the kernel's scale^2"
+    )
+    feature_slab: float | None = hyper(
+        None, paper="none", why="filled: 1, or 1 / degree (polynomial)"
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         shape = self.feature_shape
-        if self.kernel == "polynomial" and shape is not None and shape <= self.degree:
+        endless = self.slab is None and self.feature_slab in (None, np.inf)
+        steep = self.kernel == "polynomial" and shape is not None and shape <= self.degree
+        if steep and endless:
             raise InputError(
                 f"feature_shape must exceed the degree of the polynomial kernel, got "
                 f"feature_shape = {shape:g} with degree = {self.degree}: eta grows like "
-                "theta^degree and would have no finite variance. Leave feature_shape out "
-                "(degree + 0.5), raise it, or lower the degree."
+                "theta^degree and would have no finite variance. Leave feature_shape out, raise "
+                "it, give a slab, or lower the degree."
             )
 
     @property
-    def feature_prior(self) -> ard.GammaPrior:
-        """Hyperprior of beta."""
-        return ard.GammaPrior.filled(self.feature_shape, self.feature_rate)
+    def feature_prior(self) -> ard.WeightPrior:
+        """Prior of theta and beta."""
+        return ard.WeightPrior.filled(self.feature_shape, self.feature_rate, self.feature_slab)
 
     def filled(self, N: int, B: int, D: int) -> "Hypers":
-        """Return a copy with shape and rates set, so that eta has a useful prior range."""
+        """Return a copy with shapes, rates and slabs set from the sizes of the data."""
         sample_scale, feature_scale = default_scales(self.kernel, N, D)
-        shape = self.feature_shape
-        if shape is None:
-            shape = self.degree + 0.5 if self.kernel == "polynomial" else 1.5
-        return replace(
-            self,
-            sample_rate=ard.filled_rate(self.sample_rate, self.sample_shape, sample_scale),
-            feature_shape=shape,
-            feature_rate=ard.filled_rate(self.feature_rate, shape, feature_scale),
-        )
+        dense = self.degree + 0.5 if self.kernel == "polynomial" else 1.5
+        sample = Group.of(self, "sample", 1.5, sample_scale)
+        feature = Group.of(self, "feature", dense, feature_scale)
+        return replace(self, **sparsity.filled(self.sizes(N, B, D), self.slab, sample, feature))
 
 
 # --- pieces of the PyMC model, shared with PCVM and RVM -------------------------------------------
@@ -256,15 +283,18 @@ def log_jacobian(point: Point, hypers: Hypers) -> np.ndarray:
         ard.precisions(point, "alpha", hypers.parametrization),
         ard.precisions(point, "beta", hypers.parametrization),
     )
-    return ard.log_jacobian(point["w"], alpha) + ard.log_jacobian(point["feature_weight"], beta)
+    return ard.log_jacobian(point["w"], alpha, hypers.sample_prior) + ard.log_jacobian(
+        point["feature_weight"], beta, hypers.feature_prior
+    )
 
 
 def to_free(point: Point, inputs: Inputs, hypers: Hypers) -> dict[str, np.ndarray]:
     """Return the free variables of the PyMC model at a point of the paper's variables."""
+    h = hypers
     return {
         "bias": point["bias"],
-        **ard.free(point, "w", "sample", "alpha", hypers.parametrization),
-        **ard.free(point, "feature_weight", "feature", "beta", hypers.parametrization),
+        **ard.free(point, "w", "sample", "alpha", h.sample_prior, h.parametrization),
+        **ard.free(point, "feature_weight", "feature", "beta", h.feature_prior, h.parametrization),
     }
 
 

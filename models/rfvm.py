@@ -20,20 +20,27 @@ X (N, D) inputs, Z (B, D) basis centres (the training inputs), y (N,) in {0, 1}:
 The second argument of Normal and FoldedNormal is a standard deviation; Gamma is (shape, rate).
 The kernel is linear in v, so the primal weights are w = v * (Z'a), shape (D,).
 
+By default a0 = 1/2 and each weight has a slab, a factor exp(-x^2 / (2 slab^2)), renormalised: a
+half-Cauchy (a: Cauchy) that is sparse, with a tail that ends (`models/parts/slab.py`). The rates
+follow from `active_features` and `active_samples`, the prior expected numbers of visible weights
+(`models/parts/sparsity.py`). "all" in their place is the dense prior: a0 = 1.5, no slab.
+
 Two ways to write the one posterior (`parametrization`), and three treatments of the latent noise
 (`latent_noise`):
 
-    hierarchical   psi, delta explicit; a, v (and u) non-centred: a_j = a_raw_j psi_j^-1/2, ...
+    hierarchical   psi, delta explicit; a, v (and u) non-centred:
+                   a_j = a_raw_j (psi_j + slab^-2)^-1/2, ...
     marginal       psi, delta integrated out: a Student-t and v half-Student-t with
-                   nu = 2 a0 degrees of freedom and scale sqrt(b0 / a0)
+                   nu = 2 a0 degrees of freedom and scale sqrt(b0 / a0), times the slab
     explicit       u is a variable, as in the paper
     integrated     u integrated out by quadrature; the same posterior of everything else
     none           y ~ Bernoulli(sigmoid(eta)), no tau: another posterior, for teaching and speed
 
 Departures from the paper
 -------------------------
-- Priors are proper and scaled to the data: shape 1.5 and filled rates, where the released code
-  uses shapes 1e-12 and rates 1e-14, whose every draw underflows.
+- Priors are proper and scaled to the data: shape 1/2, filled rates and a slab, where the released
+  code uses shapes 1e-12 and rates 1e-14, whose every draw underflows. Shape 1/2 keeps the spike at
+  zero and most of the long tail; the slab ends the tail, which separable data do not.
 - tau's prior has noise_shape > 1: the likelihood tends to positive constants as tau goes to 0 and
   to infinity, so an improper prior leaves the posterior improper at both ends, and E[1/tau | y] is
   finite only for noise_shape > 1.
@@ -53,22 +60,20 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pymc as pm
-import pytensor.tensor as pt
 from scipy import special, stats
 
 from ardvark.validate import positive
 
-from .parts.ard import Form, GammaPrior, check_gamma
+from .parts import ard, sparsity
 from .parts.distributions import (
-    FoldedNormal,
     LogisticBernoulli,
     NoisyLogisticBernoulli,
-    folded_normal_logp,
     logistic_logp,
     noisy_logistic_logp,
 )
 from .parts.kernels import default_scales, linear_decision
-from .spec import BaseHypers, Coords, Inputs, ModelSpec, Point, check_simulable, hyper
+from .parts.sparsity import Group, Sizes
+from .spec import Coords, Inputs, ModelSpec, Point, check_simulable, hyper
 
 _IMPROPER = (
     "The posterior is improper without a proper prior here: the likelihood tends to a positive "
@@ -77,53 +82,62 @@ _IMPROPER = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hypers(BaseHypers):
-    """Hyperparameters of RFVM. Rates left at None are filled from N and D (`filled`)."""
+class Hypers(ard.SparseHypers):
+    """Hyperparameters of RFVM. Those left at None are filled from N, B and D."""
 
+    KINDS: ClassVar[tuple[str, ...]] = ("sample", "feature")
     FORM: ClassVar[tuple[str, ...]] = ("parametrization", "latent_noise")
 
     kernel: Literal["linear"] = hyper("linear", paper="linear")
     latent_noise: Literal["explicit", "integrated", "none"] = hyper("explicit", paper="explicit")
-    parametrization: Form = hyper("hierarchical", paper="hierarchical")
-    sample_shape: float = hyper(
-        1.5, paper="1e-12", why="a moment of order r of a weight needs shape > r / 2"
+    parametrization: ard.Form = hyper("hierarchical", paper="hierarchical")
+    active_features: float | Literal["all"] | None = hyper(
+        None, paper="-", why='expected number of visible features; "all": the dense prior'
+    )
+    active_samples: float | Literal["all"] | None = hyper(
+        None, paper="-", why='expected number of visible sample weights; "all": the dense prior'
+    )
+    slab: float | None = hyper(
+        None, paper="none", why="logits that a visible weight may add; filled: 2 where sparse"
+    )
+    sample_shape: float | None = hyper(
+        None, paper="1e-12", why="filled: 1/2; dense: 1.5 (a moment of order r needs shape > r / 2)"
     )
     sample_rate: float | None = hyper(
-        None, paper="1e-14", why="filled: weight scale sqrt(rate / shape) = 1"
+        None, paper="1e-14", why="filled from active_samples; dense: weight scale 1"
     )
-    feature_shape: float = hyper(1.5, paper="1e-12", why="as sample_shape")
+    sample_slab: float | None = hyper(None, paper="none", why="filled from slab")
+    feature_shape: float | None = hyper(None, paper="1e-12", why="filled: 1/2; dense: 1.5")
     feature_rate: float | None = hyper(
-        None, paper="1e-14", why="filled: weight scale 1 / max(D, sqrt(N D))"
+        None, paper="1e-14", why="filled from active_features; dense: scale 1 / max(D, sqrt(N D))"
     )
+    feature_slab: float | None = hyper(None, paper="none", why="filled: 1")
     bias_sd: float = hyper(1.0, paper="1")
     noise_shape: float = hyper(3.0, paper="1e-14", why="E[1/tau | y] is finite only above 1")
     noise_rate: float = hyper(3.0, paper="1e-14", why="proper at both ends, E[tau] = 1")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_gamma("sample", self.sample_shape, self.sample_rate, _IMPROPER)
-        check_gamma("feature", self.feature_shape, self.feature_rate, _IMPROPER)
-        check_gamma("noise", self.noise_shape, self.noise_rate, _IMPROPER)
+        self.check_priors(_IMPROPER)
         positive("bias_sd", self.bias_sd)
 
     def filled(self, N: int, B: int, D: int) -> "Hypers":
-        """Return a copy with the rates set, so that eta has a useful prior range."""
+        """Return a copy with shapes, rates and slabs set from the sizes of the data."""
         sample_scale, feature_scale = default_scales(self.kernel, N, D)
-        return replace(
-            self,
-            sample_rate=_or(self.sample_rate, self.sample_shape * sample_scale**2),
-            feature_rate=_or(self.feature_rate, self.feature_shape * feature_scale**2),
-        )
+        sample = Group.of(self, "sample", 1.5, sample_scale)
+        feature = Group.of(self, "feature", 1.5, feature_scale)
+        sizes = Sizes(self.kernel, 1, N, B, D)
+        return replace(self, **sparsity.filled(sizes, self.slab, sample, feature))
 
     @property
-    def sample_prior(self) -> GammaPrior:
-        """Hyperprior of psi."""
-        return GammaPrior.filled(self.sample_shape, self.sample_rate)
+    def sample_prior(self) -> ard.WeightPrior:
+        """Prior of a and psi."""
+        return ard.WeightPrior.filled(self.sample_shape, self.sample_rate, self.sample_slab)
 
     @property
-    def feature_prior(self) -> GammaPrior:
-        """Hyperprior of delta."""
-        return GammaPrior.filled(self.feature_shape, self.feature_rate)
+    def feature_prior(self) -> ard.WeightPrior:
+        """Prior of v and delta."""
+        return ard.WeightPrior.filled(self.feature_shape, self.feature_rate, self.feature_slab)
 
     def posterior_fields(self) -> dict[str, Any]:
         """Explicit and integrated noise are one posterior; none is another."""
@@ -139,37 +153,13 @@ def build(inputs: Inputs, y: np.ndarray, hypers: Hypers, coords: Coords) -> pm.M
     Data and filled rates are `pm.Data`, so another fold of the same shape rebinds the compiled
     code.
     """
-    h = hypers
+    h, form = hypers, hypers.parametrization
     with pm.Model(coords=coords) as model:
         x = pm.Data("X", inputs.X, dims=("obs", "feature"))
         z = pm.Data("Z", inputs.Z, dims=("basis", "feature"))
         label = pm.Data("label", y, dims="obs")
-        sample_rate = pm.Data("sample_rate", h.sample_rate)
-        feature_rate = pm.Data("feature_rate", h.feature_rate)
-
-        if h.parametrization == "hierarchical":
-            # a_j ~ Normal(0, psi_j^-1/2) and v_d ~ FoldedNormal(0, delta_d^-1/2), non-centred
-            psi = pm.Gamma("psi", h.sample_shape, sample_rate, dims="basis")
-            a_raw = pm.Normal("sample_weight_raw", 0.0, 1.0, dims="basis")
-            a = pm.Deterministic("sample_weight", a_raw * psi**-0.5, dims="basis")
-            delta = pm.Gamma("delta", h.feature_shape, feature_rate, dims="feature")
-            v_raw = FoldedNormal("feature_weight_raw", 0.0, 1.0, dims="feature")
-            v = pm.Deterministic("feature_weight", v_raw * delta**-0.5, dims="feature")
-        else:
-            a = pm.StudentT(
-                "sample_weight",
-                nu=2.0 * h.sample_shape,
-                mu=0.0,
-                sigma=pt.sqrt(sample_rate / h.sample_shape),
-                dims="basis",
-            )
-            v = pm.HalfStudentT(
-                "feature_weight",
-                nu=2.0 * h.feature_shape,
-                sigma=pt.sqrt(feature_rate / h.feature_shape),
-                dims="feature",
-            )
-
+        a = ard.weight("sample_weight", "sample", "psi", "basis", h.sample_prior, form, signed=True)
+        v = ard.weight("feature_weight", "feature", "delta", "feature", h.feature_prior, form)
         b = pm.Normal("bias", 0.0, h.bias_sd)
         eta = pm.Deterministic("eta", b + linear_decision(x, z, v, a), dims="obs")
 
@@ -208,22 +198,13 @@ def log_joint(point: Point, inputs: Inputs, y: np.ndarray, hypers: Hypers) -> np
     The variables are those the form keeps: psi and delta only in the hierarchical form, u only
     with explicit noise, tau unless there is no noise.
     """
-    h, sample, feature = hypers, hypers.sample_prior, hypers.feature_prior
-    a, v = point["sample_weight"], point["feature_weight"]
-    if h.parametrization == "hierarchical":
-        psi, delta = point["psi"], point["delta"]
-        weights = (
-            stats.gamma.logpdf(psi, sample.shape, scale=1 / sample.rate).sum(-1)
-            + stats.norm.logpdf(a, 0.0, psi**-0.5).sum(-1)
-            + stats.gamma.logpdf(delta, feature.shape, scale=1 / feature.rate).sum(-1)
-            + folded_normal_logp(v, 0.0, delta**-0.5).sum(-1)
-        )
-    else:
-        half = np.where(v >= 0.0, np.log(2.0), -np.inf)  # the half-Student-t
-        weights = stats.t.logpdf(a, 2 * sample.shape, scale=sample.scale).sum(-1) + (
-            stats.t.logpdf(v, 2 * feature.shape, scale=feature.scale) + half
-        ).sum(-1)
-    total = weights + stats.norm.logpdf(point["bias"], 0.0, h.bias_sd)
+    h = hypers
+    psi, delta = (ard.precisions(point, name, h.parametrization) for name in ("psi", "delta"))
+    total = (
+        ard.logp(point["sample_weight"], psi, h.sample_prior, signed=True)
+        + ard.logp(point["feature_weight"], delta, h.feature_prior)
+        + stats.norm.logpdf(point["bias"], 0.0, h.bias_sd)
+    )
     eta = decision(point, inputs, h)
     if h.latent_noise == "none":
         return total + logistic_logp(y, eta).sum(-1)
@@ -243,12 +224,13 @@ def log_jacobian(point: Point, hypers: Hypers) -> np.ndarray:
     """Return log |d paper's variables / d unconstrained vector of the PyMC model|.
 
     The unconstrained vector holds log psi, a_raw, log delta, log v_raw (or a, log v), b, log tau
-    and u_raw. From v = v_raw delta^-1/2, dv / d log v_raw = v, and so on.
+    and u_raw.
     """
-    total = np.log(point["feature_weight"]).sum(-1)
-    if hypers.parametrization == "hierarchical":
-        # d psi / d log psi = psi and da / d a_raw = psi^-1/2; d delta / d log delta = delta
-        total = total + 0.5 * np.log(point["psi"]).sum(-1) + np.log(point["delta"]).sum(-1)
+    h = hypers
+    psi, delta = (ard.precisions(point, name, h.parametrization) for name in ("psi", "delta"))
+    total = ard.log_jacobian(
+        point["sample_weight"], psi, h.sample_prior, signed=True
+    ) + ard.log_jacobian(point["feature_weight"], delta, h.feature_prior)
     if hypers.latent_noise == "none":
         return total
     log_tau = np.log(point["tau"])
@@ -260,17 +242,12 @@ def log_jacobian(point: Point, hypers: Hypers) -> np.ndarray:
 
 def to_free(point: Point, inputs: Inputs, hypers: Hypers) -> dict[str, np.ndarray]:
     """Return the free variables of the PyMC model at a point of the paper's variables."""
-    h = hypers
-    free = {"bias": point["bias"]}
-    if h.parametrization == "hierarchical":
-        free |= {
-            "psi": point["psi"],
-            "sample_weight_raw": point["sample_weight"] * point["psi"] ** 0.5,
-            "delta": point["delta"],
-            "feature_weight_raw": point["feature_weight"] * point["delta"] ** 0.5,
-        }
-    else:
-        free |= {k: point[k] for k in ("sample_weight", "feature_weight")}
+    h, form = hypers, hypers.parametrization
+    free = {
+        "bias": point["bias"],
+        **ard.free(point, "sample_weight", "sample", "psi", h.sample_prior, form),
+        **ard.free(point, "feature_weight", "feature", "delta", h.feature_prior, form),
+    }
     if h.latent_noise != "none":
         free["tau"] = point["tau"]
     if h.latent_noise == "explicit":
@@ -283,14 +260,13 @@ def simulate(rng: np.random.Generator, inputs: Inputs, hypers: Hypers) -> dict[s
     """Return one ancestral draw: every variable of the model, `eta`, and `y` (N,)."""
     h = hypers
     check_simulable(h)
-    D, B = inputs.D, inputs.B
-    psi = rng.gamma(h.sample_shape, 1 / h.sample_prior.rate, (B,))
-    delta = rng.gamma(h.feature_shape, 1 / h.feature_prior.rate, (D,))
+    psi, a = ard.draw(rng, h.sample_prior, inputs.B, signed=True)
+    delta, v = ard.draw(rng, h.feature_prior, inputs.D)
     point: dict[str, np.ndarray] = {
         "psi": psi,
-        "sample_weight": rng.normal(0.0, psi**-0.5),
+        "sample_weight": a,
         "delta": delta,
-        "feature_weight": np.abs(rng.normal(0.0, delta**-0.5)),
+        "feature_weight": v,
         "bias": np.asarray(rng.normal(0.0, h.bias_sd)),
     }
     eta = decision(point, inputs, h)
@@ -301,10 +277,6 @@ def simulate(rng: np.random.Generator, inputs: Inputs, hypers: Hypers) -> dict[s
         point |= {"tau": np.asarray(tau), "u": u}
     point |= {"eta": eta, "y": rng.binomial(1, special.expit(u))}
     return point
-
-
-def _or(value: float | None, default: float) -> float:
-    return default if value is None else value
 
 
 SPEC = ModelSpec.of(

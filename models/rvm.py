@@ -90,14 +90,15 @@ def log_joint(point: Point, inputs: Inputs, y: np.ndarray, hypers: Hypers) -> np
 def log_jacobian(point: Point, hypers: Hypers) -> np.ndarray:
     """Return log |d paper's variables / d unconstrained vector of the PyMC model|."""
     alpha = ard.precisions(point, "alpha", hypers.parametrization)
-    return ard.log_jacobian(point["sample_weight"], alpha, signed=True)
+    return ard.log_jacobian(point["sample_weight"], alpha, hypers.sample_prior, signed=True)
 
 
 def to_free(point: Point, inputs: Inputs, hypers: Hypers) -> dict[str, np.ndarray]:
     """Return the free variables of the PyMC model at a point of the paper's variables."""
+    h = hypers
     return {
         "bias": point["bias"],
-        **ard.free(point, "sample_weight", "sample", "alpha", hypers.parametrization),
+        **ard.free(point, "sample_weight", "sample", "alpha", h.sample_prior, h.parametrization),
     }
 
 

@@ -148,6 +148,11 @@ class BaseHypers(ABC):
         """Return the fields that define how the posterior is written."""
         return {k: v for k, v in dataclasses.asdict(self).items() if k in self.FORM}
 
+    @classmethod
+    def conflicts(cls) -> list[tuple[str, str]]:
+        """Return the pairs of hyperparameters of which only one may be given."""
+        return []
+
     def heavy_tails(self) -> dict[str, float]:
         """Return the Gamma shapes at or below 1: those weights have no finite second moment."""
         fields = dataclasses.asdict(self)
@@ -221,6 +226,12 @@ class ModelSpec:
         wrong = [name for name in given if name not in known]
         if wrong:
             raise unknown_option(f"model {self.name!r}", wrong, known)
+        for one, other in self.Hypers.conflicts():
+            if given.get(one) is not None and given.get(other) is not None:
+                raise InputError(
+                    f"give {one} or {other}, not both: {one} = {given[one]!r} stands for the prior "
+                    f"that it is filled from, and {other} = {given[other]!r} for another."
+                )
         hypers = self.Hypers(**given)
         for name, value in hypers.heavy_tails().items():
             logger.warning(

@@ -6,12 +6,17 @@
 N+(0, v) is a normal of variance v truncated to the positive half line. With the precisions
 integrated out ("marginal") x is a half-Student-t, or a Student-t, with nu = 2 shape degrees of
 freedom and scale sqrt(rate / shape); with them explicit ("hierarchical") x is non-centred,
-x_j = raw_j precision_j^-1/2. PFCVM (eqs. 5, 8), PCVM and RVM are made of these.
+x_j = raw_j precision_j^-1/2. PFCVM (eqs. 5, 8), PCVM, RVM and RFVM are made of these.
+
+A finite `slab` multiplies the density by exp(-x_j^2 / (2 slab^2)) and renormalises it (`slab.py`):
+then x_j = raw_j (precision_j + slab^-2)^-1/2 in the hierarchical form.
 """
 
+import dataclasses
 import math
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import pymc as pm
@@ -20,14 +25,19 @@ from scipy import stats
 
 from ardvark.validate import InputError, positive
 
+from ..spec import BaseHypers
+from . import slab as slabs
+from .slab import SlabStudentT, TiltedGamma
+
 Form = Literal["marginal", "hierarchical"]
 
 
-class GammaPrior(NamedTuple):
-    """Gamma(shape, rate), the hyperprior of the precisions of one group of weights."""
+class WeightPrior(NamedTuple):
+    """Prior of one group of weights: Gamma(shape, rate) precisions, and a slab or none (inf)."""
 
     shape: float
     rate: float
+    slab: float = np.inf
 
     @property
     def scale(self) -> float:
@@ -35,24 +45,61 @@ class GammaPrior(NamedTuple):
         # NumPy's float: PyTensor may turn a Python one into a float32 constant
         return np.float64(np.sqrt(self.rate / self.shape))
 
+    @property
+    def log_mass(self) -> float:
+        """Log of the constant that the slab is renormalised by; 0 without one."""
+        return slabs.log_mass(self.shape, self.rate, self.slab)
+
     @classmethod
-    def filled(cls, shape: float | None, rate: float | None) -> "GammaPrior":
+    def filled(
+        cls, shape: float | None, rate: float | None, slab: float | None = np.inf
+    ) -> "WeightPrior":
         """Return the prior of filled hyperparameters."""
-        if shape is None or rate is None:
-            raise InputError("shape and rate are not filled yet: use hypers.filled(N, B, D).")
-        return cls(shape, rate)
+        if shape is None or rate is None or slab is None:
+            raise InputError("shape, rate and slab are not filled yet: use hypers.filled(N, B, D).")
+        return cls(shape, rate, slab)
 
 
-def check_gamma(name: str, shape: object, rate: object, why: str) -> None:
-    """Refuse a Gamma prior that is not proper."""
-    positive(f"{name}_shape", shape, why)
-    if rate is not None:
-        positive(f"{name}_rate", rate, why)
+@dataclass(frozen=True, kw_only=True)
+class SparseHypers(BaseHypers):
+    """Hyperparameters with a sparse prior for the weights of each of `KINDS`.
 
+    For each kind a model declares `active_{kind}s`, `{kind}_shape`, `{kind}_rate` and
+    `{kind}_slab`, and one `slab`. A number of active weights stands in place of shape and rate.
+    """
 
-def filled_rate(rate: float | None, shape: float, scale: float) -> float:
-    """Return the rate, or the one at which sqrt(rate / shape), a weight's scale, is `scale`."""
-    return shape * scale**2 if rate is None else rate
+    KINDS: ClassVar[tuple[str, ...]] = ()
+
+    def check_priors(self, why: str) -> None:
+        """Refuse a Gamma that is not proper, a slab or a number of weights that is not positive."""
+        for field in dataclasses.fields(self):
+            name, value = field.name, getattr(self, field.name)
+            if value is None or (name.startswith("active_") and str(value) == "all"):
+                continue
+            if name.endswith(("_shape", "_rate")):
+                positive(name, value, why)
+            elif name.startswith("active_"):
+                positive(name, value, 'It is an expected number; "all" asks for the dense prior.')
+            elif name.endswith("slab") and value != np.inf:  # inf: no slab
+                positive(name, value, "It is a standard deviation.")
+
+    @classmethod
+    def conflicts(cls) -> list[tuple[str, str]]:
+        """Return the pairs of hyperparameters of which only one may be given."""
+        return [(f"active_{k}s", f"{k}_{what}") for k in cls.KINDS for what in ("shape", "rate")]
+
+    def posterior_fields(self) -> dict[str, Any]:
+        """Shapes, rates and slabs define the posterior; what they were filled from does not."""
+        fields = super().posterior_fields()
+        for name in ("slab", *(f"active_{kind}s" for kind in self.KINDS)):
+            del fields[name]
+        return {k: v for k, v in fields.items() if not (k.endswith("_slab") and v == np.inf)}
+
+    def heavy_tails(self) -> dict[str, float]:
+        """Return the shapes at or below 1 of weights whose tail no slab ends."""
+        fields = dataclasses.asdict(self)
+        ended = {f"{k}_shape" for k in self.KINDS if fields["slab"] or fields[f"{k}_slab"]}
+        return {k: v for k, v in super().heavy_tails().items() if k not in ended}
 
 
 def weight(
@@ -60,12 +107,12 @@ def weight(
     group: str,
     precision: str,
     dims: str,
-    prior: GammaPrior,
+    prior: WeightPrior,
     form: Form,
     *,
     signed: bool = False,
 ) -> Any:
-    """Declare x_j ~ N+(0, 1 / precision_j), precision_j ~ `prior`, in either form.
+    """Declare x_j ~ N+(0, 1 / precision_j), precision_j ~ Gamma, in either form, with its slab.
 
     Parameters
     ----------
@@ -79,13 +126,22 @@ def weight(
         x on the whole line, Normal(0, precision^-1/2): the RVM's.
     """
     shape, rate = prior.shape, pm.Data(f"{group}_rate", prior.rate)
+    unit = pm.Normal if signed else pm.HalfNormal
+    if np.isfinite(prior.slab):
+        slab = pm.Data(f"{group}_slab", prior.slab)
+        # of the filled rate and slab: bound anew with them
+        mass = pm.Data(f"{group}_log_mass", prior.log_mass)
+        if form == "marginal":
+            return SlabStudentT(name, shape, rate, slab, mass, signed=signed, dims=dims)
+        p = TiltedGamma(precision, shape, rate, slab, mass, dims=dims)
+        raw = unit(f"{group}_weight_raw", sigma=1.0, dims=dims)
+        return pm.Deterministic(name, raw * (p + slab**-2) ** -0.5, dims=dims)
     if form == "marginal":
         nu, sigma = 2.0 * shape, pt.sqrt(rate / shape)
         if signed:
             return pm.StudentT(name, nu=nu, mu=0.0, sigma=sigma, dims=dims)
         return pm.HalfStudentT(name, nu=nu, sigma=sigma, dims=dims)
     p = pm.Gamma(precision, shape, rate, dims=dims)
-    unit = pm.Normal if signed else pm.HalfNormal
     raw = unit(f"{group}_weight_raw", sigma=1.0, dims=dims)
     return pm.Deterministic(name, raw * p**-0.5, dims=dims)
 
@@ -96,13 +152,14 @@ def precisions(point: Mapping[str, np.ndarray], name: str, form: Form) -> np.nda
 
 
 def logp(
-    x: np.ndarray, precision: np.ndarray | None, prior: GammaPrior, *, signed: bool = False
+    x: np.ndarray, precision: np.ndarray | None, prior: WeightPrior, *, signed: bool = False
 ) -> np.ndarray:
     """Return log p(x, precision), or log p(x) without precision, summed over the last axis.
 
     N+ has the density 2 Normal(x | 0, precision^-1/2) on x >= 0 (eqs. 5, 8). Its mixture over
     precision ~ Gamma(shape, rate) is twice a Student-t with nu = 2 shape degrees of freedom and
-    scale sqrt(rate / shape), on x >= 0.
+    scale sqrt(rate / shape), on x >= 0. A slab multiplies either by exp(-x^2 / (2 slab^2)), over
+    its mean under the prior without it.
     """
     if precision is None:
         each = stats.t.logpdf(x, 2.0 * prior.shape, scale=prior.scale)
@@ -111,37 +168,49 @@ def logp(
         each = each + stats.gamma.logpdf(precision, prior.shape, scale=1.0 / prior.rate)
     if not signed:
         each = each + np.where(x >= 0.0, math.log(2.0), -np.inf)
+    each = each - 0.5 * (x / prior.slab) ** 2 - prior.log_mass
     return each.sum(-1)
 
 
 def draw(
-    rng: np.random.Generator, prior: GammaPrior, size: int, *, signed: bool = False
+    rng: np.random.Generator, prior: WeightPrior, size: int, *, signed: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return one draw of the precisions and of their weights, each (size,)."""
-    precision = rng.gamma(prior.shape, 1.0 / prior.rate, size)
-    x = rng.normal(0.0, precision**-0.5)
+    if np.isfinite(prior.slab):
+        precision, x = slabs.draw(rng, prior.shape, prior.rate, prior.slab, size)
+    else:
+        precision = rng.gamma(prior.shape, 1.0 / prior.rate, size)
+        x = rng.normal(0.0, precision**-0.5)
     return precision, x if signed else np.abs(x)
 
 
 def log_jacobian(
-    x: np.ndarray, precision: np.ndarray | None, *, signed: bool = False
+    x: np.ndarray, precision: np.ndarray | None, prior: WeightPrior, *, signed: bool = False
 ) -> np.ndarray:
-    """Return log |d (precision, x) / d (log precision, log raw)|, x = raw precision^-1/2.
+    """Return log |d (precision, x) / d (log precision, log raw)|, x = raw total^-1/2.
 
-    d precision / d log precision = precision and dx / d log raw = x. A signed weight keeps raw on
-    the line: dx / d raw = precision^-1/2. The marginal form has d x / d log x = x, or no transform.
+    total = precision + slab^-2. d precision / d log precision = precision and dx / d log raw = x. A
+    signed weight keeps raw on the line: dx / d raw = total^-1/2. The marginal form has
+    d x / d log x = x, or no transform.
     """
     each = np.zeros(np.shape(x)) if signed else np.log(x)
     if precision is not None:
-        each = each + (0.5 if signed else 1.0) * np.log(precision)
+        each = each + np.log(precision)
+        if signed:
+            each = each - 0.5 * np.log(precision + prior.slab**-2.0)
     return each.sum(-1)
 
 
 def free(
-    point: Mapping[str, np.ndarray], name: str, group: str, precision: str, form: Form
+    point: Mapping[str, np.ndarray],
+    name: str,
+    group: str,
+    precision: str,
+    prior: WeightPrior,
+    form: Form,
 ) -> dict[str, np.ndarray]:
     """Return the free variables `weight` declares, at a point of the paper's variables."""
     if form == "marginal":
         return {name: point[name]}
-    raw = point[name] * point[precision] ** 0.5
+    raw = point[name] * (point[precision] + prior.slab**-2.0) ** 0.5
     return {precision: point[precision], f"{group}_weight_raw": raw}

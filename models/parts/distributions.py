@@ -1,4 +1,4 @@
-"""Three distributions that PyMC lacks, or has with a gradient that fails.
+"""Two distributions that PyMC lacks, or has with a gradient that fails.
 
 Each follows PyMC's own call form: ``Name("y", parameter, ..., observed=..., dims=...)``. The
 NumPy functions beside them are the same densities written independently, for ``log_joint``, for
@@ -12,7 +12,6 @@ import numba
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from pymc.distributions.transforms import log as log_transform
 from pytensor.gradient import disconnected_grad
 
 # Trapezoid rule of the noisy logistic: nodes at c + t, t in [-9, 9], see `noisy_logistic_logp`.
@@ -108,49 +107,4 @@ def NoisyLogisticBernoulli(name: str, eta: Any, sd: Any, **kwargs: Any) -> Any:
 
     return pm.CustomDist(
         name, eta, sd, logp=logp, dist=dist, class_name="NoisyLogisticBernoulli", **kwargs
-    )
-
-
-# --- folded normal ------------------------------------------------------------------------------
-
-
-def folded_normal_logp(x: Any, mu: Any, sigma: Any) -> np.ndarray:
-    """Return the log density of abs(Normal(mu, sigma)) at x, -inf below 0 (NumPy).
-
-    log [N(x | mu, sigma) + N(-x | mu, sigma)]; for mu = 0 this is the half-normal.
-    """
-    x = np.asarray(x, dtype=float)
-    right = -0.5 * ((x - mu) / sigma) ** 2
-    left = -0.5 * ((x + mu) / sigma) ** 2
-    inside = np.logaddexp(right, left) - np.log(sigma) - 0.5 * math.log(2.0 * math.pi)
-    return np.where(x >= 0.0, inside, -np.inf)
-
-
-def FoldedNormal(name: str, mu: Any, sigma: Any, **kwargs: Any) -> Any:
-    """Distribution of abs(e), e ~ Normal(mu, sigma); sampled through log x."""
-
-    def logp(x: Any, mu: Any, sigma: Any) -> Any:
-        right = -0.5 * ((x - mu) / sigma) ** 2
-        # N(x | mu) + N(-x | mu) = N(x | mu) (1 + exp(-2 mu x / sigma^2))
-        fold = pt.softplus(-2.0 * mu * x / sigma**2)
-        inside = right + fold - pt.log(sigma) - 0.5 * math.log(2.0 * math.pi)
-        return pt.switch(pt.ge(x, 0.0), inside, -np.inf)
-
-    def dist(mu: Any, sigma: Any, size: Any) -> Any:
-        return pt.abs(pm.Normal.dist(mu, sigma, size=size))
-
-    def support_point(rv: Any, size: Any, mu: Any, sigma: Any) -> Any:
-        # the root mean square: PyMC's default for a custom distribution is 0, where log x is not
-        return pt.full_like(rv, pt.sqrt(mu**2 + sigma**2))
-
-    kwargs.setdefault("default_transform", log_transform)
-    return pm.CustomDist(
-        name,
-        mu,
-        sigma,
-        logp=logp,
-        dist=dist,
-        support_point=support_point,
-        class_name="FoldedNormal",
-        **kwargs,
     )

@@ -29,6 +29,11 @@ every_member = pytest.mark.parametrize("name", list(FAMILY))
 # --- special cases --------------------------------------------------------------------------------
 
 
+def of_samples(problem):
+    """Return the prior of the sample weights, as hyperparameters."""
+    return {f"sample_{what}": x for what, x in problem.hypers.sample_prior._asdict().items()}
+
+
 @every_kernel
 @pytest.mark.parametrize("parametrization", get_args(ard.Form))
 def test_theta_fixed_is_pcvm(kernel, parametrization):
@@ -40,7 +45,7 @@ def test_theta_fixed_is_pcvm(kernel, parametrization):
             "pcvm",
             kernel=kernel,
             parametrization=parametrization,
-            sample_rate=whole.hypers.sample_rate,
+            **of_samples(whole),
             feature_scale=theta,
         )
         beta = ard.precisions(point, "beta", parametrization)
@@ -57,7 +62,7 @@ def test_theta_fixed_is_pcvm_in_pymc():
     whole = make("pfcvm", **given)
     points = prior_points(whole, 4)
     theta = points[0]["feature_weight"]
-    part = make("pcvm", **given, sample_rate=whole.hypers.sample_rate, feature_scale=theta)
+    part = make("pcvm", **given, **of_samples(whole), feature_scale=theta)
     conditioned = pm.do(whole.model, {"feature_weight": theta}).compile_logp(mode="FAST_COMPILE")
     theirs = [conditioned({"w_log__": np.log(p["w"]), "bias": p["bias"]}) for p in points]
     compiled = Compiled(part)
@@ -83,7 +88,7 @@ def test_pcvm_is_rvm_where_all_labels_are_positive(parametrization):
 @pytest.mark.parametrize("x", [1e-3, 0.4, 30.0])
 def test_marginal_form_integrates_the_precision_out(x, signed):
     """The integral over precision ~ Gamma of the hierarchical density is the Student-t."""
-    prior = ard.GammaPrior(1.7, 0.3)
+    prior = ard.WeightPrior(1.7, 0.3)
 
     def integrand(log_precision):
         precision = np.exp(log_precision)
@@ -247,8 +252,9 @@ def test_a_gradient_holds_no_array_of_pairs_by_features(kernel):
 
 def test_polynomial_fills_a_feature_shape_above_its_degree():
     for degree in (1, 2, 3):
-        assert make("pfcvm", kernel="polynomial", degree=degree).hypers.feature_shape > degree
-    assert make("pfcvm", kernel="linear", degree=3).hypers.feature_shape == 1.5
+        dense = {"degree": degree, "active_features": "all"}
+        assert make("pfcvm", kernel="polynomial", **dense).hypers.feature_shape > degree
+    assert make("pfcvm", kernel="linear", **dense).hypers.feature_shape == 1.5
 
 
 def test_the_degree_is_part_of_the_posterior_of_the_polynomial_kernel_only():

@@ -98,7 +98,7 @@ def test_heavy_tails_are_warned_of_and_underflow_is_refused(caplog):
     assert "second moment" in caplog.text
     problem.simulate(rng(0))
     with pytest.raises(InputError, match=r"cannot simulate with sample_shape = 0.01"):
-        av.problem("rfvm", (X, Y), sample_shape=0.01).simulate(rng(0))
+        av.problem("rfvm", (X, Y), sample_shape=0.01, active_features="all").simulate(rng(0))
 
 
 def test_constant_features_are_kept_and_named_once_through_the_logger(caplog):
@@ -166,8 +166,9 @@ def test_a_fingerprint_is_that_of_the_posterior():
     assert base.fingerprint not in prints
     assert base.fingerprint == av.problem("rfvm", (X.copy(), Y)).fingerprint
     # a filled value given by hand is the same posterior; another form is too
-    filled = base.hypers.feature_rate
-    assert base.fingerprint == av.problem("rfvm", (X, Y), feature_rate=filled).fingerprint
+    filled = {f"{kind}_{what}" for kind in base.hypers.KINDS for what in ("shape", "rate", "slab")}
+    given = {name: getattr(base.hypers, name) for name in filled}
+    assert base.fingerprint == av.problem("rfvm", (X, Y), **given).fingerprint
     for form in ({"parametrization": "marginal"}, {"latent_noise": "integrated"}):
         other = av.problem("rfvm", (X, Y), **form)
         assert other.fingerprint == base.fingerprint
@@ -209,10 +210,11 @@ def test_sizes_are_those_of_the_model_without_building_it(name, choice):
 
 
 def test_filled_scales_follow_the_table():
-    problem = av.problem("rfvm", (X, Y))
+    dense = {"active_features": "all", "active_samples": "all"}
+    problem = av.problem("rfvm", (X, Y), **dense)
     assert problem.hypers.sample_rate == 1.5
     assert problem.hypers.feature_rate == pytest.approx(1.5 / (12 * 3))
-    fat = rfvm.Hypers().filled(72, 72, 7129)
+    fat = rfvm.Hypers(**dense).filled(72, 72, 7129)
     assert fat.feature_rate == pytest.approx(1.5 / 7129**2)
 
 

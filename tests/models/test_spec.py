@@ -27,6 +27,8 @@ def test_data_of_a_model_has_the_names_that_rebinding_relies_on(name):
     for choice in ZOO[name].choices():
         problem = make(name, **choice)
         hypers = {f.name for f in dataclasses.fields(problem.hypers)}
+        # a constant that follows from rate and slab
+        hypers |= {f"{kind}_log_mass" for kind in getattr(problem.hypers, "KINDS", ())}
         found = {v.name for v in problem.model.data_vars}
         assert "label" in found
         assert found <= {*REBOUND, *hypers}

@@ -10,10 +10,8 @@ import pytest
 from scipy import integrate, special, stats
 
 from ardvark.models.parts.distributions import (
-    FoldedNormal,
     LogisticBernoulli,
     NoisyLogisticBernoulli,
-    folded_normal_logp,
     logistic_logp,
     noisy_logistic_logp,
 )
@@ -104,33 +102,6 @@ def test_noisy_logistic_extremes_and_symmetry():
     total = sum(np.exp(noisy_logistic_logp(y, eta, 1.7)) for y in (0, 1))
     np.testing.assert_allclose(total, 1.0, atol=1e-9)
     np.testing.assert_allclose(noisy_logistic_logp(1, eta, 0.01), logistic_logp(1, eta), atol=1e-3)
-
-
-@pytest.mark.parametrize(("mu", "sigma"), [(0.0, 1.0), (0.7, 1.3), (-2.0, 0.4)])
-def test_folded_normal(mu, sigma):
-    x = np.array([0.0, 1e-3, 0.5, 2.0, 5.0])
-    exact = stats.foldnorm.logpdf(x, abs(mu) / sigma, scale=sigma)
-    np.testing.assert_allclose(folded_normal_logp(x, mu, sigma), exact, rtol=1e-10)
-    with pm.Model():
-        rv = FoldedNormal("x", mu, sigma)
-    np.testing.assert_allclose(pm.logp(rv, x).eval(mode="FAST_COMPILE"), exact, rtol=1e-10)
-    assert folded_normal_logp(-0.1, mu, sigma) == -np.inf
-
-
-@pytest.mark.statistical
-def test_folded_normal_draws():
-    with pm.Model():
-        x = FoldedNormal("x", 0.7, 1.3)
-    draws = pm.draw(x, 20_000, random_seed=seed(1), mode="FAST_COMPILE")
-    assert stats.kstest(draws, stats.foldnorm(0.7 / 1.3, scale=1.3).cdf).pvalue > ALARM
-
-
-def test_folded_normal_is_sampled_through_its_log():
-    with pm.Model() as model:
-        FoldedNormal("x", 0.7, 1.3)
-    at = 0.4
-    expected = folded_normal_logp(np.exp(at), 0.7, 1.3) + at  # Jacobian included
-    assert model.compile_logp(mode="FAST_COMPILE")({"x_log__": at}) == pytest.approx(expected)
 
 
 @pytest.mark.statistical
