@@ -40,10 +40,10 @@ from scipy import special, stats
 from ardvark.validate import InputError, positive
 
 from . import pfcvm
-from .parts import ard, sparsity
+from .parts import ard
 from .parts.kernels import KERNELS, default_scales, gram
-from .parts.sparsity import Group
 from .pfcvm import KernelHypers, log_predictive
+from .sparse import Group, filled
 from .spec import Coords, Inputs, ModelSpec, Point, check_simulable, hyper
 
 
@@ -82,7 +82,7 @@ class Hypers(KernelHypers):
             )
         sizes, sample = self.sizes(N, B, D), Group.of(self, "sample", 1.5, sample_scale)
         weights = np.array(np.broadcast_to(np.asarray(theta, dtype=float), D))
-        fields = sparsity.filled(sizes, self.slab, sample, None, weights)
+        fields = filled(sizes, self.slab, sample, None, weights)
         return replace(self, feature_scale=theta, **fields)
 
 

@@ -72,10 +72,11 @@ from scipy import special, stats
 
 from ardvark.validate import InputError, positive
 
-from .parts import ard, sparsity
+from .parts import ard
 from .parts.distributions import LogisticBernoulli, logistic_logp
 from .parts.kernels import KERNELS, Kernel, default_scales, gram, linear_decision
-from .parts.sparsity import Group, Sizes
+from .parts.sparsity import Sizes
+from .sparse import Group, SparseHypers, filled
 from .spec import Coords, Inputs, ModelSpec, Point, check_simulable, hyper
 
 _IMPROPER = (
@@ -90,7 +91,7 @@ _IMPROPER = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class KernelHypers(ard.SparseHypers):
+class KernelHypers(SparseHypers):
     """What PFCVM, PCVM and RVM share: the kernel, the sample weights' hyperprior, the bias."""
 
     KINDS: ClassVar[tuple[str, ...]] = ("sample",)
@@ -187,7 +188,7 @@ class Hypers(KernelHypers):
         dense = self.degree + 0.5 if self.kernel == "polynomial" else 1.5
         sample = Group.of(self, "sample", 1.5, sample_scale)
         feature = Group.of(self, "feature", dense, feature_scale)
-        return replace(self, **sparsity.filled(self.sizes(N, B, D), self.slab, sample, feature))
+        return replace(self, **filled(self.sizes(N, B, D), self.slab, sample, feature))
 
 
 # --- pieces of the PyMC model, shared with PCVM and RVM -------------------------------------------

@@ -64,7 +64,7 @@ from scipy import special, stats
 
 from ardvark.validate import positive
 
-from .parts import ard, sparsity
+from .parts import ard
 from .parts.distributions import (
     LogisticBernoulli,
     NoisyLogisticBernoulli,
@@ -72,7 +72,8 @@ from .parts.distributions import (
     noisy_logistic_logp,
 )
 from .parts.kernels import default_scales, linear_decision
-from .parts.sparsity import Group, Sizes
+from .parts.sparsity import Sizes
+from .sparse import Group, SparseHypers, filled
 from .spec import Coords, Inputs, ModelSpec, Point, check_simulable, hyper
 
 _IMPROPER = (
@@ -82,7 +83,7 @@ _IMPROPER = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hypers(ard.SparseHypers):
+class Hypers(SparseHypers):
     """Hyperparameters of RFVM. Those left at None are filled from N, B and D."""
 
     KINDS: ClassVar[tuple[str, ...]] = ("sample", "feature")
@@ -127,7 +128,7 @@ class Hypers(ard.SparseHypers):
         sample = Group.of(self, "sample", 1.5, sample_scale)
         feature = Group.of(self, "feature", 1.5, feature_scale)
         sizes = Sizes(self.kernel, 1, N, B, D)
-        return replace(self, **sparsity.filled(sizes, self.slab, sample, feature))
+        return replace(self, **filled(sizes, self.slab, sample, feature))
 
     @property
     def sample_prior(self) -> ard.WeightPrior:

@@ -12,20 +12,17 @@ A finite `slab` multiplies the density by exp(-x_j^2 / (2 slab^2)) and renormali
 then x_j = raw_j (precision_j + slab^-2)^-1/2 in the hierarchical form.
 """
 
-import dataclasses
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from scipy import stats
 
-from ardvark.validate import InputError, positive
+from ardvark.validate import InputError
 
-from ..spec import BaseHypers
 from . import slab as slabs
 from .slab import SlabStudentT, TiltedGamma
 
@@ -58,48 +55,6 @@ class WeightPrior(NamedTuple):
         if shape is None or rate is None or slab is None:
             raise InputError("shape, rate and slab are not filled yet: use hypers.filled(N, B, D).")
         return cls(shape, rate, slab)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SparseHypers(BaseHypers):
-    """Hyperparameters with a sparse prior for the weights of each of `KINDS`.
-
-    For each kind a model declares `active_{kind}s`, `{kind}_shape`, `{kind}_rate` and
-    `{kind}_slab`, and one `slab`. A number of active weights stands in place of shape and rate.
-    """
-
-    KINDS: ClassVar[tuple[str, ...]] = ()
-
-    def check_priors(self, why: str) -> None:
-        """Refuse a Gamma that is not proper, a slab or a number of weights that is not positive."""
-        for field in dataclasses.fields(self):
-            name, value = field.name, getattr(self, field.name)
-            if value is None or (name.startswith("active_") and str(value) == "all"):
-                continue
-            if name.endswith(("_shape", "_rate")):
-                positive(name, value, why)
-            elif name.startswith("active_"):
-                positive(name, value, 'It is an expected number; "all" asks for the dense prior.')
-            elif name.endswith("slab") and value != np.inf:  # inf: no slab
-                positive(name, value, "It is a standard deviation.")
-
-    @classmethod
-    def conflicts(cls) -> list[tuple[str, str]]:
-        """Return the pairs of hyperparameters of which only one may be given."""
-        return [(f"active_{k}s", f"{k}_{what}") for k in cls.KINDS for what in ("shape", "rate")]
-
-    def posterior_fields(self) -> dict[str, Any]:
-        """Shapes, rates and slabs define the posterior; what they were filled from does not."""
-        fields = super().posterior_fields()
-        for name in ("slab", *(f"active_{kind}s" for kind in self.KINDS)):
-            del fields[name]
-        return {k: v for k, v in fields.items() if not (k.endswith("_slab") and v == np.inf)}
-
-    def heavy_tails(self) -> dict[str, float]:
-        """Return the shapes at or below 1 of weights whose tail no slab ends."""
-        fields = dataclasses.asdict(self)
-        ended = {f"{k}_shape" for k in self.KINDS if fields["slab"] or fields[f"{k}_slab"]}
-        return {k: v for k, v in super().heavy_tails().items() if k not in ended}
 
 
 def weight(

@@ -1,0 +1,187 @@
+"""Hyperparameters of models that are sparse by default: which may be given, and how they are filled.
+
+A user gives a number of visible weights (`active_features`, `active_samples`), or "all" for the
+dense prior, or shape and rate of the Gamma hyperprior; and perhaps a slab. `filled` makes shape,
+rate and slab of each group of weights of it, by `parts/sparsity.py`.
+"""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ardvark.validate import InputError, positive
+
+from .parts.ard import WeightPrior
+from .parts.sparsity import (
+    Sizes,
+    fixed_factor,
+    kernel_factors,
+    sparse_features,
+    sparse_samples,
+)
+from .spec import BaseHypers
+
+DEFAULT_SLAB = 2.0
+"""Logits. Planted effects of 1 to 3 logits a standard deviation lie inside it."""
+
+_DEFAULTS = {"linear": (5.0, 20.0, 5), "polynomial": (5.0, 20.0, 3), "rbf": (3.0, 40.0, 2)}
+"""Active features, at most D/3; active samples, at most B over the last number (and in tiny data at
+least two, or half). From simulation of the prior: more of the one or fewer of the other leave no
+scale that does what is asked (rbf, fat data), or sample weights that are no longer sparse (few
+rows). Features are halved until some scale does it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparseHypers(BaseHypers):
+    """Hyperparameters with a sparse prior for the weights of each of `KINDS`.
+
+    For each kind a model declares `active_{kind}s`, `{kind}_shape`, `{kind}_rate` and
+    `{kind}_slab`, and one `slab`. A number of active weights stands in place of shape and rate.
+    """
+
+    KINDS: ClassVar[tuple[str, ...]] = ()
+
+    def check_priors(self, why: str) -> None:
+        """Refuse a Gamma that is not proper, a slab or a number of weights that is not positive."""
+        for field in dataclasses.fields(self):
+            name, value = field.name, getattr(self, field.name)
+            if value is None or (name.startswith("active_") and str(value) == "all"):
+                continue
+            if name.endswith(("_shape", "_rate")):
+                positive(name, value, why)
+            elif name.startswith("active_"):
+                positive(name, value, 'It is an expected number; "all" asks for the dense prior.')
+            elif name.endswith("slab") and value != np.inf:  # inf: no slab
+                positive(name, value, "It is a standard deviation.")
+
+    @classmethod
+    def conflicts(cls) -> list[tuple[str, str]]:
+        """Return the pairs of hyperparameters of which only one may be given."""
+        return [(f"active_{k}s", f"{k}_{what}") for k in cls.KINDS for what in ("shape", "rate")]
+
+    def posterior_fields(self) -> dict[str, Any]:
+        """Shapes, rates and slabs define the posterior; what they were filled from does not."""
+        fields = super().posterior_fields()
+        for name in ("slab", *(f"active_{kind}s" for kind in self.KINDS)):
+            del fields[name]
+        return {k: v for k, v in fields.items() if not (k.endswith("_slab") and v == np.inf)}
+
+    def heavy_tails(self) -> dict[str, float]:
+        """Return the shapes at or below 1 of weights whose tail no slab ends."""
+        fields = dataclasses.asdict(self)
+        ended = {f"{k}_shape" for k in self.KINDS if fields["slab"] or fields[f"{k}_slab"]}
+        return {k: v for k, v in super().heavy_tails().items() if k not in ended}
+
+
+class Group(NamedTuple):
+    """What was asked of the weights of one kind: hyperparameters, and the dense prior's values."""
+
+    shape: float | None
+    rate: float | None
+    slab: float | None
+    active: float | str | None
+    dense_shape: float
+    dense_scale: float
+
+    @property
+    def sparse(self) -> bool:
+        """Whether the rate is to be found from a number of active weights."""
+        given = self.shape is not None or self.rate is not None
+        return self.active != "all" and not (self.active is None and given) and self.rate is None
+
+    @classmethod
+    def of(cls, hypers: object, kind: str, dense_shape: float, dense_scale: float) -> "Group":
+        """Return the group of the fields `{kind}_shape`, `{kind}_rate`, ... of hyperparameters."""
+        fields = (getattr(hypers, f"{kind}_{what}") for what in ("shape", "rate", "slab"))
+        return cls(*fields, getattr(hypers, f"active_{kind}s"), dense_shape, dense_scale)
+
+    def dense(self, slab: float | None) -> WeightPrior:
+        """Return the prior of explicit, or dense, shape and rate; a slab only where given."""
+        shape = self.dense_shape if self.shape is None else self.shape
+        rate = shape * self.dense_scale**2 if self.rate is None else self.rate
+        given = self.slab if self.slab is not None else slab
+        return WeightPrior(shape, rate, np.inf if given is None else given)
+
+
+def filled(
+    sizes: Sizes,
+    slab: float | None,
+    sample: Group,
+    feature: Group | None,
+    theta: np.ndarray | None = None,
+) -> dict[str, float | str]:
+    """Return the filled fields of both groups, by name.
+
+    A group is sparse unless its shape or rate is given, or `active` is "all": then it is dense,
+    with no slab unless one is given.
+
+    Parameters
+    ----------
+    sizes : Sizes
+    slab : float or None
+        In logits; None: `DEFAULT_SLAB` where a group is sparse, no slab where it is dense.
+    sample, feature : Group
+        What was asked; no `feature` where theta is fixed.
+    theta : array (D,), optional
+        The fixed feature weights.
+
+    Raises
+    ------
+    InputError
+        More weights are to be active than there are, or no scale does what is asked.
+    """
+    features, samples, share = _DEFAULTS[sizes.kernel]
+    sparse = sample.sparse or (feature is not None and feature.sparse)
+    logits = slab if slab is not None else DEFAULT_SLAB if sparse else np.inf
+    unit = 1.0 / sizes.degree if sizes.kernel == "polynomial" else 1.0  # slope of the kernel is 1
+    r = None if theta is None else np.array([fixed_factor(sizes, theta)])
+    of_sample = logits / (1.0 if r is None else float(r[0]))  # a sample's slab, on its own scale
+    m = min(samples, max(sizes.B / share, min(2.0, sizes.B / 2.0)))
+    m = _number("sample", sample, m, sizes.B)
+    a = None if sample.sparse else sample.dense(None if slab is None else of_sample)
+    asked = (m, sample.slab or of_sample)
+    if feature is None:
+        assert r is not None
+        return _fields("sample", sample, m, a or sparse_samples(*asked, sizes.B, r), logits)
+    f = _number("feature", feature, min(features, sizes.D / 3), sizes.D)
+    if feature.sparse:
+        while True:
+            try:
+                v, a = sparse_features(f, feature.slab or unit, sizes, a or asked)
+                break
+            except InputError:
+                if feature.active is not None or f < 1e-3:
+                    raise
+                f *= 0.5
+    else:
+        v = feature.dense(None if slab is None else unit)
+        a = a or sparse_samples(*asked, sizes.B, kernel_factors(sizes, v)[1])
+    return _fields("sample", sample, m, a, logits) | _fields("feature", feature, f, v, logits)
+
+
+def _number(kind: str, group: Group, default: float, size: int) -> float:
+    """Return how many weights are to be active; checked only where that is used."""
+    number = default if group.active is None or isinstance(group.active, str) else group.active
+    if group.sparse and not number < size:
+        raise InputError(
+            f"active_{kind}s must be between 0 and the number of {kind}s, got {number:g} of "
+            f'{size}. It is the prior expected number of visible weights; "all" asks for the '
+            "dense prior."
+        )
+    return number
+
+
+def _fields(
+    kind: str, group: Group, number: float, prior: WeightPrior, slab: float
+) -> dict[str, float | str]:
+    already = group.active is not None and group.rate is not None  # filled before
+    active = group.active if already else number if group.sparse else "all"
+    return {
+        f"{kind}_shape": prior.shape,
+        f"{kind}_rate": prior.rate,
+        f"{kind}_slab": prior.slab,
+        f"active_{kind}s": active,
+        "slab": slab,
+    }
