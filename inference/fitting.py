@@ -22,6 +22,7 @@ from .gibbs import sampling as gibbs
 from .papers import fsklr_savb, jcfo_em, pfcvm_em, pfcvm_lp, rfvm_vb
 from .papers import rfvm_xolon as xolon
 from .progress import Reporter
+from .selection import lacking, select
 from .target import Target
 
 if TYPE_CHECKING:
@@ -223,7 +224,8 @@ def fit(
     Returns
     -------
     xarray.DataTree
-        Groups posterior, sample_stats, log_likelihood, fit, observed_data, constant_data.
+        Groups posterior, sample_stats, log_likelihood, fit, observed_data, constant_data, and
+        selection (`select`) where it is a problem's and has the weights.
         ``attrs["status"]`` is "ok", "not_converged" or "failed", with the reason beside it in
         ``attrs["reason"]``; anything but "ok" is also a warning of the ``ardvark`` logger.
 
@@ -263,6 +265,9 @@ def fit(
     }
     model = wrapped.model if problem is None else None
     tree = assemble(result, model=model, problem=problem, attrs=attrs)
+    if problem is not None and result.posterior and not lacking(problem, tree):
+        with job.report.stage("selection"):
+            tree["selection"] = xr.DataTree(select(problem, tree))
     status, reason = result.status, result.reason
     if status == "ok" and plan.backend.KIND == "mcmc":
         status, reason = convergence(tree)

@@ -31,8 +31,7 @@ from ardvark.models import Problem
 from ardvark.validate import InputError, logger
 
 from .. import fitting
-from ..datatree import group, replacing
-from ..prediction import check_same
+from ..datatree import check_same, group, replacing
 from ..processes import check_processes, run_pieces
 from ..progress import Reporter
 
