@@ -82,10 +82,10 @@ class Column:
         text = self.text(row[self.name])
         if not text or self.interval is None:
             return text
-        low, high = (row[name] for name in self.interval)
-        if not low < high:
-            return f"{row[self.name]:.0f}" if low == row[self.name] else text
-        return f"{text} ({low:.0f}-{high:.0f})"
+        mean, low, high = (row[name] for name in (self.name, *self.interval))
+        if abs(mean) >= 100.0 or low == mean == high:
+            text = f"{mean:.0f}"
+        return f"{text} ({low:.0f}-{high:.0f})" if low < high else text
 
 
 COLUMNS = (

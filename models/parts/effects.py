@@ -41,7 +41,7 @@ def feature_cost(kernel: str, degree: int, terms: float) -> float:
     """Return the cost of one draw's feature effects in multiply-adds; `terms` is N B D."""
     if is_primal(kernel, degree):
         return 0.0
-    return terms * (_EXPONENTIAL if kernel == "rbf" else degree)
+    return terms * (_EXPONENTIAL if kernel == "rbf" else 2 * degree)  # each power is read anew
 
 
 def primal_effects(X: np.ndarray, w: np.ndarray) -> np.ndarray:

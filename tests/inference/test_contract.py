@@ -116,12 +116,8 @@ def test_what_a_fit_contains(fitted, tmp_path):
         assert np.isfinite(posterior[name]).all()
 
     assert tree["selection"].to_dataset().identical(av.select(problem, tree))
-    assert tree["selection"].sizes == {
-        "chain": sizes[0],
-        "draw": sizes[1],
-        "feature": D,
-        "basis": B,
-    }
+    dims = {"chain": sizes[0], "draw": sizes[1], "feature": D, "basis": B}
+    assert tree["selection"].sizes == dims
 
     save(tree, tmp_path / "fit.nc")
     assert tree.identical(read(tmp_path / "fit.nc"))
