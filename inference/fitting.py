@@ -198,6 +198,7 @@ def fit(
     random_seed: int | None = None,
     progressbar: bool = True,
     keep: Keep = "all",
+    selection: bool = True,
     **options: Any,
 ) -> xr.DataTree:
     """Compute a posterior, or an approximation of it.
@@ -218,6 +219,8 @@ def fit(
     keep : {"all", "shared"}
         Keep every variable, or only `feature_weight`, `sample_weight`, `eta` and the scalars.
         "all" turns into "shared", with a message, above 1e8 stored numbers.
+    selection : bool
+        Say which features and samples are active (`select`, seconds at most): group selection.
     **options
         Options of the method; an unknown one is a TypeError that lists the known ones.
 
@@ -265,7 +268,7 @@ def fit(
     }
     model = wrapped.model if problem is None else None
     tree = assemble(result, model=model, problem=problem, attrs=attrs)
-    if problem is not None and result.posterior and not lacking(problem, tree):
+    if selection and problem is not None and result.posterior and not lacking(problem, tree):
         with job.report.stage("selection"):
             tree["selection"] = xr.DataTree(select(problem, tree))
     status, reason = result.status, result.reason

@@ -107,7 +107,7 @@ def select(problem: Problem, tree: xr.DataTree, threshold: float = THRESHOLD) ->
     ends = {"feature": ("feature",), "sample": ("basis",), "features": ("chain", "draw")}
     ends["samples"] = ends["features"]
     dims = {name: ends[name.rpartition("_")[2]] for name in arrays}
-    lead = {d: posterior[d].values for d in ("chain", "draw")}
+    lead = {d: posterior[d].values.tolist() for d in ("chain", "draw")}
     return dataset(arrays, dims, {**problem.coords, **lead}, draws=False).assign_attrs(attrs)
 
 

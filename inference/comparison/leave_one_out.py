@@ -345,6 +345,7 @@ def _refit(job: _Refits, i: int, *, models: Models) -> Row:
             progressbar=False,
             # a model without a basis predicts by weights of its own, which "shared" drops
             keep="shared",
+            selection=False,  # nobody reads a fold's
             **job.options,
         )
         row |= {"status": tree.attrs["status"], "reason": tree.attrs["reason"]}
