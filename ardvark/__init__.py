@@ -29,6 +29,8 @@ _HOME = {
     "predict": "ardvark.inference",
     "refit_loo": "ardvark.inference",
     "register_backend": "ardvark.inference",
+    "select": "ardvark.inference",
+    "selection_text": "ardvark.inference",
 }
 
 __all__ = [
@@ -47,6 +49,8 @@ __all__ = [
     "problem",
     "refit_loo",
     "register_backend",
+    "select",
+    "selection_text",
 ]
 
 if TYPE_CHECKING:
@@ -60,6 +64,8 @@ if TYPE_CHECKING:
         predict,
         refit_loo,
         register_backend,
+        select,
+        selection_text,
     )
     from ardvark.models import ZOO, Problem, problem
 

@@ -334,6 +334,9 @@ def _finish(comparison: "Comparison", folder: Path) -> None:
             typer.echo(f"{method}: {reason}")
     if comparison.reference:
         typer.echo(f"Reference: {comparison.reference}.")
+    for method, words in comparison.selection().items():
+        if comparison.reference in (None, method):  # the others' are on the page
+            typer.echo(textwrap.fill(f"{method}: {words}", 80))
     typer.echo(f"Report: {folder / 'report.html'}")
     if (comparison.table["status"] == "failed").any():
         raise typer.Exit(1)

@@ -49,7 +49,7 @@ def digest(model: str, method: str) -> str:
     problem = av.problem(model, data(30, 0))
     fit = av.fit(problem, method, draws=60, chains=2, random_seed=7, progressbar=False)
     out = hashlib.sha256()
-    for group in ("posterior", "sample_stats", "log_likelihood", "fit"):
+    for group in ("posterior", "sample_stats", "log_likelihood", "selection", "fit"):
         if group in fit.children:
             variables = fit[group].to_dataset().data_vars
             for name in sorted(variables):

@@ -5,6 +5,7 @@ from .comparison.table import Comparison, compare
 from .datatree import read, save
 from .fitting import BACKENDS, fit, register_backend
 from .prediction import predict
+from .selection import select, selection_text
 
 __all__ = [
     "BACKENDS",
@@ -17,4 +18,6 @@ __all__ = [
     "refit_loo",
     "register_backend",
     "save",
+    "select",
+    "selection_text",
 ]

@@ -1,7 +1,7 @@
 """What a fit contains: from plain arrays to the DataTree every method returns, and to disk.
 
-Groups: posterior, sample_stats, log_likelihood, fit, observed_data, constant_data; the root's
-attrs say what was fitted, how, and whether to trust it.
+Groups: posterior, sample_stats, log_likelihood, fit, observed_data, constant_data, and selection,
+which `fit` adds; the root's attrs say what was fitted, how, and whether to trust it.
 """
 
 import functools
@@ -19,6 +19,7 @@ import numpy as np
 import xarray as xr
 
 from ardvark.models import Problem
+from ardvark.validate import InputError
 
 from .backend import Result
 
@@ -141,6 +142,18 @@ def _model_coords(model: "pm.Model") -> Coords:
 def group(tree: xr.DataTree, name: str) -> xr.Dataset:
     """Return one group of a fit as a Dataset; an absent one is empty."""
     return tree.children[name].to_dataset() if name in tree.children else xr.Dataset()
+
+
+def check_same(problem: Problem, tree: xr.DataTree) -> None:
+    """Refuse a fit of another posterior."""
+    found = tree.attrs.get("fingerprint")
+    if found != problem.fingerprint:
+        raise InputError(
+            f"this fit is of another problem: its fingerprint is {found}, the problem's is "
+            f"{problem.fingerprint}. Fit this problem, or pass the one that was fitted."
+        )
+    if not tree["posterior"].data_vars:
+        raise InputError(f"this fit holds no draws: {tree.attrs.get('reason')}")
 
 
 # --- disk ---------------------------------------------------------------------------------------

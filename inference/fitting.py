@@ -22,6 +22,7 @@ from .gibbs import sampling as gibbs
 from .papers import fsklr_savb, jcfo_em, pfcvm_em, pfcvm_lp, rfvm_vb
 from .papers import rfvm_xolon as xolon
 from .progress import Reporter
+from .selection import lacking, select
 from .target import Target
 
 if TYPE_CHECKING:
@@ -197,6 +198,7 @@ def fit(
     random_seed: int | None = None,
     progressbar: bool = True,
     keep: Keep = "all",
+    selection: bool = True,
     **options: Any,
 ) -> xr.DataTree:
     """Compute a posterior, or an approximation of it.
@@ -217,13 +219,16 @@ def fit(
     keep : {"all", "shared"}
         Keep every variable, or only `feature_weight`, `sample_weight`, `eta` and the scalars.
         "all" turns into "shared", with a message, above 1e8 stored numbers.
+    selection : bool
+        Say which features and samples are active (`select`, seconds at most): group selection.
     **options
         Options of the method; an unknown one is a TypeError that lists the known ones.
 
     Returns
     -------
     xarray.DataTree
-        Groups posterior, sample_stats, log_likelihood, fit, observed_data, constant_data.
+        Groups posterior, sample_stats, log_likelihood, fit, observed_data, constant_data, and
+        selection (`select`) where it is a problem's and has the weights.
         ``attrs["status"]`` is "ok", "not_converged" or "failed", with the reason beside it in
         ``attrs["reason"]``; anything but "ok" is also a warning of the ``ardvark`` logger.
 
@@ -263,6 +268,9 @@ def fit(
     }
     model = wrapped.model if problem is None else None
     tree = assemble(result, model=model, problem=problem, attrs=attrs)
+    if selection and problem is not None and result.posterior and not lacking(problem, tree):
+        with job.report.stage("selection"):
+            tree["selection"] = xr.DataTree(select(problem, tree))
     status, reason = result.status, result.reason
     if status == "ok" and plan.backend.KIND == "mcmc":
         status, reason = convergence(tree)

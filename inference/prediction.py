@@ -11,6 +11,7 @@ from ardvark.data import Dataset
 from ardvark.models import Problem
 from ardvark.validate import InputError, matrix, one_of
 
+from .datatree import check_same
 from .fitting import BACKENDS
 
 Rows = Dataset | pd.DataFrame | ArrayLike
@@ -67,18 +68,6 @@ def predict(problem: Problem, tree: xr.DataTree, X_new: Rows, rule: Rule = "draw
         name="score" if problem.spec.link == "identity" else "probability",
         attrs={"class": problem.data.class_names[1], "rule": rule},
     )
-
-
-def check_same(problem: Problem, tree: xr.DataTree) -> None:
-    """Refuse a fit of another posterior."""
-    found = tree.attrs.get("fingerprint")
-    if found != problem.fingerprint:
-        raise InputError(
-            f"this fit is of another problem: its fingerprint is {found}, the problem's is "
-            f"{problem.fingerprint}. Fit this problem, or pass the one that was fitted."
-        )
-    if not tree["posterior"].data_vars:
-        raise InputError(f"this fit holds no draws: {tree.attrs.get('reason')}")
 
 
 def _inputs(problem: Problem, X_new: Rows) -> tuple[np.ndarray, tuple[str, ...]]:

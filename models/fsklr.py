@@ -339,6 +339,11 @@ def simulate(
     return point | {"y": rng.binomial(1, special.expit(point["eta"]))}
 
 
+def kernel_theta(point: Point, hypers: SampleMaskHypers) -> np.ndarray:
+    """Return the kernel's theta = delta * zeta (..., D)."""
+    return cast(float, hypers.delta) * np.asarray(point["feature_weight"], dtype=float)
+
+
 def _masks(hypers: SampleMaskHypers) -> list[tuple[str, str, float]]:
     """Return (variable, what it selects, its filled a) of every mask of the model."""
     masks = [("z", "sample", cast(float, hypers.a_z))]
@@ -377,4 +382,5 @@ SPEC = ModelSpec.of(
         "alpha": ("basis",),
     },
     masked=("feature_weight", "sample_weight"),
+    theta=kernel_theta,
 )

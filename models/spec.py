@@ -160,6 +160,10 @@ class BaseHypers(ABC):
         return {k: v for k, v in shapes.items() if v <= 1.0}
 
 
+def _feature_weight(point: Point, hypers: Any) -> np.ndarray:
+    return np.asarray(point["feature_weight"])
+
+
 @dataclass(frozen=True)
 class ModelSpec:
     """One paper's model. The module docstring gives the mathematics; this names its parts."""
@@ -195,6 +199,9 @@ class ModelSpec:
     """Those that are constants of the model, such as the feature weights of RVM."""
     masked: tuple[str, ...] = ()
     """Those that a binary mask switches off: exactly 0 with a positive probability."""
+    theta: Callable[[Point, Any], np.ndarray] = _feature_weight
+    """(point, hypers) -> the kernel's feature weights (..., D), where they are not the shared
+    `feature_weight` itself. Without a basis it is the size of the primal weights."""
 
     @classmethod
     def of(cls, module: Mapping[str, Any], **words: Any) -> "ModelSpec":

@@ -25,6 +25,7 @@ ROOMS = {
         {"comparison", "calibration"},
         {"prediction"},
         {"fitting"},
+        {"selection"},
         {"generic", "gibbs", "papers", "datatree"},
         {"draws"},
         {"backend"},

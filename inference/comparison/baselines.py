@@ -15,11 +15,11 @@ _GRID = np.logspace(-3, 2, 11)
 
 
 def baselines(train: Dataset, test: Dataset, *, seed: int = 0) -> dict[str, dict[str, float]]:
-    """Return {name: row}; a row has seconds_run, features, samples, accuracy, log_score.
+    """Return {name: row}; a row has seconds_run, own_features, own_samples, accuracy, log_score.
 
-    `features` counts nonzero weights, `samples` support vectors. The support vector machine gives
-    no probabilities, so its log score is missing. With fewer than two training samples of a class
-    there is no inner fold to choose C on, and the rows are empty.
+    `own_features` counts nonzero weights, `own_samples` support vectors. The support vector
+    machine gives no probabilities, so its log score is missing. With fewer than two training
+    samples of a class there is no inner fold to choose C on, and the rows are empty.
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
@@ -57,9 +57,9 @@ def baselines(train: Dataset, test: Dataset, *, seed: int = 0) -> dict[str, dict
             "accuracy": float(best.score(test.X, test.y)),
         }
         if name == "linear SVM":
-            row["samples"] = int(best[-1].n_support_.sum())
+            row["own_samples"] = int(best[-1].n_support_.sum())
         else:
-            row["features"] = int((best[-1].coef_ != 0).sum())
+            row["own_features"] = int((best[-1].coef_ != 0).sum())
             log_p = best.predict_log_proba(test.X)
             row["log_score"] = float(log_p[np.arange(test.N), test.y].mean())
         rows[name] = row

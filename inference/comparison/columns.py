@@ -5,7 +5,9 @@ The table, what is printed of it, the page's legend and the documentation of `ta
 """
 
 import textwrap
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -35,9 +37,16 @@ _RATIO = (
     "The median, over components, of the posterior standard deviation over the reference's: below "
     "1 the method is overconfident. None for a binary feature mask."
 )
-_SELECTED = (
-    "How many are selected: posterior mean weight above 0.01 of the largest (samples: 0.001, in "
-    "absolute value); under a binary mask, on in more than half of the draws."
+_ACTIVE = (
+    "Active in a draw are the features, and the samples, without which eta would change by more "
+    "than 0.1 (root mean square over the training rows). How many are active: mean over draws, and "
+    "the 5 and 95 % quantiles in brackets. n90: how many share 90 % of the sum of squared effects, "
+    "median over draws. With P > 0.5: how many are active in more than half of the draws, which "
+    "are those selected. Under a point or search, all of these are of its one state."
+)
+_OWN = (
+    "How many the method itself selects, by the rule of its paper (groups `fit/selected_feature` "
+    "and `fit/selected_sample`); of the baselines, nonzero weights and support vectors."
 )
 _TEST = (
     "On the held-out samples, of the posterior predictive probability (the mean over draws). Log "
@@ -59,11 +68,24 @@ class Column:
     """What it says, for a reader of the table. Columns that are read together share a meaning:
     they are printed side by side and explained once. `Words` in backquotes stand out."""
 
+    interval: tuple[str, str] | None = None
+    """The columns of the ends of its interval, printed behind it in brackets."""
+
     def text(self, value: str | float | None) -> str:
         """Return a value as it is printed, "" where it is not known."""
         if value is None or isinstance(value, str):
             return value or ""
         return "" if np.isnan(value) else f"{value:.{self.digits}f}"
+
+    def printed(self, row: Mapping[str, Any]) -> str:
+        """Return the column of a row as it is printed, with its interval unless that is a point."""
+        text = self.text(row[self.name])
+        if not text or self.interval is None:
+            return text
+        mean, low, high = (row[name] for name in (self.name, *self.interval))
+        if abs(mean) >= 100.0 or low == mean == high:
+            text = f"{mean:.0f}"
+        return f"{text} ({low:.0f}-{high:.0f})" if low < high else text
 
 
 COLUMNS = (
@@ -103,8 +125,22 @@ COLUMNS = (
             Column(f"sd_ratio_{q}", f"sd ratio of {q}", 2, _RATIO),
         )
     ),
-    Column("features", "features", 0, _SELECTED),
-    Column("samples", "samples", 0, _SELECTED),
+    *(
+        column
+        for what in ("features", "samples")
+        for column in (
+            Column(
+                f"active_{what}", f"active {what}", 1, _ACTIVE,
+                (f"active_{what}_low", f"active_{what}_high"),
+            ),
+            Column(f"active_{what}_low", "", 0, _ACTIVE),
+            Column(f"active_{what}_high", "", 0, _ACTIVE),
+            Column(f"n90_{what}", f"n90 of {what}", 0, _ACTIVE),
+            Column(f"selected_{what}", f"{what} with P > 0.5", 0, _ACTIVE),
+        )
+    ),
+    Column("own_features", "own features", 0, _OWN),
+    Column("own_samples", "own samples", 0, _OWN),
     Column("accuracy", "accuracy", 3, _TEST),
     Column("log_score", "log score", 3, _TEST),
     Column("reason", "", None, "Why the status is not ok."),
@@ -133,6 +169,7 @@ def described() -> str:
 def table_text(table: pd.DataFrame) -> pd.DataFrame:
     """Return the table as short strings, transposed: one column a method, blank where unknown."""
     printed = [c for columns in groups().values() for c in columns if c.heading]
-    rows = {c.heading: [c.text(value) for value in table[c.name]] for c in printed}
+    methods = [dict(row) for _, row in table.iterrows()]
+    rows = {c.heading: [c.printed(method) for method in methods] for c in printed}
     shown = pd.DataFrame.from_dict(rows, orient="index", columns=table.index)
     return shown[(shown != "").any(axis=1)] if len(shown.columns) else shown

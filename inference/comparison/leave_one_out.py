@@ -31,8 +31,7 @@ from ardvark.models import Problem
 from ardvark.validate import InputError, logger
 
 from .. import fitting
-from ..datatree import group, replacing
-from ..prediction import check_same
+from ..datatree import check_same, group, replacing
 from ..processes import check_processes, run_pieces
 from ..progress import Reporter
 
@@ -346,6 +345,7 @@ def _refit(job: _Refits, i: int, *, models: Models) -> Row:
             progressbar=False,
             # a model without a basis predicts by weights of its own, which "shared" drops
             keep="shared",
+            selection=False,  # nobody reads a fold's
             **job.options,
         )
         row |= {"status": tree.attrs["status"], "reason": tree.attrs["reason"]}

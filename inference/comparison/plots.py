@@ -51,8 +51,9 @@ def forest(
 ) -> "Figure":
     """Draw posterior mean and 94 % interval of the leading feature weights, method by method.
 
-    Features are ordered by their posterior mean under the reference (or the first method). Under a
-    binary mask the mean is an inclusion probability; bars show two Monte Carlo errors each way.
+    Features are ordered by their P(active) under the reference (or the first method), which is
+    written beside them, and equal ones by the posterior mean of their weight. Under a binary mask
+    that mean is an inclusion probability; bars show two Monte Carlo errors each way.
 
     Parameters
     ----------
@@ -72,11 +73,14 @@ def forest(
     methods = _drawn(fits, reference, "feature_weight")
     colours = _colours(methods, reference)
     first = group(fits[methods[0]], "posterior")["feature_weight"]
-    order = np.argsort(-first.mean(("chain", "draw")).values)[:leading]
+    mean = first.mean(("chain", "draw")).values
+    selection = group(fits[methods[0]], "selection")
+    active = selection["p_active_feature"].values if "p_active_feature" in selection else None
+    order = np.lexsort((-mean, np.zeros(len(mean)) if active is None else -active))[:leading]
     names = [str(n) for n in first["feature"].values[order]]
     masked = "feature_weight" in masks(fits[methods[0]])
 
-    figure, (axis,) = _figure(8.5, 1.2 + 0.42 * len(order))
+    figure, (axis,) = _figure(8.5, 1.6 + 0.42 * len(order))
     for i, method in enumerate(methods):
         posterior = group(fits[method], "posterior")
         values = posterior["feature_weight"].values[:, :, order]
@@ -90,14 +94,25 @@ def forest(
         axis.hlines(at, low, high, color=colours[method], lw=1.6)
         axis.plot(flat.mean(axis=0), at, "o", color=colours[method], ms=4.5, label=label)
     axis.set_yticks(np.arange(len(order)), names)
-    axis.invert_yaxis()
+    axis.set_ylim(len(order) - 0.5, -0.5)
     axis.set_xlim(left=-0.02 if masked else 0.0)
     what = "feature weight: posterior mean and 94 % interval"
     axis.set_xlabel("inclusion probability and two Monte Carlo errors" if masked else what)
     axis.set_title(_title("Leading features", subject))
     axis.grid(axis="x", alpha=0.3)
-    axis.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))  # beside, where nothing is covered
+    if active is not None:
+        _beside(axis, [f"{p:.2f}" for p in active[order]], f"P(active) under {methods[0]}")
+    figure.legend(*axis.get_legend_handles_labels(), loc="outside right upper")
     return figure
+
+
+def _beside(axis: "Axes", words: list[str], label: str) -> None:
+    """Write a word at the right end of each row, and what they are."""
+    right = axis.twinx()
+    right.set_ylim(axis.get_ylim())
+    right.set_yticks(np.arange(len(words)), words)
+    right.tick_params(length=0)
+    right.set_ylabel(label)
 
 
 def eta(fits: Fits, reference: str | None, subject: str = "") -> "Figure":

@@ -36,6 +36,7 @@ dt { font-weight: 600; margin-top: 0.5em; } dd { margin-left: 1.5em; }
 def page(
     table: pd.DataFrame,
     figures: "Mapping[str, Figure]",
+    selection: Mapping[str, str] | None = None,
     *,
     reference: str | None = None,
     problem: Problem | None = None,
@@ -50,6 +51,8 @@ def page(
         `Comparison.table`.
     figures : dict of matplotlib Figure
         Shown below it, by name.
+    selection : dict of str, optional
+        Which features each method says are active, in words (`selection_text`).
     reference : str, optional
         The row the errors are measured against.
     problem : Problem, optional
@@ -72,6 +75,12 @@ def page(
         for method, reason in table["reason"].dropna().items()
         if reason
     ]
+    if selection:
+        entries = (
+            f"<dt>{html.escape(m)}</dt><dd>{html.escape(words)}</dd>"
+            for m, words in selection.items()
+        )
+        parts += ["<h2>Which features matter</h2>", f"<dl>{''.join(entries)}</dl>"]
     for name, figure in figures.items():
         parts.append(f'<p><img alt="{name}" src="data:image/png;base64,{_png(figure)}"></p>')
     parts += ["<h2>How to read the table</h2>", _legend(table)]

@@ -21,6 +21,7 @@ from ardvark.validate import InputError, logger, one_of, unknown
 from .. import diagnostics
 from ..datatree import group
 from ..prediction import predict
+from ..selection import selection_text, summary
 from . import report
 from .baselines import baselines
 from .columns import COLUMNS, described
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __doc__ = f"{__doc__}{described()}\n"
-
-FEATURE_THRESHOLD = 0.01
-SAMPLE_THRESHOLD = 0.001
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +82,12 @@ class Comparison:
                 logger.info("no %s figure: %s", kind, error)
         return drawn
 
+    def selection(self) -> dict[str, str]:
+        """Return which features each fit says are active, in words; the reference first."""
+        words = {name: selection_text(tree) for name, tree in self.fits.items()}
+        order = sorted(words, key=lambda name: name != self.reference)
+        return {name: words[name] for name in order if words[name]}
+
     def to_html(self, path: str | os.PathLike[str], command: str = "") -> Path:
         """Write one self-contained page with the table and the figures; return its path.
 
@@ -97,6 +101,7 @@ class Comparison:
         page = report.page(
             self.table,
             self.figures(),
+            self.selection(),
             reference=self.reference,
             problem=self.problem,
             command=command,
@@ -249,18 +254,22 @@ def _errors(tree: xr.DataTree, reference: xr.DataTree) -> dict[str, float]:
     return row
 
 
-def _selection(tree: xr.DataTree) -> dict[str, int]:
-    """Return how many features and samples the posterior mean selects."""
-    row = {}
-    masks = diagnostics.masks(tree)
-    rules = {"features": ("feature_weight", FEATURE_THRESHOLD)}
-    rules["samples"] = ("sample_weight", SAMPLE_THRESHOLD)
-    for column, (name, threshold) in rules.items():
-        if name in masks:
-            row[column] = int((diagnostics.inclusion(masks[name])["probability"] > 0.5).sum())
-        elif name in group(tree, "posterior"):
-            weight = np.abs(moments(tree, name)[0])
-            row[column] = int((weight > threshold * weight.max()).sum())
+def _selection(tree: xr.DataTree) -> dict[str, float]:
+    """Return how many features and samples are active, and how many the method itself selects."""
+    found, own = group(tree, "selection"), group(tree, "fit")
+    row: dict[str, float] = {}
+    for what in ("feature", "sample"):
+        numbers = summary(found, what)
+        if numbers:
+            row |= {
+                f"active_{what}s": numbers["active"],
+                f"active_{what}s_low": numbers["low"],
+                f"active_{what}s_high": numbers["high"],
+                f"n90_{what}s": numbers["n90"],
+                f"selected_{what}s": numbers["selected"],
+            }
+        if f"selected_{what}" in own:
+            row[f"own_{what}s"] = int((own[f"selected_{what}"] != 0).sum())
     return row
 
 

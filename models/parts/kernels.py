@@ -46,11 +46,20 @@ def gram(
         return inner
     if kernel == "polynomial":
         return (1.0 + inner) ** degree
-    # |x - z|^2_theta = |x|^2_theta + |z|^2_theta - 2 <x, z>_theta: no (N, B, D) array
+    distance = square_distance(X, Z, theta, inner)
+    return xp.exp(-xp.maximum(distance, 0.0))  # rounding can leave -1e-16 where x = z
+
+
+def square_distance(X: Any, Z: Any, theta: Any, inner: Any = None) -> Any:
+    """Return sum_k theta_k (x_ik - z_jk)^2, shape (N, B), exact to rounding on either side of 0.
+
+    |x - z|^2 = |x|^2 + |z|^2 - 2 <x, z>, each weighted by theta: no (N, B, D) array. `inner` is
+    <x, z> (N, B) where it is known already.
+    """
+    inner = (X * theta) @ Z.T if inner is None else inner
     square_x = (X * X) @ theta  # (N,)
     square_z = (Z * Z) @ theta  # (B,)
-    distance = square_x[:, None] + square_z[None, :] - 2.0 * inner
-    return xp.exp(-xp.maximum(distance, 0.0))  # rounding can leave -1e-16 where x = z
+    return square_x[:, None] + square_z[None, :] - 2.0 * inner
 
 
 def linear_decision(X: Any, Z: Any, theta: Any, weight: Any) -> Any:

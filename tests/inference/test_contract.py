@@ -115,6 +115,10 @@ def test_what_a_fit_contains(fitted, tmp_path):
     for name in posterior.data_vars:
         assert np.isfinite(posterior[name]).all()
 
+    assert tree["selection"].to_dataset().identical(av.select(problem, tree))
+    dims = {"chain": sizes[0], "draw": sizes[1], "feature": D, "basis": B}
+    assert tree["selection"].sizes == dims
+
     save(tree, tmp_path / "fit.nc")
     assert tree.identical(read(tmp_path / "fit.nc"))
     assert [p.name for p in tmp_path.iterdir()] == ["fit.nc"]

@@ -34,6 +34,17 @@ def test_a_value_in_print():
     assert [Column("a", "a", 1, "").text(v) for v in (None, np.nan, np.float64("nan"))] == [""] * 3
 
 
+def test_an_interval_is_printed_behind_its_mean():
+    row = {"active_features": 5.23, "active_features_low": 2.0, "active_features_high": 11.0}
+    point = {"active_samples": 7.0, "active_samples_low": 7.0, "active_samples_high": 7.0}
+    shown = table_text(frame(**row, **point))["a"]
+    assert shown["active features"] == "5.2 (2-11)"
+    assert shown["active samples"] == "7"
+    assert len(shown) == 2
+    nearly = {**row, "active_features_low": 5.0, "active_features_high": 5.0}
+    assert table_text(frame(**nearly)).loc["active features", "a"] == "5.2"
+
+
 def test_columns_of_one_meaning_are_printed_side_by_side_and_blank_rows_are_left_out():
     row = {"error_eta": 0.126, "error_feature_weight": 1.0, "sd_ratio_eta": 0.5, "reason": "none"}
     shown = table_text(frame(kind="mcmc", draws=2000.0, **row))

@@ -9,6 +9,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
 import ardvark as av
+from ardvark.inference.comparison import plots
 from ardvark.inference.comparison.baselines import baselines
 from ardvark.inference.comparison.columns import COLUMNS, table_text
 from ardvark.validate import InputError
@@ -102,17 +103,6 @@ def test_the_reference_is_the_first_converged_chain(problem):
     assert av.compare(fits, reference="q").reference == "q"
 
 
-def test_selection_counts(problem):
-    """Above 0.01 of the largest mean weight a feature is selected, at 0.001 of it a sample is."""
-    samples = np.zeros(N)
-    samples[:6] = [-2.0, 0.021, 0.019, 0.0021, -0.0021, 0.0019]
-    tree = made(problem, weight=np.array([1.0, 0.011, 0.0099, 0.0]))
-    tree["posterior"]["sample_weight"].values[:] = samples
-    row = av.compare({"a": tree}).table.loc["a"]
-    assert row["features"] == 2
-    assert row["samples"] == 5
-
-
 def test_a_single_draw_has_no_sd(problem):
     point = made(problem, "point")
     one = xr.DataTree.from_dict(
@@ -190,13 +180,13 @@ def test_baselines_are_fitted_on_the_training_rows_alone(small_data):
     row = found["L1 logistic"]
     assert row["log_score"] == pytest.approx(mean_log_p(fitted, X, test.y), rel=1e-6)
     assert row["accuracy"] == (fitted.predict(X) == test.y).mean()
-    assert row["features"] == np.count_nonzero(fitted.coef_)
+    assert row["own_features"] == np.count_nonzero(fitted.coef_)
 
     svm = SVC(kernel="linear")
     C = best_C(svm, train, lambda f, X, y: (f.predict(X) != y).mean())
     fitted, row = refit(svm, train.X, train.y, C), found["linear SVM"]
     assert row["accuracy"] == (fitted.predict(X) == test.y).mean()
-    assert row["samples"] == len(fitted.support_)
+    assert row["own_samples"] == len(fitted.support_)
     assert "log_score" not in row
 
 
@@ -226,7 +216,7 @@ def test_pictures_and_page(problem, tmp_path):
     fits = {"exact": made(problem), "b": made(problem, "approximation", shift=0.5, number=1)}
     comparison = av.compare(fits, problem=problem)
     forest, eta = comparison.plot("forest", leading=3), comparison.plot("eta")
-    labels = [t.get_text() for t in forest.axes[0].get_legend().get_texts()]
+    labels = [t.get_text() for t in forest.legends[0].get_texts()]
     assert labels == ["exact (reference)", "b"]
     assert len(forest.axes[0].get_yticklabels()) == 3
     assert eta.axes[0].get_xlabel() == "eta under exact"
@@ -237,6 +227,37 @@ def test_pictures_and_page(problem, tmp_path):
     assert "Relevance Feature and Vector Machine on small" in page
     for outside in ('src="http', "href=", "<script"):  # self-contained
         assert outside not in page
+
+
+def test_the_forest_is_ordered_by_p_active(problem):
+    """Of the reference, then by mean weight; the weight of `x1` is large and without effect."""
+    tree, other = made(problem, weight=np.array([0.2, 9.0, 0.3, 0.1])), made(problem, number=1)
+    tree["selection"] = xr.DataTree(
+        xr.Dataset({"p_active_feature": ("feature", [0.7, 0.0, 0.7, 0.25])})
+    )
+    tree["posterior"] = xr.DataTree(
+        tree["posterior"].to_dataset().assign_coords(feature=list(problem.data.feature_names))
+    )
+    names = problem.data.feature_names
+    left, right = plots.forest({"b": other, "a": tree}, "a").axes
+    assert [t.get_text() for t in left.get_yticklabels()] == [names[k] for k in (2, 0, 3, 1)]
+    assert [t.get_text() for t in right.get_yticklabels()] == ["0.70", "0.70", "0.25", "0.00"]
+    assert right.get_ylim() == left.get_ylim()
+    assert right.get_ylabel() == "P(active) under a"
+
+
+def test_the_page_says_which_features_matter(problem, tmp_path):
+    """For each fit, the reference first."""
+    fits = {"q": made(problem, "approximation", number=1), "exact": made(problem)}
+    for tree in fits.values():
+        tree["selection"] = xr.DataTree(av.select(problem, tree))
+    comparison = av.compare(fits, problem=problem)
+    said = comparison.selection()
+    assert list(said) == ["exact", "q"]
+    page = comparison.to_html(tmp_path / "page.html").read_text()
+    for name, words in said.items():
+        assert words.startswith("On average ")
+        assert f"<dt>{name}</dt><dd>{words.replace('>', '&gt;')}</dd>" in page
 
 
 def test_the_printed_table_is_short_and_blank_where_nothing_is_known(problem):
