@@ -1,7 +1,7 @@
 """Selection by the posterior: which features and samples matter, one definition for all models.
 
 A feature is active in a draw when taking it out (its feature weight set to 0, everything else of
-the draw as it is) changes eta by more than `THRESHOLD` as root mean square over the training rows;
+the draw as it is) changes eta by more than `VISIBLE` as root mean square over the training rows;
 a sample likewise, with its sample weight (`models/parts/effects.py` has the effect under each
 kernel). P(active) is the share of draws in which it is. "Selected" is P(active) > 0.5. A constant
 feature is never active: nothing in the data tells it from the bias.
@@ -31,13 +31,12 @@ from threadpoolctl import threadpool_limits
 
 from ardvark.models import Problem
 from ardvark.models.parts import effects
+from ardvark.models.parts.effects import VISIBLE
 from ardvark.validate import InputError
 
 from .datatree import check_same, dataset, group
 from .diagnostics import inclusion
 
-THRESHOLD = 0.1
-"""Change of eta, in logits (probit: in standard deviations), above which a weight is active."""
 SHARE = 0.9
 PROBABILITY = 0.5
 """P(active) above which a feature or a sample is selected."""
@@ -53,7 +52,7 @@ def lacking(problem: Problem, tree: xr.DataTree) -> str | None:
     return ", ".join(n for n in needed if n not in group(tree, "posterior")) or None
 
 
-def select(problem: Problem, tree: xr.DataTree, threshold: float = THRESHOLD) -> xr.Dataset:
+def select(problem: Problem, tree: xr.DataTree, threshold: float = VISIBLE) -> xr.Dataset:
     """Return which features and samples are active, and how surely; `fit` stores it.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Hyperparameters of models that are sparse by default: which may be given, and how they are filled.
+"""Hyperparameters of models that are sparse by default: which may be given, how they are filled.
 
 A user gives a number of visible weights (`active_features`, `active_samples`), or "all" for the
 dense prior, or shape and rate of the Gamma hyperprior; and perhaps a slab. `filled` makes shape,

@@ -35,6 +35,7 @@ ROOMS = {
         {""},
         {"problems", "docs"},
         {"fs_skr", "fsklr", "jcfo", "pcvm", "pfcvm", "rfvm", "rvm", "sklr", "sparse_probit"},
+        {"sparse"},
         {"spec"},
         {"parts"},
     ),

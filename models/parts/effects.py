@@ -27,6 +27,8 @@ import numpy as np
 
 from .kernels import gram, square_distance
 
+VISIBLE = 0.1
+"""Change of eta, in logits (probit: in standard deviations), above which a weight is active."""
 _SLACK = 1e-3  # of the threshold: the error allowed to an rbf effect that is not near it
 _FAR = 16.0  # the largest u for which K exp(u) is formed: it cannot overflow
 _EXPONENTIAL = 12.0  # cost of one term of rbf, in multiply-adds of a matrix product

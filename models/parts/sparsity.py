@@ -31,9 +31,7 @@ from scipy import optimize, special
 from ardvark.validate import InputError
 
 from .ard import WeightPrior
-
-VISIBLE = 0.1
-"""A weight is active where removing it changes eta by more: in logits with a logistic link."""
+from .effects import VISIBLE
 
 _QUANTILES = special.ndtri(0.5 + 0.5 * (np.arange(100) + 0.5) / 100)  # of |n|, n ~ N(0, 1)
 _HERMITE = np.polynomial.hermite_e.hermegauss(40)
