@@ -71,7 +71,8 @@ class SparseHypers(BaseHypers):
     def heavy_tails(self) -> dict[str, float]:
         """Return the shapes at or below 1 of weights whose tail no slab ends."""
         fields = dataclasses.asdict(self)
-        ended = {f"{k}_shape" for k in self.KINDS if fields["slab"] or fields[f"{k}_slab"]}
+        slabs = {f"{k}_shape": fields[f"{k}_slab"] or fields["slab"] or np.inf for k in self.KINDS}
+        ended = [name for name, slab in slabs.items() if slab < np.inf]
         return {k: v for k, v in super().heavy_tails().items() if k not in ended}
 
 

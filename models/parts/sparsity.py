@@ -48,7 +48,7 @@ class Law:
 
     def __init__(self, prior: WeightPrior) -> None:
         shape, rate, slab = prior.shape, prior.rate, prior.slab
-        top = min(9.0 * slab, prior.scale * 10.0 ** min(8.0 / shape, 40.0))
+        top = min(9.0 * slab, prior.scale * max(9.0, 10.0 ** min(8.0 / shape, 40.0)))
         v = np.linspace(math.log(min(prior.scale, slab)) - 14.0, math.log(top), 600)
         self.x = np.exp(v)
         log_p = v - (shape + 0.5) * np.log1p(self.x**2 / (2.0 * rate)) - 0.5 * (self.x / slab) ** 2

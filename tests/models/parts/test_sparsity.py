@@ -1,0 +1,219 @@
+"""The rates that follow from the number of weights that are to be visible."""
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+import ardvark as av
+from ardvark.models.parts import ard, effects, sparsity
+from ardvark.models.parts.effects import VISIBLE
+from ardvark.models.parts.kernels import KERNELS
+from ardvark.models.parts.sparsity import Law
+from ardvark.models.pfcvm import Hypers
+from ardvark.validate import InputError
+from tests.support import rng, z_limit
+
+HALF_CAUCHY = ard.WeightPrior(0.5, 0.5 * 0.01**2, 1.0)  # scale 0.01, slab 1
+
+
+# --- what a prior says about one weight, against closed forms -------------------------------------
+
+
+def test_the_tail_of_a_half_cauchy_with_a_slab_is_owens_t():
+    """P(x <= t) = 4 T(s / c, t / s) / erfc(s / (c sqrt 2)), scale s and slab c."""
+    s, t = HALF_CAUCHY.scale, np.array([1e-4, 0.01, 0.1, 1.0, 2.0])
+    exact = 1.0 - 4.0 * special.owens_t(s, t / s) / special.erfc(s / np.sqrt(2.0))
+    np.testing.assert_allclose(Law(HALF_CAUCHY).tail(t), exact, rtol=1e-2)  # 600 points
+
+
+def test_the_tail_of_a_dense_prior_is_that_of_student_t():
+    prior, t = ard.WeightPrior(1.5, 0.6), np.array([0.01, 0.5, 3.0, 20.0])
+    exact = 2.0 * stats.t.sf(t / prior.scale, 3.0)
+    np.testing.assert_allclose(Law(prior).tail(t), exact, rtol=3e-3)
+
+
+def test_the_mean_of_a_half_cauchy_with_a_slab_has_a_closed_form():
+    h = 0.5 * HALF_CAUCHY.scale**2
+    exact = HALF_CAUCHY.scale / np.pi * np.exp(h) * special.exp1(h) / special.erfcx(np.sqrt(h))
+    assert Law(HALF_CAUCHY).mean(lambda x: x) == pytest.approx(exact, rel=1e-3)
+
+
+def test_the_norm_of_normal_weights_is_that_of_chi():
+    """At a large shape the precision is nearly fixed: weights are normal, of scale 1."""
+    normal = ard.WeightPrior(1e5, 1e5)
+    assert Law(normal).norm(7) == pytest.approx(stats.chi(7).mean(), rel=1e-3)
+    assert Law(normal).norm(1) == pytest.approx(np.sqrt(2.0 / np.pi), rel=1e-3)
+
+
+@pytest.mark.statistical
+def test_the_norm_of_sparse_weights_is_that_of_draws():
+    x = ard.draw(rng(0), HALF_CAUCHY, 50 * 4000)[1].reshape(4000, 50)
+    norms = np.linalg.norm(x, axis=1)
+    error = norms.std() / np.sqrt(len(norms))
+    assert abs(norms.mean() - Law(HALF_CAUCHY).norm(50)) < z_limit() * error
+
+
+# --- the whole model: as many weights are visible as were asked for -------------------------------
+
+
+def count(problem, draws, number):
+    """Return the numbers of visible features and samples in each of some prior draws."""
+    random, h = rng(number), problem.hypers
+    kernel = {"kernel": h.kernel, "degree": int(getattr(h, "degree", 1))}
+    found = []
+    for _ in range(draws):
+        point = problem.simulate(random)
+        theta, a = point["feature_weight"][None], point["sample_weight"][None]
+        args = problem.X, problem.Z, theta, a
+        feature = effects.feature_effects(*args, **kernel, threshold=VISIBLE)
+        sample = effects.sample_effects(*args, **kernel)
+        found.append(((feature > VISIBLE).sum(), (sample > VISIBLE).sum()))
+    return np.array(found, dtype=float)
+
+
+def normal_problem(name, N, D, **settings):
+    X = rng(10).normal(size=(N, D))
+    return av.problem(name, (X, np.arange(N) % 2), **settings)
+
+
+def simulations():
+    """Every kernel at three sizes of data; the dear ones, thousands of kernels, are slow."""
+    for name, kernel in [*(("pfcvm", k) for k in KERNELS), ("rfvm", "linear")]:
+        for size in [(30, 6, 300), (200, 40, 100), (72, 7129, 40)]:
+            dear = size[1] == 7129 and kernel != "linear"
+            yield pytest.param(name, kernel, *size, marks=[pytest.mark.slow] if dear else [])
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("name", "kernel", "N", "D", "draws"), list(simulations()))
+def test_the_expected_numbers_are_those_asked_for(name, kernel, N, D, draws):
+    """Within 20 %, and the Monte Carlo error of the simulation (5 to 10 %) times its limit.
+
+    A rate 16 times too large makes four times as many visible, the control: 20 to 60 standard
+    errors away.
+    """
+    problem = normal_problem(name, N, D, kernel=kernel)
+    h = problem.hypers
+    asked = np.array([h.active_features, h.active_samples])
+    found = count(problem, draws, 0)
+    error = found.std(axis=0) / np.sqrt(draws)
+    assert (np.abs(found.mean(axis=0) - asked) < 0.2 * asked + z_limit() * error).all()
+
+
+@pytest.mark.statistical
+def test_a_wrong_rate_is_seen():
+    """Four times the scale: four times as many features are visible."""
+    base = normal_problem("pfcvm", 30, 300).hypers
+    given = {f"sample_{k}": v for k, v in base.sample_prior._asdict().items()}
+    given |= {f"feature_{k}": v for k, v in base.feature_prior._asdict().items()}
+    wrong = normal_problem("pfcvm", 30, 300, **given | {"feature_rate": 16.0 * base.feature_rate})
+    found = count(wrong, 200, 1)[:, 0]
+    error = found.std() / np.sqrt(len(found))
+    assert found.mean() - base.active_features > 0.2 * base.active_features + z_limit() * error
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("name", ["pcvm", "rvm"])
+def test_samples_of_a_fixed_kernel_are_as_many_as_asked_for(name, kernel):
+    problem = normal_problem(name, 60, 20, kernel=kernel)
+    found = count(problem, 200, 2)[:, 1]
+    asked, error = problem.hypers.active_samples, found.std() / np.sqrt(len(found))
+    assert abs(found.mean() - asked) < 0.2 * asked + z_limit() * error
+
+
+# --- filling --------------------------------------------------------------------------------------
+
+SIZES = (40, 40, 200)
+
+
+def test_more_active_weights_have_larger_rates():
+    few, many = (Hypers(active_features=n).filled(*SIZES) for n in (2.0, 8.0))
+    assert many.feature_rate > 4.0 * few.feature_rate
+    assert (few.active_features, many.active_features) == (2.0, 8.0)
+
+
+def test_all_is_the_dense_prior_and_so_are_explicit_rates():
+    dense = Hypers(active_features="all", active_samples="all").filled(*SIZES)
+    assert (dense.feature_shape, dense.sample_shape) == (1.5, 1.5)
+    assert dense.slab == dense.feature_slab == dense.sample_slab == np.inf
+    given = Hypers(
+        feature_shape=1.5, feature_rate=dense.feature_rate, sample_shape=1.5, sample_rate=1.5
+    ).filled(*SIZES)
+    assert given == dense
+
+
+def test_a_slab_may_be_given_to_a_dense_prior():
+    dense = Hypers(active_features="all", active_samples="all", slab=3.0).filled(*SIZES)
+    assert (dense.feature_shape, dense.feature_slab, dense.sample_slab) == (1.5, 1.0, 3.0)
+
+
+@pytest.mark.parametrize("sparse", ["features", "samples"])
+def test_one_group_may_be_dense(sparse):
+    other = {"features": "samples", "samples": "features"}[sparse]
+    h = Hypers(**{f"active_{other}": "all"}).filled(*SIZES)
+    assert getattr(h, f"{sparse[:-1]}_shape") == 0.5
+    assert getattr(h, f"{other[:-1]}_shape") == 1.5
+    assert getattr(h, f"{other[:-1]}_slab") == np.inf
+
+
+@pytest.mark.parametrize("given", [{}, {"active_features": "all"}, {"feature_rate": 0.1}])
+def test_filling_twice_changes_nothing(given):
+    h = Hypers(**given).filled(*SIZES)
+    assert h.filled(*SIZES) == h
+
+
+def test_the_posterior_does_not_know_what_its_rates_were_filled_from():
+    h = Hypers().filled(*SIZES)
+    fields = h.posterior_fields()
+    assert not {"slab", "active_features", "active_samples"} & set(fields)
+    assert fields["feature_slab"] == h.feature_slab
+    assert "feature_slab" not in Hypers(active_features="all").filled(*SIZES).posterior_fields()
+
+
+@pytest.mark.parametrize("D", [1, 2, 3, 7129])
+@pytest.mark.parametrize("N", [2, 3, 8])
+@pytest.mark.parametrize("kernel", ["linear", "polynomial", "rbf"])
+def test_every_size_of_data_has_a_default(kernel, N, D):
+    h = Hypers(kernel=kernel).filled(N, N, D)
+    assert 0.0 < h.active_features < D
+    assert 0.0 < h.active_samples < N
+    assert np.isfinite([h.feature_rate, h.sample_rate]).all()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"active_features": 200}, r"active_features must be between 0 and the number of features"),
+        ({"active_features": 0}, r"active_features must be a finite number above 0"),
+        ({"active_features": "some"}, r"active_features must be a finite number above 0"),
+        ({"active_samples": 40.0}, r"active_samples must be between 0 and the number of samples"),
+        ({"slab": -1.0}, r"slab must be a finite number above 0"),
+        ({"feature_slab": 0.0}, r"feature_slab must be a finite number above 0"),
+        ({"active_features": 5, "feature_rate": 0.1}, r"give active_features or feature_rate, not"),
+        ({"active_samples": 5, "sample_shape": 0.5}, r"give active_samples or sample_shape, not"),
+        ({"kernel": "rbf", "active_features": 150}, r"no rbf prior makes active_features = 150"),
+    ],
+)
+def test_bad_input_is_one_clear_error(given, message):
+    with pytest.raises(InputError, match=message):
+        normal_problem("pfcvm", 40, 200, **given)
+
+
+def test_a_slab_silences_the_warning_of_heavy_tails(caplog):
+    normal_problem("pfcvm", 10, 4, feature_shape=0.5, slab=2.0)
+    normal_problem("pfcvm", 10, 4)
+    assert not caplog.records
+    normal_problem("pfcvm", 10, 4, feature_shape=0.5, feature_slab=np.inf)
+    assert "feature_shape = 0.5" in caplog.text
+
+
+def test_a_fixed_kernel_has_the_root_mean_square_of_normal_data():
+    X = np.random.default_rng(1).normal(size=(300, 12))
+    X = (X - X.mean(0)) / X.std(0)
+    theta = np.linspace(0.01, 0.08, 12)
+    for kernel, degree in (("linear", 1), ("polynomial", 2), ("rbf", 1)):
+        sizes = sparsity.Sizes(kernel, degree, 300, 300, 12)
+        args = X, X, theta[None], np.ones((1, 300))
+        found = effects.sample_effects(*args, kernel=kernel, degree=degree).mean()
+        assert found == pytest.approx(sparsity.fixed_factor(sizes, theta), rel=0.1)
