@@ -104,7 +104,7 @@ class KernelHypers(SparseHypers):
         None, paper="-", why='expected number of visible sample weights; "all": the dense prior'
     )
     slab: float | None = hyper(
-        None, paper="none", why="logits that a visible weight may add; filled: 2 where sparse"
+        None, paper="none", why="logits that a visible weight may add; filled: 1 where sparse"
     )
     sample_shape: float | None = hyper(
         None, paper="0", why="filled: 1/2; dense: 1.5 (a moment of order r needs shape > r / 2)"
