@@ -1,5 +1,6 @@
-"""Two pictures of a comparison: which features matter, and how far `eta` is from the exact one."""
+"""Pictures of a comparison: which features matter, and how far `eta` is from the exact one."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal
 
@@ -16,21 +17,23 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Fits = Mapping[str, xr.DataTree]
-Kind = Literal["forest", "eta"]
+Kind = Literal["forest", "eta", "image"]
 
 # Okabe & Ito's palette, told apart by colour-blind readers; the reference is black
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _INTERVAL = (0.03, 0.97)
 
 
-def _figure(width: float, height: float, columns: int = 1) -> "tuple[Figure, list[Axes]]":
-    """Return (figure, axes) without touching pyplot's global state, so no window and no leak."""
+def _figure(
+    width: float, height: float, columns: int = 1, rows: int = 1
+) -> "tuple[Figure, list[Axes]]":
+    """Return (figure, axes row by row), without pyplot's global state: no window and no leak."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
-    return figure, list(figure.subplots(1, columns, squeeze=False)[0])
+    return figure, list(figure.subplots(rows, columns, squeeze=False).ravel())
 
 
 def _drawn(fits: Fits, reference: str | None, name: str) -> list[str]:
@@ -161,5 +164,64 @@ def _title(what: str, subject: str) -> str:
     return f"{what}, {subject}" if subject else what
 
 
-FIGURES: "dict[Kind, Callable[..., Figure]]" = {"forest": forest, "eta": eta}
+def image(fits: Fits, reference: str | None = None, subject: str = "") -> "Figure":
+    """Draw features that are pixels as an image: their mean weight above, P(active) below.
+
+    Pixels are features named `something_row_column`, such as `pixel_3_4`, that fill a rectangle.
+
+    Parameters
+    ----------
+    fits : dict of DataTree
+    reference : str, optional
+        The fit that is drawn first.
+    subject : str
+        What was fitted, for the title.
+
+    Raises
+    ------
+    InputError
+        The features are not pixels, or no fit holds feature weights and their P(active).
+    """
+    methods = [m for m in _drawn(fits, reference, "feature_weight") if "selection" in fits[m]]
+    if not methods:
+        raise InputError("no fit holds P(active): nothing to draw.")
+    names = [str(n) for n in group(fits[methods[0]], "posterior")["feature"].values]
+    rows, columns = _pixels(names)
+    shape = (rows.max() + 1, columns.max() + 1)
+
+    figure, axes = _figure(2.4 * len(methods) + 0.8, 5.4, len(methods), 2)
+    for i, method in enumerate(methods):
+        weight = group(fits[method], "posterior")["feature_weight"].mean(("chain", "draw")).values
+        probability = group(fits[method], "selection")["p_active_feature"].values
+        # each method's weights in its own largest: only their ratios are identified
+        shares = np.abs(weight) / max(np.abs(weight).max(), 1e-300)
+        for axis, values in ((axes[i], shares), (axes[len(methods) + i], probability)):
+            picture = np.zeros(shape)
+            picture[rows, columns] = values
+            drawn = axis.imshow(picture, cmap="viridis", vmin=0.0, vmax=1.0)
+            axis.set_xticks([])
+            axis.set_yticks([])
+        axes[i].set_title(f"{method} (reference)" if method == reference else method)
+    axes[0].set_ylabel("mean weight / largest")
+    axes[len(methods)].set_ylabel("P(active)")
+    figure.colorbar(drawn, ax=axes, shrink=0.8)
+    figure.suptitle(_title("Pixels", subject))
+    return figure
+
+
+def _pixels(names: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Return row and column of each feature, or say that features are not pixels."""
+    found = [re.fullmatch(r".*_(\d+)_(\d+)", name) for name in names]
+    at = [(int(m[1]), int(m[2])) for m in found if m]
+    rows, columns = (np.array(c, dtype=int) for c in zip(*at, strict=True)) if at else ([], [])
+    if len(at) < len(names) or len(set(at)) < (max(rows) + 1) * (max(columns) + 1):
+        raise InputError("features are not pixels: no names that end in _row_column.")
+    return np.asarray(rows), np.asarray(columns)
+
+
+FIGURES: "dict[Kind, Callable[..., Figure]]" = {
+    "forest": forest,
+    "image": image,
+    "eta": eta,
+}
 """Every figure, by the name that `Comparison.plot` takes."""

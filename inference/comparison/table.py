@@ -54,11 +54,11 @@ class Comparison:
     problem: Problem | None = None
 
     def plot(self, kind: Kind = "forest", **settings: Any) -> "Figure":
-        """Return a figure: "forest" (leading features) or "eta" (decision values).
+        """Return a figure: "forest" (leading features), "image" (pixels), "eta" (decision values).
 
         Parameters
         ----------
-        kind : {"forest", "eta"}
+        kind : {"forest", "image", "eta"}
         **settings
             Of the figure: `leading`, the number of features in a forest.
 

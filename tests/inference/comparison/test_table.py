@@ -220,7 +220,7 @@ def test_pictures_and_page(problem, tmp_path):
     assert labels == ["exact (reference)", "b"]
     assert len(forest.axes[0].get_yticklabels()) == 3
     assert eta.axes[0].get_xlabel() == "eta under exact"
-    with pytest.raises(InputError, match="kind must be one of 'forest', 'eta'"):
+    with pytest.raises(InputError, match="kind must be one of 'forest', 'image', 'eta'"):
         comparison.plot("violin")
     page = comparison.to_html(tmp_path / "page.html").read_text()
     assert page.count("data:image/png;base64,") == 2
