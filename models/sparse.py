@@ -97,8 +97,10 @@ class Group(NamedTuple):
     @classmethod
     def of(cls, hypers: object, kind: str, dense_shape: float, dense_scale: float) -> "Group":
         """Return the group of the fields `{kind}_shape`, `{kind}_rate`, ... of hyperparameters."""
-        fields = (getattr(hypers, f"{kind}_{what}") for what in ("shape", "rate", "slab"))
-        return cls(*fields, getattr(hypers, f"active_{kind}s"), dense_shape, dense_scale)
+        shape, rate, slab = (
+            getattr(hypers, f"{kind}_{what}") for what in ("shape", "rate", "slab")
+        )
+        return cls(shape, rate, slab, getattr(hypers, f"active_{kind}s"), dense_shape, dense_scale)
 
     def dense(self, slab: float | None) -> WeightPrior:
         """Return the prior of explicit, or dense, shape and rate; a slab only where given."""
@@ -114,7 +116,7 @@ def filled(
     sample: Group,
     feature: Group | None,
     theta: np.ndarray | None = None,
-) -> dict[str, float | str]:
+) -> dict[str, Any]:
     """Return the filled fields of both groups, by name.
 
     A group is sparse unless its shape or rate is given, or `active` is "all": then it is dense,
@@ -178,7 +180,7 @@ def _number(kind: str, group: Group, default: float, size: int) -> float:
 
 def _fields(
     kind: str, group: Group, number: float, prior: WeightPrior, slab: float
-) -> dict[str, float | str]:
+) -> dict[str, Any]:
     already = group.active is not None and group.rate is not None  # filled before
     active = group.active if already else number if group.sparse else "all"
     return {

@@ -211,12 +211,11 @@ def image(fits: Fits, reference: str | None = None, subject: str = "") -> "Figur
 
 def _pixels(names: list[str]) -> tuple[np.ndarray, np.ndarray]:
     """Return row and column of each feature, or say that features are not pixels."""
-    found = [re.fullmatch(r".*_(\d+)_(\d+)", name) for name in names]
-    at = [(int(m[1]), int(m[2])) for m in found if m]
-    rows, columns = (np.array(c, dtype=int) for c in zip(*at, strict=True)) if at else ([], [])
-    if len(at) < len(names) or len(set(at)) < (max(rows) + 1) * (max(columns) + 1):
+    matches = [re.fullmatch(r".*_(\d+)_(\d+)", name) for name in names]
+    at = np.array([(int(m[1]), int(m[2])) for m in matches if m])  # (pixels, 2)
+    if len(at) < len(names) or len(np.unique(at, axis=0)) < np.prod(at.max(axis=0) + 1):
         raise InputError("features are not pixels: no names that end in _row_column.")
-    return np.asarray(rows), np.asarray(columns)
+    return at[:, 0], at[:, 1]
 
 
 FIGURES: "dict[Kind, Callable[..., Figure]]" = {
