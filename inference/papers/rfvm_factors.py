@@ -34,6 +34,7 @@ from ..truncated_normal import (
 )
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
+_WIDEST = 10.0  # weights no slab lets start beyond: a q(a) of hardly any precision is singular
 _BLOCK = 4096  # features a product handles at once: no (N, D) temporary
 
 
@@ -337,7 +338,7 @@ class Factors:
 def _first_rate(shape: float, prior: WeightPrior) -> float:
     """Return the rate of a precision's first q, whose mean is the prior's, or slab^-2."""
     if np.isfinite(prior.slab):
-        return shape * prior.slab**2
+        return shape * min(prior.slab, _WIDEST) ** 2
     return shape * prior.rate / prior.shape
 
 
