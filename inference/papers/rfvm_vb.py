@@ -18,7 +18,7 @@ spreads come out too small: (r v, a / r) give the same decision, and q keeps one
 narrow; a weight's bound has no tie between it and its precision. Several optima exist (`restarts`).
 
 Under the sparse prior q is sparser than the posterior. A weight is either large or inside the
-prior's spike at zero, where its q stays, and among correlated features it settles on one; the
+prior's spike at zero, where its q stays, and among correlated features it settles on few; the
 posterior spreads over them. Each weight outside the spike costs the bound several nats, so with
 few rows and many features the best q may have no visible weight at all, the bias alone.
 
