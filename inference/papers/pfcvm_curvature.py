@@ -1,14 +1,14 @@
 """The algebra of one block of PFCVM's weights: its prior, its smoothing, its curvature.
 
-A block is a vector u (K,) of weights with one prior precision p and one smoothing lam an entry. Its
-part of the objective Q (see `pfcvm_engine`) is
+A block is a vector u (K,) of weights with one prior precision p, one precision t = slab^-2 of the
+slab and one smoothing lam an entry. Its part of the objective Q (see `pfcvm_engine`) is
 
-    sum_k [-p u^2 / 2 + ln sigmoid(lam u)],
+    sum_k [-(p + t) u^2 / 2 + ln sigmoid(lam u)],
 
 where ln sigmoid(lam u) stands for ln 1(u >= 0), and lam = 0 for a weight of either sign. Together
 with the likelihood, whose Gauss-Newton curvature is R'R, it bends Q by
 
-    diag(V) + R'R,   V = p + lam^2 sigmoid(lam u) sigmoid(-lam u),   R = C^1/2 J,
+    diag(V) + R'R,   V = p + t + lam^2 sigmoid(lam u) sigmoid(-lam u),   R = C^1/2 J,
 
 J = d eta / du (N, K), C = diag(sigma (1 - sigma)). The inverse Sigma is the covariance of q. No
 array has a side of D twice: where K > N only N x N matrices are factored.
@@ -90,6 +90,7 @@ class Block:
     """One group of weights: modes u, precisions p, smoothing lam, all (K,), and their hyperprior.
 
     c, d are the hyperprior, on ln p as in Tipping (2001): ln p(ln p_k) = c ln p_k - d p_k + const.
+    `slab_precision` is t = slab^-2, 0 without a slab: ln p(p_k, u_k) ends in -(p_k + t) u_k^2 / 2.
     `index` says which of the original weights these are (-1: the bias).
     """
 
@@ -101,22 +102,31 @@ class Block:
     index: np.ndarray
     keep_precision: np.ndarray
     never_prune: np.ndarray
+    slab_precision: np.ndarray
+
+    @property
+    def total(self) -> np.ndarray:
+        """Precision p + t (K,) of the weights given p."""
+        return self.p + self.slab_precision
 
     def log_prior(self, u: np.ndarray) -> float:
-        """Return sum_k [-p u^2 / 2 + ln 2 sigmoid(lam u)]: 0 at u = 0, so that pruning is felt."""
+        """Return sum_k [-(p + t) u^2 / 2 + ln 2 sigmoid(lam u)]: 0 at u = 0: pruning is felt."""
         smooth = _LN2 - np.logaddexp(0.0, -self.lam * u)
-        return float(smooth.sum() - 0.5 * np.sum(self.p * u**2))
+        return float(smooth.sum() - 0.5 * np.sum(self.total * u**2))
 
     def gradient(self, u: np.ndarray) -> np.ndarray:
-        """Return -p u + k, k = lam (1 - sigmoid(lam u))."""
-        return -self.p * u + self.lam * special.expit(-self.lam * u)
+        """Return -(p + t) u + k, k = lam (1 - sigmoid(lam u))."""
+        return -self.total * u + self.lam * special.expit(-self.lam * u)
 
     def bend(self, u: np.ndarray) -> np.ndarray:
         """Return O = lam^2 sigmoid(lam u) (1 - sigmoid(lam u)), the smoothing's curvature."""
         return self.lam**2 * special.expit(self.lam * u) * special.expit(-self.lam * u)
 
     def evidence(self, curvature: Curvature) -> float:
-        """Return this block's part of the stopping objective (see `pfcvm_lp`)."""
+        """Return this block's part of the stopping objective (see `pfcvm_lp`).
+
+        The slab's constant mass is left out; the logarithm is of p, for p(p, u) has p^1/2 in it.
+        """
         hyper = np.sum(self.c * np.log(self.p) - self.d * self.p)
         return (
             self.log_prior(self.u)
@@ -126,9 +136,9 @@ class Block:
         )
 
     def gamma(self, share: np.ndarray) -> np.ndarray:
-        """Return gamma_k = 1 - p_k Sigma_kk as (O_k + p_k q_k / V_k) / V_k, share = q / V."""
-        bend = self.bend(self.u)
-        return (bend + self.p * share) / (self.p + bend)
+        """Return gamma_k = 1 - p_k Sigma_kk = (O_k + t_k + p_k q_k / V_k) / V_k, share = q / V."""
+        rest = self.bend(self.u) + self.slab_precision
+        return (rest + self.p * share) / (self.p + rest)
 
     def set_precisions(self, new: np.ndarray, damping: float = 0.0) -> None:
         """Replace p, by a geometric mean of old and new where damped."""

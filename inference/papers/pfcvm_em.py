@@ -9,9 +9,11 @@ A local maximum over b, w, theta, with the precisions integrated out, c and d th
 and rate, and Phi, D, lam and the sigmoids that stand for w, theta >= 0 as in `pfcvm_lp`:
 
     ln p(y | b, w, theta) - bias_sd^-2 b^2 / 2
-    - (c + 1/2) sum_j ln(d + w_j^2 / 2) + sum_j ln sigmoid(lam w_j), and the same over theta_k.
+    - (c + 1/2) sum_j ln(d + w_j^2 / 2) + sum_j ln sigmoid(lam w_j), and the same over theta_k;
+    under the model's hyperprior with a slab also - sum_j w_j^2 / (2 slab^2), and of theta_k.
 
-E-step: alpha_j = (2c + 1) / (w_j^2 + 2d), beta_k = (2c + 1) / (theta_k^2 + 2d). M-step: raise Q at
+E-step: alpha_j = (2c + 1) / (w_j^2 + 2d), beta_k = (2c + 1) / (theta_k^2 + 2d), slab or none: it
+does not touch the precision given the weight. M-step: raise Q at
 these precisions, by Newton's method in w and theta in turn. No covariance appears, so this is not
 (28), which the paper calls the same formula. The log posterior never falls, except a little where a
 weight is pruned; the terms of pruned weights stay in it at their last value.
@@ -94,7 +96,8 @@ def log_prior(block: Block) -> float:
     heavy = (c + 0.5) * np.log(np.maximum(d + 0.5 * u**2, 1e-300))
     smooth = np.log(2.0) - np.logaddexp(0.0, -block.lam * block.u)
     held = 0.5 * block.p * block.u**2 * block.keep_precision
-    return float(smooth.sum() - heavy.sum() - held.sum())
+    ended = 0.5 * block.slab_precision * block.u**2  # the slab, where there is one
+    return float(smooth.sum() - heavy.sum() - held.sum() - ended.sum())
 
 
 def log_posterior(engine: Engine) -> float:

@@ -1,15 +1,16 @@
 """What `pfcvm_lp` and `pfcvm_em` share: modes and pruning of PFCVM, PCVM and RVM.
 
-Weights come in two blocks (`pfcvm_curvature`), each a vector u with one prior precision p and one
-smoothing lam an entry: the sample block (b, w_1, ..., w_B) and the feature block theta. The
-objective of both is
+Weights come in two blocks (`pfcvm_curvature`), each a vector u with one prior precision p, one slab
+precision t and one smoothing lam an entry: the sample block (b, w_1, ..., w_B) and the feature
+block theta. The objective of both is
 
-    Q = sum_i ln P(y_i | eta_i) + sum over both blocks of [-p u^2 / 2 + ln sigmoid(lam u)],
+    Q = sum_i ln P(y_i | eta_i) + sum over both blocks of [-(p + t) u^2 / 2 + ln sigmoid(lam u)],
 
 where ln sigmoid(lam u) stands for ln 1(u >= 0); the bias, and the RVM's real weights, have lam = 0.
-Its Gauss-Newton curvature in one block, with J = d eta / du and C = diag(sigma (1 - sigma)), is
+t = slab^-2 is of the model's own prior (`models/parts/slab.py`), and 0 under the paper's. Its
+Gauss-Newton curvature in one block, with J = d eta / du and C = diag(sigma (1 - sigma)), is
 
-    diag(V) + R'R,   V = p + lam^2 sigmoid(lam u) sigmoid(-lam u),   R = C^1/2 J.
+    diag(V) + R'R,   V = p + t + lam^2 sigmoid(lam u) sigmoid(-lam u),   R = C^1/2 J.
 
 It is the exact one in w always and in theta for the linear kernel; for the others it leaves out
 
@@ -42,7 +43,9 @@ FAILED = "its numbers are too large or too unequal for a Cholesky factor; standa
 class EngineOptions(BaseOptions):
     """Options of both methods, in the words of `pfcvm_lp`."""
 
-    hyperprior: Literal["paper", "model"] = option("paper", "c = d = 0, or the problem's own c, d")
+    hyperprior: Literal["paper", "model"] = option(
+        "paper", "c = d = 0, or the problem's own c, d and slab"
+    )
     smoothing: float = option(5.0, "lam of the sigmoids that stand for w, theta >= 0", above=0.0)
     initial_sample_precision: float = option(1.0, "where alpha starts", above=0.0)
     initial_feature_precision: float = option(1.0, "where beta starts", above=0.0)
@@ -94,7 +97,8 @@ class Engine:
         """Return the first state: precisions as given, theta at the mode of its smoothed prior.
 
         With the paper's flat hyperprior a weight's unit is 1; with the model's it is the prior's
-        scale, in which smoothing, first precisions and thresholds are then meant.
+        scale, or its slab if that is narrower, in which smoothing, first precisions and thresholds
+        are then meant.
         """
         h, B, D = problem.hypers, len(problem.Z), problem.X.shape[1]
         s, free = problem.basis_labels, problem.spec.name == "pfcvm"
@@ -104,20 +108,23 @@ class Engine:
             threshold = options.feature_threshold if signs else 1e9
 
         def block(p: float, prior: Any, size: int, smooth: bool) -> tuple[Block, float]:
-            unit = 1.0 if options.hyperprior == "paper" else float(prior.scale)
-            c, d = (0.0, 0.0) if options.hyperprior == "paper" else (prior.shape, prior.rate)
+            unit, c, d, t = 1.0, 0.0, 0.0, 0.0
+            if options.hyperprior == "model":
+                unit = min(float(prior.scale), prior.slab)
+                c, d, t = prior.shape, prior.rate, prior.slab**-2.0
             p, lam = p / unit**2, options.smoothing / unit if smooth else 0.0
             at = np.ones(size)
             no = np.zeros(size, dtype=bool)
             return Block(
-                prior_mode(p, lam) * at, p * at, lam * at, c * at, d * at, np.arange(size), no, no
-            ), unit
+                prior_mode(p + t, lam) * at, p * at, lam * at, c * at, d * at, np.arange(size),
+                no, no, t * at,
+            ), unit  # fmt: skip
 
         sample, unit_w = block(options.initial_sample_precision, h.sample_prior, B, signs)
         zero, yes = np.zeros(1), np.array([True])
         bias = Block(
             zero, zero + h.bias_sd**-2.0, zero, zero, zero, np.array([-1]), yes & (not update_bias),
-            yes,
+            yes, zero,
         )  # fmt: skip
         sample = Block(**{n: np.concatenate([getattr(bias, n), getattr(sample, n)]) for n in NAMES})
         unit_theta = 1.0
@@ -127,7 +134,7 @@ class Engine:
         else:
             fixed, zero = np.ones(D, dtype=bool), np.zeros(D)
             feature = Block(
-                fixed_theta(h, D), np.ones(D), zero, zero, zero, np.arange(D), fixed, fixed
+                fixed_theta(h, D), np.ones(D), zero, zero, zero, np.arange(D), fixed, fixed, zero
             )
         return cls(
             X=problem.X,
@@ -213,12 +220,12 @@ class Engine:
         """Return the curvature of the sample block, and of the feature block if it is free."""
         Phi = self.design(self.feature.u)
         root = _root_C(Phi @ self.sample.u)
-        of_w = Curvature(self.sample.p + self.sample.bend(self.sample.u), root * Phi)
+        of_w = Curvature(self.sample.total + self.sample.bend(self.sample.u), root * Phi)
         if not self.moves_theta:
             return of_w, None
         R = self.jacobian(self.feature.u)
         R *= root
-        return of_w, Curvature(self.feature.p + self.feature.bend(self.feature.u), R)
+        return of_w, Curvature(self.feature.total + self.feature.bend(self.feature.u), R)
 
     def climb(self, rounds: int, tolerance: float) -> float:
         """Raise Q: Newton in w, then in theta, in turn; return the last Newton decrement, summed.
@@ -258,7 +265,7 @@ class Engine:
             u = block.u
             eta = eta_of(u)
             assert eta is not None
-            R, V = jacobian_of(u), block.p + block.bend(u)
+            R, V = jacobian_of(u), block.total + block.bend(u)
             g = R.T @ self.residual(eta) + block.gradient(u)
             R *= _root_C(eta)
             free = ~self.held(block, g)

@@ -43,10 +43,15 @@ included. The bias is normal; the RVM's weights are always drawn jointly.
 `hyperprior="paper"` (default): c = d = 0. The posterior it stands for is improper, so beside an
 exact posterior this measures the change of prior as well. `hyperprior="model"`: c, d are the
 problem's own shape and rate and the bias keeps its prior, so that what differs from an exact
-posterior is the approximation alone; a weight is then measured in units of its prior scale, in
-which `smoothing`, first precisions and thresholds are meant. A proper hyperprior keeps precisions
-below (1 + 2c) / 2d: nothing is pruned, and nothing is sparse. If so, and the model is in its
-marginal form, q covers every free variable and `lp` and `log_q` are given.
+posterior is the approximation alone; a weight is then measured in units of its prior scale (of its
+slab, if that is narrower), in which `smoothing`, first precisions and thresholds are meant. A
+proper hyperprior keeps precisions below (1 + 2c) / 2d: nothing is pruned. If so, and the model is
+in its marginal form, q covers every free variable and `lp` and `log_q` are given.
+
+A slab of the problem's own prior ends ln p(alpha_j, w_j) in -(alpha_j + slab^-2) w_j^2 / 2, and
+leaves the power alpha_j^1/2. So with t = slab^-2 the modes, A, B and -alpha_j u_j^2 / 2 above have
+alpha + t for alpha, and the rest, gamma and both updates among it, stays: their alpha is the
+derivative's of ln alpha_j / 2 - alpha_j <w_j^2> / 2, in which t does not occur.
 
 Collapse
 --------

@@ -4,6 +4,11 @@
 <.> is an expectation under q; M = X diag(<v>) Z' (N, B), A = <a a'>, P_dd = z_d' A z_d,
 G_dd = sum_n x_nd^2, all arrays of the features and samples that were not pruned. Equation numbers
 are the paper's (arXiv 2402.07135).
+
+A slab, which the paper has not, is the factor exp(-a_j^2 / (2 slab^2)) of the joint, over a mass
+that is one constant a weight (`models/parts/slab.py`). So exp(E[ln joint]) gains slab^-2 in the
+precision of q(a_j), or q(v_d), nothing in q(psi_j), q(delta_d), and the bound gains
+-<a_j^2> / (2 slab^2) - ln mass. Without a slab all three are 0.
 """
 
 from __future__ import annotations
@@ -16,6 +21,7 @@ import numba
 import numpy as np
 from scipy import linalg, special
 
+from ardvark.models.parts.ard import WeightPrior
 from ardvark.models.parts.truncated_normal import truncated, truncated_moments
 
 from ..options import BaseOptions, option
@@ -28,6 +34,7 @@ from ..truncated_normal import (
 )
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
+_WIDEST = 10.0  # weights no slab lets start beyond: a q(a) of hardly any precision is singular
 _BLOCK = 4096  # features a product handles at once: no (N, D) temporary
 
 
@@ -79,7 +86,9 @@ class Factors:
     h : Hypers
         Hyperparameters of the model, filled.
     rng : Generator
-        For the random start: v_d half-normal at the prior's scale, all else at the prior's mean.
+        For the random start: v_d half-normal at the prior's scale, all else at the prior's mean;
+        with a slab v_d and the precisions at the slab's, for a sparse prior's scale is inside its
+        spike at zero, from where few weights return.
     options : EngineOptions
         Which factors, and how they are updated.
     columns : Columns, optional
@@ -116,13 +125,16 @@ class Factors:
         self.delta_shape = h.feature_shape + 0.5
         self.psi_shape = h.sample_shape + 0.5
         self.tau_shape = h.noise_shape + 0.5 * N
-        self.delta_rate = np.full(D, self.delta_shape * h.feature_rate / h.feature_shape)
-        self.psi_rate = np.full(B, self.psi_shape * h.sample_rate / h.sample_shape)
+        sample, feature = h.sample_prior, h.feature_prior
+        self.delta_rate = np.full(D, _first_rate(self.delta_shape, feature))
+        self.psi_rate = np.full(B, _first_rate(self.psi_shape, sample))
         self.tau_rate = self.tau_shape * h.noise_rate / h.noise_shape
         self.b, self.var_b = 0.0, h.bias_sd**2
         self.a, self.xi = np.zeros(B), np.ones(N)
+        self.slab_a, self.slab_v = sample.slab**-2.0, feature.slab**-2.0  # 0 without a slab
+        self.mass_a, self.mass_v = sample.log_mass, feature.log_mass
 
-        self.precision = self.delta.copy()
+        self.precision = self.delta + self.slab_v
         self.m = np.abs(rng.standard_normal(D)) * self.precision**-0.5
         self.M = np.zeros((N, B))
         self.update_u()
@@ -134,9 +146,9 @@ class Factors:
     scale = property(lambda self: self.precision**-0.5, doc="lambda_d^-1/2, not the sd of v_d.")
 
     def update_a(self) -> None:
-        """C.15-C.17: Sigma^-1 = <tau> [M'M + Z diag(Var(v) G) Z'] + diag<psi>."""
+        """C.15-C.17: Sigma^-1 = <tau> [M'M + Z diag(Var(v) G) Z'] + diag<psi> + slab^-2 I."""
         Q = self.tau * (self.MM + _product(self.Zt, self.G * self.var_v, self.Zt))
-        Q[np.diag_indices_from(Q)] += self.psi
+        Q[np.diag_indices_from(Q)] += self.psi + self.slab_a
         self.L = linalg.cholesky(Q, lower=True)  # Sigma = (L L')^-1
         self.factor = linalg.solve_triangular(self.L, np.eye(len(Q)), lower=True).T
         self.Sigma = self.factor @ self.factor.T
@@ -149,7 +161,7 @@ class Factors:
     def update_v(self) -> None:
         """Update q(v), C.25 and C.26.
 
-        lambda_d = <tau> G_dd P_dd + <delta_d>, and with r = <u> - <b>
+        lambda_d = <tau> G_dd P_dd + <delta_d> + slab^-2, and with r = <u> - <b>
 
         m_d = <tau> [(X'r)_d (Z'<a>)_d - sum_{e != d} G_de P_de <v_e>] / lambda_d.
 
@@ -159,7 +171,8 @@ class Factors:
         linear = (self.Xt @ (self.u - self.b)) * (self.Zt @ self.a)  # (D,)
         own = self.G * self.P
         kept = old * self.precision * self.m
-        self.precision = old * self.precision + step * (self.tau * own + self.delta)
+        prior = self.delta + self.slab_v
+        self.precision = old * self.precision + step * (self.tau * own + prior)
         if self.options.v_update == "sequential":
             is_folded = self.options.v_factor == "folded"
             _sequential(
@@ -243,6 +256,8 @@ class Factors:
             + 0.5 * np.sum(log_psi - _LOG_2PI - self.psi * a2)
             + 0.5 * np.sum(log_delta + np.log(2.0 / np.pi) - self.delta * v2)
             - 0.5 * (_LOG_2PI + 2 * np.log(h.bias_sd) + (self.b**2 + self.var_b) / h.bias_sd**2)
+            - 0.5 * self.slab_a * np.sum(a2) - B * self.mass_a
+            - 0.5 * self.slab_v * np.sum(v2) - len(self.v) * self.mass_v
         )  # fmt: skip
         kl = (
             np.sum(_kl_gamma(self.psi_shape, self.psi_rate, h.sample_shape, h.sample_rate))
@@ -318,6 +333,13 @@ class Factors:
         if "u" in point:
             total += _log_normal(point["u"], self.u, self.var_u).sum(axis=1)
         return total
+
+
+def _first_rate(shape: float, prior: WeightPrior) -> float:
+    """Return the rate of a precision's first q, whose mean is the prior's, or slab^-2."""
+    if np.isfinite(prior.slab):
+        return shape * min(prior.slab, _WIDEST) ** 2
+    return shape * prior.rate / prior.shape
 
 
 def _lambda(xi: np.ndarray) -> np.ndarray:

@@ -17,6 +17,11 @@ It is exact nowhere in this model. Factors that the posterior ties together are 
 spreads come out too small: (r v, a / r) give the same decision, and q keeps one r; u and tau are
 narrow; a weight's bound has no tie between it and its precision. Several optima exist (`restarts`).
 
+Under the sparse prior q is sparser than the posterior. A weight is either large or inside the
+prior's spike at zero, where its q stays, and among correlated features it settles on few; the
+posterior spreads over them. Each weight outside the spike costs the bound several nats, so with
+few rows and many features the best q may have no visible weight at all, the bias alone.
+
 Faithful and corrected
 ----------------------
 v_factor = "folded"      the paper: q(v_d) is given the moments of a *folded* normal (C.24-C.28).

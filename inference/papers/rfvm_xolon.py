@@ -44,8 +44,9 @@ select = "cv"        c by 3-fold cross-validation, as in the paper, but on one g
                      ties). Features are standardised again in each fold.
        = "problem"   c1, c2 from the problem: a Laplace and an exponential prior with the prior
                      scales as mean absolute weights and a flat one on b, which makes F a negative
-                     log posterior. No useful choice for D >> N: on colon (62 x 2000) and ALLAML
-                     (72 x 7129) the best point found is then the origin.
+                     log posterior. A sparse prior's scales are those of its spike at zero, so
+                     its c is large. No useful choice for D >> N: on colon (62 x 2000) and ALLAML
+                     (72 x 7129) the best point found is the origin, with the dense prior already.
 c1, c2               given values are used as they are, with no selection where both are given.
 optimiser            L-BFGS-B on (a+, a-, v, b), a = a+ - a-, all but b >= 0, where F is smooth;
                      weights end at exact zeros. The paper takes Adam with a tuned learning rate,

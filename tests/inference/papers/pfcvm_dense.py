@@ -17,6 +17,19 @@ every_kernel = pytest.mark.parametrize(("kernel", "degree"), KERNELS)
 LP, EM = pfcvm_lp.Options, pfcvm_em.Options
 
 
+def dense(model):
+    """The dense prior, without a slab."""
+    return slabs(model, np.inf, np.inf)
+
+
+def slabs(model, sample=0.8, feature=0.6):
+    """The dense prior with slabs so narrow that every weight feels them."""
+    given = {"active_samples": "all", "sample_slab": sample}
+    if model == "pfcvm":
+        given |= {"active_features": "all", "feature_slab": feature}
+    return given
+
+
 def make(model="pfcvm", N=14, D=5, number=0, noise=0.7, generator=rng, **given):
     """A problem; `generator=np.random.default_rng` fixes the very data."""
     random = generator(number)
@@ -59,8 +72,9 @@ def dense_Q(e, u_w, theta):
     """Q as in the paper, with ln 2 for each sigmoid; nothing of the engine but its numbers."""
     eta = dense_eta(e, u_w, theta)
     value = np.sum(special.log_expit((2 * e.y - 1) * eta))
-    for u, p, lam in ((u_w, e.sample.p, e.sample.lam), (theta, e.feature.p, e.feature.lam)):
-        value += np.sum(-0.5 * p * u**2 + np.log(2.0 * special.expit(lam * u)))
+    for u, block in ((u_w, e.sample), (theta, e.feature)):
+        value += np.sum(-0.5 * (block.p + block.slab_precision) * u**2)
+        value += np.sum(np.log(2.0) + special.log_expit(block.lam * u))
     return value
 
 

@@ -14,6 +14,8 @@ PARAMETERS = (
 )  # fmt: skip
 
 WIDE = {"sample_rate": 1.5, "feature_rate": 1.5}
+SLAB = WIDE | {"sample_slab": 0.7, "feature_slab": 0.9}
+DENSE = {"active_features": "all", "active_samples": "all"}
 
 
 def hypers(N, B, D, **given):
@@ -86,12 +88,23 @@ def dense_elbo(p, X, y, Z, h, v_factor):
     joint += gamma_prior(tau.mean(), log["tau"], h.noise_shape, h.noise_rate)
     joint += gamma_prior(psi.mean(), log["psi"], h.sample_shape, h.sample_rate)
     joint += gamma_prior(delta.mean(), log["delta"], h.feature_shape, h.feature_rate)
+    for prior, square in ((h.sample_prior, np.diag(A)), (h.feature_prior, v**2 + var_v)):
+        joint -= np.sum(0.5 * square / prior.slab**2 + log_mass(prior))
     gaussian = 0.5 * np.linalg.slogdet(2 * np.pi * np.e * p["Sigma"])[1]
     gaussian += stats.norm.entropy(0, p["var_b"] ** 0.5) + np.sum(
         stats.norm.entropy(0, p["var_u"] ** 0.5)
     )
     entropy = tau.entropy() + np.sum(psi.entropy()) + np.sum(delta.entropy()) + np.sum(entropy_v)
     return float(joint + gaussian + entropy)
+
+
+def log_mass(prior):
+    """ln E exp(-x^2 / (2 slab^2)) under the Student-t without a slab, by SciPy's quadrature."""
+    law = stats.t(2.0 * prior.shape, scale=np.sqrt(prior.rate / prior.shape))
+    kept, _ = integrate.quad(
+        lambda x: law.pdf(x) * np.exp(-0.5 * (x / prior.slab) ** 2), -np.inf, np.inf
+    )
+    return np.log(kept)
 
 
 def parameters(q):

@@ -19,6 +19,7 @@ from tests.inference.papers.pfcvm_dense import (
     gradient,
     make,
     second_order,
+    slabs,
     start,
 )
 from tests.inference.papers.whitened import check_standard_normal
@@ -27,9 +28,19 @@ from tests.support import rng
 # --- derivatives ----------------------------------------------------------------------------------
 
 
+with_and_without_slab = pytest.mark.parametrize(
+    ("given", "hyperprior"), [({}, "paper"), (slabs("pfcvm"), "model")], ids=["flat", "slab"]
+)
+
+
 @every_kernel
-def test_gradients_of_Q(kernel, degree):
-    e = anywhere(make(kernel=kernel, degree=degree), low=0.02 if kernel == "rbf" else -0.1)
+@with_and_without_slab
+def test_gradients_of_Q(kernel, degree, given, hyperprior):
+    e = anywhere(
+        make(kernel=kernel, degree=degree, **given),
+        low=0.02 if kernel == "rbf" else -0.1,
+        hyperprior=hyperprior,
+    )
     of_w, of_theta = e.gradients()
     w, theta = e.sample.u, e.feature.u
     assert e.Q() == pytest.approx(dense_Q(e, w, theta), rel=1e-12)
@@ -38,9 +49,10 @@ def test_gradients_of_Q(kernel, degree):
 
 
 @every_kernel
-def test_curvature_is_the_hessian_without_E(kernel, degree):
+@with_and_without_slab
+def test_curvature_is_the_hessian_without_E(kernel, degree, given, hyperprior):
     """-d2 Q / d theta d theta' = D'CD + B + O - E, and in w without any E."""
-    e = anywhere(make(kernel=kernel, degree=degree), low=0.02)
+    e = anywhere(make(kernel=kernel, degree=degree, **given), low=0.02, hyperprior=hyperprior)
     of_w, of_theta = e.curvatures()
     w, theta = e.sample.u, e.feature.u
 
@@ -117,8 +129,9 @@ def test_draws_of_a_curvature_have_its_covariance(N, K):
     check_standard_normal(c.draws(random, 40_000) @ root)
 
 
-def test_gamma_without_cancellation():
-    e = anywhere(make(N=9, D=20), low=0.0)
+@with_and_without_slab
+def test_gamma_without_cancellation(given, hyperprior):
+    e = anywhere(make(N=9, D=20, **given), low=0.0, hyperprior=hyperprior)
     for block, curvature in zip((e.sample, e.feature), e.curvatures(), strict=True):
         dense = np.linalg.inv(np.diag(curvature.V) + curvature.R.T @ curvature.R)
         got = block.gamma(curvature.moments()[1])
@@ -127,8 +140,8 @@ def test_gamma_without_cancellation():
     one, p, r = np.ones(1), 1e17, 3.0
     for N in (1, 2):  # the K x K and the N x N form
         block = Block(
-            0 * one, p * one, 5 * one, 0 * one, 0 * one, np.zeros(1, int), one > 2, one > 2
-        )
+            0 * one, p * one, 5 * one, 0 * one, 0 * one, np.zeros(1, int), one > 2, one > 2, 0 * one
+        )  # fmt: skip
         R = np.zeros((1, 2)) if N == 1 else np.zeros((2, 1))
         R[0, 0] = r
         V = np.full(R.shape[1], p + 6.25)
@@ -141,9 +154,11 @@ def test_gamma_without_cancellation():
 
 @every_kernel
 @pytest.mark.parametrize("model", ["pfcvm", "pcvm", "rvm"])
-def test_the_returned_state_is_a_maximum_of_Q(model, kernel, degree):
-    problem = make(model, kernel=kernel, degree=degree, N=18)
-    run = pfcvm_lp.iterate(start(problem), LP())
+@pytest.mark.parametrize("hyperprior", ["paper", "model"])
+def test_the_returned_state_is_a_maximum_of_Q(model, kernel, degree, hyperprior):
+    given = slabs(model) if hyperprior == "model" else {}
+    problem = make(model, kernel=kernel, degree=degree, N=18, **given)
+    run = pfcvm_lp.iterate(start(problem, hyperprior=hyperprior), LP(hyperprior=hyperprior))
     e = run.engine
     # The climb ends at a Newton decrement of 1e-12, 1e-6 of a posterior sd in its worst direction;
     # a factor of 100 is left to correlated weights and to the difference quotient (2e-6 was seen).
@@ -176,17 +191,86 @@ def test_newton_climbs_from_far_away():
 
 @every_kernel
 def test_objective_equals_the_dense_evidence(kernel, degree):
-    e = anywhere(make(kernel=kernel, degree=degree), low=0.02, hyperprior="model")
+    problem = make(kernel=kernel, degree=degree, **slabs("pfcvm"))
+    e = anywhere(problem, low=0.02, hyperprior="model")
     got = e.evidence(*e.curvatures())
     want = dense_Q(e, e.sample.u, e.feature.u)
     root = np.sqrt(special.expit(dense_eta(e, e.sample.u, e.feature.u)))
     C = np.diag(root**2 * (1 - root**2))
     for block, J in ((e.sample, e.design(e.feature.u)), (e.feature, e.jacobian(e.feature.u))):
         s = special.expit(block.lam * block.u)
-        H = J.T @ C @ J + np.diag(block.p + block.lam**2 * s * (1 - s))
+        H = J.T @ C @ J + np.diag(block.p + block.slab_precision + block.lam**2 * s * (1 - s))
         want += 0.5 * np.log(block.p).sum() - 0.5 * np.linalg.slogdet(H)[1]
         want += np.sum(block.c * np.log(block.p) - block.d * block.p)
     assert got == pytest.approx(want, rel=1e-10)
+
+
+# --- the model's own prior ------------------------------------------------------------------------
+
+
+def gaps(problem, without=()):
+    """The objective less the log joint density, at five states; blocks `without` lose their slab.
+
+    The log joint is of (ln alpha, ln beta, w, theta, b): c, d are a hyperprior of logarithms.
+    """
+    e = start(problem, update_bias=False, hyperprior="model", smoothing=1e9)
+    for name in without:
+        block = getattr(e, name)
+        block.slab_precision = 0.0 * block.slab_precision
+    random, out = rng(0), []
+    for _ in range(5):
+        w = random.gamma(2.0, 1.0, len(e.s))
+        e.sample.u = np.r_[random.standard_normal(), w]
+        e.sample.p = np.r_[e.sample.p[0], random.gamma(2.0, 1.0, len(w))]
+        point = {"bias": e.sample.u[0], "sample_weight": e.s * w, "w": w, "alpha": e.sample.p[1:]}
+        log_p = np.log(point["alpha"]).sum()
+        if e.free_theta:
+            e.feature.u, e.feature.p = random.gamma(2.0, 0.5, (2, e.X.shape[1]))
+            point["beta"] = e.feature.p
+            log_p += np.log(e.feature.p).sum()
+        point["feature_weight"] = e.feature.u
+        of_w, of_theta = e.curvatures()
+        value = e.evidence(of_w, of_theta) - 0.5 * of_w.log_det()
+        value -= 0.0 if of_theta is None else 0.5 * of_theta.log_det()
+        out.append(value - problem.log_joint(point) - log_p)
+    return np.array(out)
+
+
+@pytest.mark.parametrize("model", ["pfcvm", "pcvm", "rvm"])
+@pytest.mark.parametrize("given", [slabs, lambda model: {}], ids=["narrow", "default"])
+def test_objective_is_the_models_log_joint_and_a_determinant(model, given):
+    """Up to a constant, slab included; a slab that is left out is no constant."""
+    problem = make(model, N=12, D=4, parametrization="hierarchical", **given(model))
+    right = gaps(problem)
+    np.testing.assert_allclose(right, right[0], rtol=1e-10)
+    for name in ("sample", "feature") if model == "pfcvm" else ("sample",):
+        assert np.ptp(gaps(problem, (name,))) > 0.1
+
+
+@pytest.mark.parametrize("model", ["pfcvm", "pcvm", "rvm"])
+def test_a_slab_too_wide_to_be_felt_changes_nothing(model):
+    """A slab of s adds s^-2 to precisions of the order of 1, and as much to what is returned."""
+    options = LP(hyperprior="model", max_iterations=20)
+    ends = []
+    for given in (slabs(model, 1e5, 1e5), slabs(model, np.inf, np.inf)):
+        problem = make(model, N=20, D=4, **given)
+        ends.append(pfcvm_lp.iterate(start(problem, hyperprior="model"), options))
+    (one, two), felt = (run.engine for run in ends), slabs(model)
+    assert ends[0].objective[-1] == pytest.approx(ends[1].objective[-1], rel=1e-8)
+    np.testing.assert_allclose(one.sample.p, two.sample.p, rtol=1e-6)
+    np.testing.assert_allclose(one.feature.u, two.feature.u, rtol=1e-6)
+    narrow = pfcvm_lp.iterate(start(make(model, N=20, D=4, **felt), hyperprior="model"), options)
+    assert abs(narrow.objective[-1] - ends[1].objective[-1]) > 0.01
+
+
+def test_the_papers_hyperprior_has_no_slab():
+    with_it, without = (start(make(**given)) for given in (slabs("pfcvm"), {}))
+    for e in (with_it, without):
+        assert not e.sample.slab_precision.any()
+        assert not e.feature.slab_precision.any()
+        e.climb(5, 1e-12)
+    np.testing.assert_array_equal(with_it.sample.u, without.sample.u)
+    np.testing.assert_array_equal(with_it.feature.u, without.feature.u)
 
 
 @pytest.mark.parametrize("N", [300, 1200])

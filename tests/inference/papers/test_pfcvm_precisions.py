@@ -7,13 +7,13 @@ from scipy import special
 import ardvark as av
 from ardvark.inference.papers import pfcvm_lp
 from ardvark.models.parts.kernels import gram
-from tests.inference.papers.pfcvm_dense import LP, anywhere, details_of, fit, make, start
+from tests.inference.papers.pfcvm_dense import LP, anywhere, details_of, fit, make, slabs, start
 
 # --- the updates ----------------------------------------------------------------------------------
 
 
 def test_damping_and_the_formulas_of_the_updates():
-    e = anywhere(make(N=12, D=6), low=0.05, hyperprior="model")
+    e = anywhere(make(N=12, D=6, **slabs("pfcvm")), low=0.05, hyperprior="model")
     curvatures = e.curvatures()
     for update in ("mackay", "em"):
         moved = e.copy()

@@ -13,8 +13,12 @@ from ardvark.inference.papers import rfvm_factors
 from ardvark.inference.papers.rfvm_factors import Factors
 from ardvark.inference.papers.rfvm_vb import Options, iterate
 from ardvark.models import Inputs, rfvm
+from ardvark.models.parts import ard
+from ardvark.models.parts.effects import VISIBLE
 from ardvark.models.parts.distributions import logistic_logp
 from tests.inference.papers.rfvm_dense import (
+    DENSE,
+    SLAB,
     WIDE,
     arrays,
     dense_elbo,
@@ -37,24 +41,28 @@ FACTORS = {
     "v": ("m", "precision"),
 }
 
+priors = pytest.mark.parametrize("given", [WIDE, SLAB], ids=["wide", "slab"])
+
 
 # --- the bound ------------------------------------------------------------------------------------
 
 
+@priors
 @pytest.mark.parametrize("v_factor", ["truncated", "folded"])
-def test_elbo_equals_the_dense_formula(v_factor):
+def test_elbo_equals_the_dense_formula(v_factor, given):
     X, y, Z = arrays(9, 7, number=1, B=5)
-    h = hypers(9, 5, 7, **WIDE, bias_sd=0.7)
+    h = hypers(9, 5, 7, **given, bias_sd=0.7)
     q = factors(X, y, Z, h, sweeps=4, v_factor=v_factor)
     want = dense_elbo(parameters(q), X, y, Z, h, v_factor)
     assert q.elbo() == pytest.approx(want, rel=1e-8)
 
 
 @pytest.mark.statistical
+@priors
 @pytest.mark.parametrize("v_factor", ["truncated", "folded"])
-def test_elbo_is_the_expectation_it_claims_to_be(v_factor):
+def test_elbo_is_the_expectation_it_claims_to_be(v_factor, given):
     X, y, Z = arrays(8, 5, number=2, B=4)
-    h = hypers(8, 4, 5, **WIDE)
+    h = hypers(8, 4, 5, **given)
     q = factors(X, y, Z, h, sweeps=5, v_factor=v_factor)
     point = q.draws(rng(7), 100_000)
     lam = np.tanh(q.xi / 2) / (4 * q.xi)
@@ -71,19 +79,28 @@ def test_elbo_is_the_expectation_it_claims_to_be(v_factor):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("v_factor", "optimum"), [("truncated", -3.4115), ("folded", -3.4133)])
-def test_elbo_is_below_the_evidence(v_factor, optimum):
-    """On three fixed rows, where every start ends at one bound; the evidence is -2.12."""
+@pytest.mark.parametrize(
+    ("given", "v_factor", "optimum"),
+    [
+        (DENSE, "truncated", -3.4115), (DENSE, "folded", -3.4133),
+        (SLAB, "truncated", None), (SLAB, "folded", None), ({}, "truncated", None),
+    ],
+    ids=["dense-truncated", "dense-folded", "slab-truncated", "slab-folded", "sparse-truncated"],
+)  # fmt: skip
+def test_elbo_is_below_the_evidence(given, v_factor, optimum):
+    """On three fixed rows, where every start ends at one bound; the dense evidence is -2.12."""
     X, y = np.array([[-1.2], [0.1], [1.1]]), np.array([0.0, 0.0, 1.0])
-    Z, h = np.array([[0.9]]), hypers(3, 1, 1)
+    Z, h = np.array([[0.9]]), hypers(3, 1, 1, **given)
     options = Options(v_factor=v_factor, tolerance=1e-10)
     run = iterate(Factors(X, y, Z, h, rng(0), options), options)
-    assert run.elbo[-1] == pytest.approx(optimum, abs=5e-5)  # as many digits as are given
+    assert v_factor == "folded" or run.falls() == 0
+    if optimum is not None:
+        assert run.elbo[-1] == pytest.approx(optimum, abs=5e-5)  # as many digits as are given
     random, S = rng(11), 400_000
-    a = random.standard_normal(S) * random.gamma(h.sample_shape, 1 / h.sample_rate, S) ** -0.5
-    v = random.standard_normal(S) * random.gamma(h.feature_shape, 1 / h.feature_rate, S) ** -0.5
+    a = ard.draw(random, h.sample_prior, S, signed=True)[1]
+    v = ard.draw(random, h.feature_prior, S)[1]
     tau = random.gamma(h.noise_shape, 1 / h.noise_rate, S)
-    eta = random.normal(0.0, h.bias_sd, S)[:, None] + (np.abs(v) * a * Z[0, 0])[:, None] * X[:, 0]
+    eta = random.normal(0.0, h.bias_sd, S)[:, None] + (v * a * Z[0, 0])[:, None] * X[:, 0]
     u = eta + random.standard_normal((S, 3)) * tau[:, None] ** -0.5
     likelihood = np.exp(logistic_logp(y, u).sum(axis=1))
     # E_q[ln joint - ln q] with the true likelihood lies between the bound and the evidence
@@ -98,10 +115,11 @@ def test_elbo_is_below_the_evidence(v_factor, optimum):
 # --- the updates ----------------------------------------------------------------------------------
 
 
+@priors
 @pytest.mark.parametrize("factor", list(FACTORS))
-def test_each_update_is_the_maximum_over_its_factor(factor):
+def test_each_update_is_the_maximum_over_its_factor(factor, given):
     X, y, Z = arrays(10, 6, number=3, B=4)
-    h = hypers(10, 4, 6, **WIDE)
+    h = hypers(10, 4, 6, **given)
     q = factors(X, y, Z, h, v_factor="truncated")
     if factor in ("delta", "psi", "v"):
         q.update_a()  # something else moved since
@@ -132,11 +150,69 @@ def test_each_update_is_the_maximum_over_its_factor(factor):
                 assert size < 0.3 or change < -1e-7 * abs(top), (name, size)
 
 
+@pytest.mark.parametrize("name", ["a", "v"])
+def test_negative_control_a_slab_left_out_is_seen(name):
+    """The update without it is no maximum, and the bound without it is another number."""
+    X, y, Z = arrays(10, 6, number=3, B=4)
+    h = hypers(10, 4, 6, **SLAB)
+    right, wrong = (factors(X, y, Z, h, v_factor="truncated") for _ in range(2))
+    setattr(wrong, f"slab_{name}", 0.0)
+    top, lost = [], []
+    for q, values in ((right, top), (wrong, lost)):
+        getattr(q, f"update_{name}")()
+        values.append(dense_elbo(parameters(q), X, y, Z, h, "truncated"))
+    assert lost[0] < top[0] - 1e-3
+    assert right.elbo() == pytest.approx(top[0], rel=1e-8)
+    assert abs(wrong.elbo() - lost[0]) > 0.01
+    setattr(right, f"mass_{name}", 0.0)
+    assert abs(right.elbo() - top[0]) > 0.01
+
+
+def test_a_slab_too_wide_to_be_felt_changes_nothing():
+    """A slab of s adds s^-2 to precisions of the order of 1; q starts as without one."""
+    X, y, Z = arrays(10, 6, number=3, B=4)
+    ends = []
+    for slab in (np.inf, 1e6, 0.7):
+        prior = hypers(10, 4, 6, **WIDE, sample_slab=slab, feature_slab=slab).feature_prior
+        q = factors(X, y, Z, hypers(10, 4, 6, **WIDE), sweeps=0)
+        q.slab_a = q.slab_v = prior.slab**-2.0
+        q.mass_a = q.mass_v = prior.log_mass
+        for _ in range(20):
+            q.sweep()
+        ends.append(q.elbo())
+    assert ends[1] == pytest.approx(ends[0], rel=1e-9)
+    assert abs(ends[2] - ends[0]) > 0.01
+
+
+def test_a_start_at_the_slab_finds_what_one_inside_the_spike_loses():
+    """On fixed data of three informative features of 20, whose prior expects about five."""
+    random = np.random.default_rng(0)
+    X = random.standard_normal((100, 20))
+    y = (random.random(100) < special.expit(X[:, :3] @ [2.0, -2.0, 1.5])).astype(float)
+    h = hypers(100, 100, 20)
+    ends, effects = [], []
+    for inside in (False, True):
+        q = Factors(X, y, X, h, np.random.default_rng(1), Options(v_factor="truncated"))
+        if inside:
+            q.delta_rate = q.delta_shape * h.feature_prior.scale**2 + 0.0 * q.delta_rate
+            q.psi_rate = q.psi_shape * h.sample_prior.scale**2 + 0.0 * q.psi_rate
+            q.m, q.precision = q.m * h.feature_prior.scale, q.delta
+            q._set_v()
+        run = iterate(q, q.options)
+        assert run.reason == ""
+        assert run.falls() == 0
+        ends.append(run.elbo[-1])
+        effects.append(q.v * np.abs(X.T @ q.a))  # of a standard deviation of each feature, on eta
+    assert ends[0] > ends[1] + 0.5
+    assert effects[0][:2].min() > 0.5
+    assert effects[1].max() < VISIBLE
+
+
 def naive_sweep(q, v_factor):
     """The sequential update with D x D matrices and library moments."""
     G, P = q.Xt @ q.Xt.T, q.Zt @ q.A @ q.Zt.T
     v, m = q.v.copy(), np.empty(len(q.v))
-    precision = q.tau * np.diag(G) * np.diag(P) + q.delta
+    precision = q.tau * np.diag(G) * np.diag(P) + q.delta + q.h.feature_slab**-2.0
     r = q.u - q.b
     for d in range(len(v)):
         cross = sum(G[d, e] * P[d, e] * v[e] for e in range(len(v)) if e != d)
@@ -146,10 +222,11 @@ def naive_sweep(q, v_factor):
     return m, precision, v
 
 
+@priors
 @pytest.mark.parametrize("v_factor", ["truncated", "folded"])
-def test_sequential_update_equals_the_naive_loop(v_factor):
+def test_sequential_update_equals_the_naive_loop(v_factor, given):
     X, y, Z = arrays(7, 12, number=4, B=5)
-    q = factors(X, y, Z, hypers(7, 5, 12, **WIDE), v_factor=v_factor)
+    q = factors(X, y, Z, hypers(7, 5, 12, **given), v_factor=v_factor)
     q.update_a()
     m, precision, v = naive_sweep(q, v_factor)
     q.update_v()
@@ -185,9 +262,12 @@ def test_products_in_blocks_equal_one_product(monkeypatch):
     ("N", "D", "B", "given"),
     [
         (12, 4, None, {}),
+        (12, 4, None, DENSE),
         (30, 8, 3, WIDE),
+        (30, 8, 3, SLAB),
         (8, 60, None, WIDE),
         (10, 400, None, {}),
+        (10, 400, None, DENSE),
         (15, 5, None, {"sample_shape": 1e-6, "sample_rate": 1e-6, "feature_shape": 1e-6,
                            "feature_rate": 1e-6, "noise_shape": 1e-3, "noise_rate": 1e-3}),
     ],

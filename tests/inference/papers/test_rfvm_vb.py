@@ -16,7 +16,7 @@ from ardvark.inference.papers.rfvm_vb import Options
 from ardvark.inference.target import Target
 from ardvark.validate import InputError
 from tests.inference.papers.awkward import constant, duplicated, separable, two_rows
-from tests.inference.papers.rfvm_dense import arrays
+from tests.inference.papers.rfvm_dense import DENSE, arrays
 from tests.support import rng, seed, z_limit
 
 FORMS = [
@@ -172,11 +172,11 @@ def test_a_bound_that_is_not_finite_fails_by_name(monkeypatch):
 
 
 def test_pruning_agrees_with_none_as_the_threshold_falls():
-    """On one fixed data set and start, where the first two thresholds remove something.
+    """On one fixed data set, prior and start, where the first two thresholds remove something.
 
     The smallest removes nothing on any data, and then changes nothing.
     """
-    problem = small_problem(number=3, N=30, D=12, generator=np.random.default_rng)
+    problem = small_problem(number=3, N=30, D=12, generator=np.random.default_rng, **DENSE)
     settings = {"restarts": 1, "tolerance": 1e-9, "random_seed": 5}
 
     def fitted(**options):

@@ -16,6 +16,7 @@ from ardvark.inference.papers.rfvm_xolon import Objective, Options, folds_of, it
 from ardvark.inference.progress import Reporter
 from ardvark.inference.target import Target
 from ardvark.validate import InputError
+from tests.inference.papers.rfvm_dense import DENSE
 from tests.inference.papers.rfvm_xolon_problems import arrays, direct, made
 from tests.support import rng, seed
 
@@ -23,7 +24,7 @@ from tests.support import rng, seed
 
 
 def test_the_problems_own_penalties_are_its_prior_scales():
-    problem = made(*arrays(20, 5))
+    problem = made(*arrays(20, 5), **DENSE)
     c1, c2 = xolon.prior_rates(problem)
     assert c1 == pytest.approx(1.0)
     assert c2 == pytest.approx(max(5.0, 100.0**0.5))
