@@ -117,7 +117,10 @@ def logp(
     its mean under the prior without it.
     """
     if precision is None:
-        a, twice = prior.shape, 2.0 * prior.rate  # nu scale^2 = 2 rate; `stats.t` is five times slower
+        a, twice = (
+            prior.shape,
+            2.0 * prior.rate,
+        )  # nu scale^2 = 2 rate; `stats.t` is five times slower
         constant = special.gammaln(a + 0.5) - special.gammaln(a) - 0.5 * np.log(np.pi * twice)
         each = constant - (a + 0.5) * np.log1p(np.square(x) / twice)
     else:
