@@ -26,11 +26,13 @@ _HOME = {
     "compare": "ardvark.inference",
     "fit": "ardvark.inference",
     "loo": "ardvark.inference",
+    "power_scaling": "ardvark.inference",
     "predict": "ardvark.inference",
     "refit_loo": "ardvark.inference",
     "register_backend": "ardvark.inference",
     "select": "ardvark.inference",
     "selection_text": "ardvark.inference",
+    "sensitivity": "ardvark.inference",
 }
 
 __all__ = [
@@ -45,12 +47,14 @@ __all__ = [
     "fit",
     "load",
     "loo",
+    "power_scaling",
     "predict",
     "problem",
     "refit_loo",
     "register_backend",
     "select",
     "selection_text",
+    "sensitivity",
 ]
 
 if TYPE_CHECKING:
@@ -61,11 +65,13 @@ if TYPE_CHECKING:
         compare,
         fit,
         loo,
+        power_scaling,
         predict,
         refit_loo,
         register_backend,
         select,
         selection_text,
+        sensitivity,
     )
     from ardvark.models import ZOO, Problem, problem
 

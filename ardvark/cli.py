@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    from xarray import DataTree
+
     from ardvark.data import Dataset
-    from ardvark.inference import Comparison
     from ardvark.models import ModelSpec, Problem
 
 app = typer.Typer(
@@ -216,6 +217,12 @@ def compare(
     draws: Annotated[int, typer.Option(help="Draws a chain.")] = 1000,
     chains: Annotated[int, typer.Option(help="Chains.")] = 4,
     seed: Annotated[int, typer.Option(help="Random seed of every method.")] = 0,
+    sensitivity: Annotated[
+        bool,
+        typer.Option(
+            "--sensitivity", help="Refit the reference under half and twice its prior: four fits."
+        ),
+    ] = False,
 ) -> None:
     """Fit one problem by several methods, compare them, write a report.
 
@@ -232,6 +239,7 @@ def compare(
         "split_seed": split_seed,
         "hypers": _pairs(set_, "--set"),
         "command": shlex.join(["ardvark", *sys.argv[1:]]),
+        "sensitivity": sensitivity,
     }
     problem, test = _problem(settings)
     folder = out or Path("results") / f"{model}-{Path(data).stem}"
@@ -244,6 +252,8 @@ def compare(
                 f"--option {key!r}: expected method.name=value, method one of {', '.join(chosen)}."
             )
         chosen[method][name] = value
+    if sensitivity:
+        study.check_sensitivity(problem, chosen)
     typer.echo(problem.describe(), err=True)
     try:
         fits = study.run(
@@ -255,10 +265,10 @@ def compare(
             random_seed=seed,
             settings=settings,
         )
+        _finish(folder, problem, test, fits, settings)
     except KeyboardInterrupt:
         typer.echo(f"\nStopped. Finished fits are in {folder}; run the same command to go on.")
         raise typer.Exit(130) from None
-    _finish(study.summarise(folder, problem, fits, test, settings["command"]), folder)
 
 
 @app.command()
@@ -270,8 +280,7 @@ def report(
 
     settings = study.read_settings(folder)
     problem, test = _problem(settings)
-    fits = study.load_fits(folder, problem)
-    _finish(study.summarise(folder, problem, fits, test, settings["command"]), folder)
+    _finish(folder, problem, test, study.load_fits(folder, problem), settings)
 
 
 def _problem(settings: dict[str, Any]) -> "tuple[Problem, Dataset | None]":
@@ -322,10 +331,27 @@ def _pairs(given: list[str] | None, flag: str) -> dict[str, Any]:
     return pairs
 
 
-def _finish(comparison: "Comparison", folder: Path) -> None:
-    """Print the table and where the results are; exit 1 if a method failed."""
+def _finish(
+    folder: Path,
+    problem: "Problem",
+    test: "Dataset | None",
+    fits: "dict[str, DataTree]",
+    settings: dict[str, Any],
+) -> None:
+    """Compare, print the table and where the results are; exit 1 if a method failed."""
+    from ardvark.inference.comparison import study
     from ardvark.inference.comparison.columns import table_text
+    from ardvark.validate import InputError
 
+    moved = None
+    if settings.get("sensitivity"):
+        try:
+            moved = study.prior_sensitivity(folder, problem, fits, test)
+        except InputError as error:  # the fits are there, and so is the report
+            typer.echo(f"No prior sensitivity: {error}", err=True)
+    comparison = study.summarise(
+        folder, problem, fits, test, settings["command"], sensitivity=moved
+    )
     shown = table_text(comparison.table)
     rows = [(name, *map(str, row)) for name, row in zip(shown.index, shown.values, strict=True)]
     _print_table("Scorecard", ("", *map(str, shown.columns)), rows)
@@ -337,6 +363,8 @@ def _finish(comparison: "Comparison", folder: Path) -> None:
     for method, words in comparison.selection().items():
         if comparison.reference in (None, method):  # the others' are on the page
             typer.echo(textwrap.fill(f"{method}: {words}", 80))
+    if moved is not None:
+        typer.echo(textwrap.fill(f"Prior sensitivity: {moved.text()}", 80))
     typer.echo(f"Report: {folder / 'report.html'}")
     if (comparison.table["status"] == "failed").any():
         raise typer.Exit(1)

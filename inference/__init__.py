@@ -1,6 +1,8 @@
 """How a posterior is computed, and how two are compared: one file per algorithm."""
 
 from .comparison.leave_one_out import loo, refit_loo
+from .comparison.power_scaling import power_scaling
+from .comparison.sensitivity import Sensitivity, sensitivity
 from .comparison.table import Comparison, compare
 from .datatree import read, save
 from .fitting import BACKENDS, fit, register_backend
@@ -10,9 +12,11 @@ from .selection import select, selection_text
 __all__ = [
     "BACKENDS",
     "Comparison",
+    "Sensitivity",
     "compare",
     "fit",
     "loo",
+    "power_scaling",
     "predict",
     "read",
     "refit_loo",
@@ -20,4 +24,5 @@ __all__ = [
     "save",
     "select",
     "selection_text",
+    "sensitivity",
 ]

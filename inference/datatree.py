@@ -1,7 +1,8 @@
 """What a fit contains: from plain arrays to the DataTree every method returns, and to disk.
 
-Groups: posterior, sample_stats, log_likelihood, fit, observed_data, constant_data, and selection,
-which `fit` adds; the root's attrs say what was fitted, how, and whether to trust it.
+Groups: posterior, sample_stats, log_likelihood, log_prior (in parts whose sum it is, where the
+variables were kept; `Problem.log_prior`), fit, observed_data, constant_data, and selection, which
+`fit` adds; the root's attrs say what was fitted, how, and whether to trust it.
 """
 
 import functools
@@ -11,7 +12,7 @@ import os
 import platform
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,8 @@ SAMPLE_STATS = (
 """One set of names, whatever the sampler. `lp` is the log posterior of the unconstrained vector,
 Jacobian included; `log_q` is the density of the same vector under the approximation; the flips are
 the bits of a mask that a sweep changed."""
+
+_CHUNK = 1e6  # numbers looked at together: they fit a cache
 
 Dims = Mapping[str, tuple[str, ...]]
 Coords = Mapping[str, Sequence]
@@ -101,6 +104,8 @@ def assemble(
             values = problem.log_likelihood(point, point["eta"])
             likelihood = {"y": values}
             groups["log_likelihood"] = dataset(likelihood, {"y": ("obs",)}, coords, draws=True)
+            with suppress(InputError):  # a variable was not kept, or not inferred
+                groups["log_prior"] = dataset(_log_prior(problem, point), {}, {}, draws=True)
         groups["observed_data"] = dataset({"y": problem.y}, {"y": ("obs",)}, coords, draws=False)
         groups["constant_data"] = _constant_data(problem)
     if result.details:
@@ -108,6 +113,20 @@ def assemble(
     tree = xr.DataTree.from_dict({f"/{name}": group for name, group in groups.items()})
     tree.attrs = dict(attrs)
     return tree
+
+
+def _log_prior(problem: Problem, point: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the parts of the log prior density (chain, draw), some draws at a time."""
+    chains, draws = point["eta"].shape[:2]
+    size = sum(v[0, 0].size for v in point.values())
+    step = max(1, int(_CHUNK / size))
+    out: dict[str, np.ndarray] = {}
+    for c in range(chains):
+        for at in range(0, draws, step):
+            some = {name: v[c, at : at + step] for name, v in point.items()}
+            for name, values in problem.log_prior(some).items():
+                out.setdefault(name, np.empty((chains, draws)))[c, at : at + step] = values
+    return out
 
 
 def _problem_dims(problem: Problem) -> dict[str, tuple[str, ...]]:

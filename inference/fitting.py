@@ -227,8 +227,8 @@ def fit(
     Returns
     -------
     xarray.DataTree
-        Groups posterior, sample_stats, log_likelihood, fit, observed_data, constant_data, and
-        selection (`select`) where it is a problem's and has the weights.
+        Groups posterior, sample_stats, log_likelihood, log_prior, fit, observed_data,
+        constant_data, and selection (`select`) where it is a problem's and has the weights.
         ``attrs["status"]`` is "ok", "not_converged" or "failed", with the reason beside it in
         ``attrs["reason"]``; anything but "ok" is also a warning of the ``ardvark`` logger.
 

@@ -14,6 +14,7 @@ import numpy as np
 from ardvark.data import Dataset, load
 from ardvark.validate import InputError, logger, matrix, unknown
 
+from .parts import ard
 from .spec import Inputs, ModelSpec, Point
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ class Problem:
 
     Made by `problem`. Attributes in the original units of the data: `data` (Dataset),
     `basis` (B, D). Standardised by `center` and `scale` (D,): `X` (N, D), `Z` (B, D). `y` (N,)
-    holds 0 and 1, `hypers` every hyperparameter with its scales filled.
+    holds 0 and 1, `hypers` every hyperparameter with its scales filled, `given` those that the user
+    gave, as given.
     """
 
     spec: ModelSpec
@@ -37,6 +39,7 @@ class Problem:
     basis_labels: np.ndarray | None
     center: np.ndarray
     scale: np.ndarray
+    given: Mapping[str, Any]
 
     @cached_property
     def X(self) -> np.ndarray:
@@ -164,6 +167,29 @@ class Problem:
         ]
         return ~np.array(went)
 
+    def with_hypers(self, **changes: Any) -> "Problem":
+        """Return the problem of the same data, basis and labels with other hyperparameters.
+
+        The others are as the user gave them, and whatever is filled from them, or from sizes, is
+        filled anew. A change to None takes a hyperparameter back.
+
+        Parameters
+        ----------
+        **changes
+            Hyperparameters by name.
+
+        Raises
+        ------
+        InputError
+            A value outside its range, one that conflicts with what was given, or an
+            `active_features` that no scale of the prior gives.
+        TypeError
+            A hyperparameter that the model does not have.
+        """
+        given = {**self.given, **changes}
+        hypers = self.spec.make_hypers(given).filled(self.data.N, len(self.basis), self.data.D)
+        return dataclasses.replace(self, hypers=hypers, given=given)
+
     # --- the model's functions, with this problem's data filled in ---
 
     def log_joint(self, point: Point) -> np.ndarray:
@@ -191,6 +217,47 @@ class Problem:
         """Return log P(y_n | ...) (..., N), latent noise integrated out in every form."""
         eta = self.decision(point) if eta is None else eta
         return self.spec.log_predictive(self.y, eta, point, self.hypers)
+
+    def log_prior(self, point: Point) -> dict[str, np.ndarray]:
+        """Return the log density of the prior of what the likelihood depends on, in parts (...,).
+
+        It is the joint density without any observation, in the form that integrates out what may
+        be: precisions, and latent noise (which belongs to the likelihood: `log_likelihood`
+        integrates it). So it is the same in every form. That is also the density to scale by a
+        power: of weight and precision together, Gamma(1/2, rate) to the power alpha is
+        Gamma(1/2, alpha rate) and the normal gets the precision times alpha, which together is the
+        half-Cauchy prior as it was.
+
+        Parameters
+        ----------
+        point : dict of array
+            The variables of the form that integrates out; others are ignored.
+
+        Returns
+        -------
+        dict of array
+            "feature_weight", "sample_weight" where they have a prior with Gamma precisions, and
+            "rest": the whole is their sum.
+
+        Raises
+        ------
+        InputError
+            A variable is missing.
+        """
+        none, hypers = self.inputs.at(self.X[:0]), self.hypers.marginal()
+        try:
+            rest = self.spec.log_joint(point, none, self.y[:0], hypers)
+            parts = {}
+            for name, prior in self.hypers.weight_priors().items():
+                signed = name == "sample_weight" and not self.spec.labels_in_basis
+                x = point[name] if signed else np.abs(point[name])  # labels sign the basis
+                parts[name] = ard.logp(x, None, prior, signed=signed)
+                rest = rest - parts[name]
+        except KeyError as error:
+            raise InputError(
+                f"the prior's density needs {error}, which is not there: fit with keep='all'."
+            ) from error
+        return {**parts, "rest": rest}
 
     # --- identity ---
 
@@ -252,7 +319,7 @@ def make_problem(
     if model not in zoo:
         raise unknown("model", model, zoo, "`ardvark models` lists them.")
     spec = zoo[model]
-    given = spec.make_hypers(hypers)
+    wanted = spec.make_hypers(hypers)
     dataset = _as_dataset(data)
     center, scale = standardization(dataset, standardize)
     if standardize and dataset.constant_features:  # named here once, and not again by each fold
@@ -265,12 +332,13 @@ def make_problem(
     return Problem(
         spec=spec,
         data=dataset,
-        hypers=given.filled(dataset.N, len(centres), dataset.D),
+        hypers=wanted.filled(dataset.N, len(centres), dataset.D),
         basis=centres,
         basis_names=names,
         basis_labels=labels,
         center=center,
         scale=scale,
+        given=dict(hypers),
     )
 
 

@@ -70,6 +70,10 @@ class SparseHypers(BaseHypers):
             del fields[name]
         return {k: v for k, v in fields.items() if not (k.endswith("_slab") and v == np.inf)}
 
+    def weight_priors(self) -> dict[str, WeightPrior]:
+        """Return the priors of the shared weights, filled."""
+        return {f"{kind}_weight": getattr(self, f"{kind}_prior") for kind in self.KINDS}
+
     def heavy_tails(self) -> dict[str, float]:
         """Return the shapes at or below 1 of weights whose tail no slab ends."""
         fields = dataclasses.asdict(self)

@@ -39,6 +39,8 @@ from ardvark.validate import InputError, logger, one_of, unknown_option
 if TYPE_CHECKING:
     import pymc as pm
 
+    from .parts.ard import WeightPrior
+
 Point = Mapping[str, np.ndarray]
 Coords = Mapping[str, Sequence[str]]
 SHARED = ("feature_weight", "sample_weight", "eta")
@@ -147,6 +149,16 @@ class BaseHypers(ABC):
     def form_fields(self) -> dict[str, Any]:
         """Return the fields that define how the posterior is written."""
         return {k: v for k, v in dataclasses.asdict(self).items() if k in self.FORM}
+
+    def marginal(self) -> Self:
+        """Return a copy in the form that integrates out what a form may integrate out."""
+        words = {"hierarchical": "marginal", "latent": "marginal", "explicit": "integrated"}
+        form = {name: words.get(value, value) for name, value in self.form_fields().items()}
+        return dataclasses.replace(self, **form)
+
+    def weight_priors(self) -> "dict[str, WeightPrior]":
+        """Return the priors of the shared weights that have ARD priors, by the weights' name."""
+        return {}
 
     @classmethod
     def conflicts(cls) -> list[tuple[str, str]]:

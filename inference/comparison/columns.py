@@ -5,7 +5,7 @@ The table, what is printed of it, the page's legend and the documentation of `ta
 """
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -148,27 +148,27 @@ COLUMNS = (
 """Every column, in the order of the DataFrame."""
 
 
-def groups() -> dict[str, list[Column]]:
+def groups(columns: Sequence[Column] = COLUMNS) -> dict[str, list[Column]]:
     """Return the columns of each meaning, in the order of print."""
     found: dict[str, list[Column]] = {}
-    for column in COLUMNS:
+    for column in columns:
         found.setdefault(column.meaning, []).append(column)
     return found
 
 
-def described() -> str:
+def described(columns: Sequence[Column] = COLUMNS) -> str:
     """Return names and meanings as text, for a docstring."""
     entries = []
-    for meaning, columns in groups().items():
-        names = ", ".join(c.name for c in columns)
+    for meaning, together in groups(columns).items():
+        names = ", ".join(c.name for c in together)
         lines = [*textwrap.wrap(names, 100), *textwrap.wrap(meaning, 96)]
         entries.append("\n".join([lines[0], *(f"    {line}" for line in lines[1:])]))
     return "\n".join(entries)
 
 
-def table_text(table: pd.DataFrame) -> pd.DataFrame:
+def table_text(table: pd.DataFrame, columns: Sequence[Column] = COLUMNS) -> pd.DataFrame:
     """Return the table as short strings, transposed: one column a method, blank where unknown."""
-    printed = [c for columns in groups().values() for c in columns if c.heading]
+    printed = [c for together in groups(columns).values() for c in together if c.heading]
     methods = [dict(row) for _, row in table.iterrows()]
     rows = {c.heading: [c.printed(method) for method in methods] for c in printed}
     shown = pd.DataFrame.from_dict(rows, orient="index", columns=table.index)

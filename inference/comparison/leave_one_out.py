@@ -280,7 +280,9 @@ def share_model(problem: Problem, models: Models) -> None:
     own = problem.model
     values = {v.name: v.get_value() for v in own.data_vars}
     shapes = tuple((name, np.shape(v)) for name, v in sorted(values.items()))
-    built_in = ((k, v) for k, v in dataclasses.asdict(problem.hypers).items() if k not in values)
+    # what a prior was filled from is not built in: the rates that it was filled to are
+    hypers = {**problem.hypers.posterior_fields(), **problem.hypers.form_fields()}
+    built_in = ((k, v) for k, v in hypers.items() if k not in values)
     shared = models.setdefault((problem.spec.name, shapes, tuple(built_in)), own)
     if shared is not own:
         import pymc as pm
@@ -291,17 +293,23 @@ def share_model(problem: Problem, models: Models) -> None:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class _Fold(Problem):
-    """A problem that takes an earlier fold's compiled model, once a method reads it."""
+class Sharing(Problem):
+    """A problem that takes an earlier one's compiled model, once a method reads it."""
 
     models: Models
 
     @cached_property
     def model(self) -> "pm.Model":
-        """The shared model, bound to this fold's data."""
+        """The shared model, bound to this problem's data."""
         own = Problem(**{f.name: getattr(self, f.name) for f in dataclasses.fields(Problem)})
         share_model(own, self.models)
         return own.model
+
+    @classmethod
+    def of(cls, problem: Problem, models: Models) -> "Sharing":
+        """Return the same problem, sharing what the others with these `models` compile."""
+        fields = {f.name: getattr(problem, f.name) for f in dataclasses.fields(Problem)}
+        return cls(**fields, models=models)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -334,9 +342,7 @@ def _refit(job: _Refits, i: int, *, models: Models) -> Row:
     }
     seed = int(np.random.SeedSequence([job.seed, i]).generate_state(1)[0]) >> 1
     try:
-        rest = without(job.problem, i)
-        fields = {f.name: getattr(rest, f.name) for f in dataclasses.fields(Problem)}
-        fold = _Fold(**fields, models=models)
+        fold = Sharing.of(without(job.problem, i), models)
         tree = fitting.fit(
             fold,
             job.method,

@@ -4,7 +4,7 @@ import base64
 import html
 import io
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -12,7 +12,9 @@ import pandas as pd
 from ardvark.models import Problem
 
 from ..diagnostics import khat_limit
-from .columns import groups, table_text
+from .columns import COLUMNS, Column, groups, table_text
+from .sensitivity import BASELINE, Sensitivity
+from .sensitivity import COLUMNS as OF_SENSITIVITY
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,6 +42,7 @@ def page(
     *,
     reference: str | None = None,
     problem: Problem | None = None,
+    sensitivity: Sensitivity | None = None,
     command: str = "",
     versions: str = "",
 ) -> str:
@@ -57,6 +60,8 @@ def page(
         The row the errors are measured against.
     problem : Problem, optional
         Adds a title, the hyperparameters and the model's program.
+    sensitivity : Sensitivity, optional
+        Adds what moves with the prior.
     command, versions : str
         How it was made.
 
@@ -69,7 +74,7 @@ def page(
     if problem is not None:
         title = f"{problem.spec.title} on {problem.data.name}"
     parts = [f"<h1>{html.escape(title)}</h1>", f"<p>{_summary(table, reference)}</p>"]
-    parts.append(f'<div class="scroll">{_table(table, reference)}</div>')
+    parts.append(f'<div class="scroll">{_table(table_text(table), reference)}</div>')
     parts += [
         f"<p><b>{html.escape(str(method))}</b>: {html.escape(str(reason))}</p>"
         for method, reason in table["reason"].dropna().items()
@@ -83,7 +88,9 @@ def page(
         parts += ["<h2>Which features matter</h2>", f"<dl>{''.join(entries)}</dl>"]
     for name, figure in figures.items():
         parts.append(f'<p><img alt="{name}" src="data:image/png;base64,{_png(figure)}"></p>')
-    parts += ["<h2>How to read the table</h2>", _legend(table)]
+    if sensitivity is not None:
+        parts += _sensitivity(sensitivity)
+    parts += ["<h2>How to read the table</h2>", _legend(), _khat_limit(table)]
     if problem is not None:
         parts += ["<h2>The problem</h2>", f"<pre>{html.escape(problem.describe())}</pre>"]
         parts += ["<h2>The model</h2>", f"<pre>{html.escape(problem.spec.doc.strip())}</pre>"]
@@ -97,18 +104,45 @@ def page(
     )
 
 
-def _legend(table: pd.DataFrame) -> str:
+def _sensitivity(found: Sensitivity) -> list[str]:
+    """Return the section on the prior: words, table, legend, power scaling."""
+    shown = _table(table_text(found.table, OF_SENSITIVITY), BASELINE)
+    parts = [
+        "<h2>Prior sensitivity</h2>",
+        f"<p>{html.escape(found.text())}</p>",
+        f'<div class="scroll">{shown}</div>',
+        "<p>Each column is a refit with one hyperparameter halved or doubled, compared with the "
+        "first; changes in the first are those between halves of its chains: a noise floor.</p>",
+        _legend(OF_SENSITIVITY),
+    ]
+    if found.power_text():
+        power = found.power.drop(columns="diagnosis").T.map(lambda x: f"{x:.2f}")
+        parts += [
+            f"<p>{html.escape(found.power_text())}</p>",
+            f'<div class="scroll">{_table(power, None)}</div>',
+            "<p>Distance between the posteriors of a quantity per doubling of the power of prior "
+            "or likelihood (cumulative Jensen-Shannon), and k-hat of the importance weights. A "
+            "doubled power of a sparse prior is a far larger step than a doubled number of active "
+            "weights: read it for which part of the prior counts.</p>",
+        ]
+    return parts
+
+
+def _legend(columns: Sequence[Column] = COLUMNS) -> str:
     """Return what the printed columns mean, those that are read together in one entry."""
     entries = []
-    for meaning, columns in groups().items():
-        headings = "; ".join(c.heading for c in columns if c.heading)
+    for meaning, together in groups(columns).items():
+        headings = "; ".join(c.heading for c in together if c.heading)
         if headings:
             text = re.sub("`(.+?)`", r"<b>\1</b>", html.escape(meaning))
             entries.append(f"<dt>{html.escape(headings)}</dt><dd>{text}</dd>")
+    return f"<dl>{''.join(entries)}</dl>"
+
+
+def _khat_limit(table: pd.DataFrame) -> str:
     draws = table["draws"].dropna()
     largest = int(draws.max()) if len(draws) else 1000
-    limit = f"<p>With {largest} draws the limit of k-hat is {khat_limit(largest):.2f}.</p>"
-    return f"<dl>{''.join(entries)}</dl>{limit}"
+    return f"<p>With {largest} draws the limit of k-hat is {khat_limit(largest):.2f}.</p>"
 
 
 def _summary(table: pd.DataFrame, reference: str | None) -> str:
@@ -129,13 +163,12 @@ def _summary(table: pd.DataFrame, reference: str | None) -> str:
     return text
 
 
-def _table(table: pd.DataFrame, reference: str | None) -> str:
-    """Return the table with one column a method: all of it fits the width of a page."""
-    shown = table_text(table)
+def _table(shown: pd.DataFrame, reference: str | None) -> str:
+    """Return a table of strings with one column a method: all of it fits the width of a page."""
 
     def css(method: str, value: str = "") -> str:
         names = ["reference"] if method == reference else []
-        names += ["bad"] if value in ("failed", "not_converged") else []
+        names += ["bad"] if value in ("failed", "not_converged", "not possible") else []
         return f' class="{" ".join(names)}"' if names else ""
 
     head = "".join(f"<th{css(str(m))}>{html.escape(str(m))}</th>" for m in shown.columns)

@@ -1,14 +1,13 @@
 """A study: fits of one problem by several methods, kept in a folder, resumed after a kill.
 
 The folder holds `study.json` (what was asked), one NetCDF file per fit, written as it finishes,
-`scorecard.csv`, the figures and `report.html`. A stored fit is used again when its request
-(problem, form, method, options, draws, chains, seed, versions) is the one asked for; a failed one
-is tried again.
+`scorecard.csv`, the figures and `report.html`; refits under other priors in `sensitivity/`. A
+stored fit is used again (`stored.py`).
 """
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +15,17 @@ import xarray as xr
 
 from ardvark.data import Dataset
 from ardvark.models import Problem
-from ardvark.validate import InputError, logger
+from ardvark.validate import InputError
 
 from .. import fitting
-from ..backend import Result
-from ..datatree import assemble, read, replacing, save
+from ..datatree import read, replacing
 from ..progress import Reporter
-from .table import Comparison, compare
+from .sensitivity import Sensitivity, changes, sensitivity
+from .stored import stored_fit
+from .table import Comparison, compare, reference_of
 
 SETTINGS = "study.json"
+SENSITIVITY = "sensitivity"
 
 
 def run(
@@ -58,65 +59,68 @@ def run(
         An unknown method, one that does not apply, or a folder that holds another problem's study.
     """
     folder = Path(folder)
-    plan = {}
-    for method, given in methods.items():
-        prepared = fitting.prepare(method, problem, given)
-        plan[prepared.name] = (prepared.options, given)
+    plan = {fitting.prepare(m, problem, given).name: given for m, given in methods.items()}
     if settings is not None:
         write_settings(folder, {**settings, "fingerprint": problem.fingerprint})
     folder.mkdir(parents=True, exist_ok=True)
-    fits = {}
-    for name, (options, given) in plan.items():
-        asked = fitting.request(
-            problem, name, options, draws=draws, chains=chains, seed=random_seed, keep="all"
+    return {
+        name: stored_fit(
+            problem,
+            name,
+            given,
+            folder / f"{name}.nc",
+            draws=draws,
+            chains=chains,
+            random_seed=random_seed,
+            progressbar=progressbar,
         )
-        stored = _stored(folder / f"{name}.nc", asked)
-        if stored is not None:
-            logger.info("%s: stored fit used again", name)
-            fits[name] = stored
-            continue
-        try:
-            tree = fitting.fit(
-                problem,
-                name,
-                random_seed=random_seed,
-                progressbar=progressbar,
-                draws=draws,
-                chains=chains,
-                **given,
-            )
-        except Exception as error:
-            logger.error("%s failed: %s: %s", name, type(error).__name__, error)
-            logger.debug("traceback", exc_info=True)
-            tree = _failure(problem, name, f"{type(error).__name__}: {error}")
-        save(tree, folder / f"{name}.nc")
-        fits[name] = tree
-    return fits
-
-
-def _stored(path: Path, asked: str) -> xr.DataTree | None:
-    """Return the fit at a path if it is the one asked for, and did not fail."""
-    if not path.exists():
-        return None
-    try:
-        tree = read(path)
-    except (OSError, ValueError) as error:
-        logger.warning("%s cannot be read and is computed again: %s", path.name, error)
-        return None
-    same = tree.attrs.get("request") == asked and tree.attrs.get("status") != "failed"
-    return tree if same else None
-
-
-def _failure(problem: Problem, name: str, reason: str) -> xr.DataTree:
-    attrs = {
-        "method": name,
-        "kind": fitting.BACKENDS[name].KIND,
-        "status": "failed",
-        "reason": reason,
-        "fingerprint": problem.fingerprint,
-        "form": problem.form,
+        for name, given in plan.items()
     }
-    return assemble(Result(posterior={}), model=None, problem=problem, attrs=attrs)
+
+
+def check_sensitivity(problem: Problem, methods: Iterable[str]) -> None:
+    """Refuse a prior sensitivity that no fit by these methods could have; nothing is fitted."""
+    changes(problem)
+    kinds = [fitting.prepare(m, problem, {}).backend.KIND for m in methods]
+    if "mcmc" not in kinds:
+        raise InputError(
+            "prior sensitivity refits the exact method, and none of the methods is a Markov "
+            "chain. Add nuts to them."
+        )
+
+
+def prior_sensitivity(
+    folder: str | os.PathLike[str],
+    problem: Problem,
+    fits: Mapping[str, xr.DataTree],
+    test: Dataset | None = None,
+    progressbar: bool = True,
+) -> Sensitivity:
+    """Return the prior sensitivity of the study's reference, refits as it was fitted.
+
+    Refits are kept in `SENSITIVITY` inside the folder, and used again.
+
+    Raises
+    ------
+    InputError
+        No fit is a Markov chain, or the problem has no sparse prior.
+    """
+    reference = reference_of(fits)
+    if reference is None:
+        raise InputError("no fit of the study is a Markov chain with draws.")
+    attrs = fits[reference].attrs
+    return sensitivity(
+        problem,
+        attrs["method"],
+        draws=int(attrs["draws"]),
+        chains=int(attrs["chains"]),
+        random_seed=int(attrs["seed"]),
+        folder=Path(folder) / SENSITIVITY,
+        baseline=fits[reference],
+        test=test,
+        progressbar=progressbar,
+        **json.loads(attrs["options"]),
+    )
 
 
 def load_fits(folder: str | os.PathLike[str], problem: Problem) -> dict[str, xr.DataTree]:
@@ -167,8 +171,12 @@ def summarise(
     test: Dataset | None = None,
     command: str = "",
     progressbar: bool = True,
+    sensitivity: Sensitivity | None = None,
 ) -> Comparison:
-    """Compare the fits and write scorecard.csv, the figures and report.html."""
+    """Compare the fits and write scorecard.csv, the figures and report.html.
+
+    With a sensitivity also sensitivity.csv, and its section in the report.
+    """
     folder = Path(folder)
     reporter = Reporter("comparison", progressbar)
     with reporter.stage("diagnostics, predictions, baselines"):
@@ -177,5 +185,7 @@ def summarise(
         comparison.table.to_csv(folder / "scorecard.csv")
         for name, figure in comparison.figures().items():
             figure.savefig(folder / f"{name}.png", dpi=150)
-        comparison.to_html(folder / "report.html", command)
+        if sensitivity is not None:
+            sensitivity.table.to_csv(folder / "sensitivity.csv")
+        comparison.to_html(folder / "report.html", command, sensitivity)
     return comparison

@@ -25,7 +25,9 @@ from ..selection import selection_text, summary
 from . import report
 from .baselines import baselines
 from .columns import COLUMNS, described
+from .measures import moments, score
 from .plots import FIGURES, Kind
+from .sensitivity import Sensitivity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -88,7 +90,12 @@ class Comparison:
         order = sorted(words, key=lambda name: name != self.reference)
         return {name: words[name] for name in order if words[name]}
 
-    def to_html(self, path: str | os.PathLike[str], command: str = "") -> Path:
+    def to_html(
+        self,
+        path: str | os.PathLike[str],
+        command: str = "",
+        sensitivity: Sensitivity | None = None,
+    ) -> Path:
         """Write one self-contained page with the table and the figures; return its path.
 
         Parameters
@@ -97,6 +104,8 @@ class Comparison:
             The file.
         command : str
             How the comparison was made, shown at the end of the page.
+        sensitivity : Sensitivity, optional
+            What moves with the prior (`ardvark.sensitivity`): a section of the page.
         """
         page = report.page(
             self.table,
@@ -104,6 +113,7 @@ class Comparison:
             self.selection(),
             reference=self.reference,
             problem=self.problem,
+            sensitivity=sensitivity,
             command=command,
             versions=str(next(iter(self.fits.values())).attrs.get("versions", "")),
         )
@@ -148,9 +158,7 @@ def compare(
     if reference is not None and reference not in fits:
         raise unknown("reference", reference, fits)
     if reference is None:
-        good = [n for n, t in fits.items() if t.attrs["kind"] == "mcmc" and _drawn(t)]
-        converged = [n for n in good if fits[n].attrs["status"] == "ok"]
-        reference = next(iter(converged or good), None)
+        reference = reference_of(fits)
 
     rows = {}
     for name, tree in fits.items():
@@ -161,7 +169,8 @@ def compare(
             if reference is not None and _drawn(fits[reference]):
                 row |= _errors(tree, fits[reference])
             if test is not None and problem is not None:
-                row |= score(problem, tree, test)
+                p = predict(problem, tree, test).mean(("chain", "draw")).values
+                row |= score(problem, p, test)
         rows[name] = row
     if test is not None and problem is not None:
         for name, row in baselines(problem.data, test).items():
@@ -169,6 +178,13 @@ def compare(
     table = pd.DataFrame.from_dict(rows, orient="index", columns=[c.name for c in COLUMNS])
     table.index.name = "method"
     return Comparison(table, dict(fits), reference, problem)
+
+
+def reference_of(fits: Mapping[str, xr.DataTree]) -> str | None:
+    """Return the fit that errors are measured against: the first converged Markov chain, or any."""
+    good = [n for n, t in fits.items() if t.attrs["kind"] == "mcmc" and _drawn(t)]
+    converged = [n for n in good if fits[n].attrs["status"] == "ok"]
+    return next(iter(converged or good), None)
 
 
 def _drawn(tree: xr.DataTree) -> bool:
@@ -211,18 +227,6 @@ def _bits(tree: xr.DataTree) -> dict[str, float]:
     }
 
 
-def moments(tree: xr.DataTree, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return posterior mean and sd of each component; the sd of a single draw is NaN."""
-    return _moments(group(tree, "posterior")[name].values)
-
-
-def _moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    flat = values.reshape(-1, *values.shape[2:])
-    if len(flat) < 2:
-        return flat.mean(axis=0), np.full(flat.shape[1:], np.nan)
-    return flat.mean(axis=0), flat.std(axis=0, ddof=1)
-
-
 def _errors(tree: xr.DataTree, reference: xr.DataTree) -> dict[str, float]:
     """Return the distance of each shared quantity from the reference."""
     row = {}
@@ -235,11 +239,11 @@ def _errors(tree: xr.DataTree, reference: xr.DataTree) -> dict[str, float]:
             if values.shape[0] < 2:
                 continue
             middle = values.shape[0] // 2
-            mean, sd = _moments(values[:middle])
-            mean0, sd0 = _moments(values[middle:])
+            mean, sd = moments(values[:middle])
+            mean0, sd0 = moments(values[middle:])
         else:
-            mean, sd = moments(tree, name)
-            mean0, sd0 = moments(reference, name)
+            mean, sd = moments(found[name].values)
+            mean0, sd0 = moments(exact[name].values)
         if name == "feature_weight" and name in diagnostics.masks(reference):
             row[f"error_{name}"] = float(np.max(np.abs(mean - mean0)))
             continue
@@ -271,15 +275,3 @@ def _selection(tree: xr.DataTree) -> dict[str, float]:
         if f"selected_{what}" in own:
             row[f"own_{what}s"] = int((own[f"selected_{what}"] != 0).sum())
     return row
-
-
-def score(problem: Problem, tree: xr.DataTree, test: Dataset) -> dict[str, float]:
-    """Return accuracy and mean log probability of the true class on held-out samples."""
-    p = predict(problem, tree, test).mean(("chain", "draw")).values
-    if problem.spec.link == "identity":  # a score: its sign is the class
-        return {"accuracy": float(((p > 0.0) == (test.y == 1)).mean())}
-    true = np.where(test.y == 1, p, 1.0 - p)
-    return {
-        "accuracy": float((true > 0.5).mean()),
-        "log_score": float(np.log(np.maximum(true, np.finfo(float).tiny)).mean()),
-    }

@@ -1,0 +1,134 @@
+"""Power scaling: how a posterior moves when its prior, or likelihood, is made a little stronger.
+
+The prior is raised to a power alpha near 1 and the draws of one fit are reweighed, smoothed
+importance sampling of weights p(theta)^(alpha - 1). The sensitivity of a quantity is the distance
+(cumulative Jensen-Shannon) between its two distributions per doubling of alpha; above `LIMIT` it
+counts. Kallioinen, Paananen, Burkner, Vehtari (2024), "Detecting and diagnosing prior and
+likelihood sensitivity with power-scaling", Stat. Comput. 34, 57; ArviZ computes it (`psense`).
+
+The prior is that of the variables the likelihood depends on, precisions and latent noise
+integrated out (`Problem.log_prior`), the same in every form. A sparse prior of D weights is a
+product of D factors, and a doubled alpha is a far larger step than a doubled `active_features`: a
+half-Cauchy weight's P(visible) ~ (scale / threshold) goes to its square. So in these models the
+prior nearly always counts; the parts say which of it, and refits (`sensitivity.py`) how much a
+plausible other prior matters. With many features the importance weights may fail: their k-hat says
+so.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from ardvark.validate import InputError
+
+from ..datatree import group
+from ..diagnostics import khat, khat_limit
+
+LIMIT = 0.05
+"""Of Kallioinen et al.; a normal mean that moves by 0.3 sd a doubling has about this much."""
+ALPHAS = (0.99, 1.01)
+FEWEST = 100
+"""Draws below which a k-hat says nothing."""
+
+
+def power_scaling(
+    tree: xr.DataTree,
+    quantities: Mapping[str, xr.DataArray] | None = None,
+    alphas: tuple[float, float] = ALPHAS,
+) -> pd.DataFrame:
+    """Return how far quantities of a fit depend on the prior and on the likelihood.
+
+    Parameters
+    ----------
+    tree : xarray.DataTree
+        A fit with the groups log_prior and log_likelihood.
+    quantities : dict of DataArray (chain, draw, ...), optional
+        By default the bias; eta; the margin, which is the mean over rows of (2 y - 1) eta; how many
+        features and samples are active. Of several components the most sensitive one counts. Draws
+        that are NaN in every component are left out.
+    alphas : (float, float)
+        The powers, one below and one above 1.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a quantity: `prior` and `likelihood`, the sensitivities; `prior_feature_weight`,
+        `prior_sample_weight`, `prior_rest`, those to each part of the prior alone; `khat`, the
+        largest tail index of the importance weights of prior and likelihood; `diagnosis`, ""
+        where there is nothing to say.
+
+    Raises
+    ------
+    InputError
+        A group is missing, or there are too few draws.
+    """
+    prior, likelihood = group(tree, "log_prior"), group(tree, "log_likelihood")
+    for name, found in (("log_prior", prior), ("log_likelihood", likelihood)):
+        if not found.data_vars:
+            raise InputError(
+                f"power scaling needs the group {name}, which this fit lacks: its variables were "
+                "not kept (keep='all'), or the fit is older than the group."
+            )
+    if prior.sizes["chain"] * prior.sizes["draw"] < FEWEST:
+        raise InputError(f"power scaling needs at least {FEWEST} draws in all.")
+    found = _quantities(tree) if quantities is None else quantities
+    frame = pd.DataFrame.from_dict(
+        {name: _row(values, prior, likelihood, alphas) for name, values in found.items()},
+        orient="index",
+    )
+    frame.index.name = "quantity"
+    return frame
+
+
+def _quantities(tree: xr.DataTree) -> dict[str, xr.DataArray]:
+    posterior, selection = group(tree, "posterior"), group(tree, "selection")
+    sign = 2.0 * group(tree, "observed_data")["y"].values - 1.0
+    eta = posterior["eta"]
+    found = {"bias": posterior["bias"]} if "bias" in posterior else {}
+    found |= {"eta": eta, "margin": (sign * eta).mean("obs")}
+    counts = {"active features": "active_features", "active samples": "active_samples"}
+    return found | {k: selection[name] for k, name in counts.items() if name in selection}
+
+
+def _row(
+    values: xr.DataArray, prior: xr.Dataset, likelihood: xr.Dataset, alphas: tuple[float, float]
+) -> dict[str, float | str]:
+    from arviz_stats import psense
+
+    array = values.transpose("chain", "draw", ...)
+    looked = ~np.isnan(array.values.reshape(*array.shape[:2], -1)).all(-1).all(0)  # of the draws
+    prior, likelihood = prior.isel(draw=looked), likelihood.isel(draw=looked)
+    groups = {
+        "/posterior": array.isel(draw=looked).to_dataset(name="x"),
+        "/log_prior": prior,
+        "/log_likelihood": likelihood,
+    }
+    tree = xr.DataTree.from_dict(groups)
+
+    def sensitivity(what: str, part: str | None = None) -> float:
+        with np.errstate(all="ignore"):
+            found = psense(tree, group=what, group_var_names=part, alphas=alphas)["x"]
+        return float(found.max())
+
+    sums = [
+        sum(x.sum([d for d in x.dims if d not in ("chain", "draw")]) for x in g.values()).values
+        for g in (prior, likelihood)
+    ]
+    draws = sums[0].size
+    worst = max(khat((a - 1.0) * s, np.zeros(draws)) for a in alphas for s in sums)
+    to_prior, to_likelihood = sensitivity("prior"), sensitivity("likelihood")
+    row: dict[str, float | str] = {"prior": to_prior, "likelihood": to_likelihood}
+    row |= {f"prior_{part}": sensitivity("prior", str(part)) for part in prior.data_vars}
+    return row | {"khat": worst, "diagnosis": _diagnosis(to_prior, to_likelihood, worst, draws)}
+
+
+def _diagnosis(prior: float, likelihood: float, worst: float, draws: int) -> str:
+    if not worst < khat_limit(draws):
+        return "weights fail: refit"
+    if prior < LIMIT or np.isnan(prior):
+        return ""
+    if likelihood < LIMIT:
+        return "strong prior or weak likelihood"
+    return "prior and data both count"

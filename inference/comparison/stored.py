@@ -1,0 +1,98 @@
+"""Fits kept in files: what has been computed is used again, and a failure is a fit that says why.
+
+A stored fit is used again when its request (problem, form, method, options, draws, chains, seed,
+versions) is the one asked for; a failed one is tried again.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+from ardvark.models import Problem
+from ardvark.validate import logger
+
+from .. import fitting
+from ..backend import Result
+from ..datatree import assemble, read, save
+
+
+def stored_fit(
+    problem: Problem,
+    method: str,
+    given: Mapping[str, Any],
+    path: Path | None,
+    *,
+    draws: int,
+    chains: int,
+    random_seed: int,
+    progressbar: bool = True,
+) -> xr.DataTree:
+    """Return the fit at a path if it is the one asked for; else fit, and write it there.
+
+    A fit that fails, by whatever error, is returned with the status "failed" and the reason.
+
+    Parameters
+    ----------
+    method : str
+        A name in `BACKENDS`, or "paper".
+    given : dict
+        Options of the method.
+    path : Path or None
+        None: nothing is read or written.
+
+    Raises
+    ------
+    InputError, TypeError
+        The method does not apply, or an option is wrong (`fitting.prepare`).
+    """
+    plan = fitting.prepare(method, problem, given)
+    sizes = {"draws": draws, "chains": chains}
+    asked = fitting.request(problem, plan.name, plan.options, **sizes, seed=random_seed, keep="all")
+    stored = None if path is None else _stored(path, asked)
+    if stored is not None:
+        logger.info("%s: stored fit used again", path.stem if path else plan.name)
+        return stored
+    try:
+        tree = fitting.fit(
+            problem,
+            plan.name,
+            random_seed=random_seed,
+            progressbar=progressbar,
+            draws=draws,
+            chains=chains,
+            **given,
+        )
+    except Exception as error:
+        logger.error("%s failed: %s: %s", plan.name, type(error).__name__, error)
+        logger.debug("traceback", exc_info=True)
+        tree = _failure(problem, plan.name, f"{type(error).__name__}: {error}")
+    if path is not None:
+        save(tree, path)
+    return tree
+
+
+def _stored(path: Path, asked: str) -> xr.DataTree | None:
+    """Return the fit at a path if it is the one asked for, and did not fail."""
+    if not path.exists():
+        return None
+    try:
+        tree = read(path)
+    except (OSError, ValueError) as error:
+        logger.warning("%s cannot be read and is computed again: %s", path.name, error)
+        return None
+    same = tree.attrs.get("request") == asked and tree.attrs.get("status") != "failed"
+    return tree if same else None
+
+
+def _failure(problem: Problem, name: str, reason: str) -> xr.DataTree:
+    attrs = {
+        "method": name,
+        "kind": fitting.BACKENDS[name].KIND,
+        "status": "failed",
+        "reason": reason,
+        "fingerprint": problem.fingerprint,
+        "form": problem.form,
+    }
+    return assemble(Result(posterior={}), model=None, problem=problem, attrs=attrs)
