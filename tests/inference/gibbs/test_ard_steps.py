@@ -35,7 +35,7 @@ def ks(draws, cdf):
     return stats.kstest(draws, cdf).pvalue
 
 
-def grid(prior, linear, precision, positive, count=40_001):
+def grid(prior, linear, precision, positive, count=10_001):
     """Points that resolve the spike, and reach where nothing is left."""
     precision = max(precision, 1e-3)
     ends = abs(linear) / precision + 40.0 / math.sqrt(precision) + 400.0 * prior.scale
