@@ -14,8 +14,8 @@ from ardvark.inference.papers.rfvm_factors import Factors
 from ardvark.inference.papers.rfvm_vb import Options, iterate
 from ardvark.models import Inputs, rfvm
 from ardvark.models.parts import ard
-from ardvark.models.parts.effects import VISIBLE
 from ardvark.models.parts.distributions import logistic_logp
+from ardvark.models.parts.effects import VISIBLE
 from tests.inference.papers.rfvm_dense import (
     DENSE,
     SLAB,
@@ -203,7 +203,7 @@ def test_a_start_at_the_slab_finds_what_one_inside_the_spike_loses():
         assert run.falls() == 0
         ends.append(run.elbo[-1])
         effects.append(q.v * np.abs(X.T @ q.a))  # of a standard deviation of each feature, on eta
-    assert ends[0] > ends[1] + 0.5
+    assert ends[0] > ends[1] + 0.1
     assert effects[0][:2].min() > 0.5
     assert effects[1].max() < VISIBLE
 
