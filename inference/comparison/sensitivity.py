@@ -143,7 +143,7 @@ class Sensitivity:
 
 
 def _sentence(name: str, changed: pd.DataFrame, floor: float, before: float, what: str) -> str:
-    rows = changed.loc[[f"{name} {word}" for word in FACTORS.values()]]
+    rows = changed[[str(row).startswith(f"{name} ") for row in changed.index]]
     moves = rows["change_p"].dropna()
     if not len(moves):
         return f"Nothing is known of a change of {name}."
