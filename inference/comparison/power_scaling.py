@@ -65,11 +65,11 @@ def power_scaling(
         A group is missing, or there are too few draws.
     """
     prior, likelihood = group(tree, "log_prior"), group(tree, "log_likelihood")
-    for name, found in (("log_prior", prior), ("log_likelihood", likelihood)):
-        if not found.data_vars:
+    for missing, part in (("log_prior", prior), ("log_likelihood", likelihood)):
+        if not part.data_vars:
             raise InputError(
-                f"power scaling needs the group {name}, which this fit lacks: its variables were "
-                "not kept (keep='all'), or the fit is older than the group."
+                f"power scaling needs the group {missing}, which this fit lacks: variables were not "
+                "kept (keep='all'), or the fit is older than the group."
             )
     if prior.sizes["chain"] * prior.sizes["draw"] < FEWEST:
         raise InputError(f"power scaling needs at least {FEWEST} draws in all.")
@@ -77,14 +77,14 @@ def power_scaling(
     together: dict[bytes, list[str]] = {}  # those of the same draws share importance weights
     for name, values in found.items():
         array = found[name] = values.transpose("chain", "draw", ...)
-        gone = np.isnan(array.values.reshape(*array.shape[:2], -1)).all(-1).any(0)
-        together.setdefault(gone.tobytes(), []).append(name)
+        looked = ~np.isnan(array.values.reshape(*array.shape[:2], -1)).all(-1).any(0)
+        together.setdefault(looked.tobytes(), []).append(name)
     rows: dict[str, dict[str, float | str]] = {}
-    for gone, names in together.items():
-        draws = ~np.frombuffer(gone, dtype=bool)
+    for mask, names in together.items():
+        draws = np.frombuffer(mask, dtype=bool)
         some = {name: found[name].isel(draw=draws) for name in names}
         rows |= _rows(some, prior.isel(draw=draws), likelihood.isel(draw=draws), alphas)
-    frame = pd.DataFrame.from_dict({name: rows[name] for name in found}, orient="index")
+    frame = pd.DataFrame([rows[name] for name in found], index=list(found))
     frame.index.name = "quantity"
     return frame
 
@@ -94,7 +94,7 @@ def _quantities(tree: xr.DataTree) -> dict[str, xr.DataArray]:
     sign = 2.0 * group(tree, "observed_data")["y"].values - 1.0
     eta = posterior["eta"]
     found = {"bias": posterior["bias"]} if "bias" in posterior else {}
-    found |= {"eta": eta, "margin": (sign * eta).mean("obs")}
+    found |= {"eta": eta, "margin": (eta * sign).mean("obs")}
     counts = {"active features": "active_features", "active samples": "active_samples"}
     return found | {k: selection[name] for k, name in counts.items() if name in selection}
 
