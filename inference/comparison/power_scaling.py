@@ -68,8 +68,8 @@ def power_scaling(
     for missing, part in (("log_prior", prior), ("log_likelihood", likelihood)):
         if not part.data_vars:
             raise InputError(
-                f"power scaling needs the group {missing}, which this fit lacks: variables were not "
-                "kept (keep='all'), or the fit is older than the group."
+                f"power scaling needs the group {missing}, which this fit lacks: variables were "
+                "not kept (keep='all'), or the fit is older than the group."
             )
     if prior.sizes["chain"] * prior.sizes["draw"] < FEWEST:
         raise InputError(f"power scaling needs at least {FEWEST} draws in all.")
