@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 from ardvark.cli import main
-from ardvark.inference import BACKENDS
+from ardvark.inference import BACKENDS, fitting, register_backend
 from ardvark.models import ZOO, docs, problem
+from tests.inference.comparison.quick import Prior
 from tests.support import rng
 
 QUICK = ["--methods", "laplace,paper", "--draws", "50", "--chains", "2"]
@@ -103,6 +104,11 @@ def test_compare_and_report_on_ones_own_table(own_csv, tmp_path):
         (["compare", "rfvm", "digits38", "--option", "nots.tune=1"], "method.name=value"),
         (["compare", "rfvm", "missing.csv", "--target", "y"], "there is no file"),
         (["compare", "rfvm", "missing.csv"], "--target COLUMN"),
+        (["compare", "jcfo", "digits38", "--sensitivity"], "'jcfo' has none of active_features"),
+        (
+            ["compare", "rfvm", "digits38", "--sensitivity", "--methods", "paper"],
+            "none of the methods is a Markov chain",
+        ),
         (["report", "nowhere"], "holds no study"),
         (["data", "fetch", "golubb"], "Did you mean 'golub'"),
     ],
@@ -113,6 +119,25 @@ def test_bad_input_is_one_clear_line(words, message, tmp_path, command):
     assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_prior_sensitivity_is_a_section_and_resumes(own_csv, tmp_path, command, monkeypatch):
+    monkeypatch.setattr(fitting, "BACKENDS", dict(BACKENDS))
+    register_backend(type("Chain", (Prior,), {"NAME": "chain", "KIND": "mcmc"}))
+    words = ["compare", "pfcvm", own_csv, "--target", "diagnosis", "--methods", "chain"]
+    words += ["--draws", 100, "--chains", 2, "--out", tmp_path, "--sensitivity"]
+    done = command(*words)
+    assert done.returncode == 0, done.stderr
+    assert "Prior sensitivity: A change of active_features by" in " ".join(done.stdout.split())
+    assert "<h2>Prior sensitivity</h2>" in (tmp_path / "report.html").read_text()
+    kept = {p: p.stat().st_mtime_ns for p in (tmp_path / "sensitivity").iterdir()}
+    (tmp_path / "report.html").unlink()
+    again = command("report", tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert "<h2>Prior sensitivity</h2>" in (tmp_path / "report.html").read_text()
+    assert kept == {p: p.stat().st_mtime_ns for p in (tmp_path / "sensitivity").iterdir()}
+    without = command(*words[:-1])
+    assert "Prior sensitivity" not in without.stdout
 
 
 def test_a_wrong_label_column_is_named(own_csv, command):

@@ -65,19 +65,26 @@ def power_scaling(
         A group is missing, or there are too few draws.
     """
     prior, likelihood = group(tree, "log_prior"), group(tree, "log_likelihood")
-    for name, found in (("log_prior", prior), ("log_likelihood", likelihood)):
-        if not found.data_vars:
+    for missing, part in (("log_prior", prior), ("log_likelihood", likelihood)):
+        if not part.data_vars:
             raise InputError(
-                f"power scaling needs the group {name}, which this fit lacks: its variables were "
+                f"power scaling needs the group {missing}, which this fit lacks: variables were "
                 "not kept (keep='all'), or the fit is older than the group."
             )
     if prior.sizes["chain"] * prior.sizes["draw"] < FEWEST:
         raise InputError(f"power scaling needs at least {FEWEST} draws in all.")
-    found = _quantities(tree) if quantities is None else quantities
-    frame = pd.DataFrame.from_dict(
-        {name: _row(values, prior, likelihood, alphas) for name, values in found.items()},
-        orient="index",
-    )
+    found = _quantities(tree) if quantities is None else dict(quantities)
+    together: dict[bytes, list[str]] = {}  # those of the same draws share importance weights
+    for name, values in found.items():
+        array = found[name] = values.transpose("chain", "draw", ...)
+        looked = ~np.isnan(array.values.reshape(*array.shape[:2], -1)).all(-1).any(0)
+        together.setdefault(looked.tobytes(), []).append(name)
+    rows: dict[str, dict[str, float | str]] = {}
+    for mask, names in together.items():
+        draws = np.frombuffer(mask, dtype=bool)
+        some = {name: found[name].isel(draw=draws) for name in names}
+        rows |= _rows(some, prior.isel(draw=draws), likelihood.isel(draw=draws), alphas)
+    frame = pd.DataFrame([rows[name] for name in found], index=list(found))
     frame.index.name = "quantity"
     return frame
 
@@ -87,41 +94,53 @@ def _quantities(tree: xr.DataTree) -> dict[str, xr.DataArray]:
     sign = 2.0 * group(tree, "observed_data")["y"].values - 1.0
     eta = posterior["eta"]
     found = {"bias": posterior["bias"]} if "bias" in posterior else {}
-    found |= {"eta": eta, "margin": (sign * eta).mean("obs")}
+    found |= {"eta": eta, "margin": (eta * sign).mean("obs")}
     counts = {"active features": "active_features", "active samples": "active_samples"}
     return found | {k: selection[name] for k, name in counts.items() if name in selection}
 
 
-def _row(
-    values: xr.DataArray, prior: xr.Dataset, likelihood: xr.Dataset, alphas: tuple[float, float]
-) -> dict[str, float | str]:
+def _rows(
+    found: Mapping[str, xr.DataArray],
+    prior: xr.Dataset,
+    likelihood: xr.Dataset,
+    alphas: tuple[float, float],
+) -> dict[str, dict[str, float | str]]:
     from arviz_stats import psense
 
-    array = values.transpose("chain", "draw", ...)
-    looked = ~np.isnan(array.values.reshape(*array.shape[:2], -1)).all(-1).all(0)  # of the draws
-    prior, likelihood = prior.isel(draw=looked), likelihood.isel(draw=looked)
+    # without coordinates, whose names could clash
+    posterior = {
+        f"x{i}": (("chain", "draw", *(f"x{i}_{d}" for d in x.dims[2:])), x.values)
+        for i, x in enumerate(found.values())
+    }
     groups = {
-        "/posterior": array.isel(draw=looked).to_dataset(name="x"),
+        "/posterior": xr.Dataset(posterior),
         "/log_prior": prior,
         "/log_likelihood": likelihood,
     }
     tree = xr.DataTree.from_dict(groups)
 
-    def sensitivity(what: str, part: str | None = None) -> float:
+    def sensitivity(what: str, part: str | None = None) -> list[float]:
         with np.errstate(all="ignore"):
-            found = psense(tree, group=what, group_var_names=part, alphas=alphas)["x"]
-        return float(found.max())
+            values = psense(tree, group=what, group_var_names=part, alphas=alphas)
+        return [float(values[x].max()) for x in posterior]
 
-    sums = [
-        sum(x.sum([d for d in x.dims if d not in ("chain", "draw")]) for x in g.values()).values
-        for g in (prior, likelihood)
-    ]
+    sums = [_total(prior), _total(likelihood)]
     draws = sums[0].size
     worst = max(khat((a - 1.0) * s, np.zeros(draws)) for a in alphas for s in sums)
-    to_prior, to_likelihood = sensitivity("prior"), sensitivity("likelihood")
-    row: dict[str, float | str] = {"prior": to_prior, "likelihood": to_likelihood}
-    row |= {f"prior_{part}": sensitivity("prior", str(part)) for part in prior.data_vars}
-    return row | {"khat": worst, "diagnosis": _diagnosis(to_prior, to_likelihood, worst, draws)}
+    columns = {"prior": sensitivity("prior"), "likelihood": sensitivity("likelihood")}
+    columns |= {f"prior_{part}": sensitivity("prior", str(part)) for part in prior.data_vars}
+    rows: dict[str, dict[str, float | str]] = {}
+    for i, name in enumerate(found):
+        values = {column: numbers[i] for column, numbers in columns.items()}
+        diagnosis = _diagnosis(values["prior"], values["likelihood"], worst, draws)
+        rows[name] = {**values, "khat": worst, "diagnosis": diagnosis}
+    return rows
+
+
+def _total(part: xr.Dataset) -> np.ndarray:
+    """Return the sum over everything but draws (chain, draw)."""
+    arrays = (x.transpose("chain", "draw", ...).values for x in part.values())
+    return np.sum([x.reshape(*x.shape[:2], -1).sum(-1) for x in arrays], axis=0)
 
 
 def _diagnosis(prior: float, likelihood: float, worst: float, draws: int) -> str:

@@ -100,16 +100,17 @@ class Sensitivity:
 
     def text(self) -> str:
         """Return what the table says, a sentence or two a hyperparameter."""
-        floor = float(self.table.loc[BASELINE, "change_p"])
+        floor, train, before = (
+            float(self.table[c][BASELINE]) for c in ("change_p", "change_train", "active")
+        )
         changed = self.table.drop(index=BASELINE)
         names = dict.fromkeys(str(row).rpartition(" ")[0] for row in changed.index)
-        before = float(self.table.loc[BASELINE, "active"])
         sentences = [_sentence(name, changed, floor, before, self.what) for name in names]
         worst = changed["change_train"].dropna()
         if len(worst):
             sentences.append(
                 f"P(y = 1) of a training row moves by {worst.max():.3f} on average at most "
-                f"({worst.idxmax()}{_floor(float(self.table.loc[BASELINE, 'change_train']), 3)})."
+                f"({worst.idxmax()}{_floor(train, 3)})."
             )
         bad = self.table["status"] == "not_converged"
         if bad.any():
@@ -133,7 +134,7 @@ class Sensitivity:
         counts = self.power["prior"] >= LIMIT
         if not counts.any():
             return "By power scaling nothing depends on the prior."
-        parts = [c for c in self.power if c.startswith("prior_")]
+        parts = [c for c in map(str, self.power) if c.startswith("prior_")]
         most = str(self.power.loc[counts, parts].max().idxmax()).removeprefix("prior_")
         through = "" if len(parts) < 2 else f", most through {most.replace('_', ' ')}"
         return (
@@ -143,15 +144,16 @@ class Sensitivity:
 
 
 def _sentence(name: str, changed: pd.DataFrame, floor: float, before: float, what: str) -> str:
-    rows = changed.loc[[f"{name} {word}" for word in FACTORS.values()]]
+    rows = changed[[str(row).startswith(f"{name} ") for row in changed.index]]
     moves = rows["change_p"].dropna()
     if not len(moves):
         return f"Nothing is known of a change of {name}."
-    row = moves.idxmax()
-    counts = [f"{n:.1f} ({r.rpartition(' ')[2]})" for r, n in rows["active"].dropna().items()]
+    row = str(moves.idxmax())
+    known = rows["active"].dropna().items()
+    counts = [f"{n:.1f} ({str(r).rpartition(' ')[2]})" for r, n in known]
     return (
         f"A change of {name} by a factor of two moves P(active) of no {what} by more than "
-        f"{moves.max():.2f} ({rows.loc[row, 'name_p']}, {str(row).rpartition(' ')[2]}"
+        f"{moves.max():.2f} ({rows['name_p'][row]}, {row.rpartition(' ')[2]}"
         f"{_floor(floor, 2)}), and the mean number of active {what}s from "
         f"{before:.1f} to {' and '.join(counts)}."
     )
@@ -325,7 +327,7 @@ def summarised(
         if row == BASELINE:
             pair = [_look(variant, half, what, test) for half in _halves(tree)]
         if len(pair) == 2:
-            table[row] |= _moved(*pair, base.sd)
+            table[row] |= _moved(pair[0], pair[1], base.sd)
     for row, reason in (refused or {}).items():
         table[row] = {"status": "not possible", "reason": reason}
     order = [BASELINE, *(r for r in changes(problem) if r in table)]

@@ -240,3 +240,47 @@ def test_the_model_is_a_plain_pymc_model():
         3, model=problem.model, random_seed=seed(1), compile_kwargs={"mode": "FAST_COMPILE"}
     )
     assert prior["prior_predictive"]["y"].isin([0, 1]).all()
+
+
+# --- the same problem with other hyperparameters --------------------------------------------------
+
+
+def test_other_hyperparameters_are_those_of_a_new_problem():
+    """What was given stays, what is filled from sizes or from the change is filled anew."""
+    labels = np.where(np.arange(12) % 3 == 0, 1, -1)
+    given = {"active_features": 1.0, "bias_sd": 2.0}
+    made = {"basis": np.arange(12), "basis_labels": labels, "standardize": False}
+    problem = av.problem("pfcvm", (X, Y), **made, **given)
+    for change in ({"slab": 1.0}, {"active_features": 0.5}, {"bias_sd": 3.0}):
+        found = problem.with_hypers(**change)
+        wanted = {**given, **change}
+        same = av.problem("pfcvm", (X, Y), **made, **wanted)
+        assert found.hypers == same.hypers
+        assert found.fingerprint == same.fingerprint != problem.fingerprint
+        np.testing.assert_array_equal(found.basis_labels, labels)
+    taken_back = problem.with_hypers(active_features=None).hypers
+    assert taken_back == av.problem("pfcvm", (X, Y), **made, bias_sd=2.0).hypers
+    assert problem.with_hypers().fingerprint == problem.fingerprint
+    assert problem.given == given
+
+
+def test_other_hyperparameters_of_some_rows_are_filled_from_those():
+    problem = av.problem("rfvm", (X, Y)).take(np.arange(10))
+    changed = problem.with_hypers(slab=1.0)
+    assert changed.data.N == 10
+    assert changed.hypers == av.problem("rfvm", (X[:10], Y[:10]), slab=1.0).hypers
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"active_featurs": 2.0}, TypeError, "did you mean 'active_features'"),
+        ({"active_features": 5.0}, InputError, "between 0 and the number of features, got 5 of 3"),
+        ({"slab": -1.0}, InputError, "slab must be a finite number above 0"),
+        ({"active_samples": 2.0}, InputError, "give active_samples or sample_rate, not both"),
+    ],
+)
+def test_bad_other_hyperparameters_are_refused(change, error, message):
+    problem = av.problem("rfvm", (X, Y), sample_rate=1.0)
+    with pytest.raises(error, match=message):
+        problem.with_hypers(**change)

@@ -115,7 +115,8 @@ def test_what_is_not_data_has_a_model_of_its_own(dataset):
         loo.share_model(loo.without(rows, i), models)
     assert len(models) == 2  # two sizes of the basis
     models = {}
-    same = [{}, {"sample_rate": 0.7}, {"basis_labels": np.ones(24)}]  # these are data
+    filled = [{"slab": 1.0}, {"active_features": 1.0}]
+    same = [{}, *filled, {"basis_labels": np.ones(24)}]  # these are data
     other = [{"kernel": "rbf"}, {"bias_sd": 2.0}, {"sample_shape": 2.0}, {"kernel": "polynomial"}]
     for settings in (*same, *other, {"kernel": "polynomial", "degree": 3}):
         loo.share_model(av.problem("pfcvm", dataset, **settings), models)

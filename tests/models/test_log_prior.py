@@ -1,0 +1,88 @@
+"""The prior's density: the joint without observations, the same in every form."""
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from ardvark.models import ZOO
+from ardvark.validate import InputError
+from tests.models.forms import every_form, make, prior_points, stacked
+
+SPARSE = [name for name in ZOO if "slab" in ZOO[name].Hypers.__dataclass_fields__]
+
+
+@every_form
+def test_it_is_the_joint_less_the_likelihood(name, choice):
+    """In the form without precisions, latent noise and latent scores, with all observations."""
+    problem = make(name, choice)
+    point = stacked(prior_points(problem, 4))
+    form = problem.hypers.marginal()
+    joint = problem.spec.log_joint(point, problem.inputs, problem.y, form)
+    likelihood = problem.spec.log_predictive(problem.y, problem.decision(point), point, form)
+    parts = problem.log_prior(point)
+    np.testing.assert_allclose(sum(parts.values()), joint - likelihood.sum(-1), rtol=1e-10)
+    assert all(v.shape == (4,) for v in parts.values())
+
+
+@pytest.mark.parametrize("name", SPARSE)
+def test_every_form_has_the_same(name):
+    found = []
+    for choice in ZOO[name].choices():
+        if choice["kernel"] == "linear" and choice.get("latent_noise") != "none":
+            problem = make(name, choice, bias_sd=2.0)
+            point = stacked(prior_points(make(name, kernel="linear"), 3))
+            found.append(problem.log_prior(point))
+    assert len(found) > 1
+    for other in found[1:]:
+        for part, values in other.items():
+            np.testing.assert_allclose(values, found[0][part], rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", SPARSE)
+def test_the_parts_are_those_of_their_own_variables(name):
+    """Moving the weights of one kind moves its own part and no other; the rest is the bias's."""
+    problem = make(name, {"kernel": "linear"})
+    point = stacked(prior_points(problem, 3))
+    before = problem.log_prior(point)
+    for part in before:
+        if part == "rest":
+            moved = {**point, "bias": 2.0 * point["bias"] + 1.0}
+        else:
+            moved = {**point, part: 2.0 * point[part]}
+            if part == "sample_weight" and "w" in point:
+                moved["w"] = 2.0 * point["w"]
+        after = problem.log_prior(moved)
+        for other, values in after.items():
+            if other == part:
+                assert (np.abs(values - before[other]) > 1e-3).all()
+            else:
+                np.testing.assert_allclose(values, before[other], rtol=1e-9, atol=1e-9)
+    bias = stats.norm.logpdf(point["bias"], 0.0, problem.hypers.bias_sd)
+    if "tau" in point:
+        h = problem.hypers
+        bias = bias + stats.gamma.logpdf(point["tau"], h.noise_shape, scale=1.0 / h.noise_rate)
+    np.testing.assert_allclose(before["rest"], bias, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.01, 2.0])
+def test_weight_and_precision_to_a_power_are_the_same_half_cauchy(alpha):
+    """Why precisions are integrated out: a power of the pair says nothing of the weight."""
+    rate = 0.3
+
+    def density(x):
+        def pair(p):
+            log_p = stats.norm.logpdf(x, 0.0, p**-0.5) + stats.gamma.logpdf(p, 0.5, scale=1 / rate)
+            return np.exp(alpha * log_p)
+
+        return integrate.quad(pair, 0.0, np.inf)[0]
+
+    ratios = [density(x) * (1.0 + x**2 / (2.0 * rate)) for x in (0.0, 0.5, 2.0, 7.0)]
+    np.testing.assert_allclose(ratios, ratios[0], rtol=1e-6)
+
+
+def test_what_is_not_there_is_named():
+    problem = make("pfcvm", {"kernel": "linear"})
+    point = stacked(prior_points(problem, 2))
+    del point["w"]
+    with pytest.raises(InputError, match="needs 'w', which is not there: fit with keep='all'"):
+        problem.log_prior(point)
