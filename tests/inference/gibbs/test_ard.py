@@ -205,13 +205,12 @@ BROKEN = {
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", BROKEN)
 def test_broken_sweeps_are_caught(name):
-    """LOGP"""
+    """200 replicates gave p-values of 1e-110 (slab) and 1e-40 (Jacobian), in three seeds alike."""
     kind, variant, given = BROKEN[name]
     problem = made(variant, "dense", **given)
-    settings = {"replicates": 200, "sweeps": 15, "references": 19, "random_seed": seed()}
+    settings = {"replicates": 120, "sweeps": 15, "references": 19, "random_seed": seed()}
     wrong = joint_test(problem, with_options(kind), **settings)
     assert wrong.failed == 0
-    print(name, np.log10(wrong.p_value))
     assert wrong.p_value < ALARM
     if kind is NoJacobian:
         assert joint_test(problem, with_options(Walk), **settings).p_value > ALARM
@@ -228,11 +227,11 @@ def twins(variant, prior, **given):
     return posed(variant, prior, (np.stack([x, x], axis=1), y), [0, 5], **given)
 
 
-def weighted(problem, n=200_000):
+def weighted(problem, n=100_000):
     """The posterior's Mean of `bounded` by importance sampling from the prior."""
     point = prior_draws(problem, rng(1), n)
     weight = special.softmax(problem.log_likelihood(point, point["eta"]).sum(-1))
-    assert 1.0 / (weight**2).sum() > 5000
+    assert 1.0 / (weight**2).sum() > 3000  # 7000 and more
     f = bounded(point, problem)
     value = weight @ f
     return Mean(value, np.sqrt((weight**2) @ (f - value) ** 2), np.inf)
@@ -288,7 +287,10 @@ POSTERIORS = {
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", POSTERIORS)
 def test_the_posterior_is_exact(name):
-    """Over seeds T_OMEGA"""
+    """No component is off, and with broken steps one is.
+
+    Over three seeds the largest t was 61 to 67 (noise) and 19 to 27 (omega); the limit is 6.3.
+    """
     variant, prior, given, broken = POSTERIORS[name]
     problem = twins(variant, prior, **given)
     truth = weighted(problem)
@@ -296,9 +298,8 @@ def test_the_posterior_is_exact(name):
     t, limit = largest_t(batch_mean(bounded(found, problem)), truth)
     assert t < limit
     if broken is not None:
-        wrong = chains(problem, broken, 2500 if name == "omega" else 500)
+        wrong = chains(problem, broken, 4000 if name == "omega" else 500)
         t, limit = largest_t(batch_mean(bounded(wrong, problem)), truth)
-        print(name, t, limit)
         assert t > limit
         return
     # the two copies of the feature are visible equally often, and mostly one at a time
@@ -320,16 +321,16 @@ class NoSign(Sampler):
         super().set_labels(y, np.ones_like(self.sign))
 
 
-CASES = [
-    pytest.param("pfcvm", id="pfcvm"),
-    pytest.param("rfvm-explicit", id="rfvm", marks=pytest.mark.slow),
-]
+CASES = [pytest.param(variant, marks=pytest.mark.slow) for variant in ("pfcvm", "rfvm-explicit")]
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("variant", CASES)
 def test_gibbs_and_nuts_agree(variant):
-    """Dense priors. A mean has an error of at most 1/20 posterior sd: a shift of 0.5 sd is seen."""
+    """Dense priors. A mean has an error of at most 1/20 posterior sd: a shift of 0.5 sd is seen.
+
+    The control's largest t was 190. Weighted draws of the prior, above, are the sharper oracle.
+    """
     problem = posed(variant, "dense", spiral(12, 3), None)
     tree = av.fit(problem, "nuts", random_seed=seed(5), draws=1500, progressbar=False)
     assert tree.attrs["status"] == "ok", tree.attrs["reason"]
@@ -341,5 +342,4 @@ def test_gibbs_and_nuts_agree(variant):
         x = bounded(found, problem)
         assert array_stats.ess(x, chain_axis=0, draw_axis=1, method="mean").min() > 400
         t, limit = largest_t(batch_mean(x), batch_mean(bounded(nuts, problem)))
-        print(kind.__name__, t, limit)
         assert (t < limit) == (kind is Sampler)

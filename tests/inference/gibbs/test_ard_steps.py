@@ -350,6 +350,18 @@ def test_pairs_leave_the_law_of_their_weights():
     assert pair_p(ends, others) > ALARM
 
 
+@pytest.mark.slow
+@pytest.mark.statistical
+def test_the_chance_of_a_pair_is_in_the_acceptance(monkeypatch):
+    """Negative control, not compiled: as if every pair were chosen back with its own chance.
+
+    log10 of the p-value was -22; the limit is at -5.5.
+    """
+    monkeypatch.setattr(steps, "partner_chance", lambda *_: 1.0)
+    ends, others, _ = pair_ends(steps.pair_scan.py_func, rng(), 1500, 8)
+    assert pair_p(ends, others) < ALARM
+
+
 # --- the scale ------------------------------------------------------------------------------------
 
 
