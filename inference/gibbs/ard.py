@@ -47,7 +47,8 @@ features are found once, in O(N D^2). Memory O(N D + B D), never D x D.
 
 Difficulties
 ------------
-Read R-hat of `eta` over dispersed chains, and the spread of P(active) between them.
+Which features are visible is what mixes slowest: read R-hat of `eta` over dispersed chains, and
+the spread of P(active) between them.
 """
 
 import math

@@ -94,7 +94,8 @@ def log_student(x: float, prior: Prior) -> float:
 @numba.njit(cache=True, nogil=True)
 def draw_student(rng: np.random.Generator, prior: Prior) -> float:
     """Draw from t."""
-    x = rng.standard_normal() * math.sqrt(prior.rate / rng.standard_gamma(prior.shape))
+    precision = max(rng.standard_gamma(prior.shape), 1e-300)  # of a small shape it underflows
+    x = rng.standard_normal() * math.sqrt(prior.rate / precision)
     return abs(x) if prior.positive else x
 
 

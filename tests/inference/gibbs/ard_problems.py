@@ -21,12 +21,19 @@ every_variant = pytest.mark.parametrize("variant", VARIANTS)
 every_prior = pytest.mark.parametrize("prior", ["sparse", "dense"])
 
 
+def posed(variant, prior, data, basis, **given):
+    """A problem of a variant; hyperparameters that are given stand in place of the prior's."""
+    model, form = VARIANTS[variant]
+    settings = (SPARSE if prior == "sparse" else DENSE) | form
+    if "feature_rate" in given:
+        del settings["active_features"]
+    return av.problem(model, data, basis=basis, **settings | given)
+
+
 def made(variant="pfcvm", prior="sparse", *, N=7, D=4, B=3, **given):
     """A small problem whose likelihood says more than its prior."""
-    model, form = VARIANTS[variant]
-    X, y = rng().standard_normal((N, D)), np.arange(N) % 2
-    settings = (SPARSE if prior == "sparse" else DENSE) | form | given
-    return av.problem(model, (X, y), basis=None if B is None else np.arange(B), **settings)
+    data = rng().standard_normal((N, D)), np.arange(N) % 2
+    return posed(variant, prior, data, None if B is None else np.arange(B), **given)
 
 
 def log_joint(problem, point, y):
@@ -36,7 +43,7 @@ def log_joint(problem, point, y):
 
 def prior_draws(problem, random, n):
     """Draws of the prior (n, ...), stacked, by the functions that `simulate` is made of."""
-    h, (N, D), B = problem.hypers, problem.X.shape, len(problem.Z)
+    h, D, B = problem.hypers, problem.X.shape[1], len(problem.Z)
     signed = problem.basis_labels is None
     a = ard.draw(random, h.sample_prior, n * B, signed=signed)[1].reshape(n, B)
     point = {

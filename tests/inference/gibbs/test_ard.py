@@ -21,14 +21,12 @@ from ardvark.inference.gibbs.ard import Options, Sampler
 from ardvark.validate import InputError
 from tests.inference.batches import Mean, batch_mean, exactly, largest_t
 from tests.inference.gibbs.ard_problems import (
-    DENSE,
-    SPARSE,
-    VARIANTS,
     bounded,
     every_prior,
     every_variant,
     log_joint,
     made,
+    posed,
     prior_draws,
 )
 from tests.inference.spiral import spiral
@@ -93,7 +91,7 @@ def test_state_starts_at_a_point(variant):
 def test_only_the_linear_kernel():
     for kernel in ("rbf", "polynomial"):
         with pytest.raises(InputError, match="needs the linear kernel"):
-            av.fit(made(kernel=kernel, **{k: "all" for k in SPARSE}), "gibbs")
+            av.fit(made(prior="dense", kernel=kernel), "gibbs")
 
 
 def test_equal_seeds_give_equal_draws_in_threads():
@@ -207,10 +205,10 @@ BROKEN = {
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", BROKEN)
 def test_broken_sweeps_are_caught(name):
-    """LOGP"""
+    """200 replicates gave p-values of 1e-110 (slab) and 1e-40 (Jacobian), in three seeds alike."""
     kind, variant, given = BROKEN[name]
-    problem = made(variant, "dense", **given | ({"active_features": None} if name == "slab" else {}))
-    settings = {"replicates": 200, "sweeps": 15, "references": 19, "random_seed": seed()}
+    problem = made(variant, "dense", **given)
+    settings = {"replicates": 120, "sweeps": 15, "references": 19, "random_seed": seed()}
     wrong = joint_test(problem, with_options(kind), **settings)
     assert wrong.failed == 0
     assert wrong.p_value < ALARM
@@ -223,20 +221,17 @@ def test_broken_sweeps_are_caught(name):
 
 def twins(variant, prior, **given):
     """Six samples, two centres, and one informative feature twice."""
-    model, form = VARIANTS[variant]
     x = np.linspace(-1.0, 1.0, 6) + 0.2 * np.cos(7.0 * np.arange(6))
     y = (x > 0).astype(int)
     y[1] = 1
-    asked = SPARSE if prior == "sparse" else DENSE
-    X = np.stack([x, x], axis=1)
-    return av.problem(model, (X, y), basis=[0, 5], **asked | form | given)
+    return posed(variant, prior, (np.stack([x, x], axis=1), y), [0, 5], **given)
 
 
-def weighted(problem, n=200_000):
+def weighted(problem, n=100_000):
     """The posterior's Mean of `bounded` by importance sampling from the prior."""
     point = prior_draws(problem, rng(1), n)
     weight = special.softmax(problem.log_likelihood(point, point["eta"]).sum(-1))
-    assert 1.0 / (weight**2).sum() > 5000
+    assert 1.0 / (weight**2).sum() > 3000  # 7000 and more
     f = bounded(point, problem)
     value = weight @ f
     return Mean(value, np.sqrt((weight**2) @ (f - value) ** 2), np.inf)
@@ -280,7 +275,7 @@ class StaleNoise(Sampler):
 
 
 # where decision values are large omega depends on them most
-WIDE = {"bias_sd": 8.0, "feature_rate": 3.0, "active_features": None}
+WIDE = {"bias_sd": 8.0, "feature_rate": 3.0}
 POSTERIORS = {
     "pfcvm": ("pfcvm", "sparse", {}, None),
     "rfvm": ("rfvm-explicit", "sparse", {}, None),
@@ -292,7 +287,10 @@ POSTERIORS = {
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", POSTERIORS)
 def test_the_posterior_is_exact(name):
-    """Over seeds T_OMEGA"""
+    """No component is off, and with broken steps one is.
+
+    Over three seeds the largest t was 61 to 67 (noise) and 19 to 27 (omega); the limit is 6.3.
+    """
     variant, prior, given, broken = POSTERIORS[name]
     problem = twins(variant, prior, **given)
     truth = weighted(problem)
@@ -300,9 +298,8 @@ def test_the_posterior_is_exact(name):
     t, limit = largest_t(batch_mean(bounded(found, problem)), truth)
     assert t < limit
     if broken is not None:
-        wrong = chains(problem, broken, 2500 if name == "omega" else 500)
+        wrong = chains(problem, broken, 4000 if name == "omega" else 500)
         t, limit = largest_t(batch_mean(bounded(wrong, problem)), truth)
-        print(name, t, limit)
         assert t > limit
         return
     # the two copies of the feature are visible equally often, and mostly one at a time
@@ -324,27 +321,25 @@ class NoSign(Sampler):
         super().set_labels(y, np.ones_like(self.sign))
 
 
-CASES = [
-    pytest.param("pfcvm", id="pfcvm"),
-    pytest.param("rfvm-explicit", id="rfvm", marks=pytest.mark.slow),
-]
+CASES = [pytest.param(variant, marks=pytest.mark.slow) for variant in ("pfcvm", "rfvm-explicit")]
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("variant", CASES)
 def test_gibbs_and_nuts_agree(variant):
-    """Dense priors. A mean has an error of at most 1/20 posterior sd: a shift of 0.5 sd is seen."""
-    model, form = VARIANTS[variant]
-    problem = av.problem(model, spiral(12, 3), **DENSE | form)
+    """Dense priors. A mean has an error of at most 1/20 posterior sd: a shift of 0.5 sd is seen.
+
+    The control's largest t was 190. Weighted draws of the prior, above, are the sharper oracle.
+    """
+    problem = posed(variant, "dense", spiral(12, 3), None)
     tree = av.fit(problem, "nuts", random_seed=seed(5), draws=1500, progressbar=False)
     assert tree.attrs["status"] == "ok", tree.attrs["reason"]
     nuts = {str(k): v.values for k, v in tree["posterior"].data_vars.items()}
-    kinds = (Sampler, NoSign) if model == "pfcvm" else (Sampler,)
+    kinds = (Sampler, NoSign) if variant == "pfcvm" else (Sampler,)
     for kind in kinds:
         found = chains(problem, kind, 1500, sample_scans=3)
         assert set(found) == set(nuts)
         x = bounded(found, problem)
         assert array_stats.ess(x, chain_axis=0, draw_axis=1, method="mean").min() > 400
         t, limit = largest_t(batch_mean(x), batch_mean(bounded(nuts, problem)))
-        print(kind.__name__, t, limit)
         assert (t < limit) == (kind is Sampler)
