@@ -20,10 +20,8 @@ FOLDER = Path(__file__).parent
 def store(path: Path) -> None:
     """Execute one notebook at full size, in its folder, and write it back."""
     notebook = nbformat.read(path, as_version=4)
-    client = NotebookClient(
-        notebook, timeout=1800, record_timing=False, resources={"metadata": {"path": FOLDER}}
-    )
-    client.execute()
+    resources = {"metadata": {"path": path.parent}}
+    NotebookClient(notebook, timeout=1800, record_timing=False, resources=resources).execute()
     notebook.metadata.pop("widgets", None)
     notebook.metadata["language_info"] = {"name": "python"}
     nbformat.write(notebook, path)
