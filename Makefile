@@ -8,7 +8,7 @@ PYTHON ?=
 INSTALLED := $(VENV)/.installed
 SHELL := /bin/sh
 
-.PHONY: help demo test slow reseed mutants lint wheel types clean
+.PHONY: help demo test slow reseed mutants notebooks lint wheel types clean
 
 help:
 	@echo "make demo     the main job: RFVM on digits, exact posterior beside four other methods"
@@ -16,6 +16,7 @@ help:
 	@echo "make slow     the full forms of the tests that have a fast one (long)"
 	@echo "make reseed   the statistical tests under other seeds, ROUNDS=20 times"
 	@echo "make mutants  which of 150 small defects the tests see (hours; goes on where it was stopped)"
+	@echo "make notebooks  execute the notebooks and store them with their outputs (minutes)"
 	@echo "make lint     ruff;   make wheel   build, install and try a wheel;   make types   mypy on it"
 	@echo "make clean    remove the virtual environment"
 
@@ -69,6 +70,9 @@ SAMPLE ?= 150
 SEED ?= 1
 mutants: $(INSTALLED)
 	$(BIN)/python -m benchmarks.mutation --sample $(SAMPLE) --seed $(SEED) --out results/mutation
+
+notebooks: $(INSTALLED)
+	$(BIN)/python notebooks/store.py
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

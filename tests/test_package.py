@@ -1,4 +1,4 @@
-"""What holds for the package as a whole: imports, the README, the notebooks."""
+"""What holds for the package as a whole: imports and the README."""
 
 import re
 import subprocess
@@ -6,9 +6,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
 
 ROOT = Path(__file__).parents[1]
 
@@ -67,32 +65,3 @@ def test_the_readme_runs(tmp_path, monkeypatch):
     assert done.returncode == 0, done.stderr
     assert "accuracy" in done.stdout
     assert (tmp_path / "report.html").stat().st_size > 50_000
-
-
-NOTEBOOKS = pytest.mark.parametrize(
-    "path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda p: p.stem
-)
-
-
-def execute(path, folder):
-    notebook = nbformat.read(path, as_version=4)
-    resources = {"metadata": {"path": folder}}
-    NotebookClient(notebook, timeout=600, resources=resources).execute()
-    return notebook
-
-
-@NOTEBOOKS
-def test_notebook_runs_and_is_stored_without_outputs(path, monkeypatch, tmp_path):
-    for cell in nbformat.read(path, as_version=4).cells:
-        if cell.cell_type == "code":
-            assert not cell.outputs
-            assert cell.execution_count is None
-    monkeypatch.setenv("ARDVARK_QUICK", "1")
-    execute(path, tmp_path)
-
-
-@pytest.mark.slow
-@NOTEBOOKS
-def test_the_claims_of_a_notebook_hold_at_full_size(path, monkeypatch, tmp_path):
-    monkeypatch.delenv("ARDVARK_QUICK", raising=False)
-    execute(path, tmp_path)

@@ -1,0 +1,37 @@
+"""Execute notebooks in place and store them with their outputs: `make notebooks`.
+
+    python notebooks/store.py [NAME ...]      all notebooks of this folder, or 00_tour ...
+
+What a reader does not need is left out: times of execution, state of widgets, the kernel's version.
+Stored again, a notebook differs only by what its draws change.
+"""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+
+FOLDER = Path(__file__).parent
+
+
+def store(path: Path) -> None:
+    """Execute one notebook at full size, in its folder, and write it back."""
+    notebook = nbformat.read(path, as_version=4)
+    resources = {"metadata": {"path": path.parent}}
+    NotebookClient(notebook, timeout=1800, record_timing=False, resources=resources).execute()
+    notebook.metadata.pop("widgets", None)
+    notebook.metadata["language_info"] = {"name": "python"}
+    nbformat.write(notebook, path)
+
+
+if __name__ == "__main__":
+    os.environ.pop("ARDVARK_QUICK", None)
+    for path in sorted(FOLDER.glob("*.ipynb")):
+        if not sys.argv[1:] or path.stem in sys.argv[1:]:
+            started = time.perf_counter()
+            store(path)
+            size = path.stat().st_size / 1000
+            print(f"{path.name}: {time.perf_counter() - started:.0f} s, {size:.0f} kB", flush=True)
