@@ -27,6 +27,8 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
+from .partners import Partners
+
 _compiled = numba.njit(cache=True, nogil=True, error_model="numpy")
 
 
@@ -53,13 +55,6 @@ class Working(NamedTuple):
     w: np.ndarray
     r: np.ndarray
     xi: float
-
-
-class Partners(NamedTuple):
-    """Who may swap with whom: of feature k, `partner[k, :degree[k]]`; a symmetric relation."""
-
-    partner: np.ndarray
-    degree: np.ndarray
 
 
 class _Inverse(NamedTuple):

@@ -36,13 +36,13 @@ from ardvark.models.parts.masks import mask_log_odds
 from .mask_moves import (
     Active,
     Kernel,
-    Partners,
     Working,
     draw_coefficients,
     move_features,
     move_samples,
     rebuild,
 )
+from .partners import correlated
 
 MODELS = ("fsklr", "sklr", "fs_skr")
 REBUILD = 200  # sweeps after which M is summed from scratch
@@ -93,7 +93,7 @@ class Sampler:
         self.kernel = Kernel(Xt, Zt, float(h.delta), h.kernel == "rbf")
         (self.D, self.N), self.B = Xt.shape, Zt.shape[1]
         self.odds_z = mask_log_odds(np.arange(self.B), self.B, h.a_z, h.mask_prior)
-        self.partners = _partners(problem.X, PARTNERS)
+        self.partners = correlated(problem.X, PARTNERS)
         if self.masked:
             self.odds_zeta = mask_log_odds(np.arange(self.D), self.D, h.a_zeta, h.mask_prior)
         self.set_labels(problem.y)
@@ -257,34 +257,3 @@ class Sampler:
             else:
                 q = rng.beta(a / n + mask, 2 - mask)
             state.probabilities[f"{what}_mask_probability"] = np.asarray(q)
-
-
-def _partners(X: np.ndarray, most: int) -> Partners:
-    """Return for each feature those it is most correlated with, or they with it.
-
-    The relation is symmetric, so a feature may have more partners than `most`. Correlations come
-    in blocks of features: no D x D array.
-    """
-    D = X.shape[1]
-    unit = X - X.mean(axis=0)
-    norm = np.sqrt(np.sum(unit**2, axis=0))
-    unit = unit / np.where(norm > 0.0, norm, 1.0)
-    most = min(most, D - 1)
-    pairs = set()
-    for first in range(0, D, 512):
-        block = np.abs(unit[:, first : first + 512].T @ unit)  # (512, D)
-        block[np.arange(len(block)), first + np.arange(len(block))] = -1.0  # not with itself
-        nearest = np.argpartition(-block, most - 1, axis=1)[:, :most] if most else block[:, :0]
-        for row, others in enumerate(nearest.astype(int)):
-            pairs |= {(first + row, int(k)) for k in others} | {
-                (int(k), first + row) for k in others
-            }
-    degree = np.zeros(D, dtype=np.int64)
-    for k, _ in pairs:
-        degree[k] += 1
-    partner = np.full((D, max(1, int(degree.max()))), -1)
-    degree[:] = 0
-    for k, other in sorted(pairs):
-        partner[k, degree[k]] = other
-        degree[k] += 1
-    return Partners(partner, degree)
