@@ -1,14 +1,17 @@
-"""Gibbs sampling: exact Markov chains for the binary masks of FS-SKLR, and for JCFO.
+"""Gibbs sampling: exact Markov chains for binary masks, for JCFO, and for PFCVM and RFVM.
 
 Each block of variables is drawn from its full conditional, or moved by a Metropolis step that
 leaves it invariant, so the chain targets the posterior itself; its only error is Monte Carlo error,
-once it has converged. It is the zoo's exact column where NUTS cannot go (binary variables), and an
-independent second opinion where it can: JCFO's chain runs in its latent form, and each draw holds
-the variables of the problem's own form.
+once it has converged. It is the zoo's exact column where NUTS cannot go (binary variables), and
+where it goes slowly: under the sparse priors of PFCVM and RFVM, whose posterior has many modes.
+Where NUTS does well it is an independent second opinion. JCFO's chain runs in its latent form, that
+of PFCVM and RFVM with the precisions integrated out, and each draw holds the variables of the
+problem's own form.
 
     model                  sweep, and its source         cost of a sweep
     fsklr, sklr, fs_skr    `gibbs_masks`                 O(N A (D + B) + N A^2 (D + 1))
     jcfo                   `gibbs_jcfo`                  O(N B D + N^2 B + N^3)
+    pfcvm, rfvm            `ard`, linear kernel          O(N B D)
 
 with A the samples that are on (`benchmarks/gibbs_speed.py`).
 
@@ -34,7 +37,7 @@ from ..backend import About, Job, Kind, Result, only_for
 from ..draws import Draws
 from ..options import BaseOptions, option
 from ..target import Target
-from . import jcfo, masks
+from . import ard, jcfo, masks
 
 NAME = "gibbs"
 KIND: Kind = "mcmc"
@@ -49,7 +52,7 @@ ABOUT = About(
     ),
     cost=(
         "A sweep is O(N A (D + B) + N A^2 (D + 1)) for A samples in use under masks, O(N B D "
-        "+ N^2 B + N^3) for JCFO."
+        "+ N^2 B + N^3) for JCFO, O(N B D) for PFCVM and RFVM."
     ),
 )
 BATCH = 100  # draws whose log density is computed at once
@@ -93,10 +96,21 @@ class Sampler(Protocol):
 SAMPLERS: dict[str, type[Sampler]] = {
     **dict.fromkeys(masks.MODELS, masks.Sampler),
     **dict.fromkeys(jcfo.MODELS, jcfo.Sampler),
+    **dict.fromkeys(ard.MODELS, ard.Sampler),
 }
 """The sampler of each model that has one, by the model's name."""
 
-supports = only_for(tuple(SAMPLERS), f"made for {', '.join(SAMPLERS)}")
+_of_a_model = only_for(tuple(SAMPLERS), f"made for {', '.join(SAMPLERS)}")
+
+
+def supports(target: Target) -> str | None:
+    """Return why the method does not apply, or None."""
+    why_not = _of_a_model(target)
+    if why_not is None and target.zoo_problem.spec.name in ard.MODELS:
+        kernel = target.zoo_problem.hypers.kernel
+        if kernel != "linear":
+            return f"for {' and '.join(ard.MODELS)} it needs the linear kernel, not {kernel!r}"
+    return why_not
 
 
 def make_sampler(problem: Problem) -> Sampler:

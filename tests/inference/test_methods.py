@@ -15,7 +15,7 @@ from ardvark.inference.backend import About, Job, Result, continuous_only, only_
 from ardvark.inference.calibration.sbc import sbc
 from ardvark.inference.comparison import study
 from ardvark.inference.draws import Draws, draw_in_chunks
-from ardvark.inference.gibbs import jcfo, masks
+from ardvark.inference.gibbs import ard, jcfo, masks
 from ardvark.inference.gibbs.sampling import SAMPLERS
 from ardvark.inference.options import BaseOptions, option
 from ardvark.inference.target import Target
@@ -206,7 +206,7 @@ def test_a_bare_model_is_asked_itself():
 
 
 def test_each_model_with_a_gibbs_sampler_is_in_the_zoo():
-    assert set(SAMPLERS) == {*masks.MODELS, *jcfo.MODELS} <= set(ZOO)
+    assert set(SAMPLERS) == {*masks.MODELS, *jcfo.MODELS, *ard.MODELS} <= set(ZOO)
 
 
 # --- a job and its draws --------------------------------------------------------------------------

@@ -1,0 +1,307 @@
+"""Exact Gibbs sampler of PFCVM and RFVM with the linear kernel.
+
+Every prior of their weights, sparse or dense, and each treatment of RFVM's noise. The posterior is
+the same in all forms, so `point` returns the variables of whichever form the problem has. No
+gradient, no step size, nothing is adapted: a check of NUTS that shares no code with it, and the
+faster one under sparse priors, whose posterior has many modes: of two correlated features either
+one is visible, or the other, and a path between them has next to no probability. A gradient
+follows paths; the proposals here know both ends of them (`ard_steps.py`).
+
+Notation: N samples, B basis centres, D features; theta (D,) feature weights >= 0, a = s x (B,)
+sample weights, with x >= 0 and s the basis labels in PFCVM, x real and s = 1 in RFVM;
+
+    eta = b + X diag(theta) Z'a = b + X diag(Z'a) theta = b + M a,    M = X diag(theta) Z'.
+
+Precisions are integrated out of every step: given them, a weight near zero and its large precision
+hold each other there. A form that keeps them draws them at the end, from
+Gamma(shape + 1/2, rate + x^2 / 2).
+
+One sweep
+---------
+A few rounds of 1 to 3, then 4 and 5. Variables in brackets are integrated out of the step, and
+drawn anew before anything uses them; that is why the order matters (van Dyk, Park 2008, doi
+10.1198/016214508000000409).
+
+1. omega_n ~ PG(1, eta_n), or PG(1, u_n) with noise (Polson, Scott, Windle 2013, doi
+   10.1080/01621459.2013.829001). Given omega the likelihood of u_n is exp(k_n u_n - omega_n u_n^2
+   / 2), k = y - 1/2, and with u integrated out, that of eta is normal too:
+
+       exp(r_n eta_n - W_n eta_n^2 / 2),   W = omega c, r = k c,   c = tau / (tau + omega)
+
+   (c = 1 without noise). W and r belong to this omega and tau: both are renewed before each pass.
+2. theta | b, a, W, r [u]: every theta_d by an independence Metropolis step that proposes from the
+   prior or from the likelihood, so that it jumps between the spike and a visible weight; then
+   pairs of features, above all correlated ones, so that one may replace the other. Then b, normal.
+   Then u | eta, omega, tau ~ Normal((k + tau eta) / (tau + omega), (tau + omega)^-1/2), with
+   the omega that u was integrated out with, and tau | u, eta ~ Gamma(noise_shape + N/2,
+   noise_rate + |u - eta|^2 / 2).
+3. x | b, theta likewise, its columns those of M. Each pass of 2 or 3 comes after a new 1.
+4. (theta, x) -> (e^t theta, e^-t x), which leaves eta: a generalised Gibbs step (Liu, Sabatti
+   2000, doi 10.1093/biomet/87.2.353), a slice step in t with density p(theta, x) e^((D - B) t).
+5. The precisions.
+
+Cost
+----
+A round takes O(N B D) time: M is most of it, with the scan of the features, O(N D). Correlated
+features are found once, in O(N D^2). Memory O(N D + B D), never D x D.
+
+Difficulties
+------------
+Which features are visible is what mixes slowest: read R-hat of `eta` over dispersed chains, and
+the spread of P(active) between them.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from polyagamma import random_polyagamma
+from scipy import stats
+
+from ardvark.models import Problem
+from ardvark.models.parts.ard import WeightPrior
+
+from ..options import BaseOptions, option
+from .ard_steps import Pairs, Prior, draw_noisy, pair_scan, scale_move, weight_scan
+from .jcfo_steps import weighted_products
+from .partners import correlated
+
+MODELS = ("pfcvm", "rfvm")
+PARTNERS = 16  # most correlated features a feature is paired with; of samples, too
+VISIBLE = 5.0  # weights of each kind beyond the threshold of `Pairs`, expected under the prior
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(BaseOptions):
+    """Options of the sampler."""
+
+    rounds: int = option(4, "rounds a sweep", above=0)
+    feature_scans: int = option(2, "passes of step 2 a round", above=0)
+    sample_scans: int = option(2, "passes of step 3 a round", above=0)
+    feature_pairs: int = option(300, "pairs tried in a pass of step 2", at_least=0)
+    sample_pairs: int = option(60, "pairs tried in a pass of step 3", at_least=0)
+    scale_moves: bool = option(True, "make the move of step 4")
+
+
+@dataclass
+class State:
+    """Where one chain is.
+
+    Attributes
+    ----------
+    theta : array (D,)
+        Feature weights.
+    x : array (B,)
+        Sample weights without the basis labels.
+    bias, tau : float
+        tau is 0 without noise.
+    eta, u : array (N,)
+        Decision values, without and with noise; u is NaN where a point had none, until the next
+        sweep draws it.
+    feature_precision, sample_precision : array (D,), array (B,)
+        NaN until the first sweep ends, and where the form has none.
+    """
+
+    theta: np.ndarray
+    x: np.ndarray
+    bias: float
+    tau: float
+    eta: np.ndarray
+    u: np.ndarray
+    feature_precision: np.ndarray
+    sample_precision: np.ndarray
+
+
+@dataclass
+class Working:
+    """The normal likelihood that is left of the labels.
+
+    Attributes
+    ----------
+    omega, W : array (N,)
+        Polya-Gamma variables, and the precision of eta.
+    score : array (N,)
+        r - W eta, the slope of the log likelihood at the present eta.
+    """
+
+    omega: np.ndarray
+    W: np.ndarray
+    score: np.ndarray
+
+
+class Sampler:
+    """The sampler of one problem. Chains share it, and each has its own State and Generator.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of pfcvm or rfvm, with the linear kernel, in any form.
+    options : Options, optional
+        See there.
+    """
+
+    def __init__(self, problem: Problem, options: Options | None = None) -> None:
+        self.problem = problem
+        self.options = Options() if options is None else options
+        h = problem.hypers
+        self.signed = not problem.spec.labels_in_basis
+        self.noise = getattr(h, "latent_noise", "none") != "none"
+        self.precise = h.parametrization == "hierarchical"
+        # feature-major copies: a scan reads one feature after the other
+        self.Xt = np.ascontiguousarray(problem.X.T)  # (D, N)
+        self.Zt = self.Xt if problem.Z is problem.X else np.ascontiguousarray(problem.Z.T)  # (D, B)
+        self.feature = Prior.of(h.feature_prior, positive=True)
+        self.sample = Prior.of(h.sample_prior, positive=not self.signed)
+        self.feature_pairs = _pairs(problem.X, h.feature_prior)
+        self.sample_pairs = _pairs(self.Zt, h.sample_prior)
+        self.sign = np.ones(self.Zt.shape[1])
+        self.set_labels(problem.y, problem.basis_labels)
+
+    def set_labels(self, y: np.ndarray, basis_labels: np.ndarray | None = None) -> None:
+        """Bind other labels y (N,), 0 or 1, and other basis labels (B,); None leaves those."""
+        self.s = 2.0 * np.asarray(y, dtype=np.float64) - 1.0
+        if basis_labels is not None:
+            self.sign = np.asarray(basis_labels, dtype=np.float64)
+
+    # --- states -----------------------------------------------------------------------------------
+
+    def start(self, rng: np.random.Generator, chain: int) -> State:
+        """Return a dispersed start, a draw of the prior. Chains differ by their rng alone."""
+        return self.state(self.problem.simulate(rng))
+
+    def state(self, point: Mapping[str, np.ndarray]) -> State:
+        """Return the state at a point of the paper's variables, those of any form."""
+        (D, N), B = self.Xt.shape, self.Zt.shape[1]
+        state = State(
+            theta=np.array(point["feature_weight"], dtype=np.float64),
+            x=self.sign * point["sample_weight"],
+            bias=float(point["bias"]),
+            tau=float(point["tau"]) if self.noise else 0.0,
+            eta=np.empty(N),
+            u=np.array(point.get("u", np.full(N, np.nan)), dtype=np.float64),
+            feature_precision=np.full(D, np.nan),
+            sample_precision=np.full(B, np.nan),
+        )
+        self._decide(state)
+        return state
+
+    def point(self, state: State) -> dict[str, np.ndarray]:
+        """Return the variables of the problem's form and the shared quantities, as copies."""
+        names = ("psi", "delta") if self.signed else ("alpha", "beta")
+        point = {
+            "feature_weight": state.theta.copy(),
+            "sample_weight": self.sign * state.x,
+            "bias": np.asarray(state.bias),
+            "eta": state.eta.copy(),
+        }
+        if not self.signed:
+            point["w"] = state.x.copy()
+        if self.precise:
+            precisions = (state.sample_precision.copy(), state.feature_precision.copy())
+            point |= dict(zip(names, precisions, strict=True))
+        if self.noise:
+            point["tau"] = np.asarray(state.tau)
+            if self.problem.hypers.latent_noise == "explicit":
+                point["u"] = state.u.copy()
+        return point | self.problem.to_free(point)
+
+    def stats(self, state: State) -> dict[str, float]:
+        """Return no statistics: a sweep has none that a user would read."""
+        return {}
+
+    def _decide(self, state: State) -> None:
+        """Set eta = b + X diag(theta) Z'a."""
+        state.eta = state.bias + (state.theta * (self.Zt @ (self.sign * state.x))) @ self.Xt
+
+    # --- one sweep --------------------------------------------------------------------------------
+
+    def sweep(self, state: State, rng: np.random.Generator) -> None:
+        """Move the state once through every block; nothing is adapted."""
+        if self.noise and np.isnan(state.u).any():
+            draw_noisy(rng, self.s, state.eta, state.tau, state.u)
+        for _ in range(self.options.rounds):
+            self.features(state, rng)
+            self.samples(state, rng)
+        if self.options.scale_moves:
+            self.scale(state, rng)
+        if self.precise:
+            self.precisions(state, rng)
+
+    def augment(self, state: State, rng: np.random.Generator) -> Working:
+        """Step 1: draw omega, and with it the normal likelihood of eta."""
+        at = state.u if self.noise else state.eta
+        # the library's other methods are wrong where |eta| > 150 (test_mask_moves.py)
+        omega = random_polyagamma(1.0, at, method="alternate", random_state=rng)
+        c = state.tau / (state.tau + omega) if self.noise else np.ones_like(omega)
+        W = omega * c
+        return Working(omega, W, 0.5 * self.s * c - W * state.eta)
+
+    def features(self, state: State, rng: np.random.Generator) -> None:
+        """Step 2, each pass after a step 1."""
+        slope = self.Zt @ (self.sign * state.x)  # (D,)
+        for _ in range(self.options.feature_scans):
+            working = self.augment(state, rng)
+            given = (self.Xt, slope, working.W, self.feature)
+            weight_scan(rng, *given, working.score, state.theta)
+            tries = self.options.feature_pairs
+            pair_scan(rng, tries, *given, self.feature_pairs, working.score, state.theta)
+            self.bias(state, working, rng)
+            state.eta = state.bias + (state.theta * slope) @ self.Xt
+            self.latent(state, working, rng)
+
+    def samples(self, state: State, rng: np.random.Generator) -> None:
+        """Step 3, each pass after a step 1."""
+        Mt = weighted_products(self.Zt, state.theta, self.Xt)  # (B, N)
+        for _ in range(self.options.sample_scans):
+            working = self.augment(state, rng)
+            given = (Mt, self.sign, working.W, self.sample)
+            weight_scan(rng, *given, working.score, state.x)
+            tries = self.options.sample_pairs
+            pair_scan(rng, tries, *given, self.sample_pairs, working.score, state.x)
+            self.bias(state, working, rng)
+            state.eta = state.bias + (self.sign * state.x) @ Mt
+            self.latent(state, working, rng)
+
+    def bias(self, state: State, working: Working, rng: np.random.Generator) -> None:
+        """Draw b given the weights; the score follows."""
+        held = working.W.sum()
+        precision = held + self.problem.hypers.bias_sd**-2.0
+        mean = (working.score.sum() + held * state.bias) / precision
+        new = float(rng.normal(mean, precision**-0.5))
+        working.score -= working.W * (new - state.bias)
+        state.bias = new
+
+    def latent(self, state: State, working: Working, rng: np.random.Generator) -> None:
+        """Draw u, which was integrated out given this omega and tau, and then tau."""
+        if not self.noise:
+            return
+        h = self.problem.hypers
+        precision = state.tau + working.omega
+        mean = (0.5 * self.s + state.tau * state.eta) / precision
+        state.u = rng.normal(mean, precision**-0.5)
+        rate = h.noise_rate + 0.5 * np.sum((state.u - state.eta) ** 2)
+        state.tau = float(rng.gamma(h.noise_shape + 0.5 * len(state.u), 1.0 / rate))
+
+    def scale(self, state: State, rng: np.random.Generator) -> None:
+        """Step 4."""
+        width = 3.0 * (len(state.theta) + len(state.x)) ** -0.5  # near its spread
+        t = scale_move(rng, width, state.theta, self.feature, state.x, self.sample)
+        state.theta *= math.exp(t)
+        state.x *= math.exp(-t)
+
+    def precisions(self, state: State, rng: np.random.Generator) -> None:
+        """Step 5."""
+        groups = (
+            (state.theta, self.feature, state.feature_precision),
+            (state.x, self.sample, state.sample_precision),
+        )
+        for x, prior, out in groups:
+            out[:] = rng.gamma(prior.shape + 0.5, 1.0 / (prior.rate + 0.5 * x**2))
+
+
+def _pairs(columns: np.ndarray, prior: WeightPrior) -> Pairs:
+    """Return the pairs of weights of these columns (N, K), visible by the prior without slab."""
+    share = min(0.5, VISIBLE / columns.shape[1])
+    visible = stats.t.isf(0.5 * share, 2.0 * prior.shape, scale=prior.scale)
+    return Pairs(float(visible), *correlated(columns, PARTNERS))

@@ -1,0 +1,400 @@
+"""The steps of the Gibbs sampler of PFCVM and RFVM, compiled; `ard` says what each is for.
+
+Every step works on weights x (K,) that eta (N,) is linear in, under a normal likelihood,
+
+    eta = rest + sum_k x_k slope_k rows_k
+    log likelihood of a change d of eta = score'd - d'diag(W)d / 2,
+
+where `score` (N,), its slope at the present eta, follows in place. With a prior t(x) without its
+slab, the law of one weight given all else is
+
+    f(x) = t(x) G(x),    G(x) = exp(linear x - precision x^2 / 2),
+
+with the slab in G: precision = slope^2 rows' W rows + slab^-2. It has up to two modes: the spike at
+zero, where t is high, and the peak of G. A proposal that knows both needs no path between them,
+
+    q(x) = share t(x) + (1 - share) G(x) / Z,    Z the integral of G.
+
+Any share in (0, 1) that does not depend on x is exact; q / f = share / G + (1 - share) / (Z t) is
+bounded from below, so that the step is uniformly ergodic. Every loop ends for NaN too.
+"""
+
+import math
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from ardvark.models.parts.ard import WeightPrior
+
+from .jcfo_steps import positive_draw
+
+_LOG_2 = math.log(2.0)
+_LOG_2PI = math.log(2.0 * math.pi)
+_ROOT_HALF = math.sqrt(0.5)
+_HUGE = 1e150  # beyond, squares overflow
+_SHRINKAGES = 200  # the interval of a slice is below rounding long before
+
+
+class Prior(NamedTuple):
+    """Prior of a group of weights.
+
+    Attributes
+    ----------
+    shape, rate : float
+        Of the precisions' Gamma.
+    slab : float
+        inf: none.
+    positive : bool
+        x >= 0, or of either sign.
+    peak : float
+        ln t(0).
+    """
+
+    shape: float
+    rate: float
+    slab: float
+    positive: bool
+    peak: float
+
+    @classmethod
+    def of(cls, prior: WeightPrior, *, positive: bool) -> "Prior":
+        """Return the prior of a model's hyperparameters."""
+        shape, rate, slab = map(float, prior)
+        peak = math.lgamma(shape + 0.5) - math.lgamma(shape) - 0.5 * (_LOG_2PI + math.log(rate))
+        return cls(shape, rate, slab, positive, peak + _LOG_2 if positive else peak)
+
+
+class Pairs(NamedTuple):
+    """Which pairs move: one beyond `visible`; partners as in `partners.Partners`."""
+
+    visible: float
+    partner: np.ndarray
+    degree: np.ndarray
+
+
+class Proposal(NamedTuple):
+    """q of one weight: linear and precision of G, ln Z, and share."""
+
+    linear: float
+    precision: float
+    log_normal: float
+    share: float
+
+
+# --- one weight -----------------------------------------------------------------------------------
+
+
+@numba.njit(cache=True, nogil=True)
+def log_student(x: float, prior: Prior) -> float:
+    """Return ln t(x): a weight with its precision integrated out, without a slab."""
+    return prior.peak - (prior.shape + 0.5) * math.log1p(0.5 * x * x / prior.rate)
+
+
+@numba.njit(cache=True, nogil=True)
+def draw_student(rng: np.random.Generator, prior: Prior) -> float:
+    """Draw from t."""
+    precision = max(rng.standard_gamma(prior.shape), 1e-300)  # of a small shape it underflows
+    x = rng.standard_normal() * math.sqrt(prior.rate / precision)
+    return abs(x) if prior.positive else x
+
+
+@numba.njit(cache=True, nogil=True)
+def log_normal_integral(linear: float, precision: float, positive: bool) -> float:
+    """Return ln Z, over x >= 0 or the line."""
+    whole = 0.5 * (_LOG_2PI - math.log(precision))
+    t = linear / math.sqrt(precision)
+    if not positive:
+        return whole + 0.5 * t * t
+    if t > -5.0:
+        return whole + 0.5 * t * t + math.log(0.5 * math.erfc(-t * _ROOT_HALF))
+    fraction = 0.0  # Laplace's continued fraction of Mills' ratio, exact to rounding from 5 on
+    for k in range(40, 0, -1):
+        fraction = k / (fraction - t)
+    return -0.5 * math.log(precision) - math.log(fraction - t)
+
+
+@numba.njit(cache=True, nogil=True)
+def proposal(linear: float, precision: float, prior: Prior) -> Proposal:
+    """Return q for G with this linear term and precision.
+
+    share is near the posterior probability that x is in the spike: the integral of f there is
+    about what G keeps of t, and at the peak of G about t(there) Z.
+    """
+    precision = max(precision, 1e-290)  # a constant feature without a slab: nothing but the prior
+    log_normal = log_normal_integral(linear, precision, prior.positive)
+    sd, scale = precision**-0.5, math.sqrt(prior.rate / prior.shape)
+    down = max(-linear, 0.0) if prior.positive else 0.0
+    peak = abs(linear) / precision if down == 0.0 else 0.0
+    peak = max(peak, sd / (1.0 + sd * down))
+    kept = -0.5 * math.log1p((scale / sd) ** 2) - math.log1p(scale * down)
+    excess = log_student(peak, prior) + log_normal - kept
+    share = 1.0 / (1.0 + math.exp(min(max(excess, -30.0), 30.0)))
+    return Proposal(linear, precision, log_normal, min(max(share, 0.05), 0.95))
+
+
+@numba.njit(cache=True, nogil=True)
+def draw_proposal(rng: np.random.Generator, q: Proposal, prior: Prior) -> float:
+    """Draw from q."""
+    if rng.random() < q.share:
+        return draw_student(rng, prior)
+    if prior.positive:
+        return positive_draw(rng, q.linear, q.precision)
+    return q.linear / q.precision + rng.standard_normal() / math.sqrt(q.precision)
+
+
+@numba.njit(cache=True, nogil=True)
+def log_tilt(x: float, linear: float, precision: float) -> float:
+    """Return ln G(x)."""
+    return (linear - 0.5 * precision * x) * x
+
+
+@numba.njit(cache=True, nogil=True)
+def log_ratio(x: float, q: Proposal, prior: Prior) -> float:
+    """Return ln q(x) / f(x)."""
+    by_prior = math.log(q.share) - log_tilt(x, q.linear, q.precision)
+    by_normal = math.log(1.0 - q.share) - q.log_normal - log_student(x, prior)
+    return log_sum(by_prior, by_normal)
+
+
+@numba.njit(cache=True, nogil=True)
+def log_sum(a: float, b: float) -> float:
+    """Return ln (e^a + e^b)."""
+    return max(a, b) + math.log1p(math.exp(-abs(a - b)))
+
+
+@numba.njit(cache=True, nogil=True)
+def weight_scan(
+    rng: np.random.Generator,
+    rows: np.ndarray,
+    slope: np.ndarray,
+    W: np.ndarray,
+    prior: Prior,
+    score: np.ndarray,
+    x: np.ndarray,
+) -> int:
+    """Move every weight, one after the other; rows (K, N), slope (K,). Return how many moved."""
+    K, N = rows.shape
+    accepted = 0
+    for k in range(K):
+        product, square = 0.0, 0.0
+        for i in range(N):
+            product += rows[k, i] * score[i]
+            square += rows[k, i] * rows[k, i] * W[i]
+        s = slope[k]
+        square *= s * s
+        q = proposal(s * product + square * x[k], square + prior.slab**-2.0, prior)
+        new = draw_proposal(rng, q, prior)
+        if not abs(new) < _HUGE:
+            continue
+        if not rng.standard_exponential() > log_ratio(new, q, prior) - log_ratio(x[k], q, prior):
+            continue
+        accepted += 1
+        change = s * (new - x[k])
+        x[k] = new
+        for i in range(N):
+            score[i] -= change * W[i] * rows[k, i]
+    return accepted
+
+
+# --- pairs ----------------------------------------------------------------------------------------
+
+
+@numba.njit(cache=True, nogil=True)
+def log_pair_ratio(
+    x: float, y: float, L: tuple[float, float], P: tuple[float, float], cross: float, prior: Prior
+) -> float:
+    """Return ln q(x, y) / f(x, y) of a pair.
+
+    f = t(x) t(y) exp(L_0 x + L_1 y - P_0 x^2 / 2 - P_1 y^2 / 2 - cross x y). Half of q draws x from
+    t and y from its own proposal given x, the other half the other way round.
+    """
+    first = log_ratio(y, proposal(L[1] - cross * x, P[1], prior), prior) - log_tilt(x, L[0], P[0])
+    other = log_ratio(x, proposal(L[0] - cross * y, P[0], prior), prior) - log_tilt(y, L[1], P[1])
+    return log_sum(first, other) - _LOG_2
+
+
+@numba.njit(cache=True, nogil=True)
+def partner_chance(j: int, i: int, K: int, pairs: Pairs) -> float:
+    """Return the probability that i, chosen first of K weights, is paired with j."""
+    if pairs.degree[i] == 0:
+        return 1.0 / (K - 1)
+    chance = 0.5 / (K - 1)
+    for p in range(pairs.degree[i]):
+        if pairs.partner[i, p] == j:
+            chance += 0.5 / pairs.degree[i]
+    return chance
+
+
+@numba.njit(cache=True, nogil=True)
+def draw_pair(
+    rng: np.random.Generator, beyond: np.ndarray, count: int, K: int, pairs: Pairs
+) -> tuple[int, int]:
+    """Choose i among the `count` weights beyond visible, and j: a partner, or any other of K."""
+    i = beyond[rng.integers(0, count)]
+    if pairs.degree[i] > 0 and rng.random() < 0.5:
+        return i, pairs.partner[i, rng.integers(0, pairs.degree[i])]
+    j = rng.integers(0, K - 1)
+    return i, j + (j >= i)
+
+
+@numba.njit(cache=True, nogil=True)
+def pair_scan(
+    rng: np.random.Generator,
+    tries: int,
+    rows: np.ndarray,
+    slope: np.ndarray,
+    W: np.ndarray,
+    prior: Prior,
+    pairs: Pairs,
+    score: np.ndarray,
+    x: np.ndarray,
+) -> int:
+    """Move pairs of weights at once, so that one may replace another; return how many moved.
+
+    A pair is chosen with probability ([i in A] p(j | i) + [j in A] p(i | j)) / |A|, A the weights
+    beyond `visible`, which a move may change: the acceptance has the ratio of that probability.
+    """
+    K, N = rows.shape
+    place = np.full(K, -1)  # of a weight in A
+    beyond = np.empty(K, dtype=np.int64)  # A
+    count = 0
+    for k in range(K):
+        if abs(x[k]) > pairs.visible:
+            place[k], beyond[count] = count, k
+            count += 1
+    accepted = 0
+    for _ in range(tries if K > 1 else 0):
+        if count == 0:
+            break
+        i, j = draw_pair(rng, beyond, count, K, pairs)
+        b_i, b_j, ii, jj, cross = 0.0, 0.0, 0.0, 0.0, 0.0
+        for n in range(N):
+            g_i, g_j = slope[i] * rows[i, n], slope[j] * rows[j, n]
+            b_i += g_i * score[n]
+            b_j += g_j * score[n]
+            ii += g_i * g_i * W[n]
+            jj += g_j * g_j * W[n]
+            cross += g_i * g_j * W[n]
+        L = (b_i + ii * x[i] + cross * x[j], b_j + jj * x[j] + cross * x[i])
+        P = (ii + prior.slab**-2.0, jj + prior.slab**-2.0)
+        if rng.random() < 0.5:
+            new_i = draw_student(rng, prior)
+            new_j = draw_proposal(rng, proposal(L[1] - cross * new_i, P[1], prior), prior)
+        else:
+            new_j = draw_student(rng, prior)
+            new_i = draw_proposal(rng, proposal(L[0] - cross * new_j, P[0], prior), prior)
+        if not (abs(new_i) < _HUGE and abs(new_j) < _HUGE):
+            continue
+        was_j = place[j] >= 0
+        is_i, is_j = abs(new_i) > pairs.visible, abs(new_j) > pairs.visible
+        if not (is_i or is_j):
+            continue  # this pair could not be chosen back
+        to_j, to_i = partner_chance(j, i, K, pairs), partner_chance(i, j, K, pairs)
+        now = count - 1 - was_j + is_i + is_j
+        loss = log_pair_ratio(new_i, new_j, L, P, cross, prior)
+        loss -= log_pair_ratio(x[i], x[j], L, P, cross, prior)
+        loss += math.log((to_j + was_j * to_i) / count)
+        loss -= math.log((is_i * to_j + is_j * to_i) / now)
+        if not rng.standard_exponential() > loss:
+            continue
+        accepted += 1
+        d_i, d_j = slope[i] * (new_i - x[i]), slope[j] * (new_j - x[j])
+        for n in range(N):
+            score[n] -= W[n] * (d_i * rows[i, n] + d_j * rows[j, n])
+        x[i], x[j] = new_i, new_j
+        for k, enters in ((i, is_i), (j, is_j)):
+            if enters and place[k] < 0:
+                place[k], beyond[count] = count, k
+                count += 1
+            elif not enters and place[k] >= 0:
+                count -= 1
+                beyond[place[k]] = beyond[count]
+                place[beyond[count]] = place[k]
+                place[k] = -1
+    return accepted
+
+
+# --- the scale of the features against that of the samples ----------------------------------------
+
+
+@numba.njit(cache=True, nogil=True)
+def log_group(x: np.ndarray, prior: Prior, scale: float) -> float:
+    """Return the log prior of scale * x (K,), without constants."""
+    total, product, square = 0.0, 1.0, 0.0
+    for k in range(len(x)):
+        y2 = (scale * x[k]) ** 2
+        square += y2
+        product *= 1.0 + 0.5 * y2 / prior.rate
+        if product > 1e150:  # one logarithm for many weights
+            total += math.log(product)
+            product = 1.0
+    total += math.log(product)
+    return -(prior.shape + 0.5) * total - 0.5 * square * prior.slab**-2.0
+
+
+@numba.njit(cache=True, nogil=True)
+def log_scale_density(
+    u: float, theta: np.ndarray, feature: Prior, x: np.ndarray, sample: Prior
+) -> float:
+    """Log density of u in (theta, x) -> (e^u theta, e^-u x), eta unchanged; Jacobian e^((D-B)u)."""
+    groups = log_group(theta, feature, math.exp(u)) + log_group(x, sample, math.exp(-u))
+    return groups + (len(theta) - len(x)) * u
+
+
+@numba.njit(cache=True, nogil=True)
+def scale_move(
+    rng: np.random.Generator,
+    width: float,
+    theta: np.ndarray,
+    feature: Prior,
+    x: np.ndarray,
+    sample: Prior,
+) -> float:
+    """Return u after one slice step from u = 0, stepping out and shrinking (Neal 2003)."""
+    level = log_scale_density(0.0, theta, feature, x, sample) - rng.standard_exponential()
+    low = -width * rng.random()
+    high = low + width
+    for _ in range(_SHRINKAGES):
+        if not log_scale_density(low, theta, feature, x, sample) > level:
+            break
+        low -= width
+    for _ in range(_SHRINKAGES):
+        if not log_scale_density(high, theta, feature, x, sample) > level:
+            break
+        high += width
+    for _ in range(_SHRINKAGES):
+        u = low + (high - low) * rng.random()
+        if log_scale_density(u, theta, feature, x, sample) >= level:
+            return u
+        if u < 0.0:
+            low = u
+        else:
+            high = u
+    return 0.0
+
+
+# --- latent noise ---------------------------------------------------------------------------------
+
+
+@numba.njit(cache=True, nogil=True)
+def draw_noisy(
+    rng: np.random.Generator, sign: np.ndarray, eta: np.ndarray, tau: float, u: np.ndarray
+) -> None:
+    """Draw every u_n from Normal(eta_n, tau^-1/2) times sigmoid(s_n u_n), by rejection.
+
+    With m = s eta, v = s u: sigmoid(v) is at most 1, and at most e^v. The second bound moves the
+    normal to m + 1/tau; it is used where that lies below 0.
+    """
+    sd = tau**-0.5
+    for n in range(len(u)):
+        m = sign[n] * eta[n]
+        side = 1.0
+        if m + 0.5 / tau < 0.0:
+            m, side = m + 1.0 / tau, -1.0
+        while True:
+            v = m + sd * rng.standard_normal()
+            # sigmoid(v), or sigmoid(v) / e^v = sigmoid(-v)
+            if not rng.random() * (1.0 + math.exp(-side * v)) > 1.0:
+                u[n] = sign[n] * v
+                break
