@@ -35,7 +35,7 @@ drawn anew before anything uses them; that is why the order matters (van Dyk, Pa
    Then u | eta, omega, tau ~ Normal((k + tau eta) / (tau + omega), (tau + omega)^-1/2), with
    the omega that u was integrated out with, and tau | u, eta ~ Gamma(noise_shape + N/2,
    noise_rate + |u - eta|^2 / 2).
-3. x | b, theta likewise, its columns those of M; a few passes, each after a new 1.
+3. x | b, theta likewise, its columns those of M. Each pass of 2 or 3 comes after a new 1.
 4. (theta, x) -> (e^t theta, e^-t x), which leaves eta: a generalised Gibbs step (Liu, Sabatti
    2000, doi 10.1093/biomet/87.2.353), a slice step in t with density p(theta, x) e^((D - B) t).
 5. The precisions.
@@ -77,8 +77,9 @@ class Options(BaseOptions):
     """Options of the sampler."""
 
     rounds: int = option(4, "rounds a sweep", above=0)
-    sample_scans: int = option(3, "passes of step 3 a round", above=0)
-    feature_pairs: int = option(300, "pairs tried in step 2", at_least=0)
+    feature_scans: int = option(2, "passes of step 2 a round", above=0)
+    sample_scans: int = option(2, "passes of step 3 a round", above=0)
+    feature_pairs: int = option(300, "pairs tried in a pass of step 2", at_least=0)
     sample_pairs: int = option(60, "pairs tried in a pass of step 3", at_least=0)
     scale_moves: bool = option(True, "make the move of step 4")
 
@@ -237,16 +238,17 @@ class Sampler:
         return Working(omega, W, 0.5 * self.s * c - W * state.eta)
 
     def features(self, state: State, rng: np.random.Generator) -> None:
-        """Step 2, after a step 1."""
-        working = self.augment(state, rng)
+        """Step 2, each pass after a step 1."""
         slope = self.Zt @ (self.sign * state.x)  # (D,)
-        given = (self.Xt, slope, working.W, self.feature)
-        weight_scan(rng, *given, working.score, state.theta)
-        tries = self.options.feature_pairs
-        pair_scan(rng, tries, *given, self.feature_pairs, working.score, state.theta)
-        self.bias(state, working, rng)
-        state.eta = state.bias + (state.theta * slope) @ self.Xt
-        self.latent(state, working, rng)
+        for _ in range(self.options.feature_scans):
+            working = self.augment(state, rng)
+            given = (self.Xt, slope, working.W, self.feature)
+            weight_scan(rng, *given, working.score, state.theta)
+            tries = self.options.feature_pairs
+            pair_scan(rng, tries, *given, self.feature_pairs, working.score, state.theta)
+            self.bias(state, working, rng)
+            state.eta = state.bias + (state.theta * slope) @ self.Xt
+            self.latent(state, working, rng)
 
     def samples(self, state: State, rng: np.random.Generator) -> None:
         """Step 3, each pass after a step 1."""

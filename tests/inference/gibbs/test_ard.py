@@ -32,7 +32,8 @@ from tests.inference.gibbs.ard_problems import (
 from tests.inference.spiral import spiral
 from tests.support import ALARM, rng, seed
 
-QUICK = {"rounds": 1, "sample_scans": 1, "feature_pairs": 4, "sample_pairs": 2}
+QUICK = dict.fromkeys(("rounds", "feature_scans", "sample_scans"), 1)
+QUICK |= {"feature_pairs": 4, "sample_pairs": 2}
 
 
 def with_options(kind=Sampler, **options):
@@ -134,7 +135,7 @@ def test_sweeps_leave_the_joint_law(variant, prior):
     """200 replicates see about 0.5 sd; the slow test has 3000."""
     found = joint_test(
         made(variant, prior),
-        with_options(),
+        with_options(feature_scans=2),
         replicates=200,
         sweeps=4,
         references=19,
@@ -153,7 +154,7 @@ def test_sweeps_leave_the_joint_law(variant, prior):
 def test_sweeps_leave_the_joint_law_in_full(variant, prior, size):
     found = joint_test(
         made(variant, prior, **size),
-        with_options(sample_scans=2),
+        with_options(feature_scans=2, sample_scans=2),
         replicates=3000,
         sweeps=8,
         references=49,
