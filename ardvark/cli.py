@@ -197,7 +197,8 @@ def compare(
     methods: Annotated[
         str | None,
         typer.Option(
-            help="Comma-separated; 'paper' is the model's own algorithm. Default: all that apply."
+            help="Comma-separated; 'paper' is the model's own algorithm. Default: all that apply, "
+            "but one exact sampler."
         ),
     ] = None,
     out: Annotated[
@@ -243,7 +244,7 @@ def compare(
     }
     problem, test = _problem(settings)
     folder = out or Path("results") / f"{model}-{Path(data).stem}"
-    names = fitting.applicable(problem) if methods is None else methods.split(",")
+    names = fitting.usual(problem) if methods is None else methods.split(",")
     chosen: dict[str, dict[str, Any]] = {m.strip(): {} for m in names if m.strip()}
     for key, value in _pairs(option, "--option").items():
         method, _, name = key.partition(".")

@@ -114,6 +114,15 @@ def applicable(problem: Problem) -> list[str]:
     return [name for name, why_not in refusals(problem).items() if why_not is None]
 
 
+def usual(problem: Problem) -> list[str]:
+    """Return the methods that are compared where none are named: those that apply, one exact.
+
+    Where NUTS applies, Gibbs is a second opinion for which to ask: it is dear where rows are many.
+    """
+    names = applicable(problem)
+    return [name for name in names if name != "gibbs" or "nuts" not in names]
+
+
 def make_options(name: str, given: Mapping[str, Any]) -> Any:
     """Return a method's Options; an unknown one is a TypeError that lists them."""
     options = BACKENDS[name].Options

@@ -280,3 +280,15 @@ def test_a_toy_method_takes_ten_lines(dataset, monkeypatch):
     )
     with pytest.raises(TypeError, match=r"'majority' has no option 'tune'.*Its options: none"):
         av.fit(av.problem("rfvm", dataset), "majority", tune=3)
+
+
+@pytest.mark.parametrize(
+    ("name", "kernel", "exact"),
+    [("rfvm", "linear", "nuts"), ("pfcvm", "rbf", "nuts"), ("fsklr", "rbf", "gibbs")],
+)
+def test_without_names_one_exact_sampler_is_compared(name, kernel, exact, dataset):
+    problem = av.problem(name, dataset, kernel=kernel)
+    usual, all_of_them = fitting.usual(problem), fitting.applicable(problem)
+    assert [m for m in usual if BACKENDS[m].KIND == "mcmc"] == [exact]
+    assert set(all_of_them) - set(usual) <= {"gibbs"}
+    assert fitting.resolve("paper", problem) in usual
