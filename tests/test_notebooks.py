@@ -202,7 +202,7 @@ def test_what_sparse_means(full, tmp_path):
         return
     assert max(sparse["worst R-hat of eta"], dense["worst R-hat of eta"]) < 1.05
     assert 3 * sparse["pixels with P > 0.5"] < 64 < 3 * dense["pixels with P > 0.5"]
-    assert sparse["images with P > 0.5"] == 0
+    assert sparse["images with P > 0.5"] <= 2 < 0.1 * dense["images with P > 0.5"]
     assert sparse["accuracy, held out"] > dense["accuracy, held out"] - 0.04
     leading = np.argsort(-p_active["sparse"])[:4]
     assert (p_active["dense"][leading] > 0.8).all()
