@@ -148,15 +148,15 @@ COLUMNS = (
 """Every column, in the order of the DataFrame."""
 
 
-def groups(columns: Sequence[Column] = COLUMNS) -> dict[str, list[Column]]:
-    """Return the columns of each meaning, in the order of print."""
+def groups(columns: Sequence[Column] | None = None) -> dict[str, list[Column]]:
+    """Return the columns of each meaning, in the order of print; None: `COLUMNS`."""
     found: dict[str, list[Column]] = {}
-    for column in columns:
+    for column in COLUMNS if columns is None else columns:
         found.setdefault(column.meaning, []).append(column)
     return found
 
 
-def described(columns: Sequence[Column] = COLUMNS) -> str:
+def described(columns: Sequence[Column] | None = None) -> str:
     """Return names and meanings as text, for a docstring."""
     entries = []
     for meaning, together in groups(columns).items():
@@ -166,7 +166,7 @@ def described(columns: Sequence[Column] = COLUMNS) -> str:
     return "\n".join(entries)
 
 
-def table_text(table: pd.DataFrame, columns: Sequence[Column] = COLUMNS) -> pd.DataFrame:
+def table_text(table: pd.DataFrame, columns: Sequence[Column] | None = None) -> pd.DataFrame:
     """Return the table as short strings, transposed: one column a method, blank where unknown."""
     printed = [c for together in groups(columns).values() for c in together if c.heading]
     methods = [dict(row) for _, row in table.iterrows()]

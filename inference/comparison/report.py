@@ -12,7 +12,7 @@ import pandas as pd
 from ardvark.models import Problem
 
 from ..diagnostics import khat_limit
-from .columns import COLUMNS, Column, groups, table_text
+from .columns import Column, groups, table_text
 from .sensitivity import BASELINE, Sensitivity
 from .sensitivity import COLUMNS as OF_SENSITIVITY
 
@@ -128,7 +128,7 @@ def _sensitivity(found: Sensitivity) -> list[str]:
     return parts
 
 
-def _legend(columns: Sequence[Column] = COLUMNS) -> str:
+def _legend(columns: Sequence[Column] | None = None) -> str:
     """Return what the printed columns mean, those that are read together in one entry."""
     entries = []
     for meaning, together in groups(columns).items():

@@ -13,6 +13,7 @@ import pytest
 from scipy import special
 
 import ardvark as av
+from ardvark.models.parts import ard
 from tests.inference.batches import Mean, batch_mean, largest_t
 from tests.inference.spiral import spiral
 from tests.support import rng, seed
@@ -37,8 +38,8 @@ def make(**hypers):
 def bounded(point, Z):
     """Return bounded functions (..., component) of eta, the weights, their product and tau.
 
-    Weights have Student-t tails with nu = 3: their means converge, their variances barely. On
-    [0, 1] every moment exists.
+    The dense prior's weights have Student-t tails with nu = 3: their means converge, their
+    variances barely. On [0, 1] every moment exists.
     """
     D, N = Z.shape[1], len(Z)
     scale = 1.0 / max(D, np.sqrt(N * D))
@@ -52,11 +53,12 @@ def bounded(point, Z):
 def weighted(problem, draws=60_000):
     """Return the posterior's Mean of `bounded` by importance sampling from the prior."""
     h, random = problem.hypers, rng(1)
-    psi = random.gamma(h.sample_shape, 1.0 / h.sample_rate, (draws, len(problem.Z)))
-    delta = random.gamma(h.feature_shape, 1.0 / h.feature_rate, (draws, problem.data.D))
+    B, D = problem.Z.shape
+    a = ard.draw(random, h.sample_prior, draws * B, signed=True)[1]
+    v = ard.draw(random, h.feature_prior, draws * D)[1]
     point = {
-        "sample_weight": psi**-0.5 * random.standard_normal(psi.shape),
-        "feature_weight": np.abs(delta**-0.5 * random.standard_normal(delta.shape)),
+        "sample_weight": a.reshape(draws, B),
+        "feature_weight": v.reshape(draws, D),
         "bias": h.bias_sd * random.standard_normal(draws),
         "tau": random.gamma(h.noise_shape, 1.0 / h.noise_rate, draws),
     }

@@ -251,7 +251,7 @@ def test_other_hyperparameters_are_those_of_a_new_problem():
     given = {"active_features": 1.0, "bias_sd": 2.0}
     made = {"basis": np.arange(12), "basis_labels": labels, "standardize": False}
     problem = av.problem("pfcvm", (X, Y), **made, **given)
-    for change in ({"slab": 1.0}, {"active_features": 0.5}, {"bias_sd": 3.0}):
+    for change in ({"slab": 3.0}, {"active_features": 0.5}, {"bias_sd": 3.0}):
         found = problem.with_hypers(**change)
         wanted = {**given, **change}
         same = av.problem("pfcvm", (X, Y), **made, **wanted)
@@ -266,9 +266,9 @@ def test_other_hyperparameters_are_those_of_a_new_problem():
 
 def test_other_hyperparameters_of_some_rows_are_filled_from_those():
     problem = av.problem("rfvm", (X, Y)).take(np.arange(10))
-    changed = problem.with_hypers(slab=1.0)
+    changed = problem.with_hypers(slab=3.0)
     assert changed.data.N == 10
-    assert changed.hypers == av.problem("rfvm", (X[:10], Y[:10]), slab=1.0).hypers
+    assert changed.hypers == av.problem("rfvm", (X[:10], Y[:10]), slab=3.0).hypers
 
 
 @pytest.mark.parametrize(

@@ -37,8 +37,8 @@ def test_each_number_of_the_sparse_prior_is_halved_and_doubled(dataset):
     assert changes(problem) == {
         "active_features halved": {"active_features": 0.5},
         "active_features doubled": {"active_features": 2.0},
-        "slab halved": {"slab": 1.0},
-        "slab doubled": {"slab": 4.0},
+        "slab halved": {"slab": 0.5},
+        "slab doubled": {"slab": 2.0},
     }
     # theta is fixed: samples instead
     assert next(iter(changes(av.problem("rvm", dataset)))) == "active_samples halved"
@@ -258,7 +258,7 @@ def test_refits_are_kept_and_used_again(dataset, chain, tmp_path, monkeypatch):
     assert not calls
     pd.testing.assert_frame_equal(found.table, first.table)
     with pytest.raises(InputError, match="of another problem"):
-        av.sensitivity(problem.with_hypers(slab=1.0), "chain", baseline=whole)
+        av.sensitivity(problem.with_hypers(slab=0.5), "chain", baseline=whole)
 
 
 def test_a_failed_refit_loses_nothing(dataset, chain, monkeypatch):
@@ -266,7 +266,7 @@ def test_a_failed_refit_loses_nothing(dataset, chain, monkeypatch):
     fit = fitting.BACKENDS["chain"].fit
 
     def sometimes(target, options, job):
-        if target.problem.hypers.slab == 1.0:
+        if target.problem.hypers.slab == 0.5:
             raise ZeroDivisionError("a bug")
         return fit(target, options, job)
 
@@ -276,14 +276,14 @@ def test_a_failed_refit_loses_nothing(dataset, chain, monkeypatch):
     assert "Slab halved: failed: ZeroDivisionError: a bug." in found.text()
     assert found.table.loc["slab doubled", "change_p"] > 0.0
     with pytest.raises(InputError, match="could not be fitted: ZeroDivisionError: a bug"):
-        av.sensitivity(problem.with_hypers(slab=1.0), "chain", **SMALL)
+        av.sensitivity(problem.with_hypers(slab=0.5), "chain", **SMALL)
 
 
 def test_refits_share_one_model_bound_to_their_own_prior(dataset):
     problem = av.problem("pfcvm", dataset, active_features=1.0)
     models = {}
     first = Sharing.of(problem, models).model
-    for change in ({"active_features": 0.5}, {"slab": 1.0}):
+    for change in ({"active_features": 0.5}, {"slab": 0.5}):
         variant = problem.with_hypers(**change)
         shared = Sharing.of(variant, models).model
         assert shared is first
