@@ -44,7 +44,7 @@ DENSE = {"active_features": "all", "active_samples": "all"}
 def prior() -> Iterator[tuple[str, Callable[[], Row]]]:
     """Yield one row for each kernel and size of data."""
     for kernel in ("linear", "polynomial", "rbf"):
-        for N, D, draws in ((30, 6, 2000), (200, 40, 400), (72, 7129, 200)):
+        for N, D, draws in ((30, 6, 2000), (200, 40, 400), (72, 7129, 100)):
             yield f"{kernel} {N} x {D}", lambda k=kernel, N=N, D=D, S=draws: _expected(k, N, D, S)
 
 
