@@ -99,7 +99,8 @@ def kernel_factors(sizes: Sizes, feature: WeightPrior) -> tuple[np.ndarray, np.n
     """Return q and r of the formulas above, each on equally likely points of |n|."""
     law, n, D = Law(feature), _QUANTILES, sizes.D
     if sizes.kernel == "rbf":
-        k1, k2 = (law.mean(lambda x, p=p: (1.0 + 8.0 * x) ** -p) ** D for p in (0.25, 0.5))
+        k1 = law.mean(lambda x: (1.0 + 8.0 * x) ** -0.25) ** D
+        k2 = law.mean(lambda x: (1.0 + 8.0 * x) ** -0.5) ** D
         q = _CANCELLED * k1 * np.sqrt(3.0 + 6.0 * n**2 + n**4)
         return q, np.array([math.sqrt(k2 + 1.0 / sizes.N)])
     T, S = law.norm(D), D * law.mean(lambda x: x)
@@ -107,8 +108,8 @@ def kernel_factors(sizes: Sizes, feature: WeightPrior) -> tuple[np.ndarray, np.n
         return n, np.sqrt((T * n) ** 2 + S**2 / sizes.N)
     P, (node, weight) = sizes.degree, _HERMITE
     slope, square = ((1.0 + T * node) ** (2 * p) @ weight / weight.sum() for p in (P - 1, P))
-    own = max((1.0 + S) ** (2 * (P - 1)) - slope, 0.0) / sizes.N
-    q = P * np.sqrt(slope * n**2 + 3.0 * own)
+    own = max(float((1.0 + S) ** (2 * (P - 1)) - slope), 0.0)  # of a row with itself, beyond slope
+    q = P * np.sqrt(slope * n**2 + 3.0 * own / sizes.N)
     return q, np.array([math.sqrt(square + (1.0 + S) ** (2 * P) / sizes.N)])
 
 
