@@ -120,7 +120,10 @@ def _parts(
     varies = (X.max(axis=0) > X.min(axis=0)).astype(float)
     D = theta.shape[-1]
     if "sample_weight" not in spec.shared:  # no basis: the feature weights are the primal ones
-        primal = lambda c, s: varies * effects.primal_effects(X, theta[c, s])  # noqa: E731
+
+        def primal(c: int, s: slice) -> np.ndarray:
+            return varies * effects.primal_effects(X, theta[c, s])
+
         return {"feature": (primal, D, 0.0, FEATURE_BUDGET)}
     a = point["sample_weight"]
     kernel, degree = str(hypers.kernel), int(getattr(hypers, "degree", 1))

@@ -23,7 +23,8 @@ from scipy import integrate, stats
 FOLDER = Path(__file__).parents[1] / "notebooks"
 PATHS = sorted(FOLDER.glob("*.ipynb"))
 LARGEST = 1_000_000  # bytes
-MACHINE = re.compile(r"/home/|/root\b|/tmp/|/Users/|/work/|/var/|[A-Z]:\\|site-packages")
+# an absolute path of two names or more (an address has a colon or a slash before it), or a drive
+MACHINE = re.compile(r"(?<![\w/:.<])/[\w.-]+/[\w.-]|[A-Z]:\\|site-packages")
 
 
 # --- as stored ------------------------------------------------------------------------------------
