@@ -113,18 +113,8 @@ def SlabStudentT(
 
     if not signed:
         kwargs.setdefault("default_transform", log_transform)
-    return pm.CustomDist(
-        name,
-        shape,
-        rate,
-        slab,
-        mass,
-        logp=logp,
-        random=random,
-        support_point=support_point,
-        class_name="SlabStudentT",
-        **kwargs,
-    )
+    how = {"logp": logp, "random": random, "support_point": support_point}
+    return pm.CustomDist(name, shape, rate, slab, mass, class_name="SlabStudentT", **how, **kwargs)
 
 
 def TiltedGamma(name: str, shape: Any, rate: Any, slab: Any, mass: Any, **kwargs: Any) -> Any:
@@ -148,15 +138,5 @@ def TiltedGamma(name: str, shape: Any, rate: Any, slab: Any, mass: Any, **kwargs
         return pt.full_like(rv, shape / rate)  # the Gamma's mean
 
     kwargs.setdefault("default_transform", log_transform)
-    return pm.CustomDist(
-        name,
-        shape,
-        rate,
-        slab,
-        mass,
-        logp=logp,
-        random=random,
-        support_point=support_point,
-        class_name="TiltedGamma",
-        **kwargs,
-    )
+    how = {"logp": logp, "random": random, "support_point": support_point}
+    return pm.CustomDist(name, shape, rate, slab, mass, class_name="TiltedGamma", **how, **kwargs)
