@@ -30,6 +30,8 @@ ROOMS = {
         {"draws"},
         {"backend"},
         {"target", "options", "progress", "processes", "diagnostics", "truncated_normal"},
+        {"density"},
+        {"compiled"},
     ),
     "models": (
         {""},

@@ -19,9 +19,11 @@ step size falls, and the next stage begins. The answer is the average of the ite
 stage (Polyak & Juditsky 1992), which removes the noise a constant step leaves.
 """
 
+from __future__ import annotations
+
 import time
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy import linalg
@@ -29,7 +31,10 @@ from scipy import linalg
 from ..backend import About, FitFailed, Job, Kind, Result, continuous_only
 from ..options import BaseOptions, option
 from ..progress import Update
-from ..target import Density, Target
+from ..target import Target
+
+if TYPE_CHECKING:
+    from ..density import Density
 
 NAME = "advi"
 KIND: Kind = "approximation"

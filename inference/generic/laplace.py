@@ -17,8 +17,11 @@ when a parameter has run off to a boundary, or when the curvature is not positiv
 Gaussian sits there.
 """
 
+from __future__ import annotations
+
 import time
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import linalg, optimize
@@ -26,7 +29,10 @@ from scipy import linalg, optimize
 from ..backend import About, Dims, FitFailed, Job, Kind, Result, continuous_only
 from ..options import BaseOptions, option
 from ..progress import Update
-from ..target import Density, Target
+from ..target import Target
+
+if TYPE_CHECKING:
+    from ..density import Density
 
 NAME = "laplace"
 KIND: Kind = "approximation"

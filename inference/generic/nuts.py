@@ -13,13 +13,12 @@ The default target acceptance is higher than usual: products of two heavy-tailed
 posterior, and at 0.8 some trajectories diverge on small data (digits38).
 """
 
-from __future__ import annotations
-
+import math
 import time
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
-from weakref import WeakKeyDictionary
+from itertools import pairwise
+from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
@@ -27,9 +26,6 @@ import xarray as xr
 from ..backend import About, FitFailed, Job, Kind, Result, continuous_only
 from ..options import BaseOptions, option
 from ..target import Target
-
-if TYPE_CHECKING:
-    import pymc as pm
 
 NAME = "nuts"
 KIND: Kind = "mcmc"
@@ -49,8 +45,6 @@ _STATISTICS = {
     "acceptance_rate": ("mean_tree_accept", "acceptance_rate"),
     "lp": ("logp", "lp"),
 }
-
-_COMPILED: WeakKeyDictionary[pm.Model, dict[tuple[str, ...] | None, Any]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,15 +68,15 @@ supports = continuous_only("NUTS")
 def fit(target: Target, options: Options, job: Job) -> Result:
     """Sample the posterior."""
     run = _nutpie if options.sampler == "nutpie" else _pymc
-    return run(target.model, options, job)
+    return run(target, options, job)
 
 
-def _nutpie(model: pm.Model, options: Options, job: Job) -> Result:
+def _nutpie(target: Target, options: Options, job: Job) -> Result:
     import nutpie
 
     started = time.perf_counter()
     with job.report.stage("compiling"):
-        compiled = _compiled(model, job.keep)
+        compiled = _compiled(target, job.keep)
     compile_seconds = time.perf_counter() - started
 
     started = time.perf_counter()
@@ -112,25 +106,46 @@ def _nutpie(model: pm.Model, options: Options, job: Job) -> Result:
     return _result(tree, 0, compile_seconds, time.perf_counter() - started)
 
 
-def _compiled(model: pm.Model, keep: tuple[str, ...] | None) -> Any:
-    """Return nutpie's compiled model, the same one for the same model and variables.
+def _compiled(target: Target, keep: tuple[str, ...] | None) -> Any:
+    """Return the target's compiled density as nutpie's kind of model.
 
-    nutpie copies the model's data when it compiles; what `pm.set_data` changed is handed over.
+    nutpie calls C functions at their addresses, so ours, which serve data of any shape, take the
+    place of those it would compile. A chain starts at the density's start, moved by U(-1, 1).
     """
-    import nutpie
+    from nutpie.compile_pymc import CompiledPyMCModel
 
-    known = _COMPILED.setdefault(model, {})
-    if keep not in known:
-        known[keep] = nutpie.compile_pymc_model(model, var_names=None if keep is None else [*keep])
-        return known[keep]
-    names = {str(v.name) for v in known[keep].shared_var_keys}
-    data = {v.name: v.get_value() for v in model.data_vars if v.name in names}
-    return known[keep].with_data(**data)
+    density = target.density
+    names = [n for n in density.names if keep is None or n in keep]
+    shapes = density.shapes(names)
+    lengths = [math.prod(shape) for shape in shapes.values()]
+    ends = np.cumsum([0, *lengths]).tolist()
+    slices = [slice(*pair) for pair in pairwise(ends)]
+
+    def start(seed: int | None) -> np.ndarray:
+        return density.start + np.random.default_rng(seed).uniform(-1.0, 1.0, density.size)
+
+    return CompiledPyMCModel(
+        _n_dim=density.size,
+        dims={},
+        _coords={},
+        _shapes=shapes,
+        compiled_logp_func=density.function,
+        compiled_expand_func=density.expansion(names),
+        initial_point_func=start,
+        shared_data={},
+        shared_var_keys={},
+        user_data=density.data.addresses,
+        n_expanded=ends[-1],
+        shape_info=(names, slices, [*shapes.values()]),
+        logp_func=None,
+        expand_func=None,
+    )
 
 
-def _pymc(model: pm.Model, options: Options, job: Job) -> Result:
+def _pymc(target: Target, options: Options, job: Job) -> Result:
     import pymc as pm
 
+    model = target.model
     started = time.perf_counter()
     with job.report.stage("compiling"), model:
         step = pm.NUTS(target_accept=options.target_accept, max_treedepth=options.max_treedepth)
@@ -162,14 +177,9 @@ def _result(tree: xr.DataTree, column: int, seconds_compile: float, seconds_run:
     arrays = {str(k): np.asarray(v.values) for k, v in posterior.data_vars.items()}
     renamed = {ours: theirs[column] for ours, theirs in _STATISTICS.items()}
     sample_stats = {o: np.asarray(stats[t].values) for o, t in renamed.items() if t in stats}
-    dims = {
-        str(k): tuple(str(d) for d in v.dims if d not in ("chain", "draw"))
-        for k, v in posterior.data_vars.items()
-    }
     return Result(
         posterior=arrays,
         sample_stats=sample_stats,
-        dims=dims,
         seconds_compile=seconds_compile,
         seconds_run=seconds_run,
     )

@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 import ardvark as av
+from ardvark.inference.density import Density
 from ardvark.inference.generic import advi, laplace
-from ardvark.inference.target import Density
 from ardvark.validate import InputError
 from tests.inference.batches import batch_mean, exactly, largest_t
 from tests.support import rng, seed, z_limit

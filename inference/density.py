@@ -1,0 +1,153 @@
+"""A model's log density as a function of one flat vector.
+
+The unconstrained vector stacks every free variable after PyMC's transforms (log for positive
+variables, and so on). Its log density includes the log-Jacobian of those transforms. NUTS moves on
+it and approximations place their q on it, so `lp` and `log_q` are densities of the same thing.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from pytensor.graph.replace import clone_replace
+from pytensor.graph.rewriting.utils import rewrite_graph
+
+from .compiled import Data, Function
+
+
+class Density:
+    """Compiled log density and gradient of a model, and the map back to its variables.
+
+    Attributes
+    ----------
+    size : int
+        P, the length of the unconstrained vector.
+    start : array (P,)
+        PyMC's initial point.
+    names : list of str
+        The free variables and deterministics that `constrain` can return.
+    data : Data
+        The arrays of the model; `refresh` them after `pm.set_data`.
+    function : Function
+        The code of `logp_grad`.
+    """
+
+    def __init__(self, model: pm.Model) -> None:
+        started = time.perf_counter()
+        self._model = model
+        point = model.initial_point()
+        self.start: np.ndarray = np.concatenate([np.ravel(v) for v in point.values()], dtype=float)
+        self.size = len(self.start)
+        self._point_shapes = {name: np.shape(value) for name, value in point.items()}
+        self.names = [v.name for v in model.unobserved_RVs]
+        self.data = Data(model)
+        self._x = pt.dvector("x")
+        self._pieces = self._cut()
+
+        logp = rewrite_graph(model.logp(), include=["canonicalize", "stabilize"])
+        gradient = pt.concatenate([g.ravel() for g in pt.grad(logp, [*self._pieces])])
+        both = clone_replace([logp, gradient], self._pieces)
+        self.function = Function(model, self._x, both, self.data)
+        self._expansions: dict[tuple[str, ...], Function] = {}
+        self.seconds_compile = time.perf_counter() - started
+
+    def _cut(self) -> dict[Any, Any]:
+        """Return each value variable as a piece of the symbolic vector.
+
+        A piece is as long as the variable's dims, which are data. Where it has none, or a transform
+        changed its length, the length becomes a part of the code.
+        """
+        model, pieces = self._model, {}
+        at: Any = pt.constant(0, dtype="int64")
+        for rv in model.free_RVs:
+            value = model.rvs_to_values[rv]
+            shape, dims = self._point_shapes[value.name], model.named_vars_to_dims.get(rv.name)
+            lengths = [model.dim_lengths[d] for d in dims or () if d is not None]
+            if tuple(int(n.eval()) for n in lengths) != shape:
+                lengths = [pt.constant(n, dtype="int64") for n in shape]
+            size = math.prod(lengths[1:], start=lengths[0]) if lengths else 1
+            piece = self._x[at : at + size] if lengths else self._x[at]
+            pieces[value] = piece if len(lengths) < 2 else piece.reshape(lengths)
+            at = at + size
+        return pieces
+
+    def logp_grad(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the log density at x (P,), Jacobian included, and its gradient (P,)."""
+        x = np.ascontiguousarray(x, dtype=float)
+        if x.shape != (self.size,):
+            raise ValueError(f"x has shape {x.shape}, the model needs ({self.size},)")
+        value, gradient = np.full(1, np.nan), np.full(self.size, np.nan)
+        self.function(self.size, x, gradient, value, self.data.addresses)
+        return float(value[0]), gradient
+
+    def logp(self, x: np.ndarray) -> np.ndarray:
+        """Return the log density at each row of x (S, P)."""
+        return np.array([self.logp_grad(row)[0] for row in x])
+
+    @property
+    def blocks(self) -> dict[str, slice]:
+        """Where each value variable (transformed name) lies in the vector."""
+        blocks, at = {}, 0
+        for name, shape in self._point_shapes.items():
+            blocks[name] = slice(at, at + math.prod(shape))
+            at += math.prod(shape)
+        return blocks
+
+    def label(self, i: int) -> str:
+        """Return a readable name of component i, with its index in its variable."""
+        for name, block in self.blocks.items():
+            if block.start <= i < block.stop:
+                return f"{name}[{i - block.start}]" if block.stop - block.start > 1 else name
+        raise IndexError(i)
+
+    def shapes(self, names: Collection[str]) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of these variables."""
+        model, shapes = self._model, {}
+        for name in names:
+            dims = model.named_vars_to_dims.get(name)
+            if dims is not None and None not in dims:
+                shapes[name] = tuple(len(model.coords[d]) for d in dims)
+            elif None not in model[name].type.shape:
+                shapes[name] = tuple(model[name].type.shape)
+            else:
+                value = model.replace_rvs_by_values([model[name]])[0]
+                shapes[name] = tuple(value.shape.eval(model.initial_point()))  # by name
+        return shapes
+
+    def expansion(self, names: Collection[str]) -> Function:
+        """Return the function from the vector to these variables, one after the other.
+
+        (P, length, x, out, data) -> error number.
+        """
+        key = tuple(names)
+        if key not in self._expansions:
+            model = self._model
+            values = model.replace_rvs_by_values([model[n] for n in key])
+            flat = pt.concatenate([v.ravel().astype("float64") for v in values])
+            (flat,) = clone_replace([flat], self._pieces)
+            self._expansions[key] = Function(model, self._x, [flat], self.data)
+        return self._expansions[key]
+
+    def constrain(
+        self, x: np.ndarray, keep: Collection[str] | None = None
+    ) -> dict[str, np.ndarray]:
+        """Return the model's variables at each row of x (S, P), as {name: (S, ...)}."""
+        names = self.names if keep is None else [n for n in self.names if n in keep]
+        shapes, expand = self.shapes(names), self.expansion(names)
+        x = np.ascontiguousarray(x, dtype=float)
+        flat = np.empty(sum(math.prod(s) for s in shapes.values()))
+        out = {name: np.empty((len(x), *shape)) for name, shape in shapes.items()}
+        for s, row in enumerate(x):
+            if expand(self.size, flat.size, row, flat, self.data.addresses):
+                raise FloatingPointError("the model's variables could not be computed")
+            at = 0
+            for values in out.values():
+                values[s] = flat[at : at + values[s].size].reshape(values.shape[1:])
+                at += values[s].size
+        return out
