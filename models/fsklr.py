@@ -80,7 +80,8 @@ from scipy import special, stats
 from ardvark.validate import InputError, positive
 
 from .parts.distributions import LogisticBernoulli, logistic_logp
-from .parts.kernels import gram, linear_decision
+from .parts.kernel_product import kernel_product
+from .parts.kernels import gram
 from .parts.masks import BinaryMask, MaskPrior, draw_mask, expected_selected, log_mask_prior
 from .spec import BaseHypers, Coords, Inputs, ModelSpec, Point, hyper
 
@@ -207,10 +208,7 @@ def decision_value(inputs: Inputs, hypers: SampleMaskHypers) -> Any:
     weight = pm.Deterministic("sample_weight", z * alpha, dims="basis")
 
     theta = delta * v  # (D,)
-    if h.kernel == "linear":
-        eta = linear_decision(x, centre, theta, weight)
-    else:
-        eta = gram(x, centre, theta, kernel=h.kernel, xp=pt) @ weight
+    eta = kernel_product(x, centre, theta, weight, kernel=h.kernel)
     return pm.Deterministic("eta", eta, dims="obs")
 
 

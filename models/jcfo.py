@@ -65,12 +65,12 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pymc as pm
-import pytensor.tensor as pt
 from scipy import stats
 
 from ardvark.validate import InputError, positive
 
-from .parts.kernels import KERNELS, Kernel, default_scales, gram, linear_decision
+from .parts.kernel_product import kernel_product
+from .parts.kernels import KERNELS, Kernel, default_scales, gram
 from .parts.probit import PositiveNormal, ProbitBernoulli, probit_logp
 from .spec import BaseHypers, Coords, Inputs, ModelSpec, Point, hyper
 
@@ -173,12 +173,7 @@ def build(inputs: Inputs, y: np.ndarray, hypers: Hypers, coords: Coords) -> pm.M
             theta_raw = pm.HalfNormal("feature_weight_raw", 1.0, dims="feature")
             theta = pm.Deterministic("feature_weight", theta_raw * rho**0.5, dims="feature")
 
-        if h.kernel == "linear":
-            score = linear_decision(x, centres, theta, beta)
-        elif h.kernel == "polynomial" and h.degree == 1:
-            score = beta.sum() + linear_decision(x, centres, theta, beta)
-        else:
-            score = gram(x, centres, theta, kernel=h.kernel, degree=h.degree, xp=pt) @ beta
+        score = kernel_product(x, centres, theta, beta, kernel=h.kernel, degree=h.degree)
         eta = pm.Deterministic("eta", bias + score, dims="obs")
 
         if h.parametrization == "latent":

@@ -67,14 +67,14 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pymc as pm
-import pytensor.tensor as pt
 from scipy import special, stats
 
 from ardvark.validate import InputError, positive
 
 from .parts import ard
 from .parts.distributions import LogisticBernoulli, logistic_logp
-from .parts.kernels import KERNELS, Kernel, default_scales, gram, linear_decision
+from .parts.kernel_product import kernel_product
+from .parts.kernels import KERNELS, Kernel, default_scales, gram
 from .parts.sparsity import Sizes
 from .sparse import Group, SparseHypers, filled
 from .spec import Coords, Inputs, ModelSpec, Point, check_simulable, hyper
@@ -218,10 +218,7 @@ def build(inputs: Inputs, y: np.ndarray, hypers: Hypers, coords: Coords) -> pm.M
         w = ard.weight("w", "sample", "alpha", "basis", h.sample_prior, form)
         a = pm.Deterministic("sample_weight", s * w, dims="basis")
         theta = ard.weight("feature_weight", "feature", "beta", "feature", h.feature_prior, form)
-        if h.kernel == "linear":
-            Ka = linear_decision(x, z, theta, a)
-        else:
-            Ka = gram(x, z, theta, kernel=h.kernel, degree=h.degree, xp=pt) @ a
+        Ka = kernel_product(x, z, theta, a, kernel=h.kernel, degree=h.degree)
         observe(Ka, y, h)
     return model
 

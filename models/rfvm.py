@@ -71,7 +71,8 @@ from .parts.distributions import (
     logistic_logp,
     noisy_logistic_logp,
 )
-from .parts.kernels import default_scales, linear_decision
+from .parts.kernel_product import kernel_product
+from .parts.kernels import default_scales
 from .parts.sparsity import Sizes
 from .sparse import Group, SparseHypers, filled
 from .spec import Coords, Inputs, ModelSpec, Point, check_simulable, hyper
@@ -162,7 +163,7 @@ def build(inputs: Inputs, y: np.ndarray, hypers: Hypers, coords: Coords) -> pm.M
         a = ard.weight("sample_weight", "sample", "psi", "basis", h.sample_prior, form, signed=True)
         v = ard.weight("feature_weight", "feature", "delta", "feature", h.feature_prior, form)
         b = pm.Normal("bias", 0.0, h.bias_sd)
-        eta = pm.Deterministic("eta", b + linear_decision(x, z, v, a), dims="obs")
+        eta = pm.Deterministic("eta", b + kernel_product(x, z, v, a), dims="obs")
 
         if h.latent_noise == "none":
             LogisticBernoulli("y", eta, observed=label, dims="obs")

@@ -6,6 +6,7 @@ import pytest
 import ardvark as av
 from ardvark.inference.calibration import sbc as cal
 from ardvark.inference.calibration.joint import NutsKernel, joint_test, successive_conditional
+from ardvark.inference.density import Density
 from ardvark.models import ZOO
 from tests.support import ALARM, rng, seed
 
@@ -106,17 +107,13 @@ def test_basis_labels_that_follow_y_are_caught(pcvm_kernel, wrong):
 
 @pytest.mark.statistical
 def test_fits_at_other_labels_share_one_compilation(monkeypatch):
-    """nutpie's compiled model is made once, and the labels of each problem are handed over.
+    """The compiled density is made once, and the labels of each problem are handed over.
 
     With six labels of one class the mean of eta has their sign: over ten seeds its size is 1.6 to
     1.9, seventeen Monte Carlo errors.
     """
-    import nutpie
-
-    compiled, right = [], nutpie.compile_pymc_model
-    monkeypatch.setattr(
-        nutpie, "compile_pymc_model", lambda *a, **k: compiled.append(1) or right(*a, **k)
-    )
+    compiled, right = [], Density.__init__
+    monkeypatch.setattr(Density, "__init__", lambda *a: compiled.append(1) or right(*a))
     problem = make("sparse_probit", N=6, D=2, parametrization="marginal")
     for label in (1, 0, 1):
         one_class = cal.relabelled(problem, np.full(6, label), None)

@@ -1,0 +1,125 @@
+"""f = K a as one operation: the plain formula's value and derivatives, in every backend."""
+
+import numpy as np
+import pytensor
+import pytensor.tensor as pt
+import pytest
+from pytensor.compile.mode import get_mode, optdb
+from pytensor.graph.fg import FunctionGraph
+from pytensor.graph.rewriting.db import RewriteDatabaseQuery
+
+from ardvark.models.parts.kernel_product import (
+    KernelProduct,
+    KernelProductGradient,
+    _exp_minus,
+    kernel_product,
+)
+from ardvark.models.parts.kernels import gram
+from tests.support import rng
+
+CASES = pytest.mark.parametrize(
+    ("kernel", "degree"), [("linear", 1), ("polynomial", 1), ("polynomial", 3), ("rbf", 1)]
+)
+# below and above one block of features, and counts of rows that four does not divide
+SIZES = [(7, 5, 3), (4, 9, 256), (6, 6, 515), (1, 1, 1)]
+INPUTS = [pt.dmatrix("X"), pt.dmatrix("Z"), pt.dvector("theta"), pt.dvector("a")]
+
+
+def data(N, B, D):
+    random = rng(N + D)
+    X, Z = random.normal(size=(N, D)), random.normal(size=(B, D))
+    return X, Z, random.gamma(1.0, size=D) / D, random.normal(size=B)
+
+
+def plain(kernel, degree):
+    X, Z, theta, a = INPUTS
+    return gram(X, Z, theta, kernel=kernel, degree=degree, xp=pt) @ a
+
+
+def scalar(f):
+    """A function of f that weighs its components differently and is not linear."""
+    return (pt.tanh(f) * (1.0 + pt.arange(f.shape[0]))).sum()
+
+
+def functions(f, mode, order):
+    """Value, gradients by theta and a, and at order 2 the gradients of a function of those."""
+    outputs = [f, *pt.grad(scalar(f), INPUTS[2:])]
+    if order == 2:
+        outputs += pt.grad(sum((g * pt.cos(g)).sum() for g in outputs[1:]), INPUTS[2:])
+    return pytensor.function(INPUTS, outputs, mode=mode)
+
+
+@CASES
+@pytest.mark.parametrize(("mode", "order"), [("NUMBA", 1), ("FAST_COMPILE", 2)])
+def test_value_and_derivatives_are_those_of_the_formula(kernel, degree, mode, order):
+    fused = functions(kernel_product(*INPUTS, kernel=kernel, degree=degree), mode, order)
+    by_formula = functions(plain(kernel, degree), "FAST_COMPILE", order)
+    for sizes in SIZES:
+        given = data(*sizes)
+        for found, expected in zip(fused(*given), by_formula(*given), strict=True):
+            scale = np.abs(expected).max()
+            np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12 * scale)
+
+
+@CASES
+def test_gradients_by_differences(kernel, degree):
+    """Against nothing but the values; X and Z too, and one array in both places."""
+    given = data(5, 4, 3)
+    f = kernel_product(*INPUTS, kernel=kernel, degree=degree)
+    gradients = pytensor.function(INPUTS, pt.grad(scalar(f), INPUTS), mode="FAST_COMPILE")(*given)
+    value = pytensor.function(INPUTS, scalar(f), mode="FAST_COMPILE")
+    for i, gradient in enumerate(gradients):
+        for at in np.ndindex(gradient.shape):
+            ahead, behind = ([np.array(v) for v in given] for _ in range(2))
+            ahead[i][at] += 1e-6
+            behind[i][at] -= 1e-6
+            slope = (value(*ahead) - value(*behind)) / 2e-6
+            np.testing.assert_allclose(gradient[at], slope, rtol=1e-6, atol=1e-7)
+
+
+def test_the_exponential_is_exact_to_rounding():
+    x = np.concatenate([[0.0, -1.0, np.nan, 708.0, 800.0], rng(1).uniform(0.0, 700.0, 100_001)])
+    found = x.copy()
+    _exp_minus(found, np.empty(len(x)))
+    expected = np.exp(-np.clip(x, 0.0, 708.0))
+    # |r| <= ln(2)/2: the series' rest is 4e-18, and rounding of n ln(2) below 1e-16 of it
+    np.testing.assert_allclose(found, expected, rtol=4 * np.finfo(float).eps)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("where", ["X", "theta", "a"])
+def test_nan_is_seen(kernel, where):
+    given = dict(zip(["X", "Z", "theta", "a"], data(6, 5, 3), strict=True))
+    given[where].flat[0] = np.nan
+    f = kernel_product(*INPUTS, kernel=kernel)
+    function = pytensor.function(INPUTS, [f, *pt.grad(scalar(f), INPUTS[2:])], mode="NUMBA")
+    found = function(*given.values())
+    assert all(np.isnan(v).any() for v in found)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_other_backends_get_the_formula(kernel):
+    """The rewrite that JAX and MLX apply leaves neither operation and the same values."""
+    f = kernel_product(*INPUTS, kernel=kernel)
+    outputs = [f, *pt.grad(scalar(f), INPUTS[2:])]
+    rewrite = optdb.query(RewriteDatabaseQuery(include=["jax"]))
+    graph = FunctionGraph(INPUTS, outputs, clone=True)
+    assert any(isinstance(n.op, KernelProduct | KernelProductGradient) for n in graph.apply_nodes)
+    rewrite.rewrite(graph)
+    assert not any(
+        isinstance(n.op, KernelProduct | KernelProductGradient) for n in graph.apply_nodes
+    )
+    given = data(6, 5, 3)
+    mode = get_mode("FAST_COMPILE")
+    found = pytensor.function(graph.inputs, graph.outputs, mode=mode)(*given)
+    for a, b in zip(found, pytensor.function(INPUTS, outputs, mode=mode)(*given), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_shapes_are_known_without_computing(kernel):
+    f = kernel_product(*INPUTS, kernel=kernel)
+    function = pytensor.function(INPUTS, f.shape[0], on_unused_input="ignore", mode="FAST_RUN")
+    ops = [type(n.op) for n in function.maker.fgraph.apply_nodes]
+    assert KernelProduct not in ops
+    assert function(*data(6, 5, 3)) == 6
