@@ -9,7 +9,7 @@ from scipy import stats
 
 import ardvark as av
 from ardvark.inference.density import Density
-from ardvark.inference.generic import advi, laplace
+from ardvark.inference.generic import advi, laplace, nuts
 from ardvark.validate import InputError
 from tests.inference.batches import batch_mean, exactly, largest_t
 from tests.support import rng, seed, z_limit
@@ -294,3 +294,29 @@ def test_divergences_and_short_chains_are_not_ok():
     tree = fit(model, "nuts", tune=50, draws=100, target_accept=0.3)
     assert tree.attrs["status"] == "not_converged"
     assert tree.attrs["reason"]
+
+
+@pytest.mark.statistical
+def test_divergences_are_answered_by_smaller_steps_and_said(caplog):
+    """A trajectory that runs into a cliff diverges; those of a Gaussian do not.
+
+    With probability 0.16 a standard normal is above 1, where the cliff is: nearly every trajectory
+    meets it, and a step of 0.001 over its edge is an energy error of 1000, which is a divergence.
+    """
+    with pm.Model() as cliff:
+        x = pm.Normal("x")
+        pm.Potential("edge", -1e6 * pt.maximum(x - 1.0, 0.0))
+    tree = fit(cliff, "nuts", tune=200, draws=500)
+    assert tree.attrs["target_accept"] == nuts.SECOND
+    count = tree.attrs["diverged_at_first"]
+    assert f"{count} transitions diverged at target acceptance 0.9" in caplog.text
+    first = fit(cliff, "nuts", tune=200, draws=500, target_accept=nuts.FIRST)
+    assert int(first["sample_stats"]["diverging"].sum()) == count
+    assert "diverged_at_first" not in first.attrs
+    again = fit(cliff, "nuts", tune=400, draws=500, target_accept=nuts.SECOND)
+    np.testing.assert_array_equal(tree["posterior"]["x"], again["posterior"]["x"])
+    with pm.Model() as gaussian:
+        pm.Normal("x", shape=3)
+    tree = fit(gaussian, "nuts", tune=200, draws=500)
+    assert tree.attrs["target_accept"] == nuts.FIRST
+    assert "diverged_at_first" not in tree.attrs
