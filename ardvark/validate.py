@@ -18,6 +18,20 @@ class InputError(ValueError):
     """Bad input from the user. The message says what was wrong and what to do next."""
 
 
+def named(kind: str, got: object, known: Iterable[str], hint: str = "") -> str:
+    """Return the name that the user meant, whatever its case, or raise the error of `unknown`.
+
+    Parameters are those of `unknown`.
+    """
+    names = list(known)
+    if got in names:
+        return str(got)
+    found = [name for name in names if name.casefold() == str(got).strip().casefold()]
+    if len(found) == 1:
+        return found[0]
+    raise unknown(kind, got, names, hint)
+
+
 def unknown(kind: str, got: object, known: Iterable[str], hint: str = "") -> InputError:
     """Return the error for a name that is not in a registry, with the nearest names.
 
@@ -33,7 +47,9 @@ def unknown(kind: str, got: object, known: Iterable[str], hint: str = "") -> Inp
         One more sentence, for example the command that lists them.
     """
     names = sorted(known)
-    near = difflib.get_close_matches(str(got), names, n=3, cutoff=0.5)
+    lower = {name.casefold(): name for name in names}
+    close = difflib.get_close_matches(str(got).casefold(), lower, n=3, cutoff=0.5)
+    near = [lower[word] for word in close]
     guess = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     return InputError(
         f"unknown {kind} {got!r}.{guess} Known: {', '.join(names)}.{' ' + hint if hint else ''}"

@@ -186,6 +186,11 @@ class Dataset:
         digest.update(self.y.astype(np.int8))
         return digest.hexdigest()
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore a pickled or copied data set: its arrays are read-only again."""
+        self.__dict__.update(state)
+        self.X.flags.writeable = self.y.flags.writeable = False
+
     def __repr__(self) -> str:
         zero, one = self.counts
         return (

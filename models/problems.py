@@ -298,6 +298,10 @@ class Problem:
             )
         return "\n".join(lines)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields: what is cached, the `pm.Model` above all, is made again when read."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+
     def __repr__(self) -> str:
         return (
             f"Problem({self.spec.name!r} on {self.data.name!r}: N={self.data.N}, D={self.data.D}, "
