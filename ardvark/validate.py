@@ -11,6 +11,9 @@ from typing import Any
 
 import numpy as np
 
+LARGEST_DENSE = 1e8
+"""Numbers up to which a sparse matrix is made dense (800 MB)."""
+
 logger = logging.getLogger("ardvark")
 
 
@@ -47,9 +50,9 @@ def unknown(kind: str, got: object, known: Iterable[str], hint: str = "") -> Inp
         One more sentence, for example the command that lists them.
     """
     names = sorted(known)
-    lower = {name.casefold(): name for name in names}
+    lower = dict.fromkeys(name.casefold() for name in names)
     close = difflib.get_close_matches(str(got).casefold(), lower, n=3, cutoff=0.5)
-    near = [lower[word] for word in close]
+    near = [name for word in close for name in names if name.casefold() == word]
     guess = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     return InputError(
         f"unknown {kind} {got!r}.{guess} Known: {', '.join(names)}.{' ' + hint if hint else ''}"
@@ -87,9 +90,11 @@ def matrix(X: Any, *, name: str = "X", min_rows: int = 1) -> np.ndarray:
 
     A data frame's own row and column labels are used in the message.
     """
-    rows = [str(r) for r in X.index] if hasattr(X, "index") and hasattr(X, "columns") else None
-    columns = [str(c) for c in X.columns] if hasattr(X, "columns") else None
-    if hasattr(X, "dtypes") and columns is not None:
+    X = _dense(X, name)
+    frame = all(hasattr(X, a) for a in ("index", "columns", "dtypes", "iloc"))
+    rows = [str(r) for r in X.index] if frame else None
+    columns = [str(c) for c in X.columns] if frame else None
+    if columns is not None:
         bad = [c for c, kind in zip(columns, X.dtypes, strict=True) if kind.kind not in "biuf"]
         if bad:
             kind = X.dtypes.iloc[columns.index(bad[0])]
@@ -98,8 +103,11 @@ def matrix(X: Any, *, name: str = "X", min_rows: int = 1) -> np.ndarray:
                 f"({len(bad)} such column(s)). Encode or drop it first."
             )
     try:
-        array = np.ascontiguousarray(X, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        values = X.to_numpy(np.float64, na_value=np.nan) if frame else np.asarray(X)
+        if values.dtype.kind not in "biufO":
+            raise TypeError(f"its values are of the type {values.dtype}")
+        array = np.ascontiguousarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(
             f"{name} must be a numeric array (samples, features), got {type(X).__name__}: {error}."
         ) from None
@@ -126,6 +134,20 @@ def matrix(X: Any, *, name: str = "X", min_rows: int = 1) -> np.ndarray:
             f"{row!r}, column {column!r}: {array[i, k]}. Drop or impute them first."
         )
     return array
+
+
+def _dense(X: Any, name: str) -> Any:
+    """Return a sparse matrix as an array, anything else as it is; refuse one that is too large."""
+    if not (hasattr(X, "toarray") and hasattr(X, "nnz")):
+        return X
+    numbers = float(np.prod(X.shape))
+    if numbers > LARGEST_DENSE:
+        raise InputError(
+            f"{name} is a sparse matrix of shape {X.shape}, and models need it dense: "
+            f"{8e-9 * numbers:.3g} GB. Keep fewer columns, for example those with the most entries."
+        )
+    logger.info("%s is sparse, and models need it dense: it takes %.3g GB", name, 8e-9 * numbers)
+    return X.toarray()
 
 
 def two_classes(y: Any, n_rows: int, *, both: bool = True) -> tuple[np.ndarray, tuple[Any, Any]]:

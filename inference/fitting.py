@@ -12,7 +12,7 @@ import xarray as xr
 from threadpoolctl import threadpool_limits
 
 from ardvark.models import SHARED, Problem
-from ardvark.validate import InputError, logger, one_of, unknown, unknown_option
+from ardvark.validate import InputError, logger, named, one_of, unknown_option
 
 from .backend import KINDS, Backend, FitFailed, Job, Result
 from .datatree import as_json, assemble, versions
@@ -88,6 +88,7 @@ def register_backend(module: Any) -> None:
 
 def resolve(method: str, problem: Problem | None) -> str:
     """Return the backend's name: "paper" is the own algorithm of the problem's model."""
+    method = named("method", method, [*BACKENDS, "paper"], "`ardvark methods` lists them.")
     if method == "paper":
         if problem is None:
             raise InputError('method "paper" needs a problem of the zoo, got a bare pm.Model.')
@@ -98,8 +99,6 @@ def resolve(method: str, problem: Problem | None) -> str:
                 f"{f' ({method}) yet' if method else ''}. "
                 f"Use one of {', '.join(applicable(problem))}."
             )
-    if method not in BACKENDS:
-        raise unknown("method", method, [*BACKENDS, "paper"])
     return method
 
 

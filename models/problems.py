@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ardvark.data import Dataset, load
-from ardvark.validate import InputError, logger, matrix, unknown
+from ardvark.html import table
+from ardvark.validate import InputError, logger, matrix, named
 
 from .parts import ard
 from .spec import Inputs, ModelSpec, Point
@@ -286,17 +287,33 @@ class Problem:
             f"y = 0 is {names[0]!r} ({int((1 - data.y).sum())})",
             "  hyperparameters (paper's value):",
         ]
+        lines += [
+            f"    {name:<16} {shown:<14} ({paper})" + (f"  {note}" if note else "")
+            for name, shown, paper, note in self._values()
+        ]
+        lines += [f"  {remark}" for remark in data.remarks]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        data, names = self.data, self.data.class_names
+        rows = [
+            ("samples", data.N, f"{names[1]} ({data.counts[1]}), {names[0]} ({data.counts[0]})"),
+            ("features", data.D, ""),
+            ("basis centres", len(self.basis), ""),
+            *((name, value, f"paper: {paper}") for name, value, paper, _ in self._values()),
+        ]
+        return table(f"{self.spec.title} on {data.name}", rows, notes=data.remarks)
+
+    def _values(self) -> list[tuple[str, str, str, str]]:
+        """Return (name, value, the paper's value, why they differ) of each hyperparameter."""
+        rows = []
         for field in dataclasses.fields(self.hypers):
             value = getattr(self.hypers, field.name)
             shown = f"{value:.4g}" if isinstance(value, float) else str(value)
             if isinstance(value, tuple) and len(value) > 4:
                 shown = f"{len(value)} values"
-            note = field.metadata["why"]
-            lines.append(
-                f"    {field.name:<16} {shown:<14} ({field.metadata['paper']})"
-                + (f"  {note}" if note else "")
-            )
-        return "\n".join(lines)
+            rows.append((field.name, shown, field.metadata["paper"], field.metadata["why"]))
+        return rows
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields: what is cached, the `pm.Model` above all, is made again when read."""
@@ -312,19 +329,19 @@ class Problem:
 def make_problem(
     zoo: Mapping[str, ModelSpec],
     model: str,
-    data: Any,
+    data: Any = None,
+    y: Any = None,
     *,
+    X: Any = None,
     basis: Any = None,
     basis_labels: Any = None,
     standardize: bool = True,
     **hypers: Any,
 ) -> Problem:
     """Return the Problem; see `ardvark.problem` for the arguments."""
-    if model not in zoo:
-        raise unknown("model", model, zoo, "`ardvark models` lists them.")
-    spec = zoo[model]
+    spec = zoo[named("model", model, zoo, "`ardvark models` lists them.")]
     wanted = spec.make_hypers(hypers)
-    dataset = _as_dataset(data)
+    dataset = _as_dataset(data, y, X)
     center, scale = standardization(dataset, standardize)
     if standardize and dataset.constant_features:  # named here once, and not again by each fold
         constant = dataset.constant_features
@@ -346,15 +363,28 @@ def make_problem(
     )
 
 
-def _as_dataset(data: Any) -> Dataset:
-    if isinstance(data, Dataset):
+def _as_dataset(data: Any, y: Any, X: Any) -> Dataset:
+    """Return the data set that is meant by a Dataset, a name, (X, y), or X and y on their own."""
+    if X is not None:
+        if data is not None:
+            raise InputError("give X= and y=, or data, not both.")
+        data = X
+    if y is not None and data is not None and not isinstance(data, Dataset | str):
+        return Dataset.from_arrays(data, y)
+    if y is not None:
+        what = "no X was given" if data is None else "a data set has labels of its own"
+        raise InputError(f"y was given, and {what}. Give X and y, or a data set alone.")
+    if X is None and isinstance(data, Dataset):
         return data
-    if isinstance(data, str):
+    if X is None and isinstance(data, str):
         return load(data)
-    if isinstance(data, tuple) and len(data) == 2:
+    if X is None and isinstance(data, tuple) and len(data) == 2:
         return Dataset.from_arrays(*data)
+    if X is not None or hasattr(data, "shape"):
+        raise InputError("X was given without y. Give the labels as well, one a row of X.")
     raise InputError(
-        f"data must be a Dataset, the name of one, or a pair (X, y), got {type(data).__name__}."
+        "data must be a Dataset, the name of one, or a pair (X, y), "
+        f"got {'nothing' if data is None else type(data).__name__}."
     )
 
 
