@@ -162,18 +162,33 @@ def two_classes(y: Any, n_rows: int, *, both: bool = True) -> tuple[np.ndarray, 
     both : bool
         Whether both classes must occur.
     """
-    labels = np.asarray(y)
+    try:
+        labels = np.asarray(y)
+    except ValueError:  # parts of different lengths
+        raise InputError(f"y must hold one label a row, got {type(y).__name__} of lists.") from None
     if labels.ndim != 1:
-        raise InputError(f"y must have one dimension (samples,), got shape {labels.shape}.")
+        raise InputError(
+            f"y must have one dimension (samples,), got shape {labels.shape}. "
+            "A column of labels is y.ravel()."
+        )
     if len(labels) != n_rows:
         raise InputError(f"X has {n_rows} rows and y has {len(labels)} labels; they must be equal.")
-    missing = np.array([value is None or value != value for value in labels.tolist()], dtype=bool)
+    values = labels.tolist()
+    if any(isinstance(value, list | tuple | dict | set | np.ndarray) for value in values):
+        raise InputError("y must hold one label a row, got lists or other collections of values.")
+    missing = np.array([_is_missing(value) for value in values], dtype=bool)
     if missing.any():
         raise InputError(
             f"y has {int(missing.sum())} missing label(s), the first in row "
             f"{int(missing.argmax())}. Drop those rows."
         )
-    classes = np.unique(labels)
+    try:
+        classes = np.unique(labels)
+    except TypeError:
+        kinds = ", ".join(sorted({type(value).__name__ for value in values}))
+        raise InputError(
+            f"labels must be of one kind, all strings, numbers or booleans, got {kinds}."
+        ) from None
     shown = ", ".join(repr(c) for c in classes[:6].tolist()) + (", ..." if len(classes) > 6 else "")
     if len(classes) > 2:
         first, second = classes[:2].tolist()
@@ -187,6 +202,14 @@ def two_classes(y: Any, n_rows: int, *, both: bool = True) -> tuple[np.ndarray, 
         )
     first, last = classes.tolist()[0], classes.tolist()[-1]
     return (labels == classes[-1]).astype(np.int64), (first, last)
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a label is None, NaN, or one of pandas' missing values."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # pandas.NA is neither equal nor unequal
+        return True
 
 
 def distinct(kind: str, names: Sequence[str]) -> None:

@@ -363,11 +363,14 @@ def _apart(frame: Any, target: str) -> tuple[pd.DataFrame, pd.Series]:
 
 
 def _plain_labels(y: Any) -> Any:
-    """Return labels as one type, so that they sort; missing ones are the validator's to name."""
-    labels = np.asarray(y)
-    if labels.dtype != object or pd.isna(labels).any():
-        return labels
-    return np.array(labels.tolist())
+    """Return labels as one type, so that they sort; odd ones are the validator's to name."""
+    try:
+        labels = np.asarray(y)
+        if labels.dtype != object or pd.isna(labels).any():
+            return labels
+        return np.array(labels.tolist())
+    except ValueError:  # lists of different lengths
+        return y
 
 
 def _locked(array: np.ndarray) -> np.ndarray:

@@ -246,9 +246,7 @@ def fit(
         An unknown method, or one that does not apply to the model (the message says why).
     """
     wrapped = Target(target)
-    for name, value in (("draws", draws), ("chains", chains)):
-        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-            raise InputError(f"{name} must be an integer of at least 1, got {value!r}.")
+    check_sizes(draws=draws, chains=chains)
     one_of("keep", keep, get_args(Keep))
     plan = prepare(method, wrapped, options)
     name, problem = plan.name, wrapped.problem
@@ -286,6 +284,13 @@ def fit(
     if status != "ok":
         logger.warning("%s: %s: %s", name, status, reason)
     return tree
+
+
+def check_sizes(**sizes: object) -> None:
+    """Refuse numbers of draws or chains that are no integers of at least 1."""
+    for name, value in sizes.items():
+        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+            raise InputError(f"{name} must be an integer of at least 1, got {value!r}.")
 
 
 def _kept(target: Target, keep: Keep, samples: int) -> tuple[str, ...] | None:

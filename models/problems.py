@@ -389,11 +389,20 @@ def _as_dataset(data: Any, y: Any, X: Any) -> Dataset:
 
 
 def standardization(data: Dataset, standardize: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and population standard deviation; a constant feature is centred only."""
+    """Return mean and population standard deviation; a constant feature is centred only."""
     if not standardize:
         return np.zeros(data.D), np.ones(data.D)
     constant = data.X.max(axis=0) == data.X.min(axis=0)
-    return data.X.mean(axis=0), np.where(constant, 1.0, data.X.std(axis=0))
+    with np.errstate(over="ignore", invalid="ignore"):
+        center, spread = data.X.mean(axis=0), data.X.std(axis=0)
+    bad = ~(np.isfinite(center) & np.isfinite(spread) & ((spread > 0.0) | constant))
+    if bad.any():
+        name = data.feature_names[int(bad.argmax())]
+        raise InputError(
+            f"feature {name!r} cannot be standardised: its mean or standard deviation is beyond "
+            "the numbers of a computer (1e-308 to 1e308, squared). Give it in other units."
+        )
+    return center, np.where(constant, 1.0, spread)
 
 
 def _basis(
