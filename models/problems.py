@@ -16,7 +16,7 @@ from ardvark.html import table
 from ardvark.validate import InputError, logger, matrix, named
 
 from .parts import ard
-from .spec import Inputs, ModelSpec, Point
+from .spec import BaseHypers, Inputs, ModelSpec, Point
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -188,7 +188,7 @@ class Problem:
             A hyperparameter that the model does not have.
         """
         given = {**self.given, **changes}
-        hypers = self.spec.make_hypers(given).filled(self.data.N, len(self.basis), self.data.D)
+        hypers = _filled(self.spec.make_hypers(given), given, self.data, len(self.basis))
         return dataclasses.replace(self, hypers=hypers, given=given)
 
     # --- the model's functions, with this problem's data filled in ---
@@ -353,7 +353,7 @@ def make_problem(
     return Problem(
         spec=spec,
         data=dataset,
-        hypers=wanted.filled(dataset.N, len(centres), dataset.D),
+        hypers=_filled(wanted, hypers, dataset, len(centres)),
         basis=centres,
         basis_names=names,
         basis_labels=labels,
@@ -361,6 +361,21 @@ def make_problem(
         scale=scale,
         given=dict(hypers),
     )
+
+
+def _filled(hypers: BaseHypers, given: Mapping[str, Any], data: Dataset, B: int) -> BaseHypers:
+    """Return hyperparameters filled from the sizes of the data; refuse what overflows there."""
+    try:
+        with np.errstate(all="ignore"):
+            return hypers.filled(data.N, B, data.D)
+    except InputError:
+        raise
+    except (ArithmeticError, ValueError) as error:  # a root that is nowhere, a number too large
+        values = ", ".join(f"{name} = {value!r}" for name, value in given.items())
+        raise InputError(
+            f"the hyperparameters left out cannot be filled beside {values}: that is beyond what "
+            f"can be computed ({error}). Give values of an ordinary size."
+        ) from error
 
 
 def _as_dataset(data: Any, y: Any, X: Any) -> Dataset:

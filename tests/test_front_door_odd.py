@@ -3,6 +3,8 @@
 The default run draws the same examples each time; the slow one draws others, and more.
 """
 
+import contextlib
+import dataclasses
 import io
 import sys
 import tempfile
@@ -18,7 +20,10 @@ from scipy import sparse
 import ardvark as av
 from ardvark.cli import main
 from ardvark.inference.comparison import study
+from ardvark.models import ZOO
+from tests.support import rng
 
+GOOD = rng(0).normal(size=(12, 3)), np.arange(12) % 2
 few = settings(max_examples=60, derandomize=True, deadline=None, database=None)
 many = settings(
     max_examples=500, deadline=None, database=None, suppress_health_check=list(HealthCheck)
@@ -98,7 +103,7 @@ def pairs(draw):
 
 def check_pair(pair):
     try:
-        problem = av.problem("rfvm", *pair)
+        problem = av.problem("pfcvm", *pair)
     except av.InputError:
         return
     data = problem.data
@@ -108,6 +113,8 @@ def check_pair(pair):
     assert np.isfinite(problem.X).all()
     assert problem.describe()
     assert problem._repr_html_().count("\n") < 39
+    tree = av.fit(problem, "paper", draws=4, chains=1, random_seed=0, progressbar=False)
+    assert all(np.isfinite(v).all() for v in tree["posterior"].data_vars.values())
 
 
 @few
@@ -128,6 +135,26 @@ def test_any_x_and_y_make_a_problem_or_one_input_error_slow(pair):
 def test_good_pairs_are_not_refused(numbers, labels):
     X = np.reshape(numbers, (6, 2))
     assert av.problem("rfvm", X, labels).data.counts == (3, 3)
+
+
+# --- hyperparameters ------------------------------------------------------------------------------
+
+EXTREME = [None, -1, 0, np.nan, np.inf, 1e-320, 1e300, 10**30, "word", "", [1], {}, True, "RBF"]
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [(model, f.name) for model, spec in ZOO.items() for f in dataclasses.fields(spec.Hypers)],
+)
+def test_any_hyperparameter_makes_a_problem_or_one_input_error(model, name, caplog):
+    made = 0
+    for value in EXTREME:
+        with contextlib.suppress(av.InputError):
+            problem = av.problem(model, GOOD, **{name: value})
+            assert problem.describe()
+            assert problem.fingerprint
+            made += 1
+    assert made < len(EXTREME)
 
 
 # --- CSV files ------------------------------------------------------------------------------------
