@@ -28,14 +28,15 @@ from ardvark.inference.backend import FitFailed
 from ardvark.inference.fitting import applicable
 from ardvark.inference.prediction import linear_rule
 from ardvark.models import ZOO, Problem, problem
-from ardvark.validate import InputError, named
+from ardvark.validate import InputError
 
 _CHUNK = 2.0e7  # probabilities held at once
 
 
 def _predicts_labels(classifier: "SparseBayesClassifier") -> bool:
     """Whether the model gives probabilities; the AttributeError says why it does not."""
-    if ZOO[named("model", classifier.model, ZOO)].link == "identity":
+    spec = ZOO.get(str(classifier.model).casefold())  # an unknown one is for `fit` to refuse
+    if spec is not None and spec.link == "identity":
         raise AttributeError(
             f"model {classifier.model!r} regresses on the signs of the labels: it has a score "
             "(decision_function), and no probability of a class."
