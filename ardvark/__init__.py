@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
+_MODULES = ("data", "inference", "models")
 _HOME = {
+    "InputError": "ardvark.validate",
     "Dataset": "ardvark.data",
     "available": "ardvark.data",
     "load": "ardvark.data",
@@ -40,13 +42,17 @@ __all__ = [
     "ZOO",
     "Comparison",
     "Dataset",
+    "InputError",
     "Problem",
     "__version__",
     "available",
     "compare",
+    "data",
     "fit",
+    "inference",
     "load",
     "loo",
+    "models",
     "power_scaling",
     "predict",
     "problem",
@@ -58,6 +64,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from ardvark import data, inference, models
     from ardvark.data import Dataset, available, load
     from ardvark.inference import (
         BACKENDS,
@@ -74,9 +81,12 @@ if TYPE_CHECKING:
         sensitivity,
     )
     from ardvark.models import ZOO, Problem, problem
+    from ardvark.validate import InputError
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"ardvark.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'ardvark' has no attribute {name!r}")
     value = getattr(import_module(_HOME[name]), name)

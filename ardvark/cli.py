@@ -14,17 +14,52 @@ if TYPE_CHECKING:
     from xarray import DataTree
 
     from ardvark.data import Dataset
-    from ardvark.models import ModelSpec, Problem
+    from ardvark.models import Problem
 
 app = typer.Typer(
     name="ardvark",
     help="Doubly sparse Bayesian classifiers: exact posteriors beside the papers' approximations.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
-data_app = typer.Typer(help="List the data sets, or fetch one.", invoke_without_command=True)
+
+_READING = ("sep", "drop", "drop_missing", "classes", "positive")
+_KEYS = {"model", "data", "target", "test_size", "split_seed", "hypers", "command", "fingerprint"}
+"""Settings of how a CSV file is read, and those that every study has."""
+
+
+class _Names(typer.core.TyperGroup):
+    """A group in which a word that is no command names a data set: `ardvark data NAME`."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        known = args[0] in self.commands or args[0].startswith("-")
+        return super().resolve_command(ctx, args if known else ["show", *args])
+
+
+data_app = typer.Typer(
+    cls=_Names,
+    help="List the data sets, explain one (ardvark data NAME), or fetch one.",
+    invoke_without_command=True,
+)
 app.add_typer(data_app, name="data")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from ardvark import __version__
+
+        typer.echo(f"ardvark {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
 
 # Modules of the package are imported inside the commands: `ardvark --help` must not load PyMC.
 
@@ -32,76 +67,23 @@ app.add_typer(data_app, name="data")
 @app.command()
 def models(
     name: Annotated[str | None, typer.Argument(help="A model, to read all about it.")] = None,
+    bibtex: Annotated[bool, typer.Option("--bibtex", help="Its paper, for a reference.")] = False,
 ) -> None:
     """List the models of the zoo, or explain one: its program, symbols, hyperparameters."""
-    from ardvark.models import ZOO
+    from ardvark import listing
+    from ardvark.models import ZOO, docs
+    from ardvark.validate import named
 
     if name is None:
-        _list_models(list(ZOO.values()))
-    elif name in ZOO:
-        _explain(ZOO[name])
+        if bibtex:
+            raise _input_error("--bibtex needs a model: `ardvark models MODEL --bibtex`.")
+        listing.list_models()
+        return
+    spec = ZOO[named("model", name, ZOO, "`ardvark models` lists them.")]
+    if bibtex:
+        typer.echo(docs.bibtex(spec))
     else:
-        from ardvark.validate import unknown
-
-        raise unknown("model", name, ZOO, "`ardvark models` lists them.")
-
-
-def _list_models(specs: "list[ModelSpec]") -> None:
-    """Print one row a model, and below why a method does not apply."""
-    from ardvark.inference import BACKENDS
-
-    columns = ("model", "paper", "year", "priors", "link", "kernels", "methods", "own method")
-    rows = []
-    refusals: dict[str, list[str]] = {}
-    for s in specs:
-        apply, why_not = _methods(s)
-        own = s.paper_method if s.paper_method in BACKENDS else f"{s.paper_method} (not yet)"
-        row = [s.name, s.citation, s.year, s.priors, s.link, ", ".join(s.kernels) or "none"]
-        rows.append([*row, ", ".join(apply) or "none yet", own if s.paper_method else "none"])
-        for method, reason in why_not.items():
-            refusals.setdefault(f"{method}: {reason}", []).append(s.name)
-    _print_table("Models", columns, rows)
-    for reason, names in refusals.items():
-        typer.echo(f"Not for {', '.join(names)}: {reason}.")
-    typer.echo("`ardvark models MODEL` explains one.")
-
-
-def _methods(spec: "ModelSpec") -> tuple[list[str], dict[str, str]]:
-    """Return the methods that apply to a model as it is by default, and why others do not.
-
-    The own algorithms of other models go without saying.
-    """
-    from ardvark.inference import fitting
-    from ardvark.models import ZOO
-
-    others = {s.paper_method for s in ZOO.values()} - {spec.paper_method}
-    why_not = fitting.refusals(_small_problem(spec.name))
-    apply = [m for m, reason in why_not.items() if reason is None]
-    return apply, {m: r for m, r in why_not.items() if r is not None and m not in others}
-
-
-def _explain(spec: "ModelSpec") -> None:
-    """Print one model: docstring, symbols, hyperparameters, methods."""
-    from ardvark.inference import BACKENDS
-    from ardvark.models import docs
-
-    parts = docs.sections(spec.doc)
-    typer.echo(f"{spec.title} ({spec.name})\n\n{parts['']}\n\n{parts[docs.PROGRAM]}\n")
-    columns = ("paper's symbol", "name in code", "shape", "meaning", "equation")
-    rows = [
-        (s.symbol, ", ".join(s.names), s.shape, s.meaning, s.equation) for s in docs.symbols(spec)
-    ]
-    _print_table("Symbols", columns, rows)
-    remarks = docs.hyperparameters(spec)
-    _print_table("Hyperparameters", ("hyperparameter", "default", "paper", "remark"), remarks)
-    for title in (docs.DEPARTURES, docs.DIFFICULTIES):
-        typer.echo(f"{title}\n{parts[title]}\n")
-    apply, why_not = _methods(spec)
-    typer.echo(f"Methods: {', '.join(apply) or 'none yet'}.")
-    for method, reason in why_not.items():
-        typer.echo(f"Not {method}: {reason}.")
-    if spec.paper_method and spec.paper_method not in BACKENDS:
-        typer.echo(f"The paper's own, {spec.paper_method}, is not in the zoo yet.")
+        listing.explain_model(spec)
 
 
 @app.command()
@@ -109,77 +91,33 @@ def methods(
     name: Annotated[str | None, typer.Argument(help="A method, to read all about it.")] = None,
 ) -> None:
     """List the methods, or explain one: what it approximates, its cost, its options."""
+    from ardvark import listing
     from ardvark.inference import BACKENDS
-    from ardvark.validate import unknown
+    from ardvark.validate import named
 
     if name is None:
-        rows = [(n, b.KIND, _models_of(n)) for n, b in BACKENDS.items()]
-        _print_table("Methods", ("method", "kind", "models"), rows)
-        typer.echo("`ardvark methods METHOD` explains one.")
-    elif name in BACKENDS:
-        _explain_method(name)
+        listing.list_methods()
     else:
-        raise unknown("method", name, BACKENDS, "`ardvark methods` lists them.")
-
-
-def _models_of(method: str) -> str:
-    """Return the models that a method applies to, as they are by default."""
-    from ardvark.inference import fitting
-    from ardvark.inference.target import Target
-    from ardvark.models import ZOO
-
-    backend = fitting.BACKENDS[method]
-    found = [n for n in ZOO if backend.supports(Target(_small_problem(n))) is None]
-    if len(found) == len(ZOO):
-        return "every model"
-    if found == [n for n, spec in ZOO.items() if not spec.masked]:
-        return "every model without binary masks"
-    return ", ".join(found)
-
-
-def _explain_method(name: str) -> None:
-    """Print one method: what it is, in three sentences, and its options."""
-    import inspect
-
-    from ardvark.inference import BACKENDS
-
-    backend = BACKENDS[name]
-    title = (inspect.getdoc(backend) or "").partition("\n")[0]
-    typer.echo(textwrap.fill(f"{name} ({backend.KIND}): {title}", 80) + "\n")
-    about = backend.ABOUT
-    for heading, text in (
-        ("Models", _models_of(name) + "."),
-        ("Approximates", about.approximates),
-        ("Exact", about.exact),
-        ("Cost", about.cost),
-    ):
-        indent = " " * 14
-        typer.echo(textwrap.fill(f"{heading + ':':<13} {text}", 80, subsequent_indent=indent))
-    typer.echo("\nOptions, with their defaults and what they accept\n")
-    for o in backend.Options.declared():  # a table would leave no room for what they mean
-        typer.echo(f"  {o.name} = {o.default}  ({o.accepts()})")
-        indent = " " * 6
-        typer.echo(textwrap.fill(o.meaning, 80, initial_indent=indent, subsequent_indent=indent))
-
-
-def _small_problem(model: str) -> "Problem":
-    """Return a problem of a model as it is by default, to ask which methods apply to it."""
-    import numpy as np
-
-    from ardvark.models import problem
-
-    return problem(model, (np.arange(12.0).reshape(4, 3) ** 2, np.arange(4) % 2))
+        hint = "`ardvark methods` lists them."
+        listing.explain_method(named("method", name, BACKENDS, hint))
 
 
 @data_app.callback()
 def data(context: typer.Context) -> None:
-    """List the data sets, with what is present on this machine."""
+    """List the data sets, with what is present on this machine, or explain one."""
     if context.invoked_subcommand is None:
-        from ardvark.data import available
+        from ardvark import listing
 
-        table = available().reset_index()
-        rows = table.astype(object).where(table.notna(), "").to_numpy().tolist()
-        _print_table("Data sets", tuple(table.columns), rows)
+        listing.list_data()
+
+
+@data_app.command(hidden=True)
+def show(name: str) -> None:
+    """Say what is known of a data set: `ardvark data NAME`."""
+    from ardvark import listing
+    from ardvark.data import known_name
+
+    listing.explain_data(known_name(name))
 
 
 @data_app.command()
@@ -205,10 +143,25 @@ def compare(
         Path | None, typer.Option(help="Folder of the results. Default: results/MODEL-DATA.")
     ] = None,
     target: Annotated[str | None, typer.Option(help="Label column of a CSV file.")] = None,
+    sep: Annotated[
+        str | None, typer.Option(help="Its separator, or 'tab'. Default: found from the header.")
+    ] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option(help="Columns that are no features: A,B,...")
+    ] = None,
+    drop_missing: Annotated[
+        bool, typer.Option("--drop-missing", help="Leave out rows with a missing value.")
+    ] = False,
+    classes: Annotated[
+        str | None, typer.Option(help="The two labels to keep, y = 0 and y = 1: A,B.")
+    ] = None,
+    positive: Annotated[
+        str | None, typer.Option(help="The label of y = 1; among more than two, against the rest.")
+    ] = None,
     test_size: Annotated[
         float, typer.Option(help="Share held out for accuracy and log score; 0: none.")
     ] = 0.0,
-    split_seed: Annotated[int, typer.Option(help="Seed of the split.")] = 0,
+    split_seed: Annotated[int, typer.Option(help="Seed of the split.", min=0)] = 0,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="A hyperparameter: name=value.")
     ] = None,
@@ -217,7 +170,7 @@ def compare(
     ] = None,
     draws: Annotated[int, typer.Option(help="Draws a chain.")] = 1000,
     chains: Annotated[int, typer.Option(help="Chains.")] = 4,
-    seed: Annotated[int, typer.Option(help="Random seed of every method.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed of every method.", min=0)] = 0,
     sensitivity: Annotated[
         bool,
         typer.Option(
@@ -231,11 +184,18 @@ def compare(
     """
     from ardvark.inference import fitting
     from ardvark.inference.comparison import study
+    from ardvark.validate import named
 
+    fitting.check_sizes(draws=draws, chains=chains)
     settings: dict[str, Any] = {
         "model": model,
         "data": str(Path(data).resolve()) if target else data,
         "target": target,
+        "sep": sep,
+        "drop": _words(drop),
+        "drop_missing": drop_missing,
+        "classes": _words([classes] if classes else None),
+        "positive": positive,
         "test_size": test_size,
         "split_seed": split_seed,
         "hypers": _pairs(set_, "--set"),
@@ -243,12 +203,17 @@ def compare(
         "sensitivity": sensitivity,
     }
     problem, test = _problem(settings)
-    folder = out or Path("results") / f"{model}-{Path(data).stem}"
-    names = fitting.usual(problem) if methods is None else methods.split(",")
-    chosen: dict[str, dict[str, Any]] = {m.strip(): {} for m in names if m.strip()}
+    folder = out or Path("results") / f"{problem.spec.name}-{Path(data).stem}"
+    _check_folder(folder)
+    names = fitting.usual(problem) if methods is None else _words([methods])
+    known = [*fitting.BACKENDS, "paper"]
+    chosen: dict[str, dict[str, Any]] = {named("method", m, known): {} for m in names}
+    if not chosen:
+        raise _input_error("--methods names no method; `ardvark methods` lists them.")
     for key, value in _pairs(option, "--option").items():
-        method, _, name = key.partition(".")
-        if method not in chosen or not name:
+        given, _, name = key.partition(".")
+        method = {m.casefold(): m for m in chosen}.get(given.casefold(), "")
+        if not method or not name:
             raise _input_error(
                 f"--option {key!r}: expected method.name=value, method one of {', '.join(chosen)}."
             )
@@ -279,9 +244,63 @@ def report(
     """Make the table, the figures and the page again from the stored fits."""
     from ardvark.inference.comparison import study
 
-    settings = study.read_settings(folder)
+    settings = _settings(folder)
     problem, test = _problem(settings)
     _finish(folder, problem, test, study.load_fits(folder, problem), settings)
+
+
+@app.command()
+def export(
+    folder: Annotated[Path, typer.Argument(help="A folder that `ardvark compare` wrote.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the CSV files. Default: the same.")
+    ] = None,
+) -> None:
+    """Write P(active) of features and samples, and predictions, of each fit as CSV files."""
+    from ardvark.export import tables
+    from ardvark.inference.comparison import study
+
+    settings = _settings(folder)
+    problem, test = _problem(settings)
+    fits = study.load_fits(folder, problem)
+    target = out or folder
+    _check_folder(target)
+    target.mkdir(parents=True, exist_ok=True)
+    for name, table in tables(problem, test, fits).items():
+        table.to_csv(target / f"{name}.csv")
+        typer.echo(str(target / f"{name}.csv"))
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuse a folder that could not be written to, before anything is computed or written."""
+    for place in (folder, *folder.parents):
+        if place.exists() and not place.is_dir():
+            raise _input_error(f"{place} is a file, so results cannot be written into {folder}.")
+    if (folder / "study.json").exists():
+        _settings(folder)
+
+
+def _settings(folder: Path) -> dict[str, Any]:
+    """Return what a study was asked for."""
+    from ardvark.inference.comparison import study
+    from ardvark.validate import InputError
+
+    file = folder / study.SETTINGS
+    try:
+        settings = study.read_settings(folder)
+        lacking = _KEYS - set(settings)
+    except InputError:
+        raise
+    except (ValueError, TypeError) as error:
+        reason = f"{type(error).__name__}: {error}"
+    else:
+        if not lacking:
+            return settings
+        reason = f"{', '.join(sorted(lacking))} missing"
+    raise InputError(
+        f"{file} cannot be read ({reason}). Remove it and run the same `ardvark compare` again: "
+        "finished fits are used again."
+    )
 
 
 def _problem(settings: dict[str, Any]) -> "tuple[Problem, Dataset | None]":
@@ -289,10 +308,16 @@ def _problem(settings: dict[str, Any]) -> "tuple[Problem, Dataset | None]":
     import ardvark as av
 
     source: Any = settings["data"]
+    reading = {name: settings[name] for name in _READING if settings.get(name)}
     if settings["target"]:
-        source = _read_csv(source, settings["target"])
+        from ardvark.csvfile import read_csv
+
+        source = read_csv(source, settings["target"], **reading)
     elif str(source).lower().endswith(".csv"):
         raise _input_error(f"{source} is a file: name its label column with --target COLUMN.")
+    elif reading:
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in reading)
+        raise _input_error(f"{flags} is for a CSV file, which needs --target COLUMN as well.")
     else:
         source = av.load(source)
     test = None
@@ -301,21 +326,9 @@ def _problem(settings: dict[str, Any]) -> "tuple[Problem, Dataset | None]":
     return av.problem(settings["model"], source, **settings["hypers"]), test
 
 
-def _read_csv(path: str, target: str) -> "Dataset":
-    import pandas as pd
-
-    from ardvark.data import Dataset
-
-    if not Path(path).exists():
-        raise _input_error(f"there is no file {path}.")
-    frame = pd.read_csv(path)
-    if target not in frame:
-        from ardvark.validate import unknown
-
-        raise unknown("label column", target, map(str, frame.columns))
-    return Dataset.from_arrays(
-        frame.drop(columns=target), frame[target].to_numpy(), name=Path(path).stem
-    )
+def _words(given: list[str] | None) -> list[str]:
+    """Return the words of comma-separated lists."""
+    return [word.strip() for part in given or () for word in part.split(",") if word.strip()]
 
 
 def _pairs(given: list[str] | None, flag: str) -> dict[str, Any]:
@@ -342,6 +355,7 @@ def _finish(
     """Compare, print the table and where the results are; exit 1 if a method failed."""
     from ardvark.inference.comparison import study
     from ardvark.inference.comparison.columns import table_text
+    from ardvark.listing import print_table
     from ardvark.validate import InputError
 
     moved = None
@@ -355,7 +369,7 @@ def _finish(
     )
     shown = table_text(comparison.table)
     rows = [(name, *map(str, row)) for name, row in zip(shown.index, shown.values, strict=True)]
-    _print_table("Scorecard", ("", *map(str, shown.columns)), rows)
+    print_table("Scorecard", ("", *map(str, shown.columns)), rows)
     for method, reason in comparison.table["reason"].dropna().items():
         if reason:
             typer.echo(f"{method}: {reason}")
@@ -369,22 +383,6 @@ def _finish(
     typer.echo(f"Report: {folder / 'report.html'}")
     if (comparison.table["status"] == "failed").any():
         raise typer.Exit(1)
-
-
-def _print_table(title: str, columns: tuple[str, ...], rows: Any) -> None:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    console = Console()
-    if not console.is_terminal:
-        console.width = 200
-    table = Table(title=title)
-    for i, column in enumerate(columns):
-        table.add_column(column, no_wrap=i == 0)
-    for row in rows:
-        table.add_row(*(escape(str(value)) for value in row))  # E[tau] is no markup
-    console.print(table)
 
 
 def _input_error(message: str) -> Exception:
@@ -404,5 +402,8 @@ def main() -> None:
     except (InputError, TypeError) as error:
         if isinstance(error, TypeError) and "has no option" not in str(error):
             raise
+        typer.echo(f"ardvark: {error}", err=True)
+        sys.exit(2)
+    except OSError as error:  # a disk that is full, a folder that may not be written to
         typer.echo(f"ardvark: {error}", err=True)
         sys.exit(2)

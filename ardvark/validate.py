@@ -11,11 +11,28 @@ from typing import Any
 
 import numpy as np
 
+LARGEST_DENSE = 1e8
+"""Numbers up to which a sparse matrix is made dense (800 MB)."""
+
 logger = logging.getLogger("ardvark")
 
 
 class InputError(ValueError):
     """Bad input from the user. The message says what was wrong and what to do next."""
+
+
+def named(kind: str, got: object, known: Iterable[str], hint: str = "") -> str:
+    """Return the name that the user meant, whatever its case, or raise the error of `unknown`.
+
+    Parameters are those of `unknown`.
+    """
+    names = list(known)
+    if got in names:
+        return str(got)
+    found = [name for name in names if name.casefold() == str(got).strip().casefold()]
+    if len(found) == 1:
+        return found[0]
+    raise unknown(kind, got, names, hint)
 
 
 def unknown(kind: str, got: object, known: Iterable[str], hint: str = "") -> InputError:
@@ -33,7 +50,9 @@ def unknown(kind: str, got: object, known: Iterable[str], hint: str = "") -> Inp
         One more sentence, for example the command that lists them.
     """
     names = sorted(known)
-    near = difflib.get_close_matches(str(got), names, n=3, cutoff=0.5)
+    lower = dict.fromkeys(name.casefold() for name in names)
+    close = difflib.get_close_matches(str(got).casefold(), lower, n=3, cutoff=0.5)
+    near = [name for word in close for name in names if name.casefold() == word]
     guess = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     return InputError(
         f"unknown {kind} {got!r}.{guess} Known: {', '.join(names)}.{' ' + hint if hint else ''}"
@@ -71,9 +90,11 @@ def matrix(X: Any, *, name: str = "X", min_rows: int = 1) -> np.ndarray:
 
     A data frame's own row and column labels are used in the message.
     """
-    rows = [str(r) for r in X.index] if hasattr(X, "index") and hasattr(X, "columns") else None
-    columns = [str(c) for c in X.columns] if hasattr(X, "columns") else None
-    if hasattr(X, "dtypes") and columns is not None:
+    X = _dense(X, name)
+    frame = all(hasattr(X, a) for a in ("index", "columns", "dtypes", "iloc"))
+    rows = [str(r) for r in X.index] if frame else None
+    columns = [str(c) for c in X.columns] if frame else None
+    if columns is not None:
         bad = [c for c, kind in zip(columns, X.dtypes, strict=True) if kind.kind not in "biuf"]
         if bad:
             kind = X.dtypes.iloc[columns.index(bad[0])]
@@ -82,8 +103,11 @@ def matrix(X: Any, *, name: str = "X", min_rows: int = 1) -> np.ndarray:
                 f"({len(bad)} such column(s)). Encode or drop it first."
             )
     try:
-        array = np.ascontiguousarray(X, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        values = X.to_numpy(np.float64, na_value=np.nan) if frame else np.asarray(X)
+        if values.dtype.kind not in "biufO":
+            raise TypeError(f"its values are of the type {values.dtype}")
+        array = np.ascontiguousarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(
             f"{name} must be a numeric array (samples, features), got {type(X).__name__}: {error}."
         ) from None
@@ -112,6 +136,20 @@ def matrix(X: Any, *, name: str = "X", min_rows: int = 1) -> np.ndarray:
     return array
 
 
+def _dense(X: Any, name: str) -> Any:
+    """Return a sparse matrix as an array, anything else as it is; refuse one that is too large."""
+    if not (hasattr(X, "toarray") and hasattr(X, "nnz")):
+        return X
+    numbers = float(np.prod(X.shape))
+    if numbers > LARGEST_DENSE:
+        raise InputError(
+            f"{name} is a sparse matrix of shape {X.shape}, and models need it dense: "
+            f"{8e-9 * numbers:.3g} GB. Keep fewer columns, for example those with the most entries."
+        )
+    logger.info("%s is sparse, and models need it dense: it takes %.3g GB", name, 8e-9 * numbers)
+    return X.toarray()
+
+
 def two_classes(y: Any, n_rows: int, *, both: bool = True) -> tuple[np.ndarray, tuple[Any, Any]]:
     """Return y as 0/1 integers and the two labels in sorted order (the second is y = 1).
 
@@ -124,18 +162,33 @@ def two_classes(y: Any, n_rows: int, *, both: bool = True) -> tuple[np.ndarray, 
     both : bool
         Whether both classes must occur.
     """
-    labels = np.asarray(y)
+    try:
+        labels = np.asarray(y)
+    except ValueError:  # parts of different lengths
+        raise InputError(f"y must hold one label a row, got {type(y).__name__} of lists.") from None
     if labels.ndim != 1:
-        raise InputError(f"y must have one dimension (samples,), got shape {labels.shape}.")
+        raise InputError(
+            f"y must have one dimension (samples,), got shape {labels.shape}. "
+            "A column of labels is y.ravel()."
+        )
     if len(labels) != n_rows:
         raise InputError(f"X has {n_rows} rows and y has {len(labels)} labels; they must be equal.")
-    missing = np.array([value is None or value != value for value in labels.tolist()], dtype=bool)
+    values = labels.tolist()
+    if any(isinstance(value, list | tuple | dict | set | np.ndarray) for value in values):
+        raise InputError("y must hold one label a row, got lists or other collections of values.")
+    missing = np.array([_is_missing(value) for value in values], dtype=bool)
     if missing.any():
         raise InputError(
             f"y has {int(missing.sum())} missing label(s), the first in row "
             f"{int(missing.argmax())}. Drop those rows."
         )
-    classes = np.unique(labels)
+    try:
+        classes = np.unique(labels)
+    except TypeError:
+        kinds = ", ".join(sorted({type(value).__name__ for value in values}))
+        raise InputError(
+            f"labels must be of one kind, all strings, numbers or booleans, got {kinds}."
+        ) from None
     shown = ", ".join(repr(c) for c in classes[:6].tolist()) + (", ..." if len(classes) > 6 else "")
     if len(classes) > 2:
         first, second = classes[:2].tolist()
@@ -149,6 +202,14 @@ def two_classes(y: Any, n_rows: int, *, both: bool = True) -> tuple[np.ndarray, 
         )
     first, last = classes.tolist()[0], classes.tolist()[-1]
     return (labels == classes[-1]).astype(np.int64), (first, last)
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a label is None, NaN, or one of pandas' missing values."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # pandas.NA is neither equal nor unequal
+        return True
 
 
 def distinct(kind: str, names: Sequence[str]) -> None:

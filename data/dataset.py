@@ -13,7 +13,13 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from ardvark.validate import InputError, distinct, matrix, two_classes
+from ardvark.html import table
+from ardvark.validate import InputError, distinct, matrix, named, two_classes
+
+FEW = 20
+"""Samples below which a data set is said to be small; a quarter of it, of one class."""
+COMMON = 0.9
+"""Share of the larger class above which a data set is said to be unbalanced."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,9 +121,10 @@ class Dataset:
         X : array-like (N, D) or DataFrame
             A frame's column labels become feature names and its index becomes sample names;
             without one they are x1, x2, ... (from 1, as in the papers) and 0, 1, ... (row numbers).
-        y : array-like (N,) or Series
-            Two distinct labels, of strings, numbers or booleans. The one that sorts last is y = 1.
-            A series must have the index of a frame X: rows are never matched silently.
+        y : array-like (N,), Series, or str
+            The name of a column of a frame X, which is then no feature; or two distinct labels,
+            of strings, numbers or booleans. The one that sorts last is y = 1. A series must have
+            the index of a frame X: rows are never matched silently.
         name, citation, transform : str
             As in the class.
         feature_names, sample_names : sequence of str, optional
@@ -130,6 +137,8 @@ class Dataset:
         InputError
             As in the class.
         """
+        if isinstance(y, str):
+            X, y = _apart(X, y)
         frame = X if isinstance(X, pd.DataFrame) else None
         if frame is not None and isinstance(y, pd.Series) and not frame.index.equals(y.index):
             raise InputError(
@@ -180,11 +189,42 @@ class Dataset:
         return tuple(self.feature_names[k] for k in np.flatnonzero(constant).tolist())
 
     @cached_property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader of results should know of the data: few, unbalanced or repeated rows."""
+        said = []
+        if self.N < FEW:
+            said.append(f"Only {self.N} samples: expect wide intervals, and little from accuracy.")
+        small = int(np.argmin(self.counts))
+        size, share = self.counts[small], 1.0 - self.counts[small] / self.N
+        if size < FEW / 4 or share > COMMON:
+            said.append(
+                f"{size} of {self.N} samples are {self.class_names[small]!r}: always answering "
+                f"{self.class_names[1 - small]!r} is right in {100 * share:.1f} %."
+            )
+        distinct_rows = {row.tobytes(): label for row, label in zip(self.X, self.y, strict=True)}
+        repeated = self.N - len(distinct_rows)
+        if repeated:
+            both = self.N - repeated < len(
+                {(row.tobytes(), label) for row, label in zip(self.X, self.y.tolist(), strict=True)}
+            )
+            said.append(
+                f"{repeated} of {self.N} rows repeat the features of another one"
+                f"{', some with the other label' if both else ''}: such rows are no independent "
+                "evidence, and a split may put one on each side."
+            )
+        return tuple(said)
+
+    @cached_property
     def fingerprint(self) -> str:
         """Identity of the values: sha256 of X (float64, C order), then y (int8), in hexadecimal."""
         digest = sha256(np.ascontiguousarray(self.X, dtype=np.float64))
         digest.update(self.y.astype(np.int8))
         return digest.hexdigest()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore a pickled or copied data set: its arrays are read-only again."""
+        self.__dict__.update(state)
+        self.X.flags.writeable = self.y.flags.writeable = False
 
     def __repr__(self) -> str:
         zero, one = self.counts
@@ -192,6 +232,20 @@ class Dataset:
             f"Dataset({self.name!r}, N={self.N}, D={self.D}, "
             f"{self.class_names[0]!r}: {zero}, {self.class_names[1]!r}: {one})"
         )
+
+    def _repr_html_(self) -> str:
+        zero, one = self.counts
+        names = self.feature_names
+        rows = [
+            ("samples", self.N),
+            ("features", f"{self.D}: {', '.join(names[:6])}{', ...' if self.D > 6 else ''}"),
+            ("y = 1", f"{self.class_names[1]} ({one})"),
+            ("y = 0", f"{self.class_names[0]} ({zero})"),
+            ("constant features", len(self.constant_features)),
+            ("transform", self.transform or "none"),
+            ("citation", self.citation or "none"),
+        ]
+        return table(f"Data set {self.name}", rows, notes=self.remarks)
 
     def take(self, rows: Any, *, both: bool = True) -> "Dataset":
         """Return the data set of some rows, in the order given.
@@ -295,12 +349,28 @@ def _named_matrix(X: Any, features: tuple, samples: tuple, *, min_rows: int) -> 
     return matrix(X, min_rows=min_rows)
 
 
+def _apart(frame: Any, target: str) -> tuple[pd.DataFrame, pd.Series]:
+    """Return a frame without its label column, and that column."""
+    if not isinstance(frame, pd.DataFrame):
+        raise InputError(
+            f"y = {target!r} names a column of a data frame, and X is {type(frame).__name__}. "
+            "Give the labels themselves, one a row."
+        )
+    columns = [str(c) for c in frame.columns]
+    at = columns.index(named("label column", target, columns))
+    distinct("column", columns)
+    return frame.drop(columns=frame.columns[at]), frame.iloc[:, at]
+
+
 def _plain_labels(y: Any) -> Any:
-    """Return labels as one type, so that they sort; missing ones are the validator's to name."""
-    labels = np.asarray(y)
-    if labels.dtype != object or pd.isna(labels).any():
-        return labels
-    return np.array(labels.tolist())
+    """Return labels as one type, so that they sort; odd ones are the validator's to name."""
+    try:
+        labels = np.asarray(y)
+        if labels.dtype != object or pd.isna(labels).any():
+            return labels
+        return np.array(labels.tolist())
+    except ValueError:  # lists of different lengths
+        return y
 
 
 def _locked(array: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ardvark.validate import InputError, logger, unknown
+from ardvark.validate import InputError, logger, named
 
 from .builtin import BUILTIN
 from .dataset import Dataset
@@ -53,7 +53,7 @@ def load(name: str, *, raw: bool = False, fetch: bool = True) -> Dataset:
         An unknown name; a set that is missing and could not be fetched (the message names the
         address, the folder and the command); a file that cannot be read or holds other values.
     """
-    _known(name)
+    name = known_name(name)
     if name in BUILTIN:
         return BUILTIN[name].make(raw=True) if raw and BUILTIN[name].raw else BUILTIN[name].make()
     found = locate(name)
@@ -90,7 +90,7 @@ def fetch(name: str) -> tuple[Path, ...]:
     InputError
         An unknown name, no public download, no connection, or a file that is not the expected one.
     """
-    _known(name)
+    name = known_name(name)
     if name in BUILTIN:
         return ()
     found = locate(name) or _download(name)[0]
@@ -175,11 +175,10 @@ def _first(folders: Sequence[Path], file: str) -> Path | None:
     return next((folder / file for folder in folders if (folder / file).is_file()), None)
 
 
-def _known(name: str) -> None:
-    """Refuse a name that no set has."""
-    if name not in BUILTIN and name not in SOURCES:
-        hint = "`ardvark data` lists them with their sizes."
-        raise unknown("data set", name, [*BUILTIN, *SOURCES], hint)
+def known_name(name: str) -> str:
+    """Return the name of a set, whatever its case; refuse one that no set has."""
+    hint = "`ardvark data` lists them with their sizes."
+    return named("data set", name, [*BUILTIN, *SOURCES], hint)
 
 
 def _read(name: str, form: Form, paths: Sequence[Path]) -> Table:

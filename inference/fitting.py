@@ -12,7 +12,7 @@ import xarray as xr
 from threadpoolctl import threadpool_limits
 
 from ardvark.models import SHARED, Problem
-from ardvark.validate import InputError, logger, one_of, unknown, unknown_option
+from ardvark.validate import InputError, logger, named, one_of, unknown_option
 
 from .backend import KINDS, Backend, FitFailed, Job, Result
 from .datatree import as_json, assemble, versions
@@ -88,6 +88,7 @@ def register_backend(module: Any) -> None:
 
 def resolve(method: str, problem: Problem | None) -> str:
     """Return the backend's name: "paper" is the own algorithm of the problem's model."""
+    method = named("method", method, [*BACKENDS, "paper"], "`ardvark methods` lists them.")
     if method == "paper":
         if problem is None:
             raise InputError('method "paper" needs a problem of the zoo, got a bare pm.Model.')
@@ -98,8 +99,6 @@ def resolve(method: str, problem: Problem | None) -> str:
                 f"{f' ({method}) yet' if method else ''}. "
                 f"Use one of {', '.join(applicable(problem))}."
             )
-    if method not in BACKENDS:
-        raise unknown("method", method, [*BACKENDS, "paper"])
     return method
 
 
@@ -247,9 +246,7 @@ def fit(
         An unknown method, or one that does not apply to the model (the message says why).
     """
     wrapped = Target(target)
-    for name, value in (("draws", draws), ("chains", chains)):
-        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-            raise InputError(f"{name} must be an integer of at least 1, got {value!r}.")
+    check_sizes(draws=draws, chains=chains)
     one_of("keep", keep, get_args(Keep))
     plan = prepare(method, wrapped, options)
     name, problem = plan.name, wrapped.problem
@@ -287,6 +284,13 @@ def fit(
     if status != "ok":
         logger.warning("%s: %s: %s", name, status, reason)
     return tree
+
+
+def check_sizes(**sizes: object) -> None:
+    """Refuse numbers of draws or chains that are no integers of at least 1."""
+    for name, value in sizes.items():
+        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+            raise InputError(f"{name} must be an integer of at least 1, got {value!r}.")
 
 
 def _kept(target: Target, keep: Keep, samples: int) -> tuple[str, ...] | None:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from ardvark.data import Dataset
 from ardvark.models import Problem
+from ardvark.models.parts import effects
 from ardvark.validate import InputError, matrix, one_of
 
 from .datatree import check_same
@@ -17,6 +18,7 @@ from .fitting import BACKENDS
 Rows = Dataset | pd.DataFrame | ArrayLike
 Rule = Literal["draws", "paper"]
 _CHUNK = 2.0e7  # numbers held at once
+_UNITS = 64  # unit vectors looked at together
 
 
 def predict(problem: Problem, tree: xr.DataTree, X_new: Rows, rule: Rule = "draws") -> xr.DataArray:
@@ -68,6 +70,44 @@ def predict(problem: Problem, tree: xr.DataTree, X_new: Rows, rule: Rule = "draw
         name="score" if problem.spec.link == "identity" else "probability",
         attrs={"class": problem.data.class_names[1], "rule": rule},
     )
+
+
+def linear_rule(problem: Problem, tree: xr.DataTree) -> tuple[np.ndarray, float]:
+    """Return the posterior mean of eta as a function of x: coefficients (D,) and intercept.
+
+    Where eta is affine in x, so is its mean over draws: E[eta](x) = coefficients . x + intercept,
+    with x in the original units.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem that was fitted, with a linear kernel, a polynomial one of degree 1, or none.
+    tree : xarray.DataTree
+        A fit of it.
+
+    Raises
+    ------
+    InputError
+        The fit is of another problem, or eta is not affine in x under the problem's kernel.
+    """
+    check_same(problem, tree)
+    hypers = problem.hypers
+    kernel, degree = getattr(hypers, "kernel", "linear"), getattr(hypers, "degree", 1)
+    if not effects.is_primal(kernel, degree):
+        raise InputError(f"eta is not linear in the features under the {kernel} kernel.")
+    point = {str(k): v.values for k, v in tree["posterior"].data_vars.items() if k != "eta"}
+    D = problem.data.D
+    origin = problem.decision(point, np.zeros((1, D))).mean()
+    if "sample_weight" in problem.spec.shared:
+        theta = problem.spec.theta(point, hypers)  # (chain, draw, D)
+        w = (theta * (point["sample_weight"] @ problem.Z)).mean((0, 1))
+    else:  # few variables and no products: a unit vector at a time
+        w = np.empty(D)
+        for at in range(0, D, _UNITS):
+            units = np.eye(min(_UNITS, D - at), D, at)
+            w[at : at + _UNITS] = problem.decision(point, units).mean((0, 1)) - origin
+    coefficients = w / problem.scale
+    return coefficients, float(origin - coefficients @ problem.center)
 
 
 def _inputs(problem: Problem, X_new: Rows) -> tuple[np.ndarray, tuple[str, ...]]:

@@ -6,17 +6,17 @@ from ardvark.data import Dataset
 
 from . import fs_skr, fsklr, jcfo, pcvm, pfcvm, rfvm, rvm, sklr, sparse_probit
 from .problems import Problem, make_problem
-from .spec import SHARED, BaseHypers, Inputs, ModelSpec
+from .spec import SHARED, BaseHypers, Inputs, ModelSpec, Zoo
 
 ModelName = Literal[
     "pfcvm", "pcvm", "rvm", "jcfo", "sparse_probit", "fsklr", "sklr", "fs_skr", "rfvm"
 ]
 """The names in `ZOO`, for editors to complete."""
 
-ZOO: dict[str, ModelSpec] = {
-    module.SPEC.name: module.SPEC
+ZOO = Zoo(
+    (module.SPEC.name, module.SPEC)
     for module in (pfcvm, pcvm, rvm, jcfo, sparse_probit, fsklr, sklr, fs_skr, rfvm)
-}
+)
 """Every model, by name: the four papers', and the simpler models they contain."""
 
 __all__ = ["SHARED", "ZOO", "BaseHypers", "Inputs", "ModelName", "ModelSpec", "Problem", "problem"]
@@ -24,8 +24,10 @@ __all__ = ["SHARED", "ZOO", "BaseHypers", "Inputs", "ModelName", "ModelSpec", "P
 
 def problem(
     model: ModelName | str,
-    data: Dataset | str | tuple[Any, Any],
+    data: Dataset | str | tuple[Any, Any] | Any = None,
+    y: Any = None,
     *,
+    X: Any = None,
     basis: Any = None,
     basis_labels: Any = None,
     standardize: bool = True,
@@ -36,10 +38,14 @@ def problem(
     Parameters
     ----------
     model : str
-        A name in `ZOO`.
-    data : Dataset, str, or (X, y)
+        A name in `ZOO`, in capitals or not.
+    data : Dataset, str, (X, y), or X
         A Dataset, the name of one (`available()` lists them), or arrays: X (N, D) may be a data
-        frame, y (N,) may hold any two labels (the second in sorted order is y = 1).
+        frame, y (N,) may hold any two labels (the second in sorted order is y = 1) or name the
+        column of the frame that holds them.
+    y, X : array-like, or str
+        The same as arguments of their own: `problem(model, X, y)`, `problem(model, X=X, y=y)`,
+        `problem(model, frame, "column")`.
     basis : None, row indices, or array (B, D)
         Basis centres: all training rows, some of them, or points in the original units of X.
     basis_labels : array (B,) of -1 and +1, optional
@@ -57,11 +63,21 @@ def problem(
         Unknown model or data set, bad X or y, a hyperparameter outside its range.
     TypeError
         A hyperparameter that the model does not have.
+
+    Examples
+    --------
+    >>> import ardvark as av
+    >>> av.problem("rfvm", "digits38").X.shape
+    (357, 64)
+    >>> av.problem("pfcvm", [[1.0, 2.0], [2.0, 4.0], [3.0, 1.0]], ["no", "yes", "no"], kernel="rbf")
+    Problem('pfcvm' on 'data': N=3, D=2, B=3, fingerprint ...)
     """
     return make_problem(
         ZOO,
         model,
         data,
+        y,
+        X=X,
         basis=basis,
         basis_labels=basis_labels,
         standardize=standardize,

@@ -62,6 +62,38 @@ def symbols(spec: ModelSpec) -> list[Symbol]:
     return found
 
 
+_PAPER = re.compile(
+    r"([A-Z][\w'-]*(?:, [\w' -]+?)*) \((\d{4})\), \"([^\"]+)\", "
+    r"(.+?)(?=, sections? |, eqs?\. |, in the form |;|\.$)"
+)
+_JOURNAL = re.compile(r"(.*?) (\d+)(?:\((\d+)\))?(?:, (\d+-\d+))?(?:, doi (\S+))?")
+
+
+def bibtex(spec: ModelSpec) -> str:
+    """Return the BibTeX entry of a model's paper, from the citation in its docstring."""
+    found = _PAPER.search(" ".join(sections(spec.doc)[""].split()))
+    if found is None:
+        raise ValueError(f"the docstring of {spec.name} cites no paper in the usual form.")
+    authors, year, title, venue = found.groups()
+    names = authors.split(", ")
+    whole = [f"{{{name}}}" if " " in name else name for name in names]  # {De Rijke}
+    fields = {"author": " and ".join(whole), "title": f"{{{title}}}", "year": year}
+    journal = _JOURNAL.fullmatch(venue)
+    kind = "inproceedings"
+    if venue.startswith("arXiv "):
+        kind = "misc"
+        fields |= {"eprint": venue.removeprefix("arXiv "), "archiveprefix": "arXiv"}
+    elif journal:
+        kind = "article"
+        words = ("journal", "volume", "number", "pages", "doi")
+        fields |= {w: v for w, v in zip(words, journal.groups(), strict=True) if v}
+    else:
+        fields["booktitle"] = venue
+    key = re.sub(r"\W", "", names[0]).lower() + year
+    lines = [f"  {name} = {{{value}}}," for name, value in fields.items()]
+    return "\n".join([f"@{kind}{{{key},", *lines, "}"])
+
+
 def hyperparameters(spec: ModelSpec) -> list[tuple[str, str, str, str]]:
     """Return (name, our default, the paper's value, reason or choices) of each hyperparameter."""
     rows, words = [], spec.Hypers.choices()

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ardvark.data import Dataset, load
-from ardvark.validate import InputError, logger, matrix, unknown
+from ardvark.html import table
+from ardvark.validate import InputError, logger, matrix, named
 
 from .parts import ard
-from .spec import Inputs, ModelSpec, Point
+from .spec import BaseHypers, Inputs, ModelSpec, Point
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -187,7 +188,7 @@ class Problem:
             A hyperparameter that the model does not have.
         """
         given = {**self.given, **changes}
-        hypers = self.spec.make_hypers(given).filled(self.data.N, len(self.basis), self.data.D)
+        hypers = _filled(self.spec.make_hypers(given), given, self.data, len(self.basis))
         return dataclasses.replace(self, hypers=hypers, given=given)
 
     # --- the model's functions, with this problem's data filled in ---
@@ -286,17 +287,37 @@ class Problem:
             f"y = 0 is {names[0]!r} ({int((1 - data.y).sum())})",
             "  hyperparameters (paper's value):",
         ]
+        lines += [
+            f"    {name:<16} {shown:<14} ({paper})" + (f"  {note}" if note else "")
+            for name, shown, paper, note in self._values()
+        ]
+        lines += [f"  {remark}" for remark in data.remarks]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        data, names = self.data, self.data.class_names
+        rows = [
+            ("samples", data.N, f"{names[1]} ({data.counts[1]}), {names[0]} ({data.counts[0]})"),
+            ("features", data.D, ""),
+            ("basis centres", len(self.basis), ""),
+            *((name, value, f"paper: {paper}") for name, value, paper, _ in self._values()),
+        ]
+        return table(f"{self.spec.title} on {data.name}", rows, notes=data.remarks)
+
+    def _values(self) -> list[tuple[str, str, str, str]]:
+        """Return (name, value, the paper's value, why they differ) of each hyperparameter."""
+        rows = []
         for field in dataclasses.fields(self.hypers):
             value = getattr(self.hypers, field.name)
             shown = f"{value:.4g}" if isinstance(value, float) else str(value)
             if isinstance(value, tuple) and len(value) > 4:
                 shown = f"{len(value)} values"
-            note = field.metadata["why"]
-            lines.append(
-                f"    {field.name:<16} {shown:<14} ({field.metadata['paper']})"
-                + (f"  {note}" if note else "")
-            )
-        return "\n".join(lines)
+            rows.append((field.name, shown, field.metadata["paper"], field.metadata["why"]))
+        return rows
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields: what is cached, the `pm.Model` above all, is made again when read."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
 
     def __repr__(self) -> str:
         return (
@@ -308,19 +329,19 @@ class Problem:
 def make_problem(
     zoo: Mapping[str, ModelSpec],
     model: str,
-    data: Any,
+    data: Any = None,
+    y: Any = None,
     *,
+    X: Any = None,
     basis: Any = None,
     basis_labels: Any = None,
     standardize: bool = True,
     **hypers: Any,
 ) -> Problem:
     """Return the Problem; see `ardvark.problem` for the arguments."""
-    if model not in zoo:
-        raise unknown("model", model, zoo, "`ardvark models` lists them.")
-    spec = zoo[model]
+    spec = zoo[named("model", model, zoo, "`ardvark models` lists them.")]
     wanted = spec.make_hypers(hypers)
-    dataset = _as_dataset(data)
+    dataset = _as_dataset(data, y, X)
     center, scale = standardization(dataset, standardize)
     if standardize and dataset.constant_features:  # named here once, and not again by each fold
         constant = dataset.constant_features
@@ -332,7 +353,7 @@ def make_problem(
     return Problem(
         spec=spec,
         data=dataset,
-        hypers=wanted.filled(dataset.N, len(centres), dataset.D),
+        hypers=_filled(wanted, hypers, dataset, len(centres)),
         basis=centres,
         basis_names=names,
         basis_labels=labels,
@@ -342,24 +363,61 @@ def make_problem(
     )
 
 
-def _as_dataset(data: Any) -> Dataset:
-    if isinstance(data, Dataset):
+def _filled(hypers: BaseHypers, given: Mapping[str, Any], data: Dataset, B: int) -> BaseHypers:
+    """Return hyperparameters filled from the sizes of the data; refuse what overflows there."""
+    try:
+        with np.errstate(all="ignore"):
+            return hypers.filled(data.N, B, data.D)
+    except InputError:
+        raise
+    except (ArithmeticError, ValueError) as error:  # a root that is nowhere, a number too large
+        values = ", ".join(f"{name} = {value!r}" for name, value in given.items())
+        raise InputError(
+            f"the hyperparameters left out cannot be filled beside {values}: that is beyond what "
+            f"can be computed ({error}). Give values of an ordinary size."
+        ) from error
+
+
+def _as_dataset(data: Any, y: Any, X: Any) -> Dataset:
+    """Return the data set that is meant by a Dataset, a name, (X, y), or X and y on their own."""
+    if X is not None:
+        if data is not None:
+            raise InputError("give X= and y=, or data, not both.")
+        data = X
+    if y is not None and data is not None and not isinstance(data, Dataset | str):
+        return Dataset.from_arrays(data, y)
+    if y is not None:
+        what = "no X was given" if data is None else "a data set has labels of its own"
+        raise InputError(f"y was given, and {what}. Give X and y, or a data set alone.")
+    if X is None and isinstance(data, Dataset):
         return data
-    if isinstance(data, str):
+    if X is None and isinstance(data, str):
         return load(data)
-    if isinstance(data, tuple) and len(data) == 2:
+    if X is None and isinstance(data, tuple) and len(data) == 2:
         return Dataset.from_arrays(*data)
+    if X is not None or hasattr(data, "shape"):
+        raise InputError("X was given without y. Give the labels as well, one a row of X.")
     raise InputError(
-        f"data must be a Dataset, the name of one, or a pair (X, y), got {type(data).__name__}."
+        "data must be a Dataset, the name of one, or a pair (X, y), "
+        f"got {'nothing' if data is None else type(data).__name__}."
     )
 
 
 def standardization(data: Dataset, standardize: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and population standard deviation; a constant feature is centred only."""
+    """Return mean and population standard deviation; a constant feature is centred only."""
     if not standardize:
         return np.zeros(data.D), np.ones(data.D)
     constant = data.X.max(axis=0) == data.X.min(axis=0)
-    return data.X.mean(axis=0), np.where(constant, 1.0, data.X.std(axis=0))
+    with np.errstate(over="ignore", invalid="ignore"):
+        center, spread = data.X.mean(axis=0), data.X.std(axis=0)
+    bad = ~(np.isfinite(center) & np.isfinite(spread) & ((spread > 0.0) | constant))
+    if bad.any():
+        name = data.feature_names[int(bad.argmax())]
+        raise InputError(
+            f"feature {name!r} cannot be standardised: its mean or standard deviation is beyond "
+            "the numbers of a computer (1e-308 to 1e308, squared). Give it in other units."
+        )
+    return center, np.where(constant, 1.0, spread)
 
 
 def _basis(

@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args, get_or
 
 import numpy as np
 
+from ardvark.html import table
 from ardvark.validate import InputError, logger, one_of, unknown_option
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ def _feature_weight(point: Point, hypers: Any) -> np.ndarray:
     return np.asarray(point["feature_weight"])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ModelSpec:
     """One paper's model. The module docstring gives the mathematics; this names its parts."""
 
@@ -225,6 +226,9 @@ class ModelSpec:
         own = {name: module[name] for name in PARTS if name in module}
         return dataclasses.replace(self, doc=module["__doc__"], **own, **words)
 
+    def __repr__(self) -> str:
+        return f"ModelSpec({self.name!r}: {self.title}, {self.citation})"
+
     def choices(self) -> list[dict[str, str]]:
         """Return every accepted combination of the settings that are one of a few words."""
         words = self.Hypers.choices()
@@ -260,6 +264,18 @@ class ModelSpec:
                 value,
             )
         return hypers
+
+
+class Zoo(dict[str, ModelSpec]):
+    """Models by name, shown as a short table."""
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{name:<14} {spec.title} ({spec.year})" for name, spec in self.items())
+
+    def _repr_html_(self) -> str:
+        rows = [(s.name, s.title, s.citation, s.link, s.priors) for s in self.values()]
+        columns = ("model", "title", "paper", "link", "priors")
+        return table("Models of the zoo", rows, columns)
 
 
 def check_simulable(hypers: BaseHypers) -> None:

@@ -1,6 +1,8 @@
 """The command line, as a user calls it."""
 
+import json
 import logging
+import re
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -9,8 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import ardvark as av
 from ardvark.cli import main
-from ardvark.inference import BACKENDS, fitting, register_backend
+from ardvark.inference import BACKENDS, datatree, fitting, register_backend
 from ardvark.models import ZOO, docs, problem
 from tests.inference.comparison.quick import Prior
 from tests.support import rng
@@ -59,8 +62,11 @@ def own_csv(tmp_path_factory):
 def test_models_and_data_are_listed(command):
     models, data = command("models"), command("data")
     assert models.returncode == data.returncode == 0
-    assert "rfvm" in models.stdout
-    assert "arXiv 2402.07135" in models.stdout
+    assert max(map(len, [*models.stdout.splitlines(), *data.stdout.splitlines()])) <= 80
+    for name, spec in ZOO.items():
+        row = next(line for line in models.stdout.splitlines() if line.startswith(f"│ {name} "))
+        assert str(spec.year) in row
+        assert spec.paper_method in row
     for name in ("digits38", "colon_discrete", "golub", "built-in"):
         assert name in data.stdout
 
@@ -109,7 +115,19 @@ def test_compare_and_report_on_ones_own_table(own_csv, tmp_path):
             ["compare", "rfvm", "digits38", "--sensitivity", "--methods", "paper"],
             "none of the methods is a Markov chain",
         ),
+        (["compare", "rfvm", "digits38", "--draws", "0"], "draws must be an integer of at least 1"),
+        (["compare", "rfvm", "digits38", "--chains", "-1"], "chains must be an integer of at lea"),
+        (["compare", "rfvm", "digits38", "--seed", "-1"], "Invalid value for '--seed'"),
+        (["compare", "rfvm", "digits38", "--methods", ","], "names no method"),
+        (["compare", "rfvm", "digits38", "--drop", "a"], "--drop is for a CSV file"),
+        (["compare", "rfvm", "digits38", "--classes", "a,b"], "--classes is for a CSV file"),
+        (["compare", "rfvm", ".", "--target", "y"], "is a folder, and a CSV file is expected"),
+        (["compare", "rfvm", "digits38", "--out", __file__], "is a file, so results cannot be"),
+        (["compare", "rfvm", "digits38", "--out", f"{__file__}/a/b"], "is a file, so results"),
         (["report", "nowhere"], "holds no study"),
+        (["export", "nowhere"], "holds no study"),
+        (["models", "--bibtex"], "--bibtex needs a model"),
+        (["data", "golubb"], "Did you mean 'golub'"),
         (["data", "fetch", "golubb"], "Did you mean 'golub'"),
     ],
 )
@@ -140,6 +158,60 @@ def test_prior_sensitivity_is_a_section_and_resumes(own_csv, tmp_path, command, 
     assert "Prior sensitivity" not in without.stdout
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "cannot be read"),
+        ("{", "cannot be read"),
+        ("[1, 2]", "cannot be read"),
+        ("{}", "command, data, fingerprint, hypers"),
+    ],
+)
+def test_a_study_that_cannot_be_read_is_one_line(tmp_path, command, content, message):
+    (tmp_path / "study.json").write_text(content)
+    again = ["compare", "rfvm", "digits38", "--methods", "paper", "--out", tmp_path]
+    for words in (["report", tmp_path], ["export", tmp_path], again):
+        done = command(*words)
+        assert done.returncode == 2
+        assert message in done.stderr
+        assert "study.json" in done.stderr
+        assert "Remove it and run the same" in done.stderr
+    assert (tmp_path / "study.json").read_text() == content
+
+
+def test_a_csv_file_is_read_as_told_and_exported(tmp_path, command):
+    generator = rng(1)
+    frame = pd.DataFrame(generator.normal(size=(30, 2)), columns=["height", "age"])
+    frame["colour"], frame["kind"] = "red", np.resize(["a", "b", "c"], 30)
+    frame.loc[3, "age"] = np.nan
+    frame.index = [f"p{i}" for i in range(30)]
+    frame.to_csv(tmp_path / "own.csv", sep=";")
+    words = ["compare", "RFVM", tmp_path / "own.csv", "--target", "kind", "--methods", "Laplace"]
+    words += ["--drop", "colour", "--drop-missing", "--classes", "c,a", "--out", tmp_path / "out"]
+    words += ["--test-size", 0.3, "--draws", 20, "--chains", 2, "--option", "LAPLACE.starts=1"]
+    done = command(*words)
+    assert done.returncode == 0, done.stderr
+    assert "Only 13 samples" in done.stderr
+    settings = json.loads((tmp_path / "out" / "study.json").read_text())
+    assert (settings["drop"], settings["classes"]) == (["colour"], ["c", "a"])
+    exported = command("export", tmp_path / "out", "--out", tmp_path / "tables")
+    assert exported.returncode == 0, exported.stderr
+    tables = {p.stem: pd.read_csv(p) for p in (tmp_path / "tables").glob("*.csv")}
+    assert str(tmp_path / "tables" / "predictions.csv") in exported.stdout
+    predictions = tables["predictions"]
+    kept = frame[frame["kind"].isin(["a", "c"]) & frame["age"].notna()]
+    assert set(predictions["sample"]) == set(kept.index)
+    assert predictions["set"].value_counts().to_dict() == {"train": 13, "test": 6}
+    y = (kept["kind"] == "a").astype(int)
+    np.testing.assert_array_equal(predictions["y"], y[predictions["sample"]])
+    assert predictions["laplace"].between(0, 1).all()
+    assert tables["active_features"]["feature"].tolist() == ["height", "age"]
+    fit = datatree.read(tmp_path / "out" / "laplace.nc")
+    p = fit["selection"]["p_active_feature"].values
+    np.testing.assert_allclose(tables["active_features"]["laplace"], p)
+    assert len(tables["active_samples"]) == 13
+
+
 def test_a_wrong_label_column_is_named(own_csv, command):
     done = command("compare", "rfvm", own_csv, "--target", "diagnosys")
     assert done.returncode == 2
@@ -163,15 +235,48 @@ def test_a_failed_method_makes_the_exit_code_one(own_csv, tmp_path):
 # --- what the zoo says of itself ------------------------------------------------------------------
 
 
-def test_the_zoo_says_which_methods_apply(command):
-    done = command("models")
+@pytest.mark.parametrize(("name", "continuous"), [("fsklr", False), ("pfcvm", True)])
+def test_a_model_says_which_methods_apply(command, name, continuous):
+    done = command("models", name)
     assert done.returncode == 0, done.stderr
-    for name, spec in ZOO.items():
-        row = next(line for line in done.stdout.splitlines() if line.startswith(f"│ {name} "))
-        assert str(spec.year) in row
-        assert ("nuts" in row) is (name not in ("fsklr", "sklr", "fs_skr"))
-    assert "Not for fsklr, fs_skr: nuts: NUTS needs continuous variables" in done.stdout
-    assert "rfvm_vb: " not in done.stdout  # another model's own algorithm goes without saying
+    methods = next(line for line in done.stdout.splitlines() if line.startswith("Methods: "))
+    assert ("nuts" in methods) is continuous
+    assert ("Not nuts: NUTS needs continuous variables" in done.stdout) is not continuous
+    assert "rfvm_vb" not in done.stdout  # another model's own algorithm goes without saying
+
+
+@pytest.mark.parametrize("name", list(ZOO))
+def test_a_model_is_cited(command, name):
+    entry = command("models", name, "--bibtex").stdout
+    assert re.fullmatch(r"@\w+\{\w+,\n(  \w+ = \{.+\},\n)+\}\n", entry)
+    fields = dict(re.findall(r"  (\w+) = \{(.+)\},", entry))
+    assert {"author", "title", "year"} < set(fields)
+    words = " ".join(docs.sections(ZOO[name].doc)[""].split())
+    for part in (fields["title"].strip("{}"), fields["year"], *fields["author"].split(" and ")):
+        assert part.strip("{}") in words
+    assert {"journal", "booktitle", "eprint"} & set(fields)
+
+
+def test_the_papers_numbers_are_in_their_entries(command):
+    entry = command("models", "pfcvm", "--bibtex").stdout
+    assert "author = {Jiang and Li and {De Rijke} and Yao and Chen}" in entry
+    assert "volume = {13}" in entry
+    assert "doi = {10.1145/3309541}" in entry
+    assert "eprint = {2402.07135}" in command("models", "rfvm", "--bibtex").stdout
+
+
+def test_a_data_set_is_explained(command):
+    done = command("data", "Digits38")
+    assert done.returncode == 0, done.stderr
+    assert "scikit-learn" in done.stdout
+    assert "10 constant features" in " ".join(done.stdout.split())
+
+
+def test_the_version_is_told():
+    done = subprocess.run(
+        [sys.executable, "-m", "ardvark", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"ardvark {av.__version__}\n"
 
 
 def test_the_methods_are_listed(command):

@@ -55,6 +55,21 @@ def test_every_file_of_code_is_in_the_wheel():
     assert names == set(listed)
 
 
+def test_the_citation_file_is_of_this_version_and_these_papers():
+    import ardvark
+    from ardvark.models import docs
+
+    text = " ".join((ROOT / "CITATION.cff").read_text().split())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert f"version: {ardvark.__version__} license: {project['license']}" in text
+    for name in ("rfvm", "pfcvm", "jcfo", "fsklr"):
+        fields = dict(re.findall(r"  (\w+) = \{(.+)\},", docs.bibtex(ardvark.ZOO[name])))
+        people = fields["author"].replace("{", "").replace("}", "").split(" and ")
+        families = " ".join(f"- family-names: {person}" for person in people)
+        title = fields["title"].strip("{}")
+        assert re.search(f'{re.escape(title)}"? authors: {families} year: {fields["year"]}', text)
+
+
 def test_the_readme_runs(tmp_path, monkeypatch):
     """The Python of the README, block after block, in an empty folder."""
     text = (ROOT / "README.md").read_text()

@@ -1,8 +1,10 @@
 """Problems: what defines a posterior, and what is refused, with the message a user reads."""
 
+import copy
 import hashlib
 import json
 import logging
+import pickle
 import re
 
 import numpy as np
@@ -284,3 +286,23 @@ def test_bad_other_hyperparameters_are_refused(change, error, message):
     problem = av.problem("rfvm", (X, Y), sample_rate=1.0)
     with pytest.raises(error, match=message):
         problem.with_hypers(**change)
+
+
+# --- stored and sent ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", list(ZOO))
+def test_a_problem_is_pickled_without_what_can_be_made_again(model):
+    problem = av.problem(model, (frame(), Y))
+    without = len(pickle.dumps(problem))
+    _ = problem.model, problem.X, problem.fingerprint
+    stored = pickle.dumps(problem)
+    assert len(stored) <= without  # no pm.Model, no second X
+    for again in (pickle.loads(stored), copy.deepcopy(problem)):
+        assert again.fingerprint == problem.fingerprint
+        assert again.form == problem.form
+        assert again.describe() == problem.describe()
+        assert again.data.sample_names == problem.data.sample_names
+        assert again.take(np.arange(6)).fingerprint == problem.take(np.arange(6)).fingerprint
+        with pytest.raises(ValueError, match="read-only"):
+            again.data.X[0, 0] = 7.0

@@ -1,0 +1,310 @@
+"""scikit-learn's habits: every model and method of the zoo as one estimator.
+
+`SparseBayesClassifier` is a classifier of two classes and a feature selector at once: `predict`
+averages over the posterior, `transform` keeps the features that are probably active. The posterior
+itself is one attribute away, and all of `ardvark` works with it:
+
+    classifier = SparseBayesClassifier("rfvm", random_state=0).fit(X, y)
+    av.select(classifier.problem_, classifier.posterior_)
+"""
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ardvark.data import Dataset
+from ardvark.inference import BACKENDS, fit, predict
+from ardvark.inference.backend import FitFailed
+from ardvark.inference.fitting import applicable
+from ardvark.inference.prediction import linear_rule
+from ardvark.models import ZOO, Problem, problem
+from ardvark.validate import InputError
+
+_CHUNK = 2.0e7  # probabilities held at once
+
+
+def _predicts_labels(classifier: "SparseBayesClassifier") -> bool:
+    """Whether the model gives probabilities; the AttributeError says why it does not."""
+    spec = ZOO.get(str(classifier.model).casefold())  # an unknown one is for `fit` to refuse
+    if spec is not None and spec.link == "identity":
+        raise AttributeError(
+            f"model {classifier.model!r} regresses on the signs of the labels: it has a score "
+            "(decision_function), and no probability of a class."
+        )
+    return True
+
+
+class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
+    """A doubly sparse Bayesian classifier of two classes, and a selector of its features.
+
+    Parameters
+    ----------
+    model : str
+        A model of the zoo (`ardvark models`).
+    method : str
+        How its posterior is computed (`ardvark methods`); "paper" is the model's own algorithm,
+        "nuts" and "gibbs" are exact.
+    draws, chains : int
+        Draws a chain, and chains; a point or search method returns one draw.
+    random_state : int, RandomState or None
+        An int gives equal results at each call of `fit`.
+    hypers : dict, optional
+        Hyperparameters of the model, by name.
+    method_options : dict, optional
+        Options of the method, by name (`ardvark methods NAME` lists them).
+    standardize : bool
+        Standardise each feature by its mean and standard deviation in the training rows.
+    threshold : float
+        P(active) above which `get_support` selects a feature, and `relevance_vectors_` a row.
+    verbose : bool
+        Show progress.
+
+    Attributes
+    ----------
+    classes_ : ndarray (2,)
+        The labels in sorted order; the second is y = 1.
+    n_features_in_, feature_names_in_
+        D, and the column names of a data frame X.
+    problem_ : Problem
+        Model, data and filled hyperparameters.
+    posterior_ : xarray.DataTree
+        The fit, as `ardvark.fit` returns it.
+    status_ : str
+        How the fit ended: ``posterior_.attrs["status"]``.
+    feature_importances_ : ndarray (D,)
+        P(active) of each feature.
+    coef_, intercept_ : ndarray (1, D), ndarray (1,)
+        The posterior mean of eta is ``X @ coef_[0] + intercept_[0]``, X in its own units. Only
+        where eta is linear in the features.
+    relevance_ : ndarray (n,)
+        Training rows whose P(active) is above `threshold`. Only for models with a basis.
+    relevance_vectors_ : ndarray (n, D)
+        These rows.
+
+    Warns
+    -----
+    ConvergenceWarning
+        The draws must not be trusted: why, and what to do.
+
+    Raises
+    ------
+    InputError, TypeError
+        An unknown model or method, a hyperparameter or option that it does not have or accept.
+    FitFailed
+        The method ended without a result.
+
+    Notes
+    -----
+    `decision_function` is the log odds of the probability that `predict_proba` gives, which
+    averages over the posterior: not the mean of eta. Meta-estimators that read `coef_` first
+    (`SelectFromModel`, `RFE`) rank by the sizes of coefficients in the units of X, unless told
+    ``importance_getter="feature_importances_"``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ardvark.sklearn import SparseBayesClassifier
+    >>> X = np.random.default_rng(0).normal(size=(60, 4))
+    >>> y = np.where(X[:, 2] > 0, "up", "down")
+    >>> classifier = SparseBayesClassifier("pfcvm", random_state=0).fit(X, y)
+    >>> classifier.predict(X[:3]).tolist() == y[:3].tolist()
+    True
+    >>> int(classifier.feature_importances_.argmax())
+    2
+    """
+
+    def __init__(
+        self,
+        model: str = "rfvm",
+        method: str = "paper",
+        *,
+        draws: int = 500,
+        chains: int = 4,
+        random_state: int | np.random.RandomState | None = None,
+        hypers: Mapping[str, Any] | None = None,
+        method_options: Mapping[str, Any] | None = None,
+        standardize: bool = True,
+        threshold: float = 0.5,
+        verbose: bool = False,
+    ) -> None:
+        self.model = model
+        self.method = method
+        self.draws = draws
+        self.chains = chains
+        self.random_state = random_state
+        self.hypers = hypers
+        self.method_options = method_options
+        self.standardize = standardize
+        self.threshold = threshold
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return scikit-learn's tags: two classes only."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Compute the posterior of rows X (N, D) with labels y (N,) of two kinds."""
+        rows = getattr(X, "index", None)
+        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        kind = type_of_target(y, input_name="y", raise_unknown=True)
+        if kind != "binary":
+            raise InputError(
+                f"Only binary classification is supported. The type of the target is {kind}. "
+                "Keep two classes, or wrap the estimator in sklearn.multiclass.OneVsRestClassifier."
+            )
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise InputError(
+                f"y must hold two classes, got only the class {self.classes_.tolist()[0]!r}."
+            )
+        data = Dataset.from_arrays(
+            X,
+            labels,
+            feature_names=getattr(self, "feature_names_in_", None),
+            sample_names=_distinct(rows),
+            class_names=(str(self.classes_[0]), str(self.classes_[1])),
+        )
+        self.problem_ = problem(
+            self.model, data, standardize=self.standardize, **(self.hypers or {})
+        )
+        self.posterior_ = fit(
+            self.problem_,
+            self.method,
+            draws=self.draws,
+            chains=self.chains,
+            random_seed=check_random_state(self.random_state).randint(np.iinfo(np.int32).max),
+            progressbar=self.verbose,
+            **(self.method_options or {}),
+        )
+        self.status_ = str(self.posterior_.attrs["status"])
+        reason = self.posterior_.attrs["reason"]
+        if self.status_ == "failed":
+            raise FitFailed(f"{self.posterior_.attrs['method']}: {reason}")
+        if self.status_ == "not_converged":
+            warnings.warn(
+                f"{self.posterior_.attrs['method']} has not converged: {reason}. "
+                f"{_remedy(self.problem_, self.posterior_.attrs['method'])}",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    # --- prediction -------------------------------------------------------------------------------
+
+    def _mean_prediction(self, X: ArrayLike) -> np.ndarray:
+        """Return what `predict` of the zoo gives, averaged over draws (M,)."""
+        check_is_fitted(self)
+        rows: np.ndarray = validate_data(self, X, dtype=np.float64, reset=False)
+        sizes = self.posterior_["posterior"].sizes
+        step = max(1, int(_CHUNK / (sizes["chain"] * sizes["draw"])))
+        parts = (rows[at : at + step] for at in range(0, len(rows), step))
+        means = [predict(self.problem_, self.posterior_, x).mean(("chain", "draw")) for x in parts]
+        return np.concatenate([mean.values for mean in means])
+
+    @available_if(_predicts_labels)
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
+        """Return P(y) (M, 2) of rows X (M, D), averaged over the posterior, as `classes_`."""
+        p = self._mean_prediction(X)
+        return np.column_stack([1.0 - p, p])
+
+    def decision_function(self, X: ArrayLike) -> np.ndarray:
+        """Return the log odds (M,) of the second class; a score for a model without probability."""
+        value = self._mean_prediction(X)
+        if self.problem_.spec.link == "identity":
+            return value
+        p = np.clip(value, np.finfo(float).tiny, 1.0 - np.finfo(float).epsneg)
+        return np.log(p) - np.log1p(-p)
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """Return the more probable label (M,) of each row of X (M, D)."""
+        second = self.decision_function(X) > 0.0
+        return self.classes_[second.astype(int)]
+
+    # --- what matters -----------------------------------------------------------------------------
+
+    def _active(self, what: str) -> np.ndarray:
+        """Return P(active) of each feature (D,) or sample (B,)."""
+        check_is_fitted(self)
+        try:
+            return np.asarray(self.posterior_["selection"][f"p_active_{what}"].values)
+        except KeyError:
+            raise AttributeError(
+                f"a fit of {self.problem_.spec.name!r} says nothing of {what}s"
+            ) from None
+
+    def _get_support_mask(self) -> np.ndarray:
+        return self._active("feature") > self.threshold
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """P(active) of each feature (D,)."""
+        return self._active("feature")
+
+    @property
+    def relevance_(self) -> np.ndarray:
+        """Row numbers (n,) of the training rows that are active."""
+        return np.flatnonzero(self._active("sample") > self.threshold)
+
+    @property
+    def relevance_vectors_(self) -> np.ndarray:
+        """The training rows that are active (n, D), in the units of X."""
+        rows = self.relevance_  # first: it asks whether there is a fit
+        return self.problem_.basis[rows]
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Posterior mean of the coefficients of the features (1, D), in the units of X."""
+        return self._linear()[0]
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """Posterior mean of the intercept (1,)."""
+        return self._linear()[1]
+
+    def _linear(self) -> tuple[np.ndarray, np.ndarray]:
+        check_is_fitted(self)
+        try:
+            coefficients, intercept = linear_rule(self.problem_, self.posterior_)
+        except InputError as error:
+            raise AttributeError(str(error)) from None
+        return coefficients[None, :], np.array([intercept])
+
+
+def _distinct(rows: Any) -> list[str] | None:
+    """Return the row names of a data frame, None where there are none or they repeat."""
+    names = [] if rows is None or callable(rows) else [str(row) for row in rows]
+    return names if names and len(set(names)) == len(names) else None
+
+
+def _remedy(problem: Problem, method: str) -> str:
+    """Return what to do about a fit that must not be trusted."""
+    words = []
+    backend = BACKENDS[method]
+    options = [o.name for o in backend.Options.declared()]
+    if backend.KIND == "mcmc":
+        steps = ["raise draws", "method_options={'tune': ...}"]
+        if "target_accept" in options:
+            steps.append("method_options={'target_accept': 0.95} against divergences")
+        words.append(f"Try more of the same: {', '.join(steps)}.")
+    else:
+        words += [
+            f"Try method_options={{{name!r}: ...}} above its default."
+            for name in options
+            if name in ("max_iterations", "max_sweeps")
+        ]
+    exact = [n for n in applicable(problem) if BACKENDS[n].KIND == "mcmc" and n != method]
+    if exact:
+        words.append(f"Or another method: {' or '.join(f'method={n!r}' for n in exact)}.")
+    return " ".join(words)

@@ -1,0 +1,149 @@
+"""A person's own CSV file: what is read, what is said, what is refused and how to go on."""
+
+import logging
+
+import numpy as np
+import pytest
+
+from ardvark.csvfile import read_csv
+from ardvark.validate import InputError
+
+PLAIN = "a,b,y\n1.5,2,u\n3,-4,v\n5,6,u\n"
+X = [[1.5, 2.0], [3.0, -4.0], [5.0, 6.0]]
+
+
+@pytest.fixture
+def read(tmp_path):
+    def reading(text, target="y", **settings):
+        path = tmp_path / "own.csv"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return read_csv(path, target, **settings)
+
+    return reading
+
+
+@pytest.mark.parametrize(
+    ("text", "settings"),
+    [
+        (PLAIN, {}),
+        (PLAIN.replace(",", ";"), {}),
+        (PLAIN.replace(",", "\t"), {}),
+        (PLAIN.replace(",", " | "), {}),
+        (PLAIN.replace(",", "/"), {"sep": "/"}),
+        (PLAIN.replace(",", "\t"), {"sep": "tab"}),
+        (PLAIN.replace(",", ";").replace(".", ","), {}),
+        (PLAIN.replace("\n", "\r\n"), {}),
+        (PLAIN.replace("\n", "\r"), {}),
+        ("\ufeff" + PLAIN, {}),
+        ("\n" + PLAIN.replace("\n", "\n\n"), {}),
+        (PLAIN.replace("a,", '"a",').replace("1.5,", '"1.5",'), {}),
+        ("a,b,y,extra\n1.5,2,u,red\n3,-4,v,\n5,6,u,blue\n", {"drop": ["Extra"]}),
+        ("a,b,y\n1.5,2,u\n,9,v\n3,-4,v\n5,6,u\n9,9,\n", {"drop_missing": True}),
+        ("a,b,y\n1.5,2,u\n9,,w\n3,-4,v\n5,6,u\n", {"classes": ["u", "v"]}),
+    ],
+)
+def test_the_same_table_in_many_forms(read, text, settings):
+    data = read(text, **settings)
+    assert data.feature_names == ("a", "b")
+    assert data.class_names == ("u", "v")
+    np.testing.assert_array_equal(data.X, X)
+    np.testing.assert_array_equal(data.y, [0, 1, 0])
+    assert data.name == "own"
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (",a,b,y\np,1.5,2,u\nq,3,-4,v\nr,5,6,u\n", ("p", "q", "r")),  # pandas' index
+        ("a,b,y\np,1.5,2,u\nq,3,-4,v\nr,5,6,u\n", ("p", "q", "r")),  # R's write.table
+        ("a,b,y\n0,1.5,2,u\n1,3,-4,v\n2,5,6,u\n", ("0", "1", "2")),
+        ("ID,a,b,y\n7,1.5,2,u\n8,3,-4,v\n9,5,6,u\n", ("7", "8", "9")),
+        (",a,b,y\np,1.5,2,u\np,3,-4,v\nr,5,6,u\n", ("0", "1", "2")),
+    ],
+)
+def test_a_column_of_row_names_is_no_feature(read, text, names, caplog):
+    with caplog.at_level(logging.INFO, "ardvark"):
+        data = read(text)
+    assert data.feature_names == ("a", "b")
+    assert data.sample_names == names
+    np.testing.assert_array_equal(data.X, X)
+    assert len(caplog.messages) == 1  # never in silence
+
+
+@pytest.mark.parametrize("first", ["height", "id"])
+def test_a_first_column_of_measurements_stays(read, first):
+    data = read(f"{first},y\n1.5,u\n2.5,v\n3.5,u\n")
+    assert data.feature_names == (first,)
+
+
+@pytest.mark.parametrize(
+    ("labels", "settings", "names", "y"),
+    [
+        ("uvu", {"positive": "u"}, ("v", "u"), [1, 0, 1]),
+        ("uvu", {"classes": ["v", "u"]}, ("v", "u"), [1, 0, 1]),
+        ("uvu", {"classes": ["v", "u"], "positive": "v"}, ("u", "v"), [0, 1, 0]),
+        ("uvw", {"positive": "w"}, ("not w", "w"), [0, 0, 1]),
+        ("uvw", {"classes": ["w", "v"]}, ("w", "v"), [1, 0]),
+        (["2", "10", "2"], {}, ("2", "10"), [0, 1, 0]),  # by number, as for an array
+        (["1.0", "2.0", "1.0"], {"positive": "1"}, ("2", "1"), [1, 0, 1]),
+        (["True", "False", "True"], {}, ("False", "True"), [1, 0, 1]),
+    ],
+)
+def test_labels_are_chosen(read, labels, settings, names, y):
+    rows = "".join(f"{k}.5,{label}\n" for k, label in enumerate(labels))
+    data = read(f"a,y\n{rows}", **settings)
+    assert data.class_names == names
+    np.testing.assert_array_equal(data.y, y)
+
+
+@pytest.mark.parametrize(
+    ("text", "settings", "message"),
+    [
+        ("", {}, "is empty"),
+        ("\n \n", {}, "is empty"),
+        ("a,b,y\n", {}, "a header and no rows"),
+        ('a,b,y\n1,"2,u\n3,4,v\n', {}, "a quote that is not closed"),
+        ('a,"b,y\n1,2,u\n3,4,v\n', {}, "a quote that is not closed"),
+        ("a,b,y\n1,2,u\n3,4,v,5\n", {}, "Expected 3 fields in line 3, saw 4"),
+        ("a,b,y\n1,2,u,\n3,4,v,\n", {}, "each row ends with a separator"),
+        ("a,b,y\n1,2,u,3,4\n3,4,v,3,4\n", {}, "rows have 5 fields, and the header has 3"),
+        ("a,a,y\n1,2,u\n3,4,v\n", {}, "'a' occurs twice"),
+        ("a,,y\n1,2,u\n3,4,v\n", {}, "column 2 of the header has no name"),
+        (PLAIN.encode("utf-16"), {}, "not UTF-8 text.*Save it as UTF-8"),
+        (PLAIN.replace("u", "é").encode("latin-1"), {}, "byte 0xe9 in line 2"),
+        (PLAIN.encode("utf-16-le"), {}, "zero bytes"),
+        (PLAIN, {"target": "z"}, "unknown label column 'z'"),
+        (PLAIN, {"drop": ["c"]}, "unknown column 'c'"),
+        (PLAIN, {"drop": ["y"]}, "would leave no labels"),
+        (PLAIN, {"drop": ["a", "b"]}, "no features"),
+        (PLAIN, {"sep": "ab"}, "--sep must be one ASCII character"),
+        (PLAIN, {"sep": "|"}, "unknown label column 'y'"),
+        (PLAIN, {"classes": ["u"]}, "--classes takes two labels"),
+        (PLAIN, {"classes": ["u", "w"]}, "unknown label of 'y' 'w'. Known: u, v"),
+        (PLAIN, {"positive": "w"}, "unknown label of 'y' 'w'"),
+        ("a,y\n1,u\n2,v\n3,w\n", {}, "two labels, got 3: u, v, w. --classes A,B.*--positive A"),
+        ("a,y\n1,u\n2,u\n", {}, "two labels, got 1: u"),
+        ("a,b,y\n1,,u\n3,4,v\n,5,u\n", {}, "2 of 3 rows.*row '0', column 'b'. --drop-missing.*b"),
+        ("a,y\n1,u\n2,\n", {}, "1 of 2 rows have a missing value.*column 'y'"),
+        ("a,y\n1,u\n2,\n", {"drop_missing": True}, "two labels, got 1"),
+        ("a,b,y\nred,1,u\nblue,2,v\n", {}, "hold text: a.*'red' in row '0'. --drop a leaves"),
+        ("a,b,y\n?,1,u\n3,2,v\n", {}, "hold text: a.*'[?]' in row '0'"),
+        ("a,b,y\ninf,1,u\n3,2,v\n", {}, "row '0', column 'a': inf"),
+    ],
+)
+def test_what_is_odd_is_refused_in_one_sentence_with_a_way_on(read, text, settings, message):
+    with pytest.raises(InputError, match=message):
+        read(text, **settings)
+
+
+def test_what_is_no_file_is_refused(tmp_path):
+    with pytest.raises(InputError, match="is a folder"):
+        read_csv(tmp_path, "y")
+    with pytest.raises(InputError, match="there is no file"):
+        read_csv(tmp_path / "none.csv", "y")
+
+
+def test_a_category_of_many_labels_is_cut_short(read):
+    rows = "".join(f"{k},{k}\n" for k in range(40))
+    with pytest.raises(InputError, match="got 40: 0, 1, 2, 3, 4 and 35 more"):
+        read(f"a,y\n{rows}")

@@ -1,0 +1,278 @@
+"""The zoo as a scikit-learn estimator: its checks, its tools, and agreement with the zoo's own."""
+
+import pickle
+import re
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.feature_selection import SelectFromModel
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+import ardvark as av
+from ardvark.inference import BACKENDS, fitting, register_backend
+from ardvark.inference.backend import FitFailed
+from ardvark.inference.options import BaseOptions
+from ardvark.models import ZOO
+from ardvark.sklearn import SparseBayesClassifier
+from ardvark.validate import InputError
+from tests.support import rng, seed
+
+FEW = {"draws": 20, "chains": 2}
+FAST = {
+    "rfvm": {"method_options": {"restarts": 1, "tolerance": 1e-3}},
+    "pfcvm": {},
+    "jcfo": {"hypers": {"kernel": "linear"}, "method_options": {"starts": 1, "tolerance": 1e-3}},
+    "fsklr": {
+        "hypers": {"kernel": "linear"},
+        "method_options": {"feature_sweeps": 10, "sample_sweeps": 10},
+    },
+}
+"""Settings under which a fit takes a fraction of a second."""
+
+generator = rng(0)
+X = generator.normal(size=(40, 4)) * [1.0, 10.0, 0.1, 1.0] + [0.0, 5.0, 1.0, 0.0]
+X[:, 3] = 7.0  # constant
+Y = np.where((X[:, 1] - 5.0) / 10.0 + 0.3 * generator.normal(size=40) > 0.0, "well", "ill")
+FRAME = pd.DataFrame(X, columns=["age", "dose", "size", "site"], index=[f"p{i}" for i in range(40)])
+
+
+def classifier(model="pfcvm", **changes):
+    return SparseBayesClassifier(model, **(FEW | FAST.get(model, {}) | changes), random_state=0)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return classifier().fit(FRAME, Y)
+
+
+# --- scikit-learn's own checks --------------------------------------------------------------------
+
+ignoring = pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning",  # their data are odd, these settings tiny
+    "ignore:No features were selected:UserWarning",
+)
+
+
+@ignoring
+@pytest.mark.parametrize("model", list(FAST))
+def test_scikit_learns_checks_pass(model):
+    """All of them: `random_state` makes the draws of a fit repeat, so none has to be left out."""
+    check_estimator(classifier(model), on_skip=None)
+
+
+@pytest.mark.slow
+@ignoring
+def test_scikit_learns_checks_pass_with_an_exact_sampler():
+    options = {"tune": 100, "cores": 1}
+    check_estimator(classifier("rfvm", method="nuts", method_options=options), on_skip=None)
+
+
+# --- the same answers as the zoo's own functions --------------------------------------------------
+
+
+def test_probabilities_are_the_zoos_and_in_the_order_of_the_classes(fitted):
+    assert fitted.classes_.tolist() == ["ill", "well"]
+    p = av.predict(fitted.problem_, fitted.posterior_, FRAME).mean(("chain", "draw")).values
+    proba = fitted.predict_proba(FRAME)
+    np.testing.assert_allclose(proba, np.column_stack([1 - p, p]), rtol=1e-12)
+    np.testing.assert_allclose(fitted.decision_function(FRAME), np.log(p / (1 - p)), rtol=1e-9)
+    np.testing.assert_array_equal(fitted.predict(FRAME), np.where(p > 0.5, "well", "ill"))
+    assert fitted.score(FRAME, Y) == np.mean(fitted.predict(FRAME) == Y) > 0.8
+
+
+def test_many_rows_are_predicted_in_parts(fitted, monkeypatch):
+    whole = fitted.predict_proba(FRAME)
+    monkeypatch.setattr("ardvark.sklearn._CHUNK", 7 * 20 * 2)
+    np.testing.assert_allclose(fitted.predict_proba(FRAME), whole, rtol=1e-12)
+
+
+def test_support_is_the_posteriors(fitted):
+    found = av.select(fitted.problem_, fitted.posterior_)
+    p = found["p_active_feature"].values
+    np.testing.assert_array_equal(fitted.feature_importances_, p)
+    np.testing.assert_array_equal(fitted.get_support(), p > 0.5)
+    assert fitted.get_support()[1]  # what the labels are made of
+    assert not fitted.get_support()[3]  # constant
+    kept = fitted.get_feature_names_out()
+    assert list(kept) == list(FRAME.columns[p > 0.5])
+    np.testing.assert_array_equal(fitted.transform(FRAME), X[:, p > 0.5])
+    every = clone(fitted).set_params(threshold=-1.0).fit(FRAME, Y)
+    assert every.get_support().all()
+    rows = found["p_active_sample"].values > 0.5
+    np.testing.assert_array_equal(fitted.relevance_, np.flatnonzero(rows))
+    np.testing.assert_array_equal(fitted.relevance_vectors_, X[rows])
+
+
+@ignoring
+@pytest.mark.parametrize(
+    ("model", "hypers"),
+    [
+        ("pfcvm", {"kernel": "linear"}),
+        ("rfvm", {}),
+        ("jcfo", {"kernel": "linear"}),
+        ("jcfo", {"kernel": "polynomial", "degree": 1}),
+        ("rvm", {"kernel": "linear", "feature_scale": 0.5}),
+        ("sparse_probit", {}),
+        ("fsklr", {"kernel": "linear", "delta": 0.3}),
+    ],
+)
+def test_coefficients_give_the_posterior_mean_of_eta(model, hypers):
+    one = classifier(model, hypers=hypers).fit(X, Y)
+    eta = one.posterior_["posterior"]["eta"].mean(("chain", "draw")).values
+    assert one.coef_.shape == (1, 4)
+    np.testing.assert_allclose(X @ one.coef_[0] + one.intercept_[0], eta, rtol=1e-6, atol=1e-8)
+
+
+def test_there_are_no_coefficients_where_eta_is_not_linear():
+    one = classifier(hypers={"kernel": "rbf"})
+    assert not hasattr(one, "coef_")
+    with pytest.raises(NotFittedError):
+        _ = one.relevance_vectors_
+    one.fit(X, Y)
+    assert not hasattr(one, "coef_")
+    assert hasattr(one, "relevance_vectors_")
+    with pytest.raises(AttributeError, match="linear in the features under the rbf kernel"):
+        _ = one.coef_
+
+
+@ignoring
+@pytest.mark.parametrize("model", list(ZOO))
+def test_every_model_fits_predicts_and_is_pickled(model):
+    method = "paper" if ZOO[model].paper_method in BACKENDS else "gibbs"
+    one = clone(classifier(model).set_params(method=method)).fit(X, Y)
+    again = pickle.loads(pickle.dumps(one))
+    np.testing.assert_array_equal(one.decision_function(X), again.decision_function(X))
+    assert set(again.predict(X)) <= {"ill", "well"}
+    assert again.status_ == one.posterior_.attrs["status"]
+    scores_only = ZOO[model].link == "identity"
+    assert hasattr(one, "predict_proba") is not scores_only
+    assert hasattr(one, "relevance_vectors_") is ("sample_weight" in ZOO[model].shared)
+
+
+def test_a_stored_classifier_predicts_the_same(fitted, tmp_path):
+    joblib.dump(fitted, tmp_path / "classifier.joblib")
+    again = joblib.load(tmp_path / "classifier.joblib")
+    np.testing.assert_array_equal(again.predict_proba(FRAME), fitted.predict_proba(FRAME))
+    assert again.problem_.fingerprint == fitted.problem_.fingerprint
+    assert av.selection_text(again.posterior_) == av.selection_text(fitted.posterior_)
+
+
+@pytest.mark.filterwarnings("ignore:No features were selected:UserWarning")
+def test_random_state_repeats_a_fit():
+    def draws(state):
+        one = classifier().set_params(random_state=state).fit(X, Y)
+        return one.posterior_["posterior"]["eta"].values
+
+    first = draws(seed(1))
+    np.testing.assert_array_equal(first, draws(seed(1)))
+    assert not np.array_equal(first, draws(seed(2)))
+    shared = np.random.RandomState(1)
+    assert not np.array_equal(draws(shared), draws(shared))
+
+
+# --- scikit-learn's tools -------------------------------------------------------------------------
+
+
+def test_grid_search_over_a_pipeline():
+    pipeline = make_pipeline(StandardScaler(), classifier())
+    grid = {"sparsebayesclassifier__hypers": [{"kernel": "linear"}, {"kernel": "rbf"}]}
+    found = GridSearchCV(pipeline, grid, cv=2, scoring="neg_log_loss").fit(FRAME, Y)
+    assert np.isfinite(found.cv_results_["mean_test_score"]).all()
+    assert found.best_estimator_.predict(FRAME).shape == (40,)
+
+
+def test_cross_validation_calibration_and_several_classes():
+    scores = cross_val_score(classifier(), FRAME, Y, cv=2, scoring="roc_auc")
+    assert (scores > 0.5).all()
+    calibrated = CalibratedClassifierCV(classifier(), cv=2).fit(FRAME, Y)
+    assert calibrated.predict_proba(FRAME).shape == (40, 2)
+    three = np.digitize(X[:, 1], [0.0, 10.0])
+    assert set(OneVsRestClassifier(classifier()).fit(X, three).predict(X)) <= {0, 1, 2}
+
+
+def test_it_selects_features_for_others():
+    chosen = classifier().set_output(transform="pandas").fit(FRAME, Y)
+    kept = FRAME.loc[:, chosen.get_support()]
+    pd.testing.assert_frame_equal(chosen.transform(FRAME), kept)
+    pipeline = make_pipeline(classifier(), LogisticRegression()).fit(FRAME, Y)
+    assert pipeline[-1].n_features_in_ == kept.shape[1]
+    by_probability = SelectFromModel(
+        classifier(), threshold=0.5, importance_getter="feature_importances_"
+    ).fit(FRAME, Y)
+    np.testing.assert_array_equal(by_probability.get_support(), chosen.get_support())
+
+
+def test_names_of_a_frame_are_the_problems():
+    one = classifier().fit(FRAME, Y)
+    assert one.feature_names_in_.tolist() == list(FRAME.columns)
+    assert one.problem_.data.feature_names == tuple(FRAME.columns)
+    assert one.problem_.data.sample_names == tuple(FRAME.index)
+    assert one.problem_.data.class_names == ("ill", "well")
+    repeated = classifier().fit(FRAME.set_axis(["p"] * 40), Y)
+    assert repeated.problem_.data.sample_names[:2] == ("0", "1")
+    with pytest.raises(ValueError, match="feature names should match"):
+        one.predict(FRAME.rename(columns={"age": "years"}))
+
+
+# --- what is refused, and what is warned of -------------------------------------------------------
+
+
+def test_no_convergence_is_a_warning_with_the_remedy():
+    with pytest.warns(ConvergenceWarning) as caught:
+        one = classifier(method_options={"max_iterations": 1}).fit(X, Y)
+    message = str(caught[0].message)
+    assert one.status_ == "not_converged"
+    assert one.posterior_.attrs["reason"] in message
+    assert "method_options={'max_iterations': ...}" in message
+    assert "method='nuts' or method='gibbs'" in message
+    assert caught[0].filename == __file__
+    with pytest.warns(ConvergenceWarning, match=r"raise draws.*target_accept.*method='gibbs'"):
+        classifier(method="nuts", method_options={"tune": 5, "cores": 1}, draws=4).fit(X, Y)
+
+
+def test_a_fit_without_a_result_is_an_error(monkeypatch):
+    def nothing(target, options, job):
+        raise FitFailed("there is nothing to return")
+
+    words = {"NAME": "empty", "KIND": "point", "Options": BaseOptions, "fit": nothing}
+    monkeypatch.setattr(fitting, "BACKENDS", dict(BACKENDS))
+    register_backend(type("Empty", (), {**words, "supports": lambda target: None}))
+    with pytest.raises(FitFailed, match="empty: there is nothing to return"):
+        classifier(method="empty").fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("settings", "data", "error", "message"),
+    [
+        ({"model": "pfcmv"}, (X, Y), InputError, "Did you mean 'pfcvm'"),
+        ({"method": "nutz"}, (X, Y), InputError, "Did you mean 'nuts'"),
+        ({"method": "rfvm_vb"}, (X, Y), InputError, "does not apply to this problem"),
+        ({"hypers": {"kernal": "rbf"}}, (X, Y), TypeError, "did you mean 'kernel'"),
+        ({"method_options": {"tunes": 1}}, (X, Y), TypeError, "has no option 'tunes'"),
+        ({"draws": 0}, (X, Y), InputError, "draws must be an integer of at least 1"),
+        ({}, (X, np.arange(40) % 3), InputError, "OneVsRestClassifier"),
+        ({}, (X, np.zeros(40)), InputError, "two classes, got only the class 0.0"),
+        ({}, (sparse.csr_array(X), Y), TypeError, "Sparse data was passed.*dense data is required"),
+    ],
+)
+def test_bad_input_is_refused_in_words(settings, data, error, message):
+    with pytest.raises(error, match=re.compile(message, re.DOTALL)):
+        classifier().set_params(**settings).fit(*data)
+
+
+def test_a_score_is_no_probability():
+    with pytest.raises(AttributeError) as raised:
+        _ = SparseBayesClassifier("fs_skr").predict_proba
+    assert "no probability of a class" in str(raised.value.__cause__)
+    assert hasattr(SparseBayesClassifier("no such model"), "predict_proba")  # `fit` will say
