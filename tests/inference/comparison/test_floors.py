@@ -126,20 +126,11 @@ def test_effective_draws():
 
 # --- how often it covers a second run -------------------------------------------------------------
 
+# of the reference's chains, their lag-1 correlation, the method's chains, theirs
 SETTINGS = {
-    "independent, few": {"shape": (4, 250, 5), "r": 0.0, "method": (4, 250, 5), "again": 0.0},
-    "chains, a second chain": {
-        "shape": (4, 1000, 20),
-        "r": 0.6,
-        "method": (4, 1000, 20),
-        "again": 0.6,
-    },
-    "chains, fewer independent": {
-        "shape": (4, 1000, 20),
-        "r": 0.5,
-        "method": (4, 100, 20),
-        "again": 0.0,
-    },
+    "independent, few": ((4, 250, 5), 0.0, (4, 250, 5), 0.0),
+    "chains, a second chain": ((4, 1000, 20), 0.6, (4, 1000, 20), 0.6),
+    "chains, fewer independent": ((4, 1000, 20), 0.5, (4, 100, 20), 0.0),
 }
 
 
@@ -169,7 +160,7 @@ def check_coverage(runs, settings):
     The median is as near to its half as 0.42 to 0.58. Ranks and the classifier are whole numbers,
     whose median covers more than half; those and the floor of means of halves may be high.
     """
-    inside, below = covered(runs, **settings)
+    inside, below = covered(runs, *settings)
     alarm = ALARM / (3 * len(inside) * len(SETTINGS))
     least = stats.binom.ppf(alarm, runs, LEVEL - 0.03)
     for name, count in inside.items():
