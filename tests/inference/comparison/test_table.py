@@ -28,7 +28,7 @@ def problem(split):
     return av.problem("rfvm", split[0])
 
 
-def made(problem, kind="mcmc", shift=0.0, scale=1.0, number=0, weight=None, status="ok"):
+def made(problem, kind="mcmc", shift=0.0, scale=1.0, number=0, weight=None, status="finished"):
     """Return a DataTree with normal draws of known mean and sd."""
     generator = rng(number)
     shape = (4, 500)
@@ -100,6 +100,10 @@ def test_the_reference_is_the_first_converged_chain(problem):
     assert av.compare(fits).reference == "good"
     assert av.compare({k: fits[k] for k in ("q", "bad")}).reference == "bad"
     assert av.compare({"q": fits["q"]}).reference is None
+    fits["good"].attrs["status"] = "ok"  # the word of fits stored by earlier versions
+    found = av.compare(fits)
+    assert found.reference == "good"
+    assert found.table.loc["good", "status"] == "finished"
     assert av.compare(fits, reference="q").reference == "q"
 
 
