@@ -199,7 +199,14 @@ def test_the_candidate_with_the_least_error_is_chosen_whatever_its_place():
 
 
 def line(row, fold, **more):
-    return {"row": row, "fold": fold, "identity": "a", "status": "ok", "selected": "1 2", **more}
+    return {
+        "row": row,
+        "fold": fold,
+        "identity": "a",
+        "status": "finished",
+        "selected": "1 2",
+        **more,
+    }
 
 
 def test_a_torn_line_is_cut_off_and_the_last_one_counts(tmp_path):

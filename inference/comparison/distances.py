@@ -21,6 +21,8 @@ and its error is infinite where they do not. A single draw has a mean and nothin
 NaN.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 from scipy import stats
 
@@ -38,13 +40,17 @@ def flat(values: np.ndarray) -> np.ndarray:
     return values.reshape(values.shape[0] * values.shape[1], -1)
 
 
-def marginal(found: np.ndarray, exact: np.ndarray) -> dict[str, np.ndarray]:
+def marginal(
+    found: np.ndarray, exact: np.ndarray, ends: Mapping[str, np.ndarray] | None = None
+) -> dict[str, np.ndarray]:
     """Return every statistic of a single component, by name, each (K,).
 
     Parameters
     ----------
     found, exact : array (chain, draw, K)
         The draws to judge, and the reference's.
+    ends : dict of array (2, K), optional
+        The reference's `intervals`, where they are known already.
     """
     mean, sd = moments(found)
     mean0, sd0 = moments(exact)
@@ -58,8 +64,8 @@ def marginal(found: np.ndarray, exact: np.ndarray) -> dict[str, np.ndarray]:
         return out | dict.fromkeys(("wasserstein", *SHARES), nothing)
     with np.errstate(divide="ignore", invalid="ignore"):
         out["wasserstein"] = np.where(silent, np.nan, wasserstein(found, exact) / sd0)
-    for name, share in SHARES.items():
-        out[name] = np.where(still, np.nan, coverage(found, exact, share))
+    for name, between in (intervals(exact) if ends is None else ends).items():
+        out[name] = np.where(still, np.nan, coverage(found, between))
     return out
 
 
@@ -84,15 +90,16 @@ def wasserstein(found: np.ndarray, exact: np.ndarray) -> np.ndarray:
     return out
 
 
-def interval(exact: np.ndarray, share: float) -> np.ndarray:
-    """Return the ends (2, K) of the central intervals of each component."""
-    tail = 0.5 * (1.0 - share)
-    return np.quantile(flat(exact), (tail, 1.0 - tail), axis=0)
+def intervals(exact: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the ends (2, K) of the central intervals of each component, by the coverage's name."""
+    x = flat(exact)
+    tails = {name: 0.5 * (1.0 - share) for name, share in SHARES.items()}
+    return {name: np.quantile(x, (tail, 1.0 - tail), axis=0) for name, tail in tails.items()}
 
 
-def coverage(found: np.ndarray, exact: np.ndarray, share: float) -> np.ndarray:
-    """Return the share (K,) of the draws that lie in the reference's central interval."""
-    low, high = interval(exact, share)
+def coverage(found: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Return the share (K,) of the draws that lie in intervals, of ends (2, K)."""
+    low, high = ends
     x = flat(found)
     return ((x >= low) & (x <= high)).mean(axis=0)
 

@@ -54,7 +54,7 @@ CLASSIFIED = 20
 BLOCK = 20.0
 """Effective draws of a block: the next one's share in its memory is about 1 / (2 x 20)."""
 MOST_BLOCKS = 100
-_LOOKED_AT = 50  # components of which an effective sample size is computed
+_LOOKED_AT = 25  # components of which an effective sample size is computed
 _GRID = 100  # points of a distribution function
 _CHUNK = 2e6  # numbers held at once
 
@@ -65,7 +65,7 @@ def effective(values: np.ndarray, independent: bool) -> tuple[float, float]:
     Parameters
     ----------
     values : array (chain, draw, K)
-        Of more than 50 components an even selection is looked at.
+        Of more than 25 components an even selection is looked at.
     independent : bool
         The draws are independent by construction: their number. One draw is a point: infinity.
 
@@ -134,18 +134,21 @@ class Exact:
         distance and intervals of a 0-1 variable say nothing beside.
     seed : int
         Of the repeats. Equal seeds give equal floors.
+    known : tuple of float, optional
+        What `effective` would return, where it is known already.
     """
 
     draws: np.ndarray
     independent: bool = False
     binary: bool = False
     seed: int = 0
+    known: tuple[float, float] | None = None
     _classified: dict[int, tuple[float, float]] = field(default_factory=dict)
 
     @cached_property
     def effective(self) -> tuple[float, float]:
         """Effective draws: median and smallest over components."""
-        return effective(self.draws, self.independent)
+        return self.known or effective(self.draws, self.independent)
 
     @cached_property
     def blocks(self) -> list[slice]:
@@ -160,6 +163,10 @@ class Exact:
     @cached_property
     def _moments(self) -> tuple[np.ndarray, np.ndarray]:
         return moments(self.draws)
+
+    @cached_property
+    def _intervals(self) -> dict[str, np.ndarray]:
+        return distances.intervals(self.draws)
 
     @cached_property
     def _halves(self) -> np.ndarray:
@@ -194,9 +201,8 @@ class Exact:
             differences = np.abs(differences)
         return np.abs(reduced(name, differences)), spread / error if error > 0.0 else np.inf
 
-    def _scale(self, found: np.ndarray, independent: bool, own: float) -> float:
+    def _scale(self, draws: float, independent: bool, own: float) -> float:
         """Return the noise of a method's draws over that of halves; `own` is E of the average."""
-        draws = effective(found, independent)[0]
         return float(0.5 * np.sqrt(1.0 + (own if independent else self.effective[0]) / draws))
 
     @cached_property
@@ -217,9 +223,9 @@ class Exact:
         out = {"error": self._noise_of("error", z)}
         out["wasserstein"] = self._wasserstein(z), out["error"][1]
         out["sd_ratio"] = self._noise_of("sd_ratio", 0.5 * z * z)
-        for name, share in SHARES.items():
-            low, high = distances.interval(x[None], share)
-            out[name] = self._noise_of(name, ((x >= low) & (x <= high)).astype(float))
+        for name, (low, high) in self._intervals.items():
+            inside = (x >= low[live]) & (x <= high[live])
+            out[name] = self._noise_of(name, inside.astype(float))
         return out
 
     def _wasserstein(self, z: np.ndarray) -> np.ndarray:
@@ -257,14 +263,25 @@ class Exact:
 
     # --- scores -----------------------------------------------------------------------------------
 
-    def scores(self, found: np.ndarray, independent: bool) -> dict[str, Score]:
-        """Return every distance of a method's draws (chain, draw, K), each with its floor.
+    def scores(
+        self, found: np.ndarray, independent: bool, draws: float | None = None
+    ) -> dict[str, Score]:
+        """Return every distance of a method's draws, each with its floor.
 
-        `independent` says that they are independent by construction.
+        Parameters
+        ----------
+        found : array (chain, draw, K)
+            The method's draws.
+        independent : bool
+            They are independent by construction.
+        draws : float, optional
+            Their effective number (`effective`), where it is known already.
         """
-        components = marginal(found, self.draws)
+        draws = effective(found, independent)[0] if draws is None else draws
         if self.binary:
             components = {"error": np.abs(self._moments[0] - flat(found).mean(axis=0))}
+        else:
+            components = marginal(found, self.draws, self._intervals)
         out = {}
         for name, values in components.items():
             value = float(reduced(name, values))
@@ -272,9 +289,9 @@ class Exact:
             noise = None
             if name in self._noise:
                 halves, own = self._noise[name]
-                noise = self._scale(found, independent, own) * halves
+                noise = self._scale(draws, independent, own) * halves
             out[name] = scored(value, off, noise)
-        return out | {"two_sample": self._two_sample(found, independent)}
+        return out | {"two_sample": self._two_sample(found, draws)}
 
     @cached_property
     def _perfect(self) -> dict[str, float]:
@@ -284,11 +301,22 @@ class Exact:
         New draws are less often in an interval whose ends are quantiles of E draws, by a share of
         2 / E: the interval from the first to the last has E - 1 of E + 1 spaces.
         """
-        own = marginal(self.draws, self.draws)
+        still = self._moments[1] == 0.0
+        own = {
+            name: np.where(still, np.nan, distances.coverage(self.draws, ends))
+            for name, ends in self._intervals.items()
+        }
         lost = {n: 2.0 / self._noise[n][1] if n in self._noise else 0.0 for n in SHARES}
         return {n: float(reduced(n, own[n])) * max(0.0, 1.0 - lost[n]) for n in SHARES}
 
-    def of_means(self, name: str, function: OfMeans, found: np.ndarray, independent: bool) -> Score:
+    def of_means(
+        self,
+        name: str,
+        function: OfMeans,
+        found: np.ndarray,
+        independent: bool,
+        draws: float | None = None,
+    ) -> Score:
         """Return a distance that is a function of posterior means alone, with its floor.
 
         Parameters
@@ -299,9 +327,10 @@ class Exact:
             (means (..., K), means of the reference (..., K)) -> (...).
         found : array (chain, draw, K)
             The method's draws.
-        independent : bool
-            They are independent by construction.
+        independent, draws
+            As for `scores`.
         """
+        draws = effective(found, independent)[0] if draws is None else draws
         value = float(function(flat(found).mean(axis=0), self._moments[0]))
         off = distances.deviation(name, value)
         if len(self.blocks) < 2:
@@ -310,16 +339,19 @@ class Exact:
         positive = np.maximum(self._halves, 0.0)
         first, second = positive @ blocks, (positive - self._halves) @ blocks
         # a method of fewer draws than half the reference has more noise than a half
-        more = self.effective[0] / effective(found, independent)[0] - 2.0
+        more = self.effective[0] / draws - 2.0
         if more > 0.0:
             first += 0.5 * np.sqrt(more) * (np.roll(self._contrast, 1, axis=0) @ blocks)
         noise = np.array([distances.deviation(name, v) for v in function(first, second)])
         middle = np.nanmedian(noise)
         return scored(value, off, np.maximum(middle + math.sqrt(2.0) * (noise - middle), 0.0))
 
-    def _two_sample(self, found: np.ndarray, independent: bool) -> Score:
-        own = effective(found, independent)[0]
-        n = 0 if not np.isfinite(own) else int(min(own, self.effective[0] / 2, two_sample.LARGEST))
+    def _two_sample(self, found: np.ndarray, draws: float) -> Score:
+        n = (
+            0
+            if not np.isfinite(draws)
+            else int(min(draws, self.effective[0] / 2, two_sample.LARGEST))
+        )
         if n < two_sample.FEWEST:
             return Score(float("nan"), float("nan"))
         sides = (two_sample.thinned(flat(v), n) for v in (found, self.draws))

@@ -31,7 +31,7 @@ from ..datatree import group
 from ..diagnostics import masks
 from . import distances
 from .distances import flat, reduced
-from .floors import REPEATS, Exact, Score, scored
+from .floors import REPEATS, Exact, Score, effective, scored
 
 Scores = dict[str, dict[str, Score]]
 """By quantity, by statistic."""
@@ -171,14 +171,15 @@ def measure(
             if other is None or other.shape[2:] != values.shape[2:]:
                 continue
             independent = _independent(tree)
-            found[name][quantity] = exact.scores(other, independent)
+            draws = effective(other, independent)[0]
+            found[name][quantity] = exact.scores(other, independent, draws)
             if quantity == "probability":
                 for stat, function in OF_PROBABILITY.items():
-                    score = exact.of_means(stat, function, other, independent)
+                    score = exact.of_means(stat, function, other, independent, draws)
                     found[name][quantity][stat] = score
             if ranks is not None:
                 found[name]["ranking"] = {
-                    stat: ranks.of_means(stat, function, np.abs(other), independent)
+                    stat: ranks.of_means(stat, function, np.abs(other), independent, draws)
                     for stat, function in OF_RANKS.items()
                 }
     for name, tree in fits.items():
@@ -214,7 +215,8 @@ def _ranked(
         return None
     if quantity == "feature_weight" and has_primal(problem, tree):
         return None
-    return Exact(np.abs(exact.draws), independent=exact.independent, binary=True)
+    size = np.abs(exact.draws)
+    return Exact(size, independent=exact.independent, binary=True, known=exact.effective)
 
 
 def _halves(quantity: str, exact: Exact, ranks: Exact | None) -> Scores:
