@@ -145,7 +145,7 @@ def _verdicts(verdicts: Mapping[str, Verdict]) -> str:
     parts = []
     for name, verdict in verdicts.items():
         badge = f'<span class="badge {_BADGE[verdict.level]}">{verdict.level}</span>'
-        sentence = html.escape(verdict.sentence)
+        sentence = html.escape(verdict.beside_level)
         text = f"<b>{html.escape(name)}</b> {badge} {sentence[:1].upper()}{sentence[1:]}"
         words = "; ".join(f"{p}: {verdict.words[p]}" for p in PURPOSES)
         lines = [*verdict.reasons, *(f"Remedy: {remedy}" for remedy in verdict.remedies)]

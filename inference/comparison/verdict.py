@@ -165,10 +165,16 @@ class Verdict:
             return "do not use"
         return "trust" if all(w == "good" for w in words) else "with care"
 
+    @property
+    def beside_level(self) -> str:
+        """The sentence, for where the level stands before it: not said twice."""
+        return self.sentence.removeprefix(f"{self.level}: ")
+
     def text(self, name: str, width: int = 80) -> str:
         """Return the verdict on the fit of that name, its reasons and remedies, for a terminal."""
-        lines = textwrap.wrap(f"{name} [{self.level}]: {self.sentence}", width)
-        for mark, words in (("  why: ", self.reasons), ("  try: ", self.remedies)):
+        lines = textwrap.wrap(f"{name} [{self.level}]: {self.beside_level}", width)
+        reasons = [r for r in self.reasons if r not in self.sentence]
+        for mark, words in (("  why: ", reasons), ("  try: ", self.remedies)):
             for sentence in words:
                 lines += textwrap.wrap(
                     sentence, width, initial_indent=mark, subsequent_indent=" " * len(mark)

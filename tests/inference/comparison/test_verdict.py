@@ -323,6 +323,14 @@ def test_a_distance_inside_its_floor_counts_as_none():
     assert judged(noisy, []).words["means"] == "good"
 
 
+def test_the_level_is_said_once_in_print():
+    eta, weight = posterior(2)
+    eta[2] = eta[2, 0]
+    first, second = on(tree_of(eta, weight)).text("nuts", 100).splitlines()
+    assert first == "nuts [do not use]: chain 2 never moved."
+    assert second.startswith("  try: ")
+
+
 def test_a_verdict_in_print():
     found = on(funnel(1)).text("nuts", 60)
     lines = found.splitlines()
