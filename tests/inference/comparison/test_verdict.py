@@ -326,9 +326,11 @@ def test_a_distance_inside_its_floor_counts_as_none():
 def test_the_level_is_said_once_in_print():
     eta, weight = posterior(2)
     eta[2] = eta[2, 0]
-    first, second = on(tree_of(eta, weight)).text("nuts", 100).splitlines()
-    assert first == "nuts [do not use]: chain 2 never moved."
-    assert second.startswith("  try: ")
+    found = verdicts({"nuts": tree_of(eta, weight)}, "nuts", {})["nuts"]
+    lines = found.text("nuts", 200).splitlines()
+    assert lines[0] == "nuts [do not use]: chain 2 never moved."
+    assert len(lines) == 2
+    assert lines[1].startswith("  try: ")
 
 
 def test_a_verdict_in_print():
