@@ -83,12 +83,12 @@ LIMITS = (
         "An interval of 90 % around a mean that is off by 0.25 sd covers 89 %; by 1 sd, 74 %.",
     ),
     Limit(
-        "uncertainty", _WEIGHTS, "sd_ratio", np.log(1.25), np.log(2.0),
-        "An interval of 90 % whose sd is 0.8 of the right one covers 81 %, one of half, 59 %.",
+        "uncertainty", _WEIGHTS, "sd_ratio", np.log(1.25), np.log(1.0 / 0.6),
+        "An interval of 90 % whose sd is 0.8 of the right one covers 81 %, one of 0.6, 68 %.",
     ),
     Limit(
-        "uncertainty", _WEIGHTS, "coverage_50", 0.10, 0.32,
-        "Sds of 0.8 and 0.5 of the right one put 60 and 82 % of the draws in the middle half.",
+        "uncertainty", _WEIGHTS, "coverage_50", 0.10, 0.24,
+        "Sds of 0.8 and 0.6 of the right one put 60 and 74 % of the draws in the middle half.",
     ),
     Limit(
         "uncertainty", _WEIGHTS, "wasserstein", 0.25, 1.0,

@@ -1,6 +1,7 @@
 """The verdict on draws made by hand: each defect is named, and a right posterior is trusted."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -89,15 +90,17 @@ def test_the_reference_is_judged_by_its_diagnostics():
 
 @pytest.mark.statistical
 def test_halved_sds():
-    """Of 2000 draws a ratio is known to 0.02. Means and order are right, and said to be."""
+    """Of 2000 draws a ratio is known to 2 %, the median of 20 to 0.5 %; the limit is 0.6.
+
+    Means and order are right, and said to be.
+    """
     found = on(tree_of(*posterior(2, scale=0.5), "approximation"))
     assert found.words["means"] == found.words["ranking"] == "good"
-    assert found.words["uncertainty"] != "good"
-    assert "the sd is 0.5 times the right one" in " ".join(found.reasons)
-    assert "its means" in found.sentence
-    bad = on(tree_of(*posterior(2, scale=0.25), "approximation"))
-    assert bad.words["uncertainty"] == "bad"
-    assert "do not quote its intervals" in bad.sentence
+    assert found.words["uncertainty"] == "bad"
+    assert "do not quote its intervals" in found.sentence
+    said = " ".join(found.reasons)
+    # whichever is farther beyond its limit: the ratio, or what is in the middle half
+    assert re.search(r"sd is 0\.(49|5|51) times|8[123] % of the draws lie in the middle half", said)
 
 
 @pytest.mark.statistical
@@ -117,7 +120,8 @@ def test_an_ignored_mode():
     exact = tree_of(eta + side, weight)
     found = on(tree_of(*posterior(2), "approximation"), exact)
     assert found.words["uncertainty"] == "bad"
-    assert "the sd is 0.32 times the right one" in " ".join(found.reasons)  # 1 / sqrt(1 + 9)
+    said = " ".join(found.reasons)
+    assert re.search(r"the sd is 0\.3[0-3] times the right one", said)  # 1 / sqrt(1 + 9) = 0.316
 
 
 @pytest.mark.statistical
