@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from xarray import DataTree
 
     from ardvark.data import Dataset
+    from ardvark.inference import Comparison
     from ardvark.models import Problem
 
 app = typer.Typer(
@@ -373,6 +374,7 @@ def _finish(
     for method, reason in comparison.table["reason"].dropna().items():
         if reason:
             typer.echo(f"{method}: {reason}")
+    _print_verdicts(comparison)
     if comparison.reference:
         typer.echo(f"Reference: {comparison.reference}.")
     for method, words in comparison.selection().items():
@@ -383,6 +385,17 @@ def _finish(
     typer.echo(f"Report: {folder / 'report.html'}")
     if (comparison.table["status"] == "failed").any():
         raise typer.Exit(1)
+
+
+def _print_verdicts(comparison: "Comparison") -> None:
+    """Print what each fit may be used for, in 80 columns; its level is coloured as well."""
+    from ardvark.inference.comparison.verdict import LEVELS
+
+    for name, verdict in comparison.verdict.items():
+        first, _, rest = verdict.text(name).partition("\n")
+        level = f"[{verdict.level}]"
+        coloured = typer.style(level, fg=LEVELS[verdict.level], bold=True)
+        typer.echo(first.replace(level, coloured, 1) + (f"\n{rest}" if rest else ""))
 
 
 def _input_error(message: str) -> Exception:

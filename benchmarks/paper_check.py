@@ -39,6 +39,7 @@ from typing import Any
 import numpy as np
 
 from ardvark.inference import BACKENDS
+from ardvark.inference.backend import finished
 from ardvark.validate import InputError
 from benchmarks.paper_folds import DRAWS, INNER, options_of, run_fold
 from benchmarks.paper_protocols import GROUPS, LEAVE_ONE_OUT, Group, Row
@@ -140,7 +141,7 @@ def plus_minus(value: float, error: float, digits: int = 1) -> str:
 def summary(group: Group, row: Row, lines: list[dict[str, str]], folds: int) -> dict[str, str]:
     """Return a row of the table: text by column."""
     done = [x for x in lines if x["status"] != "failed"]
-    ok = sum(x["status"] == "ok" for x in done)
+    ok = sum(finished(x["status"]) for x in done)
     out = {"method": row.label, "folds": f"{len(done)}/{folds}", "ok": str(ok)}
     out["s"] = f"{sum(float(x['seconds']) for x in lines):.1f}"
     loo = group.protocol is LEAVE_ONE_OUT
@@ -199,7 +200,7 @@ def table(rows: list[dict[str, str]]) -> str:
 
 def remarks(row: Row, lines: list[dict[str, str]]) -> str:
     """Return what to know of a row: its note, and the commonest reason of folds that are not ok."""
-    reasons = [f"{x['status']}: {x['reason']}" for x in lines if x["status"] != "ok"]
+    reasons = [f"{x['status']}: {x['reason']}" for x in lines if not finished(x["status"])]
     common = max(set(reasons), key=reasons.count) if reasons else ""
     said = [row.note] if row.note else []
     said += [f"{len(reasons)} folds not ok, for example {common}"] if reasons else []

@@ -166,7 +166,7 @@ def scikit(row: Row, options: dict[str, Any], training: Dataset, test: Dataset) 
     fitted = search.best_estimator_[-1]
     line: dict[str, Any] = {
         "label_paper": search.predict(test.X) == 1,
-        "status": "ok",
+        "status": "finished",
         "reason": "",
     }
     line["chosen"] = json.dumps(

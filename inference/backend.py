@@ -31,8 +31,16 @@ from .target import Target
 
 Kind = Literal["mcmc", "approximation", "search", "point"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-Status = Literal["ok", "not_converged", "failed"]
+Status = Literal["finished", "not_converged", "failed"]
 Dims = dict[str, tuple[str, ...]]
+
+
+def finished(status: str | None) -> bool:
+    """Whether a method ended as it should; that says nothing of how good its answer is.
+
+    Fits that were stored by earlier versions have the word "ok".
+    """
+    return status in ("finished", "ok")
 
 
 class FitFailed(RuntimeError):
@@ -90,7 +98,7 @@ class Result:
     dims : dict of tuple of str
         Dims of arrays (without chain and draw) that the PyMC model does not name.
     status, reason : str
-        "ok" or "not_converged", and why.
+        "finished" or "not_converged", and why.
     attrs : dict
         Further facts for the fit's attrs (numbers and strings).
     """
@@ -99,7 +107,7 @@ class Result:
     sample_stats: dict[str, np.ndarray] = field(default_factory=dict)
     details: dict[str, np.ndarray] = field(default_factory=dict)
     dims: Dims = field(default_factory=dict)
-    status: Status = "ok"
+    status: Status = "finished"
     reason: str = ""
     seconds_compile: float = 0.0
     seconds_run: float = 0.0

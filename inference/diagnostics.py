@@ -121,8 +121,8 @@ def moved(tree: xr.DataTree, values: xr.DataArray) -> xr.DataArray:
     return flat[..., ~inclusion(flat)["unmoved"].values]
 
 
-def convergence(tree: xr.DataTree) -> tuple[Literal["ok", "not_converged"], str]:
-    """Return ("ok", "") or ("not_converged", why) for the draws of a Markov chain.
+def convergence(tree: xr.DataTree) -> tuple[Literal["finished", "not_converged"], str]:
+    """Return ("finished", "") or ("not_converged", why) for the draws of a Markov chain.
 
     Judged on `eta`, the quantity every model identifies, or on everything where there is no `eta`;
     and on every bit that is on in 5 % to 95 % of the draws, where there is a mask. A mask of which
@@ -152,7 +152,7 @@ def convergence(tree: xr.DataTree) -> tuple[Literal["ok", "not_converged"], str]
     count = divergences(tree)
     if count > DIVERGENT_SHARE * total:
         return "not_converged", f"{count} of {total} transitions diverged; raise target_accept"
-    return "ok", ""
+    return "finished", ""
 
 
 def khat(log_p: np.ndarray, log_q: np.ndarray) -> float:

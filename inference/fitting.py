@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from ardvark.models import SHARED, Problem
 from ardvark.validate import InputError, logger, named, one_of, unknown_option
 
-from .backend import KINDS, Backend, FitFailed, Job, Result
+from .backend import KINDS, Backend, FitFailed, Job, Result, finished
 from .datatree import as_json, assemble, versions
 from .diagnostics import convergence
 from .generic import advi, laplace, nuts
@@ -237,8 +237,8 @@ def fit(
     xarray.DataTree
         Groups posterior, sample_stats, log_likelihood, log_prior, fit, observed_data,
         constant_data, and selection (`select`) where it is a problem's and has the weights.
-        ``attrs["status"]`` is "ok", "not_converged" or "failed", with the reason beside it in
-        ``attrs["reason"]``; anything but "ok" is also a warning of the ``ardvark`` logger.
+        ``attrs["status"]`` is "finished", "not_converged" or "failed", with the reason beside it in
+        ``attrs["reason"]``; anything but "finished" is also a warning of the ``ardvark`` logger.
 
     Raises
     ------
@@ -278,10 +278,12 @@ def fit(
         with job.report.stage("selection"):
             tree["selection"] = xr.DataTree(select(problem, tree))
     status, reason = result.status, result.reason
-    if status == "ok" and plan.backend.KIND == "mcmc":
-        status, reason = convergence(tree)
+    if finished(status):
+        status = "finished"  # a backend of the user's may have an older word
+        if plan.backend.KIND == "mcmc":
+            status, reason = convergence(tree)
     tree.attrs |= {"status": status, "reason": reason}
-    if status != "ok":
+    if not finished(status):
         logger.warning("%s: %s: %s", name, status, reason)
     return tree
 

@@ -228,7 +228,7 @@ def test_a_failed_method_makes_the_exit_code_one(own_csv, tmp_path):
     assert done.returncode == 1, done.stderr
     table = pd.read_csv(out / "scorecard.csv", index_col="method")
     assert table.loc["advi", "status"] == "failed"
-    assert table.loc["rfvm_vb", "status"] == "ok"
+    assert table.loc["rfvm_vb", "status"] == "finished"
     assert "full rank stores" in done.stdout
 
 

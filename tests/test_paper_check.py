@@ -199,7 +199,14 @@ def test_the_candidate_with_the_least_error_is_chosen_whatever_its_place():
 
 
 def line(row, fold, **more):
-    return {"row": row, "fold": fold, "identity": "a", "status": "ok", "selected": "1 2", **more}
+    return {
+        "row": row,
+        "fold": fold,
+        "identity": "a",
+        "status": "finished",
+        "selected": "1 2",
+        **more,
+    }
 
 
 def test_a_torn_line_is_cut_off_and_the_last_one_counts(tmp_path):
@@ -210,7 +217,7 @@ def test_a_torn_line_is_cut_off_and_the_last_one_counts(tmp_path):
     whole = path.read_bytes()
     found = check.stored(path)
     assert set(found) == {("x", 0, "a"), ("x", 1, "a")}
-    assert found["x", 0, "a"]["status"] == "ok"
+    assert found["x", 0, "a"]["status"] == "finished"
     # a kill may tear the last line anywhere, its last field included
     for cut in range(1, len("x,0,a,ok,,,,,,,,,,,,,1 2")):
         path.write_bytes(whole[:-cut])

@@ -15,6 +15,7 @@ import numpy as np
 from ardvark.models import Problem
 from ardvark.validate import logger, positive
 
+from ..backend import finished
 from ..datatree import as_json, versions
 from ..processes import run_pieces
 from ..progress import Reporter
@@ -79,12 +80,12 @@ def repeat(
 
 
 def _collect(rows: list[Row]) -> Calibration:
-    good = [r for r in rows if r["status"] == "ok"]
+    good = [r for r in rows if finished(r["status"])]
     names = tuple(good[0]["u"]) if good else ()
     return Calibration(
         names=names,
         ranks=np.array([[r["u"][n] for n in names] for r in good]),
-        reasons=tuple(r["reason"] for r in rows if r["status"] != "ok"),
+        reasons=tuple(r["reason"] for r in rows if not finished(r["status"])),
         draws=np.array([r["draws"] for r in good]),
         seconds=float(sum(r["seconds"] for r in rows)),
     )
@@ -93,7 +94,7 @@ def _collect(rows: list[Row]) -> Calibration:
 def _attempt(replicate: Callable[[int], Row], r: int) -> Row:
     started = time.perf_counter()
     try:
-        row = {"replicate": r, "status": "ok", "reason": "", **replicate(r)}
+        row = {"replicate": r, "status": "finished", "reason": "", **replicate(r)}
     except Exception as error:
         logger.debug("traceback", exc_info=True)
         row = {"replicate": r, "status": "failed", "reason": f"{type(error).__name__}: {error}"}
@@ -108,7 +109,7 @@ def _stored(path: Path) -> dict[int, Row]:
             row = json.loads(line)
         except ValueError:
             continue
-        if row["status"] == "ok":
+        if finished(row["status"]):
             rows[row["replicate"]] = row
     return rows
 

@@ -29,13 +29,32 @@ _SECONDS = "Time of compilation, and of the rest of the fit, in seconds."
 _ERROR = (
     "Of a quantity that all models have: the largest distance, over its components, of the "
     "posterior mean from the reference's, in the reference's standard deviations. The reference's "
-    "own row compares one half of its chains with the other: a noise floor, since an error of that "
-    "size says nothing. Of a binary feature mask: the largest difference of inclusion "
-    "probabilities."
+    "own row compares one half of its chains with the other. Of a binary feature mask: the largest "
+    "difference of inclusion probabilities. `= floor`, here and in the columns below: with so few "
+    "draws a second run of the reference would score no better in one of twenty runs."
 )
 _RATIO = (
     "The median, over components, of the posterior standard deviation over the reference's: below "
     "1 the method is overconfident. None for a binary feature mask."
+)
+_JOINT = (
+    "Of eta. W1: the largest distance over components of the two distributions (Wasserstein-1), in "
+    "the reference's standard deviations. In 50 % and 90 %: share of the draws that lie in the "
+    "reference's central intervals; more is overconfident. Recognised: accuracy of a classifier "
+    "that tells the method's draws from the reference's; 0.5 is a coin."
+)
+_RANKS = (
+    "Of the features, ordered by the mean size of their weights (of their primal weights under a "
+    "linear kernel): correlation with the reference's order, share of its ten leading features "
+    "(of fewer than 20, half) that lead here, and the largest difference of P(active)."
+)
+_PREDICTIVE = (
+    "On the held-out samples, or the training samples without any: mean distance of P(y = 1) from "
+    "the reference's, and the share of samples in the same class."
+)
+_VERDICT = (
+    "What a fit may be used for, in a word: `trust`, `with care` (for some purposes), `do not "
+    "use`, or `not judged` (no exact posterior to compare with). The sentences are beside."
 )
 _ACTIVE = (
     "Active in a draw are the features, and the samples, without which eta would change by more "
@@ -54,6 +73,10 @@ _TEST = (
 )
 
 
+FLOOR = "= floor"
+"""In print, a distance that a second run of the reference might have."""
+
+
 @dataclass(frozen=True)
 class Column:
     """One column of the comparison's table."""
@@ -70,6 +93,8 @@ class Column:
 
     interval: tuple[str, str] | None = None
     """The columns of the ends of its interval, printed behind it in brackets."""
+    beyond: str = ""
+    """Of a distance, the column of how far it is beyond its noise floor: 0 prints as that."""
 
     def text(self, value: str | float | None) -> str:
         """Return a value as it is printed, "" where it is not known."""
@@ -80,6 +105,8 @@ class Column:
     def printed(self, row: Mapping[str, Any]) -> str:
         """Return the column of a row as it is printed, with its interval unless that is a point."""
         text = self.text(row[self.name])
+        if text and self.beyond and row.get(self.beyond) == 0.0:
+            return FLOOR
         if not text or self.interval is None:
             return text
         mean, low, high = (row[name] for name in (self.name, *self.interval))
@@ -88,7 +115,14 @@ class Column:
         return f"{text} ({low:.0f}-{high:.0f})" if low < high else text
 
 
+def _distance(name: str, heading: str, digits: int, meaning: str) -> tuple[Column, Column]:
+    """Return the column of a distance, and that of how far it is beyond its noise floor."""
+    beyond = f"{name}_beyond"
+    return Column(name, heading, digits, meaning, beyond=beyond), Column(beyond, "", 3, meaning)
+
+
 COLUMNS = (
+    Column("verdict", "verdict", None, _VERDICT),
     Column(
         "kind", "kind", None,
         "`mcmc` is exact up to Monte Carlo error; an `approximation` replaces the posterior by a "
@@ -97,8 +131,8 @@ COLUMNS = (
     ),
     Column(
         "status", "status", None,
-        "`ok`, `not_converged` (there are draws that must not be trusted) or `failed` (there are "
-        "none); anything but ok has a reason.",
+        "`finished` (which says nothing of how good the answer is), `not_converged` (there are "
+        "draws that must not be trusted) or `failed` (there are none); those have a reason.",
     ),
     Column("draws", "draws", 0, "Chains times draws that were stored."),
     Column("rhat", "worst R-hat", 3, _CHAINS),
@@ -121,10 +155,19 @@ COLUMNS = (
         column
         for q in SHARED
         for column in (
-            Column(f"error_{q}", f"error of {q}", 2, _ERROR),
-            Column(f"sd_ratio_{q}", f"sd ratio of {q}", 2, _RATIO),
+            *_distance(f"error_{q}", f"error of {q}", 2, _ERROR),
+            *_distance(f"sd_ratio_{q}", f"sd ratio of {q}", 2, _RATIO),
         )
     ),
+    *_distance("wasserstein_eta", "W1 of eta", 2, _JOINT),
+    *_distance("coverage_50_eta", "in 50 %", 2, _JOINT),
+    *_distance("coverage_90_eta", "in 90 %", 2, _JOINT),
+    *_distance("two_sample_eta", "recognised", 2, _JOINT),
+    *_distance("difference_probability", "P(y = 1) off by", 3, _PREDICTIVE),
+    *_distance("agreement_probability", "same class", 3, _PREDICTIVE),
+    *_distance("spearman_ranking", "rank correlation", 2, _RANKS),
+    *_distance("top_ranking", "leading features", 2, _RANKS),
+    *_distance("p_active_selection", "P(active) off by", 2, _RANKS),
     *(
         column
         for what in ("features", "samples")
@@ -143,7 +186,7 @@ COLUMNS = (
     Column("own_samples", "own samples", 0, _OWN),
     Column("accuracy", "accuracy", 3, _TEST),
     Column("log_score", "log score", 3, _TEST),
-    Column("reason", "", None, "Why the status is not ok."),
+    Column("reason", "", None, "Why the status is not finished."),
 )  # fmt: skip
 """Every column, in the order of the DataFrame."""
 

@@ -31,6 +31,7 @@ from ardvark.models import Problem
 from ardvark.validate import InputError, logger
 
 from .. import fitting
+from ..backend import finished
 from ..datatree import check_same, group, replacing
 from ..processes import check_processes, run_pieces
 from ..progress import Reporter
@@ -177,7 +178,7 @@ def refit_loo(
         predictive probability of the label it has; `correct`; `status`, `reason` and `seconds` of
         its refit. ``attrs``: `elpd` and `accuracy`, the sum of `log_score` and the mean of
         `correct`, NaN if a refit failed; `se`, the standard error of `elpd`; `method`,
-        `fingerprint`, and `not_ok`, the number of refits whose status is not "ok".
+        `fingerprint`, and `not_ok`, the number of refits whose status is not "finished".
 
     Raises
     ------
@@ -218,18 +219,19 @@ def _table(problem: Problem, name: str, rows: list[Row]) -> pd.DataFrame:
     for column in ("probability", "log_score", "correct", "seconds"):
         frame[column] = frame[column].astype(float)  # None, of a failed refit, is NaN
     log_score = frame["log_score"].to_numpy()
+    good = frame["status"].map(finished).astype(bool)
     frame.attrs = {
         "elpd": float(log_score.sum()),
         "se": float(np.sqrt(len(frame)) * log_score.std()),
         "accuracy": float(frame["correct"].to_numpy().mean()),
         "method": name,
         "fingerprint": problem.fingerprint,
-        "not_ok": int((frame["status"] != "ok").sum()),
+        "not_ok": int((~good).sum()),
     }
-    bad = frame.loc[frame["status"] != "ok", "reason"]
+    bad = frame.loc[~good, "reason"]
     if len(bad):
         logger.warning(
-            "refit_loo %s: %d of %d refits are not ok, the first without %s: %s",
+            "refit_loo %s: %d of %d refits did not finish well, the first without %s: %s",
             name,
             len(bad),
             len(frame),

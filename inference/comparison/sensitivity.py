@@ -23,6 +23,7 @@ from ardvark.models import ZOO, Problem
 from ardvark.validate import InputError, logger
 
 from .. import diagnostics, fitting
+from ..backend import finished
 from ..datatree import check_same, group
 from ..prediction import predict
 from ..selection import lacking, select, summary
@@ -69,7 +70,7 @@ COLUMNS = (
     Column("change_test", "held out", 3, _ETA),
     Column("log_score", "log score", 3, "Mean log probability of the held-out labels."),
     Column("rhat_eta", "R-hat of eta", 3, "Should be below 1.01."),
-    Column("reason", "", None, "Why the status is not ok."),
+    Column("reason", "", None, "Why the status is not finished."),
 )
 """Every column. A change in the first row is that from one half of the chains to the other."""
 
@@ -116,7 +117,7 @@ class Sensitivity:
         if bad.any():
             rows = ", ".join(map(str, self.table.index[bad]))
             sentences.append(f"Not converged, so not to be trusted: {rows}.")
-        bad = ~self.table["status"].isin(["ok", "not_converged"])
+        bad = ~(self.table["status"].map(finished).astype(bool) | bad)
         for row, (status, reason) in self.table.loc[bad, ["status", "reason"]].iterrows():
             sentences.append(f"{str(row).capitalize()}: {status}: {str(reason).rstrip('.')}.")
         return " ".join(sentences)

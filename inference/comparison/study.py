@@ -1,8 +1,8 @@
 """A study: fits of one problem by several methods, kept in a folder, resumed after a kill.
 
 The folder holds `study.json` (what was asked), one NetCDF file per fit, written as it finishes,
-`scorecard.csv`, the figures and `report.html`; refits under other priors in `sensitivity/`. A
-stored fit is used again (`stored.py`).
+`scorecard.csv`, `distances.csv`, the figures and `report.html`; refits under other priors in
+`sensitivity/`. A stored fit is used again (`stored.py`).
 """
 
 import json
@@ -173,7 +173,7 @@ def summarise(
     progressbar: bool = True,
     sensitivity: Sensitivity | None = None,
 ) -> Comparison:
-    """Compare the fits and write scorecard.csv, the figures and report.html.
+    """Compare the fits and write scorecard.csv, distances.csv, the figures and report.html.
 
     With a sensitivity also sensitivity.csv, and its section in the report.
     """
@@ -183,6 +183,7 @@ def summarise(
         comparison = compare(fits, problem=problem, test=test)
     with reporter.stage("figures and report"):
         comparison.table.to_csv(folder / "scorecard.csv")
+        comparison.distances.to_csv(folder / "distances.csv", index=False)
         for name, figure in comparison.figures().items():
             figure.savefig(folder / f"{name}.png", dpi=150)
         if sensitivity is not None:

@@ -6,7 +6,7 @@ The columns are declared in `columns.py`; what they say follows below.
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,19 +15,22 @@ import pandas as pd
 import xarray as xr
 
 from ardvark.data import Dataset
-from ardvark.models import SHARED, Problem
+from ardvark.models import Problem
 from ardvark.validate import InputError, logger, one_of, unknown
 
 from .. import diagnostics
+from ..backend import finished
 from ..datatree import group
 from ..prediction import predict
 from ..selection import selection_text, summary
 from . import report
 from .baselines import baselines
 from .columns import COLUMNS, described
-from .measures import moments, score
+from .measures import score
 from .plots import FIGURES, Kind
+from .quantities import Function, Scores, as_frame, measure
 from .sensitivity import Sensitivity
+from .verdict import Verdict, verdicts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,12 +51,43 @@ class Comparison:
     reference : str or None
         The row the errors are measured against.
     problem : Problem or None
+    distances : pandas.DataFrame
+        Every distance from the reference: method, quantity, statistic, value, deviation from what
+        a perfect method would score, the noise floor of that (95 % quantile and median), and
+        whether it is inside.
+    verdict : dict of Verdict
+        What each fit may be used for.
     """
 
     table: pd.DataFrame
     fits: dict[str, xr.DataTree]
     reference: str | None = None
     problem: Problem | None = None
+    distances: pd.DataFrame = field(default_factory=lambda: as_frame({}))
+    verdict: dict[str, Verdict] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return "\n".join([self._title(), *(v.text(n) for n, v in self.verdict.items())])
+
+    def _repr_html_(self) -> str:
+        return report.short(self._title(), self.verdict, self.table, self.reference)
+
+    def _title(self) -> str:
+        count = f"{len(self.fits)} fit{'s' if len(self.fits) != 1 else ''}"
+        of = "" if self.problem is None else f" of {self._subject}"
+        return f"Comparison of {count}{of}, reference: {self.reference or 'none'}"
+
+    @property
+    def _subject(self) -> str:
+        p = self.problem
+        return "" if p is None else f"{p.spec.name} on {p.data.name}"
+
+    def verdicts(self) -> pd.DataFrame:
+        """Return what each fit may be used for: a word for each purpose, and a sentence."""
+        rows = {n: {**v.words, "verdict": v.sentence} for n, v in self.verdict.items()}
+        frame = pd.DataFrame.from_dict(rows, orient="index")
+        frame.index.name = "method"
+        return frame
 
     def plot(self, kind: Kind = "forest", **settings: Any) -> "Figure":
         """Return a figure: "forest" (leading features), "image" (pixels), "eta" (decision values).
@@ -70,9 +104,7 @@ class Comparison:
             An unknown kind, or one that these fits have no draws for.
         """
         one_of("kind", kind, tuple(FIGURES))
-        p = self.problem
-        subject = "" if p is None else f"{p.spec.name} on {p.data.name}"
-        return FIGURES[kind](self.fits, self.reference, subject, **settings)
+        return FIGURES[kind](self.fits, self.reference, self._subject, **settings)
 
     def figures(self) -> "dict[str, Figure]":
         """Return every kind of figure that these fits have draws for."""
@@ -111,6 +143,8 @@ class Comparison:
             self.table,
             self.figures(),
             self.selection(),
+            verdicts=self.verdict,
+            distances=self.distances,
             reference=self.reference,
             problem=self.problem,
             sensitivity=sensitivity,
@@ -127,6 +161,7 @@ def compare(
     reference: str | None = None,
     problem: Problem | None = None,
     test: Dataset | None = None,
+    quantities: Mapping[str, Function] | None = None,
 ) -> Comparison:
     """Compare fits of the same posterior.
 
@@ -137,15 +172,20 @@ def compare(
     reference : str, optional
         The fit to measure errors against; by default the first converged Markov chain.
     problem : Problem, optional
-        Needed with `test`.
+        Needed with `test`, and for the features' own weights under a linear kernel.
     test : Dataset, optional
         Held-out samples, in the original units. Adds accuracy, log score and two scikit-learn
         baselines.
+    quantities : dict of callable, optional
+        Further quantities to compare, by name: functions of the posterior (a Dataset) that return
+        an array (chain, draw, ...). They are in `Comparison.distances`; verdicts do not rest on
+        them.
 
     Raises
     ------
     InputError
-        No fits, fits of different problems, an unknown reference, `test` without `problem`.
+        No fits, fits of different problems, an unknown reference, `test` without `problem`,
+        a quantity of a wrong shape or a name that is taken.
     """
     if not fits:
         raise InputError("nothing to compare: fits is empty.")
@@ -160,30 +200,41 @@ def compare(
     if reference is None:
         reference = reference_of(fits)
 
+    drawn = {name: tree for name, tree in fits.items() if _drawn(tree)}
+    probability: dict[str, np.ndarray] = {}
+    if test is not None and problem is not None:
+        probability = {n: predict(problem, t, test).values for n, t in drawn.items()}
+    found: dict[str, Scores] = {}
+    if reference in drawn:
+        # a score of the link "identity" is no probability
+        known = {} if problem is None or problem.spec.link == "identity" else probability
+        found = measure(fits, reference, problem, known, quantities)
+    judged = verdicts(fits, reference, found)
+
     rows = {}
     for name, tree in fits.items():
         row: dict[str, Any] = {k: tree.attrs.get(k) for k in ("kind", "status", "reason")}
+        row |= {"verdict": judged[name].level}
+        if finished(row["status"]):
+            row["status"] = "finished"
         row |= {k: tree.attrs.get(k) for k in ("seconds_compile", "seconds_run")}
-        if _drawn(tree):
-            row |= _reliability(tree) | _selection(tree)
-            if reference is not None and _drawn(fits[reference]):
-                row |= _errors(tree, fits[reference])
+        if name in drawn:
+            row |= _reliability(tree) | _selection(tree) | _distances(found.get(name, {}))
             if test is not None and problem is not None:
-                p = predict(problem, tree, test).mean(("chain", "draw")).values
-                row |= score(problem, p, test)
+                row |= score(problem, probability[name].mean(axis=(0, 1)), test)
         rows[name] = row
     if test is not None and problem is not None:
         for name, row in baselines(problem.data, test).items():
-            rows[name] = {"kind": "baseline", "status": "ok", "reason": "", **row}
+            rows[name] = {"kind": "baseline", "status": "finished", "reason": "", **row}
     table = pd.DataFrame.from_dict(rows, orient="index", columns=[c.name for c in COLUMNS])
     table.index.name = "method"
-    return Comparison(table, dict(fits), reference, problem)
+    return Comparison(table, dict(fits), reference, problem, as_frame(found), judged)
 
 
 def reference_of(fits: Mapping[str, xr.DataTree]) -> str | None:
     """Return the fit that errors are measured against: the first converged Markov chain, or any."""
     good = [n for n, t in fits.items() if t.attrs["kind"] == "mcmc" and _drawn(t)]
-    converged = [n for n in good if fits[n].attrs["status"] == "ok"]
+    converged = [n for n in good if finished(fits[n].attrs["status"])]
     return next(iter(converged or good), None)
 
 
@@ -227,34 +278,17 @@ def _bits(tree: xr.DataTree) -> dict[str, float]:
     }
 
 
-def _errors(tree: xr.DataTree, reference: xr.DataTree) -> dict[str, float]:
-    """Return the distance of each shared quantity from the reference."""
-    row = {}
-    found, exact = group(tree, "posterior"), group(reference, "posterior")
-    for name in SHARED:
-        if name not in found or name not in exact:
-            continue
-        if tree is reference:
-            values = exact[name].values
-            if values.shape[0] < 2:
-                continue
-            middle = values.shape[0] // 2
-            mean, sd = moments(values[:middle])
-            mean0, sd0 = moments(values[middle:])
-        else:
-            mean, sd = moments(found[name].values)
-            mean0, sd0 = moments(exact[name].values)
-        if name == "feature_weight" and name in diagnostics.masks(reference):
-            row[f"error_{name}"] = float(np.max(np.abs(mean - mean0)))
-            continue
-        live = (sd0 > 0.0) | (
-            mean != mean0
-        )  # a weight that is 0 in every draw of both says nothing
-        with np.errstate(divide="ignore", invalid="ignore"):
-            row[f"error_{name}"] = float(
-                np.max(np.abs(mean - mean0)[live] / sd0[live], initial=0.0)
-            )
-            row[f"sd_ratio_{name}"] = float(np.median(sd[live] / sd0[live]))
+def _distances(found: Scores) -> dict[str, float]:
+    """Return the distances that have a column, and how far each is beyond its floor."""
+    shown = {c.name for c in COLUMNS}
+    row: dict[str, float] = {}
+    for quantity, scores in found.items():
+        for statistic, distance in scores.items():
+            name = f"{statistic}_{quantity}"
+            if name in shown:
+                row[name] = distance.value
+                if not np.isnan(distance.floor):
+                    row[f"{name}_beyond"] = distance.beyond
     return row
 
 

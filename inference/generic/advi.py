@@ -107,7 +107,7 @@ def fit(target: Target, options: Options, job: Job) -> Result:
             "sd": ("unconstrained",),
             "factor": ("unconstrained", "unconstrained_bis"),
         },
-        status="not_converged" if reason else "ok",
+        status="not_converged" if reason else "finished",
         reason=reason,
         seconds_compile=seconds_compile,
         seconds_run=time.perf_counter() - started,

@@ -121,7 +121,7 @@ def fit(target: Target, options: Options, job: Job) -> Result:
         sample_stats=stats,
         details=details,
         dims=dims,
-        status="not_converged" if reason else "ok",
+        status="not_converged" if reason else "finished",
         reason=reason,
         seconds_compile=seconds_compile,
         seconds_run=time.perf_counter() - started,

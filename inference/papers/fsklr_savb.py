@@ -355,8 +355,8 @@ def _verdict(run: Run, options: Options) -> tuple[Status, str]:
         )
     for what, mask in (("feature", best.zeta), ("sample", best.z)):
         if not mask.any():
-            return "ok", f"the selected state has no {what}: its decision is constant"
-    return "ok", ""
+            return "finished", f"the selected state has no {what}: its decision is constant"
+    return "finished", ""
 
 
 def _details(problem: Problem, run: Run) -> tuple[dict[str, np.ndarray], Dims]:

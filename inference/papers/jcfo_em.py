@@ -342,7 +342,7 @@ def _verdict(problem: Problem, run: Run, options: Options, found: Optimality) ->
         )
     if problem.spec.name == "sparse_probit":
         empty = not run.state.beta[1:].any()
-        return "ok", "every weight is 0: gamma1 is too large for these data" if empty else ""
+        return "finished", "every weight is 0: gamma1 is too large for these data" if empty else ""
     if not run.state.theta.any():
         return "not_converged", (
             f"the best of {options.starts} start(s) ended at the origin (every feature weight 0, a "
@@ -350,11 +350,11 @@ def _verdict(problem: Problem, run: Run, options: Options, found: Optimality) ->
             'gamma2, select="holdout", a prefilter or more starts'
         )
     if found.violations:
-        return "ok", (
+        return "finished", (
             f"{found.violations} weight(s) at exactly 0 would raise the log posterior, and cannot "
             "come back (kkt_violations); revive=True lets them"
         )
-    return "ok", ""
+    return "finished", ""
 
 
 def _details(

@@ -165,7 +165,7 @@ def iterate(engine: Engine, options: Options, update: Update | None = None) -> R
 
 def _verdict(run: Run) -> tuple[Status, str]:
     """Return the status and its reason."""
-    return ("not_converged" if run.reason else "ok"), run.reason
+    return ("not_converged" if run.reason else "finished"), run.reason
 
 
 def _details(run: Run) -> tuple[dict[str, np.ndarray], Dims]:
@@ -186,7 +186,7 @@ def fit(target: Target, options: Options, job: Job) -> Result:
         run = iterate(Engine.start(problem, options, update_bias=False), options, update)
     status, reason = _verdict(run)
     details, dims = _details(run)
-    details["converged"] = np.asarray(status == "ok")
+    details["converged"] = np.asarray(status == "finished")
     e, w = run.engine, details["sample_mode"]
     signs = 1.0 if problem.basis_labels is None else problem.basis_labels
     point = {

@@ -286,7 +286,7 @@ def _verdict(run: Run, options: Options) -> tuple[Status, str]:
         )
     if run.kkt > _FAR and not reason:
         reason = f"the state is no maximum of Q: its gradient is {run.kkt:.1g} a posterior sd"
-    return ("not_converged" if reason else "ok"), reason
+    return ("not_converged" if reason else "finished"), reason
 
 
 def _details(problem: Problem, run: Run) -> tuple[dict[str, np.ndarray], Dims]:
@@ -356,7 +356,7 @@ def fit(target: Target, options: Options, job: Job) -> Result:
         drawn = draw(problem, *q, job, update)
     status, reason = _verdict(run, options)
     details, dims = _details(problem, run)
-    details["converged"] = np.asarray(status == "ok")
+    details["converged"] = np.asarray(status == "finished")
     return Result(
         posterior=drawn.posterior,
         sample_stats=drawn.sample_stats,

@@ -232,7 +232,7 @@ def _draw(
 
 def _verdict(run: Run) -> tuple[Status, str]:
     """Return the status and its reason."""
-    return ("not_converged" if run.reason else "ok"), run.reason
+    return ("not_converged" if run.reason else "finished"), run.reason
 
 
 def _details(problem: Problem, run: Run) -> tuple[dict[str, np.ndarray], Dims]:
@@ -306,7 +306,7 @@ def fit(target: Target, options: Options, job: Job) -> Result:
         drawn = _draw(problem, run.q, job, generators, update)
     status, reason = _verdict(run)
     details, dims = _details(problem, run)
-    details |= {"elbo_start": np.asarray(bounds), "converged": np.asarray(status == "ok")}
+    details |= {"elbo_start": np.asarray(bounds), "converged": np.asarray(status == "finished")}
     return Result(
         posterior=drawn.posterior,
         sample_stats=drawn.sample_stats,

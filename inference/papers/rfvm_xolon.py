@@ -395,7 +395,7 @@ def _verdict(run: Run, options: Options, worst: float, chosen: bool) -> tuple[St
             f"F no longer falls, but a KKT residual is {worst:.1e} of the penalty (kkt_residual); "
             "standardise X, or use larger c1 and c2"
         )
-    return "ok", ""
+    return "finished", ""
 
 
 def _details(objective: Objective, run: Run, choice: Choice) -> tuple[dict[str, np.ndarray], Dims]:
@@ -434,7 +434,7 @@ def fit(target: Target, options: Options, job: Job) -> Result:
     details, dims = _details(objective, run, choice)
     worst = float(max(details[f"kkt_{of}"].max() for of in ("sample", "feature", "bias")))
     status, reason = _verdict(run, options, worst, choice.tried is not None)
-    details |= {"objective_start": ends, "converged": np.asarray(status == "ok")}
+    details |= {"objective_start": ends, "converged": np.asarray(status == "finished")}
     point = {name: details[name] for name in ("bias", "sample_weight", "feature_weight")}
     posterior = point | {"eta": problem.decision(point)}
     if problem.hypers.latent_noise != "none":

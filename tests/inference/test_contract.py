@@ -103,7 +103,7 @@ def test_what_a_fit_contains(fitted, tmp_path):
     attrs = tree.attrs
     assert attrs["method"] == method
     assert attrs["kind"] == BACKENDS[method].KIND
-    assert attrs["status"] in ("ok", "not_converged")
+    assert attrs["status"] in ("finished", "not_converged")
     assert attrs["fingerprint"] == problem.fingerprint
     assert attrs["form"] == problem.form
     assert attrs["seconds_run"] > 0
@@ -281,7 +281,7 @@ def test_a_backend_of_ones_own(problem, monkeypatch, caplog):
     fitting.register_backend(_Custom)
     tree = av.fit(problem, "custom")
     assert isinstance(tree, xr.DataTree)
-    assert tree.attrs["status"] == "ok"
+    assert tree.attrs["status"] == "finished"
     # a failure is an object too, with its reason, never a silent NaN
     for options, reason in (({"fail": True}, "it was told to"), ({"nan": True}, "not finite")):
         tree = av.fit(problem, "custom", **options)

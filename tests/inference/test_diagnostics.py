@@ -95,8 +95,8 @@ def tree(values, diverging=0):
 def test_convergence_in_words():
     """Three components of independent draws: R-hat above 1.01 with probability 1e-12."""
     good = rng(2).normal(size=(4, 1000, 3))
-    assert diagnostics.convergence(tree(good)) == ("ok", "")
-    assert diagnostics.convergence(tree(good, diverging=40)) == ("ok", "")
+    assert diagnostics.convergence(tree(good)) == ("finished", "")
+    assert diagnostics.convergence(tree(good, diverging=40)) == ("finished", "")
     status, why = diagnostics.convergence(tree(good, diverging=41))
     assert status == "not_converged"
     assert "41 of 4000 transitions diverged" in why
@@ -182,4 +182,4 @@ def test_frozen_bits_are_flagged_and_never_perfect():
     )
     good = xr.DataTree.from_dict({"/posterior": xr.Dataset(data).isel(feature=[2])})
     good.attrs["masked"] = "feature_weight"
-    assert convergence(good) == ("ok", "")
+    assert convergence(good) == ("finished", "")

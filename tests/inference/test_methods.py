@@ -273,7 +273,7 @@ def test_a_toy_method_takes_ten_lines(dataset, monkeypatch):
     monkeypatch.setattr(fitting, "BACKENDS", dict(BACKENDS))
     av.register_backend(Majority)
     tree = av.fit(av.problem("rfvm", dataset), "majority", progressbar=False)
-    assert tree.attrs["status"] == "ok"
+    assert tree.attrs["status"] == "finished"
     assert tree.attrs["kind"] == "point"
     assert float(tree["posterior"]["eta"].mean()) == pytest.approx(
         np.log(dataset.y.sum() / (1 - dataset.y).sum())

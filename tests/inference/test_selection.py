@@ -32,7 +32,12 @@ def tree_of(problem, kind="mcmc", **arrays):
     dims = {"feature_weight": ("feature",), "sample_weight": ("basis",), "beta": ("feature",)}
     posterior = dataset(arrays, dims, problem.coords, draws=True)
     tree = xr.DataTree.from_dict({"/posterior": posterior})
-    tree.attrs = {"fingerprint": problem.fingerprint, "kind": kind, "status": "ok", "reason": ""}
+    tree.attrs = {
+        "fingerprint": problem.fingerprint,
+        "kind": kind,
+        "status": "finished",
+        "reason": "",
+    }
     return tree
 
 

@@ -30,7 +30,7 @@ def test_a_value_in_print():
     assert Column("a", "a", 3, "").text(0.12345) == "0.123"
     assert Column("a", "a", 0, "").text(np.int64(7)) == "7"
     assert Column("a", "a", 2, "").text(np.inf) == "inf"
-    assert Column("a", "a", None, "").text("ok") == "ok"
+    assert Column("a", "a", None, "").text("finished") == "finished"
     assert [Column("a", "a", 1, "").text(v) for v in (None, np.nan, np.float64("nan"))] == [""] * 3
 
 
@@ -43,6 +43,14 @@ def test_an_interval_is_printed_behind_its_mean():
     assert len(shown) == 2
     nearly = {**row, "active_features_low": 5.0, "active_features_high": 5.0}
     assert table_text(frame(**nearly)).loc["active features", "a"] == "5.2"
+
+
+def test_a_distance_inside_its_floor_prints_as_that():
+    near = {"error_eta": 0.1, "error_eta_beyond": 0.0, "sd_ratio_eta": 0.5}
+    shown = table_text(frame(**near, sd_ratio_eta_beyond=0.7))["a"]
+    assert shown.to_dict() == {"error of eta": "= floor", "sd ratio of eta": "0.50"}
+    without = table_text(frame(error_eta=0.1, error_eta_beyond=np.nan))["a"]  # no floor is known
+    assert without.to_dict() == {"error of eta": "0.10"}
 
 
 def test_columns_of_one_meaning_are_printed_side_by_side_and_blank_rows_are_left_out():

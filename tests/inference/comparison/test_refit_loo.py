@@ -132,7 +132,7 @@ def test_the_table(problem, tmp_path):
     assert tuple(table.columns) == loo.COLUMNS
     assert tuple(table.index) == problem.data.sample_names
     assert table["y"].tolist() == problem.y.tolist()
-    assert (table["status"] == "ok").all()
+    assert (table["status"] == "finished").all()
     p = table["probability"].to_numpy()
     np.testing.assert_allclose(
         table["log_score"], np.log(np.where(problem.y == 1, p, 1.0 - p)), rtol=1e-10
@@ -220,7 +220,7 @@ def test_a_killed_run_goes_on_and_leaves_no_process(problem, tmp_path):
     stored = {p.name: p.stat().st_mtime_ns for p in out.glob("*.json")}
     assert 3 <= len(stored) < 24
     for name in stored:
-        assert json.loads((out / name).read_text())["status"] == "ok"
+        assert json.loads((out / name).read_text())["status"] == "finished"
 
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -254,7 +254,7 @@ def test_one_failure_loses_nothing_and_is_tried_again(
     assert np.isnan(table.attrs["elpd"])
     assert table.attrs["not_ok"] == 1
     assert np.isfinite(table.drop(index="3")["log_score"]).all()
-    assert "1 of 24 refits are not ok, the first without 3: it was told to" in caplog.text
+    assert "1 of 24 refits did not finish well, the first without 3: it was told to" in caplog.text
 
     def broken(*args, **kwargs):
         raise ZeroDivisionError("a bug")

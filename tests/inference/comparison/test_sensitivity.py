@@ -63,7 +63,7 @@ def test_a_problem_without_a_sparse_prior_is_refused(dataset, model, settings, m
 # --- arithmetic -----------------------------------------------------------------------------------
 
 
-def fit_of(problem, v, eta, status="ok"):
+def fit_of(problem, v, eta, status="finished"):
     """Return a fit with feature weights (chain, draw, D), of which those above 0 are active."""
     v, eta = np.asarray(v, dtype=float), np.asarray(eta, dtype=float)
     lead = ("chain", "draw")

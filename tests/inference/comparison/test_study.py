@@ -44,7 +44,7 @@ def test_finished_fits_are_used_again(problem, tmp_path, monkeypatch):
     monkeypatch.setattr(study.fitting, "fit", fails(AssertionError("computed again")))
     again = study.run(problem, METHODS, tmp_path, **SMALL)
     for name in METHODS:
-        assert again[name].attrs["status"] == "ok"
+        assert again[name].attrs["status"] == "finished"
         assert again[name].identical(first[name])
 
 
@@ -74,7 +74,7 @@ def test_a_damaged_file_is_computed_again(problem, tmp_path, caplog):
     (tmp_path / "prior.nc").write_bytes(b"cut short")
     fits = study.run(problem, {"prior": {}}, tmp_path, **SMALL)
     assert "cannot be read" in caplog.text
-    assert fits["prior"].attrs["status"] == "ok"
+    assert fits["prior"].attrs["status"] == "finished"
 
 
 @pytest.mark.parametrize(
@@ -93,12 +93,12 @@ def test_one_failure_loses_nothing_and_is_tried_again(
         fits = study.run(problem, METHODS, tmp_path, **SMALL)
     assert fits["other"].attrs["status"] == "failed"
     assert fits["other"].attrs["reason"] == reason
-    assert fits["prior"].attrs["status"] == "ok"
+    assert fits["prior"].attrs["status"] == "finished"
     assert "other" in caplog.text
     table = study.summarise(tmp_path, problem, fits, progressbar=False).table
     assert table.loc["other", "status"] == "failed"
     assert read(tmp_path / "other.nc").attrs["status"] == "failed"
-    assert study.run(problem, METHODS, tmp_path, **SMALL)["other"].attrs["status"] == "ok"
+    assert study.run(problem, METHODS, tmp_path, **SMALL)["other"].attrs["status"] == "finished"
 
 
 def test_a_method_that_does_not_apply_is_refused_before_anything_runs(dataset, tmp_path):

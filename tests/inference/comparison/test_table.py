@@ -28,7 +28,7 @@ def problem(split):
     return av.problem("rfvm", split[0])
 
 
-def made(problem, kind="mcmc", shift=0.0, scale=1.0, number=0, weight=None, status="ok"):
+def made(problem, kind="mcmc", shift=0.0, scale=1.0, number=0, weight=None, status="finished"):
     """Return a DataTree with normal draws of known mean and sd."""
     generator = rng(number)
     shape = (4, 500)
@@ -100,7 +100,52 @@ def test_the_reference_is_the_first_converged_chain(problem):
     assert av.compare(fits).reference == "good"
     assert av.compare({k: fits[k] for k in ("q", "bad")}).reference == "bad"
     assert av.compare({"q": fits["q"]}).reference is None
+    fits["good"].attrs["status"] = "ok"  # the word of fits stored by earlier versions
+    found = av.compare(fits)
+    assert found.reference == "good"
+    assert found.table.loc["good", "status"] == "finished"
     assert av.compare(fits, reference="q").reference == "q"
+
+
+@pytest.mark.statistical
+def test_verdicts_stand_in_the_table_in_print_and_on_the_page(problem, tmp_path):
+    """Against a reference of 2000 draws of sd 1: half the sd, by 45 standard errors of a ratio."""
+    fits = {"exact": made(problem), "narrow": made(problem, "approximation", scale=0.5, number=1)}
+    found = av.compare(fits, problem=problem)
+    assert found.table["verdict"].to_dict() == {"exact": "trust", "narrow": "with care"}
+    words = found.verdicts()
+    assert words.loc["exact", "uncertainty"] == words.loc["narrow", "means"] == "good"
+    assert words.loc["narrow", "uncertainty"] in ("rough", "bad")
+    assert "intervals" in words.loc["narrow", "verdict"]
+    lines = repr(found).splitlines()
+    assert lines[0] == "Comparison of 2 fits of rfvm on small, reference: exact"
+    assert lines[1] == "exact [trust]: exact up to Monte Carlo error: quote all of it."
+    assert max(map(len, lines)) <= 80
+    page = found.to_html(tmp_path / "page.html").read_text()
+    first, table = page.index("What each fit may be used for"), page.index("<table>")
+    assert first < page.index('<b>narrow</b> <span class="badge care">with care</span>') < table
+    assert found.verdict["narrow"].reasons[0] in page
+    for text in (found._repr_html_(), page):
+        assert text.count('class="badge') == 2
+    assert "Every distance from the reference" in page
+
+
+@pytest.mark.statistical
+def test_every_distance_and_its_floor_are_kept(problem):
+    fits = {"exact": made(problem), "again": made(problem, number=1)}
+    own = {"first": lambda posterior: posterior["eta"][..., 0]}
+    found = av.compare(fits, problem=problem, quantities=own)
+    rows = found.distances.set_index(["method", "quantity", "statistic"])
+    for quantity in ("eta", "feature_weight", "sample_weight", "primal_weight", "first"):
+        row = rows.loc[("again", quantity, "wasserstein")]
+        assert row["value"] > 0.0
+        assert row["floor"] > 0.0
+    # the table has the same numbers, 0 beyond the floor where they are inside
+    for statistic in ("error", "sd_ratio", "wasserstein", "coverage_50", "two_sample"):
+        row, name = rows.loc[("again", "eta", statistic)], f"{statistic}_eta"
+        assert found.table.loc["again", name] == row["value"]
+        beyond = 0.0 if row["inside"] else row["deviation"]
+        assert found.table.loc["again", f"{name}_beyond"] == beyond
 
 
 def test_a_single_draw_has_no_sd(problem):

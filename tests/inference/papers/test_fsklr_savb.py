@@ -194,7 +194,7 @@ def test_planted_features_are_found(model, kernel, N):
     """
     problem = av.problem(model, planted(N, 0), kernel=kernel)
     result = direct(problem, feature_sweeps=30, sample_sweeps=20)
-    assert result.status == "ok"
+    assert result.status == "finished"
     assert {7, 21} <= set(np.flatnonzero(result.details["selected_feature"]))
     assert result.attrs["features"] < 30
     assert result.attrs["samples"] < N
@@ -216,7 +216,7 @@ def test_what_a_fit_contains(model, kernel, tmp_path):
     assert tree.attrs["method"] == "fsklr_savb"
     assert tree.attrs["kind"] == "search"
     # a search may return a state without any feature, and then says so
-    assert (tree.attrs["status"] == "ok") == (tree.attrs["reason"] == "")
+    assert (tree.attrs["status"] == "finished") == (tree.attrs["reason"] == "")
     posterior = tree["posterior"]
     assert posterior.sizes["chain"] == posterior.sizes["draw"] == 1
     names = {"z", "alpha", "sample_weight", "feature_weight", "eta"}
@@ -308,7 +308,7 @@ def all_constant():
 
 
 def check(result):
-    assert result.status in ("ok", "not_converged"), result.reason
+    assert result.status in ("finished", "not_converged"), result.reason
     for values in (*result.posterior.values(), *result.details.values()):
         assert np.isfinite(values).all()
     assert np.isfinite(result.sample_stats["lp"]).all()

@@ -165,7 +165,7 @@ def test_what_a_fit_of_sparse_probit_contains():
         np.testing.assert_allclose(paper, stats.norm.cdf(point["eta"]), rtol=1e-10)
         assert np.isnan(tree["sample_stats"]["lp"].item()) == (form == "hierarchical")
     strong = run_fit(made(30, 8, model="sparse_probit", gamma1=1e8))
-    assert strong.attrs["status"] == "ok"
+    assert strong.attrs["status"] == "finished"
     assert "gamma1 is too large" in strong.attrs["reason"]
 
 
@@ -227,7 +227,7 @@ def test_too_few_iterations_is_not_converged():
 
 
 def check(result):
-    assert result.status in ("ok", "not_converged"), result.reason
+    assert result.status in ("finished", "not_converged"), result.reason
     for name, values in result.posterior.items():
         assert np.isfinite(values).all(), name
     trace = result.details["objective"]
@@ -287,6 +287,6 @@ def test_one_informative_feature_among_5000():
     X[:, 1234] = 2 * y - 1 + 0.1 * random.standard_normal(40)
     problem = av.problem("jcfo", (X, y), kernel="linear", gamma1=1.0, gamma2=400.0)
     result = check(direct(problem, starts=2, tolerance=1e-5))
-    assert result.status == "ok"
+    assert result.status == "finished"
     assert result.details["feature_weight"].argmax() == 1234
     assert 1234 in jcfo_em.prefilter(problem.X, y.astype(float), 50, Options())

@@ -43,7 +43,7 @@ def run_fit(problem, **options):
 def test_fit_fills_the_contract_in_every_form(parametrization, noise, tmp_path):
     problem = small_problem(parametrization=parametrization, latent_noise=noise)
     tree = run_fit(problem)
-    assert tree.attrs["status"] == "ok", tree.attrs["reason"]
+    assert tree.attrs["status"] == "finished", tree.attrs["reason"]
     posterior = {str(k): x.values for k, x in tree["posterior"].data_vars.items()}
     form = {"psi", "delta"} if parametrization == "hierarchical" else set()
     form |= {"u"} if noise == "explicit" else set()
@@ -181,7 +181,7 @@ def test_pruning_agrees_with_none_as_the_threshold_falls():
 
     def fitted(**options):
         tree = run_fit(problem, **settings, **options)
-        assert tree.attrs["status"] == "ok", tree.attrs["reason"]
+        assert tree.attrs["status"] == "finished", tree.attrs["reason"]
         return tree, av.predict(problem, tree, problem.data.X, rule="paper").values
 
     _, full = fitted()
@@ -268,7 +268,7 @@ def test_the_papers_prediction_of_a_fit(v_factor):
 @pytest.mark.parametrize("data", [separable, duplicated, constant, two_rows])
 def test_degenerate_input_gives_finite_draws_and_a_clear_status(data, v_factor, v_update):
     tree = run_fit(av.problem("rfvm", data()), v_factor=v_factor, v_update=v_update, restarts=1)
-    assert tree.attrs["status"] == "ok", tree.attrs["reason"]
+    assert tree.attrs["status"] == "finished", tree.attrs["reason"]
     for name, values in tree["posterior"].data_vars.items():
         assert np.isfinite(values).all(), name
     assert np.isfinite(tree["sample_stats"]["lp"] - tree["sample_stats"]["log_q"]).all()

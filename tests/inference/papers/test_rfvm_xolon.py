@@ -186,7 +186,7 @@ def test_kkt_and_descent(N, D):
     X, y = arrays(N, D, noise=1.0)
     problem = made(X, y)
     result = direct(problem, c1=0.8, c2=1.7, starts=4)
-    assert result.status == "ok"
+    assert result.status == "finished"
     assert np.diff(result.details["objective"]).max() <= 1e-12 * result.details["objective"][0]
     assert result.details["objective"][-1] == result.details["objective_start"].min()
     assert result.attrs["kkt_residual"] < 1e-4

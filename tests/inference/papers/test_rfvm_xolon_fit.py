@@ -89,7 +89,7 @@ def test_folds_hold_both_classes():
 
 
 def check(result):
-    assert result.status in ("ok", "not_converged"), result.reason
+    assert result.status in ("finished", "not_converged"), result.reason
     for name, values in result.posterior.items():
         assert np.isfinite(values).all(), name
     trace = result.details["objective"]
@@ -101,7 +101,7 @@ def check(result):
 def test_separable_data(c):
     X, y = arrays(20, 40, noise=0.0)
     result = check(direct(made(X, y), c1=c, c2=c, starts=3))
-    assert result.status == "ok"
+    assert result.status == "finished"
     assert ((result.posterior["eta"][0, 0] > 0) == (y == 1)).all()
 
 
@@ -109,7 +109,7 @@ def test_constant_columns_get_no_weight():
     X, y = arrays(20, 5)
     X[:, 2:4] = 7.0
     result = check(direct(made(X, y), c1=0.5, c2=0.5, starts=3))
-    assert result.status == "ok"
+    assert result.status == "finished"
     assert (result.details["feature_weight"][2:4] == 0.0).all()
     # nothing but constants: the origin
     nothing = check(direct(made(np.ones((20, 3)), y), c1=0.5, c2=0.5, starts=2))
@@ -129,7 +129,7 @@ def test_a_duplicate_column_changes_nothing_but_where_the_weight_lies():
 def test_two_samples():
     X, y = np.array([[0.0, 1.0, 2.0], [1.0, -1.0, 2.5]]), np.array([0, 1])
     result = check(direct(made(X, y), c1=0.05, c2=0.05, starts=3))
-    assert result.status == "ok"
+    assert result.status == "finished"
     assert np.diff(result.posterior["eta"][0, 0])[0] > 0
     failed = av.fit(made(X, y), "xolon", random_seed=seed(1), progressbar=False)
     assert failed.attrs["status"] == "failed"
@@ -149,7 +149,7 @@ def test_one_informative_feature_among_20000():
     X[:, 1234] = 2 * y - 1 + 0.1 * random.standard_normal(40)
     problem = made(X, y)
     result = check(direct(problem, c1=3.0, c2=3.0, starts=2))
-    assert result.status == "ok"
+    assert result.status == "finished"
     assert result.details["feature_weight"].argmax() == 1234
     assert result.attrs["features"] < 20
 
@@ -174,7 +174,7 @@ def test_the_decision_is_without_noise_in_every_form(latent_noise, tmp_path):
     problem = made(X, y, latent_noise=latent_noise)
     settings = {"random_seed": seed(2), "progressbar": False, "starts": 6}
     tree = av.fit(problem, "xolon", c1=0.1, c2=0.1, **settings)
-    assert tree.attrs["status"] == "ok"
+    assert tree.attrs["status"] == "finished"
     posterior = tree["posterior"]
     assert dict(posterior.sizes) == {"chain": 1, "draw": 1, "feature": 5, "basis": 24, "obs": 24}
     assert ("tau" in posterior) == (latent_noise != "none")
