@@ -12,7 +12,7 @@ chains in threads) and `sampler="pymc"` return the same statistics under the sam
 Products of two heavy-tailed weights bend the posterior. At a target acceptance of 0.8 trajectories
 diverge on several data sets, at 0.9 on few, and 0.95 costs half as much again
 (`benchmarks/nuts_settings.py`). So, unless a target is given, the first run is at 0.9, and where it
-diverges, a second one at 0.98 takes its place, which the fit's attrs and a message say.
+diverges, a second one at 0.95 takes its place, which the fit's attrs and a message say.
 """
 
 import math
@@ -39,7 +39,7 @@ ABOUT = About(
     cost="One gradient a leapfrog step, so O(2^depth N D) a draw for a linear kernel.",
 )
 
-FIRST, SECOND = 0.9, 0.98  # target acceptance where none is given
+FIRST, SECOND = 0.9, 0.95  # target acceptance where none is given
 FEW = 0.001  # divergent transitions a draw for which no second run is made
 
 # our name: (nutpie's, PyMC's)
@@ -62,7 +62,7 @@ class Options(BaseOptions):
     tune: int = option(500, "adaptation draws a chain, discarded", above=0)
     target_accept: float | None = option(
         None,
-        "mean acceptance that the step size is adapted to, None: 0.9, and again at 0.98 with twice "
+        "mean acceptance that the step size is adapted to, None: 0.9, and again at 0.95 with twice "
         "the adaptation where trajectories diverge",
         above=0.0,
         below=1.0,

@@ -1,0 +1,132 @@
+"""What a user waits for before sampling, and what one gradient costs.
+
+    python -m benchmarks.compiled_speed                both parts
+    python -m benchmarks.compiled_speed compile        seconds to compile, in fresh processes
+    python -m benchmarks.compiled_speed gradient       K a with its gradient, against the plain formula
+
+`compile`: the density of a model, and the function to its variables; with an empty cache, in a new
+process with that cache, and for data of another shape in the same process. Beside it nutpie's own
+compilation of the same model, which fixes the shapes: in a new process with the cache of an earlier
+one, and for the other shape.
+
+`gradient`: value and gradient of f = K a as one operation and as the plain formula, each compiled
+by Numba and called with Z = X, and the time of two sums over X, which reads it twice. One thread;
+the least of several repetitions, in microseconds.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+MODELS = [("pfcvm", "linear"), ("pfcvm", "rbf"), ("rfvm", "linear"), ("jcfo", "linear")]
+SIZES = [("linear", 62, 2000), ("linear", 72, 7129), ("linear", 100, 100_000),
+         ("rbf", 100, 60), ("rbf", 357, 64), ("rbf", 62, 2000)]  # fmt: skip
+
+
+def seconds(call: Callable[[], Any]) -> float:
+    started = time.perf_counter()
+    call()
+    return time.perf_counter() - started
+
+
+def compile_here(model: str, kernel: str, which: str) -> None:
+    """Print the seconds for two shapes, in this process."""
+    import nutpie
+
+    import ardvark as av
+    from ardvark.inference.density import Density
+
+    rng = np.random.default_rng(0)
+    for N, D in ((20, 5), (31, 9)):
+        problem = av.problem(model, (rng.normal(size=(N, D)), np.arange(N) % 2), kernel=kernel)
+        built = problem.model
+        if which == "ardvark":
+            print(seconds(lambda m=built: Density(m).expansion([v.name for v in m.unobserved_RVs])))
+        else:
+            print(seconds(lambda m=built: nutpie.compile_pymc_model(m)))
+
+
+def compile_part() -> None:
+    """Print one row for each model."""
+    print(
+        f"{'':<14}{'ardvark: none':>15}{'cached':>8}{'shape':>8}{'nutpie: cached':>17}{'shape':>8}"
+    )
+    for model, kernel in MODELS:
+        with tempfile.TemporaryDirectory() as cache:
+            flags = {"PYTENSOR_FLAGS": f"base_compiledir={cache}"}
+
+            def fresh(which: str, m: str = model, k: str = kernel, f: dict = flags) -> list[float]:
+                code = f"from benchmarks.compiled_speed import compile_here as c; c{m, k, which}"
+                run = [sys.executable, "-c", code]
+                done = subprocess.run(run, env=os.environ | f, capture_output=True, text=True)
+                if done.returncode:
+                    sys.exit(done.stderr)
+                return [float(x) for x in done.stdout.split()]
+
+            (none, shape), (cached, _) = fresh("ardvark"), fresh("ardvark")
+            fresh("nutpie")
+            by_nutpie, again = fresh("nutpie")
+        row = f"{none:>15.1f}{cached:>8.2f}{shape:>8.2f}{by_nutpie:>17.1f}{again:>8.1f}"
+        print(f"{model + ' ' + kernel:<14}{row}", flush=True)
+
+
+def least(call: Callable[[], Any]) -> float:
+    """Return the least of 15 repetitions, in microseconds."""
+    call()
+    count = max(1, int(0.02 / max(seconds(call), 1e-6)))
+    return min(seconds(lambda: [call() for _ in range(count)]) / count for _ in range(15)) * 1e6
+
+
+def gradient_part() -> None:
+    """Print one row for each kernel and size."""
+    import pytensor
+    import pytensor.tensor as pt
+    import scipy.linalg  # noqa: F401  its BLAS must be there before the limit on threads
+    from threadpoolctl import threadpool_limits
+
+    from ardvark.models.parts.kernel_product import kernel_product
+    from ardvark.models.parts.kernels import gram, linear_decision
+
+    print(f"{'':<24}{'operation':>11}{'formula':>11}{'ratio':>8}{'two sums':>11}")
+    with threadpool_limits(1, user_api="blas"):
+        for kernel, N, D in SIZES:
+            rng = np.random.default_rng(0)
+            values = (rng.normal(size=(N, D)), rng.gamma(1.0, size=D) / D,
+                      rng.normal(size=N), rng.normal(size=N))  # fmt: skip
+            times = []
+            for fused in (True, False):
+                X, theta, a, g = pt.dmatrix(), pt.dvector(), pt.dvector(), pt.dvector()
+                if fused:
+                    f = kernel_product(X, X, theta, a, kernel=kernel)
+                elif kernel == "linear":
+                    f = linear_decision(X, X, theta, a)
+                else:
+                    f = gram(X, X, theta, kernel=kernel, xp=pt) @ a
+                outputs = [f, *pt.grad((f * g).sum(), [theta, a])]
+                function = pytensor.function([X, theta, a, g], outputs, mode="NUMBA")
+                times.append(least(lambda call=function, v=values: call(*v)))
+            two = least(lambda X=values[0]: (X.sum(), X.sum()))
+            row = f"{times[0]:>11.0f}{times[1]:>11.0f}{times[1] / times[0]:>8.2f}{two:>11.0f}"
+            print(f"{f'{kernel} {N} x {D}':<24}{row}", flush=True)
+
+
+def main() -> None:
+    """Print the parts that are asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("part", nargs="?", choices=("compile", "gradient"))
+    part = parser.parse_args().part
+    if part != "gradient":
+        compile_part()
+    if part != "compile":
+        gradient_part()
+
+
+if __name__ == "__main__":
+    main()
