@@ -2,7 +2,7 @@
 
     python -m benchmarks.compiled_speed                both parts
     python -m benchmarks.compiled_speed compile        seconds to compile, in fresh processes
-    python -m benchmarks.compiled_speed gradient       K a with its gradient, against the plain formula
+    python -m benchmarks.compiled_speed gradient       K a and its gradient, against the formula
 
 `compile`: the density of a model, and the function to its variables; with an empty cache, in a new
 process with that cache, and for data of another shape in the same process. Beside it nutpie's own
