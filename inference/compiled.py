@@ -37,6 +37,7 @@ _NAMES = {
 _NUMBERS, _ADDRESSES = types.CPointer(types.float64), types.CPointer(types.voidptr)
 
 # nutpie's two signatures; what it calls user data is here an array of addresses, `Data.addresses`
+# (loops, because an assignment to a slice takes Numba two seconds more to compile)
 _DENSITY = (
     types.int64(types.uint64, _NUMBERS, _NUMBERS, _NUMBERS, _ADDRESSES),
     """
@@ -46,12 +47,12 @@ def call(dim, x, gradient, value, data):
         lengths = carray(data[0], ({lengths},), int64)
         v, g = inner(carray(x, (n,)), {arrays})
         value[0] = v[()]
-        out = carray(gradient, (n,))
-        out[:] = g
+        for i in range(n):
+            gradient[i] = g[i]
         if not isfinite(value[0]):
             return 4
         for i in range(n):
-            if not isfinite(out[i]):
+            if not isfinite(g[i]):
                 return 3
     except Exception:
         return 1
@@ -64,7 +65,9 @@ _EXPAND = (
 def call(dim, size, x, out, data):
     try:
         lengths = carray(data[0], ({lengths},), int64)
-        carray(out, (int64(size),))[:] = inner(carray(x, (int64(dim),)), {arrays})[0]
+        values = inner(carray(x, (int64(dim),)), {arrays})[0]
+        for i in range(int64(size)):
+            out[i] = values[i]
     except Exception:
         return -2
     return 0

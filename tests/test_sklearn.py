@@ -64,8 +64,13 @@ ignoring = pytest.mark.filterwarnings(
 )
 
 
+# the estimator is the same for every model: one with continuous weights and one with masks are
+# the fast form
 @ignoring
-@pytest.mark.parametrize("model", list(FAST))
+@pytest.mark.parametrize(
+    "model",
+    [pytest.param(m, marks=[] if m in ("rfvm", "fsklr") else pytest.mark.slow) for m in FAST],
+)
 def test_scikit_learns_checks_pass(model):
     """All of them: `random_state` makes the draws of a fit repeat, so none has to be left out."""
     check_estimator(classifier(model), on_skip=None)

@@ -30,10 +30,9 @@ def wide():
         p = pm.Dirichlet("p", np.array([1.0, 2.0, 3.0]), dims="column")  # a shorter value
         m = pm.Normal("m", 0.0, 2.0, dims=("row", "column"))
         s = pm.HalfNormal("s", 1.5, shape=2)  # no dims
-        bias = pm.Uniform("bias", -1.0, 2.0)
-        mean = pm.Deterministic("mean", m @ p + s.sum() * flag + bias, dims="row")
-        pm.Deterministic("outer", pt.outer(s, p))
-        pm.Poisson("y", pt.softplus(mean), observed=count)
+        mean = pm.Deterministic("mean", m @ p + s.sum() * flag, dims="row")
+        pm.Deterministic("outer", s[:, None] * p)
+        pm.Potential("y", -((count - mean) ** 2).sum())
     return model
 
 
@@ -99,7 +98,7 @@ def test_data_are_looked_up_anew():
     with model:
         pm.set_data({"count": np.array([5, 0, 1, 3], dtype=np.int8)})
     density.data.refresh()
-    expected = model.compile_logp()(model.initial_point())
+    expected = model.compile_logp(mode=PYTHON)(model.initial_point())
     np.testing.assert_allclose(density.logp_grad(x)[0], expected, rtol=1e-12)
     assert abs(expected - before) > 0.1
 

@@ -49,8 +49,14 @@ def functions(f, mode, order):
     return pytensor.function(INPUTS, outputs, mode=mode)
 
 
-@CASES
-@pytest.mark.parametrize(("mode", "order"), [("NUMBA", 1), ("FAST_COMPILE", 2)])
+@pytest.mark.parametrize(
+    ("kernel", "degree", "mode", "order"),
+    [
+        ("linear", 1, "NUMBA", 1), ("rbf", 1, "NUMBA", 1), ("linear", 1, "FAST_COMPILE", 2),
+        ("polynomial", 1, "FAST_COMPILE", 2), ("polynomial", 3, "FAST_COMPILE", 2),
+        ("rbf", 1, "FAST_COMPILE", 2),
+    ],
+)  # fmt: skip
 def test_value_and_derivatives_are_those_of_the_formula(kernel, degree, mode, order):
     fused = functions(kernel_product(*INPUTS, kernel=kernel, degree=degree), mode, order)
     by_formula = functions(plain(kernel, degree), "FAST_COMPILE", order)
