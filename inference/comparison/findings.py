@@ -178,7 +178,9 @@ def _options(tree: xr.DataTree) -> dict[str, Any]:
 
 
 def _raise_target(tree: xr.DataTree) -> str:
-    target = float(_options(tree).get("target_accept", 0.8))
+    # where none was given, the sampler says which one it took
+    taken = _options(tree).get("target_accept") or tree.attrs.get("target_accept")
+    target = float(taken or 0.8)
     higher = next((t for t in (0.9, 0.95, 0.99, 0.995) if t > target + 1e-9), 0.999)
     return f"raise target_accept to {higher:g}, or use the model's other form"
 

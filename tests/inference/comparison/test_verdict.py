@@ -167,6 +167,9 @@ def test_a_funnel_with_a_divergence():
     assert "1 of 4000 transitions diverged" in text
     assert "E-FMI" in text
     assert "raise target_accept to 0.95" in found.remedies[0]
+    chosen = funnel(1)  # none was given, and the sampler took 0.95
+    chosen.attrs |= {"options": json.dumps({"target_accept": None}), "target_accept": 0.95}
+    assert "raise target_accept to 0.99" in on(chosen).remedies[0]
     many = on(funnel(41))
     assert many.level == "do not use"
     assert "41 of 4000 transitions diverged" in many.sentence
