@@ -15,6 +15,7 @@ the least of several repetitions, in microseconds.
 """
 
 import argparse
+import importlib
 import os
 import subprocess
 import sys
@@ -88,12 +89,12 @@ def gradient_part() -> None:
     """Print one row for each kernel and size."""
     import pytensor
     import pytensor.tensor as pt
-    import scipy.linalg  # noqa: F401  its BLAS must be there before the limit on threads
     from threadpoolctl import threadpool_limits
 
     from ardvark.models.parts.kernel_product import kernel_product
     from ardvark.models.parts.kernels import gram, linear_decision
 
+    importlib.import_module("scipy.linalg")  # its BLAS must be there before the limit on threads
     print(f"{'':<24}{'operation':>11}{'formula':>11}{'ratio':>8}{'two sums':>11}")
     with threadpool_limits(1, user_api="blas"):
         for kernel, N, D in SIZES:

@@ -96,8 +96,12 @@ class Data:
                 )
         self.refresh()
 
-    def refresh(self) -> None:
-        """Look up the present values: `pm.set_data` may have changed them."""
+    def refresh(self) -> bool:
+        """Look up the present values, which `pm.set_data` may have changed.
+
+        Returns whether their shapes are those of before.
+        """
+        before = [a.shape for a in getattr(self, "_arrays", [])]
         self._arrays: list[np.ndarray] = []
         for v in self.variables:
             a = np.require(v.get_value(borrow=True), requirements=["C", "A"])
@@ -108,6 +112,7 @@ class Data:
         self._lengths = np.array([*lengths, 0], dtype=np.int64)
         where = [a.ctypes.data for a in (self._lengths, *self._arrays)]
         self.addresses = np.array(where, dtype=np.uint64)
+        return before == [a.shape for a in self._arrays]
 
     @property
     def types(self) -> dict[str, Any]:

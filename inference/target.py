@@ -93,11 +93,10 @@ class Target:
         """The compiled density, shared by every method that asks for the same model."""
         from .density import Density  # PyMC: too much for `import ardvark`
 
-        if self.model in _DENSITIES:
-            _DENSITIES[self.model].data.refresh()
-        else:
-            _DENSITIES[self.model] = Density(self.model)
-        return _DENSITIES[self.model]
+        known = _DENSITIES.get(self.model)
+        if known is None or not known.data.refresh():  # new lengths: another vector
+            _DENSITIES[self.model] = known = Density(self.model)
+        return known
 
     def compile_density(self) -> float:
         """Compile the density unless that is done; return the seconds it took now."""

@@ -10,6 +10,7 @@ from pymc.blocking import DictToArrayBijection
 
 import ardvark as av
 from ardvark.inference.density import Density
+from ardvark.inference.target import Target
 from ardvark.validate import InputError
 from tests.support import rng
 
@@ -101,6 +102,19 @@ def test_data_are_looked_up_anew():
     expected = model.compile_logp(mode=PYTHON)(model.initial_point())
     np.testing.assert_allclose(density.logp_grad(x)[0], expected, rtol=1e-12)
     assert abs(expected - before) > 0.1
+
+
+def test_data_of_another_length_are_another_vector():
+    model = wide()
+    before = Target(model).density
+    flag, count = np.arange(6) % 2 == 0, np.arange(6, dtype=np.int8)
+    with model:
+        pm.set_data({"flag": flag, "count": count}, coords={"row": range(6)})
+    density = Target(model).density
+    assert density.size == before.size + 2 * 3
+    expected = model.compile_logp(mode=PYTHON)(model.initial_point())
+    np.testing.assert_allclose(density.logp_grad(density.start)[0], expected, rtol=1e-12)
+    assert Target(model).density is density
 
 
 def test_a_density_that_fails():

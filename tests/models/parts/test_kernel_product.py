@@ -122,6 +122,13 @@ def test_other_backends_get_the_formula(kernel):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14)
 
 
+def test_the_kernel_matrix_beside_the_product_has_no_gradient():
+    """Nothing that is public returns it; whoever takes it is told what to take instead."""
+    K = KernelProduct("rbf")(*INPUTS, return_list=True)[1]
+    with pytest.raises(NotImplementedError, match="use `gram`"):
+        pt.grad(K.sum(), INPUTS[2])
+
+
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_shapes_are_known_without_computing(kernel):
     f = kernel_product(*INPUTS, kernel=kernel)
