@@ -28,6 +28,7 @@ import xarray as xr
 from ardvark.validate import logger
 
 from ..backend import About, FitFailed, Job, Kind, Result, continuous_only
+from ..diagnostics import FEW_DIVERGENT
 from ..options import BaseOptions, option
 from ..target import Target
 
@@ -40,7 +41,6 @@ ABOUT = About(
 )
 
 FIRST, SECOND = 0.9, 0.95  # target acceptance where none is given
-FEW = 0.001  # divergent transitions a draw for which no second run is made
 
 # our name: (nutpie's, PyMC's)
 _STATISTICS = {
@@ -84,7 +84,7 @@ def fit(target: Target, options: Options, job: Job) -> Result:
     result = run(target, replace(options, target_accept=FIRST), job)
     count = int(result.sample_stats["diverging"].sum())
     result.attrs |= {"target_accept": FIRST}
-    if count <= FEW * job.chains * job.draws:
+    if count <= FEW_DIVERGENT * job.chains * job.draws:
         return result
     logger.warning(
         "nuts: %d transitions diverged at target acceptance %g; a second run, at %g, "
