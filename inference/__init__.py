@@ -3,6 +3,7 @@
 from .comparison.leave_one_out import loo, refit_loo
 from .comparison.power_scaling import power_scaling
 from .comparison.sensitivity import Sensitivity, sensitivity
+from .comparison.summary import Summary, summary
 from .comparison.table import Comparison, compare
 from .datatree import read, save
 from .fitting import BACKENDS, fit, register_backend
@@ -13,6 +14,7 @@ __all__ = [
     "BACKENDS",
     "Comparison",
     "Sensitivity",
+    "Summary",
     "compare",
     "fit",
     "loo",
@@ -25,4 +27,5 @@ __all__ = [
     "select",
     "selection_text",
     "sensitivity",
+    "summary",
 ]
