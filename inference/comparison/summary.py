@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from ardvark import html
+from ardvark.html import table
 from ardvark.validate import InputError
 
 from .. import diagnostics
@@ -50,7 +50,7 @@ class Summary:
     def _repr_html_(self) -> str:
         said = [("verdict", f"{self.verdict.level}: {self.verdict.beside_level}")]
         notes = (*self.verdict.reasons, *self.verdict.remedies, self.active)
-        return html.table(self.title, [*self.rows.items(), *said], notes=filter(None, notes))
+        return table(self.title, [*self.rows.items(), *said], notes=filter(None, notes))
 
 
 def summary(tree: xr.DataTree) -> Summary:
@@ -81,9 +81,7 @@ def summary(tree: xr.DataTree) -> Summary:
     posterior = group(tree, "posterior")
     attrs = tree.attrs
     if "method" not in attrs:
-        raise InputError(
-            "summary needs a fit as `ardvark.fit` returns it; this tree has no method."
-        )
+        raise InputError("summary needs a fit of `ardvark.fit`; this tree names no method.")
     title = str(attrs["method"])
     if "data" in attrs:
         title += f": {attrs['model']} on {attrs['data']}"
