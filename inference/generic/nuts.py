@@ -42,8 +42,7 @@ ABOUT = About(
 
 FIRST, SECOND = 0.9, 0.95  # target acceptance where none is given
 
-# our name: (nutpie's, PyMC's)
-_STATISTICS = {
+STATISTICS = {
     "diverging": ("diverging", "diverging"),
     "energy": ("energy", "energy"),
     "tree_depth": ("depth", "tree_depth"),
@@ -52,6 +51,7 @@ _STATISTICS = {
     "acceptance_rate": ("mean_tree_accept", "acceptance_rate"),
     "lp": ("logp", "lp"),
 }
+"""Our name: (nutpie's, PyMC's)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,7 +200,7 @@ def _result(tree: xr.DataTree, column: int, seconds_compile: float, seconds_run:
     posterior = tree["posterior"].to_dataset()
     stats = tree["sample_stats"].to_dataset()
     arrays = {str(k): np.asarray(v.values) for k, v in posterior.data_vars.items()}
-    renamed = {ours: theirs[column] for ours, theirs in _STATISTICS.items()}
+    renamed = {ours: theirs[column] for ours, theirs in STATISTICS.items()}
     sample_stats = {o: np.asarray(stats[t].values) for o, t in renamed.items() if t in stats}
     return Result(
         posterior=arrays,
