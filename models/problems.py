@@ -86,9 +86,14 @@ class Problem:
         """P, the length of the unconstrained vector, without building `model` on all the data."""
         return self._layout[1]
 
+    @property
+    def free_feature_size(self) -> int:
+        """How many numbers of the unconstrained vector belong to one feature each."""
+        return self._layout[2]
+
     @cached_property
-    def _layout(self) -> tuple[dict[str, int], int]:
-        """`sizes` and `free_size`, from a model of the first two rows and centres.
+    def _layout(self) -> tuple[dict[str, int], int, int]:
+        """`sizes`, `free_size`, `free_feature_size`, from a model of the first rows and centres.
 
         It has the same variables and dims, and no copy of X.
         """
@@ -100,7 +105,9 @@ class Problem:
             v.name: math.prod(len(coords[d]) for d in dims.get(v.name) or ())
             for v in small.unobserved_RVs
         }
-        return sizes, sum(sizes[v.name] for v in small.free_RVs)
+        free = [v.name for v in small.free_RVs]
+        own = [name for name in free if dims.get(name) == ("feature",)]
+        return sizes, sum(sizes[v] for v in free), sum(sizes[v] for v in own)
 
     def standardized(self, X: np.ndarray) -> np.ndarray:
         """Return X (M, D), in original units, on the scale of the training data."""
