@@ -6,7 +6,7 @@ import shlex
 import sys
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -172,6 +172,10 @@ def compare(
     draws: Annotated[int, typer.Option(help="Draws a chain.")] = 1000,
     chains: Annotated[int, typer.Option(help="Chains.")] = 4,
     seed: Annotated[int, typer.Option(help="Random seed of every method.", min=0)] = 0,
+    keep: Annotated[
+        Literal["all", "shared"],
+        typer.Option(help="What is stored of each fit: every variable, or weights and eta."),
+    ] = "all",
     sensitivity: Annotated[
         bool,
         typer.Option(
@@ -222,6 +226,8 @@ def compare(
     if sensitivity:
         study.check_sensitivity(problem, chosen)
     typer.echo(problem.describe(), err=True)
+    large = fitting.megabytes(problem, draws=draws, chains=chains, keep=keep)
+    typer.echo(f"Results go to {folder}, at most {large:.0f} MB a method.", err=True)
     try:
         fits = study.run(
             problem,
@@ -230,6 +236,7 @@ def compare(
             draws=draws,
             chains=chains,
             random_seed=seed,
+            keep=keep,
             settings=settings,
         )
         _finish(folder, problem, test, fits, settings)
