@@ -37,6 +37,7 @@ _HOME = {
     "select": "ardvark.inference",
     "selection_text": "ardvark.inference",
     "sensitivity": "ardvark.inference",
+    "summary": "ardvark.inference",
 }
 
 __all__ = [
@@ -65,6 +66,7 @@ __all__ = [
     "select",
     "selection_text",
     "sensitivity",
+    "summary",
 ]
 
 if TYPE_CHECKING:
@@ -85,6 +87,7 @@ if TYPE_CHECKING:
         select,
         selection_text,
         sensitivity,
+        summary,
     )
     from ardvark.models import ZOO, Problem, problem
     from ardvark.validate import InputError

@@ -4,6 +4,7 @@ from .adoption import adopt
 from .comparison.leave_one_out import loo, refit_loo
 from .comparison.power_scaling import power_scaling
 from .comparison.sensitivity import Sensitivity, sensitivity
+from .comparison.summary import Summary, summary
 from .comparison.table import Comparison, compare
 from .completion import complete
 from .datatree import read, save
@@ -15,6 +16,7 @@ __all__ = [
     "BACKENDS",
     "Comparison",
     "Sensitivity",
+    "Summary",
     "adopt",
     "compare",
     "complete",
@@ -29,4 +31,5 @@ __all__ = [
     "select",
     "selection_text",
     "sensitivity",
+    "summary",
 ]

@@ -92,9 +92,14 @@ class Problem:
         """P, the length of the unconstrained vector, without building `model` on all the data."""
         return self._layout[1]
 
+    @property
+    def free_feature_size(self) -> int:
+        """How many numbers of the unconstrained vector belong to one feature each."""
+        return self._layout[2]
+
     @cached_property
-    def _layout(self) -> tuple[dict[str, tuple[int, ...]], int]:
-        """`shapes` and `free_size`, from a model of the first two rows and centres.
+    def _layout(self) -> tuple[dict[str, tuple[int, ...]], int, int]:
+        """`shapes`, `free_size`, `free_feature_size`, from a model of the first rows and centres.
 
         It has the same variables and dims, and no copy of X.
         """
@@ -106,7 +111,9 @@ class Problem:
             v.name: tuple(len(coords[d]) for d in dims.get(v.name) or ())
             for v in small.unobserved_RVs
         }
-        return shapes, sum(math.prod(shapes[v.name]) for v in small.free_RVs)
+        sizes = {v.name: math.prod(shapes[v.name]) for v in small.free_RVs}
+        own = [size for name, size in sizes.items() if dims.get(name) == ("feature",)]
+        return shapes, sum(sizes.values()), sum(own)
 
     def standardized(self, X: np.ndarray) -> np.ndarray:
         """Return X (M, D), in original units, on the scale of the training data."""
