@@ -25,6 +25,7 @@ _HOME = {
     "problem": "ardvark.models",
     "BACKENDS": "ardvark.inference",
     "Comparison": "ardvark.inference",
+    "calibrate": "ardvark.inference",
     "compare": "ardvark.inference",
     "fit": "ardvark.inference",
     "loo": "ardvark.inference",
@@ -46,6 +47,7 @@ __all__ = [
     "Problem",
     "__version__",
     "available",
+    "calibrate",
     "compare",
     "data",
     "fit",
@@ -69,6 +71,7 @@ if TYPE_CHECKING:
     from ardvark.inference import (
         BACKENDS,
         Comparison,
+        calibrate,
         compare,
         fit,
         loo,

@@ -1,5 +1,6 @@
 """How a posterior is computed, and how two are compared: one file per algorithm."""
 
+from .calibration.calibrate import calibrate
 from .comparison.leave_one_out import loo, refit_loo
 from .comparison.power_scaling import power_scaling
 from .comparison.sensitivity import Sensitivity, sensitivity
@@ -13,6 +14,7 @@ __all__ = [
     "BACKENDS",
     "Comparison",
     "Sensitivity",
+    "calibrate",
     "compare",
     "fit",
     "loo",
