@@ -23,7 +23,7 @@ from ..backend import finished
 from ..datatree import group
 from ..prediction import predict
 from ..selection import selection_text, summary
-from . import report
+from . import references, report
 from .baselines import baselines
 from .columns import COLUMNS, described
 from .measures import score
@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __doc__ = f"{__doc__}{described()}\n"
+
+
+STORED = "stored"
+"""The name of the row, and of the reference, that comes with the package."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +176,9 @@ def compare(
         trees from elsewhere that hold shared quantities (`eta`, `feature_weight`,
         `sample_weight`), which are taken for Markov chains; only these are compared.
     reference : str, optional
-        The fit to measure errors against; by default the first converged Markov chain.
+        The fit to measure errors against; by default the first converged Markov chain. "stored" is
+        the reference posterior of this problem that is kept with the package (`references.py`):
+        it needs `problem`, and is a row of its own.
     problem : Problem, optional
         Needed with `test`, and for the features' own weights under a linear kernel.
     test : Dataset, optional
@@ -188,9 +194,13 @@ def compare(
     InputError
         No fits, draws that are no fits yet beside a problem or beside fits, fits of different
         problems, an unknown reference, `test` without `problem`, a quantity of a wrong shape or a
-        name that is taken.
+        name that is taken, or no stored reference of the problem.
     """
     fits = _entered(fits, problem)
+    if reference == STORED and STORED not in fits:
+        if problem is None:
+            raise InputError("a stored reference is found by the problem: pass problem=.")
+        fits = {STORED: references.stored(problem), **fits}
     prints = {name: tree.attrs.get("fingerprint") for name, tree in fits.items()}
     if len(set(prints.values())) > 1:
         listed = ", ".join(f"{k}: {v}" for k, v in prints.items())
@@ -283,6 +293,9 @@ def _reliability(tree: xr.DataTree) -> dict[str, Any]:
     """Return draws, R-hat, ESS, divergences and k-hat of one fit, each where it means something."""
     posterior, stats = group(tree, "posterior"), group(tree, "sample_stats")
     row: dict[str, Any] = {"draws": posterior.sizes["chain"] * posterior.sizes["draw"]}
+    if tree.attrs["kind"] == "reference":  # few draws of many: what is known of all of them
+        kept = ("rhat", "rhat_eta", "ess_bulk", "ess_tail")
+        return row | {name: tree.attrs[name] for name in kept}
     if tree.attrs["kind"] == "mcmc" and posterior.sizes["draw"] >= 4:
         fixed = tree.attrs.get("fixed", "").split()  # by the model: nothing to converge
         values = [posterior[name] for name in posterior.data_vars if name not in fixed]
