@@ -69,7 +69,16 @@ _OWN = (
 )
 _TEST = (
     "On the held-out samples, of the posterior predictive probability (the mean over draws). Log "
-    "score is the mean log probability of the true class: 0 is perfect, -0.69 a coin."
+    "score is the mean log probability of the true class: 0 is perfect, -0.69 a coin. Brier score "
+    "is the mean square of P(y = 1) - y: 0 is perfect, 0.25 a coin. AUC is how often a sample of "
+    "y = 1 has a larger P than one of y = 0, F1 that of class 1, kappa the agreement beyond "
+    "chance; 0 is the majority's. Behind the sign +- are standard errors (bootstrap over samples); "
+    "none where all samples are alike: an error rate below 3 / M then goes unseen by M of them."
+)
+_CALIBRATION = (
+    "Expected calibration error on the held-out samples: mean distance between P(y = 1) and the "
+    "share of y = 1, over ten bins of P. `= floor`: labels drawn from P itself would score no "
+    "better in one of twenty draws."
 )
 
 
@@ -95,6 +104,8 @@ class Column:
     """The columns of the ends of its interval, printed behind it in brackets."""
     beyond: str = ""
     """Of a distance, the column of how far it is beyond its noise floor: 0 prints as that."""
+    error: str = ""
+    """The column of its standard error, printed behind it where it is known."""
 
     def text(self, value: str | float | None) -> str:
         """Return a value as it is printed, "" where it is not known."""
@@ -107,6 +118,9 @@ class Column:
         text = self.text(row[self.name])
         if text and self.beyond and row.get(self.beyond) == 0.0:
             return FLOOR
+        error = row.get(self.error, np.nan) if self.error else np.nan
+        if text and not np.isnan(error):
+            return f"{text} +- {error:.{self.digits}f}"
         if not text or self.interval is None:
             return text
         mean, low, high = (row[name] for name in (self.name, *self.interval))
@@ -119,6 +133,12 @@ def _distance(name: str, heading: str, digits: int, meaning: str) -> tuple[Colum
     """Return the column of a distance, and that of how far it is beyond its noise floor."""
     beyond = f"{name}_beyond"
     return Column(name, heading, digits, meaning, beyond=beyond), Column(beyond, "", 3, meaning)
+
+
+def _held_out(name: str, heading: str) -> tuple[Column, Column]:
+    """Return the column of a measure of predictions, and that of its standard error."""
+    error = f"{name}_se"
+    return Column(name, heading, 3, _TEST, error=error), Column(error, "", 3, _TEST)
 
 
 COLUMNS = (
@@ -184,8 +204,13 @@ COLUMNS = (
     ),
     Column("own_features", "own features", 0, _OWN),
     Column("own_samples", "own samples", 0, _OWN),
-    Column("accuracy", "accuracy", 3, _TEST),
-    Column("log_score", "log score", 3, _TEST),
+    *_held_out("accuracy", "accuracy"),
+    *_held_out("log_score", "log score"),
+    *_held_out("brier", "Brier score"),
+    *_held_out("auc", "AUC"),
+    *_held_out("f1", "F1"),
+    *_held_out("kappa", "kappa"),
+    *_distance("ece", "calibration error", 3, _CALIBRATION),
     Column("reason", "", None, "Why the status is not finished."),
 )  # fmt: skip
 """Every column, in the order of the DataFrame."""

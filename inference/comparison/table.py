@@ -26,6 +26,7 @@ from ..selection import selection_text, summary
 from . import report
 from .baselines import baselines
 from .columns import COLUMNS, described
+from .held_out import HeldOut, measures, remarks
 from .measures import score
 from .plots import FIGURES, Kind
 from .quantities import Function, Scores, as_frame, measure
@@ -57,6 +58,10 @@ class Comparison:
         whether it is inside.
     verdict : dict of Verdict
         What each fit may be used for.
+    held_out : HeldOut or None
+        The predictions for the test samples.
+    remarks : list of str
+        What to know of data that are unbalanced or few.
     """
 
     table: pd.DataFrame
@@ -65,6 +70,8 @@ class Comparison:
     problem: Problem | None = None
     distances: pd.DataFrame = field(default_factory=lambda: as_frame({}))
     verdict: dict[str, Verdict] = field(default_factory=dict)
+    held_out: HeldOut | None = None
+    remarks: list[str] = field(default_factory=list)
 
     def __repr__(self) -> str:
         return "\n".join([self._title(), *(v.text(n) for n, v in self.verdict.items())])
@@ -204,10 +211,10 @@ def compare(
     probability: dict[str, np.ndarray] = {}
     if test is not None and problem is not None:
         probability = {n: predict(problem, t, test).values for n, t in drawn.items()}
+    # a score of the link "identity" is no probability
+    known = {} if problem is None or problem.spec.link == "identity" else probability
     found: dict[str, Scores] = {}
     if reference in drawn:
-        # a score of the link "identity" is no probability
-        known = {} if problem is None or problem.spec.link == "identity" else probability
         found = measure(fits, reference, problem, known, quantities)
     judged = verdicts(fits, reference, found)
 
@@ -221,14 +228,18 @@ def compare(
         if name in drawn:
             row |= _reliability(tree) | _selection(tree) | _distances(found.get(name, {}))
             if test is not None and problem is not None:
-                row |= score(problem, probability[name].mean(axis=(0, 1)), test)
+                row |= _predictions(problem, probability[name], test)
         rows[name] = row
     if test is not None and problem is not None:
         for name, row in baselines(problem.data, test).items():
             rows[name] = {"kind": "baseline", "status": "finished", "reason": "", **row}
     table = pd.DataFrame.from_dict(rows, orient="index", columns=[c.name for c in COLUMNS])
     table.index.name = "method"
-    return Comparison(table, dict(fits), reference, problem, as_frame(found), judged)
+    said = [] if problem is None else remarks(problem.data, test)
+    kept = None
+    if test is not None and known:
+        kept = HeldOut(test.y, test.sample_names, {n: _some(p) for n, p in known.items()})
+    return Comparison(table, dict(fits), reference, problem, as_frame(found), judged, kept, said)
 
 
 def reference_of(fits: Mapping[str, xr.DataTree]) -> str | None:
@@ -240,6 +251,21 @@ def reference_of(fits: Mapping[str, xr.DataTree]) -> str | None:
 
 def _drawn(tree: xr.DataTree) -> bool:
     return bool(group(tree, "posterior").data_vars)
+
+
+def _predictions(problem: Problem, draws: np.ndarray, test: Dataset) -> dict[str, float]:
+    """Return every measure of predictions (chain, draw, M) on the test samples."""
+    p = draws.mean(axis=(0, 1))
+    row = score(problem, p, test)
+    if problem.spec.link == "identity":
+        return row | measures(test.y, p > 0.0, p)
+    return row | measures(test.y, p > 0.5, p=p)
+
+
+def _some(draws: np.ndarray, most: int = 500) -> np.ndarray:
+    """Return at most so many of the draws (chain, draw, M), evenly spaced, as (S, M)."""
+    flat = draws.reshape(-1, draws.shape[-1])
+    return flat[np.linspace(0, len(flat) - 1, min(most, len(flat))).astype(int)]
 
 
 def _reliability(tree: xr.DataTree) -> dict[str, Any]:

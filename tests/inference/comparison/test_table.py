@@ -12,6 +12,7 @@ import ardvark as av
 from ardvark.inference.comparison import plots
 from ardvark.inference.comparison.baselines import baselines
 from ardvark.inference.comparison.columns import COLUMNS, table_text
+from ardvark.inference.comparison.held_out import measures
 from ardvark.validate import InputError
 from tests.support import rng, seed, z_limit
 
@@ -196,9 +197,31 @@ def test_accuracy_log_score_and_baselines(problem, split):
     true = np.where(test.y == 1, mean, 1 - mean)
     assert table.loc["a", "log_score"] == pytest.approx(np.log(true).mean())
     assert table.loc["a", "accuracy"] == (true > 0.5).mean()
-    for name in ("L1 logistic", "linear SVM"):
+    for name in ("majority", "L1 logistic", "linear SVM"):
         assert table.loc[name, "kind"] == "baseline"
-    assert pd.isna(table.loc["linear SVM", "log_score"])
+    assert pd.isna(table.loc["linear SVM", ["log_score", "brier", "ece"]]).all()
+    assert table.loc["linear SVM", "auc"] > 0.5
+    expected = measures(test.y, mean > 0.5, p=mean)
+    pd.testing.assert_series_equal(
+        table.loc["a", list(expected)].astype(float), pd.Series(expected, name="a")
+    )
+
+
+def test_the_majority_answers_always_the_same(small_data):
+    """Of 3 to 1 training rows: right where the test row is of that class, and knows nothing."""
+    data = small_data(N=40, D=D)
+    zeros, ones = (np.flatnonzero(data.y == k) for k in (0, 1))
+    train = data.take(np.r_[zeros[:5], ones[:15]])
+    test = data.take(np.r_[zeros[5:9], ones[15:18]])
+    row = baselines(train, test)["majority"]
+    assert row["accuracy"] == pytest.approx(3 / 7)
+    assert row["log_score"] == pytest.approx((3 * np.log(0.75) + 4 * np.log(0.25)) / 7)
+    assert (row["auc"], row["kappa"]) == (0.5, 0.0)
+    assert row["f1"] == pytest.approx(6 / 10)  # TP 3, FP 4, FN 0
+    assert row["ece"] == pytest.approx(abs(0.75 - 3 / 7))
+    assert row["brier"] == pytest.approx((3 * 0.25**2 + 4 * 0.75**2) / 7)
+    few = data.take(np.r_[zeros[:1], ones[:15]])
+    assert list(baselines(few, test)) == ["majority"]
 
 
 def scaled(X, rows):
