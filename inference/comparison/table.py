@@ -26,9 +26,10 @@ from ..selection import selection_text, summary
 from . import report
 from .baselines import baselines
 from .columns import COLUMNS, described
+from .figures import FIGURES, Kind
 from .held_out import HeldOut, measures, remarks
+from .look import Picture
 from .measures import score
-from .plots import FIGURES, Kind
 from .quantities import Function, Scores, as_frame, measure
 from .sensitivity import Sensitivity
 from .verdict import Verdict, verdicts
@@ -97,11 +98,15 @@ class Comparison:
         return frame
 
     def plot(self, kind: Kind = "forest", **settings: Any) -> "Figure":
-        """Return a figure: "forest" (leading features), "image" (pixels), "eta" (decision values).
+        """Return a figure of the comparison.
 
         Parameters
         ----------
-        kind : {"forest", "image", "eta"}
+        kind : str
+            "forest" and "samples" (leading feature and sample weights), "image" (pixels), "eta"
+            (decision values), "pair" (two features that stand in for each other), "frontier" (run
+            time against error), "calibration" (reliability curves, with a test split), "ranks"
+            (rank ECDFs of the reference's chains).
         **settings
             Of the figure: `leading`, the number of features in a forest.
 
@@ -110,15 +115,19 @@ class Comparison:
         InputError
             An unknown kind, or one that these fits have no draws for.
         """
-        one_of("kind", kind, tuple(FIGURES))
-        return FIGURES[kind](self.fits, self.reference, self._subject, **settings)
+        return self._picture(kind, **settings).figure
 
-    def figures(self) -> "dict[str, Figure]":
-        """Return every kind of figure that these fits have draws for."""
-        drawn: dict[str, Figure] = {}
+    def _picture(self, kind: Kind, **settings: Any) -> Picture:
+        one_of("kind", kind, tuple(FIGURES))
+        figure = FIGURES[kind]
+        return figure.draw(getattr(self, figure.of), self.reference, self._subject, **settings)
+
+    def pictures(self) -> dict[Kind, Picture]:
+        """Return every kind of figure that these fits have draws for, with its words."""
+        drawn: dict[Kind, Picture] = {}
         for kind in FIGURES:
             try:
-                drawn[kind] = self.plot(kind)
+                drawn[kind] = self._picture(kind)
             except InputError as error:
                 logger.info("no %s figure: %s", kind, error)
         return drawn
@@ -134,6 +143,7 @@ class Comparison:
         path: str | os.PathLike[str],
         command: str = "",
         sensitivity: Sensitivity | None = None,
+        pictures: Mapping[Kind, Picture] | None = None,
     ) -> Path:
         """Write one self-contained page with the table and the figures; return its path.
 
@@ -145,16 +155,19 @@ class Comparison:
             How the comparison was made, shown at the end of the page.
         sensitivity : Sensitivity, optional
             What moves with the prior (`ardvark.sensitivity`): a section of the page.
+        pictures : dict of Picture, optional
+            `self.pictures()`, if they are drawn already.
         """
         page = report.page(
             self.table,
-            self.figures(),
+            self.pictures() if pictures is None else pictures,
             self.selection(),
             verdicts=self.verdict,
             distances=self.distances,
             reference=self.reference,
             problem=self.problem,
             sensitivity=sensitivity,
+            remarks=self.remarks,
             command=command,
             versions=str(next(iter(self.fits.values())).attrs.get("versions", "")),
         )
@@ -238,7 +251,7 @@ def compare(
     said = [] if problem is None else remarks(problem.data, test)
     kept = None
     if test is not None and known:
-        kept = HeldOut(test.y, test.sample_names, {n: _some(p) for n, p in known.items()})
+        kept = HeldOut(test.y, tuple(test.sample_names), {n: _some(p) for n, p in known.items()})
     return Comparison(table, dict(fits), reference, problem, as_frame(found), judged, kept, said)
 
 

@@ -94,6 +94,7 @@ def test_a_declared_column_is_in_the_table_the_print_the_page_and_the_documentat
     assert found.loc["a", "entropy"] == 2.25
     assert table_text(found).loc["entropy of q", "a"] == "2.2"
     page = report.page(found, {})
-    assert "<tr><th>entropy of q</th><td>2.2</td></tr>" in page
+    cell = '<td title="a, entropy of q: 2.25">2.2</td>'
+    assert f'<tr><th scope="row">entropy of q</th>{cell}</tr>' in page
     assert "<dt>entropy of q</dt><dd>In <b>nats</b>, of q &amp; of nothing else.</dd>" in page
     assert "entropy\n    In `nats`" in columns.described()
