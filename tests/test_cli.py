@@ -83,7 +83,7 @@ def test_compare_and_report_on_ones_own_table(own_csv, tmp_path):
     assert "method 2 of 2: rfvm_vb" in done.stderr
     assert f"Results go to {out}, at most" in done.stderr
     table = pd.read_csv(out / "scorecard.csv", index_col="method")
-    assert list(table.index) == ["laplace", "rfvm_vb", "L1 logistic", "linear SVM"]
+    assert list(table.index) == ["laplace", "rfvm_vb", "majority", "L1 logistic", "linear SVM"]
     page = (out / "report.html").read_text()
     (out / "report.html").unlink()
     again = ardvark("report", out)

@@ -199,9 +199,10 @@ def summarise(
     with reporter.stage("figures and report"):
         comparison.table.to_csv(folder / "scorecard.csv")
         comparison.distances.to_csv(folder / "distances.csv", index=False)
-        for name, figure in comparison.figures().items():
-            figure.savefig(folder / f"{name}.png", dpi=150)
+        pictures = comparison.pictures()
+        for name, picture in pictures.items():
+            picture.figure.savefig(folder / f"{name}.png", dpi=150)
         if sensitivity is not None:
             sensitivity.table.to_csv(folder / "sensitivity.csv")
-        comparison.to_html(folder / "report.html", command, sensitivity)
+        comparison.to_html(folder / "report.html", command, sensitivity, pictures)
     return comparison
