@@ -92,7 +92,7 @@ def loo(problem: Problem, tree: xr.DataTree) -> "ELPDData":
     data = xr.DataTree.from_dict(
         {"/posterior": group(tree, "posterior")[["eta"]], "/log_likelihood": likelihood}
     )
-    if kind == "mcmc":
+    if kind in ("mcmc", "reference"):
         return _psis(data)
     stats = group(tree, "sample_stats")
     if kind != "approximation" or "log_q" not in stats or "lp" not in stats:

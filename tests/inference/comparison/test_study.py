@@ -50,8 +50,20 @@ def test_finished_fits_are_used_again(problem, tmp_path, monkeypatch):
         assert again[name].identical(first[name])
 
 
+def test_the_order_of_the_methods_is_told(problem, tmp_path, capsys):
+    study.run(problem, METHODS, tmp_path, **{**SMALL, "progressbar": True})
+    told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("method")]
+    assert told == ["method 1 of 2: prior", "method 2 of 2: other"]
+
+
 @pytest.mark.parametrize(
-    "change", [{"draws": 40}, {"random_seed": 2}, {"methods": {"prior": {"fail_without": "3"}}}]
+    "change",
+    [
+        {"draws": 40},
+        {"random_seed": 2},
+        {"keep": "shared"},
+        {"methods": {"prior": {"fail_without": "3"}}},
+    ],
 )
 def test_anything_else_is_computed_again(problem, tmp_path, change):
     study.run(problem, {"prior": {}}, tmp_path, **SMALL)
