@@ -142,8 +142,11 @@ def test_an_adopted_fit_goes_everywhere(own, tmp_path):
 def test_a_report_with_adopted_fits(own, tmp_path):
     problem, point = own
     both = {"own": av.adopt(problem, point), "other": av.adopt(problem, point, kind="point")}
-    page = av.compare(both, problem=problem).to_html(tmp_path / "report.html").read_text()
-    assert page.count("<img") == len(av.compare(both, problem=problem).figures())
+    comparison = av.compare(both, problem=problem)
+    pictures = comparison.pictures()
+    assert "eta" in pictures
+    page = comparison.to_html(tmp_path / "report.html", pictures=pictures).read_text()
+    assert page.count("<img") == len(pictures)
 
 
 def test_an_approximation_with_its_density_is_reweighed(own):
