@@ -5,7 +5,7 @@ import shlex
 import sys
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -183,6 +183,10 @@ def compare(
             "--stored", help="Measure errors from the stored posterior: `ardvark reference list`."
         ),
     ] = False,
+    keep: Annotated[
+        Literal["all", "shared"],
+        typer.Option(help="What is stored of each fit: every variable, or weights and eta."),
+    ] = "all",
     sensitivity: Annotated[
         bool,
         typer.Option(
@@ -236,6 +240,8 @@ def compare(
     if stored:
         references.stored(problem)  # before anything is computed
     typer.echo(problem.describe(), err=True)
+    large = fitting.megabytes(problem, draws=draws, chains=chains, keep=keep)
+    typer.echo(f"Results go to {folder}, at most {large:.0f} MB a method.", err=True)
     try:
         fits = study.run(
             problem,
@@ -244,6 +250,7 @@ def compare(
             draws=draws,
             chains=chains,
             random_seed=seed,
+            keep=keep,
             settings=settings,
         )
         _finish(folder, problem, test, fits, settings)

@@ -33,6 +33,7 @@ from ardvark.validate import InputError, logger
 from .. import fitting
 from ..backend import finished
 from ..datatree import check_same, group, pointwise, replacing
+from ..prediction import classes
 from ..processes import check_processes, run_pieces
 from ..progress import Reporter
 
@@ -385,7 +386,7 @@ def _score(fold: Problem, tree: xr.DataTree, x: np.ndarray, y: int) -> Row:
     return {
         "probability": mean,
         "log_score": float(special.logsumexp(terms) - np.log(len(terms))),
-        "correct": bool((mean > (0.0 if spec.link == "identity" else 0.5)) == (y == 1)),
+        "correct": bool(classes(fold, np.asarray(mean)) == y),
     }
 
 
