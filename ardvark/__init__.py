@@ -33,8 +33,10 @@ _HOME = {
     "refit_loo": "ardvark.inference",
     "register_backend": "ardvark.inference",
     "select": "ardvark.inference",
+    "selected": "ardvark.inference",
     "selection_text": "ardvark.inference",
     "sensitivity": "ardvark.inference",
+    "stability": "ardvark.inference",
 }
 
 __all__ = [
@@ -59,8 +61,10 @@ __all__ = [
     "refit_loo",
     "register_backend",
     "select",
+    "selected",
     "selection_text",
     "sensitivity",
+    "stability",
 ]
 
 if TYPE_CHECKING:
@@ -77,8 +81,10 @@ if TYPE_CHECKING:
         refit_loo,
         register_backend,
         select,
+        selected,
         selection_text,
         sensitivity,
+        stability,
     )
     from ardvark.models import ZOO, Problem, problem
     from ardvark.validate import InputError

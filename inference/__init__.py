@@ -2,6 +2,7 @@
 
 from .comparison.leave_one_out import loo, refit_loo
 from .comparison.power_scaling import power_scaling
+from .comparison.selected import Stability, selected, stability
 from .comparison.sensitivity import Sensitivity, sensitivity
 from .comparison.table import Comparison, compare
 from .datatree import read, save
@@ -13,6 +14,7 @@ __all__ = [
     "BACKENDS",
     "Comparison",
     "Sensitivity",
+    "Stability",
     "compare",
     "fit",
     "loo",
@@ -23,6 +25,8 @@ __all__ = [
     "register_backend",
     "save",
     "select",
+    "selected",
     "selection_text",
     "sensitivity",
+    "stability",
 ]

@@ -263,3 +263,33 @@ def table_text(table: pd.DataFrame, columns: Sequence[Column] | None = None) -> 
     rows = {c.heading: [c.printed(method) for method in methods] for c in printed}
     shown = pd.DataFrame.from_dict(rows, orient="index", columns=table.index)
     return shown[(shown != "").any(axis=1)] if len(shown.columns) else shown
+
+
+def lines(shown: pd.DataFrame, width: int = 80) -> str:
+    """Return a table of strings as text of at most so many columns, in blocks of methods.
+
+    A method that is wider by itself has a block by itself.
+    """
+    heads = [str(heading) for heading in shown.index]
+    first = max((len(head) for head in heads), default=0)
+    blocks: list[list[int]] = [[]]
+    sizes = [max(len(str(m)), *map(len, shown[m]), 0) + 2 for m in shown.columns]
+    for j, size in enumerate(sizes):
+        if blocks[-1] and first + sum(sizes[i] for i in blocks[-1]) + size > width:
+            blocks.append([])
+        blocks[-1].append(j)
+    parts = []
+    for block in blocks:
+        rows = [("", *(str(shown.columns[j]) for j in block))]
+        rows += [
+            (head, *(shown.iloc[i, j] for j in block)) for i, head in enumerate(heads)
+            if any(shown.iloc[i, j] for j in block)
+        ]  # fmt: skip
+        parts.append(
+            "\n".join(
+                head.ljust(first)
+                + "".join(v.rjust(sizes[j]) for v, j in zip(cells, block, strict=True))
+                for head, *cells in rows
+            )
+        )
+    return "\n\n".join(parts)

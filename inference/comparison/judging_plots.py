@@ -47,7 +47,7 @@ def frontier(table: pd.DataFrame, reference: str | None, subject: str = "") -> P
     with look.style():
         figure, (axis,) = look.blank(1, 3.0)
         for i, method in enumerate(methods):
-            seconds, error = known.loc[method].to_numpy(dtype=float)
+            seconds, error = map(float, known.loc[method].to_numpy())
             marker = "D" if method == reference else "o"
             axis.plot(seconds, error, marker, color=palette[method], ms=7)
             above = i % 2 == 0

@@ -31,6 +31,7 @@ from .held_out import HeldOut, measures, remarks
 from .look import Picture
 from .measures import score
 from .quantities import Function, Scores, as_frame, measure
+from .selected import beside
 from .sensitivity import Sensitivity
 from .verdict import Verdict, verdicts
 
@@ -167,6 +168,7 @@ class Comparison:
             reference=self.reference,
             problem=self.problem,
             sensitivity=sensitivity,
+            sets=beside(self.fits, self.reference),
             remarks=self.remarks,
             command=command,
             versions=str(next(iter(self.fits.values())).attrs.get("versions", "")),
