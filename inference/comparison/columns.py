@@ -270,26 +270,22 @@ def lines(shown: pd.DataFrame, width: int = 80) -> str:
 
     A method that is wider by itself has a block by itself.
     """
-    heads = [str(heading) for heading in shown.index]
-    first = max((len(head) for head in heads), default=0)
+    cells = shown.astype(str).to_numpy()  # (rows, methods)
+    heads, names = [str(heading) for heading in shown.index], [str(m) for m in shown.columns]
+    first = max(map(len, heads), default=0)
+    sizes = [max(map(len, [names[j], *cells[:, j]])) + 2 for j in range(len(names))]
     blocks: list[list[int]] = [[]]
-    sizes = [max(len(str(m)), *map(len, shown[m]), 0) + 2 for m in shown.columns]
     for j, size in enumerate(sizes):
         if blocks[-1] and first + sum(sizes[i] for i in blocks[-1]) + size > width:
             blocks.append([])
         blocks[-1].append(j)
+
+    def line(head: str, values: Sequence[str], block: list[int]) -> str:
+        return (head.ljust(first) + "".join(values[j].rjust(sizes[j]) for j in block)).rstrip()
+
     parts = []
     for block in blocks:
-        rows = [("", *(str(shown.columns[j]) for j in block))]
-        rows += [
-            (head, *(shown.iloc[i, j] for j in block)) for i, head in enumerate(heads)
-            if any(shown.iloc[i, j] for j in block)
-        ]  # fmt: skip
-        parts.append(
-            "\n".join(
-                head.ljust(first)
-                + "".join(v.rjust(sizes[j]) for v, j in zip(cells, block, strict=True))
-                for head, *cells in rows
-            )
-        )
+        rows = [line("", names, block)]
+        known = [i for i in range(len(heads)) if any(cells[i, j] for j in block)]
+        parts.append("\n".join(rows + [line(heads[i], cells[i], block) for i in known]))
     return "\n\n".join(parts)
