@@ -25,7 +25,10 @@ _HOME = {
     "problem": "ardvark.models",
     "BACKENDS": "ardvark.inference",
     "Comparison": "ardvark.inference",
+    "adopt": "ardvark.inference",
+    "calibrate": "ardvark.inference",
     "compare": "ardvark.inference",
+    "complete": "ardvark.inference",
     "fit": "ardvark.inference",
     "loo": "ardvark.inference",
     "power_scaling": "ardvark.inference",
@@ -37,6 +40,7 @@ _HOME = {
     "selection_text": "ardvark.inference",
     "sensitivity": "ardvark.inference",
     "stability": "ardvark.inference",
+    "summary": "ardvark.inference",
 }
 
 __all__ = [
@@ -47,8 +51,11 @@ __all__ = [
     "InputError",
     "Problem",
     "__version__",
+    "adopt",
     "available",
+    "calibrate",
     "compare",
+    "complete",
     "data",
     "fit",
     "inference",
@@ -65,6 +72,7 @@ __all__ = [
     "selection_text",
     "sensitivity",
     "stability",
+    "summary",
 ]
 
 if TYPE_CHECKING:
@@ -73,7 +81,10 @@ if TYPE_CHECKING:
     from ardvark.inference import (
         BACKENDS,
         Comparison,
+        adopt,
+        calibrate,
         compare,
+        complete,
         fit,
         loo,
         power_scaling,
@@ -85,6 +96,7 @@ if TYPE_CHECKING:
         selection_text,
         sensitivity,
         stability,
+        summary,
     )
     from ardvark.models import ZOO, Problem, problem
     from ardvark.validate import InputError

@@ -1,10 +1,14 @@
 """How a posterior is computed, and how two are compared: one file per algorithm."""
 
+from .adoption import adopt
+from .calibration.calibrate import calibrate
 from .comparison.leave_one_out import loo, refit_loo
 from .comparison.power_scaling import power_scaling
 from .comparison.selected import Stability, selected, stability
 from .comparison.sensitivity import Sensitivity, sensitivity
+from .comparison.summary import Summary, summary
 from .comparison.table import Comparison, compare
+from .completion import complete
 from .datatree import read, save
 from .fitting import BACKENDS, fit, register_backend
 from .prediction import predict
@@ -15,7 +19,11 @@ __all__ = [
     "Comparison",
     "Sensitivity",
     "Stability",
+    "Summary",
+    "adopt",
+    "calibrate",
     "compare",
+    "complete",
     "fit",
     "loo",
     "power_scaling",
@@ -29,4 +37,5 @@ __all__ = [
     "selection_text",
     "sensitivity",
     "stability",
+    "summary",
 ]

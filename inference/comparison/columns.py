@@ -154,9 +154,10 @@ COLUMNS = (
         Column("verdict", "verdict", None, _VERDICT),
         Column(
             "kind", "kind", None,
-            "`mcmc` is exact up to Monte Carlo error; an `approximation` replaces the posterior by "
-            "a simpler q, and its draws are drawn from q; a `search` or `point` is one state "
-            "without a spread; a `baseline` is a plain classifier.",
+            "`mcmc` is exact up to Monte Carlo error, and so is a `reference`, made before and "
+            "stored; an `approximation` replaces the posterior by a simpler q, and its draws are "
+            "drawn from q; a `search` or `point` is one state without a spread; a `baseline` is a "
+            "plain classifier.",
         ),
         Column(
             "status", "status", None,

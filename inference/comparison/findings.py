@@ -80,6 +80,9 @@ def findings(tree: xr.DataTree, reference: xr.DataTree | None = None) -> list[Fi
     if not group(tree, "posterior").data_vars:
         reason = tree.attrs.get("reason") or "no reason given"
         return [Finding(f"there are no draws: {reason}", "bad")]
+    if tree.attrs.get("kind") == "reference":  # judged by all of its draws when it was made
+        stored = json.loads(tree.attrs["findings"])
+        return [Finding(**{**found, "purposes": tuple(found["purposes"])}) for found in stored]
     found = _chains(tree) if tree.attrs.get("kind") == "mcmc" else _approximation(tree, other)
     status, reason = tree.attrs.get("status"), str(tree.attrs.get("reason") or "")
     if status is not None and not finished(status) and not any(f.purposes for f in found):
@@ -150,6 +153,8 @@ def _energy(tree: xr.DataTree, total: int) -> list[Finding]:
     if count:
         cap: Word = "bad" if count > diagnostics.DIVERGENT_SHARE * total else "rough"
         purposes = PURPOSES if cap == "bad" else ("means", "uncertainty")
+        if count <= diagnostics.FEW_DIVERGENT * total:
+            purposes = ()
         text = f"{count} of {total} transitions diverged: a region of the posterior was not entered"
         found.append(Finding(text, cap, purposes, _raise_target(tree)))
     if "energy" in stats:

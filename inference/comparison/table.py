@@ -15,15 +15,15 @@ import pandas as pd
 import xarray as xr
 
 from ardvark.data import Dataset
-from ardvark.models import Problem
+from ardvark.models import SHARED, Problem
 from ardvark.validate import InputError, logger, one_of, unknown
 
 from .. import diagnostics
 from ..backend import finished
 from ..datatree import group
-from ..prediction import predict
+from ..prediction import classes, predict
 from ..selection import selection_text, summary
-from . import report
+from . import references, report
 from .baselines import baselines
 from .columns import COLUMNS, described
 from .figures import FIGURES, Kind
@@ -39,6 +39,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __doc__ = f"{__doc__}{described()}\n"
+
+
+STORED = "stored"
+"""The name of the row, and of the reference, that comes with the package."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,13 +128,20 @@ class Comparison:
         return figure.draw(getattr(self, figure.of), self.reference, self._subject, **settings)
 
     def pictures(self) -> dict[Kind, Picture]:
-        """Return every kind of figure that these fits have draws for, with its words."""
+        """Return every kind of figure that these fits have draws for, with its words.
+
+        A figure that fails is left out with a warning: the page of hours of fits does not hang on
+        it.
+        """
         drawn: dict[Kind, Picture] = {}
         for kind in FIGURES:
             try:
                 drawn[kind] = self._picture(kind)
             except InputError as error:
                 logger.info("no %s figure: %s", kind, error)
+            except Exception as error:
+                logger.warning("no %s figure: %s: %s", kind, type(error).__name__, error)
+                logger.debug("traceback", exc_info=True)
         return drawn
 
     def selection(self) -> dict[str, str]:
@@ -190,9 +201,13 @@ def compare(
     Parameters
     ----------
     fits : dict of DataTree
-        Results of `fit`, by the name of their row.
+        Results of `fit` or `adopt`, by the name of their row. Without a problem, and all of them:
+        trees from elsewhere that hold shared quantities (`eta`, `feature_weight`,
+        `sample_weight`), which are taken for Markov chains; only these are compared.
     reference : str, optional
-        The fit to measure errors against; by default the first converged Markov chain.
+        The fit to measure errors against; by default the first converged Markov chain. "stored" is
+        the reference posterior of this problem that is kept with the package (`references.py`):
+        it needs `problem`, and is a row of its own.
     problem : Problem, optional
         Needed with `test`, and for the features' own weights under a linear kernel.
     test : Dataset, optional
@@ -206,11 +221,15 @@ def compare(
     Raises
     ------
     InputError
-        No fits, fits of different problems, an unknown reference, `test` without `problem`,
-        a quantity of a wrong shape or a name that is taken.
+        No fits, draws that are no fits yet beside a problem or beside fits, fits of different
+        problems, an unknown reference, `test` without `problem`, a quantity of a wrong shape or a
+        name that is taken, or no stored reference of the problem.
     """
-    if not fits:
-        raise InputError("nothing to compare: fits is empty.")
+    fits = _entered(fits, problem)
+    if reference == STORED and STORED not in fits:
+        if problem is None:
+            raise InputError("a stored reference is found by the problem: pass problem=.")
+        fits = {STORED: references.stored(problem), **fits}
     prints = {name: tree.attrs.get("fingerprint") for name, tree in fits.items()}
     if len(set(prints.values())) > 1:
         listed = ", ".join(f"{k}: {v}" for k, v in prints.items())
@@ -257,6 +276,41 @@ def compare(
     return Comparison(table, dict(fits), reference, problem, as_frame(found), judged, kept, said)
 
 
+def _entered(fits: Mapping[str, xr.DataTree], problem: Problem | None) -> dict[str, xr.DataTree]:
+    """Return fits, or what can be compared of trees that are none."""
+    named = isinstance(fits, Mapping) and not isinstance(fits, xr.DataTree)
+    if not named or not all(isinstance(tree, xr.DataTree) for tree in fits.values()):
+        raise InputError(
+            "compare needs a dict of DataTrees by the name of their row, {'nuts': fit, ...}, got "
+            f"{type(fits).__name__}{' of other things' if named else ''}."
+        )
+    if not fits:
+        raise InputError("nothing to compare: fits is empty.")
+    foreign = [name for name, tree in fits.items() if "kind" not in tree.attrs]
+    if foreign and (problem is not None or len(foreign) < len(fits)):
+        raise InputError(
+            f"{foreign[0]!r} is no fit yet: enter it by ardvark.adopt(problem, draws), or compare "
+            "shared quantities alone, without a problem and without fits."
+        )
+    return {n: _bare(n, tree) if n in foreign else tree for n, tree in fits.items()}
+
+
+def _bare(name: str, tree: xr.DataTree) -> xr.DataTree:
+    """Return the shared quantities of a tree from elsewhere, taken for Markov chains."""
+    posterior = group(tree, "posterior")
+    shared = [n for n in SHARED if n in posterior]
+    if not shared or not {"chain", "draw"} <= set(posterior.dims):
+        raise InputError(
+            f"{name!r} is no fit, and its group posterior holds none of {', '.join(SHARED)} with "
+            "the dimensions chain and draw. Enter it by ardvark.adopt(problem, draws)."
+        )
+    bare = xr.DataTree.from_dict({"/posterior": posterior[shared]})
+    bare.attrs = {"kind": "mcmc"}
+    status, reason = diagnostics.convergence(bare)
+    bare.attrs |= {"status": status, "reason": reason}
+    return bare
+
+
 def reference_of(fits: Mapping[str, xr.DataTree]) -> str | None:
     """Return the fit that errors are measured against: the first converged Markov chain, or any."""
     good = [n for n, t in fits.items() if t.attrs["kind"] == "mcmc" and _drawn(t)]
@@ -271,10 +325,10 @@ def _drawn(tree: xr.DataTree) -> bool:
 def _predictions(problem: Problem, draws: np.ndarray, test: Dataset) -> dict[str, float]:
     """Return every measure of predictions (chain, draw, M) on the test samples."""
     p = draws.mean(axis=(0, 1))
-    row = score(problem, p, test)
+    row, decided = score(problem, p, test), classes(problem, p)
     if problem.spec.link == "identity":
-        return row | measures(test.y, p > 0.0, p)
-    return row | measures(test.y, p > 0.5, p=p)
+        return row | measures(test.y, decided, p)
+    return row | measures(test.y, decided, p=p)
 
 
 def _some(draws: np.ndarray, most: int = 500) -> np.ndarray:
@@ -287,6 +341,9 @@ def _reliability(tree: xr.DataTree) -> dict[str, Any]:
     """Return draws, R-hat, ESS, divergences and k-hat of one fit, each where it means something."""
     posterior, stats = group(tree, "posterior"), group(tree, "sample_stats")
     row: dict[str, Any] = {"draws": posterior.sizes["chain"] * posterior.sizes["draw"]}
+    if tree.attrs["kind"] == "reference":  # few draws of many: what is known of all of them
+        kept = ("rhat", "rhat_eta", "ess_bulk", "ess_tail")
+        return row | {name: tree.attrs[name] for name in kept}
     if tree.attrs["kind"] == "mcmc" and posterior.sizes["draw"] >= 4:
         fixed = tree.attrs.get("fixed", "").split()  # by the model: nothing to converge
         values = [posterior[name] for name in posterior.data_vars if name not in fixed]
