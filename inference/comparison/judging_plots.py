@@ -193,7 +193,8 @@ def ranks(
     shown, rhats = _watched(tree)
     total = shown.sizes["chain"] * shown.sizes["draw"]
     size = min(float(ess(v, "bulk").min()) for v in shown.values())
-    every = min(max(1, int(np.ceil(total / size))), shown.sizes["draw"] // 10)
+    # chains that disagree have next to no effective draws: enough must be left to see it
+    every = min(max(1, int(np.ceil(total / size))), max(1, shown.sizes["draw"] // 50))
     thin = shown.isel(draw=slice(None, None, every))
     count = shown.sizes["chain"]
     thin = thin.assign_coords(chain=np.arange(count), draw=np.arange(thin.sizes["draw"]))

@@ -87,9 +87,14 @@ def comparison(small_data):
 
 
 @pytest.fixture(scope="module")
-def file(comparison, tmp_path_factory):
+def pictures(comparison):
+    return comparison.pictures()
+
+
+@pytest.fixture(scope="module")
+def file(comparison, pictures, tmp_path_factory):
     path = tmp_path_factory.mktemp("page") / "report.html"
-    return comparison.to_html(path, command="ardvark compare <x> & y")
+    return comparison.to_html(path, "ardvark compare <x> & y", pictures=pictures)
 
 
 @pytest.fixture(scope="module")
@@ -130,9 +135,8 @@ def test_nothing_of_the_page_is_elsewhere(page):
     assert "@import" not in style
 
 
-def test_pictures_and_tables_can_be_read_aloud(page, comparison):
+def test_pictures_and_tables_can_be_read_aloud(page, pictures):
     reader = read(page)
-    pictures = comparison.pictures()
     assert [a["alt"] for a in reader.all("img")] == [p.alt for p in pictures.values()]
     assert len(pictures) == 8
     for picture in pictures.values():
