@@ -40,6 +40,7 @@ import numpy as np
 
 from ardvark.inference import BACKENDS
 from ardvark.inference.backend import finished
+from ardvark.inference.comparison.selected import agreement, jackknife
 from ardvark.validate import InputError
 from benchmarks.paper_folds import DRAWS, INNER, options_of, run_fold
 from benchmarks.paper_protocols import GROUPS, LEAVE_ONE_OUT, Group, Row
@@ -106,33 +107,6 @@ def mean_error(values: Iterable[float], leave_one_out: bool) -> tuple[float, flo
     return mean, float(x.std(ddof=1) / len(x) ** 0.5) if len(x) > 1 else float("nan")
 
 
-def stability(selected: np.ndarray) -> dict[str, float]:
-    """Return Jaccard (16) and Pearson (18) of selections (R, D), the mean over pairs, (17), (19).
-
-    Pairs for which one is 0 / 0 (nothing, or everything selected) are left out of it.
-    """
-    S = selected.astype(float)
-    D, r, both = S.shape[1], S.sum(axis=1), S @ S.T
-    pair = np.triu_indices(len(S), 1)
-    with np.errstate(invalid="ignore"):
-        jaccard = both / (r[:, None] + r - both)
-        pearson = (D * both - np.outer(r, r)) / np.sqrt(np.outer(r * (D - r), r * (D - r)))
-    out = {}
-    for name, of_pairs in (("jaccard", jaccard[pair]), ("pearson", pearson[pair])):
-        defined = of_pairs[np.isfinite(of_pairs)]
-        out[name] = float(defined.mean()) if len(defined) else float("nan")
-    return out
-
-
-def jackknife(selected: np.ndarray, name: str) -> float:
-    """Return the standard error of a stability, by leaving each split out."""
-    R = len(selected)
-    if R < 3:
-        return float("nan")
-    left = np.array([stability(np.delete(selected, i, axis=0))[name] for i in range(R)])
-    return float(((R - 1) * left.var()) ** 0.5)
-
-
 def plus_minus(value: float, error: float, digits: int = 1) -> str:
     text = f"{value:.{digits}f}"
     return text if np.isnan(error) else f"{text} +- {error:.{digits}f}"
@@ -168,7 +142,7 @@ def summary(group: Group, row: Row, lines: list[dict[str, str]], folds: int) -> 
         S = np.zeros((len(chosen), int(done[0]["D"])), dtype=bool)
         for i, text in enumerate(chosen):
             S[i, [int(k) for k in text.split()]] = True
-        for name, value in stability(S).items():
+        for name, value in agreement(S).items():
             out[name] = plus_minus(value, jackknife(S, name), 3)
             if name in row.reported:
                 out[f"printed {name}"] = f"{row.reported[name]:.3f}"

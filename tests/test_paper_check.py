@@ -124,16 +124,16 @@ def test_stability_is_the_mean_over_pairs():
     generator = rng(0)
     S = generator.random((6, 10)) < 0.4
     S[:, :2] = True, False  # a constant row has no correlation
-    found = check.stability(S)
+    found = check.agreement(S)
     assert (found["jaccard"], found["pearson"]) == pytest.approx(by_pairs(S))
 
 
 def test_stability_at_its_ends():
     one = np.array([True, True, False, False])
-    assert check.stability(np.array([one, one])) == pytest.approx({"jaccard": 1.0, "pearson": 1.0})
-    ends = check.stability(np.array([one, ~one]))
+    assert check.agreement(np.array([one, one])) == pytest.approx({"jaccard": 1.0, "pearson": 1.0})
+    ends = check.agreement(np.array([one, ~one]))
     assert ends == pytest.approx({"jaccard": 0.0, "pearson": -1.0})
-    everything = check.stability(np.ones((3, 4), dtype=bool))
+    everything = check.agreement(np.ones((3, 4), dtype=bool))
     assert everything["jaccard"] == 1.0
     assert np.isnan(everything["pearson"])
 
@@ -144,7 +144,7 @@ def test_jackknife_against_repeated_draws():
     generator = rng(1)
     p = np.linspace(0.05, 0.95, 30)
     runs = [generator.random((12, 30)) < p for _ in range(800)]
-    spread = np.std([check.stability(S)["jaccard"] for S in runs], ddof=1)
+    spread = np.std([check.agreement(S)["jaccard"] for S in runs], ddof=1)
     claimed = np.sqrt(np.mean([check.jackknife(S, "jaccard") ** 2 for S in runs[:200]]))
     # The jackknife's error is 6 % too large here. sd of the ratio: 1 / sqrt(2 * 800) of the spread,
     # 0.47 / (2 sqrt(200)) of the mean of 200 jackknives, whose own relative sd is 0.47
@@ -156,7 +156,7 @@ def test_jackknife_against_repeated_draws():
 
 
 def of_pairs(S):
-    return np.array([check.stability(S[[i, j]])["jaccard"] for i, j in
+    return np.array([check.agreement(S[[i, j]])["jaccard"] for i, j in
                      itertools.combinations(range(len(S)), 2)])  # fmt: skip
 
 
