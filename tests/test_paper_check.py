@@ -20,8 +20,8 @@ from tests.support import rng, z_limit
 with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(str(Path(__file__).parents[1]))
     from benchmarks.paper_check import __main__ as command
+    from benchmarks.paper_check import curves, protocols, statistics, store
     from benchmarks.paper_check import fold as folds
-    from benchmarks.paper_check import protocols, statistics, store
     from benchmarks.paper_check.tables import GROUPS
 
 ROWS = [(g, r) for g in GROUPS for r in g.rows]
@@ -42,8 +42,7 @@ def test_a_row_asks_for_what_exists(group, row):
     if row.model:
         ZOO[row.model].make_hypers(row.hypers)
         if row.method in BACKENDS:
-            steps = [{row.step: int(x) if row.step.startswith("max_") else x} for x in row.steps]
-            for candidate in ({}, *steps, *row.grid):
+            for candidate in ({"path": True} if row.steps else {}, *row.grid):
                 make_options(row.method, {**row.options, **candidate})
     assert set(row.printed) <= {
         "accuracy", "f1", "features", "samples", "jaccard", "pearson", "noise"
@@ -208,7 +207,7 @@ def test_the_candidate_with_the_least_error_is_chosen_whatever_its_place():
             label="x", model="pfcvm", method="pfcvm_lp", reading="ours",
             hypers={"kernel": "linear"}, grid=grid,
         )  # fmt: skip
-        assert folds.choose(row, {}, data) == keeps
+        assert folds.choose(row, data) == keeps
 
 
 # --- storage --------------------------------------------------------------------------------------
@@ -229,19 +228,16 @@ def line(fold, **more):
 
 def test_a_torn_line_is_cut_off_and_the_last_one_counts(tmp_path):
     group, row = GROUPS[0], GROUPS[0].rows[0]
-    path, name = store.file_of(group, row, tmp_path), f"{group.name}/{row.label}"
+    path = store.file_of(group, folder=tmp_path)
 
     def statuses():
-        return {fold: x["status"] for (_, fold, _), x in stored().items()}
-
-    def stored():
-        return store.lines_of(group, row, tmp_path)
+        return {fold: x["status"] for fold, x in store.lines_of(group, row, tmp_path).items()}
 
     store.append(path, [line(0, status="failed", reason="a, b")])
     store.append(path, [line(1)])
     store.append(path, [line(0), line(0, row="another"), line(3, identity="of old")])
     assert statuses() == {0: "finished", 1: "finished"}
-    assert stored()[name, 0, ""]["accuracy"] == "0.66667"
+    assert store.lines_of(group, row, tmp_path)[0]["accuracy"] == "0.66667"
     whole = path.read_bytes()
     # a kill may tear the last line anywhere, its last field included
     for cut in range(1, len(whole.splitlines()[-1]) + 1):
@@ -252,8 +248,8 @@ def test_a_torn_line_is_cut_off_and_the_last_one_counts(tmp_path):
 
 
 def test_files_are_put_in_order(tmp_path):
-    group, row = GROUPS[0], GROUPS[0].rows[0]
-    path = store.file_of(group, row, tmp_path)
+    group = GROUPS[0]
+    path = store.file_of(group, folder=tmp_path)
     store.append(path, [line(2), line(0, identity="of old"), line(1), line(2, accuracy=0.5)])
     store.tidy(group, tmp_path)
     assert [(x["fold"], x["accuracy"]) for x in store.read(path)] == [
@@ -261,6 +257,26 @@ def test_files_are_put_in_order(tmp_path):
         ("2", "0.5"),
     ]
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_path_is_the_mean_of_the_folds_that_are_whole(tmp_path):
+    group = GROUPS[0]
+    row = next(row for row in group.rows if row.steps)
+    more = {"row": f"{group.name}/{row.label}", "identity": store.identity(group, row)}
+    values = {"features": 4, "log_score": -0.5}
+    lines = [
+        line(fold, step=step, **more, **values | {"features": 4 + fold, "accuracy": 0.5 * fold})
+        for fold in range(2)
+        for step in row.steps
+    ]
+    part = line(2, step=row.steps[0], **more, **values)
+    store.append(store.file_of(group, True, tmp_path), [*reversed(lines), part])
+    store.append(store.file_of(group, False, tmp_path), [line(1, **more), line(2, **more)])
+    assert store.whole(group, row, tmp_path) == {1}
+    points, count = curves.path_of(group, row, tmp_path)
+    assert count == 2
+    np.testing.assert_allclose(points, [[4.5, 0.25, 0.25, -0.5, 0.0]] * len(row.steps))
+    assert curves.contents(group, tmp_path) == [f"`{more['row']}` (2 of 5 folds)"]
 
 
 def test_identity_follows_settings_and_data():
@@ -281,7 +297,6 @@ def test_identity_follows_settings_and_data():
                     r.grid,
                     r.on_kernel,
                     r.select,
-                    r.step,
                     r.steps,
                 )
             )
@@ -295,9 +310,9 @@ def test_a_run_is_resumed(tmp_path, monkeypatch):
         return command.plan(["fsklr-2/*/l1_logistic"], most, tmp_path)
 
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
-    assert [fold for _, fold, *_ in tasks(2)] == [0, 1]
-    command.run(tasks(1), jobs=1)
-    assert [fold for _, fold, *_ in tasks(2)] == [1]
+    assert [fold for _, fold in tasks(2)] == [0, 1]
+    command.run(tasks(1), 1, tmp_path)
+    assert [fold for _, fold in tasks(2)] == [1]
     (path,) = tmp_path.iterdir()
     (found,) = store.read(path)
     assert 0.8 < float(found["accuracy"]) <= 1.0
@@ -322,7 +337,7 @@ def test_a_choice_inside_does_not_see_the_left_out_row(monkeypatch):
             label=where, model="", method="filter", reading="baseline", select=where
         )
         inner, held = (data.take(rows, both=False) for rows in (training, test))
-        line = folds.fit(row, {}, data, inner, held)
+        (line,) = folds.fit(row, data, inner, held)
         assert line["accuracy"] == 0.0
         assert line["log_score"] < np.log(0.2)
     assert seen == [39, 40]

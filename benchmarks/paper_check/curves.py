@@ -16,11 +16,8 @@ def path_of(group: Group, row: Row, folder: Path = store.FOLDS) -> tuple[np.ndar
 
     Folds with all their steps are counted; their number is returned beside it.
     """
-    by_fold: dict[int, dict[str, store.Stored]] = {}
-    for (_, fold, step), line in store.lines_of(group, row, folder).items():
-        if line["status"] != "failed":
-            by_fold.setdefault(fold, {})[step] = line
-    whole = [lines for lines in by_fold.values() if len(lines) == len(row.steps)]
+    paths = store.paths_of(group, row, folder).values()
+    whole = [path for path in paths if len(path) == len(row.steps)]
     points = []
     for step in map(str, row.steps) if whole else ():
         lines = [fold[step] for fold in whole]
@@ -40,7 +37,7 @@ def found(group: Group, folder: Path) -> list[tuple[Row, np.ndarray, int]]:
 
 def contents(group: Group, folder: Path = store.FOLDS) -> list[str]:
     """Return what is in the group's figure, in words; empty where there is none."""
-    of = group.protocol.count(group.sizes[0])
+    of = group.folds
     return [f"`{group.name}/{row.label}` ({n} of {of} folds)" for row, _, n in found(group, folder)]
 
 
@@ -61,13 +58,14 @@ def draw(group: Group, file: Path, folder: Path = store.FOLDS) -> None:
     for i, (axis, (column, label)) in enumerate(zip(axes, PANELS.items(), strict=True)):
         unit = 100.0 if column == "accuracy" else 1.0
         for row, points, _ in every:
+            points = points[points[:, 0] >= 0.5]
             axis.errorbar(
                 points[:, 0], unit * points[:, 1 + 2 * i], unit * points[:, 2 + 2 * i],
-                marker="o", markersize=3, linewidth=1, capsize=2, label=row.label[5:],
+                marker="o", markersize=3, linewidth=1, capsize=2, label=row.label,
             )  # fmt: skip
         axis.axhline(unit * chance[column], color="grey", linewidth=0.8, linestyle=":")
-        axis.set_xscale("symlog", linthresh=1.0)
-        axis.set_xlim(0, 1.3 * D)
+        axis.set_xscale("log")
+        axis.set_xlim(0.5, 1.3 * D)
         axis.set_xlabel("features kept, mean over folds")
         axis.set_ylabel(label)
     axes[0].legend(fontsize=8)

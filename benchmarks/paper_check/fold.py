@@ -9,13 +9,16 @@ import json
 import logging
 import time
 import warnings
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 import ardvark as av
 from ardvark.data import Dataset
+from ardvark.models import Problem
 
 from .protocols import Group, Row, split, stratified
 from .tables import FILTER, GROUPS, SELECTED
@@ -41,47 +44,45 @@ def find(name: str) -> tuple[Group, Row]:
 
 
 def run_fold(name: str, fold: int) -> list[Line]:
-    """Fit one fold and return its lines: one, or for a path one a step."""
+    """Fit one fold and return its line, and those of its path where the row has steps."""
     logging.getLogger("ardvark").setLevel("ERROR")  # a status is in the line
     group, row = find(name)
     data = load(group.name)
     training, test = (data.take(rows, both=False) for rows in split(group.protocol, data, fold))
-    lines = []
-    for step in row.steps or ("",):
-        options = {**row.options, row.step: step} if row.steps else row.options
-        if row.step.startswith("max_"):
-            options[row.step] = int(step)
-        line: Line = {"row": name, "fold": fold, "step": step}
-        line |= {"n_train": training.N, "n_test": test.N}
-        started = time.perf_counter()
-        try:
-            line |= fit(row, options, data, training, test)
-        except Exception as error:  # one fold must not lose the others
-            line |= {"status": "failed", "reason": f"{type(error).__name__}: {error}"}
-        line["reason"] = " ".join(str(line["reason"]).split())[:120]
-        if group.noise is None:
-            line.pop("selected", None)  # only there it is looked at
-        lines.append(line | {"seconds": round(time.perf_counter() - started, 3)})
-    return lines
+    common: Line = {"row": name, "fold": fold, "n_train": training.N, "n_test": test.N}
+    started = time.perf_counter()
+    try:
+        line, *path = fit(row, data, training, test)
+    except Exception as error:  # one fold must not lose the others
+        line, path = {"status": "failed", "reason": f"{type(error).__name__}: {error}"}, []
+    line["reason"] = " ".join(str(line["reason"]).split())[:120]
+    if group.noise is None:
+        line.pop("selected", None)  # only there it is looked at
+    line["seconds"] = round(time.perf_counter() - started, 3)
+    return [common | x for x in (line, *path)]
 
 
-def fit(row: Row, options: dict[str, Any], data: Dataset, training: Dataset, test: Dataset) -> Line:
-    """Return what a fit gives on the test rows."""
+def fit(row: Row, data: Dataset, training: Dataset, test: Dataset) -> list[Line]:
+    """Return what a fit gives on the test rows, then the same at each step of its path."""
     if row.select:
-        line = classify_selected(row, data, training, test)
+        lines = [classify_selected(row, data, training, test)]
     elif row.model:
-        line = zoo(row, options, training, test)
+        lines = zoo(row, training, test)
     else:
-        line = scikit(row, options, training, test)
+        lines = [scikit(row.method, training, test)]
+        for C in row.steps:
+            lines.append(
+                scikit(row.method, training, test, C) | {"step": C, "status": "", "selected": ""}
+            )
     true = test.y == 1
-    p = line.pop("probability", None)
-    label = line.pop("label")
-    line["accuracy"] = float((label == true).mean())
-    line["f1"] = f1(label, true) if test.N > 1 else ""
-    draws = line.pop("label_draws", None)
-    line["accuracy_draws"] = "" if draws is None else float((draws == true).mean())
-    line["log_score"] = "" if p is None else log_score(p, true)
-    return line
+    for line in lines:
+        p, label = line.pop("probability", None), line.pop("label")
+        line["accuracy"] = float((label == true).mean())
+        line["f1"] = f1(label, true) if test.N > 1 else ""
+        draws = line.pop("label_draws", None)
+        line["accuracy_draws"] = "" if draws is None else float((draws == true).mean())
+        line["log_score"] = "" if p is None else log_score(p, true)
+    return lines
 
 
 def log_score(p: np.ndarray, true: np.ndarray) -> float:
@@ -99,15 +100,16 @@ def f1(label: np.ndarray, true: np.ndarray) -> float:
 # --- models of the zoo ----------------------------------------------------------------------------
 
 
-def zoo(row: Row, options: dict[str, Any], training: Dataset, test: Dataset) -> Line:
+def zoo(row: Row, training: Dataset, test: Dataset) -> list[Line]:
     """Fit a model of the zoo, its options chosen on inner splits where the row has a grid."""
     if row.on_kernel:
         training, test = kernel_columns(training, test)
-    chosen: dict[str, Any] = choose(row, options, training) if row.grid else {}
+    chosen: dict[str, Any] = choose(row, training) if row.grid else {}
+    options = {**row.options, **chosen, **({"path": True} if row.steps else {})}
     problem = av.problem(row.model, training, **row.hypers)
     tree = av.fit(
         problem, row.method, draws=DRAWS, chains=1, random_seed=0, progressbar=False,
-        keep="shared", **options, **chosen,
+        keep="shared", **options,
     )  # fmt: skip
     if tree.attrs["status"] == "failed":
         raise RuntimeError(tree.attrs["reason"])
@@ -131,7 +133,24 @@ def zoo(row: Row, options: dict[str, Any], training: Dataset, test: Dataset) -> 
         line["samples"] = line.pop("features")
     elif "feature_weight" in problem.spec.fixed:
         line["features"] = line["selected"] = ""  # theta is given: there is no selection
-    return line
+    return [line, *along(row, problem, details, test)]
+
+
+def along(row: Row, problem: Problem, details: Any, test: Dataset) -> Iterator[Line]:
+    """Return the lines of the path: at each step the last state kept until then, by its means."""
+    if not row.steps:
+        return
+    point = {
+        name: details[f"path_{name}"].values for name in ("feature_weight", "sample_weight", "bias")
+    }
+    eta = problem.decision(point, problem.standardized(test.X))  # (state, M)
+    iteration = details["path_iteration"].values
+    for step in row.steps:
+        at = max(int(np.searchsorted(iteration, step, side="right")) - 1, 0)
+        line: Line = {"step": step, "label": eta[at] > 0.0, "probability": special.expit(eta[at])}
+        for kind in ("feature", "sample"):
+            line[f"{kind}s"] = int(np.count_nonzero(point[f"{kind}_weight"][at]))
+        yield line
 
 
 def kernel_columns(training: Dataset, test: Dataset) -> tuple[Dataset, Dataset]:
@@ -148,7 +167,7 @@ def kernel_columns(training: Dataset, test: Dataset) -> tuple[Dataset, Dataset]:
     return K, K_test
 
 
-def choose(row: Row, options: dict[str, Any], training: Dataset) -> dict[str, Any]:
+def choose(row: Row, training: Dataset) -> dict[str, Any]:
     """Return the candidate with the least error on inner splits of the training rows.
 
     Ties go to the higher log score, then to the earlier candidate.
@@ -162,7 +181,7 @@ def choose(row: Row, options: dict[str, Any], training: Dataset) -> dict[str, An
             problem = av.problem(row.model, inner, **row.hypers)
             tree = av.fit(
                 problem, row.method, draws=1, chains=1, random_seed=0, progressbar=False,
-                keep="shared", **options, **candidate,
+                keep="shared", **row.options, **candidate,
             )  # fmt: skip
             if tree.attrs["status"] == "failed":
                 right = -np.inf
@@ -214,6 +233,8 @@ def selection(row: Row, data: Dataset) -> np.ndarray:
     """Return the features with the largest weights, SELECTED of them or as many as are not 0."""
     if row.method == "filter":
         weight, most = np.abs(t_statistic(data)), FILTER
+    elif row.method == "l1_logistic":
+        weight, most = np.abs(penalised(row.method, data, **row.options)[-1].coef_[0]), FILTER
     else:
         tree = av.fit(
             av.problem(row.model, data, **row.hypers), row.method, draws=1, chains=1,
@@ -239,11 +260,23 @@ def t_statistic(data: Dataset) -> np.ndarray:
 # --- baselines ------------------------------------------------------------------------------------
 
 
-def scikit(row: Row, options: dict[str, Any], training: Dataset, test: Dataset) -> Line:
-    """Fit a classifier of scikit-learn, standardised; C (and gamma) by inner 5-fold validation.
+def scikit(method: str, training: Dataset, test: Dataset, C: float | None = None) -> Line:
+    """Fit a classifier of scikit-learn, standardised; C by inner 5-fold validation, or as given."""
+    search = penalised(method, training, C)
+    fitted = getattr(search, "best_estimator_", search)[-1]
+    line: Line = {"label": search.predict(test.X) == 1, "status": "finished", "reason": ""}
+    if method == "l1_logistic":
+        line["probability"] = search.predict_proba(test.X)[:, 1]
+    if method.startswith("l1"):
+        kept = np.flatnonzero(fitted.coef_)
+        line["features"], line["selected"] = len(kept), " ".join(map(str, kept))
+    else:
+        line["samples"] = int(fitted.n_support_.sum())
+    return line
 
-    A C in the options is used as it is.
-    """
+
+def penalised(method: str, training: Dataset, C: float | None = None) -> Any:
+    """Return the fitted pipeline, or the search for its C (and gamma) where none is given."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GridSearchCV, StratifiedKFold
@@ -252,36 +285,27 @@ def scikit(row: Row, options: dict[str, Any], training: Dataset, test: Dataset) 
     from sklearn.svm import SVC, LinearSVC
 
     grid: dict[str, Any] = {"C": np.logspace(-3, 2, 11)}
-    if row.method == "l1_logistic":
+    if method == "l1_logistic":
         model = LogisticRegression(l1_ratio=1.0, solver="liblinear", random_state=0, max_iter=1000)
-    elif row.method == "l1_svm":
+    elif method == "l1_svm":
         model = LinearSVC(penalty="l1", dual=False)
-    elif row.method == "linear_svm":
+    elif method == "linear_svm":
         model = SVC(kernel="linear")
     else:
         model = SVC(kernel="rbf")
         grid["gamma"] = np.array([0.1, 1.0, 10.0]) / training.D
     step = type(model).__name__.lower()
-    search: Any = make_pipeline(StandardScaler(), model)
-    if "C" in options:
-        search.set_params(**{f"{step}__C": options["C"]})
+    fitted: Any = make_pipeline(StandardScaler(), model)
+    if C is not None:
+        fitted.set_params(**{f"{step}__C": C})
     else:
-        search = GridSearchCV(
-            search,
+        fitted = GridSearchCV(
+            fitted,
             {f"{step}__{k}": v for k, v in grid.items()},
             cv=StratifiedKFold(5, shuffle=True, random_state=0),
-            scoring="neg_log_loss" if row.method == "l1_logistic" else "accuracy",
+            scoring="neg_log_loss" if method == "l1_logistic" else "accuracy",
         )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # extreme C of the grid
-        search.fit(training.X, training.y)
-    fitted = getattr(search, "best_estimator_", search)[-1]
-    line: Line = {"label": search.predict(test.X) == 1, "status": "finished", "reason": ""}
-    if row.method == "l1_logistic":
-        line["probability"] = search.predict_proba(test.X)[:, 1]
-    if row.method.startswith("l1"):
-        kept = np.flatnonzero(fitted.coef_)
-        line["features"], line["selected"] = len(kept), " ".join(map(str, kept))
-    else:
-        line["samples"] = int(fitted.n_support_.sum())
-    return line
+        fitted.fit(training.X, training.y)
+    return fitted

@@ -82,7 +82,7 @@ def selection(found: dict[str, Result]) -> Iterator[str]:
             cells = [plus_minus(*(r.mean("accuracy") or (0.0, 0.0))) for r in pair if r]
             scores = [plus_minus(*(r.mean("log_score") or (0.0, 0.0)), 2) for r in pair if r]
             more = outside.beside(inside, "accuracy")
-            folds = f"{len(inside.lines)}, {len(outside.lines)} of {inside.of}"
+            folds = f"{len(inside.lines)}, {len(outside.lines)} of {group.folds}"
             yield (
                 f"| {group.data} | {name} | {' | '.join(cells)} | "
                 f"{signed(*more) if more else ''} | {' to '.join(scores)} | {folds} |"
@@ -122,7 +122,7 @@ ORDER = (
 def cells(r: Result, found: dict[str, Result]) -> dict[str, str]:
     """Return a row of the table: text by column."""
     out = {"method": r.row.label, "reading": r.row.reading, "s": f"{total(r):.0f}"}
-    out |= {"folds": f"{len(r.lines)}/{r.of}", "ok": str(r.finished)}
+    out |= {"folds": f"{len(r.lines)}/{r.group.folds}", "ok": str(r.finished)}
     out["version"] = " ".join(dict.fromkeys(x["version"] for x in r.lines.values()))
     columns = {
         "accuracy": ("accuracy", 1), "by draws": ("accuracy_draws", 1), "F1": ("f1", 1),
@@ -141,7 +141,8 @@ def cells(r: Result, found: dict[str, Result]) -> dict[str, str]:
     for kind in ("features", "samples"):
         mean = r.mean(kind)
         if mean:
-            out[kind] = kept(mean[0]) + (f" +- {mean[1]:.2g}" if mean[1] == mean[1] else "")
+            error = f" +- {round(mean[1], 9):.2g}" if mean[1] == mean[1] else ""
+            out[kind] = kept(mean[0]) + error
     printed = {"accuracy": "printed", "f1": "printed F1", "noise": "printed noise"}
     out |= {printed.get(k, f"printed {k}"): f"{v:g}" for k, v in r.row.printed.items()}
     if r.group.noise is not None:
@@ -169,8 +170,8 @@ def aligned(rows: list[dict[str, str]]) -> Iterator[str]:
 def remarks(r: Result) -> str:
     """Return what to know of a row: its note, and the commonest reason of folds that are not ok."""
     said = [r.row.note] if r.row.note else []
-    if len(r.lines) < r.of:
-        said.append(f"{len(r.lines)} of {r.of} folds")
+    if len(r.lines) < r.group.folds:
+        said.append(f"{len(r.lines)} of {r.group.folds} folds")
     if r.failed:
         said.append(f"{r.failed} folds failed")
     reasons = [x["reason"] for x in r.lines.values() if x["status"] != "finished"]
@@ -185,7 +186,7 @@ def not_run(found: dict[str, Result]) -> Iterator[str]:
     yield "Declared and not run yet:"
     yield ""
     for group in GROUPS:
-        rows = [r.label for r in group.rows if not r.steps]
+        rows = [r.label for r in group.rows]
         left = [label for label in rows if f"{group.name}/{label}" not in found]
         if left:
             yield f"- `{group.name}`, {len(left)} of {len(rows)} rows: {listed(left)}."

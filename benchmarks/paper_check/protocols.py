@@ -62,7 +62,7 @@ def stratified(y: np.ndarray, folds: int, rng: np.random.Generator) -> np.ndarra
 
 # --- rows -----------------------------------------------------------------------------------------
 
-Reading = Literal["as printed", "corrected", "ours", "baseline"]
+Reading = Literal["as printed", "as released", "corrected", "ours", "baseline"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,13 +70,13 @@ class Row:
     """One method in one group.
 
     model : a model of the zoo, "" for a method of scikit-learn. grid : options to choose from, on
-    inner splits of the training rows. folds : how many are run, None for all; fewer only where all
-    take hours. on_kernel : the features are columns of the linear kernel. reading : whose algorithm
-    it is: the paper's as printed; corrected where a misprint or an omission leaves no other way; a
-    variant or a setting of ours; a baseline. printed : what the paper prints. note : what the row
-    is beside the paper. select : features are chosen first, "inside" each fold or "outside", once
-    on all rows of the data; the method then chooses them, and `SELECTED` classifies.
-    steps : the row is a path, of fits that differ in the option `step` alone.
+    inner splits of the training rows. on_kernel : the features are columns of the linear kernel.
+    reading : whose algorithm it is: the paper's as printed, or its authors' code; corrected, where
+    a misprint or an omission is mended; ours, a variant or a setting of the zoo; a baseline.
+    printed : what the paper prints. note : what the row is beside the paper. select : features are
+    chosen first, "inside" each fold or "outside", once on all rows of the data; the method then
+    chooses them, and one plain classifier takes over (`fold.classify_selected`). steps : where its
+    path is looked at: iterations of a model of the zoo, C of L1 logistic regression.
     """
 
     label: str
@@ -86,12 +86,10 @@ class Row:
     hypers: dict[str, Any] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
     grid: tuple[dict[str, Any], ...] = ()
-    folds: int | None = None
     on_kernel: bool = False
     printed: dict[str, float] = field(default_factory=dict)
     note: str = ""
     select: Literal["", "inside", "outside"] = ""
-    step: str = ""
     steps: tuple[float, ...] = ()
 
 
@@ -129,10 +127,10 @@ class Group:
         assert counts is not None
         return sum(counts), shape[1], max(counts) / sum(counts)
 
-    def folds(self, row: Row) -> int:
-        """Return how many folds of a row are run."""
-        of = self.protocol.count(self.sizes[0])
-        return of if row.folds is None else min(row.folds, of)
+    @property
+    def folds(self) -> int:
+        """Return the number of folds of the protocol."""
+        return self.protocol.count(self.sizes[0])
 
     def load(self) -> Dataset:
         """Return the data; waves are drawn where UCI's file is missing. Nothing is downloaded."""

@@ -18,7 +18,7 @@ Pair = tuple[float, float]  # a mean and its error
 
 @dataclass(frozen=True)
 class Result:
-    """What is stored of a row that is no path."""
+    """What is stored of a row, its path apart."""
 
     group: Group
     row: Row
@@ -28,11 +28,6 @@ class Result:
     @property
     def name(self) -> str:
         return f"{self.group.name}/{self.row.label}"
-
-    @property
-    def of(self) -> int:
-        """Return the number of folds of the paper's protocol."""
-        return self.group.protocol.count(self.group.sizes[0])
 
     @property
     def finished(self) -> int:
@@ -87,10 +82,8 @@ class Result:
 def results(group: Group, folder: Path = store.FOLDS) -> Iterator[Result]:
     """Return a group's rows that have stored folds."""
     for row in group.rows:
-        if row.steps:
-            continue
         lines = store.lines_of(group, row, folder)
-        done = {fold: x for (_, fold, _), x in lines.items() if x["status"] != "failed"}
+        done = {fold: x for fold, x in lines.items() if x["status"] != "failed"}
         if done:
             yield Result(group, row, dict(sorted(done.items())), len(lines) - len(done))
 

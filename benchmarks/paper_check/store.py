@@ -21,14 +21,13 @@ COLUMNS = (
 )  # fmt: skip
 DIGITS = {"accuracy": 5, "accuracy_draws": 5, "f1": 5, "log_score": 4, "seconds": 2}
 Stored = dict[str, str]
-Key = tuple[str, int, str]  # row, fold, step
 
 
 def identity(group: Group, row: Row) -> str:
     """Hash everything that decides a fold's line, so that a changed setting is computed again."""
     settings = [
         row.model, row.method, row.hypers, row.options, row.grid, row.on_kernel, row.select,
-        row.step, row.steps, group.protocol.name, group.by_sample, group.data, DRAWS, INNER,
+        row.steps, group.protocol.name, group.by_sample, group.data, DRAWS, INNER,
     ]  # fmt: skip
     return hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:8]
 
@@ -46,9 +45,9 @@ def version() -> str:
     )
 
 
-def file_of(group: Group, row: Row, folder: Path = FOLDS) -> Path:
-    """Return the file of a row."""
-    return folder / f"{group.name.replace('/', '_')}{'_paths' if row.steps else ''}.csv"
+def file_of(group: Group, path: bool = False, folder: Path = FOLDS) -> Path:
+    """Return the file of a group's folds, or of its paths."""
+    return folder / f"{group.name.replace('/', '_')}{'_paths' if path else ''}.csv"
 
 
 def mend(path: Path) -> None:
@@ -60,17 +59,16 @@ def mend(path: Path) -> None:
 
 def tidy(group: Group, folder: Path = FOLDS) -> None:
     """Write a group's files anew: rows as they are declared now, in order, each fold once."""
-    lines: dict[Path, list[Stored]] = {}
-    for row in group.rows:
-        found = lines_of(group, row, folder)
-        place = {str(step): i for i, step in enumerate(row.steps)}
-        order = sorted(found, key=lambda key: (key[1], place.get(key[2], 0)))
-        lines.setdefault(file_of(group, row, folder), []).extend(found[key] for key in order)
-    for path, kept in lines.items():
-        if kept != read(path):
-            new = path.with_suffix(".new")
-            append(new, kept)
-            new.replace(path)
+    for path in (False, True):
+        file, lines = file_of(group, path, folder), []
+        for row in group.rows:
+            found = paths_of(group, row, folder) if path else lines_of(group, row, folder)
+            for fold in sorted(found):
+                lines += list(found[fold].values()) if path else [found[fold]]
+        if lines != read(file):
+            new = file.with_suffix(".new")
+            append(new, lines)
+            new.replace(file)
 
 
 def append(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
@@ -99,11 +97,31 @@ def read(path: Path) -> list[Stored]:
         return list(csv.DictReader(file))
 
 
-def lines_of(group: Group, row: Row, folder: Path = FOLDS) -> dict[Key, Stored]:
-    """Return a row's lines, by row, fold and step, as it is declared now; the last one counts."""
-    name, mark = f"{group.name}/{row.label}", identity(group, row)
+def lines_of(group: Group, row: Row, folder: Path = FOLDS) -> dict[int, Stored]:
+    """Return a row's lines by fold, as it is declared now; the last one counts."""
+    return {int(x["fold"]): x for x in _lines(group, row, False, folder)}
+
+
+def paths_of(group: Group, row: Row, folder: Path = FOLDS) -> dict[int, dict[str, Stored]]:
+    """Return a row's path of each fold, the lines by step in the order of the steps."""
+    found: dict[int, dict[str, Stored]] = {}
+    for x in _lines(group, row, True, folder):
+        found.setdefault(int(x["fold"]), {})[x["step"]] = x
+    steps = [str(step) for step in row.steps]
+    return {k: {step: x[step] for step in steps if step in x} for k, x in found.items()}
+
+
+def whole(group: Group, row: Row, folder: Path = FOLDS) -> set[int]:
+    """Return the folds that need not be computed: fitted, and with the whole path."""
+    paths = paths_of(group, row, folder)
     return {
-        (name, int(x["fold"]), x["step"]): x
-        for x in read(file_of(group, row, folder))
-        if x["row"] == name and x["identity"] == mark
+        fold
+        for fold, x in lines_of(group, row, folder).items()
+        if x["status"] != "failed" and len(paths.get(fold, ())) == len(row.steps)
     }
+
+
+def _lines(group: Group, row: Row, path: bool, folder: Path) -> list[Stored]:
+    name, mark = f"{group.name}/{row.label}", identity(group, row)
+    lines = read(file_of(group, path, folder))
+    return [x for x in lines if x["row"] == name and x["identity"] == mark]

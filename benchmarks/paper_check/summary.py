@@ -48,11 +48,13 @@ def _jcfo(data: str) -> str:
 
 def _outside(data: str) -> str:
     """Return what is said of genes chosen outside the folds."""
-    row = f"pfcvm-6/{data}/select-filter"
+    one, each = (f"pfcvm-6/{data}/select-{x}" for x in ("l1", "filter"))
     return (
-        f"50 genes of {data} chosen by a filter inside each fold give {{{row}-inside:accuracy}}, "
-        f"chosen on all rows, the left-out ones among them, {{{row}-outside:accuracy}} with the "
-        f"same classifier ({{{row}-inside:outside}})."
+        f"The same classifier on 50 genes of {data} that L1 logistic regression chose: "
+        f"{{{one}-inside:accuracy}} where they are chosen inside each fold, "
+        f"{{{one}-outside:accuracy}} where they are chosen once, with the left-out rows in sight "
+        f"({{{one}-inside:outside}}); by a filter, gene for gene, {{{each}-inside:accuracy}} and "
+        f"{{{each}-outside:accuracy}}."
     )
 
 
@@ -155,6 +157,6 @@ def say(sentence: str, found: Mapping[str, Result]) -> str | None:
     text = string.Formatter().vformat(sentence, (), figures)
     basis = []
     for name in rows:
-        done, of = len(found[name].lines), found[name].of
+        done, of = len(found[name].lines), found[name].group.folds
         basis.append(f"`{name}`" + (f" ({done} of {of} folds)" if done < of else ""))
     return f"{text} [{', '.join(basis)}]"

@@ -28,10 +28,16 @@ import numpy as np
 from .protocols import FIVE_FOLD, LEAVE_ONE_OUT, RESAMPLED, Group, Row
 
 LINEAR, RBF = {"kernel": "linear"}, {"kernel": "rbf"}
+COSTS = tuple(float(c) for c in np.geomspace(0.02, 20.0, 10).round(3))  # C along L1's path
 
 
 def accuracy(value: float, **more: float) -> dict[str, float]:
     return {"accuracy": value, **more}
+
+
+def l1(printed: dict[str, float] | None = None, path: bool = False, note: str = "") -> Row:
+    """Return L1 logistic regression, beside which every row is set."""
+    return baseline("l1_logistic", printed, steps=COSTS if path else (), note=note)
 
 
 def baseline(method: str, printed: dict[str, float] | None = None, **more: Any) -> Row:
@@ -72,11 +78,14 @@ def pfcvm(label: str, kernel: dict[str, Any], method: str = "pfcvm_lp", **more: 
     return Row(label=label, model="pfcvm", method=method, hypers=kernel, **more)
 
 
+ITERATIONS = (2, 5, 10, 20, 40, 60, 80, 120, 160)
+
+
 def waveform_rows() -> Iterator[Row]:
     lp = {"jaccard": 0.556, "pearson": 0.662, "noise": 0}
     em = {"jaccard": 0.525, "pearson": 0.610, "noise": 2}
     jcfo = {"jaccard": 0.518, "pearson": 0.603, "noise": 1}
-    yield baseline("l1_logistic")
+    yield l1()
     yield baseline("linear_svm")
     yield pfcvm("pfcvm_lp", RBF, printed=lp)
     yield pfcvm("pfcvm_lp-change", RBF, printed=lp, options=CHANGE, note=STOPS)
@@ -95,13 +104,15 @@ def waveform_rows() -> Iterator[Row]:
 
 
 def gene_rows(lp: dict[str, float], of_rvm: float, svm: float) -> Iterator[Row]:
-    yield baseline("l1_logistic")
+    yield l1(path=True)
     yield baseline("linear_svm", accuracy(svm))
     yield rvm("rvm", accuracy(of_rvm))
-    yield pfcvm("pfcvm_lp", LINEAR, printed=lp)
+    yield pfcvm("pfcvm_lp", LINEAR, printed=lp, steps=ITERATIONS)
     for threshold, first in ((10, 1), (30, 10), (50, 30), (200, 100)):
-        options = pruning(threshold, first)
-        yield pfcvm(f"pfcvm_lp-{threshold}/{first}", LINEAR, printed=lp, options=options)
+        yield pfcvm(
+            f"pfcvm_lp-{threshold}/{first}", LINEAR, printed=lp, options=pruning(threshold, first),
+            steps=ITERATIONS if threshold == 50 else (),
+        )  # fmt: skip
     yield pfcvm("pfcvm_lp-change", LINEAR, printed=lp, options=CHANGE, note=STOPS)
     yield pfcvm(
         "pfcvm_lp-model", LINEAR, reading="ours", options={"hyperprior": "model"}, note=MODEL
@@ -109,15 +120,15 @@ def gene_rows(lp: dict[str, float], of_rvm: float, svm: float) -> Iterator[Row]:
     yield pfcvm("pfcvm_em", LINEAR, "pfcvm_em")
     yield Row(label="pcvm", model="pcvm", method="pfcvm_lp", reading="baseline", hypers=LINEAR)
     yield from selections()
-    yield from gene_paths()
 
 
-# --- features chosen inside and outside the folds, and paths --------------------------------------
+# --- features chosen inside and outside the folds -------------------------------------------------
 
 SELECTED = 10  # genes that a selection keeps: those with the largest weights
-FILTER = 50  # genes that the filter keeps
+FILTER = 50  # genes that the filter and L1 keep
 SELECTORS: dict[str, dict[str, Any]] = {
     "filter": {"model": "", "method": "filter"},
+    "l1": {"model": "", "method": "l1_logistic", "options": {"C": 20.0}},
     "pfcvm": {
         "model": "pfcvm", "method": "pfcvm_lp", "hypers": LINEAR, "options": pruning(50, 30),
     },
@@ -132,21 +143,8 @@ def selections() -> Iterator[Row]:
     """Return two rows for each way to choose genes, which differ in what rows it sees."""
     for name, how in SELECTORS.items():
         for where in ("inside", "outside"):
-            reading = "baseline" if name == "filter" else "ours"
+            reading = "ours" if how["model"] else "baseline"
             yield Row(label=f"select-{name}-{where}", select=where, reading=reading, **how)
-
-
-def gene_paths() -> Iterator[Row]:
-    yield Row(
-        label="path-l1_logistic", model="", method="l1_logistic", reading="baseline",
-        step="C", steps=tuple(np.geomspace(0.02, 20.0, 10).round(3)),
-    )  # fmt: skip
-    never = {"stopping": "change", "tolerance": 1e-300}
-    for threshold, first in ((1000, 1), (50, 30)):
-        yield pfcvm(
-            f"path-pfcvm_lp-{threshold}/{first}", LINEAR, options=pruning(threshold, first) | never,
-            step="max_iterations", steps=(2, 5, 10, 20, 40, 80, 160),
-        )  # fmt: skip
 
 
 # --- JCFO -----------------------------------------------------------------------------------------
@@ -155,7 +153,7 @@ def gene_paths() -> Iterator[Row]:
 def jcfo_rows(
     jcfo: float, probit: float, probit_kernel: float, of_rvm: float, svm: float
 ) -> Iterator[Row]:
-    yield baseline("l1_logistic")
+    yield l1()
     yield baseline("linear_svm", accuracy(svm))
     yield rvm("rvm", accuracy(of_rvm))
     kept: dict[str, Any] = {"model": "jcfo", "method": "jcfo_em", "printed": accuracy(jcfo)}
@@ -186,7 +184,7 @@ def jcfo_rows(
 
 def savb_rows(*printed: dict[str, float], notes: tuple[str, ...] = ("",) * 5) -> Iterator[Row]:
     """Rows in the order FS-SKLR, SKLR, FS-SKR, L1 logistic, rbf SVM."""
-    yield baseline("l1_logistic", printed[3], note=notes[3])
+    yield l1(printed[3], note=notes[3])
     yield baseline("rbf_svm", printed[4], note=notes[4])
     for i, model in ((1, "sklr"), (2, "fs_skr"), (0, "fsklr")):
         kept: dict[str, Any] = {"model": model, "method": "fsklr_savb", "printed": printed[i]}
@@ -213,6 +211,8 @@ def uci_rows(*f1: float) -> Iterator[Row]:
 RELEASED = dict.fromkeys(("sample_shape", "feature_shape"), 1e-12)
 RELEASED |= dict.fromkeys(("sample_rate", "feature_rate", "noise_shape", "noise_rate"), 1e-14)
 EXAMPLE = {"prune": True, "restarts": 1, "max_sweeps": 20_000}
+CODE = {**EXAMPLE, "start": "released", "order": "tau_xi_u", "v_update": "simultaneous"}
+SWEEPS = (30, 100, 300, 1000, 2000, 3000, 5000, 7000, 10_000, 15_000, 20_000)
 
 Figures = tuple[float, ...]  # accuracy, features, samples
 
@@ -223,27 +223,29 @@ def rfvm_rows(rfvm: Figures, lp: Figures, svm: Figures, xolon: Figures, srvm: Fi
 
     kept: dict[str, Any] = {"model": "rfvm", "method": "rfvm_vb", "printed": printed(rfvm)}
     return [
-        baseline("l1_logistic"),
+        l1(path=True),
         baseline("l1_svm", printed(svm)),
         rvm("srvm", {"accuracy": srvm[0], "samples": srvm[1]}),
         Row(
             label="xolon", model="rfvm", method="xolon", reading="ours",
             printed=printed(xolon), note="L-BFGS-B for Adam and pruning: a minimum of (32)",
         ),
-        Row(label="rfvm_vb", reading="as printed", hypers=RELEASED, options=EXAMPLE, **kept),
+        Row(
+            label="rfvm_vb", reading="as printed", hypers=RELEASED, options=EXAMPLE, steps=SWEEPS,
+            **kept,
+        ),
+        Row(
+            label="rfvm_vb-released", reading="as released", hypers=RELEASED, options=CODE,
+            steps=SWEEPS, note="start, order and simultaneous v of the released code, our stop",
+            **kept,
+        ),
         Row(
             label="rfvm_vb-truncated", reading="corrected", hypers=RELEASED,
-            options={**EXAMPLE, "v_factor": "truncated"},
+            options={**EXAMPLE, "v_factor": "truncated"}, steps=SWEEPS,
             note="the mean-field optimum in place of the folded normal", **kept,
         ),
         Row(label="rfvm_vb-model", reading="ours", note="proper hyperprior of the zoo", **kept),
         pfcvm("pfcvm_lp", LINEAR, printed=printed(lp), note="the RFVM paper's own run of PFCVM"),
-        Row(
-            label="path-rfvm_vb", model="rfvm", method="rfvm_vb", reading="as printed",
-            hypers=RELEASED, options=EXAMPLE, step="max_sweeps",
-            steps=(30, 100, 300, 1000, 3000, 10_000),
-        ),
-        next(row for row in gene_paths() if row.label == "path-l1_logistic"),
     ]  # fmt: skip
 
 
