@@ -27,19 +27,19 @@ SIZES = {"colon_discrete": 2000, "lymphoma_discrete": 4026, "leukemia_discrete":
 # --- each figure once more, from the files, by the standard library alone -------------------------
 
 
-def folds_of(name):
-    """The row's lines by fold, read without the package's code."""
+def folds_of(name, step=""):
+    """The row's lines by fold, or those at a step of its path, without the package's code."""
     table, data = name.split("/")[:2]
-    path = store.FOLDS / f"{table}_{data}.csv"
+    path = store.FOLDS / f"{table}_{data}{'_paths' if step else ''}.csv"
     if not path.exists():
         return {}
     with path.open(newline="") as file:
-        lines = [x for x in csv.DictReader(file) if x["row"] == name and x["status"] != "failed"]
-    return {int(x["fold"]): x for x in lines}
+        lines = [x for x in csv.DictReader(file) if (x["row"], x["step"]) == (name, step)]
+    return {int(x["fold"]): x for x in lines if x["status"] != "failed"}
 
 
-def column(name, what):
-    return {k: float(x[what]) for k, x in folds_of(name).items() if x[what]}
+def column(name, what, step=""):
+    return {k: float(x[what]) for k, x in folds_of(name, step).items() if x[what]}
 
 
 def l1(name):
@@ -68,16 +68,17 @@ def difference(name, other, what, unit):
 
 def figure(name, what):
     printed = find(name)[1].printed
+    what, _, step = what.partition("@")
     if what.startswith("printed_"):
         return f"{printed[what[8:]]:g}"
     if what in ("accuracy", "f1"):
-        values = list(column(name, what).values())
+        values = list(column(name, what, step).values())
         return with_error(100 * fmean(values), 100 * error(values, left_out(name)))
     if what == "gap_accuracy" or what == "gap_f1":
         gap = round(100 * fmean(column(name, what[4:]).values()) - printed[what[4:]], 1)
         return f"{abs(gap):.1f} points {'below' if gap < 0 else 'above'}"
     if what in ("features", "samples"):
-        mean, percent = fmean(kept(name, what)), "" if left_out(name) else " %"
+        mean, percent = fmean(kept(name, what, step)), "" if left_out(name) else " %"
         return (f"{mean:.3g}" if mean < 1000 else f"{mean:.0f}") + percent
     if what == "finished":
         lines = folds_of(name).values()
@@ -90,23 +91,23 @@ def figure(name, what):
     return text if text.startswith("-") else f"+{text}"
 
 
-def kept(name, what):
-    found = column(name, what)
+def kept(name, what, step):
+    found = column(name, what, step)
     if left_out(name):
         return list(found.values())
-    D, lines = SIZES[name.split("/")[1]], folds_of(name)
+    D, lines = SIZES[name.split("/")[1]], folds_of(name, step)
     return [100 * v / (D if what == "features" else int(lines[k]["n_train"]))
             for k, v in found.items()]  # fmt: skip
 
 
 def written(sentence):
-    return re.sub(r"\{([^{}:]+):(\w+)\}", lambda m: figure(m[1], m[2]), sentence)
+    return re.sub(r"\{([^{}:]+):([\w@]+)\}", lambda m: figure(m[1], m[2]), sentence)
 
 
-@pytest.mark.parametrize("sentence", summary.SENTENCES, ids=lambda s: s[:40])
+@pytest.mark.parametrize("sentence", summary.SENTENCES, ids=lambda s: s[:60])
 def test_each_figure_of_the_summary(sentence):
     rows = []
-    for name, what in re.findall(r"\{([^{}:]+):(\w+)\}", sentence):
+    for name, what in re.findall(r"\{([^{}:]+):([\w@]+)\}", sentence):
         rows += [name, *([l1(name)] if what == "l1" else [])]
         rows += [name.replace("inside", "outside")] if what == "outside" else []
     rows = list(dict.fromkeys(rows))

@@ -1,7 +1,7 @@
 """The stored figures of a row: by fold, as a mean, beside the printed ones and beside L1's."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -18,12 +18,13 @@ Pair = tuple[float, float]  # a mean and its error
 
 @dataclass(frozen=True)
 class Result:
-    """What is stored of a row, its path apart."""
+    """What is stored of a row: its folds, failed ones left out, or one step of its path."""
 
     group: Group
     row: Row
-    lines: dict[int, store.Stored]  # by fold, failed ones left out
+    lines: dict[int, store.Stored]  # by fold
     failed: int
+    folder: Path
 
     @property
     def name(self) -> str:
@@ -33,6 +34,11 @@ class Result:
     def finished(self) -> int:
         """Return the number of folds whose fit converged."""
         return sum(x["status"] == "finished" for x in self.lines.values())
+
+    def at(self, step: str) -> "Result":
+        """Return the folds as they were at a step of the path."""
+        paths = store.paths_of(self.group, self.row, self.folder)
+        return replace(self, lines={k: x[step] for k, x in paths.items() if step in x})
 
     def by_fold(self, column: str) -> Folds:
         """Return a column's values, where there are any."""
@@ -85,7 +91,7 @@ def results(group: Group, folder: Path = store.FOLDS) -> Iterator[Result]:
         lines = store.lines_of(group, row, folder)
         done = {fold: x for fold, x in lines.items() if x["status"] != "failed"}
         if done:
-            yield Result(group, row, dict(sorted(done.items())), len(lines) - len(done))
+            yield Result(group, row, dict(sorted(done.items())), len(lines) - len(done), folder)
 
 
 def everything(folder: Path = store.FOLDS) -> dict[str, Result]:

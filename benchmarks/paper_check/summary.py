@@ -6,74 +6,88 @@ on a row without folds is not said.
 """
 
 import string
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from .results import REFERENCE, Result
 
 
-def _rfvm(data: str) -> str:
-    """Return what is said of the RFVM on a set of its tables."""
-    row, srvm, xolon = (f"rfvm-3-4/{data}/{x}" for x in ("rfvm_vb", "srvm", "xolon"))
-    return (
-        f"RFVM as printed on {data}: {{{row}:features}} of the features and {{{row}:samples}} of "
-        f"the samples are kept (printed {{{row}:printed_features}} and "
-        f"{{{row}:printed_samples}} %; {{{row}:finished}} folds converged); accuracy "
-        f"{{{row}:accuracy}}, {{{row}:gap_accuracy}} the printed {{{row}:printed_accuracy}} and "
-        f"{{{row}:l1}} to L1. The SRVM has {{{srvm}:accuracy}} (printed "
-        f"{{{srvm}:printed_accuracy}}), XOLON {{{xolon}:accuracy}} (printed "
-        f"{{{xolon}:printed_accuracy}})."
-    )
+def about(sentence: str, **rows: str) -> str:
+    """Return the sentence with full names of rows for the short ones it is written with."""
+    for short, name in rows.items():
+        sentence = sentence.replace("{" + short + ":", "{" + name + ":")
+    return " ".join(sentence.split())
 
 
-def _pfcvm(data: str, label: str) -> str:
-    """Return what is said of one reading of PFCVM on a set of genes."""
-    row = f"pfcvm-6/{data}/{label}"
-    return (
-        f"PFCVM on {data}, `{label}`: {{{row}:features}} genes (printed "
-        f"{{{row}:printed_features}}), accuracy {{{row}:accuracy}}, {{{row}:gap_accuracy}} the "
-        f"printed {{{row}:printed_accuracy}} and {{{row}:l1}} to L1."
-    )
+RFVM = """
+    RFVM as printed on DATA, until nothing drifts or 20 000 sweeps ({rfvm:finished} folds settled):
+    {rfvm:features} of the features and {rfvm:samples} of the samples are kept, where the paper has
+    {rfvm:printed_features} and {rfvm:printed_samples} %; accuracy {rfvm:accuracy},
+    {rfvm:gap_accuracy} the printed {rfvm:printed_accuracy} and {rfvm:l1} to L1. After 300 sweeps of
+    the same fits {rfvm:features@300} of the features were left, and their means alone had an
+    accuracy of {rfvm:accuracy@300}.
+"""
+RELEASED = """
+    RFVM with the released code's start, order and update of v on DATA ({code:finished} folds
+    settled): {code:features} of the features, {code:samples} of the samples, accuracy
+    {code:accuracy}.
+"""
+BESIDE = """
+    The RFVM paper's own baselines on DATA: the SRVM has {srvm:accuracy} with {srvm:samples} of the
+    samples (printed {srvm:printed_accuracy} with {srvm:printed_samples} %), XOLON
+    {xolon:accuracy} with {xolon:features} of the features (printed {xolon:printed_accuracy} with
+    {xolon:printed_features} %).
+"""
+PFCVM = """
+    PFCVM on DATA, `LABEL`: {lp:features} genes where the paper has {lp:printed_features}; accuracy
+    {lp:accuracy}, {lp:gap_accuracy} the printed {lp:printed_accuracy} and {lp:l1} to L1.
+"""
+JCFO = """
+    JCFO WHICH, one start, on DATA: accuracy {jcfo:accuracy} with {jcfo:features} genes,
+    {jcfo:gap_accuracy} the printed {jcfo:printed_accuracy} and {jcfo:l1} to L1.
+"""
+SONAR = """
+    FS-SKLR on sonar with the paper's shared mask prior, (21) and (22): F1 {printed:f1} with
+    {printed:features} of the features and {printed:samples} of the samples, {printed:gap_f1} the
+    printed {printed:printed_f1}; with independent masks, which are ours, {ours:f1} with
+    {ours:features} and {ours:samples}.
+"""
+CHOSEN = """
+    The same classifier on 50 genes of DATA that L1 logistic regression chose: {in:accuracy} where
+    they are chosen inside each fold, {out:accuracy} where they are chosen once, with the left-out
+    rows in sight ({in:outside}); chosen by a filter, gene for gene, {each:accuracy} and
+    {once:accuracy}.
+"""
 
 
-def _jcfo(data: str) -> str:
-    """Return what is said of JCFO on a set of genes."""
-    row, one = f"jcfo-1/{data}/jcfo-printed", f"jcfo-1/{data}/jcfo-one"
-    return (
-        f"JCFO as printed, one start, on {data}: accuracy {{{row}:accuracy}}, "
-        f"{{{row}:gap_accuracy}} the printed {{{row}:printed_accuracy}} and {{{row}:l1}} to L1; "
-        f"with the corrected rates {{{one}:accuracy}}."
-    )
+def _tables() -> Iterator[str]:
+    """Return the sentences, in order."""
+    for data in ("colon_discrete", "lymphoma_discrete", "leukemia_discrete", "allaml"):
+        names = (
+            ("rfvm", "rfvm_vb"),
+            ("code", "rfvm_vb-released"),
+            ("srvm", "srvm"),
+            ("xolon", "xolon"),
+        )
+        rows = {short: f"rfvm-3-4/{data}/{label}" for short, label in names}
+        yield from (about(x.replace("DATA", data), **rows) for x in (RFVM, RELEASED, BESIDE))
+    for data in ("colon", "golub"):
+        for label in ("pfcvm_lp", "pfcvm_lp-30/10", "pfcvm_lp-50/30"):
+            sentence = PFCVM.replace("DATA", data).replace("LABEL", label)
+            yield about(sentence, lp=f"pfcvm-6/{data}/{label}")
+    for data in ("colon", "golub"):
+        for label, which in (("printed", "as printed"), ("one", "with corrected rates")):
+            sentence = JCFO.replace("DATA", data).replace("WHICH", which)
+            yield about(sentence, jcfo=f"jcfo-1/{data}/jcfo-{label}")
+    yield about(SONAR, printed="fsklr-3/sonar/fsklr-printed", ours="fsklr-3/sonar/fsklr")
+    for data in ("colon", "golub"):
+        at = f"pfcvm-6/{data}/select"
+        rows = {"in": f"{at}-l1-inside", "out": f"{at}-l1-outside"}
+        rows |= {"each": f"{at}-filter-inside", "once": f"{at}-filter-outside"}
+        yield about(CHOSEN.replace("DATA", data), **rows)
 
 
-def _outside(data: str) -> str:
-    """Return what is said of genes chosen outside the folds."""
-    one, each = (f"pfcvm-6/{data}/select-{x}" for x in ("l1", "filter"))
-    return (
-        f"The same classifier on 50 genes of {data} that L1 logistic regression chose: "
-        f"{{{one}-inside:accuracy}} where they are chosen inside each fold, "
-        f"{{{one}-outside:accuracy}} where they are chosen once, with the left-out rows in sight "
-        f"({{{one}-inside:outside}}); by a filter, gene for gene, {{{each}-inside:accuracy}} and "
-        f"{{{each}-outside:accuracy}}."
-    )
-
-
-SONAR = "fsklr-3/sonar/fsklr"
-SENTENCES: tuple[str, ...] = (
-    *(_rfvm(data) for data in ("colon_discrete", "lymphoma_discrete", "leukemia_discrete")),
-    _rfvm("allaml"),
-    *(_pfcvm("colon", label) for label in ("pfcvm_lp", "pfcvm_lp-30/10", "pfcvm_lp-50/30")),
-    _pfcvm("golub", "pfcvm_lp"),
-    _jcfo("colon"),
-    _jcfo("golub"),
-    f"FS-SKLR on sonar with the shared mask prior of (21) and (22) has an F1 of "
-    f"{{{SONAR}-printed:f1}} with {{{SONAR}-printed:features}} of the features and "
-    f"{{{SONAR}-printed:samples}} of the samples, {{{SONAR}-printed:gap_f1}} the printed "
-    f"{{{SONAR}-printed:printed_f1}}; with independent masks, which are ours, {{{SONAR}:f1}} with "
-    f"{{{SONAR}:features}} and {{{SONAR}:samples}}.",
-    _outside("colon"),
-    _outside("golub"),
-)  # fmt: skip
+SENTENCES: tuple[str, ...] = tuple(_tables())
 
 
 def plus_minus(value: float, error: float, digits: int = 1) -> str:
@@ -101,9 +115,11 @@ class Figure:
         the mean. printed_X : the paper's X. gap_X : how far X is from the printed one, in points.
         times_features : ours over the printed. finished : converged of stored folds. l1, l1_log :
         paired difference in accuracy (points) and log score to L1 logistic regression. outside :
-        how much accuracy (points) selection on all rows adds, paired; of a row "-inside".
+        how much accuracy (points) selection on all rows adds, paired; of a row "-inside". X@300 :
+        X at step 300 of the path.
         """
-        r = self.result
+        what, _, step = what.partition("@")
+        r = self.result.at(step) if step else self.result
         if what in ("accuracy", "f1", "log_score"):
             found = r.mean(what)
             return plus_minus(*found, 2 if what == "log_score" else 1) if found else "?"

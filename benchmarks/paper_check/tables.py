@@ -133,7 +133,8 @@ SELECTORS: dict[str, dict[str, Any]] = {
         "model": "pfcvm", "method": "pfcvm_lp", "hypers": LINEAR, "options": pruning(50, 30),
     },
     "jcfo": {
-        "model": "jcfo", "method": "jcfo_em", "options": {"prefilter": 50, "starts": 1},
+        "model": "jcfo", "method": "jcfo_em",
+        "options": {"prefilter": 50, "select": "holdout", "starts": 1},
     },
     "rfvm": {"model": "rfvm", "method": "rfvm_vb"},
 }  # fmt: skip
