@@ -25,7 +25,9 @@ _HOME = {
     "problem": "ardvark.models",
     "BACKENDS": "ardvark.inference",
     "Comparison": "ardvark.inference",
+    "adopt": "ardvark.inference",
     "compare": "ardvark.inference",
+    "complete": "ardvark.inference",
     "fit": "ardvark.inference",
     "loo": "ardvark.inference",
     "power_scaling": "ardvark.inference",
@@ -35,6 +37,7 @@ _HOME = {
     "select": "ardvark.inference",
     "selection_text": "ardvark.inference",
     "sensitivity": "ardvark.inference",
+    "summary": "ardvark.inference",
 }
 
 __all__ = [
@@ -45,8 +48,10 @@ __all__ = [
     "InputError",
     "Problem",
     "__version__",
+    "adopt",
     "available",
     "compare",
+    "complete",
     "data",
     "fit",
     "inference",
@@ -61,6 +66,7 @@ __all__ = [
     "select",
     "selection_text",
     "sensitivity",
+    "summary",
 ]
 
 if TYPE_CHECKING:
@@ -69,7 +75,9 @@ if TYPE_CHECKING:
     from ardvark.inference import (
         BACKENDS,
         Comparison,
+        adopt,
         compare,
+        complete,
         fit,
         loo,
         power_scaling,
@@ -79,6 +87,7 @@ if TYPE_CHECKING:
         select,
         selection_text,
         sensitivity,
+        summary,
     )
     from ardvark.models import ZOO, Problem, problem
     from ardvark.validate import InputError

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
 import pymc as pm
+import pytensor
 import pytensor.tensor as pt
 from pytensor.graph.replace import clone_replace
 from pytensor.graph.rewriting.utils import rewrite_graph
@@ -36,6 +37,8 @@ class Density:
         The arrays of the model; `refresh` them after `pm.set_data`.
     function : Function
         The code of `logp_grad`.
+    graph : scalar expression
+        The log density, Jacobian included, in the model's value variables.
     """
 
     def __init__(self, model: pm.Model) -> None:
@@ -50,9 +53,9 @@ class Density:
         self._x = pt.dvector("x")
         self._pieces = self._cut()
 
-        logp = rewrite_graph(model.logp(), include=["canonicalize", "stabilize"])
-        gradient = pt.concatenate([g.ravel() for g in pt.grad(logp, [*self._pieces])])
-        both = clone_replace([logp, gradient], self._pieces)
+        self.graph: Any = rewrite_graph(model.logp(), include=["canonicalize", "stabilize"])
+        gradient = pt.concatenate([g.ravel() for g in pt.grad(self.graph, [*self._pieces])])
+        both = clone_replace([self.graph, gradient], self._pieces)
         self.function = Function(model, self._x, both, self.data)
         self._expansions: dict[tuple[str, ...], Function] = {}
         self.seconds_compile = time.perf_counter() - started
@@ -133,6 +136,15 @@ class Density:
             (flat,) = clone_replace([flat], self._pieces)
             self._expansions[key] = Function(model, self._x, [flat], self.data)
         return self._expansions[key]
+
+    def interpreted(self, outputs: Sequence[Any]) -> Callable[[np.ndarray], list[np.ndarray]]:
+        """Return the function from the vector to these expressions in the value variables.
+
+        NumPy computes it node by node: for what is wanted a few times, where Numba would first
+        compile for many seconds.
+        """
+        outputs = clone_replace(list(outputs), self._pieces)
+        return pytensor.function([self._x], outputs, mode="FAST_COMPILE")
 
     def constrain(
         self, x: np.ndarray, keep: Collection[str] | None = None

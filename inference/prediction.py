@@ -44,7 +44,8 @@ def predict(problem: Problem, tree: xr.DataTree, X_new: Rows, rule: Rule = "draw
     Raises
     ------
     InputError
-        The fit is of another problem, the columns do not match, or the method has no own formula.
+        The fit is of another problem or lacks variables, the columns do not match, or the method
+        has no own formula.
     """
     one_of("rule", rule, get_args(Rule))
     check_same(problem, tree)
@@ -151,6 +152,5 @@ def _by_draws(problem: Problem, tree: xr.DataTree, X: np.ndarray) -> np.ndarray:
             if problem.spec.link == "identity":
                 out[c, at : at + step] = eta
                 continue
-            log_p = problem.spec.log_predictive(1, eta, point, problem.hypers)
-            out[c, at : at + step] = np.exp(log_p)
+            out[c, at : at + step] = np.exp(problem.log_predictive(1, eta, point))
     return out

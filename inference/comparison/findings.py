@@ -150,6 +150,8 @@ def _energy(tree: xr.DataTree, total: int) -> list[Finding]:
     if count:
         cap: Word = "bad" if count > diagnostics.DIVERGENT_SHARE * total else "rough"
         purposes = PURPOSES if cap == "bad" else ("means", "uncertainty")
+        if count <= diagnostics.FEW_DIVERGENT * total:
+            purposes = ()
         text = f"{count} of {total} transitions diverged: a region of the posterior was not entered"
         found.append(Finding(text, cap, purposes, _raise_target(tree)))
     if "energy" in stats:

@@ -15,7 +15,7 @@ import xarray as xr
 
 from ardvark.data import Dataset
 from ardvark.models import Problem
-from ardvark.validate import InputError
+from ardvark.validate import InputError, logger
 
 from .. import fitting
 from ..datatree import read, replacing
@@ -124,8 +124,16 @@ def prior_sensitivity(
 
 
 def load_fits(folder: str | os.PathLike[str], problem: Problem) -> dict[str, xr.DataTree]:
-    """Return the fits of a problem that a folder holds, in the order they were asked for."""
-    fits = {path.stem: read(path) for path in sorted(Path(folder).glob("*.nc"))}
+    """Return the fits of a problem that a folder holds: by `BACKENDS` first, in their order.
+
+    A file that cannot be read is left out with a warning.
+    """
+    fits = {}
+    for path in sorted(Path(folder).glob("*.nc")):
+        try:
+            fits[path.stem] = read(path)
+        except InputError as error:
+            logger.warning("left out: %s", error)
     mine = {n: t for n, t in fits.items() if t.attrs.get("fingerprint") == problem.fingerprint}
     if not mine:
         raise InputError(
@@ -133,7 +141,7 @@ def load_fits(folder: str | os.PathLike[str], problem: Problem) -> dict[str, xr.
             "has the data changed since? Run `ardvark compare` again."
         )
     order = list(fitting.BACKENDS)
-    return dict(sorted(mine.items(), key=lambda item: order.index(item[0])))
+    return {n: mine[n] for n in sorted(mine, key=lambda n: order.index(n) if n in order else 99)}
 
 
 def write_settings(folder: str | os.PathLike[str], settings: Mapping[str, Any]) -> None:

@@ -15,7 +15,7 @@ import pandas as pd
 import xarray as xr
 
 from ardvark.data import Dataset
-from ardvark.models import Problem
+from ardvark.models import SHARED, Problem
 from ardvark.validate import InputError, logger, one_of, unknown
 
 from .. import diagnostics
@@ -168,7 +168,9 @@ def compare(
     Parameters
     ----------
     fits : dict of DataTree
-        Results of `fit`, by the name of their row.
+        Results of `fit` or `adopt`, by the name of their row. Without a problem, and all of them:
+        trees from elsewhere that hold shared quantities (`eta`, `feature_weight`,
+        `sample_weight`), which are taken for Markov chains; only these are compared.
     reference : str, optional
         The fit to measure errors against; by default the first converged Markov chain.
     problem : Problem, optional
@@ -184,11 +186,11 @@ def compare(
     Raises
     ------
     InputError
-        No fits, fits of different problems, an unknown reference, `test` without `problem`,
-        a quantity of a wrong shape or a name that is taken.
+        No fits, draws that are no fits yet beside a problem or beside fits, fits of different
+        problems, an unknown reference, `test` without `problem`, a quantity of a wrong shape or a
+        name that is taken.
     """
-    if not fits:
-        raise InputError("nothing to compare: fits is empty.")
+    fits = _entered(fits, problem)
     prints = {name: tree.attrs.get("fingerprint") for name, tree in fits.items()}
     if len(set(prints.values())) > 1:
         listed = ", ".join(f"{k}: {v}" for k, v in prints.items())
@@ -229,6 +231,41 @@ def compare(
     table = pd.DataFrame.from_dict(rows, orient="index", columns=[c.name for c in COLUMNS])
     table.index.name = "method"
     return Comparison(table, dict(fits), reference, problem, as_frame(found), judged)
+
+
+def _entered(fits: Mapping[str, xr.DataTree], problem: Problem | None) -> dict[str, xr.DataTree]:
+    """Return fits, or what can be compared of trees that are none."""
+    named = isinstance(fits, Mapping) and not isinstance(fits, xr.DataTree)
+    if not named or not all(isinstance(tree, xr.DataTree) for tree in fits.values()):
+        raise InputError(
+            "compare needs a dict of DataTrees by the name of their row, {'nuts': fit, ...}, got "
+            f"{type(fits).__name__}{' of other things' if named else ''}."
+        )
+    if not fits:
+        raise InputError("nothing to compare: fits is empty.")
+    foreign = [name for name, tree in fits.items() if "kind" not in tree.attrs]
+    if foreign and (problem is not None or len(foreign) < len(fits)):
+        raise InputError(
+            f"{foreign[0]!r} is no fit yet: enter it by ardvark.adopt(problem, draws), or compare "
+            "shared quantities alone, without a problem and without fits."
+        )
+    return {n: _bare(n, tree) if n in foreign else tree for n, tree in fits.items()}
+
+
+def _bare(name: str, tree: xr.DataTree) -> xr.DataTree:
+    """Return the shared quantities of a tree from elsewhere, taken for Markov chains."""
+    posterior = group(tree, "posterior")
+    shared = [n for n in SHARED if n in posterior]
+    if not shared or not {"chain", "draw"} <= set(posterior.dims):
+        raise InputError(
+            f"{name!r} is no fit, and its group posterior holds none of {', '.join(SHARED)} with "
+            "the dimensions chain and draw. Enter it by ardvark.adopt(problem, draws)."
+        )
+    bare = xr.DataTree.from_dict({"/posterior": posterior[shared]})
+    bare.attrs = {"kind": "mcmc"}
+    status, reason = diagnostics.convergence(bare)
+    bare.attrs |= {"status": status, "reason": reason}
+    return bare
 
 
 def reference_of(fits: Mapping[str, xr.DataTree]) -> str | None:

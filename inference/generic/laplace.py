@@ -10,7 +10,9 @@ infinity on the log scale; and a Gaussian on x must approximate the density of x
 Exact for a Gaussian density. Biased wherever the density is skewed or has several modes: it sees
 one point and its curvature. The curvature is the true one, by central differences of the exact
 gradient (relative error about 1e-9), not an optimiser's running guess.
-Cost: 2 P gradients and one P x P Cholesky factor for P unconstrained parameters, hence the limit.
+Cost: with a linear kernel, where features meet in eta only, 2 R gradients and O(P R^2) for P
+unconstrained parameters of which R belong to no feature; a draw and its log q are O(P R)
+(`curvature.py`). Otherwise 2 P gradients and a P x P Cholesky factor, hence the limit.
 
 A fit is `not_converged`, and is returned as the one point it found, when the optimiser stops short,
 when a parameter has run off to a boundary, or when the curvature is not positive definite: then no
@@ -30,6 +32,7 @@ from ..backend import About, Dims, FitFailed, Job, Kind, Result, continuous_only
 from ..options import BaseOptions, option
 from ..progress import Update
 from ..target import Target
+from .curvature import Curvature, Features, linear_kernel
 
 if TYPE_CHECKING:
     from ..density import Density
@@ -43,11 +46,12 @@ ABOUT = About(
         "several modes."
     ),
     cost=(
-        "2 P gradients and one P x P Cholesky factor for P unconstrained parameters, hence at "
-        "most 5000."
+        "Linear kernel: O(N^2 D), a draw O(N D). Otherwise 2 P gradients and one P x P Cholesky "
+        "factor for P unconstrained parameters, hence at most 5000."
     ),
 )
 LARGEST = 5000
+_AT_ONCE = 2_000_000  # numbers of draws held in memory
 _BOUNDARY = 30.0  # on a log scale: a factor of 1e13 from where it started
 
 
@@ -68,12 +72,17 @@ class Options(BaseOptions):
 def supports(target: Target) -> str | None:
     """Return why the model has no Laplace approximation here, or None."""
     why_not = continuous_only("Laplace")(target)
-    if why_not is None and (size := target.free_size) > LARGEST:
+    if why_not is not None:
+        return why_not
+    size, problem = target.free_size, target.problem
+    if problem is not None and linear_kernel(problem):
+        size -= problem.free_feature_size
+    if size > LARGEST:
         return (
             f"its dense {size} x {size} curvature matrix is too large "
-            f"(limit: {LARGEST} unconstrained parameters)"
+            f"(limit: {LARGEST} unconstrained parameters, features of a linear kernel not counted)"
         )
-    return why_not
+    return None
 
 
 def fit(target: Target, options: Options, job: Job) -> Result:
@@ -82,42 +91,26 @@ def fit(target: Target, options: Options, job: Job) -> Result:
     with job.report.stage("compiling"):
         seconds_compile = target.compile_density()
     density = target.density
+    features = Features(density) if linear_kernel(target.problem) else None
     started = time.perf_counter()
 
     with job.report.stage("searching the mode", total=options.starts) as update:
-        mode, values = _best_mode(density, options, rng, update)
-    with job.report.stage("curvature", total=density.size) as update:
-        mode, precision, decrement = _newton(density, mode, update)
-    reason = _why_not(density, mode, precision, decrement, options)
+        mode, values = best_mode(density, options, rng, update)
+    with job.report.stage("curvature") as update:
+        mode, curvature, decrement, reason = _newton(density, mode, features, update)
+    reason = _why_not(density, mode, decrement, options) or reason
 
     details = {"location": mode, "log_density": np.asarray(values)}
-    dims: Dims = {
-        "location": ("unconstrained",),
-        "log_density": ("start",),
-    }
-    factor = None
-    if not reason:
-        # x = x* + L^-T e with H = L L', so that Cov x = H^-1 and log q(x) has no inverse in it
-        factor = linalg.cholesky(precision, lower=True)
-        noise = rng.standard_normal((job.chains * job.draws, density.size))
-        x = mode + linalg.solve_triangular(factor, noise.T, lower=True, trans="T").T
-        log_q = (
-            -0.5 * (noise**2).sum(axis=1)
-            + np.log(np.diag(factor)).sum()
-            - 0.5 * density.size * np.log(2.0 * np.pi)
-        )
-        details["sd"] = np.sqrt(_inverse_diagonal(factor))
-        dims["sd"] = ("unconstrained",)
-        shape = (job.chains, job.draws)
+    dims: Dims = {"location": ("unconstrained",), "log_density": ("start",)}
+    if curvature is None or reason:
+        posterior = {k: v[None] for k, v in density.constrain(mode[None, :], job.keep).items()}
+        stats = {"lp": density.logp(mode[None, :])[None]}
     else:
-        x, shape = mode[None, :], (1, 1)
-    with job.report.stage("drawing"):
-        posterior = density.constrain(x, job.keep)
-        stats = {"lp": density.logp(x).reshape(shape)}
-        if factor is not None:
-            stats["log_q"] = log_q.reshape(shape)
+        details["sd"], dims["sd"] = curvature.sd, ("unconstrained",)
+        with job.report.stage("drawing", total=job.chains * job.draws) as update:
+            posterior, stats = _draw(density, mode, curvature, job, rng, update)
     return Result(
-        posterior={k: v.reshape(*shape, *v.shape[1:]) for k, v in posterior.items()},
+        posterior=posterior,
         sample_stats=stats,
         details=details,
         dims=dims,
@@ -129,7 +122,39 @@ def fit(target: Target, options: Options, job: Job) -> Result:
     )
 
 
-def _best_mode(
+def _draw(
+    density: Density,
+    mode: np.ndarray,
+    curvature: Curvature,
+    job: Job,
+    rng: np.random.Generator,
+    update: Update,
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Return draws of x = x* + R e, R R' = H^-1, as variables, with lp and log q.
+
+    log q(x) = -e'e / 2 + log|H| / 2 - P log(2 pi) / 2 has no inverse in it. A few draws at a time:
+    the vectors themselves are not kept.
+    """
+    count, P = job.chains * job.draws, density.size
+    names = [n for n in density.names if job.keeps(n)]
+    posterior = {k: np.empty((count, *shape)) for k, shape in density.shapes(names).items()}
+    lp, log_q = np.empty(count), np.empty(count)
+    step = max(1, _AT_ONCE // P)
+    for at in range(0, count, step):
+        some = slice(at, min(at + step, count))
+        e = rng.standard_normal((some.stop - at, P))
+        x = mode + curvature.sample(e)
+        lp[some] = density.logp(x)
+        log_q[some] = 0.5 * (curvature.log_det - (e**2).sum(1) - P * np.log(2.0 * np.pi))
+        for name, values in density.constrain(x, names).items():
+            posterior[name][some] = values
+        update(some.stop)
+    shape = (job.chains, job.draws)
+    stats = {"lp": lp.reshape(shape), "log_q": log_q.reshape(shape)}
+    return {k: v.reshape(*shape, *v.shape[1:]) for k, v in posterior.items()}, stats
+
+
+def best_mode(
     density: Density, options: Options, rng: np.random.Generator, update: Update
 ) -> tuple[np.ndarray, list[float]]:
     """Return the best of several local maxima, and the log density at each."""
@@ -161,64 +186,34 @@ def _best_mode(
     return np.asarray(best.x), values
 
 
-def curvature(density: Density, x: np.ndarray, update: Update | None = None) -> np.ndarray:
-    """Return -d2 g / dx dx' (P, P) by central differences of the exact gradient."""
-    H = np.empty((density.size, density.size))
-    for i in range(density.size):
-        step = np.cbrt(np.finfo(float).eps) * max(1.0, abs(x[i]))
-        ahead, behind = x.copy(), x.copy()
-        ahead[i] += step
-        behind[i] -= step
-        difference = density.logp_grad(ahead)[1] - density.logp_grad(behind)[1]
-        H[i] = -difference / (ahead[i] - behind[i])
-        if update is not None and i % 100 == 0:
-            update(i)
-    return 0.5 * (H + H.T)
-
-
 def _newton(
-    density: Density, x: np.ndarray, update: Update
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """Polish the mode by Newton steps; return it, its curvature and the last decrement.
+    density: Density, x: np.ndarray, features: Features | None, update: Update
+) -> tuple[np.ndarray, Curvature | None, float, str]:
+    """Polish the mode by Newton steps; return it, its curvature, the last decrement, a reason.
 
     L-BFGS stops where the log density no longer changes in its last digits; a step or two with the
     curvature that is needed anyway brings the gradient to zero.
     """
     for _ in range(3):
-        H = curvature(density, x, update)
-        value, gradient = density.logp_grad(x)
         try:
-            step = linalg.cho_solve(linalg.cho_factor(H), gradient)
-        except (linalg.LinAlgError, ValueError):
-            return x, H, np.inf
+            curvature = Curvature(density, x, features, update)
+        except linalg.LinAlgError as why:
+            return x, None, np.inf, str(why)
+        value, gradient = density.logp_grad(x)
+        step = curvature.solve(gradient)
         decrement = 0.5 * float(gradient @ step)
         if decrement < 1e-9 or density.logp_grad(x + step)[0] < value:
             break
         x = x + step
-    return x, H, decrement
+    return x, curvature, decrement, ""
 
 
-def _why_not(
-    density: Density, x: np.ndarray, H: np.ndarray, decrement: float, options: Options
-) -> str:
+def _why_not(density: Density, x: np.ndarray, decrement: float, options: Options) -> str:
     """Return why no Gaussian can be placed at x, or an empty string."""
     far = np.abs(x - density.start)
     if far.max() > _BOUNDARY:
         i = int(far.argmax())
         return f"the mode ran to a boundary: {density.label(i)} = {x[i]:.3g}"
-    if not np.isfinite(H).all():
-        return "the curvature at the mode is not finite"
-    if not np.isfinite(decrement):
-        lowest = float(linalg.eigvalsh(H, subset_by_index=(0, 0))[0])
-        return (
-            f"the curvature at the mode is not positive definite (smallest eigenvalue {lowest:.3g})"
-        )
-    if decrement > options.tolerance:
+    if np.isfinite(decrement) and decrement > options.tolerance:
         return f"the optimiser stopped short of a mode (Newton decrement {decrement:.3g})"
     return ""
-
-
-def _inverse_diagonal(factor: np.ndarray) -> np.ndarray:
-    """Return diag((L L')^-1), in one triangular inverse."""
-    inverse, _ = linalg.lapack.dtrtri(factor, lower=1)
-    return (inverse**2).sum(axis=0)
