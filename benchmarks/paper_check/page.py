@@ -6,7 +6,7 @@ from pathlib import Path
 from . import curves, store, summary
 from .protocols import Group
 from .results import REFERENCE, Result, everything
-from .summary import kept, plus_minus
+from .summary import kept, plus_minus, signed
 from .tables import FILTER, GROUPS, SELECTED, SELECTORS
 
 PAGE = store.HERE.parent / "PAPER_CHECK.md"
@@ -87,11 +87,6 @@ def selection(found: dict[str, Result]) -> Iterator[str]:
                 f"| {group.data} | {name} | {' | '.join(cells)} | "
                 f"{signed(*more) if more else ''} | {' to '.join(scores)} | {folds} |"
             )
-
-
-def signed(value: float, error: float, digits: int = 1) -> str:
-    text = plus_minus(value, error, digits)
-    return text if text.startswith("-") else f"+{text}"
 
 
 def table(group: Group, found: dict[str, Result]) -> Iterator[str]:

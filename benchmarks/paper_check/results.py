@@ -46,7 +46,7 @@ class Result:
 
     def mean(self, column: str) -> Pair | None:
         """Return the mean: accuracy and F1 in percent, what is kept as the group says."""
-        found = self.by_fold(column)
+        found = self.by_fold(column) if column in store.COLUMNS else {}
         if not found:
             return None
         if column in ("features", "samples"):

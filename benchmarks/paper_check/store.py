@@ -12,6 +12,7 @@ from typing import Any
 
 from .fold import DRAWS, INNER
 from .protocols import Group, Row
+from .tables import FILTER, SELECTED
 
 HERE = Path(__file__).parent
 FOLDS = HERE / "folds"
@@ -28,6 +29,7 @@ def identity(group: Group, row: Row) -> str:
     settings = [
         row.model, row.method, row.hypers, row.options, row.grid, row.on_kernel, row.select,
         row.steps, group.protocol.name, group.by_sample, group.data, DRAWS, INNER,
+        (SELECTED, FILTER) if row.select else (),
     ]  # fmt: skip
     return hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:8]
 

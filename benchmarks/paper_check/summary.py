@@ -42,6 +42,10 @@ PFCVM = """
     PFCVM on DATA, `LABEL`: {lp:features} genes where the paper has {lp:printed_features}; accuracy
     {lp:accuracy}, {lp:gap_accuracy} the printed {lp:printed_accuracy} and {lp:l1} to L1.
 """
+FLOOR = """
+    That is with footnote 3 at 0.1. Its state after 20 iterations has {lp:features@20} genes and
+    an accuracy of {lp:accuracy@20}.
+"""
 JCFO = """
     JCFO WHICH, one start, on DATA: accuracy {jcfo:accuracy} with {jcfo:features} genes,
     {jcfo:gap_accuracy} the printed {jcfo:printed_accuracy} and {jcfo:l1} to L1.
@@ -75,6 +79,8 @@ def _tables() -> Iterator[str]:
         for label in ("pfcvm_lp", "pfcvm_lp-30/10", "pfcvm_lp-50/30"):
             sentence = PFCVM.replace("DATA", data).replace("LABEL", label)
             yield about(sentence, lp=f"pfcvm-6/{data}/{label}")
+        sentence = (PFCVM + FLOOR).replace("DATA", data).replace("LABEL", "pfcvm_lp-floor")
+        yield about(sentence, lp=f"pfcvm-6/{data}/pfcvm_lp-floor")
     for data in ("colon", "golub"):
         for label, which in (("printed", "as printed"), ("one", "with corrected rates")):
             sentence = JCFO.replace("DATA", data).replace("WHICH", which)
@@ -96,6 +102,12 @@ def plus_minus(value: float, error: float, digits: int = 1) -> str:
     return text if error != error else f"{text} +- {error:.{digits}f}"
 
 
+def signed(value: float, error: float, digits: int = 1) -> str:
+    """Return a difference with its sign and its error."""
+    text = plus_minus(value, error, digits)
+    return text if text.startswith("-") else f"+{text}"
+
+
 def kept(value: float) -> str:
     """Return a number kept: three digits."""
     return f"{value:.3g}" if value < 1000 else f"{value:.0f}"
@@ -111,48 +123,37 @@ class Figure:
     def __format__(self, what: str) -> str:
         """Return one of them.
 
-        accuracy, f1 : with the error, in percent. log_score : with the error. features, samples :
-        the mean. printed_X : the paper's X. gap_X : how far X is from the printed one, in points.
-        times_features : ours over the printed. finished : converged of stored folds. l1, l1_log :
-        paired difference in accuracy (points) and log score to L1 logistic regression. outside :
-        how much accuracy (points) selection on all rows adds, paired; of a row "-inside". X@300 :
-        X at step 300 of the path.
+        accuracy, f1 : in percent, with the error. features, samples : the mean. printed_X : the
+        paper's X. gap_X : how far X is from the printed one, in points. finished : converged of
+        stored folds. l1 : difference in accuracy to L1 logistic regression, paired, in points.
+        outside : what selection on all rows adds to the accuracy of a row "-inside", paired.
+        X@300 : X at step 300 of the path.
         """
         what, _, step = what.partition("@")
         r = self.result.at(step) if step else self.result
-        if what in ("accuracy", "f1", "log_score"):
-            found = r.mean(what)
-            return plus_minus(*found, 2 if what == "log_score" else 1) if found else "?"
-        if what in ("features", "samples"):
-            found = r.mean(what)
-            return f"{kept(found[0])}{' %' if r.group.percent else ''}" if found else "?"
+        kind = what.removeprefix("printed_").removeprefix("gap_")
+        mean, error = r.mean(kind) or (float("nan"), float("nan"))
         if what.startswith("printed_"):
-            return f"{r.row.printed[what.removeprefix('printed_')]:g}"
+            return f"{r.row.printed[kind]:g}"
         if what.startswith("gap_"):
-            kind = what.removeprefix("gap_")
-            found = r.mean(kind)
-            difference = round(found[0] - r.row.printed[kind], 1) if found else float("nan")
+            difference = round(mean - r.row.printed[kind], 1)
             return f"{abs(difference):.1f} points {'below' if difference < 0 else 'above'}"
-        if what == "times_features":
-            found = r.mean("features")
-            return f"{kept(found[0] / r.row.printed['features'])} times" if found else "?"
+        if what in ("accuracy", "f1"):
+            return plus_minus(mean, error)
+        if what in ("features", "samples"):
+            return f"{kept(mean)}{' %' if r.group.percent else ''}"
         if what == "finished":
             return f"{r.finished} of {len(r.lines)}"
         other = beside(r.name, what)
         if not other:
             raise ValueError(f"no figure {what!r}")
-        column = "log_score" if what == "l1_log" else "accuracy"
-        found = r.beside(self.all[other], column)
-        if found is None:
-            return "?"
-        sign = -1.0 if what == "outside" else 1.0
-        text = plus_minus(sign * found[0], found[1], 2 if what == "l1_log" else 1)
-        return text if text.startswith("-") else f"+{text}"
+        first, second = (self.all[other], r) if what == "outside" else (r, self.all[other])
+        return signed(*(first.beside(second, "accuracy") or (float("nan"), float("nan"))))
 
 
 def beside(name: str, what: str) -> str:
     """Return the row that a figure sets the row beside, "" where there is none."""
-    if what in ("l1", "l1_log"):
+    if what == "l1":
         return "/".join([*name.split("/")[:2], REFERENCE])
     return name.replace("-inside", "-outside") if what == "outside" else ""
 
