@@ -1,6 +1,7 @@
 """How a posterior is computed, and how two are compared: one file per algorithm."""
 
 from .adoption import adopt
+from .calibration.calibrate import calibrate
 from .comparison.leave_one_out import loo, refit_loo
 from .comparison.power_scaling import power_scaling
 from .comparison.sensitivity import Sensitivity, sensitivity
@@ -18,6 +19,7 @@ __all__ = [
     "Sensitivity",
     "Summary",
     "adopt",
+    "calibrate",
     "compare",
     "complete",
     "fit",

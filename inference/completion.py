@@ -3,7 +3,7 @@
     prior                  draws of the prior, of every variable that the posterior holds
     prior_predictive       labels at the training rows under them
     posterior_predictive   labels at the training rows, one set a posterior draw
-    log_prior              its density at the posterior's draws, where a stored fit lacks it
+    log_prior              its density at the posterior's draws, which fits of older versions lack
 
 With them ArviZ's plot_prior_posterior, plot_ppc_*, loo_pit and psense run. Predictive labels have
 latent noise of their own: they are of other samples with the same inputs. In a model with labels in
@@ -19,6 +19,7 @@ import xarray as xr
 from ardvark.models import Problem
 
 from .datatree import check_same, dataset, group, log_prior, problem_dims
+from .fitting import check_sizes
 
 
 def complete(
@@ -49,6 +50,7 @@ def complete(
         or the prior cannot be drawn from in float64.
     """
     check_same(problem, tree)
+    check_sizes(draws=draws)
     for_prior, for_labels = map(np.random.default_rng, np.random.SeedSequence(random_seed).spawn(2))
     posterior = group(tree, "posterior")
     point = {str(k): v.transpose("chain", "draw", ...).values for k, v in posterior.items()}
@@ -62,7 +64,8 @@ def complete(
     out["prior"] = drawn({name: prior[name] for name in point if name in prior})
     out["prior_predictive"] = drawn({"y": prior["y"]})
     out["posterior_predictive"] = drawn({"y": _labels(problem, point, for_labels)})
-    if "log_prior" not in out.children and set(problem.shapes) <= set(point):
+    held = set(problem.shapes) <= set(point) and posterior["eta"][..., 0].size > 1
+    if "log_prior" not in out.children and held:
         out["log_prior"] = drawn(log_prior(problem, point))
     return out
 

@@ -117,8 +117,9 @@ def assemble(
                 likelihood = {"y": problem.log_likelihood(point, point["eta"])}
                 name = "log_likelihood" if attrs["kind"] == "mcmc" else UNWEIGHTED
                 groups[name] = dataset(likelihood, {"y": ("obs",)}, coords, draws=True)
-            with suppress(InputError):
-                groups["log_prior"] = dataset(log_prior(problem, point), {}, {}, draws=True)
+            with suppress(InputError):  # for power scaling, of which one draw knows nothing
+                if posterior.sizes["chain"] * posterior.sizes["draw"] > 1:
+                    groups["log_prior"] = dataset(log_prior(problem, point), {}, {}, draws=True)
         groups["observed_data"] = dataset({"y": problem.y}, {"y": ("obs",)}, coords, draws=False)
         groups["constant_data"] = _constant_data(problem)
     if result.details:

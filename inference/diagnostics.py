@@ -48,6 +48,11 @@ def ess(values: xr.DataArray, method: str) -> np.ndarray:
     return np.where(stuck, array.shape[0], found)
 
 
+def mcse(values: xr.DataArray, method: str) -> np.ndarray:
+    """Return the Monte Carlo error of each component's "mean" or "sd", flat."""
+    return _statistic("mcse", values, method=method)
+
+
 def _statistic(name: str, values: xr.DataArray, **settings: str) -> np.ndarray:
     import arviz_stats
 

@@ -251,11 +251,17 @@ def fit(
     one_of("keep", keep, get_args(Keep))
     plan = prepare(method, wrapped, options)
     name, problem = plan.name, wrapped.problem
+    kept = _kept(wrapped, keep, draws * chains)
+    if keep == "all" and kept is not None:
+        logger.warning(
+            "more than %.0e numbers to store: keeping %s and the scalars only",
+            LARGEST_KEPT, ", ".join(SHARED),
+        )  # fmt: skip
     job = Job(
         draws=draws,
         chains=chains,
         seed=secrets.randbits(31) if random_seed is None else int(random_seed),
-        keep=_kept(wrapped, keep, draws * chains),
+        keep=kept,
         report=Reporter(name, progressbar),
     )
     asked = request(
@@ -324,19 +330,20 @@ def check_sizes(**sizes: object) -> None:
             raise InputError(f"{name} must be an integer of at least 1, got {value!r}.")
 
 
+def megabytes(problem: Problem, *, draws: int, chains: int, keep: Keep = "all") -> float:
+    """Return about how large a stored fit of that many draws is: draws and likelihood, 8 bytes."""
+    target, samples = Target(problem), draws * chains
+    names = _kept(target, keep, samples)
+    kept = sum(size for name, size in target.sizes.items() if names is None or name in names)
+    return 8e-6 * samples * (kept + len(problem.y))
+
+
 def _kept(target: Target, keep: Keep, samples: int) -> tuple[str, ...] | None:
     """Return the names of the variables to keep, or None for all."""
     problem, sizes = target.problem, target.sizes
-    if keep == "all":
-        numbers = samples * sum(sizes.values())
-        if numbers <= LARGEST_KEPT or problem is None:
-            return None
-        logger.warning(
-            "%.2g numbers to store exceed %.0e: keeping %s and the scalars only",
-            numbers,
-            LARGEST_KEPT,
-            ", ".join(SHARED),
-        )
+    small = samples * sum(sizes.values()) <= LARGEST_KEPT
+    if keep == "all" and (small or problem is None):
+        return None
     names = SHARED if problem is None else (*SHARED, *problem.spec.needed)
     return tuple(name for name, size in sizes.items() if name in names or size == 1)
 

@@ -73,6 +73,7 @@ from .parts.distributions import (
 )
 from .parts.kernel_product import kernel_product
 from .parts.kernels import default_scales
+from .parts.noisy_logistic import label_logp
 from .parts.sparsity import Sizes
 from .sparse import Group, SparseHypers, filled
 from .spec import Coords, Inputs, ModelSpec, Point, check_simulable, hyper
@@ -191,7 +192,7 @@ def log_predictive(y: Any, eta: np.ndarray, point: Point, hypers: Hypers) -> np.
     """Return log P(y | eta, tau) with the latent noise integrated out, shape of eta."""
     if hypers.latent_noise == "none":
         return logistic_logp(y, eta)
-    return noisy_logistic_logp(y, eta, np.asarray(point["tau"])[..., None] ** -0.5)
+    return label_logp(y, eta, np.asarray(point["tau"])[..., None] ** -0.5)
 
 
 def log_joint(point: Point, inputs: Inputs, y: np.ndarray, hypers: Hypers) -> np.ndarray:

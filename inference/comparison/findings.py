@@ -80,6 +80,9 @@ def findings(tree: xr.DataTree, reference: xr.DataTree | None = None) -> list[Fi
     if not group(tree, "posterior").data_vars:
         reason = tree.attrs.get("reason") or "no reason given"
         return [Finding(f"there are no draws: {reason}", "bad")]
+    if tree.attrs.get("kind") == "reference":  # judged by all of its draws when it was made
+        stored = json.loads(tree.attrs["findings"])
+        return [Finding(**{**found, "purposes": tuple(found["purposes"])}) for found in stored]
     found = _chains(tree) if tree.attrs.get("kind") == "mcmc" else _approximation(tree, other)
     status, reason = tree.attrs.get("status"), str(tree.attrs.get("reason") or "")
     if status is not None and not finished(status) and not any(f.purposes for f in found):

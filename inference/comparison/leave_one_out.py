@@ -33,6 +33,7 @@ from ardvark.validate import InputError, logger
 from .. import fitting
 from ..backend import finished
 from ..datatree import check_same, group, pointwise, replacing
+from ..prediction import classes
 from ..processes import check_processes, run_pieces
 from ..progress import Reporter
 
@@ -91,7 +92,7 @@ def loo(problem: Problem, tree: xr.DataTree) -> "ELPDData":
     data = xr.DataTree.from_dict(
         {"/posterior": group(tree, "posterior")[["eta"]], "/log_likelihood": likelihood}
     )
-    if kind == "mcmc":
+    if kind in ("mcmc", "reference"):
         return _psis(data)
     stats = group(tree, "sample_stats")
     if kind != "approximation" or "log_q" not in stats or "lp" not in stats:
@@ -385,7 +386,7 @@ def _score(fold: Problem, tree: xr.DataTree, x: np.ndarray, y: int) -> Row:
     return {
         "probability": mean,
         "log_score": float(special.logsumexp(terms) - np.log(len(terms))),
-        "correct": bool((mean > (0.0 if spec.link == "identity" else 0.5)) == (y == 1)),
+        "correct": bool(classes(fold, np.asarray(mean)) == y),
     }
 
 

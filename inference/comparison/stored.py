@@ -29,6 +29,7 @@ def stored_fit(
     draws: int,
     chains: int,
     random_seed: int,
+    keep: fitting.Keep = "all",
     progressbar: bool = True,
 ) -> xr.DataTree:
     """Return the fit at a path if it is the one asked for; else fit, and write it there.
@@ -43,6 +44,8 @@ def stored_fit(
         Options of the method.
     path : Path or None
         None: nothing is read or written.
+    keep : {"all", "shared"}
+        What of a fit is stored, as in `fit`.
 
     Raises
     ------
@@ -50,8 +53,9 @@ def stored_fit(
         The method does not apply, or an option is wrong (`fitting.prepare`).
     """
     plan = fitting.prepare(method, problem, given)
-    sizes = {"draws": draws, "chains": chains}
-    asked = fitting.request(problem, plan.name, plan.options, **sizes, seed=random_seed, keep="all")
+    asked = fitting.request(
+        problem, plan.name, plan.options, draws=draws, chains=chains, seed=random_seed, keep=keep
+    )
     stored = None if path is None else _stored(path, problem, plan.name, asked)
     if stored is not None:
         logger.info("%s: stored fit used again", path.stem if path else plan.name)
@@ -64,6 +68,7 @@ def stored_fit(
             progressbar=progressbar,
             draws=draws,
             chains=chains,
+            keep=keep,
             **given,
         )
     except Exception as error:

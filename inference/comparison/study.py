@@ -7,6 +7,7 @@ The folder holds `study.json` (what was asked), one NetCDF file per fit, written
 
 import json
 import os
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ def run(
     draws: int = 1000,
     chains: int = 4,
     random_seed: int = 0,
+    keep: fitting.Keep = "all",
     progressbar: bool = True,
     settings: Mapping[str, Any] | None = None,
 ) -> dict[str, xr.DataTree]:
@@ -50,6 +52,8 @@ def run(
         Options by method name ("paper" for the model's own algorithm).
     folder : path
         Made if it does not exist, and only once everything asked for has been checked.
+    keep : {"all", "shared"}
+        What of each fit is stored, as in `fit`.
     settings : dict, optional
         Kept in the folder, so that `ardvark report` can make the problem again.
 
@@ -63,8 +67,11 @@ def run(
     if settings is not None:
         write_settings(folder, {**settings, "fingerprint": problem.fingerprint})
     folder.mkdir(parents=True, exist_ok=True)
-    return {
-        name: stored_fit(
+    fits = {}
+    for number, (name, given) in enumerate(plan.items(), 1):
+        if progressbar:
+            print(f"method {number} of {len(plan)}: {name}", file=sys.stderr, flush=True)
+        fits[name] = stored_fit(
             problem,
             name,
             given,
@@ -72,10 +79,10 @@ def run(
             draws=draws,
             chains=chains,
             random_seed=random_seed,
+            keep=keep,
             progressbar=progressbar,
         )
-        for name, given in plan.items()
-    }
+    return fits
 
 
 def check_sensitivity(problem: Problem, methods: Iterable[str]) -> None:
@@ -192,9 +199,10 @@ def summarise(
     with reporter.stage("figures and report"):
         comparison.table.to_csv(folder / "scorecard.csv")
         comparison.distances.to_csv(folder / "distances.csv", index=False)
-        for name, figure in comparison.figures().items():
-            figure.savefig(folder / f"{name}.png", dpi=150)
+        pictures = comparison.pictures()
+        for name, picture in pictures.items():
+            picture.figure.savefig(folder / f"{name}.png", dpi=150)
         if sensitivity is not None:
             sensitivity.table.to_csv(folder / "sensitivity.csv")
-        comparison.to_html(folder / "report.html", command, sensitivity)
+        comparison.to_html(folder / "report.html", command, sensitivity, pictures)
     return comparison

@@ -13,14 +13,15 @@ present sweep t wherever
   kind, differs by more than `drift`;
 - a fitted probability differs by more than `drift`, or the ELBO by more than tolerance^1/2 of its
   value;
-- a weight that shrinks would be pruned within as many sweeps again, at its mean rate since s.
+- where weights are pruned: one has shrunk by more than `drift` of its own size, or would be pruned
+  within as many sweeps again, at its mean rate since s.
 
 q has settled at the first t >= 1.5 s, t >= s + 20, at which the last sweep did not move ELBO and
-fitted probabilities either. The window is a third of the run, so that a decay like t^-p is seen
-however late it is, and what converges by a factor a sweep has done so for t / 3 more of them since
-`drift` was left to go. The price is at most half as many sweeps again. A precision is not looked at
-by itself: it is shape / (rate + half the mean square) of its weight. The scale r of (r v, a / r),
-which no probability depends on, is left to the ELBO.
+fitted probabilities either. The window is a third of the run. So before a pruning a decay like t^-p
+is seen however late it is (at drift = 0.05 for p > 0.13), and what converges by a factor a sweep
+has done so for t / 3 more of them since `drift` was left to go. The price is at most half as many
+sweeps again. A precision is not looked at by itself: it is shape / (rate + half the mean square) of
+its weight. The scale r of (r v, a / r), which no probability depends on, is left to the ELBO.
 """
 
 from __future__ import annotations
@@ -65,10 +66,11 @@ class Weights:
         gap = float(np.abs(now.scaled - self.scaled).max())
         if gap > most:
             return f"one changed by {gap:.2g} of the largest"
-        shrinks = now.size < self.size
-        later = now.size[shrinks] * (now.size[shrinks] / self.size[shrinks]) ** ahead
-        count = int(np.sum(later < now.threshold))
-        return f"{count} shrank and would soon be pruned" if count else ""
+        if now.threshold == 0.0:
+            return ""
+        ratio = np.minimum(now.size / self.size, 1.0)
+        count = int(np.sum((ratio < 1.0 - most) | (now.size * ratio**ahead < now.threshold)))
+        return f"{count} shrank towards the threshold of pruning" if count else ""
 
 
 @dataclass(frozen=True, eq=False)

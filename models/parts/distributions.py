@@ -12,12 +12,10 @@ import numba
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from pytensor.gradient import disconnected_grad
 
-# Trapezoid rule of the noisy logistic: nodes at c + t, t in [-9, 9], see `noisy_logistic_logp`.
-_WINDOW = 9.0
-_NODES = np.linspace(-_WINDOW, _WINDOW, 361)
-_LOG_STEP = math.log(_NODES[1] - _NODES[0]) - 0.5 * math.log(2.0 * math.pi)
+from .noisy_logistic import noisy_log_sigmoid
+
+_WINDOW = 9.0  # of the trapezoid rule in `noisy_logistic_logp`
 
 
 # --- logistic Bernoulli: P(y = 1) = sigmoid(eta) ---------------------------------------------
@@ -88,18 +86,11 @@ def noisy_logistic_logp(y: Any, eta: Any, sd: Any) -> np.ndarray:
 def NoisyLogisticBernoulli(name: str, eta: Any, sd: Any, **kwargs: Any) -> Any:
     """Bernoulli(E[sigmoid(eta + sd e)]), e ~ N(0, 1): latent Gaussian noise integrated out.
 
-    A 361-point trapezoid in log space, over a window that follows the peak of the integrand
-    (`noisy_logistic_logp` says why). Error in log p below 4e-8 for sd from 0.1 to 10.
+    The integral is one compiled operation (`noisy_logistic.py`), right to 1e-11 for sd up to 100.
     """
 
     def logp(y: Any, eta: Any, sd: Any) -> Any:
-        m = (2 * y - 1) * eta  # (obs,)
-        sd = sd + pt.zeros_like(m)  # (obs,), also from one number
-        # the integral does not depend on where the window sits, so no gradient flows through it
-        c = disconnected_grad(pt.clip(-m / sd, 0.0, sd))
-        e = c[..., None] + _NODES  # (obs, node)
-        terms = -pt.softplus(-(m[..., None] + sd[..., None] * e)) - 0.5 * e**2
-        return pt.logsumexp(terms, axis=-1) + _LOG_STEP
+        return noisy_log_sigmoid((2 * y - 1) * eta, sd)
 
     def dist(eta: Any, sd: Any, size: Any) -> Any:
         noisy = pm.Normal.dist(eta, sd, size=size)

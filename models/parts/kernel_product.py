@@ -12,25 +12,19 @@ Separate products are a pass over X or Z each. Here features are taken in blocks
 one pass gives f, another both gradients, and where Z is X that is half of the reading. The rbf's
 second line expands (x - z)^2, so that no array of N B numbers but K is ever touched.
 
-JAX and MLX get the plain formula by a rewrite, and so do second derivatives.
+JAX, MLX and second derivatives use the plain formula (`fused.py`).
 """
 
-import hashlib
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numba
 import numpy as np
 import pytensor.tensor as pt
-from pytensor.compile.mode import optdb
 from pytensor.gradient import DisconnectedType
 from pytensor.graph.basic import Apply
-from pytensor.graph.op import Op
-from pytensor.graph.replace import clone_replace
-from pytensor.graph.rewriting.basic import dfs_rewriter, node_rewriter
-from pytensor.link.numba.dispatch.basic import register_funcify_and_cache_key
 
+from .fused import Fused, gradients, weighed
 from .kernels import gram, linear_decision
 
 Arrays = tuple[np.ndarray, np.ndarray]
@@ -212,23 +206,12 @@ def _plain(kernel: str, X: Any, Z: Any, theta: Any, a: Any) -> Any:
     return gram(X, Z, theta, kernel=kernel, xp=pt) @ a
 
 
-def _gradients(cost: Callable[..., Any], *inputs: Any) -> list[Any]:
-    """Return the gradients of cost(*inputs) by each input, as if none depended on another."""
-    apart = [v.type() for v in inputs]
-    found = pt.grad(cost(*apart), apart, disconnected_inputs="ignore")
-    return clone_replace(found, dict(zip(apart, inputs, strict=True)))
-
-
 def _first(kernel: str, X: Any, Z: Any, theta: Any, a: Any, g: Any) -> list[Any]:
     """Return the gradients of sum_i g_i f_i by X, Z, theta and a, by the plain formula."""
-
-    def weighed(*inputs: Any) -> Any:
-        return (g * _plain(kernel, *inputs)).sum()
-
-    return _gradients(weighed, X, Z, theta, a)
+    return gradients(lambda *inputs: (g * _plain(kernel, *inputs)).sum(), X, Z, theta, a)
 
 
-class KernelProduct(Op):
+class KernelProduct(Fused):
     """f = K_theta(X, Z) a for X (N, D), Z (B, D), theta (D,), a (B,), and K where it is made.
 
     Parameters
@@ -246,6 +229,16 @@ class KernelProduct(Op):
         X, Z, theta, a = (pt.as_tensor_variable(v, dtype="float64") for v in inputs)
         outputs = [pt.dvector()] if self.kernel == "linear" else [pt.dvector(), pt.dmatrix()]
         return Apply(self, [X, Z, theta, a], outputs)
+
+    @property
+    def code(self) -> Callable[..., Any]:
+        """The compiled loops."""
+        return _CODE[self.kernel][0]
+
+    def plain(self, *inputs: Any) -> list[Any]:
+        """Return the formula of `kernels.py`, and K where it is made."""
+        f, (X, Z, theta, _) = _plain(self.kernel, *inputs), inputs
+        return [f] if self.kernel == "linear" else [f, gram(X, Z, theta, kernel=self.kernel, xp=pt)]
 
     def perform(self, node: Apply, inputs: Any, outputs: Any) -> None:
         """Compute it with NumPy: what PyTensor's Python mode runs."""
@@ -273,7 +266,7 @@ class KernelProduct(Op):
         return [d_X, d_Z, d_theta, d_a]
 
 
-class KernelProductGradient(Op):
+class KernelProductGradient(Fused):
     """Gradients (D,), (B,) of a function of f, given its gradient g (N,) with respect to f.
 
     Its inputs are those of `KernelProduct`, its outputs, and g.
@@ -287,6 +280,16 @@ class KernelProductGradient(Op):
     def make_node(self, *inputs: Any) -> Apply:
         """Return the node."""
         return Apply(self, [pt.as_tensor_variable(v) for v in inputs], [pt.dvector(), pt.dvector()])
+
+    @property
+    def code(self) -> Callable[..., Any]:
+        """The compiled loops."""
+        return _CODE[self.kernel][1]
+
+    def plain(self, *inputs: Any) -> list[Any]:
+        """Return the derivatives of the plain formula."""
+        X, Z, theta, a, *_, g = inputs
+        return _first(self.kernel, X, Z, theta, a, g)[2:]
 
     def perform(self, node: Apply, inputs: Any, outputs: Any) -> None:
         """Compute it with NumPy."""
@@ -311,15 +314,11 @@ class KernelProductGradient(Op):
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> Any:
         """Return second derivatives, those of the plain formula."""
         X, Z, theta, a, *made, g = inputs
-        given = [c for c in cotangents if not isinstance(c.type, DisconnectedType)]
-        used = [not isinstance(c.type, DisconnectedType) for c in cotangents]
 
-        def total(X: Any, Z: Any, theta: Any, a: Any, g: Any, *c: Any) -> Any:
-            first = _first(self.kernel, X, Z, theta, a, g)[2:]
-            kept = [d for d, is_used in zip(first, used, strict=True) if is_used]
-            return sum((d * v).sum() for d, v in zip(kept, c, strict=True))
+        def total(*at: Any) -> Any:
+            return weighed(_first(self.kernel, *at)[2:], cotangents)
 
-        d_X, d_Z, d_theta, d_a, d_g, *_ = _gradients(total, X, Z, theta, a, g, *given)
+        d_X, d_Z, d_theta, d_a, d_g = gradients(total, X, Z, theta, a, g)
         return [d_X, d_Z, d_theta, d_a, *(DisconnectedType()() for _ in made), d_g]
 
 
@@ -342,30 +341,3 @@ def kernel_product(
             return a.sum() + kernel_product(X, Z, theta, a)
         return gram(X, Z, theta, kernel=kernel, degree=degree, xp=pt) @ a
     return KernelProduct(kernel)(X, Z, theta, a, return_list=True)[0]
-
-
-# --- how each backend gets them -------------------------------------------------------------------
-
-# a part of the key of PyTensor's cache on disk: code that changed is compiled again
-_VERSION = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
-
-
-@register_funcify_and_cache_key(KernelProduct)
-@register_funcify_and_cache_key(KernelProductGradient)
-def _numba_form(op: Any, **_: Any) -> tuple[Any, str]:
-    """Return the compiled loops of an operation, and their key."""
-    code = _CODE[op.kernel][isinstance(op, KernelProductGradient)]
-    return code, f"{type(op).__name__} {op.kernel} {_VERSION}"
-
-
-@node_rewriter([KernelProduct, KernelProductGradient])
-def _plain_formula(fgraph: Any, node: Apply) -> list[Any]:
-    """Put the plain formula, or its gradient, in the place of the operation."""
-    kernel, (X, Z, theta, a) = node.op.kernel, node.inputs[:4]
-    f = _plain(kernel, X, Z, theta, a)
-    if isinstance(node.op, KernelProductGradient):
-        return _first(kernel, X, Z, theta, a, node.inputs[-1])[2:]
-    return [f] if kernel == "linear" else [f, gram(X, Z, theta, kernel=kernel, xp=pt)]
-
-
-optdb.register("ardvark_kernel_product", dfs_rewriter(_plain_formula), "jax", "mlx", position=0.1)

@@ -161,7 +161,7 @@ def test_an_approximation_with_its_density_is_reweighed(own):
 # --- trees of other libraries ---------------------------------------------------------------------
 
 
-def as_tree(problem, point, stats=None, coords=None, observed=None):
+def as_tree(point, stats=None, coords=None, observed=None):
     """Return the tree that a library makes: dims of its own, statistics by its names."""
     lead = ("chain", "draw")
     own = {k: tuple(f"{k}_{i}" for i in range(x.ndim - 2)) for k, x in point.items()}
@@ -188,7 +188,7 @@ def test_statistics_by_the_names_of_nutpie(own):
         "logp": random.normal(size=(4, 50)),  # another constant: not ours
         "index_in_trajectory": np.ones((4, 50)),
     }
-    tree = as_tree(problem, point, stats, observed=problem.y)
+    tree = as_tree(point, stats, observed=problem.y)
     tree["posterior"].attrs["sampling_time"] = 2.5
     adopted = av.adopt(problem, tree)
     found = adopted["sample_stats"]
@@ -203,12 +203,12 @@ def test_coordinates_are_matched_by_name(own):
     problem, point = own
     order, names = [2, 0, 3, 1], np.array(problem.data.feature_names)
     moved = point | {"feature_weight": point["feature_weight"][..., order]}
-    tree = as_tree(problem, moved, coords={"feature": names[order]})
+    tree = as_tree(moved, coords={"feature": names[order]})
     close(variables(av.adopt(problem, tree))["feature_weight"], point["feature_weight"])
-    numbered = as_tree(problem, point, coords={"feature": np.arange(4)})  # by default: as they come
+    numbered = as_tree(point, coords={"feature": np.arange(4)})  # by default: as they come
     close(variables(av.adopt(problem, numbered))["feature_weight"], point["feature_weight"])
     with pytest.raises(InputError, match="the draws' 'feature' are not the problem's"):
-        av.adopt(problem, as_tree(problem, point, coords={"feature": ["a", "b", "c", "d"]}))
+        av.adopt(problem, as_tree(point, coords={"feature": ["a", "b", "c", "d"]}))
 
 
 def test_draws_in_single_precision_are_taken(own):
@@ -325,7 +325,7 @@ def test_weights_on_another_scale_are_refused(own):
 def test_draws_of_other_data_are_refused(own):
     problem, point = own
     with pytest.raises(InputError, match="the labels in observed_data are not those"):
-        av.adopt(problem, as_tree(problem, point, observed=1 - problem.y))
+        av.adopt(problem, as_tree(point, observed=1 - problem.y))
     with pytest.raises(InputError, match="this fit is of another problem"):
         av.adopt(make("rfvm", N=12, bias_sd=2.0), av.adopt(problem, point))
     with pytest.raises(InputError, match="the draws have no dimension 'chain' and no 'draw'"):
@@ -346,7 +346,7 @@ def test_bare_trees_are_compared_without_a_problem(own):
     shared["eta"] = problem.decision(point)
     other = {k: 1.5 * x + 0.1 for k, x in shared.items()}
     lp = {"lp": rng(2).normal(size=(4, 50))}
-    bare = {n: as_tree(problem, x, lp) for n, x in {"a": shared, "b": other}.items()}
+    bare = {n: as_tree(x, lp) for n, x in {"a": shared, "b": other}.items()}
     found = av.compare(bare, reference="a").distances
     assert set(found["quantity"]) == {*shared, "ranking"}
     whole = av.adopt(problem, shared)
@@ -362,7 +362,7 @@ def test_bare_trees_are_compared_without_a_problem(own):
 
 def test_a_tree_that_was_not_adopted_says_so(own):
     problem, point = own
-    bare, fit = as_tree(problem, point), av.adopt(problem, point)
+    bare, fit = as_tree(point), av.adopt(problem, point)
     message = r"'mine' is no fit yet: enter it by ardvark\.adopt"
     with pytest.raises(InputError, match=message):
         av.compare({"mine": bare, "fit": fit})

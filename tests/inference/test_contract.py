@@ -119,6 +119,12 @@ def test_what_a_fit_contains(fitted, tmp_path):
     dims = {"chain": sizes[0], "draw": sizes[1], "feature": D, "basis": B}
     assert tree["selection"].sizes == dims
 
+    # the size that is announced before a fit is made
+    most = fitting.megabytes(problem, draws=60, chains=2)
+    kept = [*posterior.data_vars.values(), *pointwise(tree).data_vars.values()]
+    found = 1e-6 * sum(v.nbytes for v in kept)
+    assert found == pytest.approx(most) if method == "nuts" else found <= most
+
     save(tree, tmp_path / "fit.nc")
     assert tree.identical(read(tmp_path / "fit.nc"))
     assert [p.name for p in tmp_path.iterdir()] == ["fit.nc"]
