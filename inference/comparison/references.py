@@ -279,7 +279,9 @@ def opened(path: Path, problem: Problem) -> xr.DataTree:
     point["eta"] = np.stack([problem.decision({k: v[c] for k, v in point.items()}) for c in chains])
     attrs = {str(k): v for k, v in file.attrs.items()} | {"fingerprint": problem.fingerprint}
     result = Result(posterior=point, sample_stats=stats)
-    exact = attrs | {"kind": "mcmc"}  # draws of the posterior itself, where groups are named by that
+    exact = attrs | {
+        "kind": "mcmc"
+    }  # draws of the posterior itself, where groups are named by that
     tree = assemble(result, model=None, problem=problem, attrs=exact)
     tree.attrs["kind"] = attrs["kind"]
     for name in ("selection", "summary"):
