@@ -52,18 +52,20 @@ def left_out(name):
 
 def error(values, binomial=False):
     p, n = fmean(values), len(values)
+    if n == 1 and not binomial:
+        return math.nan
     return math.sqrt(p * (1 - p) / n if binomial else variance(values) / n)
 
 
 def with_error(mean, sd, digits=1):
-    return f"{mean:.{digits}f} +- {sd:.{digits}f}"
+    return f"{mean:.{digits}f}" + ("" if math.isnan(sd) else f" +- {sd:.{digits}f}")
 
 
 def difference(name, other, what, unit):
     first, second = column(name, what), column(other, what)
     values = [first[k] - second[k] for k in first.keys() & second.keys()]
     text = with_error(unit * fmean(values) + 0.0, unit * error(values), 1 if unit > 1 else 2)
-    return text.replace("-0.0 +-", "0.0 +-") if text.startswith("-0.0 ") else text
+    return text.replace("-0.0", "0.0", 1) if text.startswith("-0.0") else text
 
 
 def figure(name, what):
