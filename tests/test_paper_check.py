@@ -1,7 +1,6 @@
-"""The pure parts of `benchmarks.paper_check`: folds, statistics, storage, choice of options."""
+"""The parts of `benchmarks.paper_check`: rows, folds, statistics, storage, choice of options."""
 
 import itertools
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -14,17 +13,19 @@ from ardvark.data import Dataset
 from ardvark.data.builtin import BUILTIN, waveform
 from ardvark.data.sources import SOURCES
 from ardvark.inference import BACKENDS
+from ardvark.inference.comparison.selected import agreement, jackknife
 from ardvark.inference.fitting import make_options
 from ardvark.models import ZOO
 from tests.support import rng, z_limit
 
 with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(str(Path(__file__).parents[1]))
-    from benchmarks import paper_check as check
-    from benchmarks import paper_folds as folds
-    from benchmarks import paper_protocols as protocols
+    from benchmarks.paper_check import __main__ as command
+    from benchmarks.paper_check import curves, protocols, statistics, store
+    from benchmarks.paper_check import fold as folds
+    from benchmarks.paper_check.tables import GROUPS
 
-ROWS = [(g, r) for g in protocols.GROUPS for r in g.rows]
+ROWS = [(g, r) for g in GROUPS for r in g.rows]
 NAMES = [f"{group.name}/{row.label}" for group, row in ROWS]
 
 
@@ -42,9 +43,9 @@ def test_a_row_asks_for_what_exists(group, row):
     if row.model:
         ZOO[row.model].make_hypers(row.hypers)
         if row.method in BACKENDS:
-            for candidate in ({}, row.light, *row.grid):
+            for candidate in ({"path": True} if row.steps else {}, *row.grid):
                 make_options(row.method, {**row.options, **candidate})
-    assert set(row.reported) <= {
+    assert set(row.printed) <= {
         "accuracy", "f1", "features", "samples", "jaccard", "pearson", "noise"
     }  # fmt: skip
 
@@ -60,7 +61,7 @@ def noise(N, D=3):
 def test_each_row_is_tested_once(protocol):
     data = noise(31)
     tested: Counter = Counter()
-    for fold in range(protocol.folds(data.N, full=False)):
+    for fold in range(protocol.count(data.N)):
         training, test = protocols.split(protocol, data, fold)
         assert sorted([*training, *test]) == list(range(data.N))
         tested.update(test.tolist())
@@ -124,16 +125,16 @@ def test_stability_is_the_mean_over_pairs():
     generator = rng(0)
     S = generator.random((6, 10)) < 0.4
     S[:, :2] = True, False  # a constant row has no correlation
-    found = check.stability(S)
+    found = agreement(S)
     assert (found["jaccard"], found["pearson"]) == pytest.approx(by_pairs(S))
 
 
 def test_stability_at_its_ends():
     one = np.array([True, True, False, False])
-    assert check.stability(np.array([one, one])) == pytest.approx({"jaccard": 1.0, "pearson": 1.0})
-    ends = check.stability(np.array([one, ~one]))
+    assert agreement(np.array([one, one])) == pytest.approx({"jaccard": 1.0, "pearson": 1.0})
+    ends = agreement(np.array([one, ~one]))
     assert ends == pytest.approx({"jaccard": 0.0, "pearson": -1.0})
-    everything = check.stability(np.ones((3, 4), dtype=bool))
+    everything = agreement(np.ones((3, 4), dtype=bool))
     assert everything["jaccard"] == 1.0
     assert np.isnan(everything["pearson"])
 
@@ -144,8 +145,8 @@ def test_jackknife_against_repeated_draws():
     generator = rng(1)
     p = np.linspace(0.05, 0.95, 30)
     runs = [generator.random((12, 30)) < p for _ in range(800)]
-    spread = np.std([check.stability(S)["jaccard"] for S in runs], ddof=1)
-    claimed = np.sqrt(np.mean([check.jackknife(S, "jaccard") ** 2 for S in runs[:200]]))
+    spread = np.std([agreement(S)["jaccard"] for S in runs], ddof=1)
+    claimed = np.sqrt(np.mean([jackknife(S, "jaccard") ** 2 for S in runs[:200]]))
     # The jackknife's error is 6 % too large here. sd of the ratio: 1 / sqrt(2 * 800) of the spread,
     # 0.47 / (2 sqrt(200)) of the mean of 200 jackknives, whose own relative sd is 0.47
     sd = 1.06 * np.hypot(1600**-0.5, 0.47 / 2 / 200**0.5)
@@ -156,19 +157,31 @@ def test_jackknife_against_repeated_draws():
 
 
 def of_pairs(S):
-    return np.array([check.stability(S[[i, j]])["jaccard"] for i, j in
+    return np.array([agreement(S[[i, j]])["jaccard"] for i, j in
                      itertools.combinations(range(len(S)), 2)])  # fmt: skip
 
 
 def test_standard_errors():
     right = [1.0] * 50 + [0.0] * 12
-    mean, error = check.mean_error(right, leave_one_out=True)
+    mean, error = statistics.mean_error(right, leave_one_out=True)
     assert (mean, error) == pytest.approx((50 / 62, (50 / 62 * 12 / 62 / 62) ** 0.5))
     x = [0.9, 0.8, 1.0, 0.7, 0.9]
-    assert check.mean_error(x, leave_one_out=False) == pytest.approx(
+    assert statistics.mean_error(x, leave_one_out=False) == pytest.approx(
         (0.86, np.std(x, ddof=1) / 5**0.5)
     )
-    assert np.isnan(check.mean_error([0.9], leave_one_out=False)[1])
+    assert np.isnan(statistics.mean_error([0.9], leave_one_out=False)[1])
+
+
+def test_paired_differences_are_of_the_folds_of_both():
+    mean, error, count = statistics.paired({0: 0.5, 1: 0.9, 2: 0.7}, {1: 0.6, 2: 0.6, 3: 0.1})
+    assert (mean, error, count) == pytest.approx((0.2, 0.1, 2))  # 0.3 and 0.1
+    assert statistics.paired({0: 1.0}, {1: 1.0})[2] == 0
+
+
+def test_log_score():
+    p, true = np.array([0.9, 0.2, 0.0]), np.array([True, False, True])
+    assert folds.log_score(p[:2], true[:2]) == pytest.approx((np.log(0.9) + np.log(0.8)) / 2)
+    assert folds.log_score(p[2:], true[2:]) == pytest.approx(np.log(1e-6))
 
 
 def test_f1_is_that_of_scikit_learn():
@@ -190,67 +203,152 @@ def test_the_candidate_with_the_least_error_is_chosen_whatever_its_place():
     prunes, keeps = {"feature_threshold": 1e-6}, {"feature_threshold": 1e3}
     for grid in ((prunes, keeps), (keeps, prunes)):
         row = protocols.Row(
-            label="x", model="pfcvm", method="pfcvm_lp", hypers={"kernel": "linear"}, grid=grid
-        )
-        assert folds.choose(row, {}, data) == keeps
+            label="x", model="pfcvm", method="pfcvm_lp", reading="ours",
+            hypers={"kernel": "linear"}, grid=grid,
+        )  # fmt: skip
+        assert folds.choose(row, data) == keeps
 
 
 # --- storage --------------------------------------------------------------------------------------
 
 
-def line(row, fold, **more):
+def line(fold, **more):
+    group, row = GROUPS[0], GROUPS[0].rows[0]
     return {
-        "row": row,
+        "row": f"{group.name}/{row.label}",
         "fold": fold,
-        "identity": "a",
+        "identity": store.identity(group, row),
         "status": "finished",
-        "selected": "1 2",
+        "accuracy": 2 / 3,
+        "version": "v",
         **more,
     }
 
 
 def test_a_torn_line_is_cut_off_and_the_last_one_counts(tmp_path):
-    path = tmp_path / "folds.csv"
-    check.append(path, line("x", 0, status="failed", reason="a, b"))
-    check.append(path, line("x", 1))
-    check.append(path, line("x", 0))
+    group, row = GROUPS[0], GROUPS[0].rows[0]
+    path = store.file_of(group, folder=tmp_path)
+
+    def statuses():
+        return {fold: x["status"] for fold, x in store.lines_of(group, row, tmp_path).items()}
+
+    store.append(path, [line(0, status="failed", reason="a, b")])
+    store.append(path, [line(1)])
+    store.append(path, [line(0), line(0, row="another"), line(3, identity="of old")])
+    assert statuses() == {0: "finished", 1: "finished"}
+    assert store.lines_of(group, row, tmp_path)[0]["accuracy"] == "0.66667"
     whole = path.read_bytes()
-    found = check.stored(path)
-    assert set(found) == {("x", 0, "a"), ("x", 1, "a")}
-    assert found["x", 0, "a"]["status"] == "finished"
     # a kill may tear the last line anywhere, its last field included
-    for cut in range(1, len("x,0,a,ok,,,,,,,,,,,,,1 2")):
+    for cut in range(1, len(whole.splitlines()[-1]) + 1):
         path.write_bytes(whole[:-cut])
-        assert check.stored(path)["x", 0, "a"]["status"] == "failed"
-        check.append(path, line("x", 2))
-        assert check.stored(path)["x", 2, "a"]["selected"] == "1 2"
+        assert statuses() == {0: "finished", 1: "finished"}
+        store.append(path, [line(2)])
+        assert statuses() == {0: "finished", 1: "finished", 2: "finished"}
+
+
+def test_files_are_put_in_order(tmp_path):
+    group = GROUPS[0]
+    path = store.file_of(group, folder=tmp_path)
+    store.append(path, [line(2), line(0, identity="of old"), line(1), line(2, accuracy=0.5)])
+    store.tidy(group, tmp_path)
+    assert [(x["fold"], x["accuracy"]) for x in store.read(path)] == [
+        ("1", "0.66667"),
+        ("2", "0.5"),
+    ]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_path_is_the_mean_of_the_folds_that_are_whole(tmp_path):
+    group = GROUPS[0]
+    row = next(row for row in group.rows if row.steps)
+    more = {"row": f"{group.name}/{row.label}", "identity": store.identity(group, row)}
+    values = {"features": 4, "log_score": -0.5}
+    lines = [
+        line(fold, step=step, **more, **values | {"features": 4 + fold, "accuracy": 0.5 * fold})
+        for fold in range(2)
+        for step in row.steps
+    ]
+    part = line(2, step=row.steps[0], **more, **values)
+    store.append(store.file_of(group, True, tmp_path), [*reversed(lines), part])
+    store.append(store.file_of(group, False, tmp_path), [line(1, **more), line(2, **more)])
+    assert store.whole(group, row, tmp_path) == {1}
+    points, count = curves.path_of(group, row, tmp_path)
+    assert count == 2
+    np.testing.assert_allclose(points, [[4.5, 0.25, 0.25, -0.5, 0.0]] * len(row.steps))
+    assert curves.contents(group, tmp_path) == [f"`{more['row']}` (2 of 5 folds)"]
 
 
 def test_identity_follows_settings_and_data():
-    group, row = ROWS[0]
-    same = check.identity(group, row, False, "data")
-    assert same == check.identity(group, row, False, "data")
-    assert same != check.identity(group, row, False, "other")
-    other = next(r for r in group.rows if r.options and r.model == row.model)
-    assert same != check.identity(group, other, False, "data")
-    light = next((g, r) for g, r in ROWS if r.light)
-    assert check.identity(*light, False, "data") != check.identity(*light, True, "data")
+    marks = [store.identity(group, row) for group, row in ROWS]
+    assert marks == [store.identity(group, row) for group, row in ROWS]
+    # equal only for equal settings on the same folds of the same data
+    assert len(set(marks)) == len(
+        {
+            repr(
+                (
+                    g.data,
+                    g.by_sample,
+                    g.protocol,
+                    r.model,
+                    r.method,
+                    r.hypers,
+                    r.options,
+                    r.grid,
+                    r.on_kernel,
+                    r.select,
+                    r.steps,
+                )
+            )
+            for g, r in ROWS
+        }
+    )
 
 
-def test_a_run_is_resumed(tmp_path, monkeypatch, capsys):
-    def run(*more):
-        only = ["--only", "fsklr-2/*/l1_logistic", "--jobs", "1", "--out", str(tmp_path)]
-        monkeypatch.setattr(sys, "argv", ["paper_check", *only, *more])
-        monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
-        check.main()
-        return capsys.readouterr().out
+def test_a_run_is_resumed(tmp_path, monkeypatch):
+    def tasks(most):
+        return command.plan(["fsklr-2/*/l1_logistic"], most, tmp_path)
 
-    assert "1 of 1 folds to compute" in run("--folds", "1")
-    assert "1 of 2 folds to compute" in run("--folds", "2")
-    stored = (tmp_path / "folds.csv").read_text()
-    text = run("--folds", "2")
-    assert "to compute" not in text
-    assert (tmp_path / "folds.csv").read_text() == stored
-    (row,) = (x for x in text.splitlines() if x.startswith("l1_logistic"))
-    assert "2/5" in row
-    assert (tmp_path / "table.txt").read_text() in text
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
+    assert [fold for _, fold in tasks(2)] == [0, 1]
+    command.run(tasks(1), 1, tmp_path)
+    assert [fold for _, fold in tasks(2)] == [1]
+    (path,) = tmp_path.iterdir()
+    (found,) = store.read(path)
+    assert 0.8 < float(found["accuracy"]) <= 1.0
+    assert -0.7 < float(found["log_score"]) < 0.0
+    assert int(found["n_train"]) + int(found["n_test"]) == 357
+
+
+# --- genes chosen inside and outside --------------------------------------------------------------
+
+
+def test_a_choice_inside_does_not_see_the_left_out_row(monkeypatch):
+    # a feature that is the label, but on the left-out row, where it is the opposite
+    data = noise(40, D=5)
+    X = data.X.copy()
+    training, test = np.arange(1, 40), np.array([0])
+    X[:, 3] = np.where(np.arange(40) == 0, 1 - data.y, data.y) + 1e-3 * X[:, 3]
+    data = Dataset.from_arrays(X, data.y)
+    seen = []
+    monkeypatch.setattr(folds, "selection", lambda row, seen_data: seen.append(seen_data.N) or [3])
+    for where in ("inside", "outside"):
+        row = protocols.Row(
+            label=where, model="", method="filter", reading="baseline", select=where
+        )
+        inner, held = (data.take(rows, both=False) for rows in (training, test))
+        (line,) = folds.fit(row, data, inner, held)
+        assert line["accuracy"] == 0.0
+        assert line["log_score"] < np.log(0.2)
+    assert seen == [39, 40]
+
+
+def test_the_filter_takes_the_largest_t():
+    from scipy import stats
+
+    data = noise(31, D=80)
+    row = protocols.Row(label="f", model="", method="filter", reading="baseline")
+    t = stats.ttest_ind(data.X[data.y == 1], data.X[data.y == 0], equal_var=False).statistic
+    np.testing.assert_allclose(folds.t_statistic(data), t)
+    kept = folds.selection(row, data)
+    assert len(kept) == folds.FILTER
+    assert np.abs(t[kept]).min() >= np.delete(np.abs(t), kept).max()

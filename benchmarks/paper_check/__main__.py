@@ -1,0 +1,101 @@
+"""The command: `python -m benchmarks.paper_check run | page | list`; `--help` says more."""
+
+import argparse
+import multiprocessing
+import os
+import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from fnmatch import fnmatch
+from pathlib import Path
+
+from ardvark.validate import InputError
+
+from . import __doc__ as ABOUT
+from . import page, store
+from .fold import find, run_fold
+from .tables import GROUPS
+
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+Task = tuple[str, int]  # row, fold
+
+
+def plan(patterns: list[str], most: int | None = None, folder: Path = store.FOLDS) -> list[Task]:
+    """Return the folds that are asked for and not stored yet; say what cannot be run.
+
+    They come in the order of the patterns that their rows match first.
+    """
+    tasks: list[tuple[int, Task]] = []
+    for group in GROUPS:
+        asked = [(first(f"{group.name}/{row.label}", patterns), row) for row in group.rows]
+        rows = [(place, row) for place, row in asked if place is not None]
+        try:
+            if rows:
+                group.load()
+        except InputError as error:
+            print(f"left out: {group.name}: {str(error).split('. ')[0]}")
+            continue
+        for place, row in rows:
+            name, done = f"{group.name}/{row.label}", store.whole(group, row, folder)
+            count = min(group.folds, most or group.folds)
+            tasks += [(place, (name, fold)) for fold in range(count) if fold not in done]
+    return [task for _, task in sorted(tasks, key=lambda x: x[0])]
+
+
+def first(name: str, patterns: list[str]) -> int | None:
+    """Return the place of the first pattern that a row's name matches."""
+    return next((i for i, pattern in enumerate(patterns) if fnmatch(name, pattern)), None)
+
+
+def run(tasks: list[Task], jobs: int, folder: Path = store.FOLDS) -> None:
+    """Compute folds in processes, write each as it ends, and tell when a row is done."""
+    os.environ.update(dict.fromkeys(THREADS, "1"))
+    version, seconds, left = store.version(), {}, {}
+    for name, _ in tasks:
+        left[name], seconds[name] = left.get(name, 0) + 1, 0.0
+    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+        running = {pool.submit(run_fold, *task): task for task in tasks}
+        try:
+            for future in as_completed(running):
+                name, _ = running[future]
+                group, row = find(name)
+                marks = {"identity": store.identity(group, row), "version": version}
+                line, *path = ({**x, **marks} for x in future.result())
+                if path:
+                    store.append(store.file_of(group, True, folder), path)
+                store.append(store.file_of(group, False, folder), [line])
+                left[name] -= 1
+                seconds[name] += line["seconds"]
+                if left[name] == 0:
+                    print(f"{name}: {seconds[name]:.1f} s in its folds", flush=True)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="benchmarks.paper_check",
+        description=ABOUT,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("what", choices=("run", "page", "list"))
+    parser.add_argument("--only", nargs="+", default=["*"], help="patterns of rows, in order")
+    parser.add_argument("--folds", type=int, help="run only this many folds of each row")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    settings = parser.parse_args()
+    if settings.what == "list":
+        names = (f"{g.name}/{r.label}" for g in GROUPS for r in g.rows)
+        print("\n".join(name for name in names if first(name, settings.only) is not None))
+    elif settings.what == "page":
+        page.write()
+    else:
+        started, tasks = time.perf_counter(), plan(settings.only, settings.folds)
+        print(f"{len(tasks)} folds to compute, {settings.jobs} processes", flush=True)
+        run(tasks, settings.jobs)
+        for group in GROUPS:
+            store.tidy(group)
+        print(f"all in {time.perf_counter() - started:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

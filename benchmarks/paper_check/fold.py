@@ -1,0 +1,311 @@
+"""One fold of one row: fit, choose features and options, predict.
+
+Everything here sees the training rows only, but for the last prediction; the rows
+`select-*-outside` are the exception, which is what they are for. Runs in a process of its own
+(`run_fold`), which loads each data set once.
+"""
+
+import json
+import logging
+import time
+import warnings
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+import ardvark as av
+from ardvark.data import Dataset
+from ardvark.models import Problem
+
+from .protocols import Group, Row, split, stratified
+from .tables import FILTER, GROUPS, SELECTED
+
+DRAWS = 200
+INNER = 2  # splits to choose options on
+FLOOR = 1e-6  # probabilities are held this far from 0 and 1 for the log score
+Line = dict[str, Any]
+
+
+@lru_cache(maxsize=2)
+def load(group: str) -> Dataset:
+    return next(g for g in GROUPS if g.name == group).load()
+
+
+def find(name: str) -> tuple[Group, Row]:
+    """Return the group and the row of a full name, paper-table/data/label."""
+    for group in GROUPS:
+        for row in group.rows:
+            if f"{group.name}/{row.label}" == name:
+                return group, row
+    raise KeyError(name)
+
+
+def run_fold(name: str, fold: int) -> list[Line]:
+    """Fit one fold and return its line, and those of its path where the row has steps."""
+    logging.getLogger("ardvark").setLevel("ERROR")  # a status is in the line
+    group, row = find(name)
+    data = load(group.name)
+    training, test = (data.take(rows, both=False) for rows in split(group.protocol, data, fold))
+    common: Line = {"row": name, "fold": fold, "n_train": training.N, "n_test": test.N}
+    started = time.perf_counter()
+    try:
+        line, *path = fit(row, data, training, test)
+    except Exception as error:  # one fold must not lose the others
+        line, path = {"status": "failed", "reason": f"{type(error).__name__}: {error}"}, []
+    line["reason"] = " ".join(str(line["reason"]).split())[:120]
+    if group.noise is None:
+        line.pop("selected", None)  # only there it is looked at
+    line["seconds"] = round(time.perf_counter() - started, 3)
+    return [common | x for x in (line, *path)]
+
+
+def fit(row: Row, data: Dataset, training: Dataset, test: Dataset) -> list[Line]:
+    """Return what a fit gives on the test rows, then the same at each step of its path."""
+    if row.select:
+        lines = [classify_selected(row, data, training, test)]
+    elif row.model:
+        lines = zoo(row, training, test)
+    else:
+        lines = [scikit(row.method, training, test)]
+        for C in row.steps:
+            lines.append(
+                scikit(row.method, training, test, C) | {"step": C, "status": "", "selected": ""}
+            )
+    true = test.y == 1
+    for line in lines:
+        p, label = line.pop("probability", None), line.pop("label")
+        line["accuracy"] = float((label == true).mean())
+        line["f1"] = f1(label, true) if test.N > 1 else ""
+        draws = line.pop("label_draws", None)
+        line["accuracy_draws"] = "" if draws is None else float((draws == true).mean())
+        line["log_score"] = "" if p is None else log_score(p, true)
+    return lines
+
+
+def log_score(p: np.ndarray, true: np.ndarray) -> float:
+    """Return the mean log probability of the labels, p (M,) held within FLOOR of 0 and 1."""
+    p = np.clip(p, FLOOR, 1.0 - FLOOR)
+    return float(np.log(np.where(true, p, 1.0 - p)).mean())
+
+
+def f1(label: np.ndarray, true: np.ndarray) -> float:
+    """Return 2 TP / (2 TP + FP + FN), 0 where neither is positive."""
+    both = int((label & true).sum())
+    return 2.0 * both / max(int(label.sum() + true.sum()), 1)
+
+
+# --- models of the zoo ----------------------------------------------------------------------------
+
+
+def zoo(row: Row, training: Dataset, test: Dataset) -> list[Line]:
+    """Fit a model of the zoo, its options chosen on inner splits where the row has a grid."""
+    if row.on_kernel:
+        training, test = kernel_columns(training, test)
+    chosen: dict[str, Any] = choose(row, training) if row.grid else {}
+    options = {**row.options, **chosen, **({"path": True} if row.steps else {})}
+    problem = av.problem(row.model, training, **row.hypers)
+    tree = av.fit(
+        problem, row.method, draws=DRAWS, chains=1, random_seed=0, progressbar=False,
+        keep="shared", **options,
+    )  # fmt: skip
+    if tree.attrs["status"] == "failed":
+        raise RuntimeError(tree.attrs["reason"])
+    score = problem.spec.link == "identity"  # not a probability
+    line: Line = {"chosen": json.dumps(chosen) if chosen else ""}
+    by_rule = {
+        rule: av.predict(problem, tree, test, rule=rule).mean(("chain", "draw")).values
+        for rule in ("paper", "draws")
+    }
+    line["label"], line["label_draws"] = (v > (0.0 if score else 0.5) for v in by_rule.values())
+    line["probability"] = None if score else by_rule["paper"]
+    line |= {k: tree.attrs[k] for k in ("status", "reason")}
+    details = tree["fit"].data_vars
+    for kind in ("feature", "sample"):
+        if f"selected_{kind}" in details:
+            kept = np.flatnonzero(details[f"selected_{kind}"].values)
+            line[f"{kind}s"] = len(kept)
+            if kind == "feature":
+                line["selected"] = " ".join(map(str, kept))
+    if row.on_kernel:
+        line["samples"] = line.pop("features")
+    elif "feature_weight" in problem.spec.fixed:
+        line["features"] = line["selected"] = ""  # theta is given: there is no selection
+    return [line, *along(row, problem, details, test)]
+
+
+def along(row: Row, problem: Problem, details: Any, test: Dataset) -> Iterator[Line]:
+    """Return the lines of the path: at each step the last state kept until then, by its means."""
+    if not row.steps:
+        return
+    point = {
+        name: details[f"path_{name}"].values for name in ("feature_weight", "sample_weight", "bias")
+    }
+    eta = problem.decision(point, problem.standardized(test.X))  # (state, M)
+    iteration = details["path_iteration"].values
+    for step in row.steps:
+        at = max(int(np.searchsorted(iteration, step, side="right")) - 1, 0)
+        line: Line = {"step": step, "label": eta[at] > 0.0, "probability": special.expit(eta[at])}
+        for kind in ("feature", "sample"):
+            line[f"{kind}s"] = int(np.count_nonzero(point[f"{kind}_weight"][at]))
+        yield line
+
+
+def kernel_columns(training: Dataset, test: Dataset) -> tuple[Dataset, Dataset]:
+    """Return the columns K(x, z_j) = 1 + x'z_j of the training rows z_j, as features."""
+    mean, sd = training.X.mean(axis=0), training.X.std(axis=0)
+    scaled = [(data.X - mean) / np.where(sd > 0.0, sd, 1.0) for data in (training, test)]
+    names = training.sample_names
+    K, K_test = (
+        Dataset(
+            1.0 + X @ scaled[0].T, data.y, names, data.sample_names, data.class_names, both=False
+        )
+        for X, data in zip(scaled, (training, test), strict=True)
+    )
+    return K, K_test
+
+
+def choose(row: Row, training: Dataset) -> dict[str, Any]:
+    """Return the candidate with the least error on inner splits of the training rows.
+
+    Ties go to the higher log score, then to the earlier candidate.
+    """
+    folds = stratified(training.y, INNER, np.random.default_rng(0))
+    best, best_score = row.grid[0], (-np.inf, -np.inf)
+    for candidate in row.grid:
+        right = score = 0.0
+        for fold in range(INNER):
+            inner, held = (training.take(rows) for rows in (folds != fold, folds == fold))
+            problem = av.problem(row.model, inner, **row.hypers)
+            tree = av.fit(
+                problem, row.method, draws=1, chains=1, random_seed=0, progressbar=False,
+                keep="shared", **row.options, **candidate,
+            )  # fmt: skip
+            if tree.attrs["status"] == "failed":
+                right = -np.inf
+                break
+            p = av.predict(problem, tree, held, rule="paper").values[0, 0]
+            true = np.where(held.y == 1, p, 1.0 - p)
+            right += float((true > 0.5).sum())
+            score += float(np.log(np.maximum(true, 1e-300)).sum())
+        if (right, score) > best_score:
+            best, best_score = candidate, (right, score)
+    return dict(best)
+
+
+# --- features chosen first ------------------------------------------------------------------------
+
+
+def classify_selected(row: Row, data: Dataset, training: Dataset, test: Dataset) -> Line:
+    """Choose features on the training rows, or on all rows; then fit the same plain classifier.
+
+    It is logistic regression with an L2 penalty at C = 1 on the standardised features.
+    """
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    kept = selection(row, training) if row.select == "inside" else outside(row, data)
+    line: Line = {"features": len(kept), "status": "finished", "reason": ""}
+    if len(kept) == 0:  # nothing to classify by but the larger class
+        p = np.full(test.N, training.y.mean())
+    else:
+        model = make_pipeline(StandardScaler(), LogisticRegression())
+        model.fit(training.X[:, kept], training.y)
+        p = model.predict_proba(test.X[:, kept])[:, 1]
+    return line | {"probability": p, "label": p > 0.5}
+
+
+_OUTSIDE: dict[tuple[str, str], np.ndarray] = {}
+
+
+def outside(row: Row, data: Dataset) -> np.ndarray:
+    """Return the selection on all rows, made once a process."""
+    key = (row.label, data.fingerprint)
+    if key not in _OUTSIDE:
+        _OUTSIDE[key] = selection(row, data)
+    return _OUTSIDE[key]
+
+
+def selection(row: Row, data: Dataset) -> np.ndarray:
+    """Return the features with the largest weights, SELECTED of them or as many as are not 0."""
+    if row.method == "filter":
+        weight, most = np.abs(t_statistic(data)), FILTER
+    elif row.method == "l1_logistic":
+        weight, most = np.abs(penalised(row.method, data, **row.options)[-1].coef_[0]), FILTER
+    else:
+        tree = av.fit(
+            av.problem(row.model, data, **row.hypers), row.method, draws=1, chains=1,
+            random_seed=0, progressbar=False, keep="shared", **row.options,
+        )  # fmt: skip
+        if tree.attrs["status"] == "failed":
+            raise RuntimeError(tree.attrs["reason"])
+        weight = np.abs(tree["posterior"]["feature_weight"].values[0, 0])
+        weight = weight * tree["fit"]["selected_feature"].values
+        most = SELECTED
+    order = np.argsort(-weight, kind="stable")[:most]
+    return np.sort(order[weight[order] > 0.0])
+
+
+def t_statistic(data: Dataset) -> np.ndarray:
+    """Return Welch's t of each feature (D,), 0 for a constant one."""
+    first, second = (data.X[data.y == label] for label in (0, 1))
+    variance = first.var(axis=0, ddof=1) / len(first) + second.var(axis=0, ddof=1) / len(second)
+    difference = second.mean(axis=0) - first.mean(axis=0)
+    return np.where(variance > 0.0, difference / np.sqrt(np.where(variance > 0, variance, 1)), 0.0)
+
+
+# --- baselines ------------------------------------------------------------------------------------
+
+
+def scikit(method: str, training: Dataset, test: Dataset, C: float | None = None) -> Line:
+    """Fit a classifier of scikit-learn, standardised; C by inner 5-fold validation, or as given."""
+    search = penalised(method, training, C)
+    fitted = getattr(search, "best_estimator_", search)[-1]
+    line: Line = {"label": search.predict(test.X) == 1, "status": "finished", "reason": ""}
+    if method == "l1_logistic":
+        line["probability"] = search.predict_proba(test.X)[:, 1]
+    if method.startswith("l1"):
+        kept = np.flatnonzero(fitted.coef_)
+        line["features"], line["selected"] = len(kept), " ".join(map(str, kept))
+    else:
+        line["samples"] = int(fitted.n_support_.sum())
+    return line
+
+
+def penalised(method: str, training: Dataset, C: float | None = None) -> Any:
+    """Return the fitted pipeline, or the search for its C (and gamma) where none is given."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GridSearchCV, StratifiedKFold
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.svm import SVC, LinearSVC
+
+    grid: dict[str, Any] = {"C": np.logspace(-3, 2, 11)}
+    if method == "l1_logistic":
+        model = LogisticRegression(l1_ratio=1.0, solver="liblinear", random_state=0, max_iter=1000)
+    elif method == "l1_svm":
+        model = LinearSVC(penalty="l1", dual=False)
+    elif method == "linear_svm":
+        model = SVC(kernel="linear")
+    else:
+        model = SVC(kernel="rbf")
+        grid["gamma"] = np.array([0.1, 1.0, 10.0]) / training.D
+    step = type(model).__name__.lower()
+    fitted: Any = make_pipeline(StandardScaler(), model)
+    if C is not None:
+        fitted.set_params(**{f"{step}__C": C})
+    else:
+        fitted = GridSearchCV(
+            fitted,
+            {f"{step}__{k}": v for k, v in grid.items()},
+            cv=StratifiedKFold(5, shuffle=True, random_state=0),
+            scoring="neg_log_loss" if method == "l1_logistic" else "accuracy",
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # extreme C of the grid
+        fitted.fit(training.X, training.y)
+    return fitted

@@ -1,0 +1,129 @@
+"""What is kept: a line a fold, in one CSV file a table and data set, and one for its paths."""
+
+import csv
+import hashlib
+import io
+import json
+import os
+import subprocess
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from .fold import DRAWS, INNER
+from .protocols import Group, Row
+from .tables import FILTER, SELECTED
+
+HERE = Path(__file__).parent
+FOLDS = HERE / "folds"
+COLUMNS = (
+    "row", "fold", "step", "accuracy", "accuracy_draws", "f1", "log_score", "features", "samples",
+    "n_train", "n_test", "seconds", "status", "reason", "chosen", "selected", "identity", "version",
+)  # fmt: skip
+DIGITS = {"accuracy": 5, "accuracy_draws": 5, "f1": 5, "log_score": 4, "seconds": 2}
+Stored = dict[str, str]
+
+
+def identity(group: Group, row: Row) -> str:
+    """Hash everything that decides a fold's line, so that a changed setting is computed again."""
+    settings = [
+        row.model, row.method, row.hypers, row.options, row.grid, row.on_kernel, row.select,
+        row.steps, group.protocol.name, group.by_sample, group.data, DRAWS, INNER,
+        (SELECTED, FILTER) if row.select else (),
+    ]  # fmt: skip
+    return hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:8]
+
+
+def version() -> str:
+    """Return the commit of the package that runs, with a mark where its files differ from it."""
+
+    def git(*command: str) -> subprocess.CompletedProcess:
+        root = ["git", "-C", str(HERE.parents[1])]
+        return subprocess.run([*root, *command], capture_output=True, text=True, check=False)
+
+    changed = git("diff", "--quiet", "HEAD", "--", "ardvark", "models", "inference", "data")
+    return (git("rev-parse", "--short=8", "HEAD").stdout.strip() or "unknown") + (
+        "+" if changed.returncode else ""
+    )
+
+
+def file_of(group: Group, path: bool = False, folder: Path = FOLDS) -> Path:
+    """Return the file of a group's folds, or of its paths."""
+    return folder / f"{group.name.replace('/', '_')}{'_paths' if path else ''}.csv"
+
+
+def mend(path: Path) -> None:
+    """Cut off a line that a kill left unfinished."""
+    whole = path.read_bytes()
+    if not whole.endswith(b"\n"):
+        os.truncate(path, whole.rfind(b"\n") + 1)
+
+
+def tidy(group: Group, folder: Path = FOLDS) -> None:
+    """Write a group's files anew: rows as they are declared now, in order, each fold once."""
+    for path in (False, True):
+        file, lines = file_of(group, path, folder), []
+        for row in group.rows:
+            found = paths_of(group, row, folder) if path else lines_of(group, row, folder)
+            for fold in sorted(found):
+                lines += list(found[fold].values()) if path else [found[fold]]
+        if lines != read(file):
+            new = file.with_suffix(".new")
+            append(new, lines)
+            new.replace(file)
+
+
+def append(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
+    """Add lines to the file, in one write."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, restval="", lineterminator="\n")
+    if not path.exists() or path.stat().st_size == 0:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        writer.writeheader()
+    for line in lines:
+        short = {k: round(float(line[k]), d) for k, d in DIGITS.items() if line.get(k, "") != ""}
+        writer.writerow({**line, **short})
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    try:
+        os.write(handle, text.getvalue().encode())
+    finally:
+        os.close(handle)
+
+
+def read(path: Path) -> list[Stored]:
+    """Return the lines of a file."""
+    if not path.exists():
+        return []
+    mend(path)
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def lines_of(group: Group, row: Row, folder: Path = FOLDS) -> dict[int, Stored]:
+    """Return a row's lines by fold, as it is declared now; the last one counts."""
+    return {int(x["fold"]): x for x in _lines(group, row, False, folder)}
+
+
+def paths_of(group: Group, row: Row, folder: Path = FOLDS) -> dict[int, dict[str, Stored]]:
+    """Return a row's path of each fold, the lines by step in the order of the steps."""
+    found: dict[int, dict[str, Stored]] = {}
+    for x in _lines(group, row, True, folder):
+        found.setdefault(int(x["fold"]), {})[x["step"]] = x
+    steps = [str(step) for step in row.steps]
+    return {k: {step: x[step] for step in steps if step in x} for k, x in found.items()}
+
+
+def whole(group: Group, row: Row, folder: Path = FOLDS) -> set[int]:
+    """Return the folds that need not be computed: fitted, and with the whole path."""
+    paths = paths_of(group, row, folder)
+    return {
+        fold
+        for fold, x in lines_of(group, row, folder).items()
+        if x["status"] != "failed" and len(paths.get(fold, ())) == len(row.steps)
+    }
+
+
+def _lines(group: Group, row: Row, path: bool, folder: Path) -> list[Stored]:
+    name, mark = f"{group.name}/{row.label}", identity(group, row)
+    lines = read(file_of(group, path, folder))
+    return [x for x in lines if x["row"] == name and x["identity"] == mark]
