@@ -177,6 +177,12 @@ def compare(
     draws: Annotated[int, typer.Option(help="Draws a chain.")] = 1000,
     chains: Annotated[int, typer.Option(help="Chains.")] = 4,
     seed: Annotated[int, typer.Option(help="Random seed of every method.", min=0)] = 0,
+    stored: Annotated[
+        bool,
+        typer.Option(
+            "--stored", help="Measure errors from the stored posterior: `ardvark reference list`."
+        ),
+    ] = False,
     keep: Annotated[
         Literal["all", "shared"],
         typer.Option(help="What is stored of each fit: every variable, or weights and eta."),
@@ -193,7 +199,7 @@ def compare(
     Finished fits are kept: the same command after a kill computes only what is missing.
     """
     from ardvark.inference import fitting
-    from ardvark.inference.comparison import study
+    from ardvark.inference.comparison import references, study
     from ardvark.validate import named
 
     fitting.check_sizes(draws=draws, chains=chains)
@@ -211,6 +217,7 @@ def compare(
         "hypers": pairs(set_, "--set"),
         "command": shlex.join(["ardvark", *sys.argv[1:]]),
         "sensitivity": sensitivity,
+        "stored": stored,
     }
     problem, test = _problem(settings)
     folder = out or Path("results") / f"{problem.spec.name}-{Path(data).stem}"
@@ -230,6 +237,8 @@ def compare(
         chosen[method][name] = value
     if sensitivity:
         study.check_sensitivity(problem, chosen)
+    if stored:
+        references.stored(problem)  # before anything is computed
     typer.echo(problem.describe(), err=True)
     large = fitting.megabytes(problem, draws=draws, chains=chains, keep=keep)
     typer.echo(f"Results go to {folder}, at most {large:.0f} MB a method.", err=True)
@@ -359,7 +368,13 @@ def _finish(
         except InputError as error:  # the fits are there, and so is the report
             typer.echo(f"No prior sensitivity: {error}", err=True)
     comparison = study.summarise(
-        folder, problem, fits, test, settings["command"], sensitivity=moved
+        folder,
+        problem,
+        fits,
+        test,
+        settings["command"],
+        sensitivity=moved,
+        reference="stored" if settings.get("stored") else None,
     )
     shown = table_text(comparison.table)
     rows = [(name, *map(str, row)) for name, row in zip(shown.index, shown.values, strict=True)]

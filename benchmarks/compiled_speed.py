@@ -1,8 +1,9 @@
 """What a user waits for before sampling, and what one gradient costs.
 
-    python -m benchmarks.compiled_speed                both parts
+    python -m benchmarks.compiled_speed                all parts
     python -m benchmarks.compiled_speed compile        seconds to compile, in fresh processes
     python -m benchmarks.compiled_speed gradient       K a and its gradient, against the formula
+    python -m benchmarks.compiled_speed density        a model's density and gradient, as D grows
 
 `compile`: the density of a model, and the function to its variables; with an empty cache, in a new
 process with that cache, and for data of another shape in the same process. Beside it nutpie's own
@@ -12,6 +13,9 @@ one, and for the other shape.
 `gradient`: value and gradient of f = K a as one operation and as the plain formula, each compiled
 by Numba and called with Z = X, and the time of two sums over X, which reads it twice. One thread;
 the least of several repetitions, in microseconds.
+
+`density`: log density and gradient of a whole model, as a sampler calls them, against the least
+that they could take, two sums over X and D exponentials, and per number of X.
 """
 
 import argparse
@@ -29,6 +33,8 @@ import numpy as np
 MODELS = [("pfcvm", "linear"), ("pfcvm", "rbf"), ("rfvm", "linear"), ("jcfo", "linear")]
 SIZES = [("linear", 62, 2000), ("linear", 72, 7129), ("linear", 100, 100_000),
          ("rbf", 100, 60), ("rbf", 357, 64), ("rbf", 62, 2000)]  # fmt: skip
+GRID = [(62, 2000), (72, 7129), (100, 100_000), (20, 1000), (20, 10_000), (20, 100_000),
+        (20, 1_000_000)]  # fmt: skip
 
 
 def seconds(call: Callable[[], Any]) -> float:
@@ -79,10 +85,15 @@ def compile_part() -> None:
 
 
 def least(call: Callable[[], Any]) -> float:
-    """Return the least of 15 repetitions, in microseconds."""
+    """Return the least time of one call among those of a second, at least three, in microseconds.
+
+    The least of single calls is that of one which nothing else on the machine interrupted.
+    """
     call()
-    count = max(1, int(0.02 / max(seconds(call), 1e-6)))
-    return min(seconds(lambda: [call() for _ in range(count)]) / count for _ in range(15)) * 1e6
+    best, count, started = np.inf, 0, time.perf_counter()
+    while count < 3 or time.perf_counter() - started < 1.0:
+        best, count = min(best, seconds(call)), count + 1
+    return best * 1e6
 
 
 def gradient_part() -> None:
@@ -118,15 +129,40 @@ def gradient_part() -> None:
             print(f"{f'{kernel} {N} x {D}':<24}{row}", flush=True)
 
 
+def density_part() -> None:
+    """Print one row for each model and size."""
+    from threadpoolctl import threadpool_limits
+
+    import ardvark as av
+    from ardvark.inference.density import Density
+
+    importlib.import_module("scipy.linalg")  # its BLAS must be there before the limit on threads
+    print(f"{'':<24}{'density':>11}{'floor':>11}{'ratio':>8}{'ns / (N D)':>12}")
+    with threadpool_limits(1, user_api="blas"):
+        for N, D in GRID:
+            random = np.random.default_rng(0)
+            X = random.normal(size=(N, D))
+            for model in ("pfcvm", "rfvm"):
+                density = Density(av.problem(model, (X, np.arange(N) % 2)).model)
+                x = density.start + 0.1 * random.normal(size=density.size)
+                taken = least(lambda d=density, at=x: d.logp_grad(at))
+                some = x[-D:]
+                floor = least(lambda v=some: (X.sum(), X.sum(), np.exp(v)))
+                row = f"{taken:>11.0f}{floor:>11.0f}{taken / floor:>8.2f}"
+                each = taken / (N * D) * 1e3
+                print(f"{f'{model} {N} x {D}':<24}{row}{each:>12.2f}", flush=True)
+                del density
+
+
 def main() -> None:
     """Print the parts that are asked for."""
+    parts = {"compile": compile_part, "gradient": gradient_part, "density": density_part}
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("part", nargs="?", choices=("compile", "gradient"))
-    part = parser.parse_args().part
-    if part != "gradient":
-        compile_part()
-    if part != "compile":
-        gradient_part()
+    parser.add_argument("part", nargs="?", choices=tuple(parts))
+    asked = parser.parse_args().part
+    for name, show in parts.items():
+        if asked in (None, name):
+            show()
 
 
 if __name__ == "__main__":

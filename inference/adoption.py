@@ -85,7 +85,8 @@ def adopt(problem: Problem, draws: Draws, kind: Kind = "mcmc") -> xr.DataTree:
     chains, count = next(iter(point.values())).shape[:2]
     attrs = facts(problem, method="adopted", kind=kind, draws=count, chains=chains)
     result = Result(point, stats, seconds_compile=np.nan, seconds_run=seconds)
-    tree = finish(Target(problem), result, attrs)
+    with np.errstate(invalid="ignore"):  # a likelihood of NaN is an error below
+        tree = finish(Target(problem), result, attrs)
     likelihood = pointwise(tree)
     if "y" in likelihood and np.isnan(likelihood["y"]).any():
         raise InputError("the likelihood of some draws is NaN: they are outside the support.")

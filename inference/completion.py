@@ -23,7 +23,7 @@ from .fitting import check_sizes
 
 
 def complete(
-    problem: Problem, tree: xr.DataTree, *, draws: int = 1000, random_seed: int = 0
+    problem: Problem, tree: xr.DataTree, *, draws: int = 500, random_seed: int = 0
 ) -> xr.DataTree:
     """Return a fit with prior and predictive draws added; the given one stays as it is.
 

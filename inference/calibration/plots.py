@@ -1,12 +1,10 @@
 """The picture of a calibration: how far the ranks are from uniform ones."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-
-from .ranks import LEVEL, Calibration
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,38 +37,38 @@ def difference(u: np.ndarray, x: np.ndarray) -> np.ndarray:
     return np.searchsorted(np.sort(u), x, side="right") / len(u) - x
 
 
-def differences(names: Iterable[str], found: Calibration) -> "Figure":
+def differences(ranks: Mapping[str, np.ndarray], share: float, title: str) -> "Figure":
     """Draw the distribution function of u minus that of a uniform one, quantity by quantity.
 
-    Under a right method all curves of all quantities lie within their bands with probability
-    1 - `LEVEL` at least. Above zero on the left and below on the right, draws are too narrow; above
-    all along, they lie too high.
+    Above zero on the left and below on the right, draws are too narrow; above all along, they lie
+    too high.
 
     Parameters
     ----------
-    names : iterable of str
-        Quantities to draw.
-    found : Calibration
+    ranks : dict of array (R,)
+        Ranks u by quantity.
+    share : float
+        With which probability the curve of a right method lies in its band, each by itself.
+    title : str
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    chosen = list(names)
-    rows = math.ceil(len(chosen) / _COLUMNS)
+    rows = math.ceil(len(ranks) / _COLUMNS)
     figure = Figure(figsize=(2.6 * _COLUMNS, 2.1 * rows + 0.4), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots(rows, _COLUMNS, squeeze=False, sharex=True, sharey=True).ravel()
-    x, low, high = band(len(found.ranks), 1.0 - LEVEL / len(found.names))
-    for axis, name in zip(axes, chosen, strict=False):
-        curve = difference(found.ranks[:, found.names.index(name)], x)
+    x, low, high = band(len(next(iter(ranks.values()))), share)
+    for axis, (name, u) in zip(axes, ranks.items(), strict=False):
+        curve = difference(u, x)
         outside = ((curve < low) | (curve > high)).any()
         axis.fill_between(x, low, high, step="mid", color="0.88", lw=0)
         axis.axhline(0.0, color="0.6", lw=0.8)
         axis.step(x, curve, where="mid", color="#D55E00" if outside else "#0072B2", lw=1.4)
-        axis.set_title(f"{name}{' (outside)' if outside else ''}", fontsize=9)
-    for axis in axes[len(chosen) :]:
+        axis.set_title(f"{name}{' (outside)' if outside else ''}", fontsize=8)
+    for axis in axes[len(ranks) :]:
         axis.axis("off")
-    figure.supxlabel("rank u of the true value among the draws", fontsize=9)
-    figure.supylabel("share below u, minus u", fontsize=9)
-    figure.suptitle(f"{found.name}: {len(found.ranks)} replicates", fontsize=10)
+    figure.supxlabel("rank u of the true value among the draws", fontsize=8)
+    figure.supylabel("share below u, minus u", fontsize=8)
+    figure.suptitle(title, fontsize=10)
     return figure

@@ -215,7 +215,12 @@ class Calibration:
         return "\n".join(lines)
 
     def plot(self, most: int = 12) -> "Figure":
-        """Draw the difference of each quantity's ranks from uniform ones (`plots.py`)."""
+        """Draw how far the ranks are from uniform ones, the worst quantities first (`plots.py`).
+
+        A right method leaves no band, of all quantities, with probability 1 - `LEVEL` at least.
+        """
         from .plots import differences
 
-        return differences(self.table.index[:most], self)
+        worst = {n: self.ranks[:, self.names.index(n)] for n in self.table.index[:most]}
+        title = f"{self.name}: {len(self.ranks)} replicates"
+        return differences(worst, 1.0 - LEVEL / len(self.names), title)

@@ -151,12 +151,14 @@ def _energy(tree: xr.DataTree, total: int) -> list[Finding]:
     stats, found = group(tree, "sample_stats"), []
     count = diagnostics.divergences(tree)
     if count:
-        cap: Word = "bad" if count > diagnostics.DIVERGENT_SHARE * total else "rough"
-        purposes = PURPOSES if cap == "bad" else ("means", "uncertainty")
+        text = f"{count} of {total} transitions diverged"
         if count <= diagnostics.FEW_DIVERGENT * total:
-            purposes = ()
-        text = f"{count} of {total} transitions diverged: a region of the posterior was not entered"
-        found.append(Finding(text, cap, purposes, _raise_target(tree)))
+            found.append(Finding(f"{text}: too few to lower a word", purposes=()))
+        else:
+            bad = count > diagnostics.DIVERGENT_SHARE * total
+            purposes = PURPOSES if bad else ("means", "uncertainty")
+            text += ": a region of the posterior was not entered"
+            found.append(Finding(text, "bad" if bad else "rough", purposes, _raise_target(tree)))
     if "energy" in stats:
         low = float(bfmi(stats["energy"].transpose("chain", "draw").values).min())
         if low < LOW_ENERGY:

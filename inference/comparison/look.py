@@ -7,6 +7,8 @@ which colour-blind readers tell apart.
 
 import base64
 import io
+import os
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -87,10 +89,25 @@ def style() -> Iterator[None]:
     """Draw in the one look, whatever the user's settings; they are as before afterwards."""
     import matplotlib
 
+    _shown_in_this_cell()
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_STYLE)
         yield
+
+
+def _shown_in_this_cell() -> None:
+    """Let a notebook show figures from now on; left alone, it does so from the next cell on only.
+
+    A kernel sets its figures up at the end of the cell that first imports pyplot.
+    """
+    first = "matplotlib.pyplot" not in sys.modules
+    if first and "ipykernel" in sys.modules and "inline" in os.environ.get("MPLBACKEND", ""):
+        from IPython import get_ipython
+
+        shell = get_ipython()
+        if shell is not None:
+            shell.run_line_magic("matplotlib", "inline")
 
 
 def blank(panels: int = 1, height: float = 2.6, rows: int = 0) -> "tuple[Figure, list[Axes]]":

@@ -75,10 +75,10 @@ REFERENCES: dict[str, Reference] = {
             note="hard: of correlated genes one or another is active; chains rarely change over",
         ),
         Reference(model="pfcvm", data="digits38", method="nuts", draws=800),
-        Reference(model="pfcvm", data="colon", method="gibbs", draws=1000, options={"tune": 500}),
-        Reference(model="fsklr", data="sonar", method="gibbs", draws=2000, note="masks"),
-        Reference(model="sklr", data="sonar", method="gibbs", draws=2000, note="masks"),
-        Reference(model="fs_skr", data="sonar", method="gibbs", draws=2000, note="masks"),
+        Reference(model="pfcvm", data="colon", method="gibbs", draws=600, options={"tune": 300}),
+        Reference(model="fsklr", data="sonar", method="gibbs", draws=1500, options={"tune": 500}),
+        Reference(model="sklr", data="sonar", method="gibbs", draws=1500, options={"tune": 500}),
+        Reference(model="fs_skr", data="sonar", method="gibbs", draws=1500, options={"tune": 500}),
     )
 }
 """Every reference, by name."""

@@ -31,7 +31,7 @@ from ardvark.validate import InputError, logger, named
 
 from .. import fitting
 from ..backend import FitFailed, Result
-from ..datatree import as_json, assemble, group, read, save
+from ..datatree import as_json, assemble, group, read, replacing
 from .findings import findings
 from .reference_bar import agreement, bar, extreme, summarise
 from .reference_list import REFERENCES
@@ -103,7 +103,7 @@ def make(
     if tree.attrs["status"] == "failed":
         raise FitFailed(f"{reference.name}: {tree.attrs['reason']}")
     made = {"reference": reference.name, "command": reference.command, "note": reference.note}
-    save(condensed(problem, tree, made), path)
+    write(condensed(problem, tree, made), path)
     return path
 
 
@@ -156,13 +156,23 @@ def condensed(problem: Problem, tree: xr.DataTree, made: Mapping[str, str]) -> x
     return out
 
 
+def write(condensed: xr.DataTree, path: Path) -> None:
+    """Write what is stored of a fit, compressed, with checksums, whole or not at all."""
+    packed = {"zlib": True, "complevel": 9, "shuffle": True, "fletcher32": True}
+    encoding = {
+        node.path: dict.fromkeys(node.to_dataset(inherit=False).data_vars, packed)
+        for node in condensed.subtree
+    }
+    with replacing(path) as part:
+        condensed.to_netcdf(part, engine="h5netcdf", encoding=encoding)
+
+
 def _small(data: xr.Dataset) -> xr.Dataset:
-    """Return a Dataset in single precision, rounded and compressed, without coordinates."""
+    """Return a Dataset in single precision, rounded, without coordinates."""
     out = data.drop_vars([d for d in data.coords if d != "statistic"])
     for name, values in out.data_vars.items():
         array = values.values.astype(np.float32) if name in _WHOLE else rounded(values.values)
         out[name] = (values.dims, array)
-        out[name].encoding = {"zlib": True, "complevel": 9, "shuffle": True}
     return out
 
 
@@ -279,9 +289,7 @@ def opened(path: Path, problem: Problem) -> xr.DataTree:
     point["eta"] = np.stack([problem.decision({k: v[c] for k, v in point.items()}) for c in chains])
     attrs = {str(k): v for k, v in file.attrs.items()} | {"fingerprint": problem.fingerprint}
     result = Result(posterior=point, sample_stats=stats)
-    exact = attrs | {
-        "kind": "mcmc"
-    }  # draws of the posterior itself, where groups are named by that
+    exact = attrs | {"kind": "mcmc"}  # draws of the posterior itself: groups are named by that
     tree = assemble(result, model=None, problem=problem, attrs=exact)
     tree.attrs["kind"] = attrs["kind"]
     for name in ("selection", "summary"):

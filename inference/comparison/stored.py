@@ -1,8 +1,8 @@
 """Fits kept in files: what has been computed is used again, and a failure is a fit that says why.
 
 A stored fit is used again when its request (problem, form, method, options, draws, chains, seed,
-versions) is the one asked for; a failed one is tried again. A file in its place that
-cannot be read, or is no fit of this problem by this method, is set aside, not overwritten.
+versions) is the one asked for; a failed one is tried again. A file in its place that cannot be
+read, or is no fit of this problem by this method, is set aside, not overwritten.
 """
 
 import itertools

@@ -187,15 +187,17 @@ def summarise(
     command: str = "",
     progressbar: bool = True,
     sensitivity: Sensitivity | None = None,
+    reference: str | None = None,
 ) -> Comparison:
     """Compare the fits and write scorecard.csv, distances.csv, the figures and report.html.
 
-    With a sensitivity also sensitivity.csv, and its section in the report.
+    With a sensitivity also sensitivity.csv, and its section in the report. `reference` as for
+    `compare`.
     """
     folder = Path(folder)
     reporter = Reporter("comparison", progressbar)
     with reporter.stage("diagnostics, predictions, baselines"):
-        comparison = compare(fits, problem=problem, test=test)
+        comparison = compare(fits, reference, problem, test)
     with reporter.stage("figures and report"):
         comparison.table.to_csv(folder / "scorecard.csv")
         comparison.distances.to_csv(folder / "distances.csv", index=False)

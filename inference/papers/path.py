@@ -12,6 +12,7 @@ import numpy as np
 from ..backend import Dims
 
 PATH = "keep the weights along the way: path_feature_weight, path_sample_weight, path_bias"
+_FALL = 0.95  # a thinned path keeps a state with fewer weights than so much of the last one's
 
 
 @dataclass
@@ -22,6 +23,16 @@ class Path:
     feature_weight: list[np.ndarray] = field(default_factory=list)
     sample_weight: list[np.ndarray] = field(default_factory=list)
     bias: list[float] = field(default_factory=list)
+    sizes: tuple[float, float] = (np.inf, np.inf)
+
+    def due(self, features: int, samples: int) -> bool:
+        """Return whether either number has fallen by 5 % since this was last so, and note both.
+
+        For algorithms of thousands of iterations.
+        """
+        fell = features < _FALL * self.sizes[0] or samples < _FALL * self.sizes[1]
+        self.sizes = (features, samples) if fell else self.sizes
+        return fell
 
     def keep(self, iteration: int, feature: np.ndarray, sample: np.ndarray, bias: float) -> None:
         """Add one state: feature weights (D,), sample weights (B,) and the bias."""
@@ -34,7 +45,8 @@ class Path:
         """Return what a fit stores, with its dims; nothing where no state was kept."""
         if not self.iteration:
             return {}, {}
-        found = {f"path_{name}": np.asarray(x) for name, x in vars(self).items()}
+        names = "iteration", "feature_weight", "sample_weight", "bias"
+        found = {f"path_{name}": np.asarray(getattr(self, name)) for name in names}
         dims: Dims = dict.fromkeys(found, ("state",))
         dims |= {"path_feature_weight": ("state", "feature")}
         return found, dims | {"path_sample_weight": ("state", "basis")}

@@ -98,7 +98,6 @@ ABOUT = About(
     ),
     cost="O(N B D + B^3) a sweep and O((N + B) D) memory.",
 )
-_PATH = 0.95  # part of the survivors of the last state kept, below which the next one is
 _CHUNK = 500_000  # N + D + B times the draws of one chunk: a few dozen MB at once
 
 
@@ -167,7 +166,6 @@ def iterate(q: Factors, options: Options, update: Update | None = None) -> Run:
     """Sweep until q has settled, or as `stopping` says."""
     run, watch = Run(q, [], [], [], ""), Watch(options.drift, options.tolerance)
     D, B, settled = len(q.m), len(q.a), False
-    kept: tuple[float, ...] = (np.inf, np.inf)
     for sweep in range(1, options.max_sweeps + 1):
         if options.prune and sweep >= options.prune_from:
             q.prune()
@@ -184,10 +182,9 @@ def iterate(q: Factors, options: Options, update: Update | None = None) -> Run:
             run.reason = f"the ELBO is not finite after sweep {sweep}"
             return run
         settled = watch.add(State.of(q, sweep, bound, options.prune))
-        sizes = tuple(int(x.sum()) for x in q.selected())
-        if options.path and min(np.divide(sizes, kept)) < _PATH:
+        sizes = [int(x.sum()) for x in q.selected()]
+        if options.path and run.path.due(*sizes):
             run.keep(sweep, D, B)
-            kept = sizes
         if update is not None and sweep % 10 == 0:
             update(sweep, f"ELBO {bound:.2f}, {sizes[0]} features")
         if settled or (

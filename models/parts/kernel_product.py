@@ -9,8 +9,8 @@ Numba. With g = d L / d f, a gradient of length N::
              dL/dtheta_k = 2 sum_i g_i x_ik T_ik - sum_i g_i f_i x_ik^2 - sum_j a_j q_j z_jk^2
 
 Separate products are a pass over X or Z each. Here features are taken in blocks that fit a cache:
-one pass gives f, another both gradients, and where Z is X that is half of the reading. The rbf's
-second line expands (x - z)^2, so that no array of N B numbers but K is ever touched.
+one pass gives f and s, another both gradients, and where Z is X that is half of the reading. The
+rbf's second line expands (x - z)^2, so that no array of N B numbers but K is ever touched.
 
 JAX, MLX and second derivatives use the plain formula (`fused.py`).
 """
@@ -78,33 +78,37 @@ def _add_dots(M: np.ndarray, v: np.ndarray, lo: int, hi: int, out: np.ndarray) -
 
 
 @_jit
-def _linear(X: np.ndarray, Z: np.ndarray, theta: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """Return f (N,)."""
+def _linear(X: np.ndarray, Z: np.ndarray, theta: np.ndarray, a: np.ndarray) -> Arrays:
+    """Return f (N,) and s (D,)."""
     N, D = X.shape
-    f, s = np.zeros(N), np.empty(_BLOCK)
+    f, s, weighed = np.zeros(N), np.empty(D), np.empty(_BLOCK)
     for lo in range(0, D, _BLOCK):
         hi = min(lo + _BLOCK, D)
-        _add_rows(Z, a, lo, hi, s)
+        _add_rows(Z, a, lo, hi, s[lo:hi])
         for k in range(hi - lo):
-            s[k] *= theta[lo + k]
-        _add_dots(X, s, lo, hi, f)
-    return f
+            weighed[k] = s[lo + k] * theta[lo + k]
+        _add_dots(X, weighed, lo, hi, f)
+    return f, s
 
 
 @_jit
 def _linear_gradient(
-    X: np.ndarray, Z: np.ndarray, theta: np.ndarray, a: np.ndarray, f: np.ndarray, g: np.ndarray
+    X: np.ndarray,
+    Z: np.ndarray,
+    theta: np.ndarray,
+    a: np.ndarray,
+    f: np.ndarray,
+    s: np.ndarray,
+    g: np.ndarray,
 ) -> Arrays:
     """Return dL/dtheta (D,) and dL/da (B,); f is what every gradient gets."""
     D = X.shape[1]
-    d_theta, d_a = np.empty(D), np.zeros(len(a))
-    s, h = np.empty(_BLOCK), np.empty(_BLOCK)
+    d_theta, d_a, h = np.empty(D), np.zeros(len(a)), np.empty(_BLOCK)
     for lo in range(0, D, _BLOCK):
         hi = min(lo + _BLOCK, D)
-        _add_rows(Z, a, lo, hi, s)
         _add_rows(X, g, lo, hi, h)
         for k in range(hi - lo):
-            d_theta[lo + k] = s[k] * h[k]
+            d_theta[lo + k] = s[lo + k] * h[k]
             h[k] *= theta[lo + k]
         _add_dots(Z, h, lo, hi, d_a)
     return d_theta, d_a
@@ -212,7 +216,7 @@ def _first(kernel: str, X: Any, Z: Any, theta: Any, a: Any, g: Any) -> list[Any]
 
 
 class KernelProduct(Fused):
-    """f = K_theta(X, Z) a for X (N, D), Z (B, D), theta (D,), a (B,), and K where it is made.
+    """f = K_theta(X, Z) a for X (N, D), Z (B, D), theta (D,), a (B,), and what its gradient reuses.
 
     Parameters
     ----------
@@ -225,10 +229,10 @@ class KernelProduct(Fused):
         self.kernel = kernel
 
     def make_node(self, *inputs: Any) -> Apply:
-        """Return the node; its second output, for the rbf kernel, is K (N, B)."""
+        """Return the node; its second output is s = Z'a (D,), for the rbf kernel K (N, B)."""
         X, Z, theta, a = (pt.as_tensor_variable(v, dtype="float64") for v in inputs)
-        outputs = [pt.dvector()] if self.kernel == "linear" else [pt.dvector(), pt.dmatrix()]
-        return Apply(self, [X, Z, theta, a], outputs)
+        reused = pt.dvector() if self.kernel == "linear" else pt.dmatrix()
+        return Apply(self, [X, Z, theta, a], [pt.dvector(), reused])
 
     @property
     def code(self) -> Callable[..., Any]:
@@ -236,27 +240,29 @@ class KernelProduct(Fused):
         return _CODE[self.kernel][0]
 
     def plain(self, *inputs: Any) -> list[Any]:
-        """Return the formula of `kernels.py`, and K where it is made."""
-        f, (X, Z, theta, _) = _plain(self.kernel, *inputs), inputs
-        return [f] if self.kernel == "linear" else [f, gram(X, Z, theta, kernel=self.kernel, xp=pt)]
+        """Return the formula of `kernels.py`, and what the gradient reuses."""
+        X, Z, theta, a = inputs
+        reused = Z.T @ a if self.kernel == "linear" else gram(X, Z, theta, kernel="rbf", xp=pt)
+        return [_plain(self.kernel, *inputs), reused]
 
     def perform(self, node: Apply, inputs: Any, outputs: Any) -> None:
         """Compute it with NumPy: what PyTensor's Python mode runs."""
         X, Z, theta, a = inputs
         if self.kernel == "linear":
-            outputs[0][0] = linear_decision(X, Z, theta, a)
+            outputs[1][0] = s = Z.T @ a
+            outputs[0][0] = X @ (theta * s)
         else:
             outputs[1][0] = K = gram(X, Z, theta, kernel=self.kernel)
             outputs[0][0] = K @ a
 
     def infer_shape(self, node: Apply, shapes: Any) -> Any:
         """Return the shapes of the outputs."""
-        (N, _), (B, _), *_ = shapes
-        return [(N,), (N, B)][: len(node.outputs)]
+        (N, D), (B, _), *_ = shapes
+        return [(N,), (D,) if self.kernel == "linear" else (N, B)]
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> Any:
-        """Return the gradients; that of K, which nothing outside this file uses, is not needed."""
-        if len(outputs) == 2 and not isinstance(cotangents[1].type, DisconnectedType):
+        """Return the gradients; those of s and K, which are for this file, are not needed."""
+        if not isinstance(cotangents[1].type, DisconnectedType):
             raise NotImplementedError("K of KernelProduct has no gradient: use `gram`.")
         X, Z, theta, a = inputs
         g = cotangents[0]
@@ -293,12 +299,12 @@ class KernelProductGradient(Fused):
 
     def perform(self, node: Apply, inputs: Any, outputs: Any) -> None:
         """Compute it with NumPy."""
-        X, Z, theta, a, f, *K, g = inputs
+        X, Z, theta, a, f, reused, g = inputs
         if self.kernel == "linear":
             h = X.T @ g
-            outputs[0][0], outputs[1][0] = (Z.T @ a) * h, Z @ (theta * h)
+            outputs[0][0], outputs[1][0] = reused * h, Z @ (theta * h)
         else:
-            q, T = g @ K[0], K[0] @ (a[:, None] * Z)
+            q, T = g @ reused, reused @ (a[:, None] * Z)
             squares = (g * f) @ (X * X) + (a * q) @ (Z * Z)
             outputs[0][0], outputs[1][0] = 2.0 * (g[:, None] * X * T).sum(axis=0) - squares, q
 
@@ -307,7 +313,7 @@ class KernelProductGradient(Fused):
         return [shapes[2], shapes[3]]
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        """Say that no derivative is taken by f and K, which are functions of the other inputs."""
+        """Say that none is taken by f, s and K, which are functions of the other inputs."""
         made = range(4, len(node.inputs) - 1)
         return [[i not in made] * 2 for i in range(len(node.inputs))]
 

@@ -31,7 +31,8 @@ def paper_variables(problem, chains=CHAINS, draws=DRAWS, number=0):
     points = [problem.simulate(random) for _ in range(chains * draws)]
     if problem.spec.name == "jcfo":  # a latent z has the sign of its label
         points = [p | {"z": np.abs(p["z"]) * (2 * problem.y - 1)} for p in points]
-    arrays = {n: np.stack([p[n] for p in points]) for n in points[0] if n in problem.shapes}
+    names = [name for name in points[0] if name in problem.shapes and name != "eta"]
+    arrays = {n: np.stack([p[n] for p in points]) for n in names}
     return {n: x.reshape(chains, draws, *x.shape[1:]) for n, x in arrays.items()}
 
 
@@ -141,8 +142,11 @@ def test_an_adopted_fit_goes_everywhere(own, tmp_path):
 def test_a_report_with_adopted_fits(own, tmp_path):
     problem, point = own
     both = {"own": av.adopt(problem, point), "other": av.adopt(problem, point, kind="point")}
-    page = av.compare(both, problem=problem).to_html(tmp_path / "report.html").read_text()
-    assert page.count("<img") == len(av.compare(both, problem=problem).figures())
+    comparison = av.compare(both, problem=problem)
+    pictures = comparison.pictures()
+    assert "eta" in pictures
+    page = comparison.to_html(tmp_path / "report.html", pictures=pictures).read_text()
+    assert page.count("<img") == len(pictures)
 
 
 def test_an_approximation_with_its_density_is_reweighed(own):
@@ -294,6 +298,17 @@ def test_what_is_no_draw_of_the_posterior_is_refused(case, own):
     spoil, message = REFUSED[case]
     with pytest.raises(InputError, match=message):
         av.adopt(problem, spoil(point))
+
+
+def test_an_approximation_may_leave_the_support_while_it_has_a_likelihood(own):
+    """As a Gaussian of a positive weight does: no density there, said by NaN, but an eta."""
+    problem, point = own
+    outside = point | {"feature_weight": spoilt(point["feature_weight"], -1.0)}
+    tree = av.adopt(problem, outside, kind="approximation")
+    assert np.argwhere(np.isnan(tree["sample_stats"]["lp"].values)).tolist() == [[1, 2]]
+    close(variables(tree)["eta"], problem.decision(outside))
+    with pytest.raises(InputError, match="the likelihood of some draws is NaN"):
+        av.adopt(problem, point | {"tau": spoilt(point["tau"], -1.0)}, kind="approximation")
 
 
 def test_a_mask_that_is_none_is_refused():
