@@ -25,7 +25,10 @@ _HOME = {
     "problem": "ardvark.models",
     "BACKENDS": "ardvark.inference",
     "Comparison": "ardvark.inference",
+    "adopt": "ardvark.inference",
+    "calibrate": "ardvark.inference",
     "compare": "ardvark.inference",
+    "complete": "ardvark.inference",
     "fit": "ardvark.inference",
     "loo": "ardvark.inference",
     "power_scaling": "ardvark.inference",
@@ -35,6 +38,7 @@ _HOME = {
     "select": "ardvark.inference",
     "selection_text": "ardvark.inference",
     "sensitivity": "ardvark.inference",
+    "summary": "ardvark.inference",
 }
 
 __all__ = [
@@ -45,8 +49,11 @@ __all__ = [
     "InputError",
     "Problem",
     "__version__",
+    "adopt",
     "available",
+    "calibrate",
     "compare",
+    "complete",
     "data",
     "fit",
     "inference",
@@ -61,6 +68,7 @@ __all__ = [
     "select",
     "selection_text",
     "sensitivity",
+    "summary",
 ]
 
 if TYPE_CHECKING:
@@ -69,7 +77,10 @@ if TYPE_CHECKING:
     from ardvark.inference import (
         BACKENDS,
         Comparison,
+        adopt,
+        calibrate,
         compare,
+        complete,
         fit,
         loo,
         power_scaling,
@@ -79,6 +90,7 @@ if TYPE_CHECKING:
         select,
         selection_text,
         sensitivity,
+        summary,
     )
     from ardvark.models import ZOO, Problem, problem
     from ardvark.validate import InputError

@@ -1,14 +1,17 @@
 """The command line: the same API, one command for the main job."""
 
-import json
 import logging
 import shlex
 import sys
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+
+from ardvark.arguments import pairs, words
+from ardvark.cli_calibrate import calibrate
+from ardvark.cli_reference import app as reference_app
 
 if TYPE_CHECKING:
     from xarray import DataTree
@@ -43,6 +46,8 @@ data_app = typer.Typer(
     invoke_without_command=True,
 )
 app.add_typer(data_app, name="data")
+app.add_typer(reference_app, name="reference")
+app.command()(calibrate)
 
 
 def _version(wanted: bool) -> None:
@@ -172,6 +177,16 @@ def compare(
     draws: Annotated[int, typer.Option(help="Draws a chain.")] = 1000,
     chains: Annotated[int, typer.Option(help="Chains.")] = 4,
     seed: Annotated[int, typer.Option(help="Random seed of every method.", min=0)] = 0,
+    stored: Annotated[
+        bool,
+        typer.Option(
+            "--stored", help="Measure errors from the stored posterior: `ardvark reference list`."
+        ),
+    ] = False,
+    keep: Annotated[
+        Literal["all", "shared"],
+        typer.Option(help="What is stored of each fit: every variable, or weights and eta."),
+    ] = "all",
     sensitivity: Annotated[
         bool,
         typer.Option(
@@ -184,7 +199,7 @@ def compare(
     Finished fits are kept: the same command after a kill computes only what is missing.
     """
     from ardvark.inference import fitting
-    from ardvark.inference.comparison import study
+    from ardvark.inference.comparison import references, study
     from ardvark.validate import named
 
     fitting.check_sizes(draws=draws, chains=chains)
@@ -193,25 +208,26 @@ def compare(
         "data": str(Path(data).resolve()) if target else data,
         "target": target,
         "sep": sep,
-        "drop": _words(drop),
+        "drop": words(drop),
         "drop_missing": drop_missing,
-        "classes": _words([classes] if classes else None),
+        "classes": words([classes] if classes else None),
         "positive": positive,
         "test_size": test_size,
         "split_seed": split_seed,
-        "hypers": _pairs(set_, "--set"),
+        "hypers": pairs(set_, "--set"),
         "command": shlex.join(["ardvark", *sys.argv[1:]]),
         "sensitivity": sensitivity,
+        "stored": stored,
     }
     problem, test = _problem(settings)
     folder = out or Path("results") / f"{problem.spec.name}-{Path(data).stem}"
     _check_folder(folder)
-    names = fitting.usual(problem) if methods is None else _words([methods])
+    names = fitting.usual(problem) if methods is None else words([methods])
     known = [*fitting.BACKENDS, "paper"]
     chosen: dict[str, dict[str, Any]] = {named("method", m, known): {} for m in names}
     if not chosen:
         raise _input_error("--methods names no method; `ardvark methods` lists them.")
-    for key, value in _pairs(option, "--option").items():
+    for key, value in pairs(option, "--option").items():
         given, _, name = key.partition(".")
         method = {m.casefold(): m for m in chosen}.get(given.casefold(), "")
         if not method or not name:
@@ -221,7 +237,11 @@ def compare(
         chosen[method][name] = value
     if sensitivity:
         study.check_sensitivity(problem, chosen)
+    if stored:
+        references.stored(problem)  # before anything is computed
     typer.echo(problem.describe(), err=True)
+    large = fitting.megabytes(problem, draws=draws, chains=chains, keep=keep)
+    typer.echo(f"Results go to {folder}, at most {large:.0f} MB a method.", err=True)
     try:
         fits = study.run(
             problem,
@@ -230,6 +250,7 @@ def compare(
             draws=draws,
             chains=chains,
             random_seed=seed,
+            keep=keep,
             settings=settings,
         )
         _finish(folder, problem, test, fits, settings)
@@ -327,25 +348,6 @@ def _problem(settings: dict[str, Any]) -> "tuple[Problem, Dataset | None]":
     return av.problem(settings["model"], source, **settings["hypers"]), test
 
 
-def _words(given: list[str] | None) -> list[str]:
-    """Return the words of comma-separated lists."""
-    return [word.strip() for part in given or () for word in part.split(",") if word.strip()]
-
-
-def _pairs(given: list[str] | None, flag: str) -> dict[str, Any]:
-    """Return {name: value} of name=value words; a value is JSON, or else a plain word."""
-    pairs: dict[str, Any] = {}
-    for word in given or ():
-        name, sign, value = word.partition("=")
-        if not sign or not name:
-            raise _input_error(f"{flag} {word!r}: expected name=value.")
-        try:
-            pairs[name] = json.loads(value)
-        except json.JSONDecodeError:
-            pairs[name] = value
-    return pairs
-
-
 def _finish(
     folder: Path,
     problem: "Problem",
@@ -366,7 +368,13 @@ def _finish(
         except InputError as error:  # the fits are there, and so is the report
             typer.echo(f"No prior sensitivity: {error}", err=True)
     comparison = study.summarise(
-        folder, problem, fits, test, settings["command"], sensitivity=moved
+        folder,
+        problem,
+        fits,
+        test,
+        settings["command"],
+        sensitivity=moved,
+        reference="stored" if settings.get("stored") else None,
     )
     shown = table_text(comparison.table)
     rows = [(name, *map(str, row)) for name, row in zip(shown.index, shown.values, strict=True)]
@@ -377,9 +385,9 @@ def _finish(
     _print_verdicts(comparison)
     if comparison.reference:
         typer.echo(f"Reference: {comparison.reference}.")
-    for method, words in comparison.selection().items():
+    for method, sentence in comparison.selection().items():
         if comparison.reference in (None, method):  # the others' are on the page
-            typer.echo(textwrap.fill(f"{method}: {words}", 80))
+            typer.echo(textwrap.fill(f"{method}: {sentence}", 80))
     if moved is not None:
         typer.echo(textwrap.fill(f"Prior sensitivity: {moved.text()}", 80))
     typer.echo(f"Report: {folder / 'report.html'}")

@@ -26,7 +26,7 @@ from ardvark.data import Dataset
 from ardvark.inference import BACKENDS, fit, predict
 from ardvark.inference.backend import FitFailed
 from ardvark.inference.fitting import applicable
-from ardvark.inference.prediction import linear_rule
+from ardvark.inference.prediction import classes, linear_rule
 from ardvark.models import ZOO, Problem, problem
 from ardvark.validate import InputError
 
@@ -228,9 +228,8 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
         return np.log(p) - np.log1p(-p)
 
     def predict(self, X: ArrayLike) -> np.ndarray:
-        """Return the more probable label (M,) of each row of X (M, D)."""
-        second = self.decision_function(X) > 0.0
-        return self.classes_[second.astype(int)]
+        """Return the more probable label (M,) of each row of X (M, D); of a tie, the first one."""
+        return self.classes_[classes(self.problem_, self._mean_prediction(X))]
 
     # --- what matters -----------------------------------------------------------------------------
 

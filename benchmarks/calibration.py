@@ -32,15 +32,14 @@ import numpy as np
 
 import ardvark as av
 from ardvark.inference import BACKENDS
-from ardvark.inference.calibration.joint import NutsKernel, joint_test
+from ardvark.inference.calibration.calibrate import KERNELS
+from ardvark.inference.calibration.joint import joint_test
 from ardvark.inference.calibration.ranks import Calibration, detectable
 from ardvark.inference.calibration.sbc import sbc
-from ardvark.inference.gibbs import sampling as gibbs
 from ardvark.inference.target import Target
 from ardvark.models import ZOO, Problem
 
 N, D = 10, 3
-KERNELS = {"nuts": NutsKernel, "gibbs": gibbs.make_sampler}
 SCORED = ("laplace", "advi", "paper")
 REPLICATES = {"joint": 4000, "sbc": 800}
 SAMPLER = {"tune": 300}  # of an `sbc` row: small problems

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import ardvark as av
+from ardvark.inference.datatree import group, pointwise
 
 FITS = (
     ("rfvm", "nuts"),
@@ -49,12 +50,11 @@ def digest(model: str, method: str) -> str:
     problem = av.problem(model, data(30, 0))
     fit = av.fit(problem, method, draws=60, chains=2, random_seed=7, progressbar=False)
     out = hashlib.sha256()
-    for group in ("posterior", "sample_stats", "log_likelihood", "selection", "fit"):
-        if group in fit.children:
-            variables = fit[group].to_dataset().data_vars
-            for name in sorted(variables):
-                out.update(f"{group}/{name}".encode())
-                out.update(np.ascontiguousarray(variables[name].values))
+    for name in ("posterior", "sample_stats", "log_likelihood", "selection", "fit"):
+        variables = pointwise(fit) if name == "log_likelihood" else group(fit, name)
+        for variable in sorted(variables.data_vars):
+            out.update(f"{name}/{variable}".encode())
+            out.update(np.ascontiguousarray(variables[variable].values))
     test = data(12, 1)
     out.update(np.ascontiguousarray(av.predict(problem, fit, test.X).values))
     table = av.compare({method: fit}, problem=problem, test=test).table

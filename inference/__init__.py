@@ -1,9 +1,13 @@
 """How a posterior is computed, and how two are compared: one file per algorithm."""
 
+from .adoption import adopt
+from .calibration.calibrate import calibrate
 from .comparison.leave_one_out import loo, refit_loo
 from .comparison.power_scaling import power_scaling
 from .comparison.sensitivity import Sensitivity, sensitivity
+from .comparison.summary import Summary, summary
 from .comparison.table import Comparison, compare
+from .completion import complete
 from .datatree import read, save
 from .fitting import BACKENDS, fit, register_backend
 from .prediction import predict
@@ -13,7 +17,11 @@ __all__ = [
     "BACKENDS",
     "Comparison",
     "Sensitivity",
+    "Summary",
+    "adopt",
+    "calibrate",
     "compare",
+    "complete",
     "fit",
     "loo",
     "power_scaling",
@@ -25,4 +33,5 @@ __all__ = [
     "select",
     "selection_text",
     "sensitivity",
+    "summary",
 ]

@@ -1,8 +1,13 @@
 """What a fit contains: from plain arrays to the DataTree every method returns, and to disk.
 
-Groups: posterior, sample_stats, log_likelihood, log_prior (in parts whose sum it is, where the
-variables were kept; `Problem.log_prior`), fit, observed_data, constant_data, and selection, which
-`fit` adds; the root's attrs say what was fitted, how, and whether to trust it.
+Groups: posterior, sample_stats, log_likelihood (pointwise), log_prior (in parts whose sum it is,
+where the variables were kept; `Problem.log_prior`), fit, observed_data, constant_data, and
+selection, which `fitting.finish` adds; the root's attrs say what was fitted, how, and whether to
+trust it.
+
+The pointwise log likelihood of anything but a Markov chain is in the group `UNWEIGHTED`: ArviZ's
+`loo` takes the draws of a group log_likelihood for draws of the posterior, and draws of an
+approximation must be weighed by p / q first, which `ardvark.loo` does.
 """
 
 import functools
@@ -11,7 +16,7 @@ import json
 import os
 import platform
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +39,13 @@ SAMPLE_STATS = (
 """One set of names, whatever the sampler. `lp` is the log posterior of the unconstrained vector,
 Jacobian included; `log_q` is the density of the same vector under the approximation; the flips are
 the bits of a mask that a sweep changed."""
+
+UNWEIGHTED = "unweighted_log_likelihood"
+"""The pointwise log likelihood at draws that are not of the posterior."""
+NOT_ADOPTED = (
+    "these draws come from elsewhere: what is needed beside them is not there. Enter them with "
+    "ardvark.adopt(problem, draws)."
+)
 
 _CHUNK = 1e6  # numbers looked at together: they fit a cache
 
@@ -93,7 +105,7 @@ def assemble(
     if problem is None:
         dims, coords = model_dims(model), _model_coords(model)
     else:
-        dims, coords = _problem_dims(problem), problem.coords
+        dims, coords = problem_dims(problem), problem.coords
     dims = {**dims, **result.dims}
     posterior = dataset(result.posterior, dims, coords, draws=True)
     groups: dict[str, xr.Dataset] = {"posterior": posterior}
@@ -101,11 +113,13 @@ def assemble(
     if problem is not None:
         if "eta" in posterior:
             point = {str(k): v.values for k, v in posterior.items()}
-            values = problem.log_likelihood(point, point["eta"])
-            likelihood = {"y": values}
-            groups["log_likelihood"] = dataset(likelihood, {"y": ("obs",)}, coords, draws=True)
             with suppress(InputError):  # a variable was not kept, or not inferred
-                groups["log_prior"] = dataset(_log_prior(problem, point), {}, {}, draws=True)
+                likelihood = {"y": problem.log_likelihood(point, point["eta"])}
+                name = "log_likelihood" if attrs["kind"] == "mcmc" else UNWEIGHTED
+                groups[name] = dataset(likelihood, {"y": ("obs",)}, coords, draws=True)
+            with suppress(InputError):  # for power scaling, of which one draw knows nothing
+                if posterior.sizes["chain"] * posterior.sizes["draw"] > 1:
+                    groups["log_prior"] = dataset(log_prior(problem, point), {}, {}, draws=True)
         groups["observed_data"] = dataset({"y": problem.y}, {"y": ("obs",)}, coords, draws=False)
         groups["constant_data"] = _constant_data(problem)
     if result.details:
@@ -115,21 +129,30 @@ def assemble(
     return tree
 
 
-def _log_prior(problem: Problem, point: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def log_prior(problem: Problem, point: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Return the parts of the log prior density (chain, draw), some draws at a time."""
-    chains, draws = point["eta"].shape[:2]
+    return by_pieces(problem.log_prior, point)
+
+
+def by_pieces(
+    function: Callable[[Mapping[str, np.ndarray]], Mapping[str, np.ndarray]],
+    point: Mapping[str, np.ndarray],
+) -> dict[str, np.ndarray]:
+    """Return what a function gives, each (chain, draw, ...), some draws at a time."""
+    chains, draws = next(iter(point.values())).shape[:2]
     size = sum(v[0, 0].size for v in point.values())
     step = max(1, int(_CHUNK / size))
     out: dict[str, np.ndarray] = {}
     for c in range(chains):
         for at in range(0, draws, step):
             some = {name: v[c, at : at + step] for name, v in point.items()}
-            for name, values in problem.log_prior(some).items():
-                out.setdefault(name, np.empty((chains, draws)))[c, at : at + step] = values
+            for name, values in function(some).items():
+                whole = out.setdefault(name, np.empty((chains, draws, *values.shape[1:])))
+                whole[c, at : at + step] = values
     return out
 
 
-def _problem_dims(problem: Problem) -> dict[str, tuple[str, ...]]:
+def problem_dims(problem: Problem) -> dict[str, tuple[str, ...]]:
     """Dims of a problem's variables, by the names every model uses; no model is built for it."""
     return problem.spec.dims | {
         "feature_weight": ("feature",),
@@ -163,15 +186,23 @@ def group(tree: xr.DataTree, name: str) -> xr.Dataset:
     return tree.children[name].to_dataset() if name in tree.children else xr.Dataset()
 
 
-def check_same(problem: Problem, tree: xr.DataTree) -> None:
-    """Refuse a fit of another posterior."""
+def pointwise(tree: xr.DataTree) -> xr.Dataset:
+    """Return the pointwise log likelihood of a fit of any kind; empty where it holds none."""
+    found = group(tree, UNWEIGHTED)
+    return found if found.data_vars else group(tree, "log_likelihood")
+
+
+def check_same(problem: Problem, tree: xr.DataTree, empty: bool = False) -> None:
+    """Refuse a fit of another posterior, draws that are no fit yet, and unless `empty`, none."""
     found = tree.attrs.get("fingerprint")
+    if found is None:
+        raise InputError(NOT_ADOPTED)
     if found != problem.fingerprint:
         raise InputError(
             f"this fit is of another problem: its fingerprint is {found}, the problem's is "
             f"{problem.fingerprint}. Fit this problem, or pass the one that was fitted."
         )
-    if not tree["posterior"].data_vars:
+    if not empty and not tree["posterior"].data_vars:
         raise InputError(f"this fit holds no draws: {tree.attrs.get('reason')}")
 
 
@@ -192,15 +223,49 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def save(tree: xr.DataTree, path: str | os.PathLike[str]) -> None:
-    """Write a fit to one NetCDF file, atomically."""
+    """Write a fit to one NetCDF file, atomically, with checksums of its numbers."""
+    encoding = {
+        node.path: {
+            str(name): {"fletcher32": True}
+            for name, values in node.to_dataset(inherit=False).variables.items()
+            if values.size and values.ndim and values.dtype.kind in "biuf"
+        }
+        for node in tree.subtree
+    }
     with replacing(path) as part:
-        tree.to_netcdf(part, engine="h5netcdf")
+        tree.to_netcdf(part, engine="h5netcdf", encoding=encoding)
 
 
 def read(path: str | os.PathLike[str]) -> xr.DataTree:
-    """Read a fit from disk into memory."""
-    with xr.open_datatree(path, engine="h5netcdf") as tree:
-        return tree.load()
+    """Read a fit from disk into memory.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is no such file.
+    InputError
+        It is cut short, damaged, no NetCDF file, or holds something else than a fit.
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise FileNotFoundError(f"there is no file {file}.")
+    try:
+        with xr.open_datatree(file, engine="h5netcdf") as stored:
+            tree = stored.load()
+    except Exception as error:  # whatever the libraries make of damaged bytes
+        raise InputError(
+            f"{file} cannot be read: it is cut short, damaged, or no NetCDF file "
+            f"({type(error).__name__}: {error})."
+        ) from error
+    if "kind" not in tree.attrs or "posterior" not in tree.children:
+        raise InputError(
+            f"{file} holds no fit: it was not written by ardvark. Draws from elsewhere become one "
+            "by ardvark.adopt(problem, draws)."
+        )
+    if tree.attrs["kind"] != "mcmc" and "log_likelihood" in tree.children:  # stored before the name
+        tree[UNWEIGHTED] = tree["log_likelihood"]
+        del tree["log_likelihood"]
+    return tree
 
 
 def as_json(value: Any) -> str:

@@ -22,7 +22,10 @@ import xarray as xr
 
 RHAT_LIMIT = 1.01
 BIT_RHAT_LIMIT = 1.1  # of one bit: for binary draws R-hat itself is noisy
-DIVERGENT_SHARE = 0.01
+DIVERGENT_SHARE = 0.01  # of the transitions: above it a chain has not converged
+FEW_DIVERGENT = 0.001
+"""Share up to which divergent transitions are told and nothing more: NUTS then makes no second run
+with smaller steps, and a verdict keeps its word."""
 
 
 def rhat(values: xr.DataArray) -> np.ndarray:
@@ -43,6 +46,11 @@ def ess(values: xr.DataArray, method: str) -> np.ndarray:
     array = values.transpose("chain", "draw", ...).values
     stuck = (array == array[:, :1]).all(axis=(0, 1)).ravel()
     return np.where(stuck, array.shape[0], found)
+
+
+def mcse(values: xr.DataArray, method: str) -> np.ndarray:
+    """Return the Monte Carlo error of each component's "mean" or "sd", flat."""
+    return _statistic("mcse", values, method=method)
 
 
 def _statistic(name: str, values: xr.DataArray, **settings: str) -> np.ndarray:

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from ardvark.models import SHARED, Problem
 from ardvark.validate import InputError, logger, named, one_of, unknown_option
 
-from .backend import KINDS, Backend, FitFailed, Job, Result, finished
+from .backend import KINDS, Backend, FitFailed, Job, Kind, Result, finished
 from .datatree import as_json, assemble, versions
 from .diagnostics import convergence
 from .generic import advi, laplace, nuts
@@ -235,8 +235,9 @@ def fit(
     Returns
     -------
     xarray.DataTree
-        Groups posterior, sample_stats, log_likelihood, log_prior, fit, observed_data,
-        constant_data, and selection (`select`) where it is a problem's and has the weights.
+        Groups posterior, sample_stats, log_likelihood (of a Markov chain; else
+        `datatree.UNWEIGHTED`), log_prior, fit, observed_data, constant_data, and selection
+        (`select`) where it is a problem's and has the weights. `complete` adds the predictive ones.
         ``attrs["status"]`` is "finished", "not_converged" or "failed", with the reason beside it in
         ``attrs["reason"]``; anything but "finished" is also a warning of the ``ardvark`` logger.
 
@@ -250,41 +251,75 @@ def fit(
     one_of("keep", keep, get_args(Keep))
     plan = prepare(method, wrapped, options)
     name, problem = plan.name, wrapped.problem
+    kept = _kept(wrapped, keep, draws * chains)
+    if keep == "all" and kept is not None:
+        logger.warning(
+            "more than %.0e numbers to store: keeping %s and the scalars only",
+            LARGEST_KEPT, ", ".join(SHARED),
+        )  # fmt: skip
     job = Job(
         draws=draws,
         chains=chains,
         seed=secrets.randbits(31) if random_seed is None else int(random_seed),
-        keep=_kept(wrapped, keep, draws * chains),
+        keep=kept,
         report=Reporter(name, progressbar),
     )
-    attrs = _attrs(problem, plan, job)
-    attrs["request"] = request(
+    asked = request(
         problem, name, plan.options, draws=draws, chains=chains, seed=job.seed, keep=keep
     )
+    attrs = facts(problem, method=name, kind=plan.backend.KIND, draws=draws, chains=chains) | {
+        "seed": job.seed,
+        "options": as_json(dataclasses.asdict(plan.options)),
+        "request": asked,
+    }
     try:
         with threadpool_limits(1, user_api="blas"):  # equal draws whatever the number of cores
             result = plan.backend.fit(wrapped, plan.options, job)
         _refuse_nan(result)
     except FitFailed as error:
         result = Result(posterior={}, status="failed", reason=str(error))
-    attrs |= {
-        "seconds_compile": result.seconds_compile,
-        "seconds_run": result.seconds_run,
-        **result.attrs,
-    }
-    model = wrapped.model if problem is None else None
+    return finish(wrapped, result, attrs, report=job.report, selection=selection)
+
+
+def finish(
+    target: Target,
+    result: Result,
+    attrs: Mapping[str, Any],
+    *,
+    report: Reporter | None = None,
+    selection: bool = True,
+) -> xr.DataTree:
+    """Return the fit that a result becomes: what is not in it is computed, and it is judged.
+
+    Parameters
+    ----------
+    target : Target
+        What was fitted.
+    result : Result
+        Draws, from a backend or from elsewhere (`adoption.py`).
+    attrs : dict
+        What is known of them: `facts` at least.
+    report : Reporter, optional
+        Where stages are shown.
+    selection : bool
+        Whether to say which features and samples are active.
+    """
+    problem, method, kind = target.problem, attrs["method"], attrs["kind"]
+    seconds = {"seconds_compile": result.seconds_compile, "seconds_run": result.seconds_run}
+    attrs = {**attrs, **seconds, **result.attrs}
+    model = target.model if problem is None else None
     tree = assemble(result, model=model, problem=problem, attrs=attrs)
     if selection and problem is not None and result.posterior and not lacking(problem, tree):
-        with job.report.stage("selection"):
+        with (report or Reporter(enabled=False)).stage("selection"):
             tree["selection"] = xr.DataTree(select(problem, tree))
     status, reason = result.status, result.reason
     if finished(status):
         status = "finished"  # a backend of the user's may have an older word
-        if plan.backend.KIND == "mcmc":
+        if kind == "mcmc":
             status, reason = convergence(tree)
     tree.attrs |= {"status": status, "reason": reason}
     if not finished(status):
-        logger.warning("%s: %s: %s", name, status, reason)
+        logger.warning("%s: %s: %s", method, status, reason)
     return tree
 
 
@@ -295,19 +330,20 @@ def check_sizes(**sizes: object) -> None:
             raise InputError(f"{name} must be an integer of at least 1, got {value!r}.")
 
 
+def megabytes(problem: Problem, *, draws: int, chains: int, keep: Keep = "all") -> float:
+    """Return about how large a stored fit of that many draws is: draws and likelihood, 8 bytes."""
+    target, samples = Target(problem), draws * chains
+    names = _kept(target, keep, samples)
+    kept = sum(size for name, size in target.sizes.items() if names is None or name in names)
+    return 8e-6 * samples * (kept + len(problem.y))
+
+
 def _kept(target: Target, keep: Keep, samples: int) -> tuple[str, ...] | None:
     """Return the names of the variables to keep, or None for all."""
     problem, sizes = target.problem, target.sizes
-    if keep == "all":
-        numbers = samples * sum(sizes.values())
-        if numbers <= LARGEST_KEPT or problem is None:
-            return None
-        logger.warning(
-            "%.2g numbers to store exceed %.0e: keeping %s and the scalars only",
-            numbers,
-            LARGEST_KEPT,
-            ", ".join(SHARED),
-        )
+    small = samples * sum(sizes.values()) <= LARGEST_KEPT
+    if keep == "all" and (small or problem is None):
+        return None
     names = SHARED if problem is None else (*SHARED, *problem.spec.needed)
     return tuple(name for name, size in sizes.items() if name in names or size == 1)
 
@@ -318,14 +354,15 @@ def _refuse_nan(result: Result) -> None:
             raise FitFailed(f"{int((~np.isfinite(values)).sum())} draws of {name} are not finite")
 
 
-def _attrs(problem: Problem | None, plan: Plan, job: Job) -> dict[str, Any]:
+def facts(
+    problem: Problem | None, *, method: str, kind: Kind, draws: int, chains: int
+) -> dict[str, Any]:
+    """Return the attrs that every fit has: what was fitted and how, with which versions."""
     attrs: dict[str, Any] = {
-        "method": plan.name,
-        "kind": plan.backend.KIND,
-        "seed": job.seed,
-        "draws": job.draws,
-        "chains": job.chains,
-        "options": as_json(dataclasses.asdict(plan.options)),
+        "method": method,
+        "kind": kind,
+        "draws": draws,
+        "chains": chains,
         "versions": as_json(versions()),
         "ardvark": versions()["ardvark"],
         "lp_space": "unconstrained, Jacobian included",

@@ -34,7 +34,8 @@ def predict(problem: Problem, tree: xr.DataTree, X_new: Rows, rule: Rule = "draw
         Inputs in the original units. A data frame's columns are matched by name.
     rule : {"draws", "paper"}
         "draws": one probability a draw, latent noise integrated at the new point; the posterior
-        predictive probability is its mean over draws. "paper": the own algorithm's formula.
+        predictive probability is its mean over draws, and the class is that mean's (`classes`).
+        "paper": the own algorithm's formula.
 
     Returns
     -------
@@ -44,7 +45,8 @@ def predict(problem: Problem, tree: xr.DataTree, X_new: Rows, rule: Rule = "draw
     Raises
     ------
     InputError
-        The fit is of another problem, the columns do not match, or the method has no own formula.
+        The fit is of another problem or lacks variables, the columns do not match, or the method
+        has no own formula.
     """
     one_of("rule", rule, get_args(Rule))
     check_same(problem, tree)
@@ -70,6 +72,15 @@ def predict(problem: Problem, tree: xr.DataTree, X_new: Rows, rule: Rule = "draw
         name="score" if problem.spec.link == "identity" else "probability",
         attrs={"class": problem.data.class_names[1], "rule": rule},
     )
+
+
+def classes(problem: Problem, mean: np.ndarray) -> np.ndarray:
+    """Return the class, 0 or 1, of mean predictions: of P(y = 1), or of a score.
+
+    It is the more probable one. A tie, P(y = 1) = 1/2 or a score of 0, is class 0: one answer for
+    every row, so that a constant decision is as accurate as its class is frequent.
+    """
+    return (mean > (0.0 if problem.spec.link == "identity" else 0.5)).astype(int)
 
 
 def linear_rule(problem: Problem, tree: xr.DataTree) -> tuple[np.ndarray, float]:
@@ -151,6 +162,5 @@ def _by_draws(problem: Problem, tree: xr.DataTree, X: np.ndarray) -> np.ndarray:
             if problem.spec.link == "identity":
                 out[c, at : at + step] = eta
                 continue
-            log_p = problem.spec.log_predictive(1, eta, point, problem.hypers)
-            out[c, at : at + step] = np.exp(log_p)
+            out[c, at : at + step] = np.exp(problem.log_predictive(1, eta, point))
     return out

@@ -4,7 +4,8 @@ import dataclasses
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -77,9 +78,14 @@ class Problem:
         return self.spec.build(self.inputs, self.y, self.hypers, dict(self.coords))
 
     @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each variable of `model`, without building it on all the data."""
+        return self._layout[0]
+
+    @property
     def sizes(self) -> dict[str, int]:
         """How many numbers each variable of `model` holds, without building it on all the data."""
-        return self._layout[0]
+        return {name: math.prod(shape) for name, shape in self.shapes.items()}
 
     @property
     def free_size(self) -> int:
@@ -92,8 +98,8 @@ class Problem:
         return self._layout[2]
 
     @cached_property
-    def _layout(self) -> tuple[dict[str, int], int, int]:
-        """`sizes`, `free_size`, `free_feature_size`, from a model of the first rows and centres.
+    def _layout(self) -> tuple[dict[str, tuple[int, ...]], int, int]:
+        """`shapes`, `free_size`, `free_feature_size`, from a model of the first rows and centres.
 
         It has the same variables and dims, and no copy of X.
         """
@@ -101,13 +107,13 @@ class Problem:
         few = coords | {name: coords[name][rows] for name in ("obs", "basis")}
         small = self.spec.build(self.inputs.first(2), self.y[rows], self.hypers, few)
         dims = small.named_vars_to_dims
-        sizes = {
-            v.name: math.prod(len(coords[d]) for d in dims.get(v.name) or ())
+        shapes = {
+            v.name: tuple(len(coords[d]) for d in dims.get(v.name) or ())
             for v in small.unobserved_RVs
         }
-        free = [v.name for v in small.free_RVs]
-        own = [name for name in free if dims.get(name) == ("feature",)]
-        return sizes, sum(sizes[v] for v in free), sum(sizes[v] for v in own)
+        sizes = {v.name: math.prod(shapes[v.name]) for v in small.free_RVs}
+        own = [size for name, size in sizes.items() if dims.get(name) == ("feature",)]
+        return shapes, sum(sizes.values()), sum(own)
 
     def standardized(self, X: np.ndarray) -> np.ndarray:
         """Return X (M, D), in original units, on the scale of the training data."""
@@ -217,14 +223,31 @@ class Problem:
         return self.spec.simulate(rng, self.inputs, self.hypers)
 
     def decision(self, point: Point, X: np.ndarray | None = None) -> np.ndarray:
-        """Return eta (..., M) at standardised inputs X (M, D), by default the training ones."""
+        """Return eta (..., M) at standardised inputs X (M, D), by default the training ones.
+
+        Raises
+        ------
+        InputError
+            A variable that eta is made of is missing.
+        """
         inputs = self.inputs if X is None else self.inputs.at(X)
-        return self.spec.decision(point, inputs, self.hypers)
+        with _needed("eta"):
+            return self.spec.decision(point, inputs, self.hypers)
+
+    def log_predictive(self, y: Any, eta: np.ndarray, point: Point) -> np.ndarray:
+        """Return log P(y | eta, ...), shape of eta, latent noise integrated out in every form.
+
+        Raises
+        ------
+        InputError
+            A variable that the noise depends on is missing.
+        """
+        with _needed("the probability of a label"):
+            return self.spec.log_predictive(y, eta, point, self.hypers)
 
     def log_likelihood(self, point: Point, eta: np.ndarray | None = None) -> np.ndarray:
         """Return log P(y_n | ...) (..., N), latent noise integrated out in every form."""
-        eta = self.decision(point) if eta is None else eta
-        return self.spec.log_predictive(self.y, eta, point, self.hypers)
+        return self.log_predictive(self.y, self.decision(point) if eta is None else eta, point)
 
     def log_prior(self, point: Point) -> dict[str, np.ndarray]:
         """Return the log density of the prior of what the likelihood depends on, in parts (...,).
@@ -253,7 +276,7 @@ class Problem:
             A variable is missing.
         """
         none, hypers = self.inputs.at(self.X[:0]), self.hypers.marginal()
-        try:
+        with _needed("the prior's density"):
             rest = self.spec.log_joint(point, none, self.y[:0], hypers)
             parts = {}
             for name, prior in self.hypers.weight_priors().items():
@@ -261,10 +284,6 @@ class Problem:
                 x = point[name] if signed else np.abs(point[name])  # labels sign the basis
                 parts[name] = ard.logp(x, None, prior, signed=signed)
                 rest = rest - parts[name]
-        except KeyError as error:
-            raise InputError(
-                f"the prior's density needs {error}, which is not there: fit with keep='all'."
-            ) from error
         return {**parts, "rest": rest}
 
     # --- identity ---
@@ -331,6 +350,17 @@ class Problem:
             f"Problem({self.spec.name!r} on {self.data.name!r}: N={self.data.N}, D={self.data.D}, "
             f"B={len(self.basis)}, fingerprint {self.fingerprint})"
         )
+
+
+@contextmanager
+def _needed(what: str) -> Iterator[None]:
+    """Turn the KeyError of a point that lacks a variable into one clear error."""
+    try:
+        yield
+    except KeyError as error:
+        raise InputError(
+            f"{what} needs {error}, which is not there: fit with keep='all', or adopt it as well."
+        ) from error
 
 
 def make_problem(

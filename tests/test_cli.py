@@ -80,8 +80,10 @@ def test_compare_and_report_on_ones_own_table(own_csv, tmp_path):
     assert "linear SVM" in done.stdout
     assert "compiling" in done.stderr  # named as such
     assert "'well'" in done.stderr
+    assert "method 2 of 2: rfvm_vb" in done.stderr
+    assert f"Results go to {out}, at most" in done.stderr
     table = pd.read_csv(out / "scorecard.csv", index_col="method")
-    assert list(table.index) == ["laplace", "rfvm_vb", "L1 logistic", "linear SVM"]
+    assert list(table.index) == ["laplace", "rfvm_vb", "majority", "L1 logistic", "linear SVM"]
     page = (out / "report.html").read_text()
     (out / "report.html").unlink()
     again = ardvark("report", out)
@@ -116,6 +118,7 @@ def test_compare_and_report_on_ones_own_table(own_csv, tmp_path):
             "none of the methods is a Markov chain",
         ),
         (["compare", "rfvm", "digits38", "--draws", "0"], "draws must be an integer of at least 1"),
+        (["compare", "rfvm", "digits38", "--keep", "some"], "'some' is not one of"),
         (["compare", "rfvm", "digits38", "--chains", "-1"], "chains must be an integer of at lea"),
         (["compare", "rfvm", "digits38", "--seed", "-1"], "Invalid value for '--seed'"),
         (["compare", "rfvm", "digits38", "--methods", ","], "names no method"),

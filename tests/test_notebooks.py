@@ -49,6 +49,11 @@ def flaws(notebook):
         "an error": any(o.output_type == "error" for o in outputs),
         "a warning or a log": any(o.get("name") == "stderr" for o in outputs),
         "a progress bar": "\r" in text,
+        "a figure without its picture": any(
+            t.startswith("<Figure") and "image/png" not in o.get("data", {})
+            for o in outputs
+            for t in texts(o)
+        ),
         "a path of this machine": MACHINE.search(text) is not None,
         "the state of a widget": "widgets" in notebook.metadata
         or any("widget" in kind for o in outputs for kind in o.get("data", {})),
@@ -74,6 +79,9 @@ FLAWED = {
     "an error": {"outputs": [new_output("error", ename="E", evalue="e", traceback=[])]},
     "a warning or a log": {"outputs": [stream("stderr", "UserWarning")]},
     "a progress bar": {"outputs": [stream("stdout", "1 %\r2 %")]},
+    "a figure without its picture": {
+        "outputs": [new_output("execute_result", data={"text/plain": "<Figure size 1x1>"})]
+    },
     "a path of this machine": {
         "outputs": [new_output("display_data", data={"text/html": "<a href='/home/me/x'>"})]
     },
@@ -138,7 +146,8 @@ def size(full, monkeypatch):
 
 
 def test_every_notebook_is_executed():
-    assert [p.stem for p in PATHS] == ["00_tour", "01_sparsity"]  # each has its test below
+    names = ["00_tour", "01_sparsity", "02_reading_a_scorecard", "03_when_approximations_lie"]
+    assert [p.stem for p in PATHS] == names  # each has its test below
 
 
 @SIZES
@@ -255,6 +264,76 @@ def the_lasso(nothing, lasso):
     assert lasso["weights exactly 0: in any draw"] == 0
     mode = lasso["active pixels: at the mode"]
     assert lasso["active pixels: mean over draws"] > 2 * mode > 0
+
+
+@SIZES
+@pytest.mark.usefixtures("size")
+def test_reading_a_scorecard(full, tmp_path):
+    table, p_active, verdict, eta, exact = values(
+        "02_reading_a_scorecard", tmp_path, "comparison.verdicts()", "p_active",
+        "beside.verdict['bootstrap']", "eta", "problem.y",
+    )  # fmt: skip
+    assert list(table.index) == ["nuts", "advi", "laplace", "rfvm_vb", "xolon"]
+    assert set(eta.loc["rfvm_vb", "statistic"]) >= {"error", "sd_ratio", "two_sample"}
+    assert set(p_active.columns) == set(table.index)
+    assert verdict.means == verdict.uncertainty == "bad"
+    # of draws without weights nothing can be said about features
+    assert verdict.ranking == verdict.selection == "unknown"
+    assert set(exact) == {0, 1}
+    if not full:
+        return
+    assert (table.loc["laplace"].iloc[:5] == "bad").all()
+    paper = table.loc["rfvm_vb"]
+    assert paper["predictions"] != "bad"
+    assert (paper[["means", "uncertainty", "ranking"]] == "bad").all()
+    assert p_active["laplace"].max() < 0.5 < p_active["nuts"].max()
+    sd_ratio = eta[eta["statistic"] == "sd_ratio"]["value"]
+    assert sd_ratio["rfvm_vb"] < 0.5 < sd_ratio["advi"]
+
+
+def mean_field(rho, K):
+    """1 / sqrt(Lambda_dd) of K unit variances and equal correlations, by Sherman and Morrison."""
+    return ((1 - rho) * (1 + (K - 1) * rho) / (1 + (K - 2) * rho)) ** 0.5
+
+
+def held(true):
+    """Coverage of a type-II interval of 90 %, by quadrature over y ~ Normal(true, 1)."""
+    y = np.linspace(true - 9.0, true + 9.0, 400_001)
+    shrink = np.maximum(y**2 - 1, 0) / np.maximum(y**2, 1)
+    inside = np.abs(true - shrink * y) <= 1.645 * np.sqrt(shrink)
+    return (stats.norm.pdf(y - true) * inside).sum() * (y[1] - y[0])
+
+
+@SIZES
+@pytest.mark.usefixtures("size")
+def test_when_approximations_lie(full, tmp_path):
+    factors, edges, folding, collapsed, missed, found = values(
+        "03_when_approximations_lie", tmp_path, "factors", "edges", "folding", "collapsed",
+        "missed", "calibration",
+    )  # fmt: skip
+    rho = factors.index.values
+    for K in (2, 10, 100):
+        np.testing.assert_allclose(factors[f"{K} weights"], mean_field(rho, K), rtol=1e-9)
+    m = np.array([-2.0, 0.0, 2.0])
+    hazard = stats.norm.pdf(m) / stats.norm.cdf(m)
+    np.testing.assert_allclose(edges["exact mean"], m + hazard)
+    np.testing.assert_allclose(edges["exact sd"], np.sqrt(1 - hazard * (hazard + m)))
+    np.testing.assert_allclose(edges["Laplace mass below 0"], stats.norm.cdf(-np.maximum(m, 0)))
+    at = folding.index.values
+    np.testing.assert_allclose(folding["truncated"], at + stats.norm.pdf(at) / stats.norm.cdf(at))
+    np.testing.assert_allclose(folding["folded"], folding["folded"].values[::-1])  # of |m|
+    zero = stats.norm.cdf(1 - collapsed.index) - stats.norm.cdf(-1 - collapsed.index)
+    # 100 000 draws of a fixed generator: five standard errors are at most 0.008
+    np.testing.assert_allclose(collapsed["said to be exactly 0"], zero, atol=0.008)
+    interval = [held(true) for true in collapsed.index]
+    np.testing.assert_allclose(collapsed["in the 90 % interval"], interval, atol=0.008)
+    assert missed["k-hat of q (limit 0.7)"] < 0.0  # as good as can be
+    assert missed["mean under q"] - missed["mean under the posterior"] > 5.0
+    assert missed["draws of q told from exact ones"] > 0.7
+    if full:
+        assert (found["p_value"] < 1e-4).all()
+        assert (found["sd_ratio"] < 0.9).all()
+        assert found.loc["mean |feature_weight|^1/2", "mean"] > 0.6
 
 
 def test_the_stored_posterior_of_colon():

@@ -21,7 +21,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import ardvark as av
 from ardvark.inference import BACKENDS, fitting, register_backend
-from ardvark.inference.backend import FitFailed
+from ardvark.inference.backend import FitFailed, Result
 from ardvark.inference.options import BaseOptions
 from ardvark.models import ZOO
 from ardvark.sklearn import SparseBayesClassifier
@@ -204,6 +204,41 @@ def test_cross_validation_calibration_and_several_classes():
     assert calibrated.predict_proba(FRAME).shape == (40, 2)
     three = np.digitize(X[:, 1], [0.0, 10.0])
     assert set(OneVsRestClassifier(classifier()).fit(X, three).predict(X)) <= {0, 1, 2}
+
+
+class Nothing:
+    """A method that finds no weight, so that every decision is a tie."""
+
+    NAME, KIND, Options = "nothing", "point", BaseOptions
+
+    @staticmethod
+    def supports(target):
+        return None
+
+    @staticmethod
+    def fit(target, options, job):
+        shapes = target.problem.shapes
+        names = ("feature_weight", "sample_weight", "bias", "eta")
+        return Result({name: np.zeros((1, 1, *shapes[name])) for name in names})
+
+
+def test_a_tie_is_the_first_class_for_all(monkeypatch, tmp_path):
+    """The estimator, the table and the refits count alike: a constant decision is one class."""
+    monkeypatch.setattr(fitting, "BACKENDS", dict(BACKENDS))
+    register_backend(Nothing)
+    one = classifier(method="nothing").fit(X, Y)
+    np.testing.assert_array_equal(one.predict_proba(X), 0.5)
+    assert set(one.predict(X)) == {one.classes_[0]}
+    share = float((one.classes_[0] == Y).mean())
+    assert 0.3 < share < 0.7
+    assert one.score(X, Y) == share
+    test = one.problem_.data
+    table = av.compare({"nothing": one.posterior_}, problem=one.problem_, test=test).table
+    assert table.loc["nothing", "accuracy"] == share
+    # without one sample the answer is the same
+    few = av.problem("pfcvm", (X[:6], ["ill", "ill", "well", "well", "well", "well"]))
+    refits = av.refit_loo(few, "nothing", folder=tmp_path, processes=1, progressbar=False)
+    assert refits["correct"].tolist() == [1.0, 1.0, 0.0, 0.0, 0.0, 0.0]
 
 
 def test_it_selects_features_for_others():

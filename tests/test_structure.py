@@ -23,7 +23,7 @@ ROOMS = {
     "inference": (
         {""},  # inference/__init__.py
         {"comparison", "calibration"},
-        {"prediction"},
+        {"prediction", "adoption", "completion"},
         {"fitting"},
         {"selection"},
         {"generic", "gibbs", "papers", "datatree"},

@@ -20,6 +20,7 @@ Kolmogorov-Smirnov tests look at each quantity over the replicates, one at u (a 
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -27,6 +28,9 @@ from scipy import optimize, stats
 
 from ardvark.models import Problem
 from ardvark.models.spec import Point
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # --- what is looked at ----------------------------------------------------------------------------
 
@@ -110,6 +114,32 @@ def detectable(replicates: int, tests: int, level: float = 1e-4) -> tuple[float,
     return float(2.0 * stats.norm.ppf((1.0 + critical) / 2.0)), optimize.brentq(excess, 1.0, 1e4)
 
 
+def as_normal(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return by how much a normal posterior would have to be wrong to have such ranks.
+
+    Draws of N(m + d c s, (c s)^2) in the place of N(m, s^2) give the true value the rank
+    u = Phi(z) with z ~ N(-d, 1 / c^2). So d is minus the mean of z, and c one over its sd. Of L
+    draws no |z| beyond Phi^-1(1 - 1 / L) is seen: an sd far too small looks larger than it is.
+
+    Parameters
+    ----------
+    u : array (R, F)
+        Ranks in (0, 1), of replicates of `sbc`.
+
+    Returns
+    -------
+    tuple of array (F,)
+        d, how far draws lie too high, in their own sds; c, their sd over the right one.
+    """
+    tiny = np.finfo(float).eps
+    z = stats.norm.ppf(np.clip(u, tiny, 1.0 - tiny))
+    return -z.mean(axis=0), 1.0 / z.std(axis=0, ddof=1)
+
+
+LEVEL = 0.01
+"""Probability of saying anything against a right method, all quantities together."""
+
+
 @dataclass(frozen=True)
 class Calibration:
     """Ranks of the test quantities over the replicates, and what they say."""
@@ -123,19 +153,25 @@ class Calibration:
     """L (R,), the number of draws each true value was ranked among."""
     seconds: float
     """Time of all replicates; the first one may compile."""
+    name: str = ""
+    """What was calibrated: the test, the model and the method."""
 
     @property
     def table(self) -> pd.DataFrame:
         """One row a quantity, smallest p-value first.
 
         In `sbc` a `mean` of u below 1/2 says that draws lie above the truth, and a `width`, the
-        mean of |2u - 1|, below 1/2 that they spread too widely. In a joint test, where the end of
-        the chain is ranked, both are the other way round. `holm` is corrected for all rows.
+        mean of |2u - 1|, below 1/2 that they spread too widely; `shift` and `sd_ratio` say by how
+        much, if the posterior were normal (`as_normal`). In a joint test, where the end of the
+        chain is ranked, all are the other way round. `holm` is corrected for all rows.
         """
         p = np.array([uniformity(u) for u in self.ranks.T])
+        shift, ratio = as_normal(self.ranks)
         columns = {
             "mean": self.ranks.mean(0),
             "width": np.abs(2.0 * self.ranks - 1.0).mean(0),
+            "shift": shift,
+            "sd_ratio": ratio,
             "p_value": p,
             "holm": holm(p),
         }
@@ -151,3 +187,40 @@ class Calibration:
     def p_value(self) -> float:
         """The smallest p-value, corrected for the number of quantities; NaN without ranks."""
         return float(self.table["holm"].iloc[0]) if len(self.ranks) else float("nan")
+
+    def text(self) -> str:
+        """Return in words what is wrong and by how much, or what would have been seen."""
+        done = f"{self.name}: {len(self.ranks)} replicates"
+        lines = [done + (f", {self.failed} more failed: {self.reasons[0]}" if self.failed else "")]
+        if len(self.ranks) < 2:
+            return lines[0]
+        table = self.table
+        wrong = table[table["holm"] < LEVEL]
+        shift, factor = detectable(len(self.ranks), len(table), LEVEL)
+        if wrong.empty:
+            lines.append(f"No error is seen in {len(table)} quantities (p = {self.p_value:.2g}).")
+        else:
+            lines.append(f"{len(wrong)} of {len(table)} quantities are wrong:")
+        joint = self.name.startswith("joint")
+        for name, row in wrong.iterrows():
+            words = f"mean rank {row['mean']:.2f}" if joint else (
+                f"sd {row['sd_ratio']:.2f} of the right one, draws {abs(row['shift']):.2f} sd too "
+                f"{'high' if row['shift'] > 0 else 'low'}"
+            )  # fmt: skip
+            lines.append(f"  {name}: {words} (p = {row['holm']:.1g})")
+        lines.append(
+            f"So many replicates see a shift of {shift:.2f} sd, or an sd that is wrong by a factor "
+            f"of {factor:.2f}, half of the time."
+        )
+        return "\n".join(lines)
+
+    def plot(self, most: int = 12) -> "Figure":
+        """Draw how far the ranks are from uniform ones, the worst quantities first (`plots.py`).
+
+        A right method leaves no band, of all quantities, with probability 1 - `LEVEL` at least.
+        """
+        from .plots import differences
+
+        worst = {n: self.ranks[:, self.names.index(n)] for n in self.table.index[:most]}
+        title = f"{self.name}: {len(self.ranks)} replicates"
+        return differences(worst, 1.0 - LEVEL / len(self.names), title)

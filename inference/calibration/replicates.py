@@ -76,10 +76,10 @@ def repeat(
                 _append(path, row)
             done += 1
             update(done)
-    return _collect([rows[r] for r in range(replicates)])
+    return _collect(trial.name, [rows[r] for r in range(replicates)])
 
 
-def _collect(rows: list[Row]) -> Calibration:
+def _collect(name: str, rows: list[Row]) -> Calibration:
     good = [r for r in rows if finished(r["status"])]
     names = tuple(good[0]["u"]) if good else ()
     return Calibration(
@@ -88,6 +88,7 @@ def _collect(rows: list[Row]) -> Calibration:
         reasons=tuple(r["reason"] for r in rows if not finished(r["status"])),
         draws=np.array([r["draws"] for r in good]),
         seconds=float(sum(r["seconds"] for r in rows)),
+        name=name,
     )
 
 

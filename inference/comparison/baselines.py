@@ -1,7 +1,8 @@
-"""Two plain classifiers on the same split, so that a reader sees whether a model earns its cost.
+"""Plain classifiers on the same split, so that a reader sees whether a model earns its cost.
 
-L1 logistic regression and a linear support vector machine, both from scikit-learn, features
-standardised on the training rows, C chosen by inner cross-validation on the training rows only.
+The majority class of the training rows, always, with its share as probability; L1 logistic
+regression and a linear support vector machine, both from scikit-learn, features standardised on
+the training rows, C chosen by inner cross-validation on the training rows only.
 """
 
 import time
@@ -11,15 +12,18 @@ import numpy as np
 
 from ardvark.data import Dataset
 
+from .held_out import measures
+
 _GRID = np.logspace(-3, 2, 11)
 
 
 def baselines(train: Dataset, test: Dataset, *, seed: int = 0) -> dict[str, dict[str, float]]:
-    """Return {name: row}; a row has seconds_run, own_features, own_samples, accuracy, log_score.
+    """Return {name: row}: seconds_run, own_features, own_samples, and measures on the test rows.
 
-    `own_features` counts nonzero weights, `own_samples` support vectors. The support vector
-    machine gives no probabilities, so its log score is missing. With fewer than two training
-    samples of a class there is no inner fold to choose C on, and the rows are empty.
+    The measures are accuracy, log_score and what `held_out.measures` returns. `own_features`
+    counts nonzero weights, `own_samples` support vectors. The support vector machine gives no
+    probabilities, so its log score is missing. With fewer than two training samples of a class
+    there is no inner fold to choose C on, and only the majority is left.
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
@@ -29,8 +33,9 @@ def baselines(train: Dataset, test: Dataset, *, seed: int = 0) -> dict[str, dict
     from sklearn.svm import SVC
 
     folds = min(5, int(np.bincount(train.y, minlength=2).min()))
+    rows = {"majority": _majority(train, test)}
     if folds < 2:
-        return {}
+        return rows
     inner = StratifiedKFold(folds, shuffle=True, random_state=seed)
     models = {
         "L1 logistic": LogisticRegression(
@@ -38,7 +43,6 @@ def baselines(train: Dataset, test: Dataset, *, seed: int = 0) -> dict[str, dict
         ),
         "linear SVM": SVC(kernel="linear"),
     }
-    rows: dict[str, dict[str, float]] = {}
     for name, model in models.items():
         started = time.perf_counter()
         step = type(model).__name__.lower()
@@ -58,9 +62,22 @@ def baselines(train: Dataset, test: Dataset, *, seed: int = 0) -> dict[str, dict
         }
         if name == "linear SVM":
             row["own_samples"] = int(best[-1].n_support_.sum())
+            row |= measures(test.y, best.predict(test.X), best.decision_function(test.X))
         else:
             row["own_features"] = int((best[-1].coef_ != 0).sum())
             log_p = best.predict_log_proba(test.X)
             row["log_score"] = float(log_p[np.arange(test.N), test.y].mean())
+            row |= measures(test.y, best.predict(test.X), p=np.exp(log_p[:, 1]))
         rows[name] = row
     return rows
+
+
+def _majority(train: Dataset, test: Dataset) -> dict[str, float]:
+    """Return the row of the commoner class, y = 0 where both are equally common."""
+    share = np.bincount(train.y, minlength=2) / train.N
+    decided = np.full(test.N, int(share[1] > share[0]))
+    return {
+        "accuracy": float((decided == test.y).mean()),
+        "log_score": float(np.log(share[test.y]).mean()),
+        **measures(test.y, decided, p=np.full(test.N, share[1])),
+    }

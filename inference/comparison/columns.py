@@ -6,7 +6,7 @@ The table, what is printed of it, the page's legend and the documentation of `ta
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -69,7 +69,16 @@ _OWN = (
 )
 _TEST = (
     "On the held-out samples, of the posterior predictive probability (the mean over draws). Log "
-    "score is the mean log probability of the true class: 0 is perfect, -0.69 a coin."
+    "score is the mean log probability of the true class: 0 is perfect, -0.69 a coin. Brier score "
+    "is the mean square of P(y = 1) - y: 0 is perfect, 0.25 a coin. AUC is how often a sample of "
+    "y = 1 has a larger P than one of y = 0, F1 that of class 1, kappa the agreement beyond "
+    "chance; 0 is the majority's. Behind the sign +- are standard errors (bootstrap over samples); "
+    "none where all samples are alike: an error rate below 3 / M then goes unseen by M of them."
+)
+_CALIBRATION = (
+    "Expected calibration error on the held-out samples: mean distance between P(y = 1) and the "
+    "share of y = 1, over ten bins of P. `= floor`: labels drawn from P itself would score no "
+    "better in one of twenty draws."
 )
 
 
@@ -95,6 +104,10 @@ class Column:
     """The columns of the ends of its interval, printed behind it in brackets."""
     beyond: str = ""
     """Of a distance, the column of how far it is beyond its noise floor: 0 prints as that."""
+    error: str = ""
+    """The column of its standard error, printed behind it where it is known."""
+    section: str = ""
+    """Under which heading it stands on the page."""
 
     def text(self, value: str | float | None) -> str:
         """Return a value as it is printed, "" where it is not known."""
@@ -107,6 +120,9 @@ class Column:
         text = self.text(row[self.name])
         if text and self.beyond and row.get(self.beyond) == 0.0:
             return FLOOR
+        error = row.get(self.error, np.nan) if self.error else np.nan
+        if text and not np.isnan(error):
+            return f"{text} +- {error:.{self.digits}f}"
         if not text or self.interval is None:
             return text
         mean, low, high = (row[name] for name in (self.name, *self.interval))
@@ -121,71 +137,103 @@ def _distance(name: str, heading: str, digits: int, meaning: str) -> tuple[Colum
     return Column(name, heading, digits, meaning, beyond=beyond), Column(beyond, "", 3, meaning)
 
 
+def _held_out(name: str, heading: str) -> tuple[Column, Column]:
+    """Return the column of a measure of predictions, and that of its standard error."""
+    error = f"{name}_se"
+    return Column(name, heading, 3, _TEST, error=error), Column(error, "", 3, _TEST)
+
+
+def _section(name: str, *columns: Column) -> tuple[Column, ...]:
+    """Return columns that stand under one heading on the page."""
+    return tuple(replace(column, section=name) for column in columns)
+
+
 COLUMNS = (
-    Column("verdict", "verdict", None, _VERDICT),
-    Column(
-        "kind", "kind", None,
-        "`mcmc` is exact up to Monte Carlo error; an `approximation` replaces the posterior by a "
-        "simpler q, and its draws are drawn from q; a `search` or `point` is one state without a "
-        "spread; a `baseline` is a plain classifier.",
+    *_section(
+        "What it is",
+        Column("verdict", "verdict", None, _VERDICT),
+        Column(
+            "kind", "kind", None,
+            "`mcmc` is exact up to Monte Carlo error, and so is a `reference`, made before and "
+            "stored; an `approximation` replaces the posterior by a simpler q, and its draws are "
+            "drawn from q; a `search` or `point` is one state without a spread; a `baseline` is a "
+            "plain classifier.",
+        ),
+        Column(
+            "status", "status", None,
+            "`finished` (which says nothing of how good the answer is), `not_converged` (there are "
+            "draws that must not be trusted) or `failed` (there are none); those have a reason.",
+        ),
+        Column("draws", "draws", 0, "Chains times draws that were stored."),
     ),
-    Column(
-        "status", "status", None,
-        "`finished` (which says nothing of how good the answer is), `not_converged` (there are "
-        "draws that must not be trusted) or `failed` (there are none); those have a reason.",
+    *_section(
+        "Markov chains, time, importance ratios",
+        Column("rhat", "worst R-hat", 3, _CHAINS),
+        Column("rhat_eta", "R-hat of eta", 3, _CHAINS),
+        Column("ess_bulk", "bulk ESS", 0, _CHAINS),
+        Column("ess_tail", "tail ESS", 0, _CHAINS),
+        Column("divergences", "diverg.", 0, _CHAINS),
+        Column("mcse_bits", "MC error of bits", 3, _BITS),
+        Column("spread_bits", "chain spread of bits", 3, _BITS),
+        Column("unmoved_bits", "bits never moved", 0, _BITS),
+        Column("seconds_compile", "compile, s", 1, _SECONDS),
+        Column("seconds_run", "run, s", 1, _SECONDS),
+        Column(
+            "khat", "k-hat", 2,
+            "Where a method states its q: tail index of the ratios p / q at q's own draws. Above "
+            "min(0.7, 1 - 1 / log10 S), for S draws, q misses mass of the posterior; below, it may "
+            "still be wrong.",
+        ),
     ),
-    Column("draws", "draws", 0, "Chains times draws that were stored."),
-    Column("rhat", "worst R-hat", 3, _CHAINS),
-    Column("rhat_eta", "R-hat of eta", 3, _CHAINS),
-    Column("ess_bulk", "bulk ESS", 0, _CHAINS),
-    Column("ess_tail", "tail ESS", 0, _CHAINS),
-    Column("divergences", "diverg.", 0, _CHAINS),
-    Column("mcse_bits", "MC error of bits", 3, _BITS),
-    Column("spread_bits", "chain spread of bits", 3, _BITS),
-    Column("unmoved_bits", "bits never moved", 0, _BITS),
-    Column("seconds_compile", "compile, s", 1, _SECONDS),
-    Column("seconds_run", "run, s", 1, _SECONDS),
-    Column(
-        "khat", "k-hat", 2,
-        "Where a method states its q: tail index of the ratios p / q at q's own draws. Above "
-        "min(0.7, 1 - 1 / log10 S), for S draws, q misses mass of the posterior; below, it may "
-        "still be wrong.",
+    *_section(
+        "Distance from the reference (in brackets: noise)",
+        *(
+            column
+            for q in SHARED
+            for column in (
+                *_distance(f"error_{q}", f"error of {q}", 2, _ERROR),
+                *_distance(f"sd_ratio_{q}", f"sd ratio of {q}", 2, _RATIO),
+            )
+        ),
+        *_distance("wasserstein_eta", "W1 of eta", 2, _JOINT),
+        *_distance("coverage_50_eta", "in 50 %", 2, _JOINT),
+        *_distance("coverage_90_eta", "in 90 %", 2, _JOINT),
+        *_distance("two_sample_eta", "recognised", 2, _JOINT),
+        *_distance("difference_probability", "P(y = 1) off by", 3, _PREDICTIVE),
+        *_distance("agreement_probability", "same class", 3, _PREDICTIVE),
+        *_distance("spearman_ranking", "rank correlation", 2, _RANKS),
+        *_distance("top_ranking", "leading features", 2, _RANKS),
+        *_distance("p_active_selection", "P(active) off by", 2, _RANKS),
     ),
-    *(
-        column
-        for q in SHARED
-        for column in (
-            *_distance(f"error_{q}", f"error of {q}", 2, _ERROR),
-            *_distance(f"sd_ratio_{q}", f"sd ratio of {q}", 2, _RATIO),
-        )
+    *_section(
+        "What matters",
+        *(
+            column
+            for what in ("features", "samples")
+            for column in (
+                Column(
+                    f"active_{what}", f"active {what}", 1, _ACTIVE,
+                    (f"active_{what}_low", f"active_{what}_high"),
+                ),
+                Column(f"active_{what}_low", "", 0, _ACTIVE),
+                Column(f"active_{what}_high", "", 0, _ACTIVE),
+                Column(f"n90_{what}", f"n90 of {what}", 0, _ACTIVE),
+                Column(f"selected_{what}", f"{what} with P > 0.5", 0, _ACTIVE),
+            )
+        ),
+        Column("own_features", "own features", 0, _OWN),
+        Column("own_samples", "own samples", 0, _OWN),
     ),
-    *_distance("wasserstein_eta", "W1 of eta", 2, _JOINT),
-    *_distance("coverage_50_eta", "in 50 %", 2, _JOINT),
-    *_distance("coverage_90_eta", "in 90 %", 2, _JOINT),
-    *_distance("two_sample_eta", "recognised", 2, _JOINT),
-    *_distance("difference_probability", "P(y = 1) off by", 3, _PREDICTIVE),
-    *_distance("agreement_probability", "same class", 3, _PREDICTIVE),
-    *_distance("spearman_ranking", "rank correlation", 2, _RANKS),
-    *_distance("top_ranking", "leading features", 2, _RANKS),
-    *_distance("p_active_selection", "P(active) off by", 2, _RANKS),
-    *(
-        column
-        for what in ("features", "samples")
-        for column in (
-            Column(
-                f"active_{what}", f"active {what}", 1, _ACTIVE,
-                (f"active_{what}_low", f"active_{what}_high"),
-            ),
-            Column(f"active_{what}_low", "", 0, _ACTIVE),
-            Column(f"active_{what}_high", "", 0, _ACTIVE),
-            Column(f"n90_{what}", f"n90 of {what}", 0, _ACTIVE),
-            Column(f"selected_{what}", f"{what} with P > 0.5", 0, _ACTIVE),
-        )
+    *_section(
+        "Held-out samples",
+        *_held_out("accuracy", "accuracy"),
+        *_held_out("log_score", "log score"),
+        *_held_out("brier", "Brier score"),
+        *_held_out("auc", "AUC"),
+        *_held_out("f1", "F1"),
+        *_held_out("kappa", "kappa"),
+        *_distance("ece", "calibration error", 3, _CALIBRATION),
     ),
-    Column("own_features", "own features", 0, _OWN),
-    Column("own_samples", "own samples", 0, _OWN),
-    Column("accuracy", "accuracy", 3, _TEST),
-    Column("log_score", "log score", 3, _TEST),
     Column("reason", "", None, "Why the status is not finished."),
 )  # fmt: skip
 """Every column, in the order of the DataFrame."""

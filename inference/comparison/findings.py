@@ -80,6 +80,9 @@ def findings(tree: xr.DataTree, reference: xr.DataTree | None = None) -> list[Fi
     if not group(tree, "posterior").data_vars:
         reason = tree.attrs.get("reason") or "no reason given"
         return [Finding(f"there are no draws: {reason}", "bad")]
+    if tree.attrs.get("kind") == "reference":  # judged by all of its draws when it was made
+        stored = json.loads(tree.attrs["findings"])
+        return [Finding(**{**found, "purposes": tuple(found["purposes"])}) for found in stored]
     found = _chains(tree) if tree.attrs.get("kind") == "mcmc" else _approximation(tree, other)
     status, reason = tree.attrs.get("status"), str(tree.attrs.get("reason") or "")
     if status is not None and not finished(status) and not any(f.purposes for f in found):
@@ -148,10 +151,14 @@ def _energy(tree: xr.DataTree, total: int) -> list[Finding]:
     stats, found = group(tree, "sample_stats"), []
     count = diagnostics.divergences(tree)
     if count:
-        cap: Word = "bad" if count > diagnostics.DIVERGENT_SHARE * total else "rough"
-        purposes = PURPOSES if cap == "bad" else ("means", "uncertainty")
-        text = f"{count} of {total} transitions diverged: a region of the posterior was not entered"
-        found.append(Finding(text, cap, purposes, _raise_target(tree)))
+        text = f"{count} of {total} transitions diverged"
+        if count <= diagnostics.FEW_DIVERGENT * total:
+            found.append(Finding(f"{text}: too few to lower a word", purposes=()))
+        else:
+            bad = count > diagnostics.DIVERGENT_SHARE * total
+            purposes = PURPOSES if bad else ("means", "uncertainty")
+            text += ": a region of the posterior was not entered"
+            found.append(Finding(text, "bad" if bad else "rough", purposes, _raise_target(tree)))
     if "energy" in stats:
         low = float(bfmi(stats["energy"].transpose("chain", "draw").values).min())
         if low < LOW_ENERGY:

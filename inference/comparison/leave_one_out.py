@@ -32,7 +32,8 @@ from ardvark.validate import InputError, logger
 
 from .. import fitting
 from ..backend import finished
-from ..datatree import check_same, group, replacing
+from ..datatree import check_same, group, pointwise, replacing
+from ..prediction import classes
 from ..processes import check_processes, run_pieces
 from ..progress import Reporter
 
@@ -83,7 +84,7 @@ def loo(problem: Problem, tree: xr.DataTree) -> "ELPDData":
             "refit_loo(problem, method, folder=...), which leaves the sample out of X, y and basis."
         )
     check_same(problem, tree)
-    likelihood = group(tree, "log_likelihood")
+    likelihood = pointwise(tree)
     if "y" not in likelihood:
         raise InputError("this fit holds no pointwise log-likelihood: it did not keep `eta`.")
     kind, method = tree.attrs["kind"], tree.attrs["method"]
@@ -91,7 +92,7 @@ def loo(problem: Problem, tree: xr.DataTree) -> "ELPDData":
     data = xr.DataTree.from_dict(
         {"/posterior": group(tree, "posterior")[["eta"]], "/log_likelihood": likelihood}
     )
-    if kind == "mcmc":
+    if kind in ("mcmc", "reference"):
         return _psis(data)
     stats = group(tree, "sample_stats")
     if kind != "approximation" or "log_q" not in stats or "lp" not in stats:
@@ -376,16 +377,16 @@ def _score(fold: Problem, tree: xr.DataTree, x: np.ndarray, y: int) -> Row:
     for c in range(posterior.sizes["chain"]):  # a chain at a time: its weights are (draws, D)
         point = {k: v[c] for k, v in arrays.items()}
         eta = fold.decision(point, x)  # (draws, 1)
-        log_p.append(spec.log_predictive(y, eta, point, fold.hypers)[:, 0])
+        log_p.append(fold.log_predictive(y, eta, point)[:, 0])
         if spec.link == "identity":
             second.append(eta[:, 0])
         else:
-            second.append(np.exp(spec.log_predictive(1, eta, point, fold.hypers)[:, 0]))
+            second.append(np.exp(fold.log_predictive(1, eta, point)[:, 0]))
     terms, mean = np.concatenate(log_p), float(np.concatenate(second).mean())
     return {
         "probability": mean,
         "log_score": float(special.logsumexp(terms) - np.log(len(terms))),
-        "correct": bool((mean > (0.0 if spec.link == "identity" else 0.5)) == (y == 1)),
+        "correct": bool(classes(fold, np.asarray(mean)) == y),
     }
 
 

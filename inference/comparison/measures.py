@@ -5,6 +5,8 @@ import numpy as np
 from ardvark.data import Dataset
 from ardvark.models import Problem
 
+from ..prediction import classes
+
 
 def moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return mean and sd of each component of draws (chain, draw, ...); one draw's sd is NaN."""
@@ -20,10 +22,8 @@ def score(problem: Problem, p: np.ndarray, test: Dataset) -> dict[str, float]:
     `p` (M,) is the predictive probability of y = 1; for a model of the link "identity", its score,
     whose sign is the class.
     """
+    accuracy = {"accuracy": float((classes(problem, p) == test.y).mean())}
     if problem.spec.link == "identity":
-        return {"accuracy": float(((p > 0.0) == (test.y == 1)).mean())}
-    true = np.where(test.y == 1, p, 1.0 - p)
-    return {
-        "accuracy": float((true > 0.5).mean()),
-        "log_score": float(np.log(np.maximum(true, np.finfo(float).tiny)).mean()),
-    }
+        return accuracy
+    true = np.maximum(np.where(test.y == 1, p, 1.0 - p), np.finfo(float).tiny)
+    return accuracy | {"log_score": float(np.log(true).mean())}

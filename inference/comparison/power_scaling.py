@@ -23,7 +23,7 @@ import xarray as xr
 
 from ardvark.validate import InputError
 
-from ..datatree import group
+from ..datatree import group, pointwise
 from ..diagnostics import khat, khat_limit
 
 LIMIT = 0.05
@@ -64,7 +64,7 @@ def power_scaling(
     InputError
         A group is missing, or there are too few draws.
     """
-    prior, likelihood = group(tree, "log_prior"), group(tree, "log_likelihood")
+    prior, likelihood = group(tree, "log_prior"), pointwise(tree)
     for missing, part in (("log_prior", prior), ("log_likelihood", likelihood)):
         if not part.data_vars:
             raise InputError(

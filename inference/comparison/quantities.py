@@ -27,7 +27,7 @@ from ardvark.models import SHARED, ZOO, Problem
 from ardvark.models.parts.effects import is_primal
 from ardvark.validate import InputError
 
-from ..datatree import group
+from ..datatree import group, pointwise
 from ..diagnostics import masks
 from . import distances
 from .distances import flat, reduced
@@ -126,7 +126,7 @@ def primal(problem: Problem | None, tree: xr.DataTree) -> np.ndarray | None:
 
 def fitted(tree: xr.DataTree) -> np.ndarray | None:
     """Return P(y = 1) (chain, draw, N) at the training rows, from the pointwise likelihood."""
-    likelihood, data = group(tree, "log_likelihood"), group(tree, "observed_data")
+    likelihood, data = pointwise(tree), group(tree, "observed_data")
     model = ZOO.get(str(tree.attrs.get("model")))
     if "y" not in likelihood or "y" not in data or model is None or model.link == "identity":
         return None

@@ -1,12 +1,11 @@
 """One self-contained page of a comparison: the table, the pictures, and how to read them."""
 
-import base64
 import html
-import io
 import re
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ardvark.models import Problem
@@ -14,31 +13,12 @@ from ardvark.models import Problem
 from ..backend import finished
 from ..diagnostics import khat_limit
 from .columns import FLOOR, Column, groups, table_text
+from .figures import FIGURES, Kind
+from .look import Picture
 from .sensitivity import BASELINE, Sensitivity
 from .sensitivity import COLUMNS as OF_SENSITIVITY
+from .styles import PAGE, SHORT
 from .verdict import PURPOSES, Level, Verdict
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-_STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 1100px; margin: 2em auto; padding: 0 1em;
-       color: #222; }
-h1 { font-size: 1.6em; } h2 { margin-top: 2em; font-size: 1.2em; }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; font-size: 0.85em; }
-th, td { padding: 0.35em 0.7em; border-bottom: 1px solid #ddd; text-align: right; }
-thead th { white-space: nowrap; }
-th:first-child { text-align: left; font-weight: 400; }
-.reference { background: #f3f3f3; }
-td.bad { color: #b00020; font-weight: 600; }
-img { max-width: 100%; } pre { background: #f6f6f6; padding: 1em; overflow-x: auto; }
-dt { font-weight: 600; margin-top: 0.5em; } dd { margin-left: 1.5em; }
-.verdict { margin: 0.6em 0; } .verdict ul { margin: 0.2em 0 0.2em 1em; }
-.badge { color: #fff; padding: 0.1em 0.5em; border-radius: 0.3em; font-weight: 600; }
-.trust { background: #1b6e3a; } .care { background: #8a5a00; } .avoid { background: #b00020; }
-.unknown { background: #555; }
-"""
 
 _BADGE: dict[Level, str] = {
     "trust": "trust",
@@ -51,7 +31,7 @@ _BADGE: dict[Level, str] = {
 
 def page(
     table: pd.DataFrame,
-    figures: "Mapping[str, Figure]",
+    pictures: Mapping[Kind, Picture],
     selection: Mapping[str, str] | None = None,
     *,
     verdicts: Mapping[str, Verdict] | None = None,
@@ -59,6 +39,7 @@ def page(
     reference: str | None = None,
     problem: Problem | None = None,
     sensitivity: Sensitivity | None = None,
+    remarks: Sequence[str] = (),
     command: str = "",
     versions: str = "",
 ) -> str:
@@ -68,8 +49,8 @@ def page(
     ----------
     table : pandas.DataFrame
         `Comparison.table`.
-    figures : dict of matplotlib Figure
-        Shown below it, by name.
+    pictures : dict of Picture
+        Shown above it, by kind.
     selection : dict of str, optional
         Which features each method says are active, in words (`selection_text`).
     verdicts : dict of Verdict, optional
@@ -82,6 +63,8 @@ def page(
         Adds a title, the hyperparameters and the model's program.
     sensitivity : Sensitivity, optional
         Adds what moves with the prior.
+    remarks : sequence of str
+        What to know of the data, said first.
     command, versions : str
         How it was made.
 
@@ -93,39 +76,42 @@ def page(
     title = "Comparison of posteriors"
     if problem is not None:
         title = f"{problem.spec.title} on {problem.data.name}"
-    parts = [f"<h1>{html.escape(title)}</h1>"]
+    parts = [f"<h1>{html.escape(title)}</h1>", f"<p>{_summary(table, reference)}</p>"]
+    parts += [f"<p><b>{html.escape(remark)}</b></p>" for remark in remarks]
     if verdicts:
         parts += ["<h2>What each fit may be used for</h2>", _verdicts(verdicts)]
-    parts.append(f"<p>{_summary(table, reference)}</p>")
-    parts.append(f'<div class="scroll">{_table(table_text(table), reference)}</div>')
+    if pictures:
+        parts.append("<h2>Figures</h2>")
+        parts += [_figure(kind, picture) for kind, picture in pictures.items()]
+    parts += ["<h2>Scorecard</h2>", _scorecard(table, reference, distances)]
     parts += [
         f"<p><b>{html.escape(str(method))}</b>: {html.escape(str(reason))}</p>"
         for method, reason in table["reason"].dropna().items()
         if reason
     ]
+    parts.append(_folded("How to read the table", _legend() + _khat_limit(table)))
+    if distances is not None and len(distances):
+        parts.append(_distances(distances))
     if selection:
         entries = (
             f"<dt>{html.escape(m)}</dt><dd>{html.escape(words)}</dd>"
             for m, words in selection.items()
         )
         parts += ["<h2>Which features matter</h2>", f"<dl>{''.join(entries)}</dl>"]
-    for name, figure in figures.items():
-        parts.append(f'<p><img alt="{name}" src="data:image/png;base64,{_png(figure)}"></p>')
-    if distances is not None and len(distances):
-        parts.append(_distances(distances))
     if sensitivity is not None:
         parts += _sensitivity(sensitivity)
-    parts += ["<h2>How to read the table</h2>", _legend(), _khat_limit(table)]
     if problem is not None:
         parts += ["<h2>The problem</h2>", f"<pre>{html.escape(problem.describe())}</pre>"]
-        parts += ["<h2>The model</h2>", f"<pre>{html.escape(problem.spec.doc.strip())}</pre>"]
-    parts.append("<h2>How this was made</h2>")
-    if command:
-        parts.append(f"<pre>{html.escape(command)}</pre>")
-    parts.append(f"<p>Versions: {html.escape(versions)}</p>")
+        parts.append(_folded("The model", f"<pre>{html.escape(problem.spec.doc.strip())}</pre>"))
+    made = f"<pre>{html.escape(command)}</pre>" if command else ""
+    made += f"<p>Versions: {html.escape(versions)}</p>"
+    parts.append(_folded("How this was made", made))
     return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}'
-        f"</title><style>{_STYLE}</style></head><body>{''.join(parts)}</body></html>"
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark">'
+        f"<title>{html.escape(title)}</title><style>{SHORT}{PAGE}</style></head>"
+        f'<body class="ardvark">{"".join(parts)}</body></html>'
     )
 
 
@@ -133,10 +119,32 @@ def short(
     title: str, verdicts: Mapping[str, Verdict], table: pd.DataFrame, reference: str | None
 ) -> str:
     """Return a comparison as a notebook shows it: verdicts, and the table folded below."""
-    shown = _table(table_text(table), reference)
+    shown = _folded("Table", _scorecard(table, reference))
     return (
-        f"<style>{_STYLE}</style><p><b>{html.escape(title)}</b></p>{_verdicts(verdicts)}"
-        f"<details><summary>Table</summary>{shown}</details>"
+        f'<style>{SHORT}</style><div class="ardvark"><p><b>{html.escape(title)}</b></p>'
+        f"{_verdicts(verdicts)}{shown}</div>"
+    )
+
+
+def _folded(title: str, content: str) -> str:
+    return f"<details><summary>{html.escape(title)}</summary>{content}</details>"
+
+
+def _figure(kind: Kind, picture: Picture) -> str:
+    """Return a figure with its words, how to read it, and names and values under the pointer."""
+    width, height = picture.figure.get_size_inches()
+    tall = 1000.0 * height / width
+    spots = [
+        f'<circle cx="{1000 * x:.0f}" cy="{tall * y:.0f}" r="8"><title>{html.escape(text)}</title>'
+        "</circle>"
+        for x, y, text in reversed(picture.places())  # the first lies on top
+    ]
+    over = f'<svg viewBox="0 0 1000 {tall:.0f}" aria-hidden="true">{"".join(spots)}</svg>'
+    return (
+        f'<figure id="{kind}"><div class="scroll"><div class="picture">'
+        f'<img alt="{html.escape(picture.alt)}" src="data:image/png;base64,{picture.png()}">'
+        f"{over if spots else ''}</div></div>"
+        f"<figcaption>{html.escape(FIGURES[kind].reading)}</figcaption></figure>"
     )
 
 
@@ -168,12 +176,11 @@ def _distances(found: pd.DataFrame) -> str:
         sort=False,
     )
     shown = shown.fillna("").set_axis([" ".join(pair) for pair in shown.index])
-    return (
-        "<details><summary>Every distance from the reference, with its noise floor</summary>"
-        f'<div class="scroll">{_table(shown, None)}</div><p>In brackets: how far a second run of '
-        "the reference, with as many draws as the method, would be from a perfect score at most, "
-        f"in 19 of 20 runs (of a ratio, its logarithm). Inside that the cell says "
-        f"{FLOOR!r}.</p></details>"
+    return _folded(
+        "Every distance from the reference, with its noise floor",
+        f"{_table(shown, None)}<p>In brackets: how far a second run of the reference, with as many "
+        "draws as the method, would be from a perfect score at most, in 19 of 20 runs (of a ratio, "
+        f"its logarithm). Inside that the cell says {FLOOR!r}.</p>",
     )
 
 
@@ -192,7 +199,7 @@ def _sensitivity(found: Sensitivity) -> list[str]:
     parts = [
         "<h2>Prior sensitivity</h2>",
         f"<p>{html.escape(found.text())}</p>",
-        f'<div class="scroll">{shown}</div>',
+        shown,
         "<p>Each column is a refit with one hyperparameter halved or doubled, compared with the "
         "first; changes in the first are those between halves of its chains: a noise floor.</p>",
         _legend(OF_SENSITIVITY),
@@ -201,7 +208,7 @@ def _sensitivity(found: Sensitivity) -> list[str]:
         power = found.power.drop(columns="diagnosis").T.map(lambda x: f"{x:.2f}")
         parts += [
             f"<p>{html.escape(found.power_text())}</p>",
-            f'<div class="scroll">{_table(power, None)}</div>',
+            _table(power, None),
             "<p>Distance between the posteriors of a quantity per doubling of the power of prior "
             "or likelihood (cumulative Jensen-Shannon), and k-hat of the importance weights. A "
             "doubled power of a sparse prior is a far larger step than a doubled number of active "
@@ -245,8 +252,52 @@ def _summary(table: pd.DataFrame, reference: str | None) -> str:
     return text
 
 
-def _table(shown: pd.DataFrame, reference: str | None) -> str:
-    """Return a table of strings with one column a method: all of it fits the width of a page."""
+def _scorecard(
+    table: pd.DataFrame, reference: str | None, distances: pd.DataFrame | None = None
+) -> str:
+    """Return the table in groups, each distance with its noise floor, numbers under the pointer."""
+    shown = table_text(table)
+    columns = {c.heading: c for together in groups().values() for c in together if c.heading}
+    sections = [columns[heading].section if heading in columns else "" for heading in shown.index]
+    floors: dict[tuple[str, str], str] = {}
+    if distances is not None:
+        for row in distances[distances["floor"] > 0.0].to_dict("records"):
+            floors[row["method"], f"{row['statistic']}_{row['quantity']}"] = _noise(row)
+    return _table(
+        shown,
+        reference,
+        sections,
+        lambda heading, method: _told(columns.get(heading), table, method),
+        lambda heading, method: floors.get((method, getattr(columns.get(heading), "name", "")), ""),
+    )
+
+
+def _noise(row: Mapping[Any, Any]) -> str:
+    """Return a noise floor in brackets; that of a ratio is a factor."""
+    if row["statistic"] == "sd_ratio":
+        return f"(factor {np.exp(row['floor']):.2f})"
+    return f"({row['floor']:.2g})"
+
+
+def _told(column: Column | None, table: pd.DataFrame, method: str) -> str:
+    """Return the number of a cell with more digits than are printed, "" where it is a word."""
+    value = None if column is None else table[column.name].get(method)
+    number = isinstance(value, (int, float, np.number)) and not np.isnan(value)
+    return f"{value:.6g}" if number else ""
+
+
+def _table(
+    shown: pd.DataFrame,
+    reference: str | None,
+    sections: Sequence[str] = (),
+    told: Callable[[str, str], str] = lambda heading, method: "",
+    beside: Callable[[str, str], str] = lambda heading, method: "",
+) -> str:
+    """Return a table of strings with one column a method, which scrolls where it does not fit.
+
+    `sections` names the group of each row; `told` and `beside` take row and column, and return
+    what a pointer over the cell says of its value, and small print in the cell.
+    """
 
     def css(method: str, value: str = "") -> str:
         names = ["reference"] if method == reference else []
@@ -254,15 +305,31 @@ def _table(shown: pd.DataFrame, reference: str | None) -> str:
         names += ["bad"] if value in bad else []
         return f' class="{" ".join(names)}"' if names else ""
 
-    head = "".join(f"<th{css(str(m))}>{html.escape(str(m))}</th>" for m in shown.columns)
-    rows = []
-    for heading, values in shown.iterrows():
-        cells = "".join(f"<td{css(str(m), v)}>{html.escape(v)}</td>" for m, v in values.items())
-        rows.append(f"<tr><th>{html.escape(str(heading))}</th>{cells}</tr>")
-    return f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    def cell(heading: str, method: str, value: str) -> str:
+        number, small = told(heading, method) or value, beside(heading, method)
+        title = ""
+        if value:
+            words = f"{method}, {heading}: {number}" + (f", noise {small}" if small else "")
+            title = f' title="{html.escape(words)}"'
+        print_small = f" <small>{html.escape(small)}</small>" if small and value != FLOOR else ""
+        return f"<td{css(method, value)}{title}>{html.escape(value)}{print_small}</td>"
 
-
-def _png(figure: "Figure") -> str:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=110)
-    return base64.b64encode(buffer.getvalue()).decode()
+    head = "".join(
+        f'<th scope="col"{css(str(m))}>{html.escape(str(m))}</th>' for m in shown.columns
+    )
+    rows, before = [], ""
+    for i, (heading, values) in enumerate(shown.iterrows()):
+        if sections and sections[i] != before:
+            before = sections[i]
+            across = len(shown.columns)
+            rows.append(
+                f'</tbody><tbody><tr><th scope="rowgroup" colspan="{across + 1}">'
+                f"{html.escape(before)}</th></tr>"
+            )
+        cells = "".join(cell(str(heading), str(m), v) for m, v in values.items())
+        rows.append(f'<tr><th scope="row">{html.escape(str(heading))}</th>{cells}</tr>')
+    body = f"<tbody>{''.join(rows)}</tbody>".replace("<tbody></tbody>", "")
+    return (
+        f'<div class="scroll" tabindex="0"><table><thead><tr><td></td>{head}</tr></thead>{body}'
+        "</table></div>"
+    )

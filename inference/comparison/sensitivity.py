@@ -24,7 +24,7 @@ from ardvark.validate import InputError, logger
 
 from .. import diagnostics, fitting
 from ..backend import finished
-from ..datatree import check_same, group
+from ..datatree import check_same, group, pointwise
 from ..prediction import predict
 from ..selection import lacking, select, summary
 from .columns import Column, described
@@ -382,7 +382,7 @@ def _look(problem: Problem, tree: xr.DataTree, what: str, test: Dataset | None) 
         mcse=np.nan_to_num(found[f"mcse_{what}"].values),  # NaN where it never changed
         mean=mean,
         sd=sd,
-        train=np.exp(group(tree, "log_likelihood")["y"].values).mean((0, 1)),
+        train=np.exp(pointwise(tree)["y"].values).mean((0, 1)),
         held_out=p_test,
         numbers=numbers,
     )
@@ -396,9 +396,8 @@ def _halves(tree: xr.DataTree) -> list[xr.DataTree]:
     if size < 2:
         return halves
     for part in (slice(0, size // 2), slice(size // 2, None)):
-        names = ("posterior", "log_likelihood")
-        groups = {f"/{n}": group(tree, n).isel({dim: part}) for n in names}
-        half = xr.DataTree.from_dict(groups)
+        groups = {"/posterior": group(tree, "posterior"), "/log_likelihood": pointwise(tree)}
+        half = xr.DataTree.from_dict({n: g.isel({dim: part}) for n, g in groups.items()})
         half.attrs = tree.attrs
         halves.append(half)
     return halves

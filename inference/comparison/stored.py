@@ -1,9 +1,11 @@
 """Fits kept in files: what has been computed is used again, and a failure is a fit that says why.
 
 A stored fit is used again when its request (problem, form, method, options, draws, chains, seed,
-versions) is the one asked for; a failed one is tried again.
+versions) is the one asked for; a failed one is tried again. A file in its place that cannot be
+read, or is no fit of this problem by this method, is set aside, not overwritten.
 """
 
+import itertools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,11 +13,11 @@ from typing import Any
 import xarray as xr
 
 from ardvark.models import Problem
-from ardvark.validate import logger
+from ardvark.validate import InputError, logger
 
 from .. import fitting
 from ..backend import Result
-from ..datatree import assemble, read, save
+from ..datatree import assemble, check_same, read, save
 
 
 def stored_fit(
@@ -27,6 +29,7 @@ def stored_fit(
     draws: int,
     chains: int,
     random_seed: int,
+    keep: fitting.Keep = "all",
     progressbar: bool = True,
 ) -> xr.DataTree:
     """Return the fit at a path if it is the one asked for; else fit, and write it there.
@@ -41,6 +44,8 @@ def stored_fit(
         Options of the method.
     path : Path or None
         None: nothing is read or written.
+    keep : {"all", "shared"}
+        What of a fit is stored, as in `fit`.
 
     Raises
     ------
@@ -48,9 +53,10 @@ def stored_fit(
         The method does not apply, or an option is wrong (`fitting.prepare`).
     """
     plan = fitting.prepare(method, problem, given)
-    sizes = {"draws": draws, "chains": chains}
-    asked = fitting.request(problem, plan.name, plan.options, **sizes, seed=random_seed, keep="all")
-    stored = None if path is None else _stored(path, asked)
+    asked = fitting.request(
+        problem, plan.name, plan.options, draws=draws, chains=chains, seed=random_seed, keep=keep
+    )
+    stored = None if path is None else _stored(path, problem, plan.name, asked)
     if stored is not None:
         logger.info("%s: stored fit used again", path.stem if path else plan.name)
         return stored
@@ -62,6 +68,7 @@ def stored_fit(
             progressbar=progressbar,
             draws=draws,
             chains=chains,
+            keep=keep,
             **given,
         )
     except Exception as error:
@@ -73,17 +80,28 @@ def stored_fit(
     return tree
 
 
-def _stored(path: Path, asked: str) -> xr.DataTree | None:
+def _stored(path: Path, problem: Problem, method: str, asked: str) -> xr.DataTree | None:
     """Return the fit at a path if it is the one asked for, and did not fail."""
     if not path.exists():
         return None
     try:
         tree = read(path)
-    except (OSError, ValueError) as error:
-        logger.warning("%s cannot be read and is computed again: %s", path.name, error)
+        check_same(problem, tree, empty=True)
+        if tree.attrs["method"] != method:
+            raise InputError(f"{path} holds a fit by {tree.attrs['method']}.")
+    except InputError as error:
+        kept = _aside(path)
+        logger.warning("%s It is kept as %s, and the fit is computed again.", error, kept.name)
         return None
     same = tree.attrs.get("request") == asked and tree.attrs.get("status") != "failed"
     return tree if same else None
+
+
+def _aside(path: Path) -> Path:
+    """Give a file a name that nothing has; return it."""
+    names = (path.with_name(f"{path.name}.aside{i or ''}") for i in itertools.count())
+    kept = next(name for name in names if not name.exists())
+    return path.replace(kept)
 
 
 def _failure(problem: Problem, name: str, reason: str) -> xr.DataTree:

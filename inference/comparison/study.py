@@ -7,6 +7,7 @@ The folder holds `study.json` (what was asked), one NetCDF file per fit, written
 
 import json
 import os
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import xarray as xr
 
 from ardvark.data import Dataset
 from ardvark.models import Problem
-from ardvark.validate import InputError
+from ardvark.validate import InputError, logger
 
 from .. import fitting
 from ..datatree import read, replacing
@@ -36,6 +37,7 @@ def run(
     draws: int = 1000,
     chains: int = 4,
     random_seed: int = 0,
+    keep: fitting.Keep = "all",
     progressbar: bool = True,
     settings: Mapping[str, Any] | None = None,
 ) -> dict[str, xr.DataTree]:
@@ -50,6 +52,8 @@ def run(
         Options by method name ("paper" for the model's own algorithm).
     folder : path
         Made if it does not exist, and only once everything asked for has been checked.
+    keep : {"all", "shared"}
+        What of each fit is stored, as in `fit`.
     settings : dict, optional
         Kept in the folder, so that `ardvark report` can make the problem again.
 
@@ -63,8 +67,11 @@ def run(
     if settings is not None:
         write_settings(folder, {**settings, "fingerprint": problem.fingerprint})
     folder.mkdir(parents=True, exist_ok=True)
-    return {
-        name: stored_fit(
+    fits = {}
+    for number, (name, given) in enumerate(plan.items(), 1):
+        if progressbar:
+            print(f"method {number} of {len(plan)}: {name}", file=sys.stderr, flush=True)
+        fits[name] = stored_fit(
             problem,
             name,
             given,
@@ -72,10 +79,10 @@ def run(
             draws=draws,
             chains=chains,
             random_seed=random_seed,
+            keep=keep,
             progressbar=progressbar,
         )
-        for name, given in plan.items()
-    }
+    return fits
 
 
 def check_sensitivity(problem: Problem, methods: Iterable[str]) -> None:
@@ -124,8 +131,16 @@ def prior_sensitivity(
 
 
 def load_fits(folder: str | os.PathLike[str], problem: Problem) -> dict[str, xr.DataTree]:
-    """Return the fits of a problem that a folder holds, in the order they were asked for."""
-    fits = {path.stem: read(path) for path in sorted(Path(folder).glob("*.nc"))}
+    """Return the fits of a problem that a folder holds: by `BACKENDS` first, in their order.
+
+    A file that cannot be read is left out with a warning.
+    """
+    fits = {}
+    for path in sorted(Path(folder).glob("*.nc")):
+        try:
+            fits[path.stem] = read(path)
+        except InputError as error:
+            logger.warning("left out: %s", error)
     mine = {n: t for n, t in fits.items() if t.attrs.get("fingerprint") == problem.fingerprint}
     if not mine:
         raise InputError(
@@ -133,7 +148,7 @@ def load_fits(folder: str | os.PathLike[str], problem: Problem) -> dict[str, xr.
             "has the data changed since? Run `ardvark compare` again."
         )
     order = list(fitting.BACKENDS)
-    return dict(sorted(mine.items(), key=lambda item: order.index(item[0])))
+    return {n: mine[n] for n in sorted(mine, key=lambda n: order.index(n) if n in order else 99)}
 
 
 def write_settings(folder: str | os.PathLike[str], settings: Mapping[str, Any]) -> None:
@@ -172,21 +187,24 @@ def summarise(
     command: str = "",
     progressbar: bool = True,
     sensitivity: Sensitivity | None = None,
+    reference: str | None = None,
 ) -> Comparison:
     """Compare the fits and write scorecard.csv, distances.csv, the figures and report.html.
 
-    With a sensitivity also sensitivity.csv, and its section in the report.
+    With a sensitivity also sensitivity.csv, and its section in the report. `reference` as for
+    `compare`.
     """
     folder = Path(folder)
     reporter = Reporter("comparison", progressbar)
     with reporter.stage("diagnostics, predictions, baselines"):
-        comparison = compare(fits, problem=problem, test=test)
+        comparison = compare(fits, reference, problem, test)
     with reporter.stage("figures and report"):
         comparison.table.to_csv(folder / "scorecard.csv")
         comparison.distances.to_csv(folder / "distances.csv", index=False)
-        for name, figure in comparison.figures().items():
-            figure.savefig(folder / f"{name}.png", dpi=150)
+        pictures = comparison.pictures()
+        for name, picture in pictures.items():
+            picture.figure.savefig(folder / f"{name}.png", dpi=150)
         if sensitivity is not None:
             sensitivity.table.to_csv(folder / "sensitivity.csv")
-        comparison.to_html(folder / "report.html", command, sensitivity)
+        comparison.to_html(folder / "report.html", command, sensitivity, pictures)
     return comparison

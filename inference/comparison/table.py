@@ -15,7 +15,7 @@ import pandas as pd
 import xarray as xr
 
 from ardvark.data import Dataset
-from ardvark.models import Problem
+from ardvark.models import SHARED, Problem
 from ardvark.validate import InputError, logger, one_of, unknown
 
 from .. import diagnostics
@@ -23,11 +23,13 @@ from ..backend import finished
 from ..datatree import group
 from ..prediction import predict
 from ..selection import selection_text, summary
-from . import report
+from . import references, report
 from .baselines import baselines
 from .columns import COLUMNS, described
+from .figures import FIGURES, Kind
+from .held_out import HeldOut, measures, remarks
+from .look import Picture
 from .measures import score
-from .plots import FIGURES, Kind
 from .quantities import Function, Scores, as_frame, measure
 from .sensitivity import Sensitivity
 from .verdict import Verdict, verdicts
@@ -36,6 +38,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __doc__ = f"{__doc__}{described()}\n"
+
+
+STORED = "stored"
+"""The name of the row, and of the reference, that comes with the package."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +63,10 @@ class Comparison:
         whether it is inside.
     verdict : dict of Verdict
         What each fit may be used for.
+    held_out : HeldOut or None
+        The predictions for the test samples.
+    remarks : list of str
+        What to know of data that are unbalanced or few.
     """
 
     table: pd.DataFrame
@@ -65,6 +75,8 @@ class Comparison:
     problem: Problem | None = None
     distances: pd.DataFrame = field(default_factory=lambda: as_frame({}))
     verdict: dict[str, Verdict] = field(default_factory=dict)
+    held_out: HeldOut | None = None
+    remarks: list[str] = field(default_factory=list)
 
     def __repr__(self) -> str:
         return "\n".join([self._title(), *(v.text(n) for n, v in self.verdict.items())])
@@ -90,11 +102,15 @@ class Comparison:
         return frame
 
     def plot(self, kind: Kind = "forest", **settings: Any) -> "Figure":
-        """Return a figure: "forest" (leading features), "image" (pixels), "eta" (decision values).
+        """Return a figure of the comparison.
 
         Parameters
         ----------
-        kind : {"forest", "image", "eta"}
+        kind : str
+            "forest" and "samples" (leading feature and sample weights), "image" (pixels), "eta"
+            (decision values), "pair" (two features that stand in for each other), "frontier" (run
+            time against error), "calibration" (reliability curves, with a test split), "ranks"
+            (rank ECDFs of the reference's chains).
         **settings
             Of the figure: `leading`, the number of features in a forest.
 
@@ -103,15 +119,19 @@ class Comparison:
         InputError
             An unknown kind, or one that these fits have no draws for.
         """
-        one_of("kind", kind, tuple(FIGURES))
-        return FIGURES[kind](self.fits, self.reference, self._subject, **settings)
+        return self._picture(kind, **settings).figure
 
-    def figures(self) -> "dict[str, Figure]":
-        """Return every kind of figure that these fits have draws for."""
-        drawn: dict[str, Figure] = {}
+    def _picture(self, kind: Kind, **settings: Any) -> Picture:
+        one_of("kind", kind, tuple(FIGURES))
+        figure = FIGURES[kind]
+        return figure.draw(getattr(self, figure.of), self.reference, self._subject, **settings)
+
+    def pictures(self) -> dict[Kind, Picture]:
+        """Return every kind of figure that these fits have draws for, with its words."""
+        drawn: dict[Kind, Picture] = {}
         for kind in FIGURES:
             try:
-                drawn[kind] = self.plot(kind)
+                drawn[kind] = self._picture(kind)
             except InputError as error:
                 logger.info("no %s figure: %s", kind, error)
         return drawn
@@ -127,6 +147,7 @@ class Comparison:
         path: str | os.PathLike[str],
         command: str = "",
         sensitivity: Sensitivity | None = None,
+        pictures: Mapping[Kind, Picture] | None = None,
     ) -> Path:
         """Write one self-contained page with the table and the figures; return its path.
 
@@ -138,16 +159,19 @@ class Comparison:
             How the comparison was made, shown at the end of the page.
         sensitivity : Sensitivity, optional
             What moves with the prior (`ardvark.sensitivity`): a section of the page.
+        pictures : dict of Picture, optional
+            `self.pictures()`, if they are drawn already.
         """
         page = report.page(
             self.table,
-            self.figures(),
+            self.pictures() if pictures is None else pictures,
             self.selection(),
             verdicts=self.verdict,
             distances=self.distances,
             reference=self.reference,
             problem=self.problem,
             sensitivity=sensitivity,
+            remarks=self.remarks,
             command=command,
             versions=str(next(iter(self.fits.values())).attrs.get("versions", "")),
         )
@@ -168,9 +192,13 @@ def compare(
     Parameters
     ----------
     fits : dict of DataTree
-        Results of `fit`, by the name of their row.
+        Results of `fit` or `adopt`, by the name of their row. Without a problem, and all of them:
+        trees from elsewhere that hold shared quantities (`eta`, `feature_weight`,
+        `sample_weight`), which are taken for Markov chains; only these are compared.
     reference : str, optional
-        The fit to measure errors against; by default the first converged Markov chain.
+        The fit to measure errors against; by default the first converged Markov chain. "stored" is
+        the reference posterior of this problem that is kept with the package (`references.py`):
+        it needs `problem`, and is a row of its own.
     problem : Problem, optional
         Needed with `test`, and for the features' own weights under a linear kernel.
     test : Dataset, optional
@@ -184,11 +212,15 @@ def compare(
     Raises
     ------
     InputError
-        No fits, fits of different problems, an unknown reference, `test` without `problem`,
-        a quantity of a wrong shape or a name that is taken.
+        No fits, draws that are no fits yet beside a problem or beside fits, fits of different
+        problems, an unknown reference, `test` without `problem`, a quantity of a wrong shape or a
+        name that is taken, or no stored reference of the problem.
     """
-    if not fits:
-        raise InputError("nothing to compare: fits is empty.")
+    fits = _entered(fits, problem)
+    if reference == STORED and STORED not in fits:
+        if problem is None:
+            raise InputError("a stored reference is found by the problem: pass problem=.")
+        fits = {STORED: references.stored(problem), **fits}
     prints = {name: tree.attrs.get("fingerprint") for name, tree in fits.items()}
     if len(set(prints.values())) > 1:
         listed = ", ".join(f"{k}: {v}" for k, v in prints.items())
@@ -204,10 +236,10 @@ def compare(
     probability: dict[str, np.ndarray] = {}
     if test is not None and problem is not None:
         probability = {n: predict(problem, t, test).values for n, t in drawn.items()}
+    # a score of the link "identity" is no probability
+    known = {} if problem is None or problem.spec.link == "identity" else probability
     found: dict[str, Scores] = {}
     if reference in drawn:
-        # a score of the link "identity" is no probability
-        known = {} if problem is None or problem.spec.link == "identity" else probability
         found = measure(fits, reference, problem, known, quantities)
     judged = verdicts(fits, reference, found)
 
@@ -221,14 +253,53 @@ def compare(
         if name in drawn:
             row |= _reliability(tree) | _selection(tree) | _distances(found.get(name, {}))
             if test is not None and problem is not None:
-                row |= score(problem, probability[name].mean(axis=(0, 1)), test)
+                row |= _predictions(problem, probability[name], test)
         rows[name] = row
     if test is not None and problem is not None:
         for name, row in baselines(problem.data, test).items():
             rows[name] = {"kind": "baseline", "status": "finished", "reason": "", **row}
     table = pd.DataFrame.from_dict(rows, orient="index", columns=[c.name for c in COLUMNS])
     table.index.name = "method"
-    return Comparison(table, dict(fits), reference, problem, as_frame(found), judged)
+    said = [] if problem is None else remarks(problem.data, test)
+    kept = None
+    if test is not None and known:
+        kept = HeldOut(test.y, tuple(test.sample_names), {n: _some(p) for n, p in known.items()})
+    return Comparison(table, dict(fits), reference, problem, as_frame(found), judged, kept, said)
+
+
+def _entered(fits: Mapping[str, xr.DataTree], problem: Problem | None) -> dict[str, xr.DataTree]:
+    """Return fits, or what can be compared of trees that are none."""
+    named = isinstance(fits, Mapping) and not isinstance(fits, xr.DataTree)
+    if not named or not all(isinstance(tree, xr.DataTree) for tree in fits.values()):
+        raise InputError(
+            "compare needs a dict of DataTrees by the name of their row, {'nuts': fit, ...}, got "
+            f"{type(fits).__name__}{' of other things' if named else ''}."
+        )
+    if not fits:
+        raise InputError("nothing to compare: fits is empty.")
+    foreign = [name for name, tree in fits.items() if "kind" not in tree.attrs]
+    if foreign and (problem is not None or len(foreign) < len(fits)):
+        raise InputError(
+            f"{foreign[0]!r} is no fit yet: enter it by ardvark.adopt(problem, draws), or compare "
+            "shared quantities alone, without a problem and without fits."
+        )
+    return {n: _bare(n, tree) if n in foreign else tree for n, tree in fits.items()}
+
+
+def _bare(name: str, tree: xr.DataTree) -> xr.DataTree:
+    """Return the shared quantities of a tree from elsewhere, taken for Markov chains."""
+    posterior = group(tree, "posterior")
+    shared = [n for n in SHARED if n in posterior]
+    if not shared or not {"chain", "draw"} <= set(posterior.dims):
+        raise InputError(
+            f"{name!r} is no fit, and its group posterior holds none of {', '.join(SHARED)} with "
+            "the dimensions chain and draw. Enter it by ardvark.adopt(problem, draws)."
+        )
+    bare = xr.DataTree.from_dict({"/posterior": posterior[shared]})
+    bare.attrs = {"kind": "mcmc"}
+    status, reason = diagnostics.convergence(bare)
+    bare.attrs |= {"status": status, "reason": reason}
+    return bare
 
 
 def reference_of(fits: Mapping[str, xr.DataTree]) -> str | None:
@@ -242,10 +313,28 @@ def _drawn(tree: xr.DataTree) -> bool:
     return bool(group(tree, "posterior").data_vars)
 
 
+def _predictions(problem: Problem, draws: np.ndarray, test: Dataset) -> dict[str, float]:
+    """Return every measure of predictions (chain, draw, M) on the test samples."""
+    p = draws.mean(axis=(0, 1))
+    row = score(problem, p, test)
+    if problem.spec.link == "identity":
+        return row | measures(test.y, p > 0.0, p)
+    return row | measures(test.y, p > 0.5, p=p)
+
+
+def _some(draws: np.ndarray, most: int = 500) -> np.ndarray:
+    """Return at most so many of the draws (chain, draw, M), evenly spaced, as (S, M)."""
+    flat = draws.reshape(-1, draws.shape[-1])
+    return flat[np.linspace(0, len(flat) - 1, min(most, len(flat))).astype(int)]
+
+
 def _reliability(tree: xr.DataTree) -> dict[str, Any]:
     """Return draws, R-hat, ESS, divergences and k-hat of one fit, each where it means something."""
     posterior, stats = group(tree, "posterior"), group(tree, "sample_stats")
     row: dict[str, Any] = {"draws": posterior.sizes["chain"] * posterior.sizes["draw"]}
+    if tree.attrs["kind"] == "reference":  # few draws of many: what is known of all of them
+        kept = ("rhat", "rhat_eta", "ess_bulk", "ess_tail")
+        return row | {name: tree.attrs[name] for name in kept}
     if tree.attrs["kind"] == "mcmc" and posterior.sizes["draw"] >= 4:
         fixed = tree.attrs.get("fixed", "").split()  # by the model: nothing to converge
         values = [posterior[name] for name in posterior.data_vars if name not in fixed]

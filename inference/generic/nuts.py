@@ -28,6 +28,7 @@ import xarray as xr
 from ardvark.validate import logger
 
 from ..backend import About, FitFailed, Job, Kind, Result, continuous_only
+from ..diagnostics import FEW_DIVERGENT
 from ..options import BaseOptions, option
 from ..target import Target
 
@@ -40,10 +41,8 @@ ABOUT = About(
 )
 
 FIRST, SECOND = 0.9, 0.95  # target acceptance where none is given
-FEW = 0.001  # divergent transitions a draw for which no second run is made
 
-# our name: (nutpie's, PyMC's)
-_STATISTICS = {
+STATISTICS = {
     "diverging": ("diverging", "diverging"),
     "energy": ("energy", "energy"),
     "tree_depth": ("depth", "tree_depth"),
@@ -52,6 +51,7 @@ _STATISTICS = {
     "acceptance_rate": ("mean_tree_accept", "acceptance_rate"),
     "lp": ("logp", "lp"),
 }
+"""Our name: (nutpie's, PyMC's)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +84,7 @@ def fit(target: Target, options: Options, job: Job) -> Result:
     result = run(target, replace(options, target_accept=FIRST), job)
     count = int(result.sample_stats["diverging"].sum())
     result.attrs |= {"target_accept": FIRST}
-    if count <= FEW * job.chains * job.draws:
+    if count <= FEW_DIVERGENT * job.chains * job.draws:
         return result
     logger.warning(
         "nuts: %d transitions diverged at target acceptance %g; a second run, at %g, "
@@ -200,7 +200,7 @@ def _result(tree: xr.DataTree, column: int, seconds_compile: float, seconds_run:
     posterior = tree["posterior"].to_dataset()
     stats = tree["sample_stats"].to_dataset()
     arrays = {str(k): np.asarray(v.values) for k, v in posterior.data_vars.items()}
-    renamed = {ours: theirs[column] for ours, theirs in _STATISTICS.items()}
+    renamed = {ours: theirs[column] for ours, theirs in STATISTICS.items()}
     sample_stats = {o: np.asarray(stats[t].values) for o, t in renamed.items() if t in stats}
     return Result(
         posterior=arrays,

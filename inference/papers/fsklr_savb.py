@@ -40,6 +40,9 @@ ignores all uncertainty.
 
 Faithful and corrected
 ----------------------
+As printed, as far as it can run, is `prior="printed"`: the prior of the count, (21), (22), in place
+of the problem's, with the normalised comparison; `comparison="printed"` on top ends at once.
+
 comparison = "normalised"  a bit is on if its conditional probability p(1) / (p(0) + p(1)) exceeds a
                          uniform number: what Gibbs sampling, which the paper names, means.
            = "printed"   p(1) itself, prior times the likelihood of all labels, as algorithm 1 says
@@ -101,6 +104,7 @@ from .fsklr_variational import (
     log_likelihood,
     logistic,
 )
+from .path import PATH, Path
 
 NAME = "fsklr_savb"
 KIND: Kind = "search"
@@ -140,6 +144,7 @@ class Options(BaseOptions):
         "normalised", "what a uniform number is held against when a bit is drawn"
     )
     prior: Literal["problem", "printed"] = option("problem", "prior of the masks in the search")
+    path: bool = option(False, f"{PATH} (every visited state, in the order of `objective`)")
     score: Literal["likelihood", "bound"] = option("likelihood", "what ranks the visited states")
     alpha: Literal["draw", "mean"] = option("draw", "coefficients from q: a draw or the mean")
     feature_sweeps: int = option(100, "T_gsfs of algorithm 1", above=0)
@@ -285,8 +290,9 @@ class Run:
     The best state is the first of the highest score in the last stage.
     """
 
-    def __init__(self, start: State) -> None:
+    def __init__(self, start: State, keeps_path: bool) -> None:
         self.best, self.selected = start, 0
+        self.path, self.keeps_path = Path(), keeps_path
         self.rows: dict[str, list[Any]] = {}
         self.add(start)
 
@@ -305,6 +311,9 @@ class Run:
         }
         for name, value in row.items():
             self.rows.setdefault(name, []).append(value)
+        if self.keeps_path:
+            weight = np.where(state.z, state.alpha, 0)
+            self.path.keep(len(self.rows["stage"]) - 1, state.zeta.astype(np.float64), weight, 0.0)
         if state.stage > self.best.stage or state.score > self.best.score:
             self.best, self.selected = state, len(self.rows["stage"]) - 1
 
@@ -313,7 +322,7 @@ def iterate(search: Search, report: Reporter) -> Run:
     """Run algorithm 1 from the first state; a model without a feature mask has its second loop."""
     options = search.options
     if search.h.FEATURE_MASK:
-        run = Run(search.state(1))
+        run = Run(search.state(1), options.path)
         with report.stage("feature mask", total=options.feature_sweeps) as update:
             for t in range(options.feature_sweeps):
                 search.sweep_features()
@@ -323,7 +332,7 @@ def iterate(search: Search, report: Reporter) -> Run:
         search.restore(run.best)
         run.add(search.state(2))
     else:
-        run = Run(search.state(2))
+        run = Run(search.state(2), options.path)
     with report.stage("sample mask", total=options.sample_sweeps) as update:
         for t in range(options.sample_sweeps):
             search.sweep_samples()
@@ -378,7 +387,8 @@ def _details(problem: Problem, run: Run) -> tuple[dict[str, np.ndarray], Dims]:
         details |= {"active_sample": active, "alpha_covariance": best.q.covariance()}
     if problem.spec.link == "identity":
         details |= {"tau_shape": best.q.tau_shape, "tau_rate": best.q.tau_rate}
-    return {name: np.asarray(x) for name, x in details.items()}, dict(DIMS)
+    path, path_dims = run.path.details()
+    return {name: np.asarray(x) for name, x in details.items()} | path, DIMS | path_dims
 
 
 def _point(problem: Problem, state: State) -> dict[str, Any]:

@@ -28,7 +28,7 @@ Neither divides by a weight, so a weight of 0 stays 0 and does no harm. What is 
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy import linalg, optimize, special
@@ -40,6 +40,7 @@ from ardvark.models.parts.truncated_normal import truncated_moments
 from ..backend import FitFailed
 from ..options import BaseOptions, option
 from ..progress import Reporter, Update
+from .path import PATH, Path
 
 _ROOT_HALF = math.sqrt(0.5)
 _ROOT_2_OVER_PI = math.sqrt(2.0 / math.pi)
@@ -66,6 +67,7 @@ class EngineOptions(BaseOptions):
     )
     max_iterations: int = option(5000, "of one start", above=0)
     inner_iterations: int = option(50, "of the optimiser in one M-step", above=0)
+    path: bool = option(False, f"{PATH} (each time another 5 % of the weights has gone)")
 
 
 # --- the basis functions --------------------------------------------------------------------------
@@ -370,25 +372,33 @@ class Run:
     features: list[int]
     samples: list[int]
     reason: str = ""
+    path: Path = field(default_factory=Path)
 
-    def note(self) -> None:
-        """Add the present state to the traces."""
+    def note(self, keeps: bool) -> None:
+        """Add the present state to the traces, and to the path if it `keeps` one."""
         self.objective.append(self.state.objective)
         self.features.append(len(self.state.features))
         self.samples.append(int(np.count_nonzero(self.state.beta[1:])))
+        if keeps and self.path.due(self.features[-1], self.samples[-1]):
+            self.keep()
+
+    def keep(self) -> None:
+        """Add the present weights to the path."""
+        beta, theta = self.state.beta, self.state.theta
+        self.path.keep(len(self.objective) - 1, theta, beta[1:], beta[0])
 
 
 def iterate(state: State, options: EngineOptions, update: Update | None = None) -> Run:
     """Repeat E- and M-steps until the log posterior stands still."""
     run = Run(state, [], [], [])
-    run.note()
+    run.note(options.path)
     for iteration in range(1, options.max_iterations + 1):
         state.step(options.inner_iterations)
         state.prune(options.prune)
         still = abs(state.objective - run.objective[-1]) <= options.tolerance
         # at rest only once nothing is on its way to 0, and nothing at 0 could come back
         moved = still and (state.prune(_SETTLED) or (options.revive and state.revive()))
-        run.note()
+        run.note(options.path)
         if update is not None and iteration % 10 == 0:
             update(iteration, f"log posterior {state.objective:.2f}")
         if still and not moved:
@@ -449,6 +459,8 @@ def solve(
             except (FloatingPointError, linalg.LinAlgError) as reason:
                 error = str(reason)
                 continue
+        if options.path and run.path.iteration[-1] != len(run.objective) - 1:
+            run.keep()
         finals[number] = run.objective[-1]
         if best is None or finals[number] > best.objective[-1]:
             best = run

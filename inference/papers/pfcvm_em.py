@@ -31,7 +31,7 @@ Cost: as `pfcvm_lp`, O(N^2 D) time and O(N D) memory an iteration.
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,7 @@ from ..backend import About, Dims, FitFailed, Job, Kind, Result, Status
 from ..options import option
 from ..progress import Update
 from ..target import Target
+from .path import Path
 from .pfcvm_curvature import Block
 from .pfcvm_engine import FAILED, Engine, EngineOptions, applies, predictive_moments
 
@@ -87,6 +88,7 @@ class Run:
     features: list[int]
     samples: list[int]
     reason: str = ""
+    path: Path = field(default_factory=Path)
 
 
 def log_prior(block: Block) -> float:
@@ -130,6 +132,8 @@ def iterate(engine: Engine, options: Options, update: Update | None = None) -> R
         run.log_posterior.append(value)
         run.features.append(len(engine.feature.u))
         run.samples.append(len(engine.sample.u) - 1)
+        if options.path:
+            run.path.keep(t, *engine.weights())
         if update is not None and t % 10 == 0:
             update(t, f"log posterior {value:.2f}, {run.features[-1]} features")
         if engine.collapsed:
@@ -176,7 +180,9 @@ def _details(run: Run) -> tuple[dict[str, np.ndarray], Dims]:
         "features_kept": np.asarray(run.features),
         "samples_kept": np.asarray(run.samples),
     }
-    return details | by_iteration, dims | dict.fromkeys(by_iteration, ("iteration",))
+    path, path_dims = run.path.details()
+    dims |= dict.fromkeys(by_iteration, ("iteration",)) | path_dims
+    return details | by_iteration | path, dims
 
 
 def fit(target: Target, options: Options, job: Job) -> Result:

@@ -34,6 +34,7 @@ from ardvark.models.pfcvm import feature_gradient
 
 from ..backend import Dims, only_for
 from ..options import BaseOptions, option
+from .path import PATH
 from .pfcvm_curvature import NAMES, Block, Curvature, prior_mode
 
 FAILED = "its numbers are too large or too unequal for a Cholesky factor; standardise X"
@@ -59,6 +60,10 @@ class EngineOptions(BaseOptions):
     feature_threshold: float = option(
         1e3, "prune features above it; inf: never", above=0.0, at_most=np.inf
     )
+    feature_floor: float | None = option(
+        None, "set a theta below it to 0 (footnote 3); None: only precisions prune", at_least=0.0
+    )
+    path: bool = option(False, f"{PATH} (one state an iteration)")
     tolerance: float = option(1e-4, "part of the objective that counts as a change", above=0.0)
     max_iterations: int = option(500, "updates of the precisions", above=0)
     rounds: int = option(2, "turns of Newton in w and theta in each iteration", above=0)
@@ -73,8 +78,8 @@ class Engine:
 
     X (N, D), y (N,) in {0, 1}, Z (B, D), s (B,) the basis labels (ones where the model has none:
     `signed`). After pruning X and Z hold the kept features, Z and s the kept samples. `sizes` is
-    the first (D, B), `thresholds` are of (samples, features), `history` is what `prune` removed;
-    `bounded` says that theta >= 0 is enforced (see `_newton`).
+    the first (D, B), `thresholds` are of the precisions of (samples, features), `floor` of theta,
+    `history` is what `prune` removed; `bounded` says that theta >= 0 is enforced (see `_newton`).
     """
 
     X: np.ndarray
@@ -87,6 +92,7 @@ class Engine:
     signed: bool
     free_theta: bool
     thresholds: tuple[float, float]
+    floor: float
     sizes: tuple[int, int]
     bounded: bool = False
     rejected: int = 0
@@ -147,6 +153,7 @@ class Engine:
             signed=signs,
             free_theta=free,
             thresholds=(threshold / unit_w**2, options.feature_threshold / unit_theta**2),
+            floor=-np.inf if options.feature_floor is None else options.feature_floor * unit_theta,
             sizes=(D, B),
         )
 
@@ -334,10 +341,11 @@ class Engine:
             self.sample.p = np.where(w, self.sample.p / r**2, self.sample.p)
 
     def prune(self, iteration: int) -> None:
-        """Remove weights whose precision is above its threshold, and note when."""
+        """Remove weights whose precision is above its threshold, or theta below its floor."""
         sample, feature = self.sample, self.feature
         keep_s = (sample.p <= self.thresholds[0]) | sample.never_prune
-        keep_f = (feature.p <= self.thresholds[1]) | feature.never_prune
+        keep_f = (feature.p <= self.thresholds[1]) & (feature.u >= self.floor)
+        keep_f |= feature.never_prune
         if keep_s.all() and keep_f.all():
             return
         self._take(keep_s, keep_f, iteration)
@@ -373,6 +381,12 @@ class Engine:
     def moves_theta(self) -> bool:
         """Whether there is a theta to estimate."""
         return self.free_theta and len(self.feature.u) > 0
+
+    def weights(self) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return theta (D,), the signed sample weights (B,) and the bias, 0 where pruned."""
+        (D, B), sample = self.sizes, self.sample
+        signed = full(self.s * sample.u[1:], sample.index[1:], B)
+        return full(self.feature.u, self.feature.index, D), signed, float(sample.u[0])
 
     def details(self) -> tuple[dict[str, np.ndarray], Dims]:
         """Return modes, precisions and pruning at full size, with their dims.

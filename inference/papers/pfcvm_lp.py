@@ -71,7 +71,16 @@ model's, where (29) has a proper fixed point, at which the objective is not larg
 that the modes, and O with them, move with the precisions.
 
 The paper chose initial precisions by validation and gives no thresholds. Its 2 to 5 genes are not
-reproduced by the defaults; `benchmarks/pfcvm_lp_speed.py` prints what is.
+reproduced by the defaults; `benchmarks/pfcvm_lp_speed.py` prints what is. Three settings decide
+how many features are left when the objective stops rising, and the text leaves all three open:
+
+    initial_feature_precision   beta_0; fig. 10 has 0.5 in an example of section 5.1
+    feature_threshold           against the 6.25 an iteration by which an uninformative beta grows
+    feature_floor               footnote 3, by which a theta below some threshold is set to 0; it is
+                                removed then, for a mode of its own would bring it back
+
+`path=True` keeps the weights of every iteration, so that what another stop would have returned can
+be seen, held-out rows included, without running again.
 
 Corrections
 -----------
@@ -105,6 +114,7 @@ from ..backend import About, Dims, FitFailed, Job, Kind, Result, Status
 from ..options import option
 from ..progress import Update
 from ..target import Target
+from .path import Path
 from .pfcvm_curvature import Curvature
 from .pfcvm_draws import Positive, draw
 from .pfcvm_engine import FAILED, Engine, EngineOptions, applies, full, predictive_moments
@@ -167,6 +177,7 @@ class Run:
     features: list[int] = field(default_factory=list)
     samples: list[int] = field(default_factory=list)
     negative: list[int] = field(default_factory=list)
+    path: Path = field(default_factory=Path)
     best: int = 0
     reason: str = ""
     stop: str = ""
@@ -211,6 +222,8 @@ def iterate(engine: Engine, options: Options, update: Update | None = None) -> R
         run.objective.append(objective)
         run.features.append(len(engine.feature.u))
         run.samples.append(len(engine.sample.u) - 1)
+        if options.path:
+            run.path.keep(t, *engine.weights())
         weights = np.concatenate([engine.sample.u[1:], engine.feature.u])
         run.negative.append(int(np.sum(weights < 0.0)) if engine.signed else 0)
         if update is not None and t % 10 == 0:
@@ -322,7 +335,8 @@ def _details(problem: Problem, run: Run) -> tuple[dict[str, np.ndarray], Dims]:
         "negative_modes": np.asarray(run.negative),
     }
     details |= by_iteration | {"best_iteration": np.asarray(run.best)}
-    return details, dims | dict.fromkeys(by_iteration, ("iteration",))
+    path, path_dims = run.path.details()
+    return details | path, dims | dict.fromkeys(by_iteration, ("iteration",)) | path_dims
 
 
 def _factor(run: Run, B: int) -> np.ndarray:

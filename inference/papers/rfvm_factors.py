@@ -46,6 +46,12 @@ class EngineOptions(BaseOptions):
     v_update: Literal["sequential", "simultaneous"] = option(
         "sequential", "the v_d one after the other, or all at once"
     )
+    order: Literal["u_xi_tau", "tau_xi_u"] = option(
+        "u_xi_tau", "how a sweep ends, after q(b); the released code has the second"
+    )
+    start: Literal["prior", "released"] = option(
+        "prior", "first q: at the prior, or as the released code's (see `Factors`)"
+    )
     damping: float = option(
         0.0, "weight of the old natural parameters in the new q(v)", at_least=0.0, below=1.0
     )
@@ -86,9 +92,10 @@ class Factors:
     h : Hypers
         Hyperparameters of the model, filled.
     rng : Generator
-        For the random start: v_d half-normal at the prior's scale, all else at the prior's mean;
-        with a slab v_d and the precisions at the slab's, for a sparse prior's scale is inside its
-        spike at zero, from where few weights return.
+        For the random start. "prior": v_d half-normal at the prior's scale, all else at the prior's
+        mean; with a slab v_d and the precisions at the slab's, for a sparse prior's scale is inside
+        its spike at zero, from where few weights return. "released": <v_d>, <a_j> and <b> standard
+        normal, of either sign, <u> = X diag(<v>) Z'<a> + <b>, variances 1.
     options : EngineOptions
         Which factors, and how they are updated.
     columns : Columns, optional
@@ -105,6 +112,9 @@ class Factors:
     features, samples : array of int
         The features and samples that were not pruned; D and B count only these.
     """
+
+    M: np.ndarray
+    MM: np.ndarray
 
     def __init__(
         self,
@@ -134,8 +144,17 @@ class Factors:
         self.slab_a, self.slab_v = sample.slab**-2.0, feature.slab**-2.0  # 0 without a slab
         self.mass_a, self.mass_v = sample.log_mass, feature.log_mass
 
+        self.m = rng.standard_normal((D,))
+        if options.start == "released":
+            self.a = rng.standard_normal((B,))
+            self.v, self.var_v, self.precision = self.m.copy(), np.ones(D), np.ones(D)
+            self.b = float(rng.standard_normal())
+            self._set_M()
+            self.u, self.var_u, self.var_b = self.M @ self.a + self.b, np.ones(N), 1.0
+            self.update_xi()
+            return
         self.precision = self.delta + self.slab_v
-        self.m = np.abs(rng.standard_normal(D)) * self.precision**-0.5
+        self.m = np.abs(self.m) * self.precision**-0.5
         self.M = np.zeros((N, B))
         self.update_u()
         self._set_v()
@@ -190,6 +209,9 @@ class Factors:
         mean, variance, entropy = moments(self.m / self.scale)
         self.v, self.var_v = self.scale * mean, variance / self.precision
         self.entropy_v = entropy + np.log(self.scale)
+        self._set_M()
+
+    def _set_M(self) -> None:
         self.M = _product(self.Xt, self.v, self.Zt)
         self.MM = self.M.T @ self.M
 
@@ -236,9 +258,9 @@ class Factors:
         self.update_delta()
         self.update_psi()
         self.update_b()
-        self.update_u()
-        self.update_xi()
-        self.update_tau()
+        last = (self.update_u, self.update_xi, self.update_tau)
+        for update in last if self.options.order == "u_xi_tau" else reversed(last):
+            update()
 
     def elbo(self) -> float:
         """Return the lower bound of ln p(y): E_q[ln joint], sigmoids bounded, plus entropies."""

@@ -35,6 +35,11 @@ v_update = "sequential"  one feature after the other, as (18) says: the default 
                          informative); over whole sweeps the next q(a) repairs the overshoot,
                          usually, and `damping` is for where it does not. However updated, a folded
                          q can end with the ELBO falling a little: its fixed point is no maximum.
+stopping = "settled"     ours.
+         = "moving_average" the released code's: when the ELBO (there a bound of its own) differs
+                         from the mean of the 199 before it by less than `tolerance` of its value,
+                         after 301 sweeps at least; "not_converged" where weights still drift.
+start, order             "released" and "tau_xi_u" are the released code's.
 prune                    the paper's pruning, at the thresholds of the released example; off by
                          default. It also removes samples whose weight happens to cross zero in
                          that sweep, and a q without the removed weights covers no posterior: no
@@ -45,6 +50,9 @@ The released code has three more departures that are *not* reproduced: tau's rat
 pairs of features where only Var(v_d) on the diagonal belongs, its predictive variance does
 likewise and adds <tau> for 1/<tau>, and its 'bound' has the entropies' sign wrong. The paper's
 plug-in of 1/<tau> for E[1/tau] is kept.
+
+It stops when nothing drifts any more (`rfvm_stopping`), which is not where the ELBO stands still.
+A run that still drifts after `max_sweeps` is "not_converged", and says what drifted last.
 
 Cost
 ----
@@ -59,8 +67,8 @@ D) memory: beside X itself its columns, shared by all starts, and the w_d of one
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 from scipy import linalg, special
@@ -73,7 +81,9 @@ from ..draws import Draws, draw_in_chunks
 from ..options import option
 from ..progress import Reporter, Update
 from ..target import Target
+from .path import PATH, Path
 from .rfvm_factors import Columns, EngineOptions, Factors
+from .rfvm_stopping import State, Watch, averaged
 
 NAME = "rfvm_vb"
 KIND: Kind = "approximation"
@@ -101,10 +111,20 @@ class Options(EngineOptions):
     tolerance: float = option(
         1e-6,
         "converged when a sweep changes the ELBO by less than this part of it and no fitted "
-        "probability by more than its square root",
+        "probability by more than its square root, and nothing drifts",
         above=0.0,
     )
+    drift: float = option(
+        0.05,
+        "by how much a weight, as a part of the largest, or a fitted probability may change over "
+        "the last third of the sweeps",
+        above=0.0,
+    )
+    stopping: Literal["settled", "moving_average"] = option(
+        "settled", "stop when nothing drifts, or by the released code's average of the ELBO"
+    )
     max_sweeps: int = option(3000, "of one start", above=0)
+    path: bool = option(False, f"{PATH} (each time another 5 % of what was selected has gone)")
 
 
 def supports(target: Target) -> str | None:
@@ -130,19 +150,25 @@ class Run:
     features: list[int]
     samples: list[int]
     reason: str
+    path: Path = field(default_factory=Path)
 
     def falls(self) -> int:
         """Count the sweeps that lowered the ELBO by more than rounding."""
         return int(np.sum(np.diff(self.elbo) < -1e-9 * np.abs(self.elbo[1:])))
 
+    def keep(self, sweep: int, D: int, B: int) -> None:
+        """Add the present weights to the path."""
+        q = self.q
+        self.path.keep(sweep, _full(q.v, q.features, D), _full(q.a, q.samples, B), q.b)
+
 
 def iterate(q: Factors, options: Options, update: Update | None = None) -> Run:
-    """Sweep until neither the ELBO nor a fitted probability moves."""
-    run = Run(q, [], [], [], "")
-    fitted = q.probabilities()
-    change = moved = np.inf
+    """Sweep until q has settled, or as `stopping` says."""
+    run, watch = Run(q, [], [], [], ""), Watch(options.drift, options.tolerance)
+    D, B, settled = len(q.m), len(q.a), False
     for sweep in range(1, options.max_sweeps + 1):
-        pruned = options.prune and sweep >= options.prune_from and q.prune()
+        if options.prune and sweep >= options.prune_from:
+            q.prune()
         try:
             q.sweep()
             bound = q.elbo()
@@ -155,21 +181,32 @@ def iterate(q: Factors, options: Options, update: Update | None = None) -> Run:
         if not np.isfinite(bound):
             run.reason = f"the ELBO is not finite after sweep {sweep}"
             return run
-        before, fitted = fitted, q.probabilities()
+        settled = watch.add(State.of(q, sweep, bound, options.prune))
+        sizes = [int(x.sum()) for x in q.selected()]
+        if options.path and run.path.due(*sizes):
+            run.keep(sweep, D, B)
         if update is not None and sweep % 10 == 0:
-            update(sweep, f"ELBO {bound:.2f}")
-        if sweep > 1 and not pruned:
-            change = abs(bound - run.elbo[-2]) / max(1.0, abs(bound))
-            moved = float(np.abs(fitted - before).max())
-            if change <= options.tolerance and moved <= options.tolerance**0.5:
-                return run
-    falls = run.falls()
-    run.reason = (
-        f"after {options.max_sweeps} sweeps the ELBO still moves by {change:.1e} of its value a "
-        f"sweep and a fitted probability by {moved:.1e} ({falls} sweeps lowered the ELBO); raise "
-        "max_sweeps or tolerance" + (", or use damping" if falls else "")
-    )
+            update(sweep, f"ELBO {bound:.2f}, {sizes[0]} features")
+        if settled or (
+            options.stopping == "moving_average" and averaged(run.elbo, options.tolerance)
+        ):
+            break
+    if options.path and run.path.iteration[-1] != len(run.elbo):
+        run.keep(len(run.elbo), D, B)
+    if not settled:
+        run.reason = _drifts(run, watch)
     return run
+
+
+def _drifts(run: Run, watch: Watch) -> str:
+    """Return why a run has not settled."""
+    falls = run.falls()
+    return (
+        f"q has not settled after {len(run.elbo)} sweeps: {watch.drifted or 'they are few'}; the "
+        f"last one changed the ELBO by {watch.bound:.1e} of its value and a fitted probability "
+        f"by {watch.fitted:.1e} ({falls} sweeps lowered the ELBO); raise max_sweeps, drift or "
+        "tolerance" + (", or use damping" if falls else "")
+    )
 
 
 def solve(
@@ -278,7 +315,8 @@ def _details(problem: Problem, run: Run) -> tuple[dict[str, np.ndarray], Dims]:
         (by_sweep, "sweep"),
     ):
         dims |= dict.fromkeys(names, (dim,))
-    return details, dims
+    path, path_dims = run.path.details()
+    return details | path, dims | path_dims
 
 
 def _full(values: np.ndarray, index: np.ndarray, size: int) -> np.ndarray:

@@ -12,7 +12,7 @@ from scipy import special, stats
 import ardvark as av
 from ardvark.inference import BACKENDS, fitting, read, save
 from ardvark.inference.backend import KINDS, FitFailed, Result
-from ardvark.inference.datatree import SAMPLE_STATS
+from ardvark.inference.datatree import SAMPLE_STATS, UNWEIGHTED, pointwise
 from ardvark.models import SHARED, ZOO
 from ardvark.validate import InputError
 from tests.support import rng, seed
@@ -119,6 +119,12 @@ def test_what_a_fit_contains(fitted, tmp_path):
     dims = {"chain": sizes[0], "draw": sizes[1], "feature": D, "basis": B}
     assert tree["selection"].sizes == dims
 
+    # the size that is announced before a fit is made
+    most = fitting.megabytes(problem, draws=60, chains=2)
+    kept = [*posterior.data_vars.values(), *pointwise(tree).data_vars.values()]
+    found = 1e-6 * sum(v.nbytes for v in kept)
+    assert found == pytest.approx(most) if method == "nuts" else found <= most
+
     save(tree, tmp_path / "fit.nc")
     assert tree.identical(read(tmp_path / "fit.nc"))
     assert [p.name for p in tmp_path.iterdir()] == ["fit.nc"]
@@ -127,7 +133,10 @@ def test_what_a_fit_contains(fitted, tmp_path):
 def test_likelihood_and_prediction_are_those_of_the_link(fitted):
     """Pointwise, noise integrated out in every form, at the rows that were fitted."""
     _, problem, tree = fitted
-    likelihood = tree["log_likelihood"]["y"]
+    exact = tree.attrs["kind"] == "mcmc"
+    assert ("log_likelihood" in tree.children) == exact  # ArviZ's name, for ArviZ's loo
+    assert (UNWEIGHTED in tree.children) != exact
+    likelihood = pointwise(tree)["y"]
     assert likelihood.dims == ("chain", "draw", "obs")
     want = np.log(probability(problem, arrays(tree), problem.y))
     np.testing.assert_allclose(likelihood, want, rtol=1e-6, atol=1e-9)

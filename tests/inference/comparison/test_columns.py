@@ -53,6 +53,12 @@ def test_a_distance_inside_its_floor_prints_as_that():
     assert without.to_dict() == {"error of eta": "0.10"}
 
 
+def test_a_standard_error_is_printed_behind_its_number_where_it_is_known():
+    row = {"accuracy": 0.9, "accuracy_se": 0.0211, "auc": 1.0, "auc_se": np.nan}
+    shown = table_text(frame(**row))["a"]
+    assert shown.to_dict() == {"accuracy": "0.900 +- 0.021", "AUC": "1.000"}
+
+
 def test_columns_of_one_meaning_are_printed_side_by_side_and_blank_rows_are_left_out():
     row = {"error_eta": 0.126, "error_feature_weight": 1.0, "sd_ratio_eta": 0.5, "reason": "none"}
     shown = table_text(frame(kind="mcmc", draws=2000.0, **row))
@@ -88,6 +94,7 @@ def test_a_declared_column_is_in_the_table_the_print_the_page_and_the_documentat
     assert found.loc["a", "entropy"] == 2.25
     assert table_text(found).loc["entropy of q", "a"] == "2.2"
     page = report.page(found, {})
-    assert "<tr><th>entropy of q</th><td>2.2</td></tr>" in page
+    cell = '<td title="a, entropy of q: 2.25">2.2</td>'
+    assert f'<tr><th scope="row">entropy of q</th>{cell}</tr>' in page
     assert "<dt>entropy of q</dt><dd>In <b>nats</b>, of q &amp; of nothing else.</dd>" in page
     assert "entropy\n    In `nats`" in columns.described()

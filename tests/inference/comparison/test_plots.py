@@ -31,15 +31,15 @@ def test_pixels_lie_where_their_names_say():
     weight, probability = np.arange(6.0), np.linspace(0.0, 1.0, 6)
     order = [4, 0, 5, 2, 1, 3]  # names in any order
     tree = fit([NAMES[k] for k in order], weight[order], probability[order])
-    drawn = pictures(plots.image({"a": tree}, "a"))
+    drawn = pictures(plots.image({"a": tree}, "a").figure)
     np.testing.assert_allclose(drawn[0], weight.reshape(2, 3) / 5.0)
     np.testing.assert_allclose(drawn[1], probability.reshape(2, 3))
 
 
 def test_the_reference_comes_first_and_fits_without_p_active_are_left_out():
     one, two = fit(NAMES, np.ones(6), np.zeros(6)), fit(NAMES, np.ones(6), np.ones(6))
-    figure = plots.image({"b": one, "a": two, "c": fit(NAMES, np.ones(6))}, "a")
-    titles = [axis.get_title() for axis in figure.axes if axis.get_title()]
+    figure = plots.image({"b": one, "a": two, "c": fit(NAMES, np.ones(6))}, "a").figure
+    titles = [axis.get_title().replace("\n", " ") for axis in figure.axes if axis.get_title()]
     assert titles == ["a (reference)", "b"]
     assert [p.sum() for p in pictures(figure)] == [6.0, 6.0, 6.0, 0.0]
 

@@ -10,11 +10,13 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 
 import ardvark as av
-from ardvark.inference import BACKENDS, fitting, read
+from ardvark.inference import BACKENDS, fitting, read, save
 from ardvark.inference.backend import FitFailed
 from ardvark.inference.comparison import study
+from ardvark.inference.datatree import UNWEIGHTED
 from ardvark.validate import InputError
 from tests.inference.comparison.quick import Prior
 from tests.support import rng
@@ -48,8 +50,20 @@ def test_finished_fits_are_used_again(problem, tmp_path, monkeypatch):
         assert again[name].identical(first[name])
 
 
+def test_the_order_of_the_methods_is_told(problem, tmp_path, capsys):
+    study.run(problem, METHODS, tmp_path, **{**SMALL, "progressbar": True})
+    told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("method")]
+    assert told == ["method 1 of 2: prior", "method 2 of 2: other"]
+
+
 @pytest.mark.parametrize(
-    "change", [{"draws": 40}, {"random_seed": 2}, {"methods": {"prior": {"fail_without": "3"}}}]
+    "change",
+    [
+        {"draws": 40},
+        {"random_seed": 2},
+        {"keep": "shared"},
+        {"methods": {"prior": {"fail_without": "3"}}},
+    ],
 )
 def test_anything_else_is_computed_again(problem, tmp_path, change):
     study.run(problem, {"prior": {}}, tmp_path, **SMALL)
@@ -69,12 +83,79 @@ def test_another_form_of_one_posterior_is_computed_again(problem, dataset, tmp_p
     assert fit.attrs["form"] == other.form != problem.form
 
 
-def test_a_damaged_file_is_computed_again(problem, tmp_path, caplog):
-    study.run(problem, {"prior": {}}, tmp_path, **SMALL)
-    (tmp_path / "prior.nc").write_bytes(b"cut short")
-    fits = study.run(problem, {"prior": {}}, tmp_path, **SMALL)
-    assert "cannot be read" in caplog.text
-    assert fits["prior"].attrs["status"] == "finished"
+def test_a_damaged_file_is_seen(problem, tmp_path):
+    path = tmp_path / "prior.nc"
+    tree = study.run(problem, {"prior": {}}, tmp_path, **SMALL)["prior"]
+    whole = path.read_bytes()
+    at = whole.index(tree["posterior"]["eta"].values.tobytes()[:64]) + 9  # one bit of one number
+    damages = {
+        **{str(size): whole[:size] for size in (0, 100, len(whole) // 2, len(whole) - 1)},
+        "text": b"<html></html>",
+        "one bit": whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :],
+    }
+    for contents in damages.values():
+        path.write_bytes(contents)
+        with pytest.raises(InputError, match=r"prior\.nc cannot be read: it is cut short, damaged"):
+            read(path)
+    xr.Dataset({"temperature": ("time", [1.0])}).to_netcdf(path, engine="h5netcdf")
+    with pytest.raises(InputError, match=r"prior\.nc holds no fit"):
+        read(path)
+
+
+def test_a_damaged_file_is_kept_and_computed_again(problem, tmp_path, caplog):
+    first = study.run(problem, METHODS, tmp_path, **SMALL)
+    bytes_then = (tmp_path / "prior.nc").read_bytes()[:5000]
+    (tmp_path / "prior.nc").write_bytes(bytes_then)
+
+    left = study.load_fits(tmp_path, problem)  # what `ardvark report` shows: the others
+    assert list(left) == ["other"]
+    assert "left out" in caplog.text
+
+    again = study.run(problem, METHODS, tmp_path, **SMALL)
+    assert (tmp_path / "prior.nc.aside").read_bytes() == bytes_then
+    assert again["other"].identical(first["other"])
+    seconds = {"seconds_run": 0.0, "seconds_compile": 0.0}
+    for tree in (first["prior"], again["prior"]):
+        tree.attrs |= seconds
+    assert again["prior"].identical(first["prior"])
+    assert set(study.load_fits(tmp_path, problem)) == set(METHODS)
+
+
+def test_what_is_no_fit_by_this_method_is_never_overwritten(problem, dataset, tmp_path, caplog):
+    """Draws of one's own under a method's name; then a fit of another problem; twice."""
+    tree = study.run(problem, {"prior": {}}, tmp_path, **SMALL)["prior"]
+    own = av.adopt(problem, {"eta": tree["posterior"]["eta"].values})
+    other = av.problem("rfvm", dataset, bias_sd=2.0)
+    for n, (kept, asked) in enumerate([(own, problem), (tree, other)]):
+        save(kept, tmp_path / "prior.nc")
+        fit = study.run(asked, {"prior": {}}, tmp_path, **SMALL)["prior"]
+        assert fit.attrs["fingerprint"] == asked.fingerprint
+        assert read(tmp_path / f"prior.nc.aside{n or ''}").identical(kept)
+    assert "holds a fit by adopted. It is kept as prior.nc.aside, and" in caplog.text
+    assert "this fit is of another problem" in caplog.text
+
+
+def test_adopted_draws_in_the_folder_are_shown(problem, tmp_path):
+    tree = study.run(problem, {"prior": {}}, tmp_path, **SMALL)["prior"]
+    save(av.adopt(problem, {"eta": tree["posterior"]["eta"].values}), tmp_path / "mine.nc")
+    fits = study.load_fits(tmp_path, problem)
+    assert list(fits) == ["prior", "mine"]
+    table = study.summarise(tmp_path, problem, fits, progressbar=False).table
+    assert (table["error_eta"] >= 0.0).any()
+
+
+def test_a_fit_of_an_earlier_version_is_read(problem, tmp_path):
+    """Its pointwise likelihood had ArviZ's name, whatever its kind, and its file no checksums."""
+    tree = study.run(problem, {"prior": {}}, tmp_path, **SMALL)["prior"]
+    old = tree.copy()
+    old["log_likelihood"] = old[UNWEIGHTED]
+    del old[UNWEIGHTED]
+    old.to_netcdf(tmp_path / "old.nc", engine="h5netcdf")
+    found = read(tmp_path / "old.nc")
+    assert "log_likelihood" not in found.children
+    assert found.equals(tree)
+    with pytest.raises(FileNotFoundError, match="there is no file"):
+        read(tmp_path / "none.nc")
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import ardvark as av
 from ardvark.inference.comparison import plots
 from ardvark.inference.comparison.baselines import baselines
 from ardvark.inference.comparison.columns import COLUMNS, table_text
+from ardvark.inference.comparison.held_out import measures
 from ardvark.validate import InputError
 from tests.support import rng, seed, z_limit
 
@@ -196,9 +197,31 @@ def test_accuracy_log_score_and_baselines(problem, split):
     true = np.where(test.y == 1, mean, 1 - mean)
     assert table.loc["a", "log_score"] == pytest.approx(np.log(true).mean())
     assert table.loc["a", "accuracy"] == (true > 0.5).mean()
-    for name in ("L1 logistic", "linear SVM"):
+    for name in ("majority", "L1 logistic", "linear SVM"):
         assert table.loc[name, "kind"] == "baseline"
-    assert pd.isna(table.loc["linear SVM", "log_score"])
+    assert pd.isna(table.loc["linear SVM", ["log_score", "brier", "ece"]]).all()
+    assert table.loc["linear SVM", "auc"] > 0.5
+    expected = measures(test.y, mean > 0.5, p=mean)
+    pd.testing.assert_series_equal(
+        table.loc["a", list(expected)].astype(float), pd.Series(expected, name="a")
+    )
+
+
+def test_the_majority_answers_always_the_same(small_data):
+    """Of 3 to 1 training rows: right where the test row is of that class, and knows nothing."""
+    data = small_data(N=40, D=D)
+    zeros, ones = (np.flatnonzero(data.y == k) for k in (0, 1))
+    train = data.take(np.r_[zeros[:5], ones[:15]])
+    test = data.take(np.r_[zeros[5:9], ones[15:18]])
+    row = baselines(train, test)["majority"]
+    assert row["accuracy"] == pytest.approx(3 / 7)
+    assert row["log_score"] == pytest.approx((3 * np.log(0.75) + 4 * np.log(0.25)) / 7)
+    assert (row["auc"], row["kappa"]) == (0.5, 0.0)
+    assert row["f1"] == pytest.approx(6 / 10)  # TP 3, FP 4, FN 0
+    assert row["ece"] == pytest.approx(abs(0.75 - 3 / 7))
+    assert row["brier"] == pytest.approx((3 * 0.25**2 + 4 * 0.75**2) / 7)
+    few = data.take(np.r_[zeros[:1], ones[:15]])
+    assert list(baselines(few, test)) == ["majority"]
 
 
 def scaled(X, rows):
@@ -270,21 +293,17 @@ def test_what_cannot_be_compared(problem, small_data, split):
         av.compare({"a": made(problem)}, test=split[1])
 
 
-def test_pictures_and_page(problem, tmp_path):
+def test_pictures(problem):
     fits = {"exact": made(problem), "b": made(problem, "approximation", shift=0.5, number=1)}
     comparison = av.compare(fits, problem=problem)
     forest, eta = comparison.plot("forest", leading=3), comparison.plot("eta")
     labels = [t.get_text() for t in forest.legends[0].get_texts()]
     assert labels == ["exact (reference)", "b"]
-    assert len(forest.axes[0].get_yticklabels()) == 3
+    assert len(forest.axes[0].texts) == 3
     assert eta.axes[0].get_xlabel() == "eta under exact"
-    with pytest.raises(InputError, match="kind must be one of 'forest', 'image', 'eta'"):
+    with pytest.raises(InputError, match="kind must be one of 'frontier', 'eta', 'forest'"):
         comparison.plot("violin")
-    page = comparison.to_html(tmp_path / "page.html").read_text()
-    assert page.count("data:image/png;base64,") == 2
-    assert "Relevance Feature and Vector Machine on small" in page
-    for outside in ('src="http', "href=", "<script"):  # self-contained
-        assert outside not in page
+    assert list(comparison.pictures()) == ["frontier", "eta", "forest", "samples", "pair", "ranks"]
 
 
 def test_the_forest_is_ordered_by_p_active(problem):
@@ -297,11 +316,21 @@ def test_the_forest_is_ordered_by_p_active(problem):
         tree["posterior"].to_dataset().assign_coords(feature=list(problem.data.feature_names))
     )
     names = problem.data.feature_names
-    left, right = plots.forest({"b": other, "a": tree}, "a").axes
-    assert [t.get_text() for t in left.get_yticklabels()] == [names[k] for k in (2, 0, 3, 1)]
-    assert [t.get_text() for t in right.get_yticklabels()] == ["0.70", "0.70", "0.25", "0.00"]
-    assert right.get_ylim() == left.get_ylim()
-    assert right.get_ylabel() == "P(active) under a"
+    picture = plots.forest({"b": other, "a": tree}, "a")
+    rows = sorted(picture.figure.axes[0].texts, key=lambda t: -t.get_position()[1])
+    shown = [t.get_text().split() for t in rows]
+    expected = [(2, "0.70"), (0, "0.70"), (3, "0.25"), (1, "0.00")]
+    assert shown == [[names[k], p] for k, p in expected]
+    assert "their P(active) under a" in picture.figure.get_suptitle()
+    assert picture.alt.startswith(
+        f"Forest of the 4 leading features, posterior mean weight. {names[2]}"
+    )
+    assert f"{names[1]} (P(active) 0.00): a 9.00" in picture.alt
+    # what a pointer says lies where the marks are: the reference above, each at its mean
+    top = [s for s in picture.spots if s.text.startswith(names[2])]
+    assert [s.text.split(":")[0] for s in top] == [f"{names[2]}, a", f"{names[2]}, b"]
+    assert top[0].x == pytest.approx(0.3)
+    assert top[0].y > top[1].y > max(s.y for s in picture.spots if s.text.startswith(names[0]))
 
 
 def test_the_page_says_which_features_matter(problem, tmp_path):

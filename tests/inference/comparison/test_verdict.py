@@ -160,14 +160,17 @@ def funnel(divergent):
     return tree_of(*posterior(2), stats=stats, options=json.dumps({"target_accept": 0.9}))
 
 
-def test_a_funnel_with_a_divergence():
-    found = on(funnel(1))
+def test_a_funnel_that_diverges():
+    found = on(funnel(5))  # more than one in a thousand
     assert found.words["uncertainty"] == found.words["means"] == "rough"
     text = " ".join(found.reasons)
-    assert "1 of 4000 transitions diverged" in text
+    assert "5 of 4000 transitions diverged" in text
     assert "E-FMI" in text
     assert "raise target_accept to 0.95" in found.remedies[0]
-    chosen = funnel(1)  # none was given, and the sampler took 0.95
+    few = on(funnel(4))  # NUTS makes no second run for so few: told, and the energies decide
+    assert (few.words["means"], few.words["uncertainty"]) == ("good", "rough")
+    assert "4 of 4000 transitions diverged" in " ".join(few.reasons)
+    chosen = funnel(5)  # none was given, and the sampler took 0.95
     chosen.attrs |= {"options": json.dumps({"target_accept": None}), "target_accept": 0.95}
     assert "raise target_accept to 0.99" in on(chosen).remedies[0]
     many = on(funnel(41))

@@ -10,7 +10,7 @@ from scipy import special
 
 import ardvark as av
 from ardvark.inference.backend import FitFailed
-from ardvark.inference.datatree import read, save
+from ardvark.inference.datatree import pointwise, read, save
 from ardvark.inference.papers import rfvm_xolon as xolon
 from ardvark.inference.papers.rfvm_xolon import Objective, Options, folds_of, iterate, solve
 from ardvark.inference.progress import Reporter
@@ -181,9 +181,7 @@ def test_the_decision_is_without_noise_in_every_form(latent_noise, tmp_path):
     assert "u" not in posterior
     eta = posterior["eta"].values[0, 0]
     want = -np.logaddexp(0, -(2 * y - 1) * eta)
-    np.testing.assert_allclose(
-        tree["log_likelihood"]["y"].values[0, 0], want, rtol=1e-10, atol=1e-12
-    )
+    np.testing.assert_allclose(pointwise(tree)["y"].values[0, 0], want, rtol=1e-10, atol=1e-12)
     new = X[:6] + 0.3
     p = special.expit(
         posterior["bias"].values[0, 0]

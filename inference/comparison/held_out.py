@@ -1,0 +1,193 @@
+"""What predictions are worth on held-out samples: beyond accuracy and log score.
+
+With M samples, y in {0, 1}, p = P(y = 1), and the class c that a method decides on:
+
+    Brier score   mean of (p - y)^2; 0 is perfect, 0.25 a coin
+    AUC           P(score of a random y = 1 is above that of a random y = 0), ties one half
+    F1            2 TP / (2 TP + FP + FN) of class 1
+    kappa         (agreement - chance) / (1 - chance), chance that of independent y and c with the
+                  same shares (Cohen 1960)
+    ECE           expected calibration error: sum over ten bins of p, of equal width, of
+                  |number of y = 1 - sum of p| / M (Naeini, Cooper & Hauskrecht 2015)
+
+One function computes them for rows that count W times, so that a resample of the bootstrap is a
+row of counts. A standard error is the sd over `RESAMPLES` of them. It is NaN where all resamples
+agree: M rows that are all right cannot say how often one is wrong (below 3 / M, with 95 %).
+
+The ECE of a perfectly calibrated p is above 0, for its bins hold few rows. Its noise floor is the
+95 % quantile of the ECE of labels drawn from p itself.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ardvark.data import Dataset
+
+RESAMPLES = 500
+BINS = 10
+FEW, RARE = 10, 0.2
+"""Fewer samples of a class are tiny data; a smaller share of one is unbalanced."""
+_CHUNK = 5_000_000  # counts held at once
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Predictions of several methods on the same held-out samples.
+
+    Attributes
+    ----------
+    y : array (M,)
+        The true classes, 0 or 1.
+    names : tuple of str
+        Of the samples.
+    probability : dict of array (S, M)
+        P(y = 1) in each draw, by method.
+    """
+
+    y: np.ndarray
+    names: tuple[str, ...]
+    probability: dict[str, np.ndarray]
+
+
+def measures(
+    y: np.ndarray,
+    decided: np.ndarray,
+    score: np.ndarray | None = None,
+    p: np.ndarray | None = None,
+    seed: int = 0,
+) -> dict[str, float]:
+    """Return the measures of this module, with their standard errors, by the columns' names.
+
+    Parameters
+    ----------
+    y, decided : array (M,)
+        True and decided classes, 0 or 1.
+    score : array (M,), optional
+        Larger for y = 1. Adds AUC. By default `p`.
+    p : array (M,), optional
+        P(y = 1). Adds Brier score, ECE and the standard error of the log score.
+    seed : int
+        Of the resamples.
+
+    Returns
+    -------
+    dict
+        f1, kappa, auc, brier, ece, each NaN where it is 0 / 0; the standard errors of these but of
+        ece, of the accuracy and of the log score, with `_se`; ece_beyond, how far the ECE is above
+        its noise floor.
+    """
+    y, decided = np.asarray(y), np.asarray(decided)
+    score = p if score is None else score
+    ones = np.ones((1, len(y)))
+    found = {k: float(v[0]) for k, v in weighted(ones, y, decided, score, p).items()}
+    generator = np.random.default_rng(seed)
+    parts: dict[str, list[np.ndarray]] = {}
+    step = max(1, _CHUNK // len(y))
+    for at in range(0, RESAMPLES, step):
+        size = min(step, RESAMPLES - at)
+        counts = generator.multinomial(len(y), np.full(len(y), 1.0 / len(y)), size=size)
+        for name, values in weighted(counts, y, decided, score, p).items():
+            parts.setdefault(name, []).append(values)
+    for name, pieces in parts.items():
+        found[f"{name}_se"] = _spread(np.concatenate(pieces))
+    for name in ("accuracy", "log_score"):  # `measures.score` says them
+        found.pop(name, None)
+    if p is not None:
+        del found["ece_se"]  # resamples are less calibrated than the sample: biased
+        drawn = generator.uniform(size=(RESAMPLES, len(y))) < p
+        floor = float(np.quantile([_ece(ones, d, p)[0] for d in drawn], 0.95))
+        found["ece_beyond"] = max(0.0, found["ece"] - floor)
+    return found
+
+
+def _spread(values: np.ndarray) -> float:
+    """Return the sd over the resamples that have a value; NaN where all agree."""
+    known = values[np.isfinite(values)]
+    if len(known) < 2 or np.ptp(known) <= 1e-12:
+        return float("nan")
+    return float(known.std(ddof=1))
+
+
+def weighted(
+    W: np.ndarray,
+    y: np.ndarray,
+    decided: np.ndarray,
+    score: np.ndarray | None = None,
+    p: np.ndarray | None = None,
+) -> dict[str, np.ndarray]:
+    """Return each measure (R,) of samples that count W (R, M) times; NaN where it is 0 / 0."""
+    M = W.sum(axis=1)
+    both, of_y, of_c = W @ (y * decided), W @ y, W @ decided
+    agreed = W @ (y == decided).astype(float)
+    chance = (of_y * of_c + (M - of_y) * (M - of_c)) / M
+    with np.errstate(invalid="ignore", divide="ignore"):
+        out = {
+            "accuracy": agreed / M,
+            "f1": 2.0 * both / (of_y + of_c),
+            "kappa": (agreed - chance) / (M - chance),
+        }
+    if score is not None:
+        out["auc"] = _auc(W, y, score)
+    if p is not None:
+        true = np.where(y == 1, p, 1.0 - p)
+        out["log_score"] = W @ np.log(np.maximum(true, np.finfo(float).tiny)) / M
+        out["brier"] = W @ np.square(p - y) / M
+        out["ece"] = _ece(W, y, p)
+    return out
+
+
+def _auc(W: np.ndarray, y: np.ndarray, score: np.ndarray) -> np.ndarray:
+    order = np.argsort(score, kind="stable")
+    _, first = np.unique(score[order], return_index=True)  # where each tie begins
+    ones = np.add.reduceat((W * y)[:, order], first, axis=1)  # (R, ties)
+    zeros = np.add.reduceat((W * (1 - y))[:, order], first, axis=1)
+    below = np.cumsum(zeros, axis=1) - zeros
+    with np.errstate(invalid="ignore"):
+        return (ones * (below + 0.5 * zeros)).sum(1) / (ones.sum(1) * zeros.sum(1))
+
+
+def _ece(W: np.ndarray, y: np.ndarray, p: np.ndarray) -> np.ndarray:
+    bins = np.searchsorted(np.linspace(0.0, 1.0, BINS + 1)[1:-1], p)
+    excess = (W * (y - p)) @ (bins[:, None] == np.arange(BINS))  # (R, bins)
+    return np.abs(excess).sum(axis=1) / W.sum(axis=1)
+
+
+# --- in words -------------------------------------------------------------------------------------
+
+
+def remarks(train: Dataset, test: Dataset | None = None) -> list[str]:
+    """Return what the numbers of samples alone say of the results; nothing for ordinary data.
+
+    Unbalanced: a class with less than a fifth of the training samples. Tiny: fewer than ten
+    samples of a class, in training or held out.
+    """
+    out = []
+    counts = np.bincount(train.y, minlength=2)
+    few = int(counts.argmin())
+    label, often = train.class_names[few], train.class_names[1 - few]
+    of = f"{counts[few]} of {train.N} training samples"
+    if counts[few] < FEW:
+        out.append(
+            f"Tiny data: {of} are {label!r}. Whatever is learned of that class rests on them and "
+            "on the prior: see how it moves with the prior (--sensitivity) before it is quoted."
+        )
+    if counts[few] < RARE * train.N:
+        out.append(
+            f"Unbalanced data: {of} are {label!r}. Always answering {often!r} is right in "
+            f"{_percent(counts[1 - few] / train.N)} of them: compare the accuracy with the row "
+            "'majority', and read AUC, F1 and kappa."
+        )
+    if test is not None:
+        held = np.bincount(test.y, minlength=2)
+        if held.min() < FEW:
+            out.append(
+                f"Few held-out samples: {held[0]} are {test.class_names[0]!r} and {held[1]} "
+                f"{test.class_names[1]!r}. One sample more that is right moves the accuracy by "
+                f"{1.0 / test.N:.3f}, and standard errors from so few are rough themselves."
+            )
+    return out
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.0f} %"

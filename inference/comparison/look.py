@@ -1,0 +1,150 @@
+"""One look for all figures, and what a figure is: a picture, its words, and what to hover.
+
+ArviZ draws through pyplot; its figures are closed there at once, so that none is shown twice in a
+notebook and none leaks. The reference is black, the other methods have Okabe and Ito's colours,
+which colour-blind readers tell apart.
+"""
+
+import base64
+import io
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIDTH = 7.5
+"""Inches: as wide as a page; text of 9 points is then legible on a screen."""
+ACROSS = 3
+"""Panels in a row, at most."""
+DPI = 110
+SPOTS = 1000
+"""Places of a figure that answer to a pointer, at most."""
+
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+_STYLE: dict[Any, Any] = {
+    "font.size": 9.5,
+    "axes.titlesize": 10.5,
+    "figure.titlesize": 11.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "grid.alpha": 0.3,
+    "legend.frameon": False,
+}
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A place in a figure, and what a pointer over it says."""
+
+    axes: "Axes"
+    x: float
+    y: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure with what it shows in words.
+
+    Attributes
+    ----------
+    figure : matplotlib Figure
+    alt : str
+        What it shows, for who cannot see it.
+    spots : sequence of Spot
+        Names and values of what is drawn, the most important first.
+    """
+
+    figure: "Figure"
+    alt: str
+    spots: Sequence[Spot] = ()
+
+    def png(self) -> str:
+        """Return the picture, base64."""
+        buffer = io.BytesIO()
+        self.figure.savefig(buffer, format="png", dpi=DPI)
+        return base64.b64encode(buffer.getvalue()).decode()
+
+    def places(self) -> list[tuple[float, float, str]]:
+        """Return each spot inside the picture as shares of its width and height, from the top."""
+        self.figure.draw_without_rendering()  # the layout is known only now
+        width, height = self.figure.get_size_inches() * self.figure.dpi
+        out = []
+        for spot in self.spots[:SPOTS]:
+            x, y = spot.axes.transData.transform((spot.x, spot.y))
+            if 0.0 <= x <= width and 0.0 <= y <= height:
+                out.append((float(x / width), float(1.0 - y / height), spot.text))
+        return out
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Draw in the one look, whatever the user's settings; they are as before afterwards."""
+    import matplotlib
+
+    _shown_in_this_cell()
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_STYLE)
+        yield
+
+
+def _shown_in_this_cell() -> None:
+    """Let a notebook show figures from now on; left alone, it does so from the next cell on only.
+
+    A kernel sets its figures up at the end of the cell that first imports pyplot.
+    """
+    first = "matplotlib.pyplot" not in sys.modules
+    if first and "ipykernel" in sys.modules and "inline" in os.environ.get("MPLBACKEND", ""):
+        from IPython import get_ipython
+
+        shell = get_ipython()
+        if shell is not None:
+            shell.run_line_magic("matplotlib", "inline")
+
+
+def blank(panels: int = 1, height: float = 2.6, rows: int = 0) -> "tuple[Figure, list[Axes]]":
+    """Return (figure, axes): so many panels, `ACROSS` a row unless a number of rows is given.
+
+    `height` is that of a row, in inches.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    across = -(-panels // rows) if rows else min(panels, ACROSS)
+    down = -(-panels // across)
+    figure = Figure(figsize=(WIDTH, height * down + 0.4), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = list(figure.subplots(down, across, squeeze=False).ravel())
+    for spare in axes[panels:]:
+        spare.remove()
+    return figure, axes[:panels]
+
+
+def figure_of(collection: Any, height: float) -> "Figure":
+    """Return the figure that ArviZ drew, of the common width, closed in pyplot."""
+    import matplotlib.pyplot as plt
+
+    figure: Figure = collection.viz["figure"].item()
+    plt.close(figure)
+    figure.set_size_inches(WIDTH, height)
+    figure.set_layout_engine("constrained")
+    return figure
+
+
+def colours(methods: Sequence[str], reference: str | None) -> dict[str, str]:
+    """Return a colour for each method, black for the reference."""
+    others = iter(_COLOURS * (len(methods) // len(_COLOURS) + 1))
+    return {m: "black" if m == reference else next(others) for m in methods}
+
+
+def titled(what: str, subject: str) -> str:
+    """Return the title of a figure: what it shows, of which problem."""
+    return f"{what}, {subject}" if subject else what

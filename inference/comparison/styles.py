@@ -1,0 +1,53 @@
+"""The style sheets of the page and of a comparison in a notebook, and the words of a page."""
+
+SHORT = """
+.ardvark { --ink: #222; --paper: #fff; --line: #ddd; --shade: #f3f3f3; --bad: #b00020; }
+@media (prefers-color-scheme: dark) {
+  .ardvark { --ink: #e6e6e6; --paper: #16181c; --line: #3a3d44; --shade: #22252b; --bad: #ff8a8a; }
+}
+.ardvark { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); }
+.ardvark .scroll { overflow-x: auto; }
+.ardvark table { border-collapse: collapse; font-size: 0.85em; }
+.ardvark th, .ardvark td { padding: 0.3em 0.7em; border-bottom: 1px solid var(--line);
+  text-align: right; white-space: nowrap; }
+.ardvark tbody th { text-align: left; font-weight: 400; position: sticky; left: 0;
+  background: var(--paper); white-space: normal; min-width: 7em; max-width: 11em; }
+.ardvark tbody th[scope=rowgroup] { position: static; font-weight: 600; padding-top: 1.1em;
+  max-width: none; }
+.ardvark .reference { background: var(--shade); }
+.ardvark td.bad { color: var(--bad); font-weight: 600; }
+.ardvark small { opacity: 0.75; }
+.ardvark .verdict { margin: 0.6em 0; } .ardvark .verdict ul { margin: 0.2em 0 0.2em 1em; }
+.ardvark .badge { color: #fff; padding: 0.1em 0.5em; border-radius: 0.3em; font-weight: 600;
+  white-space: nowrap; }
+.ardvark .trust { background: #1b6e3a; } .ardvark .care { background: #8a5a00; }
+.ardvark .avoid { background: #b00020; } .ardvark .unknown { background: #555; }
+"""
+"""What a notebook needs too; everything is inside a box of the class `ardvark`."""
+
+PAGE = """
+body.ardvark { margin: 0; padding: 1em max(1em, calc(50vw - 35rem)); overflow-wrap: break-word; }
+h1 { font-size: 1.5em; line-height: 1.25; } h2 { margin-top: 2em; font-size: 1.2em; }
+h3 { margin: 0; font-size: 1em; }
+summary { cursor: pointer; margin: 0.4em 0; }
+pre { background: var(--shade); padding: 1em; overflow-x: auto; font-size: 0.8em; }
+dt { font-weight: 600; margin-top: 0.5em; } dd { margin-left: 1.5em; }
+figure { margin: 1.5em 0; } figcaption { font-size: 0.9em; }
+.picture { position: relative; min-width: 34rem; max-width: 52rem; background: #fff; }
+.picture img { display: block; width: 100%; height: auto; }
+.picture svg { position: absolute; inset: 0; width: 100%; height: 100%; }
+.picture circle { fill: transparent; } .picture circle:hover { fill: #0072b255; }
+@media print {
+  @page { size: A4 landscape; margin: 12mm; }
+  .ardvark { --ink: #000; --paper: #fff; --line: #bbb; --shade: #f3f3f3; --bad: #b00020;
+    font-size: 11px; }
+  body.ardvark { padding: 0; }
+  .ardvark .scroll { overflow: visible; } .picture { min-width: 0; max-width: 22cm; }
+  .ardvark th, .ardvark td { padding: 0.2em 0.4em; white-space: normal; }
+  .ardvark tbody th { position: static; }
+  details::details-content { content-visibility: visible; height: auto; }
+  pre { white-space: pre-wrap; } figure, tr, .verdict { break-inside: avoid; }
+  .badge { print-color-adjust: exact; }
+}
+"""
+"""The rest of the page: wide things scroll, never the page itself; folded text is printed."""

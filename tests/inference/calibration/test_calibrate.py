@@ -1,0 +1,127 @@
+"""`calibrate`: one call, what it says in words and draws, and the command of that name."""
+
+import dataclasses
+import logging
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import ardvark as av
+from ardvark.cli import main
+from ardvark.inference import BACKENDS, fitting
+from ardvark.inference.calibration import calibrate as front
+from ardvark.inference.calibration import plots
+from ardvark.inference.calibration.ranks import Calibration, as_normal
+from ardvark.validate import InputError
+from tests.inference.calibration.toy import Conjugate, make_toy
+from tests.support import ALARM, rng, seed, z_limit
+
+
+@pytest.fixture
+def conjugate(monkeypatch):
+    """A backend of the user's own."""
+    monkeypatch.setattr(fitting, "BACKENDS", dict(BACKENDS))
+    av.inference.register_backend(Conjugate)
+
+
+def found(ranks, names=("a", "b"), name="sbc-toy-own"):
+    return Calibration(names, ranks, (), np.full(len(ranks), 99), 1.0, name)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("d", "c"), [(0.0, 1.0), (0.5, 1.0), (-0.3, 0.6), (0.2, 2.0)])
+def test_a_normal_posterior_that_is_wrong_by_so_much(d, c):
+    """Exact ranks of a truth m + s z among N(m + d c s, (c s)^2): mean and sd are recovered."""
+    R = 4000
+    u = stats.norm.cdf((rng(0).normal(size=(R, 1)) - d * c) / c)
+    shift, ratio = (float(v[0]) for v in as_normal(u))
+    assert abs(shift - d) < z_limit() / (c * np.sqrt(R))
+    assert abs(np.log(ratio / c)) < 1.1 * z_limit() / np.sqrt(2 * R)
+
+
+@pytest.mark.statistical
+def test_a_users_backend_is_calibrated(conjugate):
+    """Right, nothing is said against it; draws 2.5 times too wide are said to be that wide.
+
+    log sd of 200 ranks has an error of 0.05; theta's posterior is a mixture of two normals.
+    """
+    settings = {"replicates": 200, "random_seed": seed(), "progressbar": False}
+    right = av.calibrate(make_toy(), "conjugate", **settings)
+    assert right.p_value > ALARM
+    wide = av.calibrate(make_toy(), "conjugate", factor=2.5, **settings)
+    ratio = wide.table.loc["theta", "sd_ratio"]
+    assert abs(np.log(ratio / 2.5)) < 0.15 + z_limit() * 0.05
+    assert f"theta: sd {ratio:.2f} of the right one" in wide.text()
+    assert wide.text().startswith("sbc-toy-conjugate: 200 replicates\n")
+
+
+def test_words_when_nothing_is_wrong():
+    grid = (np.arange(100) + 0.5) / 100
+    even = found(np.stack([grid, grid[::-1]], axis=1))
+    assert "No error is seen in 2 quantities" in even.text()
+    assert "half of the time" in even.text()
+    failed = dataclasses.replace(even, ranks=np.empty((0, 2)), reasons=("no start",))
+    assert failed.text() == "sbc-toy-own: 0 replicates, 1 more failed: no start"
+    low = found(np.stack([grid, 0.3 * grid], axis=1))
+    assert "1 of 2 quantities are wrong:\n  b: sd" in low.text()
+    assert "sd too high" in low.text()
+
+
+@pytest.mark.statistical
+def test_the_band_holds_whole_curves():
+    """With the stated probability, by its own 10 000 simulations: exact binomial test."""
+    R, share, runs = 80, 0.9, 400
+    x, low, high = plots.band(R, share)
+    curves = np.array([plots.difference(u, x) for u in rng(1).random((runs, R))])
+    inside = ((curves >= low) & (curves <= high)).all(axis=1).sum()
+    assert stats.binomtest(int(inside), runs, share).pvalue > ALARM
+    assert not ((curves >= 0.0) & (curves <= 0.0)).all(axis=1).any()
+
+
+def test_the_figure_marks_what_is_wrong():
+    """All ranks below 0.3 against all quantiles of the uniform, one of each."""
+    grid = (np.arange(100) + 0.5) / 100
+    figure = found(np.stack([grid, 0.3 * grid], axis=1)).plot()
+    assert [axis.get_title() for axis in figure.axes[:2]] == ["b (outside)", "a"]
+
+
+def test_the_joint_test_is_of_a_transition(conjugate, monkeypatch):
+    asked = {}
+    monkeypatch.setattr(front, "joint_test", lambda *args, **settings: asked.update(settings))
+    X = rng(2).normal(size=(6, 2))
+    problem = av.problem("fsklr", (X, np.arange(6) % 2))
+    av.calibrate(problem, "gibbs", test="joint", replicates=7, progressbar=False)
+    assert asked["replicates"] == 7
+    with pytest.raises(InputError, match="'conjugate' has none that it knows of: nuts and gibbs"):
+        av.calibrate(make_toy(), "conjugate", test="joint")
+    with pytest.raises(TypeError, match="the joint test has no option 'tune'"):
+        av.calibrate(problem, "gibbs", test="joint", tune=3)
+    with pytest.raises(InputError, match="test must be one of 'sbc', 'joint'"):
+        av.calibrate(problem, "gibbs", test="geweke")
+
+
+def test_the_command(tmp_path, monkeypatch, capsys):
+    """RFVM's own algorithm on normal inputs; the same command with more replicates goes on."""
+    level = logging.getLogger("ardvark").level
+
+    def run(*words):
+        settings = ["--draws", "30", "--chains", "1", "--out", str(tmp_path)]
+        monkeypatch.setattr(sys, "argv", ["ardvark", "calibrate", *words, *settings])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        logging.getLogger("ardvark").setLevel(level)
+        return ended.value.code or 0, capsys.readouterr()
+
+    code, said = run("rfvm", "6x2", "--replicates", "3", "--set", "bias_sd=2")
+    assert (code, said.out.splitlines()[0]) == (0, "sbc-rfvm-rfvm_vb: 3 replicates")
+    code, said = run("rfvm", "6x2", "--replicates", "5", "--set", "bias_sd=2")
+    assert "sbc-rfvm-rfvm_vb: 5 replicates" in said.out
+    assert sorted(p.suffix for p in tmp_path.iterdir()) == [".csv", ".jsonl", ".png"]
+    table = pd.read_csv(tmp_path / "sbc-rfvm-rfvm_vb.csv", index_col="quantity")
+    assert {"mean", "width", "shift", "sd_ratio", "p_value", "holm"} == set(table.columns)
+    assert len(next(tmp_path.glob("*.jsonl")).read_text().split()) > 5
+    code, said = run("rfvm", "6x2", "--method", "xolon")
+    assert (code, "is a point: it returns no draws" in said.err) == (2, True)
