@@ -36,8 +36,10 @@ _HOME = {
     "refit_loo": "ardvark.inference",
     "register_backend": "ardvark.inference",
     "select": "ardvark.inference",
+    "selected": "ardvark.inference",
     "selection_text": "ardvark.inference",
     "sensitivity": "ardvark.inference",
+    "stability": "ardvark.inference",
     "summary": "ardvark.inference",
 }
 
@@ -66,8 +68,10 @@ __all__ = [
     "refit_loo",
     "register_backend",
     "select",
+    "selected",
     "selection_text",
     "sensitivity",
+    "stability",
     "summary",
 ]
 
@@ -88,8 +92,10 @@ if TYPE_CHECKING:
         refit_loo,
         register_backend,
         select,
+        selected,
         selection_text,
         sensitivity,
+        stability,
         summary,
     )
     from ardvark.models import ZOO, Problem, problem

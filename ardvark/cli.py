@@ -2,6 +2,7 @@
 
 import logging
 import shlex
+import shutil
 import sys
 import textwrap
 from pathlib import Path
@@ -357,8 +358,8 @@ def _finish(
 ) -> None:
     """Compare, print the table and where the results are; exit 1 if a method failed."""
     from ardvark.inference.comparison import study
-    from ardvark.inference.comparison.columns import table_text
-    from ardvark.listing import print_table
+    from ardvark.inference.comparison.columns import lines, table_text
+    from ardvark.listing import NARROW
     from ardvark.validate import InputError
 
     moved = None
@@ -376,12 +377,13 @@ def _finish(
         sensitivity=moved,
         reference="stored" if settings.get("stored") else None,
     )
-    shown = table_text(comparison.table)
-    rows = [(name, *map(str, row)) for name, row in zip(shown.index, shown.values, strict=True)]
-    print_table("Scorecard", ("", *map(str, shown.columns)), rows)
+    width = shutil.get_terminal_size((NARROW, 24)).columns if sys.stdout.isatty() else NARROW
+    typer.echo(f"Scorecard\n\n{lines(table_text(comparison.table), width)}\n")
+    for remark in comparison.remarks:
+        typer.echo(textwrap.fill(remark, NARROW))
     for method, reason in comparison.table["reason"].dropna().items():
         if reason:
-            typer.echo(f"{method}: {reason}")
+            typer.echo(textwrap.fill(f"{method}: {reason}", NARROW))
     _print_verdicts(comparison)
     if comparison.reference:
         typer.echo(f"Reference: {comparison.reference}.")

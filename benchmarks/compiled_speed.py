@@ -147,7 +147,7 @@ def density_part() -> None:
                 x = density.start + 0.1 * random.normal(size=density.size)
                 taken = least(lambda d=density, at=x: d.logp_grad(at))
                 some = x[-D:]
-                floor = least(lambda v=some: (X.sum(), X.sum(), np.exp(v)))
+                floor = least(lambda v=some, X=X: (X.sum(), X.sum(), np.exp(v)))
                 row = f"{taken:>11.0f}{floor:>11.0f}{taken / floor:>8.2f}"
                 each = taken / (N * D) * 1e3
                 print(f"{f'{model} {N} x {D}':<24}{row}{each:>12.2f}", flush=True)

@@ -4,6 +4,7 @@ from .adoption import adopt
 from .calibration.calibrate import calibrate
 from .comparison.leave_one_out import loo, refit_loo
 from .comparison.power_scaling import power_scaling
+from .comparison.selected import Stability, selected, stability
 from .comparison.sensitivity import Sensitivity, sensitivity
 from .comparison.summary import Summary, summary
 from .comparison.table import Comparison, compare
@@ -17,6 +18,7 @@ __all__ = [
     "BACKENDS",
     "Comparison",
     "Sensitivity",
+    "Stability",
     "Summary",
     "adopt",
     "calibrate",
@@ -31,7 +33,9 @@ __all__ = [
     "register_backend",
     "save",
     "select",
+    "selected",
     "selection_text",
     "sensitivity",
+    "stability",
     "summary",
 ]

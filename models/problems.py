@@ -106,13 +106,10 @@ class Problem:
         coords, rows = self.coords, slice(0, 2)
         few = coords | {name: coords[name][rows] for name in ("obs", "basis")}
         small = self.spec.build(self.inputs.first(2), self.y[rows], self.hypers, few)
-        dims = small.named_vars_to_dims
-        shapes = {
-            v.name: tuple(len(coords[d]) for d in dims.get(v.name) or ())
-            for v in small.unobserved_RVs
-        }
+        dims = {v.name: small.named_vars_to_dims.get(v.name) or () for v in small.unobserved_RVs}
+        shapes = {k: tuple(len(coords[d]) for d in own) for k, own in dims.items()}
         sizes = {v.name: math.prod(shapes[v.name]) for v in small.free_RVs}
-        own = [size for name, size in sizes.items() if dims.get(name) == ("feature",)]
+        own = [size for name, size in sizes.items() if dims[name] == ("feature",)]
         return shapes, sum(sizes.values()), sum(own)
 
     def standardized(self, X: np.ndarray) -> np.ndarray:
@@ -308,9 +305,8 @@ class Problem:
         data, names = self.data, self.data.class_names
         lines = [
             f"{self.spec.title} ({self.spec.name}) on {data.name}",
-            f"  {data.N} samples x {data.D} features, {len(self.basis)} basis centres; "
-            f"y = 1 is {names[1]!r} ({int(data.y.sum())}), "
-            f"y = 0 is {names[0]!r} ({int((1 - data.y).sum())})",
+            f"  {data.N} samples x {data.D} features, {len(self.basis)} basis centres; y = 1 is "
+            f"{names[1]!r} ({data.counts[1]}), y = 0 is {names[0]!r} ({data.counts[0]})",
             "  hyperparameters (paper's value):",
         ]
         lines += [
@@ -336,8 +332,7 @@ class Problem:
         for field in dataclasses.fields(self.hypers):
             value = getattr(self.hypers, field.name)
             shown = f"{value:.4g}" if isinstance(value, float) else str(value)
-            if isinstance(value, tuple) and len(value) > 4:
-                shown = f"{len(value)} values"
+            shown = f"{len(value)} values" if isinstance(value, tuple) and len(value) > 4 else shown
             rows.append((field.name, shown, field.metadata["paper"], field.metadata["why"]))
         return rows
 

@@ -13,6 +13,7 @@ from ardvark.data import Dataset
 from ardvark.data.builtin import BUILTIN, waveform
 from ardvark.data.sources import SOURCES
 from ardvark.inference import BACKENDS
+from ardvark.inference.comparison.selected import agreement, jackknife
 from ardvark.inference.fitting import make_options
 from ardvark.models import ZOO
 from tests.support import rng, z_limit
@@ -124,18 +125,16 @@ def test_stability_is_the_mean_over_pairs():
     generator = rng(0)
     S = generator.random((6, 10)) < 0.4
     S[:, :2] = True, False  # a constant row has no correlation
-    found = statistics.stability(S)
+    found = agreement(S)
     assert (found["jaccard"], found["pearson"]) == pytest.approx(by_pairs(S))
 
 
 def test_stability_at_its_ends():
     one = np.array([True, True, False, False])
-    assert statistics.stability(np.array([one, one])) == pytest.approx(
-        {"jaccard": 1.0, "pearson": 1.0}
-    )
-    ends = statistics.stability(np.array([one, ~one]))
+    assert agreement(np.array([one, one])) == pytest.approx({"jaccard": 1.0, "pearson": 1.0})
+    ends = agreement(np.array([one, ~one]))
     assert ends == pytest.approx({"jaccard": 0.0, "pearson": -1.0})
-    everything = statistics.stability(np.ones((3, 4), dtype=bool))
+    everything = agreement(np.ones((3, 4), dtype=bool))
     assert everything["jaccard"] == 1.0
     assert np.isnan(everything["pearson"])
 
@@ -146,8 +145,8 @@ def test_jackknife_against_repeated_draws():
     generator = rng(1)
     p = np.linspace(0.05, 0.95, 30)
     runs = [generator.random((12, 30)) < p for _ in range(800)]
-    spread = np.std([statistics.stability(S)["jaccard"] for S in runs], ddof=1)
-    claimed = np.sqrt(np.mean([statistics.jackknife(S, "jaccard") ** 2 for S in runs[:200]]))
+    spread = np.std([agreement(S)["jaccard"] for S in runs], ddof=1)
+    claimed = np.sqrt(np.mean([jackknife(S, "jaccard") ** 2 for S in runs[:200]]))
     # The jackknife's error is 6 % too large here. sd of the ratio: 1 / sqrt(2 * 800) of the spread,
     # 0.47 / (2 sqrt(200)) of the mean of 200 jackknives, whose own relative sd is 0.47
     sd = 1.06 * np.hypot(1600**-0.5, 0.47 / 2 / 200**0.5)
@@ -158,7 +157,7 @@ def test_jackknife_against_repeated_draws():
 
 
 def of_pairs(S):
-    return np.array([statistics.stability(S[[i, j]])["jaccard"] for i, j in
+    return np.array([agreement(S[[i, j]])["jaccard"] for i, j in
                      itertools.combinations(range(len(S)), 2)])  # fmt: skip
 
 

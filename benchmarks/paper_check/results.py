@@ -7,9 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
+from ardvark.inference.comparison.selected import agreement, jackknife
+
 from . import store
 from .protocols import LEAVE_ONE_OUT, Group, Row
-from .statistics import Folds, jackknife, mean_error, paired, stability
+from .statistics import Folds, mean_error, paired
 from .tables import GROUPS
 
 REFERENCE = "l1_logistic"  # every row is set beside it, fold by fold
@@ -81,7 +83,7 @@ class Result:
         """Return how much selections agree; empty where they are not kept."""
         if len(self.selections) < 2:
             return {}
-        found = stability(self.selections)
+        found = agreement(self.selections)
         return {name: (value, jackknife(self.selections, name)) for name, value in found.items()}
 
 

@@ -264,3 +264,29 @@ def table_text(table: pd.DataFrame, columns: Sequence[Column] | None = None) -> 
     rows = {c.heading: [c.printed(method) for method in methods] for c in printed}
     shown = pd.DataFrame.from_dict(rows, orient="index", columns=table.index)
     return shown[(shown != "").any(axis=1)] if len(shown.columns) else shown
+
+
+def lines(shown: pd.DataFrame, width: int = 80) -> str:
+    """Return a table of strings as text of at most so many columns, in blocks of methods.
+
+    A method that is wider by itself has a block by itself.
+    """
+    cells = shown.astype(str).to_numpy()  # (rows, methods)
+    heads, names = [str(heading) for heading in shown.index], [str(m) for m in shown.columns]
+    first = max(map(len, heads), default=0)
+    sizes = [max(map(len, [names[j], *cells[:, j]])) + 2 for j in range(len(names))]
+    blocks: list[list[int]] = [[]]
+    for j, size in enumerate(sizes):
+        if blocks[-1] and first + sum(sizes[i] for i in blocks[-1]) + size > width:
+            blocks.append([])
+        blocks[-1].append(j)
+
+    def line(head: str, values: Sequence[str], block: list[int]) -> str:
+        return (head.ljust(first) + "".join(values[j].rjust(sizes[j]) for j in block)).rstrip()
+
+    parts = []
+    for block in blocks:
+        rows = [line("", names, block)]
+        known = [i for i in range(len(heads)) if any(cells[i, j] for j in block)]
+        parts.append("\n".join(rows + [line(heads[i], cells[i], block) for i in known]))
+    return "\n\n".join(parts)

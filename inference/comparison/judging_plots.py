@@ -47,7 +47,7 @@ def frontier(table: pd.DataFrame, reference: str | None, subject: str = "") -> P
     with look.style():
         figure, (axis,) = look.blank(1, 3.0)
         for i, method in enumerate(methods):
-            seconds, error = known.loc[method].to_numpy(dtype=float)
+            seconds, error = map(float, known.loc[method].to_numpy())
             marker = "D" if method == reference else "o"
             axis.plot(seconds, error, marker, color=palette[method], ms=7)
             above = i % 2 == 0
@@ -193,7 +193,8 @@ def ranks(
     shown, rhats = _watched(tree)
     total = shown.sizes["chain"] * shown.sizes["draw"]
     size = min(float(ess(v, "bulk").min()) for v in shown.values())
-    every = min(max(1, int(np.ceil(total / size))), shown.sizes["draw"] // 10)
+    # chains that disagree have next to no effective draws: enough must be left to see it
+    every = min(max(1, int(np.ceil(total / size))), max(1, shown.sizes["draw"] // 50))
     thin = shown.isel(draw=slice(None, None, every))
     count = shown.sizes["chain"]
     thin = thin.assign_coords(chain=np.arange(count), draw=np.arange(thin.sizes["draw"]))

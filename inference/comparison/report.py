@@ -27,6 +27,12 @@ _BADGE: dict[Level, str] = {
     "not judged": "unknown",
 }
 """The class of a level: its colour, beside its word."""
+_RULES = (
+    "P(active), and the rules that select a feature. P &gt; 0.5: it is active in more than half of "
+    "the draws. FDR 10 %: it is in the longest list, by P(active), of which at most one in ten is "
+    "expected to be inactive. own: the rule of the method's paper. How stable a set is under other "
+    "data of the same kind: <code>ardvark.stability</code>."
+)
 
 
 def page(
@@ -39,6 +45,7 @@ def page(
     reference: str | None = None,
     problem: Problem | None = None,
     sensitivity: Sensitivity | None = None,
+    sets: pd.DataFrame | None = None,
     remarks: Sequence[str] = (),
     command: str = "",
     versions: str = "",
@@ -63,6 +70,8 @@ def page(
         Adds a title, the hyperparameters and the model's program.
     sensitivity : Sensitivity, optional
         Adds what moves with the prior.
+    sets : pandas.DataFrame, optional
+        What each rule selects (`selected.beside`), folded.
     remarks : sequence of str
         What to know of the data, said first.
     command, versions : str
@@ -98,6 +107,8 @@ def page(
             for m, words in selection.items()
         )
         parts += ["<h2>Which features matter</h2>", f"<dl>{''.join(entries)}</dl>"]
+    if sets is not None and len(sets):
+        parts.append(_folded("What each rule selects", f"{_table(sets, reference)}<p>{_RULES}</p>"))
     if sensitivity is not None:
         parts += _sensitivity(sensitivity)
     if problem is not None:

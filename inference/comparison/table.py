@@ -21,7 +21,7 @@ from ardvark.validate import InputError, logger, one_of, unknown
 from .. import diagnostics
 from ..backend import finished
 from ..datatree import group
-from ..prediction import predict
+from ..prediction import classes, predict
 from ..selection import selection_text, summary
 from . import references, report
 from .baselines import baselines
@@ -31,6 +31,7 @@ from .held_out import HeldOut, measures, remarks
 from .look import Picture
 from .measures import score
 from .quantities import Function, Scores, as_frame, measure
+from .selected import beside
 from .sensitivity import Sensitivity
 from .verdict import Verdict, verdicts
 
@@ -127,13 +128,20 @@ class Comparison:
         return figure.draw(getattr(self, figure.of), self.reference, self._subject, **settings)
 
     def pictures(self) -> dict[Kind, Picture]:
-        """Return every kind of figure that these fits have draws for, with its words."""
+        """Return every kind of figure that these fits have draws for, with its words.
+
+        A figure that fails is left out with a warning: the page of hours of fits does not hang on
+        it.
+        """
         drawn: dict[Kind, Picture] = {}
         for kind in FIGURES:
             try:
                 drawn[kind] = self._picture(kind)
             except InputError as error:
                 logger.info("no %s figure: %s", kind, error)
+            except Exception as error:
+                logger.warning("no %s figure: %s: %s", kind, type(error).__name__, error)
+                logger.debug("traceback", exc_info=True)
         return drawn
 
     def selection(self) -> dict[str, str]:
@@ -171,6 +179,7 @@ class Comparison:
             reference=self.reference,
             problem=self.problem,
             sensitivity=sensitivity,
+            sets=beside(self.fits, self.reference),
             remarks=self.remarks,
             command=command,
             versions=str(next(iter(self.fits.values())).attrs.get("versions", "")),
@@ -316,10 +325,10 @@ def _drawn(tree: xr.DataTree) -> bool:
 def _predictions(problem: Problem, draws: np.ndarray, test: Dataset) -> dict[str, float]:
     """Return every measure of predictions (chain, draw, M) on the test samples."""
     p = draws.mean(axis=(0, 1))
-    row = score(problem, p, test)
+    row, decided = score(problem, p, test), classes(problem, p)
     if problem.spec.link == "identity":
-        return row | measures(test.y, p > 0.0, p)
-    return row | measures(test.y, p > 0.5, p=p)
+        return row | measures(test.y, decided, p)
+    return row | measures(test.y, decided, p=p)
 
 
 def _some(draws: np.ndarray, most: int = 500) -> np.ndarray:

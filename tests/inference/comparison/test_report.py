@@ -87,9 +87,14 @@ def comparison(small_data):
 
 
 @pytest.fixture(scope="module")
-def file(comparison, tmp_path_factory):
+def pictures(comparison):
+    return comparison.pictures()
+
+
+@pytest.fixture(scope="module")
+def file(comparison, pictures, tmp_path_factory):
     path = tmp_path_factory.mktemp("page") / "report.html"
-    return comparison.to_html(path, command="ardvark compare <x> & y")
+    return comparison.to_html(path, "ardvark compare <x> & y", pictures=pictures)
 
 
 @pytest.fixture(scope="module")
@@ -110,9 +115,9 @@ def test_the_page_is_well_formed_and_in_order(page):
     assert "<small> & odd" in "".join(t for tag, t in reader.text if tag == "h1")
     assert "q<b>" not in page
     folded = [t for tag, t in reader.text if tag == "summary"]
-    assert folded[-4:] == [
+    assert folded[-5:] == [
         "How to read the table", "Every distance from the reference, with its noise floor",
-        "The model", "How this was made",
+        "What each rule selects", "The model", "How this was made",
     ]  # fmt: skip
     for media in ("prefers-color-scheme: dark", "@media print"):
         assert media in page
@@ -130,9 +135,8 @@ def test_nothing_of_the_page_is_elsewhere(page):
     assert "@import" not in style
 
 
-def test_pictures_and_tables_can_be_read_aloud(page, comparison):
+def test_pictures_and_tables_can_be_read_aloud(page, pictures):
     reader = read(page)
-    pictures = comparison.pictures()
     assert [a["alt"] for a in reader.all("img")] == [p.alt for p in pictures.values()]
     assert len(pictures) == 8
     for picture in pictures.values():
