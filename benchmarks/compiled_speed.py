@@ -12,7 +12,7 @@ one, and for the other shape.
 
 `gradient`: value and gradient of f = K a as one operation and as the plain formula, each compiled
 by Numba and called with Z = X, and the time of two sums over X, which reads it twice. One thread;
-the least of several repetitions, in microseconds.
+the least processor time of several calls, in microseconds.
 
 `density`: log density and gradient of a whole model, as a sampler calls them, against the least
 that they could take, two sums over X and D exponentials, and per number of X.
@@ -85,14 +85,16 @@ def compile_part() -> None:
 
 
 def least(call: Callable[[], Any]) -> float:
-    """Return the least time of one call among those of a second, at least three, in microseconds.
+    """Return the least processor time of one call among those of a second, in microseconds.
 
-    The least of single calls is that of one which nothing else on the machine interrupted.
+    Of this thread: other jobs lengthen it by what they take of the caches and the memory only.
     """
     call()
     best, count, started = np.inf, 0, time.perf_counter()
     while count < 3 or time.perf_counter() - started < 1.0:
-        best, count = min(best, seconds(call)), count + 1
+        before = time.thread_time()
+        call()
+        best, count = min(best, time.thread_time() - before), count + 1
     return best * 1e6
 
 
@@ -147,7 +149,7 @@ def density_part() -> None:
                 x = density.start + 0.1 * random.normal(size=density.size)
                 taken = least(lambda d=density, at=x: d.logp_grad(at))
                 some = x[-D:]
-                floor = least(lambda v=some, X=X: (X.sum(), X.sum(), np.exp(v)))
+                floor = least(lambda X=X, v=some: (X.sum(), X.sum(), np.exp(v)))
                 row = f"{taken:>11.0f}{floor:>11.0f}{taken / floor:>8.2f}"
                 each = taken / (N * D) * 1e3
                 print(f"{f'{model} {N} x {D}':<24}{row}{each:>12.2f}", flush=True)

@@ -79,7 +79,7 @@ def test_compare_and_report_on_ones_own_table(own_csv, tmp_path):
     assert "Scorecard" in done.stdout
     shown = [line for line in done.stdout.splitlines() if not line.startswith("Report: ")]
     assert max(map(len, shown)) <= 80
-    assert "Tiny data" in done.stdout
+    assert "Few held-out samples" in done.stdout
     assert "linear SVM" in done.stdout
     assert "compiling" in done.stderr  # named as such
     assert "'well'" in done.stderr

@@ -44,6 +44,12 @@ def _leading(tree: xr.DataTree, what: str, leading: int) -> tuple[np.ndarray, np
     return np.lexsort((-mean, key))[:leading], active
 
 
+def _binary(tree: xr.DataTree, name: str) -> bool:
+    """Return whether a weight is a mask itself, and not one that a mask switches off."""
+    mask = masks(tree).get(name)
+    return mask is not None and bool(np.isin(mask.values, (0, 1)).all())
+
+
 # --- weights --------------------------------------------------------------------------------------
 
 
@@ -95,7 +101,7 @@ def _forest(fits: Fits, reference: str | None, subject: str, leading: int, what:
     order, active = _leading(fits[methods[0]], what, leading)
     first = group(fits[methods[0]], "posterior")[name]
     names = [str(n) for n in first[first.dims[-1]].values[order]]
-    masked = name in masks(fits[methods[0]])
+    masked = _binary(fits[methods[0]], name)
     means, bars = _summaries(fits, methods, name, order, masked)
     labels = names
     if active is not None:
@@ -342,7 +348,7 @@ def pair(fits: Fits, reference: str | None = None, subject: str = "", leading: i
     """
     methods: tuple[str, ...] | list[str] = _drawn(fits, reference, "feature_weight")
     tree = fits[methods[0]]
-    if "feature_weight" in masks(tree):
+    if _binary(tree, "feature_weight"):
         raise InputError("a pair of binary masks has four points: nothing to draw.")
     order, _ = _leading(tree, "feature", leading)
     first = _flat(tree)[:, order]

@@ -34,6 +34,7 @@ _STEP = 0.5
 _REACH = 16  # nodes on either side of the peak: 8 standard deviations
 _HEIGHT = 2.8  # of the poles: those above it add less than exp(-2 pi 2.8 / h + 2.8^2 / 2) = 3e-14
 _LARGEST = 2500.0  # sd: beyond, only m / sd matters, to (m / sd)^2 / 4e6
+_GAUSS = np.exp(-0.5 * (_STEP * np.arange(_REACH + 1)) ** 2)
 _LOG_ROOT = 0.5 * math.log(2.0 * math.pi)
 
 # of the plain formula: nodes at c + t, t in [-9, 9]
@@ -50,21 +51,25 @@ def _rule(m: float, sd: float) -> tuple[float, float, float]:
     e0 = x + peak * _STEP
     lowest = peak - _REACH
     total, by_m, by_sd = 0.0, 0.0, 0.0
-    ratio = math.exp(-sd * _STEP)
-    q = math.exp(-sd * _STEP * max(lowest, 0))  # exp(-|z|), z = sd n h
-    for n in range(max(lowest, 0), peak + _REACH + 1):
-        e = e0 + (n - peak) * _STEP
-        term = math.exp(0.5 * (e0 - e) * (e0 + e)) / (1.0 + q)
+    # exp((e0^2 - e^2) / 2) = gauss_j f^j at e = e0 + j h, and every power by a product
+    f, ratio = math.exp(-e0 * _STEP), math.exp(-sd * _STEP)
+    start = max(lowest, 0)
+    q = math.exp(-sd * _STEP * start)  # exp(-|z|), z = sd n h
+    power = math.exp(-e0 * _STEP * (start - peak))
+    for n in range(start, peak + _REACH + 1):
+        term = _GAUSS[abs(n - peak)] * power / (1.0 + q)
         slope = term * q / (1.0 + q)
-        total, by_m, by_sd = total + term, by_m + slope, by_sd + e * slope
-        q *= ratio
-    q = ratio
+        total, by_m = total + term, by_m + slope
+        by_sd += (e0 + (n - peak) * _STEP) * slope
+        q, power = q * ratio, power * f
+    q, f = ratio, math.exp((e0 - sd) * _STEP)  # below zero sigmoid(z) = e^z / (1 + e^z)
+    power = math.exp((e0 * (1 + peak) - sd) * _STEP)
     for n in range(-1, lowest - 1, -1):
-        e = e0 + (n - peak) * _STEP
-        term = math.exp(0.5 * (e0 - e) * (e0 + e) + sd * n * _STEP) / (1.0 + q)
+        term = _GAUSS[peak - n] * power / (1.0 + q)
         slope = term / (1.0 + q)
-        total, by_m, by_sd = total + term, by_m + slope, by_sd + e * slope
-        q *= ratio
+        total, by_m = total + term, by_m + slope
+        by_sd += (e0 + (n - peak) * _STEP) * slope
+        q, power = q * ratio, power * f
     total, by_m, by_sd = total * _STEP, by_m * _STEP, by_sd * _STEP
     k = 0
     while (2 * k + 1) * math.pi < _HEIGHT * sd:
