@@ -62,9 +62,9 @@ REFERENCES: dict[str, Reference] = {
         Reference(model="jcfo", data="sonar", method="nuts", draws=1500),
         Reference(model="jcfo", data="colon", method="nuts", draws=1000),
         Reference(model="pcvm", data="sonar", method="nuts", draws=1500),
-        Reference(model="pcvm", data="colon", method="nuts", draws=2000),
+        Reference(model="pcvm", data="colon", method="nuts", draws=3000),
         Reference(model="rvm", data="sonar", method="nuts", draws=1500),
-        Reference(model="rvm", data="colon", method="nuts", draws=2000),
+        Reference(model="rvm", data="colon", method="nuts", draws=4000),
         Reference(model="rfvm", data="digits38", method="nuts", draws=2000),
         Reference(
             model="rfvm",
@@ -77,7 +77,7 @@ REFERENCES: dict[str, Reference] = {
         Reference(model="pfcvm", data="digits38", method="nuts", draws=800),
         Reference(model="pfcvm", data="colon", method="gibbs", draws=600, options={"tune": 300}),
         Reference(model="fsklr", data="sonar", method="gibbs", draws=1500, options={"tune": 500}),
-        Reference(model="sklr", data="sonar", method="gibbs", draws=1500, options={"tune": 500}),
+        Reference(model="sklr", data="sonar", method="gibbs", draws=2000, options={"tune": 500}),
         Reference(model="fs_skr", data="sonar", method="gibbs", draws=1500, options={"tune": 500}),
     )
 }
