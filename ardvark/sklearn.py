@@ -229,7 +229,8 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Return the more probable label (M,) of each row of X (M, D); of a tie, the first one."""
-        return self.classes_[classes(self.problem_, self._mean_prediction(X))]
+        value = self._mean_prediction(X)  # which asks first whether there is a fit
+        return self.classes_[classes(self.problem_, value)]
 
     # --- what matters -----------------------------------------------------------------------------
 

@@ -7,7 +7,6 @@ which colour-blind readers tell apart.
 
 import base64
 import io
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -97,17 +96,22 @@ def style() -> Iterator[None]:
 
 
 def _shown_in_this_cell() -> None:
-    """Let a notebook show figures from now on; left alone, it does so from the next cell on only.
+    """Let a notebook show a figure as a picture, although no figure came from pyplot yet.
 
-    A kernel sets its figures up at the end of the cell that first imports pyplot.
+    A kernel learns how when pyplot makes its first figure, and ours need not come from there.
     """
-    first = "matplotlib.pyplot" not in sys.modules
-    if first and "ipykernel" in sys.modules and "inline" in os.environ.get("MPLBACKEND", ""):
-        from IPython import get_ipython
+    if "ipykernel" not in sys.modules:
+        return
+    from IPython import get_ipython
+    from IPython.core.pylabtools import select_figure_formats
+    from matplotlib.figure import Figure
 
-        shell = get_ipython()
+    shell = get_ipython()
+    try:
         if shell is not None:
-            shell.run_line_magic("matplotlib", "inline")
+            shell.display_formatter.formatters["image/png"].lookup_by_type(Figure)
+    except KeyError:  # nothing is said of figures
+        select_figure_formats(shell, {"png"})
 
 
 def blank(panels: int = 1, height: float = 2.6, rows: int = 0) -> "tuple[Figure, list[Axes]]":

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import ardvark as av
-from ardvark.inference.datatree import read, save
+from ardvark.inference.datatree import pointwise, read, save
 from ardvark.inference.papers import jcfo_em
 from ardvark.inference.papers.jcfo_em import Options
 from ardvark.inference.progress import Reporter
@@ -118,7 +118,7 @@ def test_what_a_fit_of_jcfo_contains(form, tmp_path):
     assert set(point) == {"bias", "sample_weight", "feature_weight", "eta"}
     np.testing.assert_allclose(problem.decision(point), point["eta"], rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(
-        tree["log_likelihood"]["y"].values[0, 0], problem.log_likelihood(point), rtol=1e-10
+        pointwise(tree)["y"].values[0, 0], problem.log_likelihood(point), rtol=1e-10
     )
     assert (point["feature_weight"] == 0).any()
     assert np.isnan(tree["sample_stats"]["lp"].item())
