@@ -41,7 +41,9 @@ NUMBERS, FEWEST, MOST = 120_000, 100, 1000
 """Numbers of draws that are stored, about, and draws at least and at most."""
 BITS = 7
 """Binary digits kept behind the leading one: a draw is right to 0.4 %, a tenth of the Monte Carlo
-error of so few."""
+error of so few. A mean of all draws is known better than that: summaries are not rounded."""
+WHOLE = 23
+"""Those of single precision."""
 CLOSE = 1e-5
 """Relative difference up to which filled hyperparameters are the same."""
 
@@ -137,7 +139,9 @@ def condensed(problem: Problem, tree: xr.DataTree, made: Mapping[str, str]) -> x
     for what in ("feature", "sample"):
         looked = posterior.sizes["draw"] // int(selection.attrs.get(f"thin_{what}s", 1))
         selection.attrs[f"batches_{what}s"] = chains * max(1, math.isqrt(looked))
-    out = xr.DataTree.from_dict({f"/{n}": _small(g) for n, g in groups.items()})
+    draws_too = ("posterior", "sample_stats")
+    small = {f"/{n}": _small(g, BITS if n in draws_too else WHOLE) for n, g in groups.items()}
+    out = xr.DataTree.from_dict(small)
     out.attrs = {
         **tree.attrs,
         **made,
@@ -167,12 +171,11 @@ def write(condensed: xr.DataTree, path: Path) -> None:
         condensed.to_netcdf(part, engine="h5netcdf", encoding=encoding)
 
 
-def _small(data: xr.Dataset) -> xr.Dataset:
-    """Return a Dataset in single precision, rounded, without coordinates."""
+def _small(data: xr.Dataset, bits: int) -> xr.Dataset:
+    """Return a Dataset in single precision, rounded to `bits`, without coordinates."""
     out = data.drop_vars([d for d in data.coords if d != "statistic"])
     for name, values in out.data_vars.items():
-        array = values.values.astype(np.float32) if name in _WHOLE else rounded(values.values)
-        out[name] = (values.dims, array)
+        out[name] = (values.dims, rounded(values.values, WHOLE if name in _WHOLE else bits))
     return out
 
 
@@ -181,6 +184,8 @@ def rounded(values: np.ndarray, bits: int = BITS) -> np.ndarray:
 
     The bits that are gone are zeros, which compress.
     """
+    if bits == WHOLE:
+        return values.astype(np.float32)
     words = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)
     gone = 23 - bits
     half = np.uint32((1 << (gone - 1)) - 1) + ((words >> np.uint32(gone)) & np.uint32(1))

@@ -98,9 +98,11 @@ def test_a_fit_comes_back(model, tmp_path, monkeypatch):
         else:
             np.testing.assert_allclose(values, exact, rtol=2.0**-8, atol=1e-30)
     eta = found["summary"]["eta"].sel(statistic="mean")
-    np.testing.assert_allclose(eta, whole["posterior"]["eta"].mean(("chain", "draw")), rtol=5e-3)
+    # in single precision: an error of 0.4 % would be as large as that of 4000 draws
+    mean = whole["posterior"]["eta"].mean(("chain", "draw"))
+    np.testing.assert_allclose(eta, mean, rtol=2.0**-24, atol=1e-30)
     p = found["selection"]["p_active_feature"]
-    np.testing.assert_allclose(p, whole["selection"]["p_active_feature"], rtol=2.0**-8)
+    np.testing.assert_allclose(p, whole["selection"]["p_active_feature"], rtol=2.0**-24)
     assert tuple(p["feature"].values) == tuple(problem.data.feature_names)
     assert found.attrs["kind"] == "reference"
     assert av.selection_text(found)
