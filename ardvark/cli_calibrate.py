@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -21,7 +21,7 @@ def calibrate(
         str, typer.Option(help="Method: `ardvark methods`; 'paper' is the model's own.")
     ] = "paper",
     test: Annotated[
-        str, typer.Option(help="sbc, or joint: one transition of nuts or gibbs.")
+        Literal["sbc", "joint"], typer.Option(help="sbc, or one transition of nuts or gibbs.")
     ] = "sbc",
     replicates: Annotated[int, typer.Option(help="Simulated data sets.")] = 100,
     draws: Annotated[int, typer.Option(help="Draws a chain (sbc).")] = 250,
@@ -47,7 +47,7 @@ def calibrate(
         found = run(
             _problem(model, data, pairs(set_, "--set")),
             method,
-            test=test,  # type: ignore[arg-type]  # checked there
+            test=test,
             replicates=replicates,
             draws=draws,
             chains=chains,

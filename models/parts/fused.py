@@ -7,6 +7,7 @@ rewrite; second derivatives are those of it.
 
 import hashlib
 import inspect
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,13 +26,13 @@ class Fused(Op):
     """An operation with a compiled and a plain form; a subclass gives both."""
 
     @property
+    @abstractmethod
     def code(self) -> Callable[..., Any]:
         """The function of the inputs' arrays, compiled by Numba."""
-        raise NotImplementedError
 
+    @abstractmethod
     def plain(self, *inputs: Any) -> list[Any]:
         """Return the outputs as plain expressions of the inputs."""
-        raise NotImplementedError
 
 
 def gradients(cost: Callable[..., Any], *inputs: Any) -> list[Any]:
