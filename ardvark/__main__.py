@@ -1,5 +1,15 @@
-"""`python -m ardvark`: the command line where its script is not on PATH."""
+"""The command: `ardvark`, and `python -m ardvark` where that is not on PATH."""
 
-from ardvark.cli import main
+from ardvark import interrupt
 
-main()
+
+def main() -> None:
+    """Run the command line, which Ctrl-C ends from the first import on."""
+    interrupt.ends_at_once()
+    from ardvark.cli import main as command
+
+    command()
+
+
+if __name__ == "__main__":
+    main()

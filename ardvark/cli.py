@@ -13,6 +13,7 @@ import typer
 from ardvark.arguments import pairs, words
 from ardvark.cli_calibrate import calibrate
 from ardvark.cli_reference import app as reference_app
+from ardvark.interrupt import last_words
 
 if TYPE_CHECKING:
     from xarray import DataTree
@@ -243,21 +244,18 @@ def compare(
     typer.echo(problem.describe(), err=True)
     large = fitting.megabytes(problem, draws=draws, chains=chains, keep=keep)
     typer.echo(f"Results go to {folder}, at most {large:.0f} MB a method.", err=True)
-    try:
-        fits = study.run(
-            problem,
-            chosen,
-            folder,
-            draws=draws,
-            chains=chains,
-            random_seed=seed,
-            keep=keep,
-            settings=settings,
-        )
-        _finish(folder, problem, test, fits, settings)
-    except KeyboardInterrupt:
-        typer.echo(f"\nStopped. Finished fits are in {folder}; run the same command to go on.")
-        raise typer.Exit(130) from None
+    last_words(f"Stopped. Finished fits are in {folder}; run the same command to go on.")
+    fits = study.run(
+        problem,
+        chosen,
+        folder,
+        draws=draws,
+        chains=chains,
+        random_seed=seed,
+        keep=keep,
+        settings=settings,
+    )
+    _finish(folder, problem, test, fits, settings)
 
 
 @app.command()
@@ -282,6 +280,7 @@ def export(
     """Write P(active) of features and samples, and predictions, of each fit as CSV files."""
     from ardvark.export import tables
     from ardvark.inference.comparison import study
+    from ardvark.inference.datatree import replacing
 
     settings = _settings(folder)
     problem, test = _problem(settings)
@@ -290,7 +289,8 @@ def export(
     _check_folder(target)
     target.mkdir(parents=True, exist_ok=True)
     for name, table in tables(problem, test, fits).items():
-        table.to_csv(target / f"{name}.csv")
+        with replacing(target / f"{name}.csv") as part:
+            table.to_csv(part)
         typer.echo(str(target / f"{name}.csv"))
 
 

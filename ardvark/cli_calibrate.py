@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ardvark.arguments import pairs
+from ardvark.interrupt import last_words
 
 if TYPE_CHECKING:
     from ardvark.models import Problem
@@ -41,29 +42,30 @@ def calibrate(
     Finished replicates are kept: the same command after a kill, or with more of them, goes on.
     """
     from ardvark.inference import calibrate as run
+    from ardvark.inference.datatree import replacing
 
     folder = out or Path("results/calibration")
-    try:
-        found = run(
-            _problem(model, data, pairs(set_, "--set")),
-            method,
-            test=test,
-            replicates=replicates,
-            draws=draws,
-            chains=chains,
-            random_seed=seed,
-            folder=folder,
-            processes=processes,
-            **pairs(option, "--option"),
-        )
-    except KeyboardInterrupt:
-        typer.echo(f"\nStopped. Finished replicates are in {folder}; the same command goes on.")
-        raise typer.Exit(130) from None
+    problem = _problem(model, data, pairs(set_, "--set"))
+    last_words(f"Stopped. Finished replicates are in {folder}; the same command goes on.")
+    found = run(
+        problem,
+        method,
+        test=test,
+        replicates=replicates,
+        draws=draws,
+        chains=chains,
+        random_seed=seed,
+        folder=folder,
+        processes=processes,
+        **pairs(option, "--option"),
+    )
     typer.echo(found.text())
     if not len(found.ranks):
         raise typer.Exit(1)
-    found.table.to_csv(folder / f"{found.name}.csv")
-    found.plot().savefig(folder / f"{found.name}.png", dpi=150)
+    with replacing(folder / f"{found.name}.csv") as part:
+        found.table.to_csv(part)
+    with replacing(folder / f"{found.name}.png") as part:
+        found.plot().savefig(part, format="png", dpi=150)
     typer.echo(f"Table and figure: {folder / found.name}.csv, .png")
 
 

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
+from ardvark.interrupt import unfinished
 from ardvark.models import Problem
 from ardvark.validate import InputError
 
@@ -215,11 +216,13 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")  # no other writer's
+    unfinished.add(part)
     try:
         yield part
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)
+        unfinished.discard(part)
 
 
 def save(tree: xr.DataTree, path: str | os.PathLike[str]) -> None:

@@ -8,11 +8,13 @@ fits would warn, and whoever asked for them reports once.
 import logging
 import multiprocessing
 import os
+import signal
 import threading
 import types
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
+from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -53,7 +55,8 @@ def run_pieces[Result](
     processes : int
         Pieces that run at once. One process, or one piece, is done here. Processes are started
         afresh: a script needs the usual ``if __name__ == "__main__":``. They end with their caller,
-        also if that is killed; pieces that have not begun are given up when it is interrupted.
+        also if that is killed. When it is interrupted they end at once, and after an error once
+        they have done their piece; pieces that have not begun are given up.
 
     Yields
     ------
@@ -86,15 +89,42 @@ def _elsewhere[Result](
 ) -> Iterator[Result]:
     pool = ProcessPoolExecutor(
         max_workers=min(processes, len(pieces)),
-        mp_context=multiprocessing.get_context("spawn"),  # threads of compiled code rule out fork
+        mp_context=SPAWN,
         initializer=_begin,
         initargs=(start,),
     )
     try:
         for future in as_completed([pool.submit(_do, piece) for piece in pieces]):
             yield future.result()
+    except KeyboardInterrupt:
+        for child in multiprocessing.active_children():
+            if isinstance(child, _Deaf):
+                child.terminate()
+        raise
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+class _Deaf(SpawnProcess):
+    """A process that Ctrl-C does not reach: a terminal sends it to all, and one is to answer."""
+
+    def start(self) -> None:
+        if not hasattr(signal, "pthread_sigmask"):  # on Windows
+            super().start()
+            return
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # which a child inherits
+        try:
+            super().start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class _Spawn(SpawnContext):
+    Process = _Deaf
+
+
+SPAWN = _Spawn()
+"""How processes are started here: afresh, for threads of compiled code rule out fork."""
 
 
 _work: Callable[[int], Any] | None = None
@@ -103,7 +133,7 @@ _work: Callable[[int], Any] | None = None
 
 def _begin(start: Callable[[], Callable[[int], Any]]) -> None:
     global _work
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     threadpool_limits(1, user_api="blas")
     logger.setLevel(logging.CRITICAL)
     _work = start()
@@ -114,8 +144,15 @@ def _do(piece: int) -> Any:
     return _work(piece)
 
 
-def _end_with_parent() -> None:
-    """A killed caller cannot end its processes; they would wait for work for ever."""
+def end_with_parent() -> None:
+    """End this process with the one that started it.
+
+    A killed caller cannot end its processes; they would wait for work for ever.
+    """
+    threading.Thread(target=_wait_for_end, daemon=True).start()
+
+
+def _wait_for_end() -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

@@ -15,7 +15,13 @@ ROOT = Path(__file__).parents[1]
 BELOW = {
     "data": {"ardvark.validate", "ardvark.html"},
     "models": {"ardvark.validate", "ardvark.html", "ardvark.data"},
-    "inference": {"ardvark.validate", "ardvark.html", "ardvark.data", "ardvark.models"},
+    "inference": {
+        "ardvark.validate",
+        "ardvark.html",
+        "ardvark.interrupt",
+        "ardvark.data",
+        "ardvark.models",
+    },
 }
 """What each package may import of the others (a name stands for everything in it)."""
 

@@ -1,13 +1,14 @@
 """The command: `python -m benchmarks.paper_check run | page | list`; `--help` says more."""
 
 import argparse
-import multiprocessing
 import os
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from fnmatch import fnmatch
 from pathlib import Path
 
+from ardvark import interrupt
+from ardvark.inference.processes import SPAWN, end_with_parent
 from ardvark.validate import InputError
 
 from . import __doc__ as ABOUT
@@ -52,7 +53,7 @@ def run(tasks: list[Task], jobs: int, folder: Path = store.FOLDS) -> None:
     version, seconds, left = store.version(), {}, {}
     for name, _ in tasks:
         left[name], seconds[name] = left.get(name, 0) + 1, 0.0
-    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+    with ProcessPoolExecutor(jobs, mp_context=SPAWN, initializer=end_with_parent) as pool:
         running = {pool.submit(run_fold, *task): task for task in tasks}
         try:
             for future in as_completed(running):
@@ -98,4 +99,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    interrupt.ends_at_once()
+    interrupt.last_words("Stopped. Finished folds are stored; the same command goes on.")
     main()

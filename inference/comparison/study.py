@@ -199,12 +199,18 @@ def summarise(
     with reporter.stage("diagnostics, predictions, baselines"):
         comparison = compare(fits, reference, problem, test)
     with reporter.stage("figures and report"):
-        comparison.table.to_csv(folder / "scorecard.csv")
-        comparison.distances.to_csv(folder / "distances.csv", index=False)
+        tables = {
+            "scorecard": comparison.table,
+            "distances": comparison.distances.set_index("method"),
+        }
+        if sensitivity is not None:
+            tables["sensitivity"] = sensitivity.table
+        for name, table in tables.items():
+            with replacing(folder / f"{name}.csv") as part:
+                table.to_csv(part)
         pictures = comparison.pictures()
         for name, picture in pictures.items():
-            picture.figure.savefig(folder / f"{name}.png", dpi=150)
-        if sensitivity is not None:
-            sensitivity.table.to_csv(folder / "sensitivity.csv")
+            with replacing(folder / f"{name}.png") as part:
+                picture.figure.savefig(part, format="png", dpi=150)
         comparison.to_html(folder / "report.html", command, sensitivity, pictures)
     return comparison

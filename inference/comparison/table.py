@@ -20,7 +20,7 @@ from ardvark.validate import InputError, logger, one_of, unknown
 
 from .. import diagnostics
 from ..backend import finished
-from ..datatree import group
+from ..datatree import group, replacing
 from ..prediction import classes, predict
 from ..selection import selection_text, summary
 from . import references, report
@@ -185,7 +185,8 @@ class Comparison:
             versions=str(next(iter(self.fits.values())).attrs.get("versions", "")),
         )
         target = Path(path)
-        target.write_text(page, encoding="utf-8")
+        with replacing(target) as part:
+            part.write_text(page, encoding="utf-8")
         return target
 
 

@@ -1,14 +1,5 @@
 """A study in a folder: finished fits are kept, a killed run goes on, a failure stays alone."""
 
-import json
-import os
-import signal
-import subprocess
-import sys
-import time
-
-import numpy as np
-import pandas as pd
 import pytest
 import xarray as xr
 
@@ -19,7 +10,6 @@ from ardvark.inference.comparison import study
 from ardvark.inference.datatree import UNWEIGHTED
 from ardvark.validate import InputError
 from tests.inference.comparison.quick import Prior
-from tests.support import rng
 
 METHODS = {"prior": {}, "other": {}}
 SMALL = {"draws": 50, "chains": 2, "random_seed": 1, "progressbar": False}
@@ -200,33 +190,3 @@ def test_a_folder_belongs_to_one_problem(problem, tmp_path):
         study.load_fits(tmp_path, problem)
     with pytest.raises(InputError, match="holds no study"):
         study.read_settings(tmp_path / "elsewhere")
-
-
-def test_a_killed_run_goes_on(tmp_path):
-    """Kill the command as soon as its first fit is on disk; the same command ends the work."""
-    out, table = tmp_path / "out", tmp_path / "own.csv"
-    X = rng(0).normal(size=(20, 3))
-    pd.DataFrame(X, columns=["a", "b", "c"]).assign(label=np.arange(20) % 2).to_csv(table)
-    command = [
-        sys.executable, "-c", "from ardvark.cli import main; main()",
-        "compare", "rfvm", str(table), "--target", "label", "--methods", "paper,laplace",
-        "--out", str(out), "--draws", "20", "--chains", "2", "--option", "paper.restarts=1",
-    ]  # fmt: skip
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    process = subprocess.Popen(command, start_new_session=True, **quiet)
-    deadline = time.monotonic() + 300
-    while not (out / "rfvm_vb.nc").exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    os.killpg(process.pid, signal.SIGKILL)  # while Laplace compiles, for seconds
-    process.wait()
-    assert not (out / "report.html").exists()
-    before = (out / "rfvm_vb.nc").stat().st_mtime_ns
-    read(out / "rfvm_vb.nc")  # whole, although the process died
-
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert (out / "rfvm_vb.nc").stat().st_mtime_ns == before
-    names = {"study.json", "scorecard.csv", "report.html", "forest.png", "rfvm_vb.nc", "laplace.nc"}
-    assert {p.name for p in out.iterdir()} >= names
-    assert not list(out.glob("*.json.part"))
-    assert json.loads((out / "study.json").read_text())["model"] == "rfvm"

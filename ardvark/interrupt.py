@@ -1,0 +1,41 @@
+"""Ctrl-C in a command: it ends at once, with one line and exit code 130, whatever is running.
+
+Python's own way, an exception, is swallowed by compiled code and its callbacks, waits for the
+processes that were started, or ends as a traceback. Nothing is lost by going at once: a result is
+written whole or not at all, and the next run uses it.
+"""
+
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+EXIT_CODE = 130
+"""128 + SIGINT, as shells have it."""
+
+unfinished: set[Path] = set()
+"""Files that are being written; they go with the process."""
+
+_words = "Stopped."
+
+
+def ends_at_once() -> None:
+    """Let Ctrl-C end this process, from now on."""
+    signal.signal(signal.SIGINT, _end)
+
+
+def last_words(text: str) -> None:
+    """Set the line that Ctrl-C leaves: where results are, how to go on."""
+    global _words
+    _words = text
+
+
+def _end(*_: object) -> None:
+    # straight to the descriptor: the interrupted code may be in the middle of a print
+    terminal = os.isatty(2)
+    below = "\n\x1b[?25h" if terminal else ""  # below a progress bar, and its cursor shown again
+    with suppress(OSError):
+        os.write(2, f"{below}{_words}\n".encode())
+    for path in unfinished:
+        path.unlink(missing_ok=True)
+    os._exit(EXIT_CODE)

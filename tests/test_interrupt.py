@@ -1,0 +1,181 @@
+"""Ctrl-C and kill: the running fit is lost, no more; no file is half written; the study goes on.
+
+A command runs in a process group of its own, which gets the signal as a terminal would send it.
+"""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+from ardvark.inference import read
+from tests.support import rng
+
+METHODS = ["rfvm_vb", "xolon", "laplace", "advi", "nuts"]
+MADE = {"study.json", "scorecard.csv", "distances.csv", "report.html", "forest.png"}
+PATIENCE = 10.0
+"""Seconds in which a process must have gone (measured: below 1), were the machine very busy."""
+
+
+class Command:
+    """A running `ardvark`."""
+
+    def __init__(self, folder, *words, module="ardvark", **environment):
+        self.told = folder / f"stderr-{time.monotonic_ns()}.txt"
+        self.started = time.monotonic()
+        with self.told.open("w") as file:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", module, *map(str, words)],
+                stdout=subprocess.DEVNULL,
+                stderr=file,
+                start_new_session=True,
+                env=os.environ | environment,
+            )
+
+    def text(self):
+        return self.told.read_text()
+
+    def wait_for(self, happened, seconds=300.0):
+        """Wait until something has happened, or the process has ended; say whether it runs."""
+        end = time.monotonic() + seconds
+        while not happened() and self.process.poll() is None and time.monotonic() < end:
+            time.sleep(0.01)
+        return self.process.poll() is None
+
+    def wait_until(self, moment):
+        return self.wait_for(lambda: time.monotonic() >= self.started + moment)
+
+    def stop(self, number):
+        """Send the signal to the process group; check the end, and return the seconds it took."""
+        sent = time.monotonic()
+        os.killpg(self.process.pid, number)
+        code = self.process.wait(PATIENCE)
+        seconds = time.monotonic() - sent
+        if number == signal.SIGKILL:
+            assert code == -signal.SIGKILL
+        else:
+            assert code == 130, self.text()
+            assert "Traceback" not in self.text()
+            assert re.findall(r"^Stopped\..*\n", self.text(), re.MULTILINE) == [
+                self.text().splitlines(keepends=True)[-1]
+            ]
+        self.wait_for_group()
+        return seconds
+
+    def wait_for_group(self):
+        """Wait until no process of the group is left."""
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            try:
+                os.killpg(self.process.pid, 0)
+            except ProcessLookupError:
+                return
+            time.sleep(0.01)
+        raise AssertionError("a process was left behind")
+
+
+READERS = {
+    ".nc": read,
+    ".json": lambda path: json.loads(path.read_text()),
+    ".csv": lambda path: pd.read_csv(path).columns[1],
+    ".png": plt.imread,
+    ".html": lambda path: path.read_text().rindex("</html>"),
+}
+
+
+def whole_files(out):
+    """Read every file of a study; return their names, and the paths of those left half written."""
+    found = [p for p in out.iterdir() if p.is_file()] if out.exists() else []
+    halves = {p for p in found if p.name.startswith(".") and p.suffix == ".part"}
+    for path in set(found) - halves:
+        READERS[path.suffix](path)
+    return {p.name for p in found if p not in halves}, halves
+
+
+def saved(command):
+    """Return the fits that the command has gone past."""
+    announced = re.findall(r"^method (\d) of", command.text(), re.MULTILINE)
+    past = METHODS if "comparison:" in command.text() else METHODS[: len(announced[:-1])]
+    return {f"{name}.nc" for name in past}
+
+
+def study(folder, methods=METHODS):
+    """Return the words of a study of a small table."""
+    table = folder / "own.csv"
+    frame = pd.DataFrame(rng(0).normal(size=(20, 3)), columns=["a", "b", "c"])
+    frame.assign(label=np.arange(20) % 2).to_csv(table, index=False)
+    return [
+        "compare", "rfvm", table, "--target", "label", "--methods", ",".join(methods),
+        "--out", folder / "out", "--draws", 50, "--chains", 2, "--test-size", 0.25,
+        "--option", "rfvm_vb.restarts=1",
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """The seconds that the study takes, code compiled."""
+    for _ in range(2):
+        folder = tmp_path_factory.mktemp("undisturbed")
+        command = Command(folder, *study(folder))
+        assert command.process.wait() == 0, command.text()
+    return time.monotonic() - command.started
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(20))
+def test_a_study_stopped_at_any_moment_goes_on(tmp_path, undisturbed, number):
+    """20 moments, one at random in each 20th of a study; Ctrl-C and kill by turns."""
+    by = signal.SIGKILL if number % 2 else signal.SIGINT
+    moment = 0.3 + (undisturbed - 1.0) * (number + rng(number).uniform()) / 20
+    words, out = study(tmp_path), tmp_path / "out"
+    command = Command(tmp_path, *words)
+    assert command.wait_until(moment), "the study was over"
+    seconds, during = command.stop(by), (command.text().splitlines() or ["import"])[-1]
+    print(f"{by.name} at {moment:.1f} s of {undisturbed:.1f}: {seconds:.2f} s; {during}")
+    names, halves = whole_files(out)
+    assert saved(command) <= names
+    assert not (halves and by == signal.SIGINT)
+    kept = {name: (out / name).stat().st_mtime_ns for name in names if name.endswith(".nc")}
+
+    again = Command(tmp_path, *words)
+    assert again.process.wait() == 0, again.text()
+    assert {name: (out / name).stat().st_mtime_ns for name in kept} == kept
+    names, left = whole_files(out)
+    assert names >= MADE | {f"{name}.nc" for name in METHODS}
+    assert left == halves
+
+
+def test_a_study_that_is_stopped_goes_on(tmp_path):
+    """The fast form: Ctrl-C as soon as the first of two fits is saved."""
+    words, out = study(tmp_path, METHODS[:2]), tmp_path / "out"
+    first = out / f"{METHODS[0]}.nc"
+    command = Command(tmp_path, *words)
+    assert command.wait_for(first.exists), command.text()
+    command.stop(signal.SIGINT)
+    assert f"Finished fits are in {out}" in command.text()
+    names, halves = whole_files(out)
+    assert first.name in names
+    assert not halves
+    assert "report.html" not in names
+    before = first.stat().st_mtime_ns
+
+    again = Command(tmp_path, *words)
+    assert again.process.wait() == 0, again.text()
+    assert first.stat().st_mtime_ns == before
+    assert whole_files(out)[0] >= MADE | {f"{name}.nc" for name in METHODS[:2]}
+
+
+@pytest.mark.parametrize("seconds", [0.3, 1.0])
+def test_ctrl_c_while_modules_are_imported_is_one_line(tmp_path, seconds):
+    command = Command(tmp_path, "compare", "rfvm", "digits38", "--out", tmp_path / "out")
+    assert command.wait_until(seconds)
+    command.stop(signal.SIGINT)
+    assert not (tmp_path / "out").exists()
