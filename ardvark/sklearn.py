@@ -8,8 +8,10 @@ itself is one attribute away, and all of `ardvark` works with it:
     av.select(classifier.problem_, classifier.posterior_)
 """
 
+import logging
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -28,7 +30,7 @@ from ardvark.inference.backend import FitFailed
 from ardvark.inference.fitting import applicable
 from ardvark.inference.prediction import classes, linear_rule
 from ardvark.models import ZOO, Problem, problem
-from ardvark.validate import InputError
+from ardvark.validate import InputError, logger
 
 _CHUNK = 2.0e7  # probabilities held at once
 
@@ -179,15 +181,16 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
         self.problem_ = problem(
             self.model, data, standardize=self.standardize, **(self.hypers or {})
         )
-        self.posterior_ = fit(
-            self.problem_,
-            self.method,
-            draws=self.draws,
-            chains=self.chains,
-            random_seed=check_random_state(self.random_state).randint(np.iinfo(np.int32).max),
-            progressbar=self.verbose,
-            **(self.method_options or {}),
-        )
+        with _verdict_untold():
+            self.posterior_ = fit(
+                self.problem_,
+                self.method,
+                draws=self.draws,
+                chains=self.chains,
+                random_seed=check_random_state(self.random_state).randint(np.iinfo(np.int32).max),
+                progressbar=self.verbose,
+                **(self.method_options or {}),
+            )
         self.status_ = str(self.posterior_.attrs["status"])
         reason = self.posterior_.attrs["reason"]
         if self.status_ == "failed":
@@ -280,6 +283,20 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
         except InputError as error:
             raise AttributeError(str(error)) from None
         return coefficients[None, :], np.array([intercept])
+
+
+@contextmanager
+def _verdict_untold() -> Iterator[None]:
+    """Keep the logger from saying that a fit failed or has not converged: the estimator does."""
+
+    def other(record: logging.LogRecord) -> bool:
+        return not hasattr(record, "status")
+
+    logger.addFilter(other)
+    try:
+        yield
+    finally:
+        logger.removeFilter(other)
 
 
 def _distinct(rows: Any) -> list[str] | None:

@@ -319,7 +319,7 @@ def finish(
             status, reason = convergence(tree)
     tree.attrs |= {"status": status, "reason": reason}
     if not finished(status):
-        logger.warning("%s: %s: %s", method, status, reason)
+        logger.warning("%s: %s: %s", method, status, reason, extra={"status": status})
     return tree
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from ardvark.validate import InputError, positive
 
 from .parts.ard import WeightPrior
+from .parts.effects import VISIBLE
 from .parts.sparsity import (
     Sizes,
     fixed_factor,
@@ -27,6 +28,10 @@ DEFAULT_SLAB = 1.0
 """Logits. Between 1/4 and 2 the held-out score of planted effects of 1.5 logits hardly moves (0.646
 to 0.634 nats), and chains mix the better the smaller it is: with 2, one feature takes all of an
 effect that correlated ones share."""
+
+LEAST_SLAB, LARGEST_SLAB = 0.01, 1000.0
+"""Beside a sparse prior. Below, nothing is visible (`VISIBLE` is 0.1); above, a visible weight is
+certainty, and the search for a scale at which few are visible leaves the range of numbers."""
 
 _DEFAULTS = {"linear": (10.0, 20.0, 5), "polynomial": (5.0, 20.0, 3), "rbf": (3.0, 40.0, 2)}
 """Active features, at most D/3; active samples, at most B over the last number (and in tiny data at
@@ -139,10 +144,19 @@ def filled(
     Raises
     ------
     InputError
-        More weights are to be active than there are, or no scale does what is asked.
+        More weights are to be active than there are, the slab is no size of an effect, or no scale
+        does what is asked.
     """
     features, samples, share = _DEFAULTS[sizes.kernel]
     sparse = sample.sparse or (feature is not None and feature.sparse)
+    if sparse and slab is not None and not LEAST_SLAB <= slab <= LARGEST_SLAB:
+        raise InputError(
+            f"slab must be between {LEAST_SLAB:g} and {LARGEST_SLAB:g} beside a sparse prior, got "
+            f"{slab:g}. It is the standard deviation, in logits, of what one visible weight may "
+            f"add: {DEFAULT_SLAB:g} is the default, 0.25 to 5 make sense, below {VISIBLE:g} it is "
+            'not visible. Without a slab the prior is dense: active_features="all", '
+            'active_samples="all".'
+        )
     logits = slab if slab is not None else DEFAULT_SLAB if sparse else np.inf
     unit = 1.0 / sizes.degree if sizes.kernel == "polynomial" else 1.0  # slope of the kernel is 1
     r = None if theta is None else np.array([fixed_factor(sizes, theta)])

@@ -4,12 +4,15 @@ A command runs in a process group of its own, which gets the signal as a termina
 """
 
 import json
+import math
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -42,6 +45,14 @@ class Command:
 
     def text(self):
         return self.told.read_text()
+
+    def computed(self):
+        """Return the processor seconds used: moments must not depend on what else is running."""
+        try:
+            fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        except FileNotFoundError:
+            return math.inf
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def wait_for(self, happened, seconds=300.0):
         """Wait until something has happened, or the process has ended; say whether it runs."""
@@ -119,38 +130,50 @@ def study(folder, methods=METHODS):
     ]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    """The seconds that the study takes, code compiled."""
-    for _ in range(2):
-        folder = tmp_path_factory.mktemp("undisturbed")
-        command = Command(folder, *study(folder))
-        assert command.process.wait() == 0, command.text()
-    return time.monotonic() - command.started
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("number", range(20))
-def test_a_study_stopped_at_any_moment_goes_on(tmp_path, undisturbed, number):
-    """20 moments, one at random in each 20th of a study; Ctrl-C and kill by turns."""
-    by = signal.SIGKILL if number % 2 else signal.SIGINT
-    moment = 0.3 + (undisturbed - 1.0) * (number + rng(number).uniform()) / 20
-    words, out = study(tmp_path), tmp_path / "out"
-    command = Command(tmp_path, *words)
-    assert command.wait_until(moment), "the study was over"
-    seconds, during = command.stop(by), (command.text().splitlines() or ["import"])[-1]
-    print(f"{by.name} at {moment:.1f} s of {undisturbed:.1f}: {seconds:.2f} s; {during}")
-    names, halves = whole_files(out)
-    assert saved(command) <= names
-    assert not (halves and by == signal.SIGINT)
-    kept = {name: (out / name).stat().st_mtime_ns for name in names if name.endswith(".nc")}
+@pytest.mark.timeout(3600)
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="moments need /proc")
+def test_a_study_stopped_at_any_moment_goes_on(tmp_path):
+    """Ctrl-C and kill by turns, 20 times, at random over the seconds that a whole study computes.
 
-    again = Command(tmp_path, *words)
-    assert again.process.wait() == 0, again.text()
-    assert {name: (out / name).stat().st_mtime_ns for name in kept} == kept
-    names, left = whole_files(out)
-    assert names >= MADE | {f"{name}.nc" for name in METHODS}
-    assert left == halves
+    Each run goes on from where the one before it was stopped; one that ends sooner than its moment
+    must have done everything, and the next one starts a new study.
+    """
+    words, out = study(tmp_path), tmp_path / "out"
+    for _ in range(2):  # the second one with compiled code
+        shutil.rmtree(out, ignore_errors=True)
+        command = Command(tmp_path, *words)
+        while command.process.poll() is None:
+            whole = command.computed()
+            time.sleep(0.05)
+        assert command.process.returncode == 0, command.text()
+    shutil.rmtree(out)
+    moments = iter(rng(0).uniform(0.2, whole, size=20))
+    moment, times, kept, killed = next(moments), [], {}, set()
+    while moment is not None:
+        by = signal.SIGKILL if len(times) % 2 else signal.SIGINT
+        command = Command(tmp_path, *words)
+        running = command.wait_for(lambda c=command, m=moment: c.computed() >= m, 900.0)
+        if running:
+            during = (command.text().splitlines() or ["the first imports"])[-1]
+            times.append(command.stop(by))
+            print(f"{by.name} at {moment:.1f} s of {whole:.1f}, {times[-1]:.2f} s, after {during}")
+            moment = next(moments, None)
+        names, halves = whole_files(out)
+        assert saved(command) <= names
+        assert {name: (out / name).stat().st_mtime_ns for name in kept} == kept  # none fitted again
+        assert halves == killed or (by == signal.SIGKILL and halves > killed)
+        kept = {name: (out / name).stat().st_mtime_ns for name in names if name.endswith(".nc")}
+        killed = halves
+        if not running:
+            assert command.process.returncode == 0, command.text()
+            assert names >= MADE | {f"{name}.nc" for name in METHODS}
+            shutil.rmtree(out)
+            kept, killed = {}, set()
+    command = Command(tmp_path, *words)
+    assert command.process.wait() == 0, command.text()
+    assert whole_files(out)[0] >= MADE | {f"{name}.nc" for name in METHODS}
+    print(f"from signal to end: at most {max(times):.2f} s")
 
 
 def test_a_study_that_is_stopped_goes_on(tmp_path):

@@ -268,7 +268,7 @@ def test_names_of_a_frame_are_the_problems():
 # --- what is refused, and what is warned of -------------------------------------------------------
 
 
-def test_no_convergence_is_a_warning_with_the_remedy():
+def test_no_convergence_is_a_warning_with_the_remedy(caplog):
     with pytest.warns(ConvergenceWarning) as caught:
         one = classifier(method_options={"max_iterations": 1}).fit(X, Y)
     message = str(caught[0].message)
@@ -277,11 +277,14 @@ def test_no_convergence_is_a_warning_with_the_remedy():
     assert "method_options={'max_iterations': ...}" in message
     assert "method='nuts' or method='gibbs'" in message
     assert caught[0].filename == __file__
+    assert not caplog.records  # told once
+    av.fit(one.problem_, "paper", max_iterations=1, draws=4, chains=1, progressbar=False)
+    assert "not_converged" in caplog.text  # where nobody else tells it
     with pytest.warns(ConvergenceWarning, match=r"raise draws.*target_accept.*method='gibbs'"):
         classifier(method="nuts", method_options={"tune": 5, "cores": 1}, draws=4).fit(X, Y)
 
 
-def test_a_fit_without_a_result_is_an_error(monkeypatch):
+def test_a_fit_without_a_result_is_an_error(monkeypatch, caplog):
     def nothing(target, options, job):
         raise FitFailed("there is nothing to return")
 
@@ -290,6 +293,7 @@ def test_a_fit_without_a_result_is_an_error(monkeypatch):
     register_backend(type("Empty", (), {**words, "supports": lambda target: None}))
     with pytest.raises(FitFailed, match="empty: there is nothing to return"):
         classifier(method="empty").fit(X, Y)
+    assert not caplog.records
 
 
 @pytest.mark.parametrize(

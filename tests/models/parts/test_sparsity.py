@@ -189,6 +189,11 @@ def test_every_size_of_data_has_a_default(kernel, N, D):
         ({"active_features": "some"}, r"active_features must be a finite number above 0"),
         ({"active_samples": 40.0}, r"active_samples must be between 0 and the number of samples"),
         ({"slab": -1.0}, r"slab must be a finite number above 0"),
+        (
+            {"slab": 1e9},
+            r"slab must be between 0\.01 and 1000 .*, got 1e\+09\. .*in logits.*0\.25 to",
+        ),
+        ({"slab": np.inf}, r"between 0\.01 and 1000 .*, got inf\. .*dense: active_features="),
         ({"feature_slab": 0.0}, r"feature_slab must be a finite number above 0"),
         ({"active_features": 5, "feature_rate": 0.1}, r"give active_features or feature_rate, not"),
         ({"active_samples": 5, "sample_shape": 0.5}, r"give active_samples or sample_shape, not"),
