@@ -20,8 +20,9 @@ _words = "Stopped."
 
 
 def ends_at_once() -> None:
-    """Let Ctrl-C end this process, from now on."""
-    signal.signal(signal.SIGINT, _end)
+    """Let Ctrl-C end this process, from now on; not one in the background that is to ignore it."""
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+        signal.signal(signal.SIGINT, _end)
 
 
 def last_words(text: str) -> None:

@@ -1,19 +1,23 @@
 """Progress of a long job: each stage is named, compilation as such."""
 
-import importlib.util
+import html
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
 
 Update = Callable[..., None]
 
+_OFTEN = 0.1
+"""Seconds between two states of a notebook's bar; also what a stage must take to be listed."""
+
 
 class Reporter:
-    """Shows stages on standard error, as bars on a terminal or in a notebook; silent if disabled.
+    """Shows stages on standard error, as bars on a terminal; silent if disabled.
 
-    A notebook shows one bar at a time: that of a stage goes when the stage ends. Without ipywidgets
-    it could only print each state of a bar below the last one, so it gets a line a stage, as a
-    pipe does.
+    A notebook shows one bar, below the cell, which goes through the stages and ends as a line. A
+    pipe gets a line a stage.
 
     Parameters
     ----------
@@ -26,6 +30,7 @@ class Reporter:
     def __init__(self, label: str = "", enabled: bool = True) -> None:
         self.label = label
         self.enabled = enabled
+        self._cell = _Cell(label)
 
     @contextmanager
     def stage(self, name: str, total: float | None = None) -> Iterator[Update]:
@@ -48,10 +53,13 @@ class Reporter:
         )
 
         console = Console(stderr=True)
+        if console.is_jupyter:
+            with self._cell.stage(name, total) as update:
+                yield update
+            return
         started = time.perf_counter()
         title = f"{self.label}: {name}" if self.label else name
-        widgets = console.is_jupyter and importlib.util.find_spec("ipywidgets") is not None
-        if not (widgets or console.is_terminal):
+        if not console.is_terminal:
             try:
                 yield lambda completed=0, note="": None
             finally:
@@ -64,7 +72,7 @@ class Reporter:
             TimeElapsedColumn(),
             TextColumn("{task.fields[note]}"),
         )
-        with Progress(*columns, console=console, transient=widgets) as bars:
+        with Progress(*columns, console=console) as bars:
             task = bars.add_task(title, total=total, note="")
 
             def update(completed: float = 0, note: str = "") -> None:
@@ -72,3 +80,52 @@ class Reporter:
 
             yield update
             bars.update(task, total=total or 1, completed=total or 1)
+
+
+class _Cell:
+    """One output below a notebook's cell, rewritten in place: a bar, at the end what took how long.
+
+    Made of HTML: widgets would leave an empty output a stage, and be gone from a stored notebook.
+    """
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self.ended: list[str] = []
+        self.handle: Any = None
+        self.seconds = 0.0
+
+    @contextmanager
+    def stage(self, name: str, total: float | None) -> Iterator[Update]:
+        started = shown = time.perf_counter()
+        last = ""
+
+        def update(completed: float = 0, note: str = "") -> None:
+            nonlocal shown, last
+            last, now = note, time.perf_counter()
+            if total and completed and now - shown > _OFTEN:
+                shown, share = now, min(completed / total, 1.0)
+                left = timedelta(seconds=round((now - started) * (1.0 / share - 1.0)))
+                words = filter(None, [f"{100.0 * share:.0f} %", f"{left} left", note])
+                self._show(f"{name} {', '.join(words)}", f'value="{share:.3f}"')
+
+        self._show(name, "")  # without a value it pulses
+        try:
+            yield update
+        finally:
+            took = time.perf_counter() - started
+            self.seconds += took
+            if took >= _OFTEN:
+                self.ended.append(f"{name} {took:.1f} s{f', {last}' if last else ''}")
+            parts = f" ({'; '.join(self.ended)})" if self.ended else ""
+            self._show(f"{self.seconds:.1f} s{parts}")
+
+    def _show(self, words: str, bar: str | None = None) -> None:
+        text = f"{self.label}: {words}" if self.label else words
+        before = "" if bar is None else f"<progress {bar}></progress> "
+        data = {"text/plain": text, "text/html": f"{before}{html.escape(text)}"}
+        if self.handle is None:
+            from IPython.display import display
+
+            self.handle = display(data, raw=True, display_id=True)
+        else:
+            self.handle.update(data, raw=True)

@@ -32,16 +32,22 @@ class Command:
     """A running `ardvark`."""
 
     def __init__(self, folder, *words, module="ardvark", **environment):
-        self.told = folder / f"stderr-{time.monotonic_ns()}.txt"
+        self.told, self.printed = (
+            folder / f"{name}-{time.monotonic_ns()}.txt" for name in ("stderr", "stdout")
+        )
         self.started = time.monotonic()
-        with self.told.open("w") as file:
+        # a caught signal is a default one in the child, an ignored one (of a job in the background)
+        # would be ignored there
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        with self.told.open("w") as told, self.printed.open("w") as printed:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", module, *map(str, words)],
-                stdout=subprocess.DEVNULL,
-                stderr=file,
+                stdout=printed,
+                stderr=told,
                 start_new_session=True,
                 env=os.environ | environment,
             )
+        signal.signal(signal.SIGINT, before)
 
     def text(self):
         return self.told.read_text()
@@ -72,6 +78,8 @@ class Command:
         seconds = time.monotonic() - sent
         if number == signal.SIGKILL:
             assert code == -signal.SIGKILL
+        elif code == -signal.SIGINT:  # all is done, and Python itself no longer listens
+            assert "Report: " in self.printed.read_text()
         else:
             assert code == 130, self.text()
             assert "Traceback" not in self.text()
@@ -194,6 +202,17 @@ def test_a_study_that_is_stopped_goes_on(tmp_path):
     assert again.process.wait() == 0, again.text()
     assert first.stat().st_mtime_ns == before
     assert whole_files(out)[0] >= MADE | {f"{name}.nc" for name in METHODS[:2]}
+
+
+def test_a_command_in_the_background_ignores_ctrl_c():
+    """As a shell asks of it; Ctrl-C is meant for the one in front."""
+    code = (
+        "import os, signal; from ardvark import interrupt; interrupt.ends_at_once();"
+        "os.kill(os.getpid(), signal.SIGINT); print('goes on')"
+    )
+    ignore = ["sh", "-c", 'trap "" INT; exec "$@"', "sh"]
+    done = subprocess.run([*ignore, sys.executable, "-c", code], capture_output=True, check=False)
+    assert done.stdout == b"goes on\n"
 
 
 @pytest.mark.parametrize("seconds", [0.3, 1.0])

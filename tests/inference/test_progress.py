@@ -1,8 +1,10 @@
 """What a person sees of a long job, on a terminal, through a pipe and in a notebook."""
 
+import html
 import io
+import itertools
 import re
-import sys
+from types import SimpleNamespace
 
 import pytest
 from rich import console
@@ -16,18 +18,15 @@ ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 def written(monkeypatch):
     """Return a function that runs two stages on a console of some kind, and what they wrote."""
 
-    monkeypatch.setitem(sys.modules, "ipywidgets", None)  # as if it were not installed
     real = console.Console
 
-    def run(*, terminal, notebook=False, total=10):
+    def run(*, terminal, total=10):
         out = io.StringIO()
 
         def instead(**_):
-            made = real(
+            return real(
                 file=out, force_terminal=terminal, force_jupyter=False, width=100, color_system=None
             )
-            made.is_jupyter = notebook
-            return made
 
         monkeypatch.setattr("rich.console.Console", instead)
         report = Reporter("nuts")
@@ -55,10 +54,62 @@ def test_a_terminal_gets_the_share_done_and_the_note(written):
     assert "%" not in written(terminal=True, total=None)
 
 
-def test_a_notebook_without_widgets_gets_lines(written, capsys):
-    """Else each state of a bar is printed below the one before it."""
-    written(terminal=False, notebook=True)
-    assert capsys.readouterr().out.count("\n") == 2  # what rich displays in a cell, one a stage
+@pytest.fixture
+def cell(monkeypatch):
+    """Every state of the outputs below a notebook's cell, in order: (output, its HTML)."""
+    states, made, clock = [], [], itertools.count()
+
+    class Handle:
+        def update(self, data, *, raw):
+            assert raw
+            assert data["text/plain"] in html.unescape(data["text/html"])
+            states.append((made.index(self), data["text/html"]))
+
+    def display(data, *, raw, display_id):
+        assert display_id is True
+        made.append(Handle())
+        made[-1].update(data, raw=raw)
+        return made[-1]
+
+    monkeypatch.setattr("IPython.display.display", display)
+    monkeypatch.setattr("rich.console.Console", lambda **_: SimpleNamespace(is_jupyter=True))
+    monkeypatch.setattr("time.perf_counter", lambda: float(next(clock)))  # a second a look
+    return states
+
+
+def test_a_notebook_has_one_bar_that_ends_as_a_line(cell):
+    report = Reporter("nuts")
+    with report.stage("compiling"):
+        pass
+    with report.stage("sampling <4 chains>", total=400) as update:
+        update(100, "0 divergences")  # 1 s for a quarter
+        update(400, "3 divergences")
+    assert {output for output, _ in cell} == {0}
+    assert [state for _, state in cell] == [
+        "<progress ></progress> nuts: compiling",
+        "nuts: 1.0 s (compiling 1.0 s)",
+        "<progress ></progress> nuts: sampling &lt;4 chains&gt;",
+        '<progress value="0.250"></progress> nuts: sampling &lt;4 chains&gt; 25 %, 0:00:03 left, '
+        "0 divergences",
+        '<progress value="1.000"></progress> nuts: sampling &lt;4 chains&gt; 100 %, 0:00:00 left, '
+        "3 divergences",
+        "nuts: 4.0 s (compiling 1.0 s; sampling &lt;4 chains&gt; 3.0 s, 3 divergences)",
+    ]
+
+
+def test_a_notebooks_bar_is_rewritten_at_most_ten_times_a_second(cell, monkeypatch):
+    clock = itertools.count()
+    monkeypatch.setattr("time.perf_counter", lambda: next(clock) / 1000)
+    with Reporter("nuts").stage("sampling", total=2000) as update:
+        for done in range(2000):  # in 2 s
+            update(done)
+    assert 15 <= len(cell) <= 22
+
+
+def test_a_stage_of_a_notebook_that_is_interrupted_leaves_no_bar(cell):
+    with pytest.raises(KeyboardInterrupt), Reporter("nuts").stage("compiling"):
+        raise KeyboardInterrupt
+    assert cell[-1] == (0, "nuts: 1.0 s (compiling 1.0 s)")
 
 
 def test_disabled_shows_nothing(capsys):
