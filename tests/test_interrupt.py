@@ -7,7 +7,6 @@ import json
 import math
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -138,50 +137,52 @@ def study(folder, methods=METHODS):
     ]  # fmt: skip
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="moments need /proc")
-def test_a_study_stopped_at_any_moment_goes_on(tmp_path):
-    """Ctrl-C and kill by turns, 20 times, at random over the seconds that a whole study computes.
-
-    Each run goes on from where the one before it was stopped; one that ends sooner than its moment
-    must have done everything, and the next one starts a new study.
-    """
-    words, out = study(tmp_path), tmp_path / "out"
-    for _ in range(2):  # the second one with compiled code
-        shutil.rmtree(out, ignore_errors=True)
-        command = Command(tmp_path, *words)
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The processor seconds of the study, undisturbed and with code compiled."""
+    for _ in range(2):
+        folder = tmp_path_factory.mktemp("whole")
+        command = Command(folder, *study(folder))
         while command.process.poll() is None:
-            whole = command.computed()
+            seconds = command.computed()
             time.sleep(0.05)
         assert command.process.returncode == 0, command.text()
-    shutil.rmtree(out)
-    moments = iter(rng(0).uniform(0.2, whole, size=20))
-    moment, times, kept, killed = next(moments), [], {}, set()
-    while moment is not None:
-        by = signal.SIGKILL if len(times) % 2 else signal.SIGINT
+    return seconds
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="moments need /proc")
+@pytest.mark.parametrize("number", range(10))
+def test_a_study_stopped_at_any_moment_goes_on(tmp_path, whole, number):
+    """Ten studies, each stopped twice: by Ctrl-C and by a kill, at 20 random moments.
+
+    The first moment is in the n-th tenth of a study; the second one, of the run that goes on from
+    there, in what is left to do at least.
+    """
+    words, out, kept, left = study(tmp_path), tmp_path / "out", {}, set()
+    first, second = rng(number).uniform(size=2)
+    first = 0.2 + (whole - 0.5) * (number + first) / 10
+    second = 0.2 + (whole - 0.5 - 0.7 * first) * second
+    signals = [signal.SIGINT, signal.SIGKILL][:: 1 if number % 2 else -1]
+    for by, moment in zip(signals, (first, second), strict=True):
         command = Command(tmp_path, *words)
-        running = command.wait_for(lambda c=command, m=moment: c.computed() >= m, 900.0)
-        if running:
-            during = (command.text().splitlines() or ["the first imports"])[-1]
-            times.append(command.stop(by))
-            print(f"{by.name} at {moment:.1f} s of {whole:.1f}, {times[-1]:.2f} s, after {during}")
-            moment = next(moments, None)
+        assert command.wait_for(lambda c=command, m=moment: c.computed() >= m), "ended sooner"
+        during = (command.text().splitlines() or ["the first imports"])[-1]
+        seconds = command.stop(by)
+        print(f"{by.name} at {moment:.1f} s of {whole:.1f}: {seconds:.2f} s; after {during:.60}")
         names, halves = whole_files(out)
         assert saved(command) <= names
         assert {name: (out / name).stat().st_mtime_ns for name in kept} == kept  # none fitted again
-        assert halves == killed or (by == signal.SIGKILL and halves > killed)
+        assert halves == left if by == signal.SIGINT else halves >= left
         kept = {name: (out / name).stat().st_mtime_ns for name in names if name.endswith(".nc")}
-        killed = halves
-        if not running:
-            assert command.process.returncode == 0, command.text()
-            assert names >= MADE | {f"{name}.nc" for name in METHODS}
-            shutil.rmtree(out)
-            kept, killed = {}, set()
+        left = halves
+
     command = Command(tmp_path, *words)
     assert command.process.wait() == 0, command.text()
-    assert whole_files(out)[0] >= MADE | {f"{name}.nc" for name in METHODS}
-    print(f"from signal to end: at most {max(times):.2f} s")
+    names, halves = whole_files(out)
+    assert names >= MADE | {f"{name}.nc" for name in METHODS}
+    assert halves == left
+    assert {name: (out / name).stat().st_mtime_ns for name in kept} == kept
 
 
 def test_a_study_that_is_stopped_goes_on(tmp_path):
@@ -221,3 +222,49 @@ def test_ctrl_c_while_modules_are_imported_is_one_line(tmp_path, seconds):
     assert command.wait_until(seconds)
     command.stop(signal.SIGINT)
     assert not (tmp_path / "out").exists()
+
+
+WORK = """
+import sys
+import time
+from pathlib import Path
+
+from ardvark import interrupt
+from ardvark.inference.processes import run_pieces
+
+
+def start():
+    return work
+
+
+def work(piece):
+    Path(__file__).with_name(f"piece-{piece}").touch()
+    time.sleep(60)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "command":
+        interrupt.ends_at_once()
+    print("begins", file=sys.stderr, flush=True)
+    try:
+        list(run_pieces(start, range(10), 2))
+    except KeyboardInterrupt:
+        print("Stopped.", file=sys.stderr)
+        sys.exit(130)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["command", "library"])
+@pytest.mark.parametrize("at", ["imports", "pieces"])
+def test_processes_end_with_the_one_that_started_them(tmp_path, kind, at):
+    """Ctrl-C reaches all of them; the first one answers, and none works on."""
+    (tmp_path / "own_work.py").write_text(WORK)
+    here = os.pathsep.join(map(str, (tmp_path, Path(__file__).parents[1])))
+    command = Command(tmp_path, kind, module="own_work", PYTHONPATH=here)
+    assert command.wait_for(lambda: "begins" in command.text())
+    if at == "imports":  # of the processes
+        time.sleep(1.0)
+    else:
+        assert command.wait_for(lambda: len(list(tmp_path.glob("piece-*"))) == 2)
+    assert command.stop(signal.SIGINT) < PATIENCE
