@@ -5,6 +5,7 @@ processes that were started, or ends as a traceback. Nothing is lost by going at
 written whole or not at all, and the next run uses it.
 """
 
+import multiprocessing
 import os
 import signal
 from contextlib import suppress
@@ -21,8 +22,13 @@ _words = "Stopped."
 
 def ends_at_once() -> None:
     """Let Ctrl-C end this process, from now on; not one in the background that is to ignore it."""
-    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
-        signal.signal(signal.SIGINT, _end)
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        return
+    signal.signal(signal.SIGINT, _end)
+    # where processes were started, a helper of Python's removes their locks: it need not say so
+    told = os.environ.get("PYTHONWARNINGS")
+    mute = "ignore:resource_tracker:UserWarning"
+    os.environ["PYTHONWARNINGS"] = f"{told},{mute}" if told else mute
 
 
 def last_words(text: str) -> None:
@@ -37,6 +43,8 @@ def _end(*_: object) -> None:
     below = "\n\x1b[?25h" if terminal else ""  # below a progress bar, and its cursor shown again
     with suppress(OSError):
         os.write(2, f"{below}{_words}\n".encode())
+    for child in multiprocessing.active_children():  # one that still imports would look up late
+        child.kill()
     for path in unfinished:
         path.unlink(missing_ok=True)
     os._exit(EXIT_CODE)

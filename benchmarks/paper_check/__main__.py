@@ -8,6 +8,11 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from ardvark import interrupt
+
+if __name__ == "__main__":  # before the imports that take time
+    interrupt.ends_at_once()
+    interrupt.last_words("Stopped. Finished folds are stored; the same command goes on.")
+
 from ardvark.inference.processes import SPAWN, end_with_parent
 from ardvark.validate import InputError
 
@@ -99,6 +104,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    interrupt.ends_at_once()
-    interrupt.last_words("Stopped. Finished folds are stored; the same command goes on.")
     main()
