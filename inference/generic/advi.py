@@ -4,7 +4,7 @@ Kucukelbir, Tran, Ranganath, Gelman, Blei (2017), J. Mach. Learn. Res. 18. With 
 vector (P,) and g its log density, Jacobian included, q is a Gaussian on x,
 
     mean field   x = m + exp(w) * e             e (P,), h (rank,) ~ N(0, I)
-    low rank     x = m + exp(w) * e + U h       covariance diag(exp(2 w)) + U U'
+    low rank     x = m + exp(w) * (e + V h)     covariance S (I + V V') S,  S = diag(exp(w))
     full rank    x = m + L e                    covariance L L'
 
 and the evidence lower bound ELBO(q) = E_q[g(x)] + H[q] is maximised by stochastic gradients of the
@@ -12,12 +12,12 @@ reparametrised expectation.
 
 Exact when the unconstrained density is Gaussian (mean field: with a diagonal precision). Biased
 otherwise: it minimises KL(q || p), which avoids regions where p is small, so mean-field variances
-are too small; on a Gaussian with precision matrix Lambda they are 1 / Lambda_ii. Cost: one gradient
-a sample a step, and O(P rank^2); full rank stores P^2 numbers and updates them at every step, hence
-its limit. Mean field is low rank with no column in U. With V = exp(-w) U, Woodbury's identity gives
+are too small; on a Gaussian with precision matrix Lambda they are 1 / Lambda_ii. Low rank widens q
+in `rank` directions and narrows it in none. Cost: one gradient a sample a step, and O(P rank^2);
+full rank stores P^2 numbers and updates them at every step, hence its limit. Mean field is low rank
+with no column in V. By Woodbury's identity
 
-    log|diag(exp(2 w)) + U U'| = 2 sum(w) + log|M|        M = I + V'V  (rank, rank)
-    z'(I + V V')^-1 z          = z'z - z'V M^-1 V'z       z = exp(-w) (x - m)
+    (I + V V')^-1 = I - V M^-1 V',    log|I + V V'| = log|M|,    M = I + V'V  (rank, rank)
 
 (Ong, Nott & Smith 2018, "Gaussian variational approximation with a factor covariance structure",
 J. Comput. Graph. Statist. 27).
@@ -143,25 +143,28 @@ def fit(target: Target, options: Options, job: Job) -> Result:
 
 
 class LowRank:
-    """q(x) = N(x | m, diag(exp(2 w)) + U U'); a mean field where U has no column.
+    """q(x) = N(x | m, S (I + V V') S), S = diag(exp(w)); a mean field where V has no column.
 
     Parameters
     ----------
     start : array (P,)
         Of m.
     sd : float
-        Standard deviation, all but that of U, at the start.
+        exp(w) at the start.
     rank : int
-        Columns of U.
+        Columns of V.
     rng : Generator
-        Draws U, a tenth as large: at U = 0 the ELBO has no slope in U.
+        Draws V, small: at V = 0 the ELBO has no slope in V.
+
+    `parameters` stacks m, w and sqrt(P) V. A column of V of length 1 has entries of 1 / sqrt(P);
+    where they moved as fast as m does, their noise alone would be a direction of many sd.
     """
 
     def __init__(self, start: np.ndarray, sd: float, rank: int, rng: np.random.Generator) -> None:
         self.size, self.rank = len(start), rank
         self.noise = self.size + rank
-        U = 0.1 * sd * rng.standard_normal(self.size * rank)
-        self.parameters = np.concatenate([start, np.full(self.size, np.log(sd)), U])
+        columns = 0.1 * rng.standard_normal(self.size * rank)
+        self.parameters = np.concatenate([start, np.full(self.size, np.log(sd)), columns])
 
     @property
     def m(self) -> np.ndarray:
@@ -174,47 +177,55 @@ class LowRank:
         return self.parameters[self.size : 2 * self.size]
 
     @property
-    def U(self) -> np.ndarray:
-        """Loadings (P, rank) of what components have in common."""
-        return self.parameters[2 * self.size :].reshape(self.size, self.rank)
+    def V(self) -> np.ndarray:
+        """What components have in common, in units of exp(w) (P, rank)."""
+        columns = self.parameters[2 * self.size :].reshape(self.size, self.rank)
+        return columns / np.sqrt(self.size)
+
+    def _standard(self, e: np.ndarray) -> np.ndarray:
+        """Return z (S, P) ~ N(0, I + V V') for e (S, P + rank), which stacks e and h."""
+        return e[:, : self.size] + e[:, self.size :] @ self.V.T
+
+    def _solve(self, z: np.ndarray) -> np.ndarray:
+        """Return (I + V V')^-1 z for every row of z (S, P)."""
+        return z - np.linalg.solve(self._inner(), (z @ self.V).T).T @ self.V.T
+
+    def _inner(self) -> np.ndarray:
+        """Return M (rank, rank)."""
+        return np.eye(self.rank) + self.V.T @ self.V
 
     def sample(self, e: np.ndarray) -> np.ndarray:
-        """Return x (S, P) for e (S, P + rank), which stacks e and h."""
-        return self.m + np.exp(self.w) * e[:, : self.size] + e[:, self.size :] @ self.U.T
-
-    def _whitened(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return V (P, rank) and M (rank, rank)."""
-        V = np.exp(-self.w)[:, None] * self.U
-        return V, np.eye(self.rank) + V.T @ V
+        """Return x (S, P) for e (S, P + rank)."""
+        return self.m + np.exp(self.w) * self._standard(e)
 
     def gradient(self, e: np.ndarray, g: np.ndarray) -> np.ndarray:
         """Return the ELBO gradient from log-density gradients g (S, P) at sample(e)."""
-        own, common = e[:, : self.size], e[:, self.size :]
-        V, M = self._whitened()
-        K = np.linalg.solve(M, V.T).T  # V M^-1
-        # dx/dm = 1, dx/dw = exp(w) e, dx/dU = h; the entropy is sum(w) + log|M| / 2 + const
-        d_w = (g * own).mean(0) * np.exp(self.w) + 1.0 - (K * V).sum(1)
-        d_U = g.T @ common / len(g) + np.exp(-self.w)[:, None] * K
-        return np.concatenate([g.mean(0), d_w, d_U.ravel()])
+        z, sd = self._standard(e), np.exp(self.w)
+        # dx/dm = 1, dx/dw = exp(w) z, and the entropy sum(w) + log|M| / 2 + const gives 1 for w
+        d_w = (g * z).mean(0) * sd + 1.0
+        # dx/dV = exp(w) h; for V the entropy gives E[(I + V V')^-1 z h'], which from the same draws
+        # cancels most of the noise of exp(w) g h': all of it where q is p
+        d_V = (sd * g + self._solve(z)).T @ e[:, self.size :] / len(g)
+        return np.concatenate([g.mean(0), d_w, d_V.ravel() / np.sqrt(self.size)])
 
     def entropy(self) -> float:
         """Return H[q]."""
-        log_det = np.linalg.slogdet(self._whitened()[1]).logabsdet
+        log_det = np.linalg.slogdet(self._inner()).logabsdet
         return float(self.w.sum() + 0.5 * log_det + 0.5 * self.size * np.log(2.0 * np.pi * np.e))
 
     def log_density(self, e: np.ndarray) -> np.ndarray:
         """Return log q at sample(e)."""
-        V, M = self._whitened()
-        z = e[:, : self.size] + e[:, self.size :] @ V.T
-        seen = z @ V  # (S, rank)
-        square = (z**2).sum(1) - (seen * np.linalg.solve(M, seen.T).T).sum(1)
-        return 0.5 * (self.size - square) - self.entropy()
+        z = self._standard(e)
+        return 0.5 * (self.size - (z * self._solve(z)).sum(1)) - self.entropy()
 
     def details(self) -> dict[str, np.ndarray]:
         """Return what the `fit` group stores."""
         own = np.exp(self.w)
-        found = {"location": self.m.copy(), "sd": np.hypot(own, np.linalg.norm(self.U, axis=1))}
-        return found | ({"own_sd": own, "loading": self.U.copy()} if self.rank else {})
+        found = {
+            "location": self.m.copy(),
+            "sd": own * np.hypot(1.0, np.linalg.norm(self.V, axis=1)),
+        }
+        return found | ({"own_sd": own, "loading": own[:, None] * self.V} if self.rank else {})
 
 
 class FullRank:
