@@ -59,6 +59,7 @@ BACKENDS: dict[str, Backend] = {
     )
 }
 """Every method, by name."""
+_BUILT_IN = (*BACKENDS, "paper")
 
 Keep = Literal["all", "shared"]
 LARGEST_KEPT = 1e8
@@ -68,12 +69,13 @@ LARGEST_KEPT = 1e8
 def register_backend(module: Any) -> None:
     """Add a method of your own: a module or object with the names of `backend.Backend`.
 
-    ABOUT may be absent; a method without options has `Options = BaseOptions`.
+    ABOUT may be absent; a method without options has `Options = BaseOptions`. One of your own that
+    has this NAME already is replaced: the cell of a notebook that defines a method may run again.
 
     Raises
     ------
     InputError
-        A name is missing, KIND is unknown, or NAME is taken.
+        A name is missing, KIND is unknown, or NAME is that of a method of the package.
     """
     missing = [n for n in ("NAME", "KIND", "Options", "supports", "fit") if not hasattr(module, n)]
     if missing:
@@ -81,8 +83,8 @@ def register_backend(module: Any) -> None:
             f"a backend needs NAME, KIND, Options, supports and fit; missing: {', '.join(missing)}."
         )
     one_of("KIND", module.KIND, KINDS)
-    if module.NAME in (*BACKENDS, "paper"):
-        raise InputError(f"a backend named {module.NAME!r} exists already; choose another NAME.")
+    if module.NAME in _BUILT_IN:
+        raise InputError(f"the package has a method {module.NAME!r}; choose another NAME.")
     BACKENDS[module.NAME] = module
 
 
