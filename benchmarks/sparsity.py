@@ -161,7 +161,12 @@ def _lasso(train: Dataset, test: Dataset) -> Row:
 def _l1() -> LogisticRegressionCV:
     """Penalised logistic regression, its penalty by inner cross-validation of the log score."""
     return LogisticRegressionCV(
-        l1_ratios=(1.0,), solver="liblinear", penalty="l1", Cs=10, cv=5, scoring="neg_log_loss"
+        Cs=10,
+        l1_ratios=(1.0,),
+        cv=5,
+        solver="liblinear",
+        scoring="neg_log_loss",
+        use_legacy_attributes=False,
     )
 
 

@@ -117,7 +117,10 @@ def _chains(tree: xr.DataTree) -> list[Finding]:
     if not rhat < diagnostics.RHAT_LIMIT:
         cap: Word = "rough" if rhat < RHAT_BAD else "bad"
         text = f"worst R-hat of {name} is {rhat:.3f} (limit {diagnostics.RHAT_LIMIT})"
-        found.append(Finding(text, cap, remedy="more tuning and draws, or the model's other form"))
+        remedy = "more tuning and draws, the model's other form"
+        # of correlated features one is visible at a time: gibbs proposes to exchange them
+        remedy += ", or gibbs where it applies" if tree.attrs.get("method") == "nuts" else ""
+        found.append(Finding(text, cap, remedy=remedy))
     for kind, purposes in (("bulk", PURPOSES), ("tail", ("uncertainty",))):
         ess = diagnostics.worst([diagnostics.ess(eta, kind)], np.min)
         if ess < ENOUGH:

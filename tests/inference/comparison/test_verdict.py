@@ -221,6 +221,10 @@ def test_chains_that_disagree():
     found = verdicts({"exact": tree}, "exact", {})["exact"]
     assert found.level == "do not use"
     assert "worst R-hat of eta is" in found.sentence
+    assert not any("gibbs" in remedy for remedy in found.remedies)  # it may be gibbs itself
+    tree.attrs["method"] = "nuts"
+    (remedy, *_) = verdicts({"exact": tree}, "exact", {})["exact"].remedies
+    assert "or gibbs" in remedy
 
 
 def test_energies_worked_out_by_hand():
