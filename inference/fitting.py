@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import secrets
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -274,9 +275,12 @@ def fit(
         "options": as_json(dataclasses.asdict(plan.options)),
         "request": asked,
     }
+    started = time.perf_counter()
     try:
         with threadpool_limits(1, user_api="blas"):  # equal draws whatever the number of cores
             result = plan.backend.fit(wrapped, plan.options, job)
+        if result.seconds_run == 0.0:  # it has not timed itself
+            result.seconds_run = time.perf_counter() - started - result.seconds_compile
         _refuse_nan(result)
     except FitFailed as error:
         result = Result(posterior={}, status="failed", reason=str(error))

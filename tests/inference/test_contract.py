@@ -290,6 +290,7 @@ def test_a_backend_of_ones_own(problem, monkeypatch, caplog):
     fitting.register_backend(_Custom)
     tree = av.fit(problem, "custom")
     assert isinstance(tree, xr.DataTree)
+    assert tree.attrs["seconds_run"] > 0.0  # it does not time itself
     assert tree.attrs["status"] == "finished"
     # a failure is an object too, with its reason, never a silent NaN
     for options, reason in (({"fail": True}, "it was told to"), ({"nan": True}, "not finite")):
