@@ -162,7 +162,7 @@ class Comparison:
         Parameters
         ----------
         path : path
-            The file.
+            The file; its folder is made if it is not there.
         command : str
             How the comparison was made, shown at the end of the page.
         sensitivity : Sensitivity, optional
@@ -185,6 +185,7 @@ class Comparison:
             versions=str(next(iter(self.fits.values())).attrs.get("versions", "")),
         )
         target = Path(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(page, encoding="utf-8")
         return target
 

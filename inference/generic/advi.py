@@ -3,20 +3,30 @@
 Kucukelbir, Tran, Ranganath, Gelman, Blei (2017), J. Mach. Learn. Res. 18. With x the unconstrained
 vector (P,) and g its log density, Jacobian included, q is a Gaussian on x,
 
-    mean field   x = m + exp(w) * e             full rank   x = m + L e             e ~ N(0, I)
+    mean field   x = m + exp(w) * e             e (P,), h (rank,) ~ N(0, I)
+    low rank     x = m + exp(w) * (e + V h)     covariance S (I + V V') S,  S = diag(exp(w))
+    full rank    x = m + L e                    covariance L L'
 
 and the evidence lower bound ELBO(q) = E_q[g(x)] + H[q] is maximised by stochastic gradients of the
 reparametrised expectation.
 
 Exact when the unconstrained density is Gaussian (mean field: with a diagonal precision). Biased
 otherwise: it minimises KL(q || p), which avoids regions where p is small, so mean-field variances
-are too small; on a Gaussian with precision matrix Lambda they are 1 / Lambda_ii. Cost: one gradient
-a sample a step; full rank stores P^2 numbers and updates them at every step, hence its limit.
+are too small; on a Gaussian with precision matrix Lambda they are 1 / Lambda_ii. Low rank widens q
+in `rank` directions and narrows it in none. Cost: one gradient a sample a step, and O(P rank^2);
+full rank stores P^2 numbers and updates them at every step, hence its limit. Mean field is low rank
+with no column in V. By Woodbury's identity
+
+    (I + V V')^-1 = I - V M^-1 V',    log|I + V V'| = log|M|,    M = I + V'V  (rank, rank)
+
+(Ong, Nott & Smith 2018, "Gaussian variational approximation with a factor covariance structure",
+J. Comput. Graph. Statist. 27).
 
 Convergence is monitored, not assumed. Adam runs at a constant step size until the mean ELBO of the
 last blocks is no longer above that of the blocks before by more than two standard errors; then the
 step size falls, and the next stage begins. The answer is the average of the iterates of the last
-stage (Polyak & Juditsky 1992), which removes the noise a constant step leaves.
+stage (Polyak & Juditsky 1992), which removes the noise a constant step leaves. An ELBO that ends
+below that of the start has not converged, whatever its trace.
 """
 
 from __future__ import annotations
@@ -27,6 +37,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy import linalg
+from scipy.stats import sem
+
+from ardvark.validate import InputError
 
 from ..backend import About, FitFailed, Job, Kind, Result, continuous_only
 from ..options import BaseOptions, option
@@ -40,8 +53,8 @@ NAME = "advi"
 KIND: Kind = "approximation"
 ABOUT = About(
     approximates=(
-        "The unconstrained density, by a Gaussian of diagonal or full covariance that "
-        "maximises the ELBO."
+        "The unconstrained density, by a Gaussian of diagonal, diagonal plus low-rank, or full "
+        "covariance that maximises the ELBO."
     ),
     exact=(
         "For a Gaussian density (mean field: with a diagonal precision); mean-field variances "
@@ -62,12 +75,21 @@ class Options(BaseOptions):
     """Options of `advi`."""
 
     family: Literal["mean_field", "full_rank"] = option("mean_field", "covariance of q")
+    rank: int = option(0, "directions in which a mean field is correlated besides", at_least=0)
     samples: int = option(4, "draws of e a step, in antithetic pairs", above=0)
     step_sizes: tuple[float, ...] = option(
         (0.05, 0.02, 0.005, 0.001), "Adam's step size in each stage, falling", above=0.0
     )
     max_iterations: int = option(60_000, "steps in all; at that many it has not converged", above=0)
     start_sd: float = option(0.1, "standard deviation of q at the start", above=0.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.rank and self.family == "full_rank":
+            raise InputError(
+                f"rank adds directions to a mean field, got rank = {self.rank} with "
+                "family = 'full_rank', which has them all. Leave one of them out."
+            )
 
 
 supports = continuous_only("ADVI")
@@ -83,20 +105,26 @@ def fit(target: Target, options: Options, job: Job) -> Result:
     if full and density.size > LARGEST_FULL_RANK:
         raise FitFailed(
             f"full rank stores {density.size}^2 numbers and updates them at every step; "
-            f"its limit is {LARGEST_FULL_RANK} unconstrained parameters. Use family='mean_field'."
+            f"its limit is {LARGEST_FULL_RANK} unconstrained parameters. Use family='mean_field', "
+            "with rank=10 for its strongest correlations."
         )
     started = time.perf_counter()
-    q: MeanField | FullRank = (FullRank if full else MeanField)(density.start, options.start_sd)
+    q: LowRank | FullRank
+    if full:
+        q = FullRank(density.start, options.start_sd)
+    else:
+        q = LowRank(density.start, options.start_sd, options.rank, rng)
     with job.report.stage("maximising the ELBO", total=len(options.step_sizes)) as update:
         elbo, reason = _maximise(density, q, options, rng, update)
 
     shape = (job.chains, job.draws)
-    noise = rng.standard_normal((job.chains * job.draws, density.size))
+    noise = rng.standard_normal((job.chains * job.draws, q.noise))
     x = q.sample(noise)
     log_q = q.log_density(noise)
     with job.report.stage("drawing"):
         posterior = density.constrain(x, job.keep)
         lp = density.logp(x)
+        reason = reason or _fell(density, lp - log_q, options, rng)
     return Result(
         posterior={k: v.reshape(*shape, *v.shape[1:]) for k, v in posterior.items()},
         sample_stats={"lp": lp.reshape(shape), "log_q": log_q.reshape(shape)},
@@ -105,6 +133,8 @@ def fit(target: Target, options: Options, job: Job) -> Result:
             "elbo": ("block",),
             "location": ("unconstrained",),
             "sd": ("unconstrained",),
+            "own_sd": ("unconstrained",),
+            "loading": ("unconstrained", "direction"),
             "factor": ("unconstrained", "unconstrained_bis"),
         },
         status="not_converged" if reason else "finished",
@@ -115,12 +145,29 @@ def fit(target: Target, options: Options, job: Job) -> Result:
     )
 
 
-class MeanField:
-    """q(x) = prod_i N(x_i | m_i, exp(w_i)^2); `parameters` stacks m and w."""
+class LowRank:
+    """q(x) = N(x | m, S (I + V V') S), S = diag(exp(w)); a mean field where V has no column.
 
-    def __init__(self, start: np.ndarray, sd: float) -> None:
-        self.size = len(start)
-        self.parameters = np.concatenate([start, np.full(self.size, np.log(sd))])
+    Parameters
+    ----------
+    start : array (P,)
+        Of m.
+    sd : float
+        exp(w) at the start.
+    rank : int
+        Columns of V.
+    rng : Generator
+        Draws V, small: at V = 0 the ELBO has no slope in V.
+
+    `parameters` stacks m, w and sqrt(P) V. A column of V of length 1 has entries of 1 / sqrt(P);
+    where they moved as fast as m does, their noise alone would be a direction of many sd.
+    """
+
+    def __init__(self, start: np.ndarray, sd: float, rank: int, rng: np.random.Generator) -> None:
+        self.size, self.rank = len(start), rank
+        self.noise = self.size + rank
+        columns = 0.1 * rng.standard_normal(self.size * rank)
+        self.parameters = np.concatenate([start, np.full(self.size, np.log(sd)), columns])
 
     @property
     def m(self) -> np.ndarray:
@@ -129,36 +176,66 @@ class MeanField:
 
     @property
     def w(self) -> np.ndarray:
-        """Log standard deviation (P,)."""
-        return self.parameters[self.size :]
+        """Log of the standard deviation that a component has by itself (P,)."""
+        return self.parameters[self.size : 2 * self.size]
+
+    @property
+    def V(self) -> np.ndarray:
+        """What components have in common, in units of exp(w) (P, rank)."""
+        columns = self.parameters[2 * self.size :].reshape(self.size, self.rank)
+        return columns / np.sqrt(self.size)
+
+    def _standard(self, e: np.ndarray) -> np.ndarray:
+        """Return z (S, P) ~ N(0, I + V V') for e (S, P + rank), which stacks e and h."""
+        return e[:, : self.size] + e[:, self.size :] @ self.V.T
+
+    def _solve(self, z: np.ndarray) -> np.ndarray:
+        """Return (I + V V')^-1 z for every row of z (S, P)."""
+        return z - np.linalg.solve(self._inner(), (z @ self.V).T).T @ self.V.T
+
+    def _inner(self) -> np.ndarray:
+        """Return M (rank, rank)."""
+        return np.eye(self.rank) + self.V.T @ self.V
 
     def sample(self, e: np.ndarray) -> np.ndarray:
-        """Return x (S, P) for e (S, P)."""
-        return self.m + np.exp(self.w) * e
+        """Return x (S, P) for e (S, P + rank)."""
+        return self.m + np.exp(self.w) * self._standard(e)
 
     def gradient(self, e: np.ndarray, g: np.ndarray) -> np.ndarray:
         """Return the ELBO gradient from log-density gradients g (S, P) at sample(e)."""
-        # dx/dm = 1, dx/dw = exp(w) e, and the entropy sum(w) + const gives 1
-        return np.concatenate([g.mean(0), (g * e).mean(0) * np.exp(self.w) + 1.0])
+        z, sd = self._standard(e), np.exp(self.w)
+        # dx/dm = 1, dx/dw = exp(w) z, and the entropy sum(w) + log|M| / 2 + const gives 1 for w
+        d_w = (g * z).mean(0) * sd + 1.0
+        # dx/dV = exp(w) h; for V the entropy gives E[(I + V V')^-1 z h'], which from the same draws
+        # cancels most of the noise of exp(w) g h': all of it where q is p
+        d_V = (sd * g + self._solve(z)).T @ e[:, self.size :] / len(g)
+        return np.concatenate([g.mean(0), d_w, d_V.ravel() / np.sqrt(self.size)])
 
     def entropy(self) -> float:
         """Return H[q]."""
-        return float(self.w.sum() + 0.5 * self.size * np.log(2.0 * np.pi * np.e))
+        log_det = np.linalg.slogdet(self._inner()).logabsdet
+        return float(self.w.sum() + 0.5 * log_det + 0.5 * self.size * np.log(2.0 * np.pi * np.e))
 
     def log_density(self, e: np.ndarray) -> np.ndarray:
         """Return log q at sample(e)."""
-        return 0.5 * (self.size - (e**2).sum(1)) - self.entropy()
+        z = self._standard(e)
+        return 0.5 * (self.size - (z * self._solve(z)).sum(1)) - self.entropy()
 
     def details(self) -> dict[str, np.ndarray]:
         """Return what the `fit` group stores."""
-        return {"location": self.m.copy(), "sd": np.exp(self.w)}
+        own = np.exp(self.w)
+        found = {
+            "location": self.m.copy(),
+            "sd": own * np.hypot(1.0, np.linalg.norm(self.V, axis=1)),
+        }
+        return found | ({"own_sd": own, "loading": own[:, None] * self.V} if self.rank else {})
 
 
 class FullRank:
     """q(x) = N(x | m, L L'), L lower triangular with a positive diagonal kept as its logarithm."""
 
     def __init__(self, start: np.ndarray, sd: float) -> None:
-        self.size = len(start)
+        self.size = self.noise = len(start)
         self.rows, self.columns = np.tril_indices(self.size, -1)
         below = np.zeros(len(self.rows))
         self.parameters = np.concatenate([start, np.full(self.size, np.log(sd)), below])
@@ -201,7 +278,7 @@ class FullRank:
 
 def _maximise(
     density: Density,
-    q: MeanField | FullRank,
+    q: LowRank | FullRank,
     options: Options,
     rng: np.random.Generator,
     update: Update,
@@ -240,10 +317,10 @@ def _maximise(
 
 
 def _estimate(
-    density: Density, q: MeanField | FullRank, samples: int, rng: np.random.Generator
+    density: Density, q: LowRank | FullRank, samples: int, rng: np.random.Generator
 ) -> tuple[float, np.ndarray]:
     """Return a noisy ELBO and its gradient; draws of infinite density are left out."""
-    half = rng.standard_normal(((samples + 1) // 2, q.size))
+    half = rng.standard_normal(((samples + 1) // 2, q.noise))
     e = np.concatenate([half, -half])[:samples]
     x = q.sample(e)
     values, gradients = np.empty(samples), np.empty((samples, q.size))
@@ -253,6 +330,23 @@ def _estimate(
     if not good.any():
         raise FitFailed("the log density or its gradient is not finite anywhere q looks")
     return float(values[good].mean()) + q.entropy(), q.gradient(e[good], gradients[good])
+
+
+def _fell(density: Density, found: np.ndarray, options: Options, rng: np.random.Generator) -> str:
+    """Return why an ELBO that no longer rises is no optimum, where it is below that of the start.
+
+    `found` holds log p - log q of the draws (S,).
+    """
+    q = LowRank(density.start, options.start_sd, 0, rng)
+    noise = rng.standard_normal((100, density.size))
+    found = found[np.isfinite(found)]
+    start = density.logp(q.sample(noise)) - q.log_density(noise)
+    if found.mean() > start.mean() - 4.0 * np.hypot(sem(found), sem(start)):
+        return ""
+    return (
+        f"the ELBO fell from {start.mean():.4g} to {found.mean():.4g}: the steps are too long; "
+        "lower step_sizes"
+    )
 
 
 def _settled(blocks: list[float]) -> bool:

@@ -125,19 +125,105 @@ def test_densities_of_advi_are_those_of_its_gaussian(advi_fit):
     assert tree.attrs["elbo"] == pytest.approx((log_p - log_q).mean(), abs=1e-8)
 
 
-@pytest.mark.parametrize("family", [advi.MeanField, advi.FullRank])
-def test_a_family_is_a_gaussian(family):
-    """Its density and entropy by SciPy, at parameters far from where it starts."""
-    random = rng(5)
-    q = family(np.zeros(3), 0.5)
-    q.parameters = random.normal(size=len(q.parameters))
-    details = q.details()
-    factor = details.get("factor", np.diag(details["sd"]))
-    law = stats.multivariate_normal(details["location"], factor @ factor.T, allow_singular=True)
-    e = random.normal(size=(7, 3))
+def family(name):
+    """One family of ADVI in 20 dimensions, at parameters far from where it starts."""
+    random, start = rng(5), np.zeros(20)
+    q = {
+        "mean_field": lambda: advi.LowRank(start, 0.5, 0, random),
+        "low_rank": lambda: advi.LowRank(start, 0.5, 3, random),
+        "full_rank": lambda: advi.FullRank(start, 0.5),
+    }[name]()
+    q.parameters = 0.3 * random.normal(size=len(q.parameters))
+    return q, random
+
+
+def dense(q):
+    """Its location and covariance, from what the `fit` group stores."""
+    found = q.details()
+    root = found.get("factor", np.diag(found.get("own_sd", found["sd"])))
+    loading = found.get("loading", np.zeros((len(root), 1)))
+    return found["location"], root @ root.T + loading @ loading.T
+
+
+FAMILIES = pytest.mark.parametrize("name", ["mean_field", "low_rank", "full_rank"])
+
+
+@FAMILIES
+def test_a_family_is_a_gaussian(name):
+    """Its density, entropy and sd by SciPy."""
+    q, random = family(name)
+    location, covariance = dense(q)
+    law = stats.multivariate_normal(location, covariance, allow_singular=True)
+    e = random.normal(size=(7, q.noise))
     np.testing.assert_allclose(q.log_density(e), law.logpdf(q.sample(e)), rtol=1e-7)
     assert q.entropy() == pytest.approx(law.entropy(), rel=1e-7)
-    np.testing.assert_allclose(details["sd"], np.sqrt(np.diag(factor @ factor.T)))
+    np.testing.assert_allclose(q.details()["sd"], np.sqrt(np.diag(covariance)))
+
+
+@FAMILIES
+def test_noise_becomes_the_covariance_of_a_family(name):
+    """x is linear in the noise, so unit vectors of noise give the root of the covariance."""
+    q, _ = family(name)
+    location, covariance = dense(q)
+    root = q.sample(np.eye(q.noise)) - location
+    np.testing.assert_allclose(root.T @ root, covariance, rtol=1e-10, atol=1e-12)
+
+
+@FAMILIES
+def test_the_gradient_of_a_family_is_that_of_its_elbo(name):
+    """By central differences of mean_s g_s . x_s + entropy, the noise and the slopes g held.
+
+    The noise has the covariance I exactly, so that what is estimated from it is exact.
+    """
+    q, random = family(name)
+    e = np.sqrt(q.noise) * np.concatenate([np.eye(q.noise), -np.eye(q.noise)])
+    g, at = random.normal(size=(len(e), q.size)), q.parameters
+    found = q.gradient(e, g)
+
+    def elbo(parameters):
+        q.parameters = parameters
+        return (g * q.sample(e)).sum(1).mean() + q.entropy()
+
+    steps = 1e-5 * np.eye(len(at))
+    differences = np.array([elbo(at + step) - elbo(at - step) for step in steps]) / 2e-5
+    np.testing.assert_allclose(found, differences, rtol=1e-6, atol=1e-7)
+
+
+@pytest.fixture(scope="module")
+def correlated():
+    """A Gaussian in six dimensions whose covariance is a diagonal and two directions."""
+    loading = np.array([[1.0, 0.8, 0.6, 0.0, -0.5, 0.0], [0.0, 0.5, -0.7, 1.0, 0.0, 0.3]]).T
+    covariance = np.diag([0.3, 0.5, 0.4, 0.6, 0.2, 0.8]) + loading @ loading.T
+    with pm.Model() as model:
+        pm.MvNormal("x", np.arange(6.0), cov=covariance)
+    return model, covariance
+
+
+@pytest.mark.statistical
+def test_low_rank_is_exact_where_its_rank_suffices(correlated):
+    """A mean field's variances 1 / Lambda_ii are 40 to 60 % of the true ones here, but for one.
+
+    The largest of the relative errors was 0.006 to 0.021 over 12 seeds, with an sd of 0.005.
+    """
+    model, covariance = correlated
+    tree = fit(model, "advi", rank=2, samples=20)
+    assert tree.attrs["status"] == "finished", tree.attrs["reason"]
+    found = tree["fit"]
+    loading = found["loading"].values
+    assert loading.shape == (6, 2)
+    np.testing.assert_allclose(found["location"], np.arange(6.0), atol=1e-6)
+    sd = np.sqrt(np.diag(covariance))
+    wrong = np.diag(found["own_sd"].values ** 2) + loading @ loading.T - covariance
+    assert np.abs(wrong / np.outer(sd, sd)).max() < 0.08
+    np.testing.assert_allclose(found["sd"] ** 2, found["own_sd"] ** 2 + (loading**2).sum(1))
+    x = tree["posterior"]["x"].values.reshape(-1, 6)
+    law = stats.multivariate_normal(found["location"], covariance + wrong)
+    np.testing.assert_allclose(tree["sample_stats"]["log_q"].values.ravel(), law.logpdf(x))
+
+
+def test_rank_is_for_a_mean_field_only(gaussian):
+    with pytest.raises(InputError, match="rank adds directions to a mean field"):
+        fit(gaussian, "advi", family="full_rank", rank=2)
 
 
 @pytest.mark.statistical
@@ -157,6 +243,14 @@ def test_advi_that_stops_early_says_so(caplog, gaussian):
     assert tree.attrs["status"] == "not_converged"
     assert "still rising after 400 iterations" in tree.attrs["reason"]
     assert "not_converged" in caplog.text
+
+
+def test_advi_that_walks_away_says_so(gaussian):
+    """Steps of 100 sd never come near: that the ELBO has stopped rising is no optimum."""
+    tree = fit(gaussian, "advi", step_sizes=(100.0,), start_sd=0.5)
+    assert tree.attrs["status"] == "not_converged"
+    assert "fell from" in tree.attrs["reason"]
+    assert "step_sizes" in tree.attrs["reason"]
 
 
 def test_full_rank_has_a_limit():

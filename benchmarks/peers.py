@@ -1,0 +1,295 @@
+"""The same posterior by our `nuts` and by three other samplers, each until it has converged.
+
+    pip install -e '.[peers]'            JAX, NumPyro, BlackJAX
+    python -m benchmarks.peers                          everything (ARDVARK_DATA for the data)
+    python -m benchmarks.peers --only rfvm 'sonar dense'    rows whose name contains one of these
+    python -m benchmarks.peers --table                  what there is
+
+Every sampler draws from the problem's own PyMC model: the same priors, data and form, in float64.
+NumPyro and BlackJAX get its density through JAX; before their clock starts it is compared with ours
+at 20 points, and a difference above 1e-10 of its value ends the run. Each takes its own default
+target acceptance and tuning: 4 chains of 1000 draws on two cores, after 500 tuning draws (ours) or
+1000 (theirs). Then draws and tuning are doubled until the worst R-hat of eta is below 1.01 and its
+smallest bulk ESS above 400, or until the limit, 15 minutes of compilation and sampling together; no
+run is begun in less time than the last one took.
+
+A row is one problem and one sampler, in a process of its own with empty compile caches, ended at
+the limit. Rows are appended to OUT/peers.csv as they end; a killed run goes on with the same
+command, and a row that failed is tried again.
+
+Seconds of sampling, with tuning, ESS and steps (gradients, those of tuning not counted) are of the
+last run alone, which favours a sampler that needed several; seconds of compilation are of the
+first. ESS a second is of sampling, and of both together. `times` is ours over theirs. Memory is the
+peak of the process and its children; a page that they share counts once.
+"""
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import ardvark as av
+from ardvark.inference import diagnostics
+from ardvark.inference.target import Target
+from benchmarks.nuts_models import load
+
+CORES, CHAINS, DRAWS = 2, 4, 1000
+RHAT, ESS = 1.01, 400.0
+SAMPLERS = {"ours": 500, "numpyro": 1000, "blackjax": 1000, "pymc": 1000}
+"""Tuning draws by default."""
+
+DENSE = {"active_features": "all", "active_samples": "all"}
+RBF = {"kernel": "rbf"}
+PROBLEMS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "pfcvm rbf sonar sparse": ("pfcvm", "sonar", RBF),
+    "pfcvm rbf sonar dense": ("pfcvm", "sonar", RBF | DENSE),
+    "pfcvm linear colon_discrete sparse": ("pfcvm", "colon_discrete", {}),
+    "pfcvm linear colon_discrete dense": ("pfcvm", "colon_discrete", DENSE),
+    "rfvm colon_discrete sparse": ("rfvm", "colon_discrete", {}),
+    "rfvm colon_discrete dense": ("rfvm", "colon_discrete", DENSE),
+    # one prior: Laplace
+    "jcfo linear colon_discrete": ("jcfo", "colon_discrete", {"kernel": "linear"}),
+}
+
+
+# --- one problem and one sampler, in a process of its own -----------------------------------------
+
+
+class Compiled:
+    """Seconds that JAX spends on compiling, as it reports them: tracing, lowering, compiling."""
+
+    def __init__(self) -> None:
+        from jax import monitoring
+
+        self._spans: list[tuple[float, float]] = []
+        monitoring.register_event_time_span_listener(self._note)
+
+    def _note(self, event: str, start: float, end: float, **_: Any) -> None:
+        if event.startswith("/jax/core/compile"):
+            self._spans.append((start, end))
+
+    def seconds(self) -> float:
+        """Return the length of the union of the spans, one of which may hold others."""
+        return union(self._spans)
+
+
+def union(spans: list[tuple[float, float]]) -> float:
+    """Return the length of a union of intervals."""
+    total, reached = 0.0, -np.inf
+    for start, end in sorted(spans):
+        total += max(0.0, end - max(start, reached))
+        reached = max(reached, end)
+    return total
+
+
+def density_error(problem: Any) -> float:
+    """Return the largest relative difference of JAX's log density from ours, at 20 points."""
+    import jax
+    from pymc.sampling.jax import get_jaxified_logp
+
+    model, density = problem.model, Target(problem).density
+    theirs = jax.jit(get_jaxified_logp(model))
+    rng, worst = np.random.default_rng(0), 0.0
+    shapes = [np.shape(v) for v in model.initial_point().values()]
+    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
+    for _ in range(20):
+        x = density.start + rng.uniform(-1.0, 1.0, density.size)
+        pieces = np.split(x, ends[:-1])
+        value = float(theirs([p.reshape(s) for p, s in zip(pieces, shapes, strict=True)]))
+        ours = density.logp_grad(x)[0]
+        worst = max(worst, abs(value - ours) / abs(ours))
+    return worst
+
+
+def ours(problem: Any, draws: int, tune: int, seed: int) -> tuple[Any, float, float]:
+    """Return the draws, seconds of sampling, and seconds of compilation."""
+    settings = {"draws": draws, "chains": CHAINS, "random_seed": seed, "cores": CORES}
+    fit = av.fit(problem, "nuts", tune=tune, keep="shared", progressbar=False, **settings)
+    return fit, fit.attrs["seconds_run"], fit.attrs["seconds_compile"]
+
+
+def theirs(
+    problem: Any, sampler: str, draws: int, tune: int, seed: int
+) -> tuple[Any, float, float]:
+    """Return the draws, seconds of sampling, and seconds of compilation."""
+    import pymc as pm
+
+    model = problem.model
+    jax = Compiled() if sampler != "pymc" else None
+    started = time.perf_counter()
+    tree = pm.sample(
+        draws,
+        tune=tune,
+        chains=CHAINS,
+        cores=CORES,
+        random_seed=seed,
+        nuts_sampler=sampler,
+        var_names=["eta"],
+        model=model,
+        progressbar=False,
+        compute_convergence_checks=False,
+    )
+    seconds = time.perf_counter() - started
+    sampling = tree["posterior"].attrs["sampling_time"] if jax is None else seconds - jax.seconds()
+    return tree, sampling, seconds - sampling
+
+
+def sample(problem_name: str, sampler: str, path: str, limit: float) -> None:
+    """Sample until converged, and write after each run what there is to `path`.
+
+    The system ends the process `limit` seconds after its clock started.
+    """
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
+    model, data, hypers = PROBLEMS[problem_name]
+    problem, first = av.problem(model, load(data), **hypers), SAMPLERS[sampler]
+    row: dict[str, Any] = {}
+    if sampler not in ("ours", "pymc"):
+        row["density_error"] = density_error(problem)
+        if not row["density_error"] < 1e-10:
+            raise ValueError(
+                f"JAX's log density differs by {row['density_error']:.1e} of its value"
+            )
+    signal.setitimer(signal.ITIMER_REAL, limit)
+    began = time.perf_counter()
+    for run in range(20):
+        draws, tune, seed = DRAWS * 2**run, first * 2**run, 1 + run
+        if sampler == "ours":
+            tree, seconds, seconds_compile = ours(problem, draws, tune, seed)
+        else:
+            tree, seconds, seconds_compile = theirs(problem, sampler, draws, tune, seed)
+        eta, stats = tree["posterior"]["eta"], tree["sample_stats"]
+        row |= {
+            "runs": run + 1, "draws": draws, "tune": tune,
+            "ess_eta": float(diagnostics.ess(eta, "bulk").min()),
+            "rhat_eta": float(diagnostics.rhat(eta).max()),
+            "divergences": int(stats["diverging"].sum()),
+            "steps": int(stats["n_steps"].sum()),
+            "seconds": seconds,
+            "seconds_compile": row.get("seconds_compile", seconds_compile),
+        }  # fmt: skip
+        row["converged"] = row["rhat_eta"] < RHAT and row["ess_eta"] > ESS
+        Path(path).with_suffix(".new").write_text(json.dumps(row))
+        Path(path).with_suffix(".new").replace(path)
+        if row["converged"] or time.perf_counter() - began + seconds > limit:
+            return
+
+
+# --- the processes --------------------------------------------------------------------------------
+
+
+def memory(group: int) -> float:
+    """Return the MB that a process group holds now; pages that its processes share count once."""
+    total = 0.0
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if os.getpgid(int(process.name)) == group:
+                lines = (process / "smaps_rollup").read_text().splitlines()
+                total += next(float(v.split()[1]) for v in lines if v.startswith("Pss:")) / 1024.0
+        except (OSError, StopIteration):  # it ended meanwhile
+            continue
+    return total
+
+
+def one_row(problem: str, sampler: str, minutes: float) -> dict[str, Any]:
+    """Run `sample` in a process of its own, with empty compile caches."""
+    with tempfile.TemporaryDirectory() as folder:
+        result, peak = Path(folder) / "row.json", 0.0
+        flags = f"base_compiledir={folder}/pytensor"
+        caches = {"PYTENSOR_FLAGS": flags, "NUMBA_CACHE_DIR": f"{folder}/numba"}
+        given = f"{problem!r}, {sampler!r}, {str(result)!r}, {60.0 * minutes}"
+        process = subprocess.Popen(
+            [sys.executable, "-c", f"from benchmarks.peers import sample; sample({given})"],
+            env=os.environ | caches | {"JAX_PLATFORMS": "cpu", "JAX_ENABLE_X64": "1"},
+            start_new_session=True,  # a group of its own, to end with all its children
+        )
+        try:
+            while process.poll() is None:
+                peak = max(peak, memory(process.pid))
+                time.sleep(1.0)
+        finally:
+            if process.poll() is None or memory(process.pid):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        if process.returncode not in (0, -signal.SIGALRM):
+            raise RuntimeError(
+                f"the process ended with {process.returncode}; what it said is above"
+            )
+        row = json.loads(result.read_text()) if result.exists() else {"converged": False}
+    return {"problem": problem, "sampler": sampler, "limit": minutes} | row | {"memory_mb": peak}
+
+
+def table(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return one line a row: how it ended, effective draws a second, and ours over theirs.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        What `one_row` returns, a line each.
+
+    Returns
+    -------
+    DataFrame
+        In the order of `rows`. Where a sampler has not converged its ESS a second says nothing, and
+        it has none, nor has a ratio to it.
+    """
+    out = rows.reindex(
+        columns=[
+            "problem", "sampler", "ess_eta", "rhat_eta", "divergences", "runs", "steps", "seconds",
+            "seconds_compile", "memory_mb",
+        ]
+    )  # fmt: skip
+    done = rows["converged"].astype(bool)
+    out.insert(
+        2, "ended", np.where(done, "converged", [f"not in {m:g} min" for m in rows["limit"]])
+    )
+    sampling, both = out["seconds"], out["seconds"] + out["seconds_compile"]
+    for column, seconds in (("ess_s", sampling), ("ess_s_compiled", both)):
+        out[column] = (out["ess_eta"] / seconds).where(done)
+        known = out[out["sampler"] == "ours"].set_index("problem")[column]
+        out[column.replace("ess_s", "times")] = out["problem"].map(known) / out[column]
+    return out
+
+
+def main() -> None:
+    """Run what is missing and print what there is."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path("results/peers"))
+    parser.add_argument("--only", nargs="+", default=[], help="words in the names of rows")
+    parser.add_argument("--limit", type=float, default=15.0, help="minutes a row")
+    parser.add_argument("--table", action="store_true", help="print the rows that there are")
+    given = parser.parse_args()
+    path = given.out / "peers.csv"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    columns: dict[str, list[Any]] = {"problem": [], "sampler": [], "limit": [], "converged": []}
+    rows = pd.read_csv(path) if path.exists() else pd.DataFrame(columns)
+    failed = []
+    for problem in PROBLEMS:
+        for sampler in SAMPLERS:
+            name, known = f"{problem} {sampler}", (problem, sampler)
+            skipped = given.table or (given.only and not any(word in name for word in given.only))
+            if skipped or known in set(zip(rows["problem"], rows["sampler"], strict=True)):
+                continue
+            try:
+                row = pd.DataFrame([one_row(*known, given.limit)])
+            except RuntimeError as error:
+                failed.append(f"{name}: {error}")
+                continue
+            rows = pd.concat([rows, row], ignore_index=True) if len(rows) else row
+            rows.to_csv(path, index=False)
+            print(table(row).round(4).to_string(index=False), file=sys.stderr, flush=True)
+    print(table(rows).round(4).to_string(index=False))
+    if failed:
+        sys.exit("\n".join(["", "failed, and tried again by the same command:", *failed]))
+
+
+if __name__ == "__main__":
+    main()
