@@ -48,8 +48,9 @@ $(INSTALLED): $(BIN)/python pyproject.toml constraints.txt
 demo: $(INSTALLED)
 	$(BIN)/ardvark compare rfvm digits38 --test-size 0.3 --out results/demo
 
-# one worker a core; tests of one file stay together, for they share compiled models
-PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile
+# one worker a core; tests of one file stay together, for they share compiled models; the order of
+# the files is that of tests/conftest.py
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 test: $(INSTALLED)
 	$(PYTEST)

@@ -235,13 +235,12 @@ class Dataset:
 
     def _repr_html_(self) -> str:
         zero, one = self.counts
-        names = self.feature_names
         rows = [
             ("samples", self.N),
-            ("features", f"{self.D}: {', '.join(names[:6])}{', ...' if self.D > 6 else ''}"),
+            ("features", _counted(self.feature_names)),
             ("y = 1", f"{self.class_names[1]} ({one})"),
             ("y = 0", f"{self.class_names[0]} ({zero})"),
-            ("constant features", len(self.constant_features)),
+            ("constant features", _counted(self.constant_features)),
             ("transform", self.transform or "none"),
             ("citation", self.citation or "none"),
         ]
@@ -336,6 +335,12 @@ class Dataset:
             size = min(max(round(test * len(rows)), 1), len(rows) - 1)
             held[rng.permutation(rows)[:size]] = True
         return self.take(~held), self.take(held)
+
+
+def _counted(names: Sequence[str], most: int = 6) -> str:
+    """Return how many there are, and the first of them."""
+    listed = ", ".join(names[:most]) + (", ..." if len(names) > most else "")
+    return f"{len(names)}: {listed}" if names else "0"
 
 
 def _named_matrix(X: Any, features: tuple, samples: tuple, *, min_rows: int) -> np.ndarray:

@@ -99,6 +99,8 @@ class Result:
         Dims of arrays (without chain and draw) that the PyMC model does not name.
     status, reason : str
         "finished" or "not_converged", and why.
+    seconds_compile, seconds_run : float
+        Where the second is left out, it is all that the method took beside the first.
     attrs : dict
         Further facts for the fit's attrs (numbers and strings).
     """

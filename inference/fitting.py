@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import secrets
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -59,6 +60,7 @@ BACKENDS: dict[str, Backend] = {
     )
 }
 """Every method, by name."""
+_BUILT_IN = (*BACKENDS, "paper")
 
 Keep = Literal["all", "shared"]
 LARGEST_KEPT = 1e8
@@ -68,12 +70,13 @@ LARGEST_KEPT = 1e8
 def register_backend(module: Any) -> None:
     """Add a method of your own: a module or object with the names of `backend.Backend`.
 
-    ABOUT may be absent; a method without options has `Options = BaseOptions`.
+    ABOUT may be absent; a method without options has `Options = BaseOptions`. One of your own that
+    has this NAME already is replaced: the cell of a notebook that defines a method may run again.
 
     Raises
     ------
     InputError
-        A name is missing, KIND is unknown, or NAME is taken.
+        A name is missing, KIND is unknown, or NAME is that of a method of the package.
     """
     missing = [n for n in ("NAME", "KIND", "Options", "supports", "fit") if not hasattr(module, n)]
     if missing:
@@ -81,8 +84,8 @@ def register_backend(module: Any) -> None:
             f"a backend needs NAME, KIND, Options, supports and fit; missing: {', '.join(missing)}."
         )
     one_of("KIND", module.KIND, KINDS)
-    if module.NAME in (*BACKENDS, "paper"):
-        raise InputError(f"a backend named {module.NAME!r} exists already; choose another NAME.")
+    if module.NAME in _BUILT_IN:
+        raise InputError(f"the package has a method {module.NAME!r}; choose another NAME.")
     BACKENDS[module.NAME] = module
 
 
@@ -272,9 +275,12 @@ def fit(
         "options": as_json(dataclasses.asdict(plan.options)),
         "request": asked,
     }
+    started = time.perf_counter()
     try:
         with threadpool_limits(1, user_api="blas"):  # equal draws whatever the number of cores
             result = plan.backend.fit(wrapped, plan.options, job)
+        if result.seconds_run == 0.0:  # it has not timed itself
+            result.seconds_run = time.perf_counter() - started - result.seconds_compile
         _refuse_nan(result)
     except FitFailed as error:
         result = Result(posterior={}, status="failed", reason=str(error))

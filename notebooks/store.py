@@ -21,7 +21,8 @@ def store(path: Path) -> None:
     """Execute one notebook at full size, in its folder, and write it back."""
     notebook = nbformat.read(path, as_version=4)
     resources = {"metadata": {"path": path.parent}}
-    NotebookClient(notebook, timeout=1800, record_timing=False, resources=resources).execute()
+    settings = {"timeout": 1800, "record_timing": False, "coalesce_streams": True}
+    NotebookClient(notebook, resources=resources, **settings).execute()
     notebook.metadata.pop("widgets", None)
     notebook.metadata["language_info"] = {"name": "python"}
     nbformat.write(notebook, path)

@@ -150,6 +150,8 @@ def test_names_are_no_markup_and_long_tables_are_cut():
     page = data._repr_html_()
     assert "<script>" not in page
     assert any("<b>&x, dose, size" in text for text in shown(page))
+    texts = shown(av.Dataset.from_arrays(FRAME.assign(size=1.0), Y)._repr_html_())
+    assert texts[texts.index("constant features") + 1] == "1: size"
     long = shown(html.table("many", [(i,) for i in range(100)]))
     assert "... and 75 more" in long
     assert "24" in long

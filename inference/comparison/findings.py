@@ -232,6 +232,7 @@ def _nothing_active(tree: xr.DataTree, reference: xr.DataTree | None) -> list[Fi
 
 _AGAIN: tuple[tuple[str, str], ...] = (
     ("still rising", "raise max_iterations"),
+    ("the ELBO fell", "lower step_sizes"),
     ("ran to a boundary", "no Gaussian fits a density that peaks at its boundary; use nuts"),
     ("stopped short", "raise max_iterations"),
     ("curvature", "use nuts, or another start"),

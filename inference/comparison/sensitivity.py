@@ -9,6 +9,7 @@ without refits.
 """
 
 import os
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,7 +78,7 @@ COLUMNS = (
 __doc__ = f"{__doc__}{described(COLUMNS)}\n"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sensitivity:
     """What `sensitivity` found.
 
@@ -98,6 +99,9 @@ class Sensitivity:
     p_active: pd.DataFrame
     power: pd.DataFrame
     what: str
+
+    def __repr__(self) -> str:
+        return textwrap.fill(self.text(), 80)
 
     def text(self) -> str:
         """Return what the table says, a sentence or two a hyperparameter."""

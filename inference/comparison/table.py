@@ -162,7 +162,7 @@ class Comparison:
         Parameters
         ----------
         path : path
-            The file.
+            The file; its folder is made if it is not there.
         command : str
             How the comparison was made, shown at the end of the page.
         sensitivity : Sensitivity, optional

@@ -25,7 +25,8 @@ J. Comput. Graph. Statist. 27).
 Convergence is monitored, not assumed. Adam runs at a constant step size until the mean ELBO of the
 last blocks is no longer above that of the blocks before by more than two standard errors; then the
 step size falls, and the next stage begins. The answer is the average of the iterates of the last
-stage (Polyak & Juditsky 1992), which removes the noise a constant step leaves.
+stage (Polyak & Juditsky 1992), which removes the noise a constant step leaves. An ELBO that ends
+below that of the start has not converged, whatever its trace.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy import linalg
+from scipy.stats import sem
 
 from ardvark.validate import InputError
 
@@ -122,6 +124,7 @@ def fit(target: Target, options: Options, job: Job) -> Result:
     with job.report.stage("drawing"):
         posterior = density.constrain(x, job.keep)
         lp = density.logp(x)
+        reason = reason or _fell(density, lp - log_q, options, rng)
     return Result(
         posterior={k: v.reshape(*shape, *v.shape[1:]) for k, v in posterior.items()},
         sample_stats={"lp": lp.reshape(shape), "log_q": log_q.reshape(shape)},
@@ -327,6 +330,23 @@ def _estimate(
     if not good.any():
         raise FitFailed("the log density or its gradient is not finite anywhere q looks")
     return float(values[good].mean()) + q.entropy(), q.gradient(e[good], gradients[good])
+
+
+def _fell(density: Density, found: np.ndarray, options: Options, rng: np.random.Generator) -> str:
+    """Return why an ELBO that no longer rises is no optimum, where it is below that of the start.
+
+    `found` holds log p - log q of the draws (S,).
+    """
+    q = LowRank(density.start, options.start_sd, 0, rng)
+    noise = rng.standard_normal((100, density.size))
+    found = found[np.isfinite(found)]
+    start = density.logp(q.sample(noise)) - q.log_density(noise)
+    if found.mean() > start.mean() - 4.0 * np.hypot(sem(found), sem(start)):
+        return ""
+    return (
+        f"the ELBO fell from {start.mean():.4g} to {found.mean():.4g}: the steps are too long; "
+        "lower step_sizes"
+    )
 
 
 def _settled(blocks: list[float]) -> bool:

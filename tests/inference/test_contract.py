@@ -290,6 +290,7 @@ def test_a_backend_of_ones_own(problem, monkeypatch, caplog):
     fitting.register_backend(_Custom)
     tree = av.fit(problem, "custom")
     assert isinstance(tree, xr.DataTree)
+    assert tree.attrs["seconds_run"] > 0.0  # it does not time itself
     assert tree.attrs["status"] == "finished"
     # a failure is an object too, with its reason, never a silent NaN
     for options, reason in (({"fail": True}, "it was told to"), ({"nan": True}, "not finite")):
@@ -298,8 +299,12 @@ def test_a_backend_of_ones_own(problem, monkeypatch, caplog):
         assert reason in tree.attrs["reason"]
         assert reason in caplog.text
         assert not tree["posterior"].data_vars
-    with pytest.raises(InputError, match="a backend named 'custom' exists already"):
-        fitting.register_backend(_Custom)
+    # a notebook's cell that runs again replaces it; what the package has stays
+    fitting.register_backend(type("Better", (_Custom,), {"KIND": "approximation"}))
+    assert av.fit(problem, "custom").attrs["kind"] == "approximation"
+    for name in ("nuts", "paper"):
+        with pytest.raises(InputError, match=f"the package has a method {name!r}"):
+            fitting.register_backend(type("Taken", (_Custom,), {"NAME": name}))
     with pytest.raises(InputError, match="missing: KIND, Options, supports, fit"):
         fitting.register_backend(type("Half", (), {"NAME": "half"}))
 

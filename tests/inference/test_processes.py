@@ -5,6 +5,7 @@ import os
 import types
 
 import pytest
+from threadpoolctl import threadpool_limits
 
 from ardvark.inference.generic import laplace
 from ardvark.inference.processes import check_processes, run_pieces
@@ -51,9 +52,11 @@ def work(tmp_path, monkeypatch):
     return importlib.import_module("pieces_of_work").Work
 
 
-def test_two_processes_give_the_results_of_one(work):
+def test_two_processes_give_the_results_of_one(work, monkeypatch):
     pieces = list(range(8))
-    here = list(run_pieces(work, pieces, 1))
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")  # else one BLAS thread is what there is
+    with threadpool_limits(2, user_api="blas"):
+        here = list(run_pieces(work, pieces, 1))
     assert [r["piece"] for r in here] == pieces
     assert {r["worker"][0] for r in here} == {os.getpid()}
     elsewhere = sorted(run_pieces(work, pieces, 2), key=lambda r: r["piece"])

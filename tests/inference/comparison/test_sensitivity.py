@@ -181,6 +181,8 @@ def test_changes_worked_out_by_hand(four):
     assert "from 1.6 to 1.6 (halved) and 2.2 (doubled)" in text
     assert "Not converged, so not to be trusted: active_features halved." in text
     assert "Slab doubled: not possible: no prior does it." in text
+    assert "".join(repr(found).split()) == "".join(text.split())
+    assert max(map(len, repr(found).splitlines())) <= 80
     assert not len(found.power)  # these fits have no log_prior
     assert found.power_text() == ""
 

@@ -135,7 +135,7 @@ def test_verdicts_stand_in_the_table_in_print_and_on_the_page(problem, tmp_path)
     assert lines[0] == "Comparison of 2 fits of rfvm on small, reference: exact"
     assert lines[1] == "exact [trust]: exact up to Monte Carlo error: quote all of it."
     assert max(map(len, lines)) <= 80
-    page = found.to_html(tmp_path / "page.html").read_text()
+    page = found.to_html(tmp_path / "new" / "page.html").read_text()
     first, table = page.index("What each fit may be used for"), page.index("<table>")
     assert first < page.index('<b>narrow</b> <span class="badge care">with care</span>') < table
     assert found.verdict["narrow"].reasons[0] in page

@@ -245,6 +245,14 @@ def test_advi_that_stops_early_says_so(caplog, gaussian):
     assert "not_converged" in caplog.text
 
 
+def test_advi_that_walks_away_says_so(gaussian):
+    """Steps of 100 sd never come near: that the ELBO has stopped rising is no optimum."""
+    tree = fit(gaussian, "advi", step_sizes=(100.0,), start_sd=0.5)
+    assert tree.attrs["status"] == "not_converged"
+    assert "fell from" in tree.attrs["reason"]
+    assert "step_sizes" in tree.attrs["reason"]
+
+
 def test_full_rank_has_a_limit():
     with pm.Model() as model:
         pm.Normal("x", shape=advi.LARGEST_FULL_RANK + 1)

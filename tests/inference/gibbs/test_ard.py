@@ -114,9 +114,11 @@ def test_equal_seeds_give_equal_draws_in_threads():
 
 def test_fat_data_need_a_few_copies_of_it():
     """D x D would be 288 MB."""
-    problem = made("rfvm-explicit", N=40, D=6000, B=None)
+    problem, random = made("rfvm-explicit", N=40, D=6000, B=None), rng()
+    sampler = Sampler(problem, Options(rounds=1))
+    sampler.sweep(sampler.start(random, 0), random)  # compiled code is no copy of X
     tracemalloc.start()
-    sampler, random = Sampler(problem, Options(rounds=1)), rng()
+    sampler = Sampler(problem, Options(rounds=1))
     state = sampler.start(random, 0)
     sampler.sweep(state, random)
     peak = tracemalloc.get_traced_memory()[1]

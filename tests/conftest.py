@@ -1,0 +1,37 @@
+"""What every test runs under: an order of the files, and settings that save time, not numbers.
+
+The settings are in the environment before NumPy and PyTensor are imported, so the processes that
+tests start have them too. `make wheel` runs a comparison without them, as a user does.
+"""
+
+import gc
+import os
+
+# one worker a core: two BLAS threads each would only wait for one another
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+# `traceback__limit`: PyTensor notes for each variable which lines made it, a third of the time that
+# models and their functions take to make. `cxx`: what Numba does not compile runs in NumPy,
+# where some inner graphs would have g++ compile each of their operations for a second.
+FLAGS = [os.environ.get("PYTENSOR_FLAGS", ""), "traceback__limit=0", "cxx="]
+os.environ["PYTENSOR_FLAGS"] = ",".join(filter(None, FLAGS))
+gc.set_threshold(50_000, 20, 100)  # graphs are many small objects, hardly any of them garbage
+
+# from half a minute to one and a half each: first, so that no core waits for one at the end
+LONG = (
+    "test_package.py",
+    "test_density.py",
+    "test_notebooks.py",
+    "test_contract.py",
+    "test_cli.py",
+    "test_rfvm_posterior.py",
+    "test_refit_loo.py",
+    "test_paper_check.py",
+    "test_processes.py",
+    "test_model_posteriors.py",
+)
+
+
+def pytest_collection_modifyitems(items):
+    """Put the longest files first (xdist's own order, by number of tests, puts them last)."""
+    place = {name: i for i, name in enumerate(LONG)}
+    items.sort(key=lambda item: place.get(item.path.name, len(LONG)))
