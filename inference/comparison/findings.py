@@ -117,9 +117,9 @@ def _chains(tree: xr.DataTree) -> list[Finding]:
     if not rhat < diagnostics.RHAT_LIMIT:
         cap: Word = "rough" if rhat < RHAT_BAD else "bad"
         text = f"worst R-hat of {name} is {rhat:.3f} (limit {diagnostics.RHAT_LIMIT})"
-        remedy = "more tuning and draws, the model's other form"
-        # of correlated features one is visible at a time: gibbs proposes to exchange them
-        remedy += ", or gibbs where it applies" if tree.attrs.get("method") == "nuts" else ""
+        remedy = "more tuning and draws, or the model's other form"
+        if tree.attrs.get("method") == "nuts":  # gibbs proposes to exchange correlated features
+            remedy = "more tuning and draws, the model's other form, or gibbs where it applies"
         found.append(Finding(text, cap, remedy=remedy))
     for kind, purposes in (("bulk", PURPOSES), ("tail", ("uncertainty",))):
         ess = diagnostics.worst([diagnostics.ess(eta, kind)], np.min)
