@@ -1,6 +1,7 @@
 """The parts of `benchmarks.paper_check`: rows, folds, statistics, storage, choice of options."""
 
 import itertools
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -42,7 +43,8 @@ def test_a_row_asks_for_what_exists(group, row):
     if row.model:
         ZOO[row.model].make_hypers(row.hypers)
         if row.method in BACKENDS:
-            for candidate in ({"path": True} if row.steps else {}, *row.grid):
+            options = () if row.share else row.grid
+            for candidate in ({"path": True} if row.steps else {}, *options):
                 make_options(row.method, {**row.options, **candidate})
     assert set(row.printed) <= {
         "accuracy", "f1", "features", "samples", "jaccard", "pearson", "noise"
@@ -208,6 +210,36 @@ def test_the_candidate_with_the_least_error_is_chosen_whatever_its_place():
         assert folds.choose(row, data) == keeps
 
 
+def test_a_matched_row_keeps_nearest_to_its_share_whatever_the_test_labels():
+    X = rng(5).standard_normal((60, 8))
+    data = Dataset.from_arrays(X, X[:, 0] + X[:, 1] > 0)
+    training, test = data.take(np.arange(40)), data.take(np.arange(40, 60))
+    other = Dataset.from_arrays(test.X, 1 - test.y)
+    grid = tuple({"C": C} for C in (1e-4, 0.1, 100.0))  # nothing kept, some, everything
+    kept = [folds.scikit("l1_logistic", training, test, **c)["features"] / 8 for c in grid]
+    assert kept[0] == 0.0 < kept[1] < kept[2]
+    for share, at in ((kept[1] - 0.01, 1), (0.99, 2)):
+        row = protocols.Row(
+            label="x", model="", method="l1_logistic", reading="ours", grid=grid, share=share
+        )
+        for held in (test, other):
+            found = folds.matched(row, training, held)
+            assert (json.loads(found["chosen"]), found["features"]) == (grid[at], 8 * kept[at])
+
+
+@pytest.mark.parametrize("model", ["sklr", "fsklr"])
+def test_mask_priors_expect_the_share_of_a_matched_row(model):
+    training = noise(20, D=6)
+    grid = ({"expected": 1e-6}, {"expected": 1.0 - 1e-6})  # the prior decides every bit
+    for share, at in ((0.2, 0), (0.8, 1)):
+        row = protocols.Row(
+            label="x", model=model, method="fsklr_savb", reading="ours", grid=grid, share=share,
+            options={"feature_sweeps": 2, "sample_sweeps": 2},
+        )  # fmt: skip
+        found = folds.matched(row, training, training)
+        assert folds.share_kept(found, training) == at
+
+
 # --- storage --------------------------------------------------------------------------------------
 
 
@@ -311,8 +343,9 @@ def test_a_run_is_resumed(tmp_path, monkeypatch):
     assert [fold for _, fold in tasks(2)] == [0, 1]
     command.run(tasks(1), 1, tmp_path)
     assert [fold for _, fold in tasks(2)] == [1]
-    (path,) = tmp_path.iterdir()
-    (found,) = store.read(path)
+    group, row = folds.find("fsklr-2/digits38_noisy/l1_logistic")
+    (found,) = store.read(store.file_of(group, folder=tmp_path))
+    assert len(store.read(store.file_of(group, path=True, folder=tmp_path))) == len(row.steps)
     assert 0.8 < float(found["accuracy"]) <= 1.0
     assert -0.7 < float(found["log_score"]) < 0.0
     assert int(found["n_train"]) + int(found["n_test"]) == 357

@@ -10,6 +10,7 @@ import logging
 import time
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -18,7 +19,7 @@ from scipy import special
 
 import ardvark as av
 from ardvark.data import Dataset
-from ardvark.models import Problem
+from ardvark.models import ZOO, Problem
 
 from .protocols import Group, Row, split, stratified
 from .tables import FILTER, GROUPS, SELECTED
@@ -66,6 +67,8 @@ def fit(row: Row, data: Dataset, training: Dataset, test: Dataset) -> list[Line]
     """Return what a fit gives on the test rows, then the same at each step of its path."""
     if row.select:
         lines = [classify_selected(row, data, training, test)]
+    elif row.share:
+        lines = [matched(row, training, test)]
     elif row.model:
         lines = zoo(row, training, test)
     else:
@@ -193,6 +196,33 @@ def choose(row: Row, training: Dataset) -> dict[str, Any]:
         if (right, score) > best_score:
             best, best_score = candidate, (right, score)
     return dict(best)
+
+
+def matched(row: Row, training: Dataset, test: Dataset) -> Line:
+    """Return the line of the candidate that keeps nearest to `row.share`; ties go to the earlier.
+
+    What a fit keeps is the share of the features, of the samples, or the mean of both, whichever
+    its method selects; the test rows have no part in it. A candidate is C of a method of
+    scikit-learn, or `expected`, the share of bits that the independent mask prior expects.
+    """
+    lines = []
+    for candidate in row.grid:
+        if row.model:
+            odds = candidate["expected"] / (1.0 - candidate["expected"])
+            sizes = {"a_z": odds * training.N, "a_zeta": odds * training.D}
+            known = ZOO[row.model].Hypers.__dataclass_fields__
+            hypers = row.hypers | {name: a for name, a in sizes.items() if name in known}
+            line = zoo(replace(row, hypers=hypers, grid=()), training, test)[0]
+        else:
+            line = scikit(row.method, training, test, **candidate)
+        lines.append(line | {"chosen": json.dumps(candidate)})
+    return min(lines, key=lambda line: abs(share_kept(line, training) - row.share))
+
+
+def share_kept(line: Line, training: Dataset) -> float:
+    """Return the share kept of the features, of the samples, or the mean of both."""
+    sizes = {"features": training.D, "samples": training.N}
+    return float(np.mean([line[kind] / n for kind, n in sizes.items() if line.get(kind, "") != ""]))
 
 
 # --- features chosen first ------------------------------------------------------------------------

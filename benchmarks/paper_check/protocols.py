@@ -70,13 +70,15 @@ class Row:
     """One method in one group.
 
     model : a model of the zoo, "" for a method of scikit-learn. grid : options to choose from, on
-    inner splits of the training rows. on_kernel : the features are columns of the linear kernel.
-    reading : whose algorithm it is: the paper's as printed, or its authors' code; corrected, where
-    a misprint or an omission is mended; ours, a variant or a setting of the zoo; a baseline.
-    printed : what the paper prints. note : what the row is beside the paper. select : features are
-    chosen first, "inside" each fold or "outside", once on all rows of the data; the method then
-    chooses them, and one plain classifier takes over (`fold.classify_selected`). steps : where its
-    path is looked at: iterations of a model of the zoo, C of L1 logistic regression.
+    inner splits of the training rows. share : the candidate of the grid is taken instead which
+    keeps nearest to this share of what the method selects from (`fold.matched`). on_kernel : the
+    features are columns of the linear kernel. reading : whose algorithm it is: the paper's as
+    printed, or its authors' code; corrected, where a misprint or an omission is mended; ours, a
+    variant or a setting of the zoo; a baseline. printed : what the paper prints. note : what the
+    row is beside the paper. select : features are chosen first, "inside" each fold or "outside",
+    once on all rows of the data; the method then chooses them, and one plain classifier takes over
+    (`fold.classify_selected`). steps : where its path is looked at: iterations of a model of the
+    zoo, C of L1 logistic regression.
     """
 
     label: str
@@ -86,6 +88,7 @@ class Row:
     hypers: dict[str, Any] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
     grid: tuple[dict[str, Any], ...] = ()
+    share: float = 0.0
     on_kernel: bool = False
     printed: dict[str, float] = field(default_factory=dict)
     note: str = ""

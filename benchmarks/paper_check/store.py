@@ -29,7 +29,7 @@ def identity(group: Group, row: Row) -> str:
     settings = [
         row.model, row.method, row.hypers, row.options, row.grid, row.on_kernel, row.select,
         row.steps, group.protocol.name, group.by_sample, group.data, DRAWS, INNER,
-        (SELECTED, FILTER) if row.select else (),
+        (SELECTED, FILTER) if row.select else (), *([row.share] if row.share else []),
     ]  # fmt: skip
     return hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:8]
 
