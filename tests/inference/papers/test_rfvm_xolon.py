@@ -6,12 +6,12 @@ check, and starts in the origin stay there.
 
 import numpy as np
 import pytest
-from scipy import optimize, special
+from scipy import optimize, special, stats
 from sklearn.linear_model import LogisticRegression
 
 from ardvark.inference.papers.rfvm_xolon import Objective, Options, iterate, solve
 from tests.inference.papers.rfvm_xolon_problems import arrays, direct, made
-from tests.support import rng
+from tests.support import ALARM, rng
 
 
 def random_point(objective, random):
@@ -222,6 +222,28 @@ def test_only_the_product_of_the_penalties_matters_to_eta():
         assert c1 * np.abs(a).sum() == pytest.approx(c2 * v.sum(), rel=1e-4)  # equal penalties
     weaker = direct(problem, c1=0.5, c2=1.0)  # negative control: another product
     assert np.abs(weaker.posterior["eta"] - one.posterior["eta"]).max() > 0.1
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_where_a_start_begins(number):
+    """v is g^2, a squared exponential draw times g^2, or one alone, up to a factor.
+
+    A Kolmogorov-Smirnov test whose scale is the sample's mean is conservative.
+    """
+    random = rng(8)
+    X, y = random.normal(size=(30, 3000)), np.arange(30) % 2.0
+    objective = Objective(X, y, X, 2.0)
+    a, v, b = objective.split(objective.start(number, rng(9)))
+    g = (y - y.mean()) @ X
+    draw = np.sqrt(v) / (np.abs(g) if number < 2 else 1.0)
+    if number == 0:
+        np.testing.assert_allclose(draw, draw[0], rtol=1e-10)
+    else:
+        assert stats.kstest(draw / draw.mean(), stats.expon.cdf).pvalue > ALARM
+    assert np.abs(a).sum() == pytest.approx(v.sum())  # of equal penalties
+    assert np.std(X @ (v * (a @ X))) == pytest.approx(6.0)  # a wide spread
+    assert b == pytest.approx(np.log(y.mean() / (1.0 - y.mean())), abs=1e-12)
 
 
 def test_no_start_ends_lower_than_the_one_returned():
