@@ -4,12 +4,13 @@ import json
 
 import numpy as np
 import pytest
+from scipy import special, stats
 
 import ardvark as av
-from ardvark.inference.calibration.joint import joint_test, successive_conditional
+from ardvark.inference.calibration.joint import draw_labels, joint_test, successive_conditional
 from ardvark.validate import InputError
 from tests.inference.calibration.toy import Gibbs, gibbs, make_toy
-from tests.support import ALARM, rng, seed
+from tests.support import ALARM, rng, seed, z_limit
 
 
 @pytest.fixture
@@ -130,6 +131,24 @@ def test_one_failure_loses_nothing_and_is_tried_again(toy, tmp_path):
     assert found.failed == 0
     whole = joint_test(toy, make_kernel, **settings | {"folder": None})
     np.testing.assert_array_equal(found.ranks, whole.ranks)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("model", ["fs_skr", "fsklr"])
+def test_labels_follow_their_law(model):
+    """Signs are Normal(eta, tau^-1/2) where the link is the identity, else Bernoulli labels."""
+    X = rng(12).normal(size=(2000, 2))
+    problem = av.problem(model, (X, np.arange(2000) % 2), basis=[0, 1])
+    eta = rng(13).normal(size=2000)
+    y = draw_labels(problem, {"eta": eta, "tau": np.array(25.0)}, rng(14))
+    if model == "fs_skr":
+        residual = 5.0 * (2.0 * y - 1.0 - eta)
+        assert stats.kstest(residual, stats.norm.cdf).pvalue > ALARM
+    else:
+        p = special.expit(eta)
+        z = (y - p).sum() / np.sqrt((p * (1.0 - p)).sum())
+        assert set(y) == {0, 1}
+        assert abs(z) < z_limit()
 
 
 def test_latent_noise_needs_its_own_labels():
