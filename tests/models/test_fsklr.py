@@ -10,7 +10,7 @@ from scipy import integrate, special, stats
 from scipy.spatial.distance import cdist
 
 from ardvark.models import fs_skr, fsklr, sklr
-from ardvark.models.parts.masks import expected_selected, log_mask_prior, mask_log_odds
+from ardvark.models.parts.masks import BinaryMask, expected_selected, log_mask_prior, mask_log_odds
 from ardvark.validate import InputError
 from tests.models import forms
 from tests.support import ALARM, rng, seed, z_limit
@@ -145,6 +145,15 @@ def test_pymc_draws_of_masks_follow_the_prior(choice):
     problem = make(D=3, a_zeta=1.2, **choice)
     masks = pm.draw(problem.model["zeta"], 4000, random_seed=seed(2), mode="FAST_COMPILE")
     check_mask_frequencies(masks, 1.2, choice["mask_prior"])
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("mask_prior", ["shared", "printed"])
+def test_masks_of_one_variable_are_drawn_each_by_itself(mask_prior):
+    with pm.Model():
+        mask = BinaryMask("mask", 3, 1.2, mask_prior, shape=(4000, 3))
+    masks = pm.draw(mask, random_seed=seed(4), mode="FAST_COMPILE")
+    check_mask_frequencies(masks, 1.2, mask_prior)
 
 
 @every_prior
