@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
@@ -205,6 +206,19 @@ def test_accuracy_log_score_and_baselines(problem, split):
     pd.testing.assert_series_equal(
         table.loc["a", list(expected)].astype(float), pd.Series(expected, name="a")
     )
+
+
+def test_a_score_is_no_probability(split):
+    """A model of squared errors: its score orders the rows, and its sign is the class."""
+    train, test = split
+    problem = av.problem("fs_skr", train)
+    tree = av.fit(problem, "fsklr_savb", feature_sweeps=3, sample_sweeps=3, progressbar=False)
+    row = av.compare({"a": tree}, problem=problem, test=test).table.loc["a"]
+    score = av.predict(problem, tree, test).mean(("chain", "draw")).values
+    assert row["auc"] == pytest.approx(roc_auc_score(test.y, score))
+    assert row["f1"] == pytest.approx(f1_score(test.y, score > 0.0))
+    assert row["accuracy"] == np.mean((score > 0.0) == test.y)
+    assert pd.isna(row[["log_score", "brier", "ece"]]).all()
 
 
 def test_the_majority_answers_always_the_same(small_data):
