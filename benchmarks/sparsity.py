@@ -35,6 +35,7 @@ from ardvark.models.parts import effects
 from ardvark.models.parts.effects import VISIBLE
 
 Row = dict[str, Any]
+BLOCK = 5  # planted features are correlated in blocks of so many
 DENSE = {"active_features": "all", "active_samples": "all"}
 
 
@@ -173,14 +174,17 @@ def _l1() -> LogisticRegressionCV:
 # --- what it finds where the truth is known -------------------------------------------------------
 
 
-def plant(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return X (62, 2000), y, and which features are active."""
+def plant(
+    seed: int, N: int = 62, D: int = 2000, active: int = 5, effect: float = 3.0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return X (N, D), y, and which features are active."""
     rng = np.random.default_rng(seed)
-    N, D, block, correlation = 62, 2000, 5, 0.8
-    common = np.repeat(rng.normal(size=(N, D // block)), block, axis=1)
+    correlation = 0.8
+    common = np.repeat(rng.normal(size=(N, D // BLOCK)), BLOCK, axis=1)
     X = np.sqrt(correlation) * common + np.sqrt(1.0 - correlation) * rng.normal(size=(N, D))
     w = np.zeros(D)
-    w[block * rng.choice(D // block, 5, replace=False)] = 3.0 * rng.choice([-1.0, 1.0], 5)
+    chosen = BLOCK * rng.choice(D // BLOCK, active, replace=False)
+    w[chosen] = effect * rng.choice([-1.0, 1.0], active)
     y = (rng.random(N) < 1.0 / (1.0 + np.exp(-X @ w))).astype(int)
     return X, y, w != 0.0
 

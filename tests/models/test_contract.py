@@ -133,6 +133,12 @@ def test_shared_quantities_and_dims(problem):
         assert tuple(model.coords[dim]) == names
 
 
+def test_the_initial_point_is_inside_the_support(problem):
+    """PyMC starts a custom distribution at 0, where the logarithm it is sampled through is not."""
+    for name, value in problem.model.initial_point().items():
+        assert np.isfinite(value).all(), name
+
+
 def test_gradient_is_finite_far_out(problem):
     model = problem.model
     assert bool(problem.spec.masked) == bool(model.discrete_value_vars)  # methods go by `masked`
