@@ -82,13 +82,6 @@ def test_positive_normal_completes_the_probit():
     np.testing.assert_allclose(sum(parts), stats.norm.logpdf(x, eta), rtol=1e-12, atol=1e-12)
 
 
-def test_positive_normal_starts_inside_its_support():
-    """PyMC starts a custom distribution at 0, where the logarithm it is sampled through is not."""
-    with pm.Model() as model:
-        PositiveNormal("x", np.zeros(3))
-    assert np.isfinite(model.initial_point()["x_log__"]).all()
-
-
 # --- one posterior, three forms -------------------------------------------------------------------
 
 
