@@ -284,6 +284,14 @@ def test_the_prior_is_useful_at_fat_data(name):
     check_prior_range(name, KERNELS[name][0], *FAT, draws=120)
 
 
+@pytest.mark.statistical
+@pytest.mark.parametrize(("N", "D", "draws"), [(30, 6, 400), (2000, 10, 100), (*FAT, 100)])
+@pytest.mark.parametrize("name", ["pfcvm", "rfvm"])
+def test_the_dense_prior_is_useful_at_every_size(name, N, D, draws):
+    dense = {"kernel": "linear", "active_features": "all", "active_samples": "all"}
+    check_prior_range(name, dense, N, D, draws)
+
+
 @pytest.mark.slow
 @pytest.mark.statistical
 @BY_KERNEL

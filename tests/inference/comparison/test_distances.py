@@ -138,6 +138,7 @@ def test_the_overlap_of_the_leading_components(size, k):
     assert distances.leading(size) == k
     assert distances.top(score, score) == 1.0
     assert distances.top(-score, score) == 0.0
+    assert distances.leading(1) == 1
     one_out = score.copy()
     one_out[-1] = -1.0  # the first one leaves
     assert distances.top(one_out, score) == pytest.approx(1.0 - 1.0 / k)

@@ -23,7 +23,7 @@ from ardvark.inference.selection import select
 from ardvark.models import ZOO
 from ardvark.validate import InputError
 from tests.inference.comparison.quick import Prior
-from tests.support import ALARM, rng, t_limit
+from tests.support import ALARM, rng, seed, t_limit
 
 N, D = 9, 4
 MADE = {"reference": "tiny", "command": "ardvark reference make tiny", "note": ""}
@@ -208,13 +208,15 @@ def test_made_once_and_checked_by_another_run(tmp_path, monkeypatch):
     one = Reference(model="sparse_probit", data="digits38", method="chain", draws=100)
     monkeypatch.setattr(references, "REFERENCES", {one.name: one})
     first, again = tmp_path / "first", tmp_path / "again"
-    path = references.make(one.name, first, progressbar=False)
-    references.make(one.name, first, progressbar=False)
+    path = references.make(one.name, first, seed=seed(3), progressbar=False)
+    references.make(one.name, first, seed=seed(3), progressbar=False)
     assert Chain.fits == 1
     assert path.stat().st_size < 1e6
     assert "bulk ESS" in references.table(first).loc[one.name, "missed"]
     found = references.check([one.name], again, against=first, progressbar=False)[one.name]
     assert found["agrees"].all(), found
+    rerun = references.files(again)[one.name]
+    assert references.attributes(rerun)["seed"] == references.attributes(path)["seed"] + 1
     references.check([one.name], again, against=first, progressbar=False)
     assert Chain.fits == 2  # the rerun is kept
     monkeypatch.setattr(Chain, "shift", 1.0)

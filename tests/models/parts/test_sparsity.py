@@ -7,7 +7,7 @@ from scipy import special, stats
 import ardvark as av
 from ardvark.models.parts import ard, effects, sparsity
 from ardvark.models.parts.effects import VISIBLE
-from ardvark.models.parts.kernels import KERNELS
+from ardvark.models.parts.kernels import KERNELS, gram
 from ardvark.models.parts.sparsity import Law
 from ardvark.models.pfcvm import Hypers
 from ardvark.validate import InputError
@@ -120,6 +120,16 @@ def test_samples_of_a_fixed_kernel_are_as_many_as_asked_for(name, kernel):
     found = count(problem, 200, 2)[:, 1]
     asked, error = problem.hypers.active_samples, found.std() / np.sqrt(len(found))
     assert abs(found.mean() - asked) < 0.2 * asked + z_limit() * error
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3])
+def test_a_feature_of_the_size_of_its_slab_adds_as_many_logits(degree):
+    """At x = z = 1, where the kernel (1 + theta)^P has slope P: the polynomial's slab is 1 / P."""
+    h = normal_problem("pfcvm", 30, 6, kernel="polynomial", degree=degree).hypers
+    one, step = np.ones((1, 1)), 1e-6
+    ends = [gram(one, one, np.array([t]), kernel="polynomial", degree=degree) for t in (0.0, step)]
+    slope = float((ends[1] - ends[0]).item()) / step
+    assert slope * h.feature_prior.slab == pytest.approx(h.slab, rel=1e-4)
 
 
 # --- filling --------------------------------------------------------------------------------------
