@@ -89,11 +89,13 @@ def test_options_read_the_type_from_the_annotation():
         word: Literal["a", "b"] | None = option(None, "one of two words")
         sizes: tuple[float, ...] = option((1.0,), "steps", above=0.0, at_most=2.0)
         share: float = option(0.5, "a part", at_least=0.0, below=1.0)
+        three: Literal["a", "b", "c"] = option("a", "one of three words")
 
     assert [o.accepts() for o in Options.declared()] == [
         "a or b, or None",
         "several, each a number in (0, 2]",
         "a number in [0, 1)",
+        "a, b, c",
     ]
     assert Options(sizes=[0.5, 2]).sizes == (0.5, 2)  # what the command line gives
     assert hash(Options(sizes=[0.5])) == hash(Options(sizes=(0.5,)))

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 from rich import console
 
+from ardvark.inference.backend import Job
 from ardvark.inference.progress import Reporter
 
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -115,4 +116,6 @@ def test_a_stage_of_a_notebook_that_is_interrupted_leaves_no_bar(cell):
 def test_disabled_shows_nothing(capsys):
     with Reporter("nuts", enabled=False).stage("sampling", total=3) as update:
         update(1, "note")
+    with Job(draws=1, chains=1, seed=0).report.stage("compiling"):  # a backend called directly
+        pass
     assert capsys.readouterr() == ("", "")

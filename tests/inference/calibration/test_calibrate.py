@@ -27,6 +27,14 @@ def conjugate(monkeypatch):
     av.inference.register_backend(Conjugate)
 
 
+def test_progress_is_shown_unless_it_is_not_wanted(conjugate, capsys):
+    for given in ({}, {"progressbar": False}):
+        av.calibrate(make_toy(), "conjugate", replicates=3, **given)
+        shown = capsys.readouterr()
+        assert ("sbc-toy-conjugate" in shown.err) == (not given)
+        assert shown.out == ""
+
+
 def found(ranks, names=("a", "b"), name="sbc-toy-own"):
     return Calibration(names, ranks, (), np.full(len(ranks), 99), 1.0, name)
 

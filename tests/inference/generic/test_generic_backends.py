@@ -253,9 +253,12 @@ def test_advi_that_walks_away_says_so(gaussian):
     assert "step_sizes" in tree.attrs["reason"]
 
 
-def test_full_rank_has_a_limit():
+def test_full_rank_has_a_limit(monkeypatch):
     with pm.Model() as model:
-        pm.Normal("x", shape=advi.LARGEST_FULL_RANK + 1)
+        pm.Normal("x", shape=3)
+    monkeypatch.setattr(advi, "LARGEST_FULL_RANK", 3)
+    assert fit(model, "advi", family="full_rank").attrs["status"] == "finished"
+    monkeypatch.setattr(advi, "LARGEST_FULL_RANK", 2)
     tree = fit(model, "advi", family="full_rank")
     assert tree.attrs["status"] == "failed"
     assert "family='mean_field'" in tree.attrs["reason"]

@@ -99,6 +99,8 @@ def test_the_pruned_terms_stay_in_the_trace():
 def test_em_predicts_by_its_one_state():
     problem = make(N=30, D=4)
     tree = fit(problem, "pfcvm_em", hyperprior="model")
+    path = tree["fit"]["objective"].values
+    assert path[0] < path[-1] == tree.attrs["log_posterior"]
     paper, draws = (av.predict(problem, tree, problem.data.X, rule=r) for r in ("paper", "draws"))
     assert draws.shape == (1, 1, 30)
     np.testing.assert_allclose(paper, draws, rtol=1e-9)
