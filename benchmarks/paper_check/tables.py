@@ -195,7 +195,7 @@ def jcfo_rows(
 # --- FS-SKLR --------------------------------------------------------------------------------------
 
 
-VISITED = (1, 2, 5, 10, 20, 50, 100, 101, 102, 105, 110, 120, 150, 200)  # states of the search
+VISITED = (0, 1, 2, 5, 10, 20, 50, 100, 101, 102, 105, 110, 120, 150, 200)  # states of a search
 SHARE = 0.3
 EXPECTED = tuple({"expected": p} for p in (0.1, 0.2, 0.3, 0.4, 0.5))
 PENALTIES = tuple({"C": float(c)} for c in np.geomspace(1e-3, 1e3, 37).round(6))
