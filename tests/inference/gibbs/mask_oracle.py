@@ -16,9 +16,9 @@ from ardvark.models.parts.masks import log_mask_prior
 from tests.support import rng
 
 
-def make(model="fsklr", N=6, D=4, B=None, number=0, **hypers):
-    """A small problem, both classes in it; `number` is that of its seed."""
-    random = rng(number)
+def make(model="fsklr", N=6, D=4, B=None, number=0, random=None, **hypers):
+    """A small problem, both classes in it, of the run's seed `number` or from `random`."""
+    random = rng(number) if random is None else random
     X = random.normal(size=(N, D))
     y = (X[:, 0] + 0.7 * X[:, 1] ** 2 + random.normal(size=N) > 0.5).astype(int)
     y[:2] = 0, 1
