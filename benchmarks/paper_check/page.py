@@ -47,15 +47,16 @@ def text(folder: Path = store.FOLDS) -> str:
 
 
 def sentences(found: dict[str, Result]) -> Iterator[str]:
-    """Return what the tables say, and what they do not say yet."""
+    """Return what the tables say, and on which of them there is more to say."""
+    silent = set()
     for sentence in summary.SENTENCES:
         said = summary.say(sentence, found)
         if said is not None:
             yield f"- {said}"
-    named = {name for sentence in summary.SENTENCES for name in summary.rows_of(sentence)}
-    if named - set(found):
+        silent |= {n.rpartition("/")[0] for n in summary.rows_of(sentence) if n not in found}
+    if silent:
         yield ""
-        yield f"Not said, for want of rows: {listed(named - set(found))}."
+        yield f"Not said, for want of rows (listed at the end): sentences on {listed(silent)}."
 
 
 def paths(folder: Path) -> Iterator[str]:
