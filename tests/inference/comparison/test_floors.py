@@ -41,6 +41,15 @@ def test_chains_that_disagree_are_blocks_as_they_are():
     assert found["error"].floor > 5 * agreeing["error"].floor
 
 
+def test_four_blocks_are_enough_for_the_classifier():
+    """One component in which a chain is elsewhere makes each chain a block, two in a half."""
+    draws = rng(2).normal(size=(4, 500, 8))
+    draws[0, :, 0] += 5.0
+    exact = Exact(draws)
+    assert len(exact.blocks) == 4
+    assert np.isfinite(exact.scores(draws, independent=False)["two_sample"].floor)
+
+
 @pytest.mark.statistical
 @pytest.mark.parametrize("independent", [True, False])
 def test_the_floor_of_one_mean_is_its_known_quantile(independent):
