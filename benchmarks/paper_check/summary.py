@@ -57,7 +57,8 @@ FSKLR = """
     {ours:features} and {ours:samples}.
 """
 MATCHED = """
-    With every method near three tenths of what it selects from, on DATA: FS-SKLR has F1 {both:f1}
+    With every method as near as it comes to three tenths of what it selects from, on DATA: FS-SKLR
+    has F1 {both:f1}
     ({both:features} of the features, {both:samples} of the samples; printed {both:printed_f1}),
     FS-SKR {errors:f1} ({errors:features}, {errors:samples}; printed {errors:printed_f1}), SKLR
     {sklr:f1} ({sklr:samples} of the samples; printed {sklr:printed_f1}), the rbf SVM {svm:f1}

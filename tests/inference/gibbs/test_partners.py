@@ -30,10 +30,10 @@ def test_partners_are_the_most_correlated_in_any_units(block, monkeypatch):
         assert all(len(s) == d for s, d in zip(sets, found.degree, strict=True))
 
 
-def test_a_constant_feature_is_correlated_with_none():
+def test_a_constant_feature_does_not_hide_the_others():
     X = rng(1).normal(size=(30, 4))
-    X[:, 2] = 3.0
-    X[:, 3] = X[:, 0] + 0.1 * X[:, 1]
+    X[:, 2] = 3.0  # correlated with none: any partner is as good for it
+    X[:, 3] = X[:, 0] + 0.01 * X[:, 1]
     found = partners.correlated(X, 1)
-    assert 2 not in found.partner[3, : found.degree[3]]
-    assert found.partner[0, : found.degree[0]].tolist().count(3) == 1
+    assert 3 in found.partner[0, : found.degree[0]]
+    assert 0 in found.partner[3, : found.degree[3]]
