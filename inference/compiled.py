@@ -21,10 +21,12 @@ import numpy as np
 import pymc as pm
 from numba import types
 from pymc.pytensorf import compile as compile_graph
+from pytensor.compile.mode import get_mode
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.traversal import graph_inputs
 from pytensor.link.numba.cache import CACHED_SRC_FUNCTIONS, compile_numba_function_src
 
+from ardvark.models.parts import vector_math
 from ardvark.validate import InputError
 
 # what the code below is written in; numba's cache needs the name of a module
@@ -34,6 +36,7 @@ _NAMES = {
     "carray": numba.carray,
     "isfinite": np.isfinite,
 }
+_MODE = get_mode("NUMBA").including(vector_math.REWRITE)
 _NUMBERS, _ADDRESSES = types.CPointer(types.float64), types.CPointer(types.voidptr)
 
 # nutpie's two signatures; what it calls user data is here an array of addresses, `Data.addresses`
@@ -153,7 +156,7 @@ class Function:
 
     def __init__(self, model: pm.Model, x: Any, outputs: list[Any], data: Data) -> None:
         with model:
-            graph = compile_graph((x,), outputs, mode="NUMBA")
+            graph = compile_graph((x,), outputs, mode=_MODE)
         signature, template = _DENSITY if len(outputs) == 2 else _EXPAND
         arrays, lengths = data.source(graph.get_shared())
         source = template.format(arrays=arrays, lengths=lengths)

@@ -5,8 +5,8 @@ A `Fused` operation has two forms: `code`, a function compiled by Numba, which N
 rewrite; second derivatives are those of it.
 """
 
+import functools
 import hashlib
-import inspect
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -54,9 +54,14 @@ def weighed(outputs: Sequence[Any], cotangents: Sequence[Any]) -> Any:
 @register_funcify_and_cache_key(Fused)
 def _numba_form(op: Fused, **_: Any) -> tuple[Any, str]:
     """Return the compiled code and its key in the cache on disk: other code, another key."""
-    file = Path(inspect.getfile(type(op)))
-    version = hashlib.sha256(file.read_bytes()).hexdigest()
-    return op.code, f"{type(op).__name__} {op._props()} {version}"
+    return op.code, f"{type(op).__name__} {op._props()} {_version()}"
+
+
+@functools.cache
+def _version() -> str:
+    """Return a hash of the files here: an operation's code may call that of another file."""
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
 @node_rewriter(None)
