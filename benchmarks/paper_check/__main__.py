@@ -19,7 +19,7 @@ from ardvark.validate import InputError
 from . import __doc__ as ABOUT
 from . import page, store
 from .fold import find, run_fold
-from .tables import GROUPS
+from .tables import GROUPS, costly
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 Task = tuple[str, int]  # row, fold
@@ -48,7 +48,9 @@ def plan(patterns: list[str], most: int | None = None, folder: Path = store.FOLD
 
 
 def first(name: str, patterns: list[str]) -> int | None:
-    """Return the place of the first pattern that a row's name matches."""
+    """Return the place of the first pattern that fits a row; none given: all but costly fit."""
+    if not patterns:
+        return None if costly(name) else 0
     return next((i for i, pattern in enumerate(patterns) if fnmatch(name, pattern)), None)
 
 
@@ -85,7 +87,7 @@ def main() -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("what", choices=("run", "page", "list"))
-    parser.add_argument("--only", nargs="+", default=["*"], help="patterns of rows, in order")
+    parser.add_argument("--only", nargs="+", default=[], help="patterns of rows, in order")
     parser.add_argument("--folds", type=int, help="run only this many folds of each row")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     settings = parser.parse_args()

@@ -26,6 +26,7 @@ What the papers leave open, and how it is read here:
 """
 
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from typing import Any
 
 import numpy as np
@@ -338,3 +339,23 @@ GROUPS: tuple[Group, ...] = (
         rows=tuple(waveform_rows()), note="the paper's accuracies are a figure without numbers",
     ),
 )  # fmt: skip
+
+COSTLY = (
+    "rfvm-3-4/dorothea8000/*",
+    "rfvm-3-4/*/rfvm_vb-truncated",
+    "rfvm-3-4/*/rfvm_vb-model",
+    "*/select-rfvm-*",
+    "*/pfcvm_lp-model",
+    "jcfo-1/*/jcfo",
+    "jcfo-1/*/sparse_probit*",
+    "fsklr-2/digits38_noisy/*",
+    "fsklr-3/australian/*",
+    "fsklr-3/messidor/*",
+    "pfcvm-1/waveform/*",
+)
+"""Patterns of rows that are computed when they are asked for by name: together they take days."""
+
+
+def costly(name: str) -> bool:
+    """Say whether a row is left out unless it is asked for."""
+    return any(fnmatch(name, pattern) for pattern in COSTLY)
