@@ -72,7 +72,7 @@ CHOSEN = """
     {once:accuracy}.
 """
 OWN = """
-    The same classifier on PFCVM's ten leading genes of DATA: {in:accuracy} where they are chosen
+    The same classifier on PAPER's ten leading genes of DATA: {in:accuracy} where they are chosen
     inside each fold, {out:accuracy} where they are chosen once, with the left-out rows in sight
     ({in:outside}).
 """
@@ -115,8 +115,9 @@ def _tables() -> Iterator[str]:
         rows = {"in": f"{at}-l1-inside", "out": f"{at}-l1-outside"}
         rows |= {"each": f"{at}-filter-inside", "once": f"{at}-filter-outside"}
         yield about(CHOSEN.replace("DATA", data), **rows)
-        rows = {"in": f"{at}-pfcvm-inside", "out": f"{at}-pfcvm-outside"}
-        yield about(OWN.replace("DATA", data), **rows)
+        for paper in ("PFCVM", "JCFO", "RFVM"):
+            rows = {x: f"{at}-{paper.lower()}-{x}side" for x in ("in", "out")}
+            yield about(OWN.replace("PAPER", paper).replace("DATA", data), **rows)
 
 
 SENTENCES: tuple[str, ...] = tuple(_tables())
