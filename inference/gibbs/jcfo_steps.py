@@ -22,11 +22,16 @@ LINEAR, POLYNOMIAL, RBF = 0, 1, 2  # how K depends on theta; LINEAR for degree 1
 
 
 def weighted_products(Xt: np.ndarray, theta: np.ndarray, Zt: np.ndarray) -> np.ndarray:
-    """Return X diag(theta) Z' (N, B), a block of features at a time."""
+    """Return X diag(theta) Z' (N, B) for theta >= 0, a block of features at a time.
+
+    Where Z is X it is R'R with R = diag(theta)^1/2 X', of which BLAS computes half.
+    """
     out = np.zeros((Xt.shape[1], Zt.shape[1]))
+    weight = np.sqrt(theta) if Xt is Zt else theta
     for at in range(0, len(theta), _BLOCK):
         block = slice(at, at + _BLOCK)
-        out += (Xt[block] * theta[block, None]).T @ Zt[block]
+        R = Xt[block] * weight[block, None]
+        out += R.T @ (R if Xt is Zt else Zt[block])
     return out
 
 
