@@ -23,7 +23,6 @@ from typing import Any
 import numba
 import numpy as np
 import pytensor.tensor as pt
-from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 from pytensor.compile.mode import optdb
@@ -54,22 +53,22 @@ def _bits(x: float) -> int:
 _BITS_OF_ONE, _BITS_OF_LEAST, _BITS_OF_SHIFT = _bits(1.0), _bits(math.sqrt(0.5)), _bits(_SHIFT)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _as_bits(typing: Any, x: Any) -> Any:
     """Return the 64 bits of a float as an integer."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], ir.IntType(64))
+        return builder.bitcast(arguments[0], context.get_value_type(types.int64))
 
     return types.int64(types.float64), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _from_bits(typing: Any, x: Any) -> Any:
     """Return the float that has these 64 bits."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], ir.DoubleType())
+        return builder.bitcast(arguments[0], context.get_value_type(types.float64))
 
     return types.float64(types.int64), generate
 
