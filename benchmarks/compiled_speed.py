@@ -4,6 +4,7 @@
     python -m benchmarks.compiled_speed compile        seconds to compile, in fresh processes
     python -m benchmarks.compiled_speed gradient       K a and its gradient, against the formula
     python -m benchmarks.compiled_speed density        a model's density and gradient, as D grows
+    python -m benchmarks.compiled_speed rbf            the same with the rbf kernel, as N and D grow
 
 `compile`: the density of a model, and the function to its variables; with an empty cache, in a new
 process with that cache, and for data of another shape in the same process. Beside it nutpie's own
@@ -15,7 +16,8 @@ by Numba and called with Z = X, and the time of two sums over X, which reads it 
 the least processor time of several calls, in microseconds.
 
 `density`: log density and gradient of a whole model, as a sampler calls them, against the least
-that they could take, two sums over X and D exponentials, and per number of X.
+that they could take, two sums over X and D exponentials, and per number of X. `rbf`: the same, per
+N^2 D.
 """
 
 import argparse
@@ -35,6 +37,8 @@ SIZES = [("linear", 62, 2000), ("linear", 72, 7129), ("linear", 100, 100_000),
          ("rbf", 100, 60), ("rbf", 357, 64), ("rbf", 62, 2000)]  # fmt: skip
 GRID = [(62, 2000), (72, 7129), (100, 100_000), (20, 1000), (20, 10_000), (20, 100_000),
         (20, 1_000_000)]  # fmt: skip
+RBF_GRID = [(100, 60), (200, 60), (400, 60), (800, 60), (100, 600), (100, 6000), (100, 60_000),
+            (20, 1_000_000)]  # fmt: skip
 
 
 def seconds(call: Callable[[], Any]) -> float:
@@ -156,9 +160,32 @@ def density_part() -> None:
                 del density
 
 
+def rbf_part() -> None:
+    """Print one row for each size."""
+    from threadpoolctl import threadpool_limits
+
+    import ardvark as av
+    from ardvark.inference.density import Density
+
+    importlib.import_module("scipy.linalg")  # its BLAS must be there before the limit on threads
+    print(f"{'':<24}{'density':>11}{'ns / (N^2 D)':>14}")
+    with threadpool_limits(1, user_api="blas"):
+        for N, D in RBF_GRID:
+            random = np.random.default_rng(0)
+            X = random.normal(size=(N, D))
+            problem = av.problem("pfcvm", (X, np.arange(N) % 2), kernel="rbf")
+            density = Density(problem.model)
+            x = density.start + 0.1 * random.normal(size=density.size)
+            taken = least(lambda d=density, at=x: d.logp_grad(at))
+            row = f"{taken:>11.0f}{taken / (N * N * D) * 1e3:>14.3f}"
+            print(f"{f'pfcvm {N} x {D}':<24}{row}", flush=True)
+            del density
+
+
 def main() -> None:
     """Print the parts that are asked for."""
-    parts = {"compile": compile_part, "gradient": gradient_part, "density": density_part}
+    parts = {"compile": compile_part, "gradient": gradient_part, "density": density_part,
+             "rbf": rbf_part}  # fmt: skip
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("part", nargs="?", choices=tuple(parts))
     asked = parser.parse_args().part
