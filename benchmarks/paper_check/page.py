@@ -179,7 +179,7 @@ def remarks(r: Result) -> str:
 
 def not_run(found: dict[str, Result]) -> Iterator[str]:
     """Name the declared rows without folds, a line a table."""
-    yield "Declared, and left out for the time they take (together days; `--only` computes them):"
+    yield "Declared, and left out for the time they take (together a day; `--only` computes them):"
     yield ""
     for group in GROUPS:
         rows = [r.label for r in group.rows]
