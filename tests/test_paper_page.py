@@ -177,8 +177,7 @@ def test_the_command_makes_exactly_the_rows_shown():
     declared = {f"{g.name}/{r.label}": g.folds for g in GROUPS for r in g.rows}
     default = {name for name in declared if first(name, []) is not None}
     assert default == {name for name in declared if not costly(name)}
-    assert default <= set(stored)
-    assert all(stored[name] == declared[name] for name in default)
+    assert stored == {name: declared[name] for name in default}
 
 
 def test_the_files_are_small():

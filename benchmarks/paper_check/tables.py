@@ -345,6 +345,7 @@ COSTLY = (
     "jcfo-1/*/jcfo",
     "fsklr-2/digits38_noisy/*-matched",
     "fsklr-3/australian/*-matched",
+    "fsklr-3/breast_wisconsin/fsklr-matched",
     "fsklr-3/messidor/*",
     "pfcvm-1/waveform/*",
 )
