@@ -146,7 +146,11 @@ SELECTORS: dict[str, dict[str, Any]] = {
         "model": "jcfo", "method": "jcfo_em",
         "options": {"prefilter": 50, "select": "holdout", "starts": 1},
     },
-    "rfvm": {"model": "rfvm", "method": "rfvm_vb"},
+    # under the sparse prior its mean field has no feature visible, and no order of features
+    "rfvm": {
+        "model": "rfvm", "method": "rfvm_vb",
+        "hypers": {"active_features": "all", "active_samples": "all"},
+    },
 }  # fmt: skip
 
 
