@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
+import ardvark as av
 from ardvark.data import Dataset
 from ardvark.data.builtin import BUILTIN, waveform
 from ardvark.data.sources import SOURCES
@@ -384,3 +385,18 @@ def test_the_filter_takes_the_largest_t():
     kept = folds.selection(row, data)
     assert len(kept) == folds.FILTER
     assert np.abs(t[kept]).min() >= np.delete(np.abs(t), kept).max()
+
+
+@pytest.mark.parametrize(("model", "method"), [("rfvm", "rfvm_vb"), ("pfcvm", "pfcvm_lp")])
+def test_a_paper_selects_by_its_estimate_not_by_a_draw(model, method):
+    """Another seed has other draws, and the same estimate."""
+    data = noise(31, D=40)
+    row = protocols.Row(label="s", model=model, method=method, reading="ours")
+    kept = folds.selection(row, data)
+    problem = av.problem(model, data)
+    tree = av.fit(problem, method, draws=1, chains=1, random_seed=7, progressbar=False)
+    weight = tree["fit"][folds.ESTIMATE[method]].values * tree["fit"]["selected_feature"].values
+    assert 0 < len(kept) <= folds.SELECTED
+    np.testing.assert_array_equal(np.sort(np.argsort(-weight)[: len(kept)]), kept)
+    by_draw = np.abs(tree["posterior"]["feature_weight"].values[0, 0])
+    assert set(np.argsort(-by_draw)[: len(kept)]) != set(kept)

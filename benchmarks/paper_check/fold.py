@@ -25,6 +25,8 @@ from .protocols import Group, Row, split, stratified
 from .tables import FILTER, GROUPS, SELECTED
 
 DRAWS = 200
+ESTIMATE = {"pfcvm_lp": "feature_mode", "jcfo_em": "feature_weight", "rfvm_vb": "feature_mean"}
+"""What each paper's algorithm ends with: its own estimate of the weights, not a draw."""
 INNER = 2  # splits to choose options on
 FLOOR = 1e-6  # probabilities are held this far from 0 and 1 for the log score
 Line = dict[str, Any]
@@ -272,8 +274,7 @@ def selection(row: Row, data: Dataset) -> np.ndarray:
         )  # fmt: skip
         if tree.attrs["status"] == "failed":
             raise RuntimeError(tree.attrs["reason"])
-        weight = np.abs(tree["posterior"]["feature_weight"].values[0, 0])
-        weight = weight * tree["fit"]["selected_feature"].values
+        weight = tree["fit"][ESTIMATE[row.method]].values * tree["fit"]["selected_feature"].values
         most = SELECTED
     order = np.argsort(-weight, kind="stable")[:most]
     return np.sort(order[weight[order] > 0.0])

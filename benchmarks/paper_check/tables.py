@@ -146,11 +146,7 @@ SELECTORS: dict[str, dict[str, Any]] = {
         "model": "jcfo", "method": "jcfo_em",
         "options": {"prefilter": 50, "select": "holdout", "starts": 1},
     },
-    # under the sparse prior its mean field has no feature visible, and no order of features
-    "rfvm": {
-        "model": "rfvm", "method": "rfvm_vb",
-        "hypers": {"active_features": "all", "active_samples": "all"},
-    },
+    "rfvm": {"model": "rfvm", "method": "rfvm_vb"},
 }  # fmt: skip
 
 
