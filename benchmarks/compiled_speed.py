@@ -135,51 +135,46 @@ def gradient_part() -> None:
             print(f"{f'{kernel} {N} x {D}':<24}{row}", flush=True)
 
 
+def gradient_of(model: str, X: np.ndarray, **hypers: str) -> tuple[Callable[[], Any], np.ndarray]:
+    """Return a call of a model's density and gradient, and the point where it is called."""
+    import ardvark as av
+    from ardvark.inference.density import Density
+
+    density = Density(av.problem(model, (X, np.arange(len(X)) % 2), **hypers).model)
+    x = density.start + 0.1 * np.random.default_rng(1).normal(size=density.size)
+    return (lambda: density.logp_grad(x)), x
+
+
 def density_part() -> None:
     """Print one row for each model and size."""
     from threadpoolctl import threadpool_limits
-
-    import ardvark as av
-    from ardvark.inference.density import Density
 
     importlib.import_module("scipy.linalg")  # its BLAS must be there before the limit on threads
     print(f"{'':<24}{'density':>11}{'floor':>11}{'ratio':>8}{'ns / (N D)':>12}")
     with threadpool_limits(1, user_api="blas"):
         for N, D in GRID:
-            random = np.random.default_rng(0)
-            X = random.normal(size=(N, D))
+            X = np.random.default_rng(0).normal(size=(N, D))
             for model in ("pfcvm", "rfvm"):
-                density = Density(av.problem(model, (X, np.arange(N) % 2)).model)
-                x = density.start + 0.1 * random.normal(size=density.size)
-                taken = least(lambda d=density, at=x: d.logp_grad(at))
-                some = x[-D:]
+                call, x = gradient_of(model, X)
+                taken, some = least(call), x[-D:]
                 floor = least(lambda X=X, v=some: (X.sum(), X.sum(), np.exp(v)))
                 row = f"{taken:>11.0f}{floor:>11.0f}{taken / floor:>8.2f}"
                 each = taken / (N * D) * 1e3
                 print(f"{f'{model} {N} x {D}':<24}{row}{each:>12.2f}", flush=True)
-                del density
 
 
 def rbf_part() -> None:
     """Print one row for each size."""
     from threadpoolctl import threadpool_limits
 
-    import ardvark as av
-    from ardvark.inference.density import Density
-
     importlib.import_module("scipy.linalg")  # its BLAS must be there before the limit on threads
     print(f"{'':<24}{'density':>11}{'ns / (N^2 D)':>14}")
     with threadpool_limits(1, user_api="blas"):
         for N, D in RBF_GRID:
-            random = np.random.default_rng(0)
-            X = random.normal(size=(N, D))
-            problem = av.problem("pfcvm", (X, np.arange(N) % 2), kernel="rbf")
-            density = Density(problem.model)
-            x = density.start + 0.1 * random.normal(size=density.size)
-            taken = least(lambda d=density, at=x: d.logp_grad(at))
+            X = np.random.default_rng(0).normal(size=(N, D))
+            taken = least(gradient_of("pfcvm", X, kernel="rbf")[0])
             row = f"{taken:>11.0f}{taken / (N * N * D) * 1e3:>14.3f}"
             print(f"{f'pfcvm {N} x {D}':<24}{row}", flush=True)
-            del density
 
 
 def main() -> None:
