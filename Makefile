@@ -17,7 +17,8 @@ help:
 	@echo "make reseed   the statistical tests under other seeds, ROUNDS=20 times"
 	@echo "make mutants  which of 150 small defects the tests see (hours; goes on where it was stopped)"
 	@echo "make notebooks  execute the notebooks and store them with their outputs (minutes)"
-	@echo "make lint     ruff;   make wheel   build, install and try a wheel;   make types   mypy on it"
+	@echo "make lint     ruff, import-linter;   make types   mypy"
+	@echo "make wheel    build an sdist, of it a wheel; install and try that"
 	@echo "make clean    remove the virtual environment"
 
 # The first Python >= 3.12 that really runs: a pyenv shim may exist and refuse.
@@ -78,24 +79,22 @@ notebooks: $(INSTALLED)
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache --no-logo
 
-# The package as a user gets it: built, installed in a clean environment, run from another folder.
+# The package as a user gets it: the wheel of an sdist, in a clean environment, from another folder.
 # Missing modules show here and not in an editable install.
 CLEAN := build/clean
 wheel: $(INSTALLED)
 	rm -rf build dist
-	$(BIN)/python -m build --wheel --outdir dist
+	$(BIN)/python -m build --outdir dist
 	$(BIN)/python -m venv $(CLEAN)
 	$(CLEAN)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt dist/*.whl
 	elsewhere=$$(mktemp -d) && cd "$$elsewhere" && \
 	  "$(CURDIR)/$(CLEAN)/bin/ardvark" compare rfvm digits38 --test-size 0.3 --out demo && \
 	  test -s demo/report.html && rm -rf "$$elsewhere"
 
-# on the installed package (make wheel), from a folder where the sources are not in the way
 types: $(INSTALLED)
-	test -x $(CLEAN)/bin/python || $(MAKE) wheel
-	$(CLEAN)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt pandas-stubs
-	cd build && ../$(BIN)/mypy --config-file ../pyproject.toml --python-executable clean/bin/python -p ardvark
+	$(BIN)/mypy -p ardvark
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info

@@ -10,13 +10,20 @@ Names are imported when first used, so that ``import ardvark`` does not load PyM
 """
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
 _MODULES = ("data", "inference", "models")
+if any((Path(__file__).parent / name).is_file() for name in _MODULES):
+    raise ImportError(
+        "this checkout has no symbolic links: ardvark/models, ardvark/inference and ardvark/data "
+        "are plain files. Run `git config core.symlinks true` and `git checkout -- ardvark` "
+        "(on Windows with developer mode on), or install the package from a wheel."
+    )
 _HOME = {
-    "InputError": "ardvark.validate",
+    "InputError": "ardvark.common.validate",
     "Dataset": "ardvark.data",
     "available": "ardvark.data",
     "load": "ardvark.data",
@@ -77,6 +84,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from ardvark import data, inference, models
+    from ardvark.common.validate import InputError
     from ardvark.data import Dataset, available, load
     from ardvark.inference import (
         BACKENDS,
@@ -99,7 +107,6 @@ if TYPE_CHECKING:
         summary,
     )
     from ardvark.models import ZOO, Problem, problem
-    from ardvark.validate import InputError
 
 
 def __getattr__(name: str) -> Any:

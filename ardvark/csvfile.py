@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
+from ardvark.common.validate import InputError, distinct, logger, named
 from ardvark.data import Dataset
-from ardvark.validate import InputError, distinct, logger, named
 
 SEPARATORS = (",", ";", "\t", "|")
 ROW_NAMES = ("", "id", "index", "unnamed: 0", "sample", "row")

@@ -24,13 +24,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ardvark.common.validate import InputError, logger
 from ardvark.data import Dataset
 from ardvark.inference import BACKENDS, fit, predict
-from ardvark.inference.backend import FitFailed
-from ardvark.inference.fitting import applicable
-from ardvark.inference.prediction import classes, linear_rule
+from ardvark.inference.contract.backend import FitFailed
+from ardvark.inference.fitting.prediction import classes, linear_rule
+from ardvark.inference.fitting.registry import applicable
 from ardvark.models import ZOO, Problem, problem
-from ardvark.validate import InputError, logger
 
 _CHUNK = 2.0e7  # probabilities held at once
 

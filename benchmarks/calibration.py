@@ -36,7 +36,7 @@ from ardvark.inference.calibration.calibrate import KERNELS
 from ardvark.inference.calibration.joint import joint_test
 from ardvark.inference.calibration.ranks import Calibration, detectable
 from ardvark.inference.calibration.sbc import sbc
-from ardvark.inference.target import Target
+from ardvark.inference.contract.target import Target
 from ardvark.models import ZOO, Problem
 
 N, D = 10, 3

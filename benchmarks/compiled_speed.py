@@ -52,7 +52,7 @@ def compile_here(model: str, kernel: str, which: str) -> None:
     import nutpie
 
     import ardvark as av
-    from ardvark.inference.density import Density
+    from ardvark.inference.contract.density import Density
 
     rng = np.random.default_rng(0)
     for N, D in ((20, 5), (31, 9)):
@@ -138,7 +138,7 @@ def gradient_part() -> None:
 def gradient_of(model: str, X: np.ndarray, **hypers: str) -> tuple[Callable[[], Any], np.ndarray]:
     """Return a call of a model's density and gradient, and the point where it is called."""
     import ardvark as av
-    from ardvark.inference.density import Density
+    from ardvark.inference.contract.density import Density
 
     density = Density(av.problem(model, (X, np.arange(len(X)) % 2), **hypers).model)
     x = density.start + 0.1 * np.random.default_rng(1).normal(size=density.size)

@@ -39,7 +39,7 @@ HEAD = ("model", "method", "data", "s", "ms a unit", "growth", "peak GB", "R-hat
 def one(model: str, method: str, data: str, prior: str, tune: int, draws: int) -> dict[str, object]:
     """Return what one fit costs, how it mixed and what it found."""
     import ardvark as av
-    from ardvark.inference import diagnostics
+    from ardvark.inference.fits import diagnostics
 
     logging.getLogger("ardvark").setLevel(logging.ERROR)
     hypers = {k: v for k, v in PRIORS[prior].items() if hasattr(av.ZOO[model].Hypers(), k)}

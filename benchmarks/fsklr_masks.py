@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 import ardvark as av
-from ardvark.inference import diagnostics
-from ardvark.inference.comparison.columns import table_text
 from ardvark.inference.comparison.table import score
-from ardvark.inference.datatree import group
+from ardvark.inference.fits import diagnostics
+from ardvark.inference.fits.datatree import group
+from ardvark.inference.scoring.columns import table_text
 
 SEEDS = 10
 LEAST = 0.3  # inclusion probability from which a feature is listed

@@ -21,10 +21,10 @@ from threadpoolctl import threadpool_limits
 
 import ardvark as av
 from ardvark.data import load
-from ardvark.inference.backend import Job, Result
-from ardvark.inference.papers import fsklr_savb
-from ardvark.inference.papers.fsklr_savb import Options, Search
-from ardvark.inference.target import Target
+from ardvark.inference.contract.backend import Job, Result
+from ardvark.inference.contract.target import Target
+from ardvark.inference.papers.fsklr import savb as fsklr_savb
+from ardvark.inference.papers.fsklr.savb import Options, Search
 
 TARGET_SECONDS, TARGET_MB = 60.0, 300.0
 ROW = "{:<44} {:>9} {:>8} {:>6} {:>8}"

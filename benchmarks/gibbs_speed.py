@@ -22,8 +22,8 @@ import xarray as xr
 
 import ardvark as av
 from ardvark.data import Dataset
-from ardvark.inference import diagnostics
-from ardvark.inference.datatree import group
+from ardvark.inference.fits import diagnostics
+from ardvark.inference.fits.datatree import group
 from ardvark.inference.gibbs.masks import Sampler
 
 

@@ -19,10 +19,10 @@ from threadpoolctl import threadpool_limits
 
 import ardvark as av
 from ardvark.data import load
-from ardvark.inference import fitting
-from ardvark.inference.papers import jcfo_em
-from ardvark.inference.papers.jcfo_em import Options
-from ardvark.inference.papers.jcfo_em_steps import Basis, State, iterate, seed
+from ardvark.inference.fitting import registry
+from ardvark.inference.papers.jcfo import em as jcfo_em
+from ardvark.inference.papers.jcfo.em import Options
+from ardvark.inference.papers.jcfo.em_steps import Basis, State, iterate, seed
 
 TARGET_SECONDS, TARGET_MB = 10.0, 300.0
 ROW = "{:<52} {:>11} {:>11} {:>8} {:>8}"
@@ -70,7 +70,7 @@ def whole_fit(name: str, model: str, hypers: dict[str, Any], **options: Any) -> 
 
 
 def main() -> None:
-    fitting.BACKENDS.setdefault("jcfo_em", jcfo_em)
+    registry.BACKENDS.setdefault("jcfo_em", jcfo_em)
     print(ROW.format("one iteration", "s, first 10", "s, later", "MB", "target"))
     X, y = synthetic(72, 7129)
     cases = [

@@ -18,7 +18,7 @@ from typing import Any
 import pandas as pd
 
 import ardvark as av
-from ardvark.inference import diagnostics
+from ardvark.inference.fits import diagnostics
 
 DENSE = {"active_features": "all", "active_samples": "all"}
 RBF = {"kernel": "rbf"}

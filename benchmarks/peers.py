@@ -38,8 +38,8 @@ import numpy as np
 import pandas as pd
 
 import ardvark as av
-from ardvark.inference import diagnostics
-from ardvark.inference.target import Target
+from ardvark.inference.contract.target import Target
+from ardvark.inference.fits import diagnostics
 from benchmarks.nuts_models import load
 
 CORES, CHAINS, DRAWS = 2, 4, 1000

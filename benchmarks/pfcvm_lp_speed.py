@@ -20,9 +20,10 @@ from threadpoolctl import threadpool_limits
 
 import ardvark as av
 from ardvark.data import load
-from ardvark.inference import fitting
-from ardvark.inference.papers import pfcvm_em, pfcvm_lp
-from ardvark.inference.papers.pfcvm_engine import Engine
+from ardvark.inference.fitting import registry
+from ardvark.inference.papers.pfcvm import em as pfcvm_em
+from ardvark.inference.papers.pfcvm import lp as pfcvm_lp
+from ardvark.inference.papers.pfcvm.engine import Engine
 from ardvark.models import Problem, problem
 
 TARGET_SECONDS, TARGET_MB, TARGET_GROWTH, TARGET_FIT = 0.25, 300.0, 1.1, 20.0
@@ -79,7 +80,7 @@ def dense_seconds(given: Problem) -> float:
 
 def whole_fits() -> None:
     for module in (pfcvm_lp, pfcvm_em):
-        fitting.BACKENDS.setdefault(module.NAME, module)
+        registry.BACKENDS.setdefault(module.NAME, module)
     print(ROW.format("whole fit", "s", "target", "features", "samples"), " iterations  status")
     paper = {"golub": "2.94 features on average (ALLAML)", "colon": "4.94 features on average"}
     for name, reported in paper.items():

@@ -16,8 +16,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from ardvark.data import load
-from ardvark.inference.papers.rfvm_factors import Factors
-from ardvark.inference.papers.rfvm_vb import Options
+from ardvark.inference.papers.rfvm.factors import Factors
+from ardvark.inference.papers.rfvm.vb import Options
 from ardvark.models import problem, rfvm
 
 TARGET_SECONDS, TARGET_MB = 0.05, 300.0

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import ardvark as av
-from ardvark.inference.datatree import group, pointwise
+from ardvark.inference.fits.datatree import group, pointwise
 
 FITS = (
     ("rfvm", "nuts"),

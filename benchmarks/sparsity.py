@@ -29,8 +29,8 @@ from sklearn.model_selection import StratifiedKFold
 
 import ardvark as av
 from ardvark.data import Dataset
-from ardvark.inference import diagnostics
-from ardvark.inference.fitting import applicable
+from ardvark.inference.fits import diagnostics
+from ardvark.inference.fitting.registry import applicable
 from ardvark.models.parts import effects
 from ardvark.models.parts.effects import VISIBLE
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ardvark.validate import InputError
+from ardvark.common.validate import InputError
 
 from .dataset import Dataset
 

@@ -13,8 +13,8 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from ardvark.html import table
-from ardvark.validate import InputError, distinct, matrix, named, two_classes
+from ardvark.common.html import table
+from ardvark.common.validate import InputError, distinct, matrix, named, two_classes
 
 FEW = 20
 """Samples below which a data set is said to be small; a quarter of it, of one class."""

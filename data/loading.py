@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ardvark.validate import InputError, logger, named
+from ardvark.common.validate import InputError, logger, named
 
 from .builtin import BUILTIN
 from .dataset import Dataset

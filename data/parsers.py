@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ardvark.validate import logger
+from ardvark.common.validate import logger
 
 LARGEST = 512 * 1024**2  # bytes of one unpacked member: more is a decompression bomb, not our data
 

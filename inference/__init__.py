@@ -1,18 +1,19 @@
 """How a posterior is computed, and how two are compared: one file per algorithm."""
 
-from .adoption import adopt
 from .calibration.calibrate import calibrate
-from .comparison.leave_one_out import loo, refit_loo
-from .comparison.power_scaling import power_scaling
-from .comparison.selected import Stability, selected, stability
-from .comparison.sensitivity import Sensitivity, sensitivity
-from .comparison.summary import Summary, summary
 from .comparison.table import Comparison, compare
-from .completion import complete
-from .datatree import read, save
-from .fitting import BACKENDS, fit, register_backend
-from .prediction import predict
-from .selection import select, selection_text
+from .fits.datatree import read, save
+from .fits.selection import select, selection_text
+from .fitting.adoption import adopt
+from .fitting.completion import complete
+from .fitting.prediction import predict
+from .fitting.registry import BACKENDS, register_backend
+from .fitting.run import fit
+from .refits.leave_one_out import loo, refit_loo
+from .refits.power_scaling import power_scaling
+from .refits.sensitivity import Sensitivity, sensitivity
+from .refits.stability import Stability, selected, stability
+from .report.summary import Summary, summary
 
 __all__ = [
     "BACKENDS",

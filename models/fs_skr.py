@@ -42,7 +42,7 @@ import numpy as np
 import pymc as pm
 from scipy import stats
 
-from ardvark.validate import positive
+from ardvark.common.validate import positive
 
 from . import fsklr
 from .spec import Coords, Inputs, Point, check_simulable, hyper

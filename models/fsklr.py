@@ -77,7 +77,7 @@ import pymc as pm
 import pytensor.tensor as pt
 from scipy import special, stats
 
-from ardvark.validate import InputError, positive
+from ardvark.common.validate import InputError, positive
 
 from .parts.distributions import LogisticBernoulli, logistic_logp
 from .parts.kernel_product import kernel_product

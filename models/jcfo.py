@@ -67,7 +67,7 @@ import numpy as np
 import pymc as pm
 from scipy import stats
 
-from ardvark.validate import InputError, positive
+from ardvark.common.validate import InputError, positive
 
 from .parts.kernel_product import kernel_product
 from .parts.kernels import KERNELS, Kernel, default_scales, gram

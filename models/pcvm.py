@@ -37,7 +37,7 @@ import numpy as np
 import pymc as pm
 from scipy import special, stats
 
-from ardvark.validate import InputError, positive
+from ardvark.common.validate import InputError, positive
 
 from . import pfcvm
 from .parts import ard

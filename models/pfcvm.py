@@ -69,7 +69,7 @@ import numpy as np
 import pymc as pm
 from scipy import special, stats
 
-from ardvark.validate import InputError, positive
+from ardvark.common.validate import InputError, positive
 
 from .parts import ard
 from .parts.distributions import LogisticBernoulli, logistic_logp

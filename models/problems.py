@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ardvark.common.html import table
+from ardvark.common.validate import InputError, logger, matrix, named
 from ardvark.data import Dataset, load
-from ardvark.html import table
-from ardvark.validate import InputError, logger, matrix, named
 
 from .parts import ard
 from .spec import BaseHypers, Inputs, ModelSpec, Point

@@ -62,7 +62,7 @@ import numpy as np
 import pymc as pm
 from scipy import special, stats
 
-from ardvark.validate import positive
+from ardvark.common.validate import positive
 
 from .parts import ard
 from .parts.distributions import (

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ardvark.validate import InputError, positive
+from ardvark.common.validate import InputError, positive
 
 from .parts.ard import WeightPrior
 from .parts.effects import VISIBLE

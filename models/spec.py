@@ -34,8 +34,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args, get_or
 
 import numpy as np
 
-from ardvark.html import table
-from ardvark.validate import InputError, logger, one_of, unknown_option
+from ardvark.common.html import table
+from ardvark.common.validate import InputError, logger, one_of, unknown_option
 
 if TYPE_CHECKING:
     import pymc as pm

@@ -27,7 +27,7 @@ import pandas as pd
 import xarray as xr
 
 import ardvark as av
-from ardvark.inference import diagnostics
+from ardvark.inference.fits import diagnostics
 from ardvark.models.parts.effects import VISIBLE, primal_effects
 
 LEADING = 50

@@ -12,8 +12,10 @@ import pandas as pd
 import pytest
 
 import ardvark as av
-from ardvark.cli import main
-from ardvark.inference import BACKENDS, datatree, fitting, register_backend
+from ardvark.cli.app import main
+from ardvark.inference import BACKENDS, register_backend
+from ardvark.inference.fits import datatree
+from ardvark.inference.fitting import registry
 from ardvark.models import ZOO, docs, problem
 from tests.inference.comparison.quick import Prior
 from tests.support import rng
@@ -148,7 +150,7 @@ def test_bad_input_is_one_clear_line(words, message, tmp_path, command):
 
 
 def test_prior_sensitivity_is_a_section_and_resumes(own_csv, tmp_path, command, monkeypatch):
-    monkeypatch.setattr(fitting, "BACKENDS", dict(BACKENDS))
+    monkeypatch.setattr(registry, "BACKENDS", dict(BACKENDS))
     register_backend(type("Chain", (Prior,), {"NAME": "chain", "KIND": "mcmc"}))
     words = ["compare", "pfcvm", own_csv, "--target", "diagnosis", "--methods", "chain"]
     words += ["--draws", 100, "--chains", 2, "--out", tmp_path, "--sensitivity"]
@@ -227,7 +229,7 @@ def test_a_wrong_label_column_is_named(own_csv, command):
 
 
 def test_a_failed_method_makes_the_exit_code_one(own_csv, tmp_path, command, monkeypatch):
-    monkeypatch.setattr(fitting, "BACKENDS", dict(BACKENDS))
+    monkeypatch.setattr(registry, "BACKENDS", dict(BACKENDS))
     for name in ("lame", "well"):
         register_backend(type(name, (Prior,), {"NAME": name, "KIND": "mcmc"}))
     words = ["compare", "rfvm", own_csv, "--target", "diagnosis", "--methods", "lame,well"]

@@ -5,8 +5,8 @@ import logging
 import numpy as np
 import pytest
 
+from ardvark.common.validate import InputError
 from ardvark.csvfile import read_csv
-from ardvark.validate import InputError
 
 PLAIN = "a,b,y\n1.5,2,u\n3,-4,v\n5,6,u\n"
 X = [[1.5, 2.0], [3.0, -4.0], [5.0, 6.0]]

@@ -14,7 +14,7 @@ from scipy import optimize, special, stats
 
 import ardvark as av
 from ardvark.data import Dataset
-from ardvark.inference.papers.pfcvm_bound import kl_truncated, ramp_loss
+from ardvark.inference.papers.pfcvm.bound import kl_truncated, ramp_loss
 from ardvark.models import jcfo, pfcvm
 from tests.support import rng
 

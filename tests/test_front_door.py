@@ -11,7 +11,7 @@ from scipy import sparse
 
 import ardvark as av
 import ardvark.sklearn
-from ardvark import html, validate
+from ardvark.common import html, validate
 from ardvark.models import ZOO
 from tests.support import rng
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import ardvark as av
-from ardvark.cli import main
+from ardvark.cli.app import main
 from ardvark.inference.comparison import study
 from ardvark.models import ZOO
 from tests.support import rng

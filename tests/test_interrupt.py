@@ -230,7 +230,7 @@ import time
 from pathlib import Path
 
 from ardvark import interrupt
-from ardvark.inference.processes import run_pieces
+from ardvark.common.processes import run_pieces
 
 
 def start():

@@ -137,21 +137,25 @@ def test_a_mutant_of_a_real_file_is_one_change_that_parses():
 
 def test_files_that_only_show_something_are_left_out():
     names = set(mutation.sources())
-    assert {"models/rfvm.py", "inference/papers/rfvm_vb.py", "inference/diagnostics.py"} <= names
+    assert {
+        "models/rfvm.py",
+        "inference/papers/rfvm/vb.py",
+        "inference/fits/diagnostics.py",
+    } <= names
     assert not any(name.endswith(("plots.py", "progress.py")) for name in names)
     assert set(mutation.sources("models/")) == {n for n in names if n.startswith("models/")}
 
 
 def test_the_nearest_tests():
     tests = [
-        "tests/inference/papers/test_pfcvm_lp.py",
-        "tests/inference/papers/test_rfvm_vb.py",
+        "tests/inference/papers/pfcvm/test_lp.py",
+        "tests/inference/papers/rfvm/test_vb.py",
         "tests/inference/test_contract.py",
         "tests/models/test_contract.py",
         "tests/models/test_jcfo.py",
         "tests/test_cli.py",
     ]
-    assert mutation.nearest("inference/papers/rfvm_factors.py", tests) == tests[1:3]
+    assert mutation.nearest("inference/papers/rfvm/factors.py", tests) == tests[1:3]
     assert mutation.nearest("inference/papers/optimality.py", tests) == tests[:3]
     assert mutation.nearest("models/rfvm.py", tests) == tests[3:5]
     assert mutation.nearest("inference/generic/advi.py", tests) == tests[2:3]

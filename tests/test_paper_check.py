@@ -14,8 +14,8 @@ from ardvark.data import Dataset
 from ardvark.data.builtin import BUILTIN, waveform
 from ardvark.data.sources import SOURCES
 from ardvark.inference import BACKENDS
-from ardvark.inference.comparison.selected import agreement, jackknife
-from ardvark.inference.fitting import make_options
+from ardvark.inference.fitting.registry import make_options
+from ardvark.inference.refits.stability import agreement, jackknife
 from ardvark.models import ZOO
 from tests.support import rng, z_limit
 

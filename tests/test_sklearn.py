@@ -21,12 +21,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import ardvark as av
-from ardvark.inference import BACKENDS, fitting, register_backend
-from ardvark.inference.backend import FitFailed, Result
-from ardvark.inference.options import BaseOptions
+from ardvark.common.options import BaseOptions
+from ardvark.common.validate import InputError
+from ardvark.inference import BACKENDS, register_backend
+from ardvark.inference.contract.backend import FitFailed, Result
+from ardvark.inference.fitting import registry
 from ardvark.models import ZOO
 from ardvark.sklearn import SparseBayesClassifier
-from ardvark.validate import InputError
 from tests.support import rng, seed
 
 FEW = {"draws": 20, "chains": 2}
@@ -225,7 +226,7 @@ class Nothing:
 
 def test_a_tie_is_the_first_class_for_all(monkeypatch, tmp_path):
     """The estimator, the table and the refits count alike: a constant decision is one class."""
-    monkeypatch.setattr(fitting, "BACKENDS", dict(BACKENDS))
+    monkeypatch.setattr(registry, "BACKENDS", dict(BACKENDS))
     register_backend(Nothing)
     one = classifier(method="nothing").fit(X, Y)
     np.testing.assert_array_equal(one.predict_proba(X), 0.5)
@@ -295,7 +296,7 @@ def test_a_fit_without_a_result_is_an_error(monkeypatch, caplog):
         raise FitFailed("there is nothing to return")
 
     words = {"NAME": "empty", "KIND": "point", "Options": BaseOptions, "fit": nothing}
-    monkeypatch.setattr(fitting, "BACKENDS", dict(BACKENDS))
+    monkeypatch.setattr(registry, "BACKENDS", dict(BACKENDS))
     register_backend(type("Empty", (), {**words, "supports": lambda target: None}))
     with pytest.raises(FitFailed, match="empty: there is nothing to return"):
         classifier(method="empty").fit(X, Y)

@@ -7,14 +7,14 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from fnmatch import fnmatch
 from pathlib import Path
 
-from ardvark import interrupt
+from ardvark.common import interrupt
 
 if __name__ == "__main__":  # before the imports that take time
     interrupt.ends_at_once()
     interrupt.last_words("Stopped. Finished folds are stored; the same command goes on.")
 
-from ardvark.inference.processes import SPAWN, end_with_parent
-from ardvark.validate import InputError
+from ardvark.common.processes import SPAWN, end_with_parent
+from ardvark.common.validate import InputError
 
 from . import __doc__ as ABOUT
 from . import page, store

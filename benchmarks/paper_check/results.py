@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ardvark.inference.comparison.selected import agreement, jackknife
+from ardvark.inference.refits.stability import agreement, jackknife
 
 from . import store
 from .protocols import LEAVE_ONE_OUT, Group, Row

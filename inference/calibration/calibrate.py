@@ -4,10 +4,10 @@ import os
 from collections.abc import Callable
 from typing import Any, Literal, get_args
 
+from ardvark.common.validate import InputError, one_of, unknown_option
 from ardvark.models import Problem
-from ardvark.validate import InputError, one_of, unknown_option
 
-from .. import fitting
+from ..fitting import registry
 from ..gibbs import sampling as gibbs
 from .joint import Kernel, NutsKernel, joint_test
 from .ranks import Calibration
@@ -88,7 +88,7 @@ def calibrate(
     if test == "sbc":
         sizes: dict[str, Any] = {"draws": draws, "chains": chains, "basis_labels": basis_labels}
         return sbc(problem, method, **shared, **sizes, **options)
-    name = fitting.prepare(method, problem, {}).name
+    name = registry.prepare(method, problem, {}).name
     if name not in KERNELS:
         raise InputError(
             f"the joint test looks at one transition of a Markov chain, and {name!r} has none that "

@@ -32,12 +32,12 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from ardvark.common.validate import InputError, one_of, positive
 from ardvark.models import Problem
 from ardvark.models.spec import Point
-from ardvark.validate import InputError, one_of, positive
 
+from ..contract.target import Target
 from ..generic import nuts
-from ..target import Target
 from .ranks import Calibration, holm, quantities, rank, shared_names
 from .replicates import Row, Trial, draw_basis_labels, repeat
 

@@ -12,13 +12,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ardvark.common.processes import run_pieces
+from ardvark.common.progress import Reporter
+from ardvark.common.validate import logger, positive
 from ardvark.models import Problem
-from ardvark.validate import logger, positive
 
-from ..backend import finished
-from ..datatree import as_json, versions
-from ..processes import run_pieces
-from ..progress import Reporter
+from ..contract.backend import finished
+from ..fits.datatree import as_json, versions
 from .ranks import Calibration
 
 BasisLabels = Literal["independent", "fixed", "rederived"]

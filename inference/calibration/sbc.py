@@ -28,13 +28,13 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
+from ardvark.common.processes import check_processes
+from ardvark.common.validate import InputError, one_of, positive
 from ardvark.models import Problem
-from ardvark.validate import InputError, one_of, positive
 
-from .. import fitting
-from ..backend import FitFailed, Job
-from ..processes import check_processes
-from ..target import Target
+from ..contract.backend import FitFailed, Job
+from ..contract.target import Target
+from ..fitting import registry
 from .ranks import Calibration, quantities, rank, shared_names
 from .replicates import BasisLabels, Row, Trial, draw_basis_labels, repeat
 
@@ -128,7 +128,7 @@ def sbc(
     InputError
         The method does not apply, or returns no draws from a stated distribution.
     """
-    plan = fitting.prepare(method, problem, options)
+    plan = registry.prepare(method, problem, options)
     name, backend, settings = plan.name, plan.backend, plan.options
     if backend.KIND not in ("mcmc", "approximation"):
         raise InputError(
@@ -175,7 +175,7 @@ class _Fits:
         if self.basis_labels == "rederived" and signs is not None:
             signs = 2.0 * y - 1.0
         problem = relabelled(self.problem, y, signs)
-        backend = fitting.BACKENDS[self.method]
+        backend = registry.BACKENDS[self.method]
         # the backend itself: what `fit` adds to its draws takes as long as they do
         job = Job(
             draws=self.sizes["draws"],

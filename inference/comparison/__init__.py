@@ -1,1 +1,1 @@
-"""Posteriors side by side: table, leave-one-out, baselines, figures, report, whole studies."""
+"""Fits side by side: one table, and a study in a folder."""

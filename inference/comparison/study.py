@@ -14,15 +14,16 @@ from typing import Any
 
 import xarray as xr
 
+from ardvark.common.progress import Reporter
+from ardvark.common.validate import InputError, logger
 from ardvark.data import Dataset
 from ardvark.models import Problem
-from ardvark.validate import InputError, logger
 
-from .. import fitting
-from ..datatree import read, replacing
-from ..progress import Reporter
-from .sensitivity import Sensitivity, changes, sensitivity
-from .stored import stored_fit
+from ..fits.datatree import read, replacing
+from ..fitting import registry
+from ..fitting.reuse import stored_fit
+from ..fitting.run import Keep
+from ..refits.sensitivity import Sensitivity, changes, sensitivity
 from .table import Comparison, compare, reference_of
 
 SETTINGS = "study.json"
@@ -37,7 +38,7 @@ def run(
     draws: int = 1000,
     chains: int = 4,
     random_seed: int = 0,
-    keep: fitting.Keep = "all",
+    keep: Keep = "all",
     progressbar: bool = True,
     settings: Mapping[str, Any] | None = None,
 ) -> dict[str, xr.DataTree]:
@@ -63,7 +64,7 @@ def run(
         An unknown method, one that does not apply, or a folder that holds another problem's study.
     """
     folder = Path(folder)
-    plan = {fitting.prepare(m, problem, given).name: given for m, given in methods.items()}
+    plan = {registry.prepare(m, problem, given).name: given for m, given in methods.items()}
     if settings is not None:
         write_settings(folder, {**settings, "fingerprint": problem.fingerprint})
     folder.mkdir(parents=True, exist_ok=True)
@@ -88,7 +89,7 @@ def run(
 def check_sensitivity(problem: Problem, methods: Iterable[str]) -> None:
     """Refuse a prior sensitivity that no fit by these methods could have; nothing is fitted."""
     changes(problem)
-    kinds = [fitting.prepare(m, problem, {}).backend.KIND for m in methods]
+    kinds = [registry.prepare(m, problem, {}).backend.KIND for m in methods]
     if "mcmc" not in kinds:
         raise InputError(
             "prior sensitivity refits the exact method, and none of the methods is a Markov "
@@ -147,7 +148,7 @@ def load_fits(folder: str | os.PathLike[str], problem: Problem) -> dict[str, xr.
             f"{folder} holds no fit of this problem (fingerprint {problem.fingerprint}); "
             "has the data changed since? Run `ardvark compare` again."
         )
-    order = list(fitting.BACKENDS)
+    order = list(registry.BACKENDS)
     return {n: mine[n] for n in sorted(mine, key=lambda n: order.index(n) if n in order else 99)}
 
 

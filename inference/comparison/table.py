@@ -14,26 +14,27 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from ardvark.common.validate import InputError, logger, one_of, unknown
 from ardvark.data import Dataset
 from ardvark.models import SHARED, Problem
-from ardvark.validate import InputError, logger, one_of, unknown
 
-from .. import diagnostics
-from ..backend import finished
-from ..datatree import group, replacing
-from ..prediction import classes, predict
-from ..selection import selection_text, summary
-from . import references, report
-from .baselines import baselines
-from .columns import COLUMNS, described
-from .figures import FIGURES, Kind
-from .held_out import HeldOut, measures, remarks
-from .look import Picture
-from .measures import score
-from .quantities import Function, Scores, as_frame, measure
-from .selected import beside
-from .sensitivity import Sensitivity
-from .verdict import Verdict, verdicts
+from ..contract.backend import finished
+from ..fits import diagnostics
+from ..fits.datatree import group, replacing
+from ..fits.selection import selection_text, summary
+from ..fitting.prediction import classes, predict
+from ..references import references
+from ..refits.sensitivity import Sensitivity
+from ..refits.stability import beside
+from ..report import page as report
+from ..report.figures import FIGURES, Kind
+from ..report.look import Picture
+from ..scoring.baselines import baselines
+from ..scoring.columns import COLUMNS, described
+from ..scoring.held_out import HeldOut, measures, remarks
+from ..scoring.measures import score
+from ..scoring.quantities import Function, Scores, as_frame, measure
+from ..verdicts.verdict import Verdict, verdicts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -39,15 +39,15 @@ import numpy as np
 from scipy import linalg
 from scipy.stats import sem
 
-from ardvark.validate import InputError
+from ardvark.common.options import BaseOptions, option
+from ardvark.common.progress import Update
+from ardvark.common.validate import InputError
 
-from ..backend import About, FitFailed, Job, Kind, Result, continuous_only
-from ..options import BaseOptions, option
-from ..progress import Update
-from ..target import Target
+from ..contract.backend import About, FitFailed, Job, Kind, Result, continuous_only
+from ..contract.target import Target
 
 if TYPE_CHECKING:
-    from ..density import Density
+    from ..contract.density import Density
 
 NAME = "advi"
 KIND: Kind = "approximation"

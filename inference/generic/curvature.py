@@ -36,14 +36,13 @@ from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors
 from scipy import linalg
 
+from ardvark.common.progress import Update
 from ardvark.models import Problem
 from ardvark.models.parts.effects import is_primal
 from ardvark.models.parts.kernel_product import KernelProduct
 
-from ..progress import Update
-
 if TYPE_CHECKING:
-    from ..density import Density
+    from ..contract.density import Density
 
 _WEAK = 1e-6  # of a feature's curvature: a block with less in some direction joins the border
 _NOT_POSITIVE = "the curvature at the mode is not positive definite"

@@ -28,14 +28,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import linalg, optimize
 
-from ..backend import About, Dims, FitFailed, Job, Kind, Result, continuous_only
-from ..options import BaseOptions, option
-from ..progress import Update
-from ..target import Target
+from ardvark.common.options import BaseOptions, option
+from ardvark.common.progress import Update
+
+from ..contract.backend import About, Dims, FitFailed, Job, Kind, Result, continuous_only
+from ..contract.target import Target
 from .curvature import Curvature, Features, linear_kernel
 
 if TYPE_CHECKING:
-    from ..density import Density
+    from ..contract.density import Density
 
 NAME = "laplace"
 KIND: Kind = "approximation"

@@ -25,12 +25,12 @@ from typing import Any, Literal
 import numpy as np
 import xarray as xr
 
-from ardvark.validate import logger
+from ardvark.common.options import BaseOptions, option
+from ardvark.common.validate import logger
 
-from ..backend import About, FitFailed, Job, Kind, Result, continuous_only
-from ..diagnostics import FEW_DIVERGENT
-from ..options import BaseOptions, option
-from ..target import Target
+from ..contract.backend import About, FitFailed, Job, Kind, Result, continuous_only
+from ..contract.target import Target
+from ..fits.diagnostics import FEW_DIVERGENT
 
 NAME = "nuts"
 KIND: Kind = "mcmc"

@@ -59,10 +59,10 @@ import numpy as np
 from polyagamma import random_polyagamma
 from scipy import stats
 
+from ardvark.common.options import BaseOptions, option
 from ardvark.models import Problem
 from ardvark.models.parts.ard import WeightPrior
 
-from ..options import BaseOptions, option
 from .ard_steps import Pairs, Prior, draw_noisy, pair_scan, scale_move, weight_scan
 from .jcfo_steps import weighted_products
 from .partners import correlated

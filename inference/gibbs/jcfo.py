@@ -58,10 +58,10 @@ from typing import Literal
 
 import numpy as np
 
+from ardvark.common.options import BaseOptions, option
+from ardvark.common.validate import InputError
 from ardvark.models import Problem
-from ardvark.validate import InputError
 
-from ..options import BaseOptions, option
 from .jcfo_steps import (
     LINEAR,
     POLYNOMIAL,

@@ -31,12 +31,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ardvark.common.options import BaseOptions, option
 from ardvark.models import Problem
 
-from ..backend import About, Job, Kind, Result, only_for
-from ..draws import Draws
-from ..options import BaseOptions, option
-from ..target import Target
+from ..contract.backend import About, Job, Kind, Result, only_for
+from ..contract.draws import Draws
+from ..contract.target import Target
 from . import ard, jcfo, masks
 
 NAME = "gibbs"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..backend import Dims
+from ..contract.backend import Dims
 
 PATH = "keep the weights along the way: path_feature_weight, path_sample_weight, path_bias"
 _FALL = 0.95  # a thinned path keeps a state with fewer weights than so much of the last one's

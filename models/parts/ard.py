@@ -21,7 +21,7 @@ import pymc as pm
 import pytensor.tensor as pt
 from scipy import special, stats
 
-from ardvark.validate import InputError
+from ardvark.common.validate import InputError
 
 from . import slab as slabs
 from .slab import SlabStudentT, TiltedGamma

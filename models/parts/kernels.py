@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from ardvark.validate import one_of
+from ardvark.common.validate import one_of
 
 Kernel = Literal["linear", "polynomial", "rbf"]
 KERNELS: tuple[str, ...] = get_args(Kernel)

@@ -30,7 +30,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import optimize, special
 
-from ardvark.validate import InputError
+from ardvark.common.validate import InputError
 
 from .ard import WeightPrior
 from .effects import VISIBLE

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from ardvark.common.validate import InputError
 from ardvark.data import available, load
 from ardvark.data.builtin import BUILTIN, digits38, digits38_noisy, fat, waveform
-from ardvark.validate import InputError
 from tests.support import ALARM, seed, z_limit
 
 

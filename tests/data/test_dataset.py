@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from ardvark.common.validate import InputError
 from ardvark.data import Dataset
-from ardvark.validate import InputError
 from tests.support import rng, seed
 
 

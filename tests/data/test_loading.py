@@ -13,9 +13,9 @@ from hashlib import sha256
 import numpy as np
 import pytest
 
+from ardvark.common.validate import InputError
 from ardvark.data import available, fetch, load, loading, parsers
 from ardvark.data.sources import SOURCES, Form, Source
-from ardvark.validate import InputError
 
 TABLE = b"y,a,b\n1,0.5,2\n0,1.5,3\n1,2.5,4\n"
 X = np.array([[0.5, 2], [1.5, 3], [2.5, 4]])

@@ -3,8 +3,8 @@
 import pytest
 
 from ardvark.data.sources import SOURCES
-from ardvark.inference.comparison import references
-from ardvark.inference.comparison.reference_list import REFERENCES
+from ardvark.inference.references import references
+from ardvark.inference.references.declared import REFERENCES
 
 
 @pytest.mark.parametrize("name", [n for n, r in REFERENCES.items() if r.data in SOURCES])

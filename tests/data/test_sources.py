@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from ardvark.common.validate import InputError
 from ardvark.data import available, golub_split, load, loading, parsers
 from ardvark.data.sources import SOURCES, forms
-from ardvark.validate import InputError
 
 # name: N, D, y = 1, y = 0, meaning of y = 1
 MANIFEST = {

@@ -10,11 +10,13 @@ import xarray as xr
 from scipy import special, stats
 
 import ardvark as av
-from ardvark.inference import BACKENDS, fitting, read, save
-from ardvark.inference.backend import KINDS, FitFailed, Result
-from ardvark.inference.datatree import SAMPLE_STATS, UNWEIGHTED, pointwise
+from ardvark.common.validate import InputError
+from ardvark.inference import BACKENDS, read, save
+from ardvark.inference.contract.backend import KINDS, FitFailed, Result
+from ardvark.inference.fits.datatree import SAMPLE_STATS, UNWEIGHTED, pointwise
+from ardvark.inference.fitting import registry, run
+from ardvark.inference.fitting.request import request
 from ardvark.models import SHARED, ZOO
-from ardvark.validate import InputError
 from tests.support import rng, seed
 
 every_backend = pytest.mark.parametrize("method", list(BACKENDS))
@@ -120,7 +122,7 @@ def test_what_a_fit_contains(fitted, tmp_path):
     assert tree["selection"].sizes == dims
 
     # the size that is announced before a fit is made
-    most = fitting.megabytes(problem, draws=60, chains=2)
+    most = run.megabytes(problem, draws=60, chains=2)
     kept = [*posterior.data_vars.values(), *pointwise(tree).data_vars.values()]
     found = 1e-6 * sum(v.nbytes for v in kept)
     assert found == pytest.approx(most) if method == "nuts" else found <= most
@@ -198,19 +200,19 @@ def test_a_request_is_another_when_anything_has_changed(change, dataset):
 
     def asked(hypers=None, method="laplace", options=None, **settings):
         problem = av.problem("rfvm", dataset, **(hypers or {}))
-        chosen = fitting.make_options(method, options or {})
+        chosen = registry.make_options(method, options or {})
         settings = {"draws": 60, "chains": 2, "seed": 3, "keep": "all"} | settings
-        return fitting.request(problem, method, chosen, **settings)
+        return request(problem, method, chosen, **settings)
 
     assert asked() == asked()
     assert asked(**change) != asked()
 
 
 def test_a_request_is_of_its_data(small_data):
-    options = fitting.make_options("laplace", {})
+    options = registry.make_options("laplace", {})
     settings = {"draws": 60, "chains": 2, "seed": 3, "keep": "all"}
     problems = [av.problem("rfvm", small_data(seed=number)) for number in (0, 1)]
-    first, second = (fitting.request(p, "laplace", options, **settings) for p in problems)
+    first, second = (request(p, "laplace", options, **settings) for p in problems)
     assert first != second
 
 
@@ -225,7 +227,7 @@ def test_prediction_needs_no_more_than_keep_shared_keeps(dataset):
 
 
 def test_keep_all_has_a_limit(problem, monkeypatch, caplog):
-    monkeypatch.setattr(fitting, "LARGEST_KEPT", 1000)
+    monkeypatch.setattr(run, "LARGEST_KEPT", 1000)
     tree = fit(problem, "laplace")
     assert "keeping feature_weight, sample_weight, eta and the scalars only" in caplog.text
     assert "delta" not in tree["posterior"]
@@ -239,10 +241,10 @@ def test_an_unknown_option_lists_the_known_ones(method, dataset):
 
 
 def test_the_paper_is_an_alias(problem):
-    assert fitting.resolve("paper", problem) == "rfvm_vb"
+    assert registry.resolve("paper", problem) == "rfvm_vb"
     assert fit(problem, "paper").attrs["method"] == "rfvm_vb"
     with pytest.raises(InputError, match="needs a problem of the zoo"):
-        fitting.resolve("paper", None)
+        registry.resolve("paper", None)
 
 
 def test_bad_calls_are_refused_before_any_work(problem):
@@ -286,8 +288,8 @@ class _Custom:
 
 
 def test_a_backend_of_ones_own(problem, monkeypatch, caplog):
-    monkeypatch.setattr(fitting, "BACKENDS", dict(BACKENDS))
-    fitting.register_backend(_Custom)
+    monkeypatch.setattr(registry, "BACKENDS", dict(BACKENDS))
+    registry.register_backend(_Custom)
     tree = av.fit(problem, "custom")
     assert isinstance(tree, xr.DataTree)
     assert tree.attrs["seconds_run"] > 0.0  # it does not time itself
@@ -300,13 +302,13 @@ def test_a_backend_of_ones_own(problem, monkeypatch, caplog):
         assert reason in caplog.text
         assert not tree["posterior"].data_vars
     # a notebook's cell that runs again replaces it; what the package has stays
-    fitting.register_backend(type("Better", (_Custom,), {"KIND": "approximation"}))
+    registry.register_backend(type("Better", (_Custom,), {"KIND": "approximation"}))
     assert av.fit(problem, "custom").attrs["kind"] == "approximation"
     for name in ("nuts", "paper"):
         with pytest.raises(InputError, match=f"the package has a method {name!r}"):
-            fitting.register_backend(type("Taken", (_Custom,), {"NAME": name}))
+            registry.register_backend(type("Taken", (_Custom,), {"NAME": name}))
     with pytest.raises(InputError, match="missing: KIND, Options, supports, fit"):
-        fitting.register_backend(type("Half", (), {"NAME": "half"}))
+        registry.register_backend(type("Half", (), {"NAME": "half"}))
 
 
 @pytest.mark.parametrize("method", ["nuts", "laplace"])

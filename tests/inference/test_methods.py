@@ -10,17 +10,18 @@ import pymc as pm
 import pytest
 
 import ardvark as av
-from ardvark.inference import BACKENDS, fitting
-from ardvark.inference.backend import About, Job, Result, continuous_only, only_for
+from ardvark.common.options import BaseOptions, option
+from ardvark.common.validate import InputError
+from ardvark.inference import BACKENDS
 from ardvark.inference.calibration.sbc import sbc
 from ardvark.inference.comparison import study
-from ardvark.inference.draws import Draws, draw_in_chunks
+from ardvark.inference.contract.backend import About, Job, Result, continuous_only, only_for
+from ardvark.inference.contract.draws import Draws, draw_in_chunks
+from ardvark.inference.contract.target import Target
+from ardvark.inference.fitting import registry
 from ardvark.inference.gibbs import ard, jcfo, masks
 from ardvark.inference.gibbs.sampling import SAMPLERS
-from ardvark.inference.options import BaseOptions, option
-from ardvark.inference.target import Target
 from ardvark.models import ZOO, Problem
-from ardvark.validate import InputError
 
 every_backend = pytest.mark.parametrize("method", list(BACKENDS))
 OPTIONS = [(m, o.name) for m, b in BACKENDS.items() for o in b.Options.declared()]
@@ -42,7 +43,7 @@ def test_a_method_says_what_it_is(method):
 
 
 def test_the_names_an_editor_completes_are_the_registry():
-    assert get_args(fitting.MethodName) == (*BACKENDS, "paper")
+    assert get_args(registry.MethodName) == (*BACKENDS, "paper")
 
 
 @every_backend
@@ -151,19 +152,19 @@ def test_a_papers_algorithm_has_the_skeleton(name):
 @pytest.mark.parametrize("name", list(ZOO))
 def test_whether_a_method_applies_is_decided_without_the_model(name, dataset):
     problem = av.problem(name, dataset)
-    refusals = fitting.refusals(problem)
+    refusals = registry.refusals(problem)
     for method, why_not in refusals.items():
         if why_not is None:
-            plan = fitting.prepare(method, problem, {})
+            plan = registry.prepare(method, problem, {})
             assert (plan.name, plan.backend) == (method, BACKENDS[method])
             assert plan.options == BACKENDS[method].Options()
         else:
             with pytest.raises(InputError, match=f"{method!r} does not apply to this problem: "):
-                fitting.prepare(method, problem, {})
+                registry.prepare(method, problem, {})
     assert "model" not in vars(problem)
     own = ZOO[name].paper_method
     if own in BACKENDS:
-        assert fitting.prepare("paper", problem, {}).name == own
+        assert registry.prepare("paper", problem, {}).name == own
     generic = {m for m in ("nuts", "advi", "laplace") if refusals[m] is None}
     assert generic == (set() if ZOO[name].masked else {"nuts", "advi", "laplace"})
 
@@ -200,7 +201,7 @@ def test_a_bare_model_is_asked_itself():
     assert continuous_only("It")(target) == "It needs continuous variables, and bit are discrete"
     assert "needs a problem of the models 'a' or 'b'" in only_for(("a", "b"), "made")(target)
     with pytest.raises(InputError, match="does not apply to this model: NUTS needs"):
-        fitting.prepare("nuts", target, {})
+        registry.prepare("nuts", target, {})
     with pytest.raises(InputError, match="needs a problem of the zoo"):
         _ = target.zoo_problem
     with pytest.raises(InputError, match=r"needs a Problem or a pm.Model, got int"):
@@ -272,7 +273,7 @@ class Majority:
 
 
 def test_a_toy_method_takes_ten_lines(dataset, monkeypatch):
-    monkeypatch.setattr(fitting, "BACKENDS", dict(BACKENDS))
+    monkeypatch.setattr(registry, "BACKENDS", dict(BACKENDS))
     av.register_backend(Majority)
     tree = av.fit(av.problem("rfvm", dataset), "majority", progressbar=False)
     assert tree.attrs["status"] == "finished"
@@ -290,7 +291,7 @@ def test_a_toy_method_takes_ten_lines(dataset, monkeypatch):
 )
 def test_without_names_one_exact_sampler_is_compared(name, kernel, exact, dataset):
     problem = av.problem(name, dataset, kernel=kernel)
-    usual, all_of_them = fitting.usual(problem), fitting.applicable(problem)
+    usual, all_of_them = registry.usual(problem), registry.applicable(problem)
     assert [m for m in usual if BACKENDS[m].KIND == "mcmc"] == [exact]
     assert set(all_of_them) - set(usual) <= {"gibbs"}
-    assert fitting.resolve("paper", problem) in usual
+    assert registry.resolve("paper", problem) in usual

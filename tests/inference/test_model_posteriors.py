@@ -14,7 +14,7 @@ import pytest
 from arviz_stats.base import array_stats
 
 import ardvark as av
-from ardvark.inference.comparison.leave_one_out import share_model
+from ardvark.inference.refits.leave_one_out import share_model
 from ardvark.models import ZOO
 from tests.inference.batches import batch_mean, largest_t
 from tests.inference.spiral import spiral

@@ -9,10 +9,10 @@ import dataclasses
 import numpy as np
 import pytest
 
+from ardvark.common.validate import InputError
+from ardvark.inference.contract.target import Target
 from ardvark.inference.generic import nuts
-from ardvark.inference.target import Target
 from ardvark.models import ZOO
-from ardvark.validate import InputError
 from tests.models.forms import (
     FORMS,
     IDS,

@@ -9,9 +9,9 @@ import pytest
 from scipy import integrate, special, stats
 from scipy.spatial.distance import cdist
 
+from ardvark.common.validate import InputError
 from ardvark.models import fs_skr, fsklr, sklr
 from ardvark.models.parts.masks import BinaryMask, expected_selected, log_mask_prior, mask_log_odds
-from ardvark.validate import InputError
 from tests.models import forms
 from tests.support import ALARM, rng, seed, z_limit
 

@@ -8,9 +8,9 @@ import pymc as pm
 import pytest
 from scipy import integrate, special, stats
 
+from ardvark.common.validate import InputError
 from ardvark.models import jcfo
 from ardvark.models.parts.probit import PositiveNormal, ProbitBernoulli, probit_logp
-from ardvark.validate import InputError
 from tests.models import forms
 from tests.models.forms import log_joint_at
 from tests.models.integrals import over_the_positive, without

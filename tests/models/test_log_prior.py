@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
+from ardvark.common.validate import InputError
 from ardvark.models import ZOO
-from ardvark.validate import InputError
 from tests.models.forms import every_form, make, prior_points, stacked
 
 SPARSE = [name for name in ZOO if "slab" in ZOO[name].Hypers.__dataclass_fields__]

@@ -13,10 +13,10 @@ import pymc as pm
 import pytest
 from scipy import integrate, stats
 
+from ardvark.common.validate import InputError
 from ardvark.models import pcvm, pfcvm, rvm
 from ardvark.models.parts import ard
 from ardvark.models.parts.kernels import default_scales
-from ardvark.validate import InputError
 from tests.models.forms import Compiled, make, prior_points, stacked
 from tests.support import rng
 

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 import ardvark as av
+from ardvark.common.validate import InputError
 from ardvark.models import ZOO, rfvm
-from ardvark.validate import InputError
 from tests.support import rng, seed
 
 generator = rng(0)

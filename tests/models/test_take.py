@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import ardvark as av
+from ardvark.common.validate import InputError
 from ardvark.data import Dataset
-from ardvark.inference.comparison import leave_one_out
+from ardvark.inference.refits import leave_one_out
 from ardvark.models import Problem
-from ardvark.validate import InputError
 
 N, D = 12, 4
 

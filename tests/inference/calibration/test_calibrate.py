@@ -10,12 +10,13 @@ import pytest
 from scipy import stats
 
 import ardvark as av
-from ardvark.cli import main
-from ardvark.inference import BACKENDS, fitting
+from ardvark.cli.app import main
+from ardvark.common.validate import InputError
+from ardvark.inference import BACKENDS
 from ardvark.inference.calibration import calibrate as front
 from ardvark.inference.calibration import plots
 from ardvark.inference.calibration.ranks import Calibration, as_normal
-from ardvark.validate import InputError
+from ardvark.inference.fitting import registry
 from tests.inference.calibration.toy import Conjugate, make_toy
 from tests.support import ALARM, rng, seed, z_limit
 
@@ -23,7 +24,7 @@ from tests.support import ALARM, rng, seed, z_limit
 @pytest.fixture
 def conjugate(monkeypatch):
     """A backend of the user's own."""
-    monkeypatch.setattr(fitting, "BACKENDS", dict(BACKENDS))
+    monkeypatch.setattr(registry, "BACKENDS", dict(BACKENDS))
     av.inference.register_backend(Conjugate)
 
 

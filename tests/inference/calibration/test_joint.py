@@ -7,8 +7,8 @@ import pytest
 from scipy import special, stats
 
 import ardvark as av
+from ardvark.common.validate import InputError
 from ardvark.inference.calibration.joint import draw_labels, joint_test, successive_conditional
-from ardvark.validate import InputError
 from tests.inference.calibration.toy import Gibbs, gibbs, make_toy
 from tests.support import ALARM, rng, seed, z_limit
 

@@ -6,7 +6,7 @@ import pytest
 import ardvark as av
 from ardvark.inference.calibration import sbc as cal
 from ardvark.inference.calibration.joint import NutsKernel, joint_test, successive_conditional
-from ardvark.inference.density import Density
+from ardvark.inference.contract.density import Density
 from ardvark.models import ZOO
 from tests.support import ALARM, rng, seed
 

@@ -9,11 +9,12 @@ import pytest
 from scipy import stats
 
 import ardvark as av
-from ardvark.inference import BACKENDS, fitting
+from ardvark.common.validate import InputError
+from ardvark.inference import BACKENDS
 from ardvark.inference.calibration import ranks as ranking
 from ardvark.inference.calibration import sbc as cal
 from ardvark.inference.calibration.joint import NutsKernel
-from ardvark.validate import InputError
+from ardvark.inference.fitting import registry
 from tests.inference.calibration.toy import Conjugate, make_toy
 from tests.support import ALARM, rng, seed, z_limit
 
@@ -117,7 +118,7 @@ def test_what_is_detectable_is_detected_half_of_the_time():
 
 @pytest.fixture
 def conjugate(monkeypatch):
-    monkeypatch.setattr(fitting, "BACKENDS", dict(BACKENDS))
+    monkeypatch.setattr(registry, "BACKENDS", dict(BACKENDS))
     av.inference.register_backend(Conjugate)
 
 

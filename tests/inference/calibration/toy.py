@@ -6,7 +6,7 @@ import numpy as np
 import pymc as pm
 from scipy import stats
 
-from ardvark.inference.backend import Result
+from ardvark.inference.contract.backend import Result
 from ardvark.models.problems import make_problem
 from ardvark.models.spec import BaseHypers, Inputs, ModelSpec
 

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from ardvark.inference.backend import FitFailed, Result
+from ardvark.inference.contract.backend import FitFailed, Result
 
 
 class Prior:

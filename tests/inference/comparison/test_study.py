@@ -4,11 +4,12 @@ import pytest
 import xarray as xr
 
 import ardvark as av
-from ardvark.inference import BACKENDS, fitting, read, save
-from ardvark.inference.backend import FitFailed
+from ardvark.common.validate import InputError
+from ardvark.inference import BACKENDS, read, save
 from ardvark.inference.comparison import study
-from ardvark.inference.datatree import UNWEIGHTED
-from ardvark.validate import InputError
+from ardvark.inference.contract.backend import FitFailed
+from ardvark.inference.fits.datatree import UNWEIGHTED
+from ardvark.inference.fitting import registry
 from tests.inference.comparison.quick import Prior
 
 METHODS = {"prior": {}, "other": {}}
@@ -18,7 +19,7 @@ SMALL = {"draws": 50, "chains": 2, "random_seed": 1, "progressbar": False}
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     """Two methods that take no time; what a study keeps does not depend on the method."""
-    monkeypatch.setattr(fitting, "BACKENDS", dict(BACKENDS))
+    monkeypatch.setattr(registry, "BACKENDS", dict(BACKENDS))
     av.register_backend(Prior)
     av.register_backend(type("Other", (Prior,), {"NAME": "other"}))
 
@@ -160,7 +161,7 @@ def test_one_failure_loses_nothing_and_is_tried_again(
     problem, tmp_path, monkeypatch, caplog, error, reason
 ):
     with monkeypatch.context() as patch:
-        patch.setattr(fitting.BACKENDS["other"], "fit", fails(error))
+        patch.setattr(registry.BACKENDS["other"], "fit", fails(error))
         fits = study.run(problem, METHODS, tmp_path, **SMALL)
     assert fits["other"].attrs["status"] == "failed"
     assert fits["other"].attrs["reason"] == reason

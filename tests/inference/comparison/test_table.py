@@ -10,11 +10,11 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
 import ardvark as av
-from ardvark.inference.comparison import plots
-from ardvark.inference.comparison.baselines import baselines
-from ardvark.inference.comparison.columns import COLUMNS, table_text
-from ardvark.inference.comparison.held_out import measures
-from ardvark.validate import InputError
+from ardvark.common.validate import InputError
+from ardvark.inference.report import plots
+from ardvark.inference.scoring.baselines import baselines
+from ardvark.inference.scoring.columns import COLUMNS, table_text
+from ardvark.inference.scoring.held_out import measures
 from tests.support import rng, seed, z_limit
 
 N, D = 30, 4

@@ -7,9 +7,9 @@ import pytest
 from scipy import linalg
 
 import ardvark as av
+from ardvark.inference.contract.target import Target
 from ardvark.inference.generic import laplace
 from ardvark.inference.generic.curvature import Curvature, Features, columns, linear_kernel
-from ardvark.inference.target import Target
 from tests.support import rng
 
 MODELS = pytest.mark.parametrize("name", ["pfcvm", "rfvm", "jcfo"])

@@ -8,10 +8,10 @@ import pytest
 from scipy import stats
 
 import ardvark as av
-from ardvark.inference.density import Density
+from ardvark.common.validate import InputError
+from ardvark.inference.contract.density import Density
 from ardvark.inference.generic import advi, laplace, nuts
 from ardvark.inference.generic.curvature import columns
-from ardvark.validate import InputError
 from tests.inference.batches import batch_mean, exactly, largest_t
 from tests.support import rng, seed, z_limit
 

@@ -15,10 +15,10 @@ from arviz_stats.base import array_stats
 from scipy import special
 
 import ardvark as av
+from ardvark.common.validate import InputError
 from ardvark.inference.calibration.joint import joint_test
 from ardvark.inference.gibbs import ard_steps as steps
 from ardvark.inference.gibbs.ard import Options, Sampler
-from ardvark.validate import InputError
 from tests.inference.batches import Mean, batch_mean, exactly, largest_t
 from tests.inference.gibbs.ard_problems import (
     bounded,

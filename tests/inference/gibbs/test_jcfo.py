@@ -13,10 +13,10 @@ import pytest
 from arviz_stats.base import array_stats
 
 import ardvark as av
+from ardvark.common.validate import InputError
 from ardvark.inference.calibration.joint import joint_test, successive_conditional
 from ardvark.inference.gibbs import jcfo_steps as steps
 from ardvark.inference.gibbs.jcfo import Options, Sampler
-from ardvark.validate import InputError
 from tests.inference.batches import batch_mean, largest_t
 from tests.inference.gibbs.jcfo_problems import (
     KERNELS,

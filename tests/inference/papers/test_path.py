@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from ardvark.inference.papers.path import Path
-from tests.inference.papers import fsklr_problems, jcfo_problems
-from tests.inference.papers.fsklr_problems import every_form
+from tests.inference.papers.fsklr import problems as fsklr_problems
+from tests.inference.papers.fsklr.problems import every_form
+from tests.inference.papers.jcfo import problems as jcfo_problems
 
 
 def test_a_thinned_path_keeps_a_state_when_5_percent_have_gone():

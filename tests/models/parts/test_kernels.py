@@ -5,8 +5,8 @@ import pytensor
 import pytensor.tensor as pt
 import pytest
 
+from ardvark.common.validate import InputError
 from ardvark.models.parts.kernels import default_scales, gram, linear_decision
-from ardvark.validate import InputError
 from tests.support import rng
 
 CASES = pytest.mark.parametrize(

@@ -5,12 +5,12 @@ import pytest
 from scipy import special, stats
 
 import ardvark as av
+from ardvark.common.validate import InputError
 from ardvark.models.parts import ard, effects, sparsity
 from ardvark.models.parts.effects import VISIBLE
 from ardvark.models.parts.kernels import KERNELS, gram
 from ardvark.models.parts.sparsity import Law
 from ardvark.models.pfcvm import Hypers
-from ardvark.validate import InputError
 from tests.support import rng, z_limit
 
 HALF_CAUCHY = ard.WeightPrior(0.5, 0.5 * 0.01**2, 1.0)  # scale 0.01, slab 1

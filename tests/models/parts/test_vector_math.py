@@ -9,7 +9,7 @@ import pytest
 from pytensor.compile.mode import get_mode
 
 import ardvark as av
-from ardvark.inference.target import Target
+from ardvark.inference.contract.target import Target
 from ardvark.models.parts import vector_math
 
 MODE = get_mode("NUMBA").including(vector_math.REWRITE)
@@ -109,7 +109,7 @@ def test_every_density_is_compiled_with_it(monkeypatch):
         compiled.append(pm.pytensorf.compile(*args, **kwargs))
         return compiled[-1]
 
-    monkeypatch.setattr("ardvark.inference.compiled.compile_graph", keep)
+    monkeypatch.setattr("ardvark.inference.contract.compiled.compile_graph", keep)
     density = Target(problem).density
     x = rng.normal(size=density.size)
     np.testing.assert_allclose(

@@ -1,0 +1,25 @@
+"""What the words of a command line mean: lists, and name=value pairs."""
+
+import json
+from typing import Any
+
+from ardvark.common.validate import InputError
+
+
+def words(given: list[str] | None) -> list[str]:
+    """Return the words of comma-separated lists."""
+    return [word.strip() for part in given or () for word in part.split(",") if word.strip()]
+
+
+def pairs(given: list[str] | None, flag: str) -> dict[str, Any]:
+    """Return {name: value} of name=value words; a value is JSON, or else a plain word."""
+    found: dict[str, Any] = {}
+    for word in given or ():
+        name, sign, value = word.partition("=")
+        if not sign or not name:
+            raise InputError(f"{flag} {word!r}: expected name=value.")
+        try:
+            found[name] = json.loads(value)
+        except json.JSONDecodeError:
+            found[name] = value
+    return found

@@ -1,0 +1,84 @@
+"""`ardvark calibrate`: whether a method is right, on data that the model itself draws."""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from ardvark.common.interrupt import last_words
+
+from .arguments import pairs
+
+if TYPE_CHECKING:
+    from ardvark.models import Problem
+
+
+def calibrate(
+    model: Annotated[str, typer.Argument(help="Model: `ardvark models` lists them.")],
+    data: Annotated[
+        str, typer.Argument(help="Data set whose X is used, or sizes, NxD, of normal inputs.")
+    ] = "20x3",
+    method: Annotated[
+        str, typer.Option(help="Method: `ardvark methods`; 'paper' is the model's own.")
+    ] = "paper",
+    test: Annotated[
+        Literal["sbc", "joint"], typer.Option(help="sbc, or one transition of nuts or gibbs.")
+    ] = "sbc",
+    replicates: Annotated[int, typer.Option(help="Simulated data sets.")] = 100,
+    draws: Annotated[int, typer.Option(help="Draws a chain (sbc).")] = 250,
+    chains: Annotated[int, typer.Option(help="Chains (sbc).")] = 2,
+    seed: Annotated[int, typer.Option(help="Random seed.", min=0)] = 0,
+    processes: Annotated[int, typer.Option(help="Replicates that run at once.")] = 1,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="A hyperparameter: name=value.")
+    ] = None,
+    option: Annotated[
+        list[str] | None, typer.Option(help="An option of the method: name=value.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder. Default: results/calibration.")] = None,
+) -> None:
+    """Fit data sets drawn from the model itself: say where a method is wrong, and by how much.
+
+    Finished replicates are kept: the same command after a kill, or with more of them, goes on.
+    """
+    from ardvark.inference import calibrate as run
+    from ardvark.inference.fits.datatree import replacing
+
+    folder = out or Path("results/calibration")
+    problem = _problem(model, data, pairs(set_, "--set"))
+    last_words(f"Stopped. Finished replicates are in {folder}; the same command goes on.")
+    found = run(
+        problem,
+        method,
+        test=test,
+        replicates=replicates,
+        draws=draws,
+        chains=chains,
+        random_seed=seed,
+        folder=folder,
+        processes=processes,
+        **pairs(option, "--option"),
+    )
+    typer.echo(found.text())
+    if not len(found.ranks):
+        raise typer.Exit(1)
+    with replacing(folder / f"{found.name}.csv") as part:
+        found.table.to_csv(part)
+    with replacing(folder / f"{found.name}.png") as part:
+        found.plot().savefig(part, format="png", dpi=150)
+    typer.echo(f"Table and figure: {folder / found.name}.csv, .png")
+
+
+def _problem(model: str, data: str, hypers: dict[str, Any]) -> "Problem":
+    """Return the problem on a data set, or on standard normal inputs of stated sizes."""
+    import numpy as np
+
+    import ardvark as av
+
+    sizes = re.fullmatch(r"(\d+)x(\d+)", data)
+    if not sizes:
+        return av.problem(model, data, **hypers)
+    N, D = map(int, sizes.groups())
+    X = np.random.default_rng(0).normal(size=(N, D))
+    return av.problem(model, (X, np.arange(N) % 2), **hypers)

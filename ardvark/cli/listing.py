@@ -1,0 +1,142 @@
+"""What the command line prints of the zoo: its models, methods and data sets."""
+
+import inspect
+import textwrap
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ardvark.data import available
+from ardvark.inference import BACKENDS
+from ardvark.inference.contract.target import Target
+from ardvark.inference.fitting import registry
+from ardvark.models import ZOO, ModelSpec, Problem, docs, problem
+
+NARROW = 80
+"""Columns of a text that a terminal of any width and a pipe show whole."""
+
+
+def print_table(
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    width: int | None = None,
+) -> None:
+    """Print a table; through a pipe, or where no width is given, it is 200 columns wide."""
+    console = Console()
+    if not console.is_terminal or width is not None:
+        console.width = 200 if width is None else min(width, console.width)
+    table = Table(title=title)
+    for i, column in enumerate(columns):
+        table.add_column(column, no_wrap=i == 0)
+    for row in rows:
+        table.add_row(*(escape(str(value)) for value in row))  # E[tau] is no markup
+    console.print(table)
+
+
+def list_models() -> None:
+    """Print one row a model."""
+    rows = [(s.name, s.year, s.title, s.paper_method or "none") for s in ZOO.values()]
+    print_table("Models", ("model", "year", "what it is", "own method"), rows, NARROW)
+    typer.echo("`ardvark models MODEL` explains one: program, symbols, priors, methods.")
+
+
+def explain_model(spec: ModelSpec) -> None:
+    """Print one model: docstring, symbols, hyperparameters, methods."""
+    parts = docs.sections(spec.doc)
+    typer.echo(f"{spec.title} ({spec.name})\n\n{parts['']}\n\n{parts[docs.PROGRAM]}\n")
+    columns = ("paper's symbol", "name in code", "shape", "meaning", "equation")
+    rows = [
+        (s.symbol, ", ".join(s.names), s.shape, s.meaning, s.equation) for s in docs.symbols(spec)
+    ]
+    print_table("Symbols", columns, rows)
+    remarks = docs.hyperparameters(spec)
+    print_table("Hyperparameters", ("hyperparameter", "default", "paper", "remark"), remarks)
+    for title in (docs.DEPARTURES, docs.DIFFICULTIES):
+        typer.echo(f"{title}\n{parts[title]}\n")
+    apply, why_not = _methods(spec)
+    typer.echo(f"Priors: {spec.priors}. Link: {spec.link}.")
+    typer.echo(f"Kernels: {', '.join(spec.kernels) or 'none'}.")
+    typer.echo(f"Methods: {', '.join(apply) or 'none yet'}.")
+    for method, reason in why_not.items():
+        typer.echo(f"Not {method}: {reason}.")
+    if spec.paper_method and spec.paper_method not in BACKENDS:
+        typer.echo(f"The paper's own, {spec.paper_method}, is not in the zoo yet.")
+    typer.echo(f"Cite: `ardvark models {spec.name} --bibtex`.")
+
+
+def _methods(spec: ModelSpec) -> tuple[list[str], dict[str, str]]:
+    """Return the methods that apply to a model as it is by default, and why others do not.
+
+    The own algorithms of other models go without saying.
+    """
+    others = {s.paper_method for s in ZOO.values()} - {spec.paper_method}
+    why_not = registry.refusals(_small_problem(spec.name))
+    apply = [m for m, reason in why_not.items() if reason is None]
+    return apply, {m: r for m, r in why_not.items() if r is not None and m not in others}
+
+
+def list_methods() -> None:
+    """Print one row a method."""
+    rows = [(n, b.KIND, _models_of(n)) for n, b in BACKENDS.items()]
+    print_table("Methods", ("method", "kind", "models"), rows, NARROW)
+    typer.echo("`ardvark methods METHOD` explains one.")
+
+
+def explain_method(name: str) -> None:
+    """Print one method: what it is, in three sentences, and its options."""
+    backend = BACKENDS[name]
+    title = (inspect.getdoc(backend) or "").partition("\n")[0]
+    typer.echo(textwrap.fill(f"{name} ({backend.KIND}): {title}", NARROW) + "\n")
+    about = backend.ABOUT
+    for heading, text in (
+        ("Models", _models_of(name) + "."),
+        ("Approximates", about.approximates),
+        ("Exact", about.exact),
+        ("Cost", about.cost),
+    ):
+        typer.echo(textwrap.fill(f"{heading + ':':<13} {text}", NARROW, subsequent_indent=" " * 14))
+    typer.echo("\nOptions, with their defaults and what they accept\n")
+    indent = " " * 6
+    for o in backend.Options.declared():  # a table would leave no room for what they mean
+        typer.echo(f"  {o.name} = {o.default}  ({o.accepts()})")
+        typer.echo(
+            textwrap.fill(o.meaning, NARROW, initial_indent=indent, subsequent_indent=indent)
+        )
+
+
+def _models_of(method: str) -> str:
+    """Return the models that a method applies to, as they are by default."""
+    backend = BACKENDS[method]
+    found = [n for n in ZOO if backend.supports(Target(_small_problem(n))) is None]
+    if len(found) == len(ZOO):
+        return "every model"
+    if found == [n for n, spec in ZOO.items() if not spec.masked]:
+        return "every model without binary masks"
+    return ", ".join(found)
+
+
+def _small_problem(model: str) -> Problem:
+    """Return a problem of a model as it is by default, to ask which methods apply to it."""
+    return problem(model, (np.arange(12.0).reshape(4, 3) ** 2, np.arange(4) % 2))
+
+
+def list_data() -> None:
+    """Print one row a data set."""
+    table = available()[["n", "d", "class_1", "positive", "present"]].reset_index()
+    columns = ("data set", "samples", "features", "y = 1", "which is", "present")
+    rows = table.astype(object).where(table.notna(), "").to_numpy().tolist()
+    print_table("Data sets", columns, rows, NARROW)
+    typer.echo("`ardvark data NAME` says more, `ardvark data fetch NAME` gets one.")
+
+
+def explain_data(name: str) -> None:
+    """Print what is known of one data set, without reading it."""
+    typer.echo(name)
+    for heading, text in available().loc[name].dropna().items():
+        words = f"  {f'{heading}:':<9} {text}"
+        typer.echo(textwrap.fill(words, NARROW, subsequent_indent=" " * 12))

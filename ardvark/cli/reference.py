@@ -1,0 +1,92 @@
+"""`ardvark reference`: the posteriors that are kept with the package."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(help="Reference posteriors: list them, make or check one, export them.")
+
+Names = Annotated[
+    list[str] | None, typer.Argument(help="References (`ardvark reference list`). Default: all.")
+]
+
+
+@app.command("list")
+def list_() -> None:
+    """List the references: what made them, how sure they are, what they missed."""
+    from ardvark.inference.references import references
+
+    from .listing import print_table
+
+    table = references.table()
+    rows = []
+    for name, row in table.iterrows():
+        clears = "clears" if not row["missed"] else f"misses {row['missed']}"
+        ess = f"{row['ess_bulk']:.0f}"
+        rows.append((name, row["method"], row["draws"], f"{row['rhat']:.3f}", ess, clears))
+    columns = ("reference", "method", "draws", "worst R-hat", "smallest ESS", "the bar")
+    print_table("Reference posteriors", columns, rows)
+    absent = [name for name in references.REFERENCES if name not in table.index]
+    if absent:
+        typer.echo(f"Declared, but not made: {', '.join(absent)}.")
+    typer.echo('compare(fits, reference="stored", problem=problem) uses the one of the problem.')
+
+
+@app.command()
+def make(
+    names: Names = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the files. Default: the package's own.")
+    ] = None,
+) -> None:
+    """Make references that are missing: minutes each; what is made already stays."""
+    from ardvark.inference.references import references
+
+    for name in names or list(references.REFERENCES):
+        path = references.make(name, out)
+        missed = references.missed(references.attributes(path))
+        verdict = f"misses {'; '.join(missed)}" if missed else "clears the bar"
+        typer.echo(f"{path}: {path.stat().st_size / 1000:.0f} kB, {verdict}")
+
+
+@app.command()
+def check(
+    names: Names = None,
+    out: Annotated[Path, typer.Option(help="Folder of the reruns, which are kept.")] = Path(
+        "results/references"
+    ),
+) -> None:
+    """Run references again, under another seed: two runs must agree within Monte Carlo error."""
+    from ardvark.inference.references import references
+
+    wrong = False
+    for name in names or list(references.files()):
+        for row in references.check([name], out)[name].itertuples():
+            word = "agrees" if row.agrees else f"DIFFERS in {row.beyond}"
+            wrong |= not row.agrees
+            typer.echo(
+                f"{name}: {row.Index}: {word} ({row.numbers} numbers, |z| {row.z:.2f}, "
+                f"limit {row.limit:.2f})"
+            )
+    if wrong:
+        raise typer.Exit(1)
+
+
+@app.command()
+def export(
+    names: Names = None,
+    out: Annotated[Path, typer.Option(help="Folder of the database.")] = Path(
+        "results/posterior_database"
+    ),
+) -> None:
+    """Write references in the layout of posteriordb, with the data from your own copy."""
+    from ardvark.inference.references import posteriordb, references
+
+    there = references.files()
+    for given in names or list(there):
+        name = references.known(given)
+        if name not in there:
+            raise references.not_stored(name)
+        for path in posteriordb.export(references.REFERENCES[name], there[name], out):
+            typer.echo(str(path))

@@ -1,0 +1,1 @@
+"""What every package stands on: checked input, declared options, progress, processes, HTML."""

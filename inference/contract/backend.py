@@ -1,0 +1,168 @@
+"""What a method must offer, and what it hands back.
+
+A backend is a module with these names (one file per method; `BACKENDS` in `fitting/registry.py` lists them):
+
+    NAME       its name on the command line and in tables
+    KIND       "mcmc" (exact in the limit), "approximation" (draws from a stated q), "search"
+               (visited states with scores) or "point" (one state)
+    ABOUT      what it approximates, when it is exact, what it costs: three sentences for a reader
+               who chooses (`ardvark methods` prints them)
+    Options    its options, a subclass of `options.BaseOptions`, every one with a default
+    supports   (target) -> None, or the reason why the method cannot be used
+    fit        (target, options, job) -> Result
+
+`supports` and `fit` ask the `Target`: `target.problem` is the problem of the zoo or None, and
+`target.model` its `pm.Model`, which for a problem is built when first read, on all its data. A
+method that looks at the problem alone never pays for it; `supports` should not read it.
+
+`fit` receives options that were checked and a `Job`. It raises `FitFailed` when there is nothing to
+return, and sets `status` to "not_converged" when there is something that must not be trusted. A
+backend may also have `predict_paper` (problem, details, X_new) -> P(y = 1), its own predictor.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, get_args
+
+import numpy as np
+
+from ardvark.common.progress import Reporter
+
+from .target import Target
+
+Kind = Literal["mcmc", "approximation", "search", "point"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+Status = Literal["finished", "not_converged", "failed"]
+Dims = dict[str, tuple[str, ...]]
+
+
+def finished(status: str | None) -> bool:
+    """Whether a method ended as it should; that says nothing of how good its answer is.
+
+    Fits that were stored by earlier versions have the word "ok".
+    """
+    return status in ("finished", "ok")
+
+
+class FitFailed(RuntimeError):
+    """A method ended without a usable result; the message is the reason."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What a fit is asked for beside the options of its method.
+
+    Attributes
+    ----------
+    draws, chains : int
+        Draws a chain, and chains. A point or search method returns one draw.
+    seed : int
+        Equal seeds give equal results.
+    keep : tuple of str, optional
+        Names of the variables to return; None: all.
+    report : Reporter
+        Where stages are shown; silent unless given.
+    """
+
+    draws: int
+    chains: int
+    seed: int
+    keep: tuple[str, ...] | None = None
+    report: Reporter = field(default_factory=lambda: Reporter(enabled=False))
+
+    def generators(self) -> list[np.random.Generator]:
+        """Return a generator a chain, each with a random stream of its own."""
+        streams = np.random.SeedSequence(self.seed).spawn(self.chains)
+        return [np.random.default_rng(stream) for stream in streams]
+
+    def keeps(self, name: str) -> bool:
+        """Whether the variable is to be returned."""
+        return self.keep is None or name in self.keep
+
+    def one_draw(self, point: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        """Return a point as a posterior of one chain and one draw, {name: (1, 1, ...)}."""
+        return {k: np.asarray(x)[None, None] for k, x in point.items() if self.keeps(k)}
+
+
+@dataclass
+class Result:
+    """Draws and details of one fit, as plain arrays.
+
+    Attributes
+    ----------
+    posterior : dict of array (chain, draw, ...)
+        Free variables and deterministics by name.
+    sample_stats : dict of array (chain, draw, ...)
+        Statistics per draw, under the names of `datatree.SAMPLE_STATS`.
+    details : dict of array
+        The `fit` group: location, scale, objective trace, visited states, ...
+    dims : dict of tuple of str
+        Dims of arrays (without chain and draw) that the PyMC model does not name.
+    status, reason : str
+        "finished" or "not_converged", and why.
+    seconds_compile, seconds_run : float
+        Where the second is left out, it is all that the method took beside the first.
+    attrs : dict
+        Further facts for the fit's attrs (numbers and strings).
+    """
+
+    posterior: dict[str, np.ndarray]
+    sample_stats: dict[str, np.ndarray] = field(default_factory=dict)
+    details: dict[str, np.ndarray] = field(default_factory=dict)
+    dims: Dims = field(default_factory=dict)
+    status: Status = "finished"
+    reason: str = ""
+    seconds_compile: float = 0.0
+    seconds_run: float = 0.0
+    attrs: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """A method in three sentences, for someone who chooses between methods."""
+
+    approximates: str
+    exact: str
+    cost: str
+
+
+class Backend(Protocol):
+    """The names a backend module has (see the module docstring)."""
+
+    NAME: str
+    KIND: Kind
+    ABOUT: About
+    Options: type[Any]
+    supports: Callable[[Target], str | None]
+    fit: Callable[[Target, Any, Job], Result]
+
+
+# --- ready-made `supports` ------------------------------------------------------------------------
+
+
+def only_for(models: Sequence[str], what: str) -> Callable[[Target], str | None]:
+    """Return the `supports` of a method for some models of the zoo; `what` it is, in words."""
+    names = " or ".join(map(repr, models))
+    some = "model" if len(models) == 1 else "models"
+
+    def supports(target: Target) -> str | None:
+        """Return why the method does not apply, or None."""
+        if target.problem is None:
+            return f"it needs a problem of the {some} {names}, not a bare pm.Model"
+        if target.problem.spec.name not in models:
+            return f"it is {what}, and the model is {target.problem.spec.name!r}"
+        return None
+
+    return supports
+
+
+def continuous_only(title: str) -> Callable[[Target], str | None]:
+    """Return the `supports` of a method, called `title`, that needs a differentiable density."""
+
+    def supports(target: Target) -> str | None:
+        """Return why the method does not apply, or None."""
+        if target.discrete:
+            return f"{title} needs continuous variables, and {target.discrete} are discrete"
+        return None
+
+    return supports

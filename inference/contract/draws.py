@@ -1,0 +1,56 @@
+"""Draws of several chains, put together a few at a time."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from ardvark.common.progress import Update
+
+from .backend import Job
+
+Arrays = Mapping[str, np.ndarray]
+
+
+class Draws:
+    """Posterior and statistics (chain, draw, ...) of a job, filled in pieces.
+
+    Arrays are made when their first piece comes. Chains may be filled by threads of their own.
+    """
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.posterior: dict[str, np.ndarray] = {}
+        self.sample_stats: dict[str, np.ndarray] = {}
+
+    def add(self, chain: int, first: int, point: Arrays, stats: Arrays) -> None:
+        """Put draws `first`, `first` + 1, ... of a chain, {name: (S, ...)}, where they belong.
+
+        Variables that the job does not keep are left out.
+        """
+        kept = {name: x for name, x in point.items() if self.job.keeps(name)}
+        for arrays, piece in ((self.posterior, kept), (self.sample_stats, stats)):
+            for name, x in piece.items():
+                if name not in arrays:
+                    whole = np.empty((self.job.chains, self.job.draws, *x.shape[1:]), x.dtype)
+                    arrays.setdefault(name, whole)  # another thread may have been first
+                arrays[name][chain, first : first + len(x)] = x
+
+
+def draw_in_chunks(
+    job: Job,
+    generators: Sequence[np.random.Generator],
+    size: int,
+    draw: Callable[[np.random.Generator, int], tuple[Arrays, Arrays]],
+    update: Update,
+) -> Draws:
+    """Return independent draws, at most `size` of them at once so that memory stays small.
+
+    `draw(rng, S)` returns S draws of the variables and their statistics, {name: (S, ...)}.
+    """
+    out = Draws(job)
+    for chain, rng in enumerate(generators):
+        for first in range(0, job.draws, size):
+            S = min(size, job.draws - first)
+            out.add(chain, first, *draw(rng, S))
+            update(chain * job.draws + first + S)
+    return out

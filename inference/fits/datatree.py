@@ -1,0 +1,276 @@
+"""What a fit contains: from plain arrays to the DataTree every method returns, and to disk.
+
+Groups: posterior, sample_stats, log_likelihood (pointwise), log_prior (in parts whose sum it is,
+where the variables were kept; `Problem.log_prior`), fit, observed_data, constant_data, and
+selection, which `fitting/run.py` adds; the root's attrs say what was fitted, how, and whether to
+trust it.
+
+The pointwise log likelihood of anything but a Markov chain is in the group `UNWEIGHTED`: ArviZ's
+`loo` takes the draws of a group log_likelihood for draws of the posterior, and draws of an
+approximation must be weighed by p / q first, which `ardvark.loo` does.
+"""
+
+import functools
+import importlib.metadata
+import json
+import os
+import platform
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from ardvark.common.interrupt import unfinished
+from ardvark.common.validate import InputError
+from ardvark.models import Problem
+
+from ..contract.backend import Result
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+SAMPLE_STATS = (
+    "diverging", "energy", "tree_depth", "n_steps", "step_size", "acceptance_rate", "lp", "log_q",
+    "feature_flips", "sample_flips",
+)  # fmt: skip
+"""One set of names, whatever the sampler. `lp` is the log posterior of the unconstrained vector,
+Jacobian included; `log_q` is the density of the same vector under the approximation; the flips are
+the bits of a mask that a sweep changed."""
+
+UNWEIGHTED = "unweighted_log_likelihood"
+"""The pointwise log likelihood at draws that are not of the posterior."""
+NOT_ADOPTED = (
+    "these draws come from elsewhere: what is needed beside them is not there. Enter them with "
+    "ardvark.adopt(problem, draws)."
+)
+
+_CHUNK = 1e6  # numbers looked at together: they fit a cache
+
+Dims = Mapping[str, tuple[str, ...]]
+Coords = Mapping[str, Sequence]
+
+
+@functools.cache
+def versions() -> Mapping[str, str]:
+    """Return the versions that a stored fit depends on."""
+    packages = ("ardvark", "pymc", "pytensor", "nutpie", "arviz", "numpy", "scipy", "numba")
+    found = {"python": platform.python_version()}
+    for name in packages:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            found[name] = "not installed"
+    return found
+
+
+def model_dims(model: "pm.Model") -> dict[str, tuple[str, ...]]:
+    """Return the dims of a `pm.Model`'s variables, without chain and draw."""
+    named = model.named_vars_to_dims.items()
+    return {k: tuple(map(str, v)) for k, v in named if v is not None and None not in v}
+
+
+def dataset(
+    arrays: Mapping[str, np.ndarray], dims: Dims, coords: Coords, *, draws: bool
+) -> xr.Dataset:
+    """Return the arrays as a Dataset; `draws` puts (chain, draw) in front of each one's dims."""
+    lead = ("chain", "draw") if draws else ()
+    variables: dict[str, tuple[tuple[str, ...], np.ndarray]] = {}
+    sizes: dict[str, int] = {}
+    for name, values in arrays.items():
+        array = np.asarray(values)
+        extra = array.ndim - len(lead)
+        own = dims.get(name, ())
+        if len(own) != extra:
+            own = tuple(f"{name}_dim_{i}" for i in range(extra))
+        variables[name] = ((*lead, *own), array)
+        sizes |= dict(zip((*lead, *own), array.shape, strict=True))
+    index = {d: np.arange(sizes[d]) for d in lead if d in sizes}
+    for d, labels in coords.items():
+        if d in sizes and sizes[d] == len(labels):
+            index[d] = np.asarray(labels)
+    return xr.Dataset(variables, coords=index)
+
+
+def assemble(
+    result: Result,
+    *,
+    model: "pm.Model | None",
+    problem: Problem | None,
+    attrs: Mapping[str, Any],
+) -> xr.DataTree:
+    """Return the DataTree of a result, with likelihood, data and attrs added."""
+    if problem is None:
+        dims, coords = model_dims(model), _model_coords(model)
+    else:
+        dims, coords = problem_dims(problem), problem.coords
+    dims = {**dims, **result.dims}
+    posterior = dataset(result.posterior, dims, coords, draws=True)
+    groups: dict[str, xr.Dataset] = {"posterior": posterior}
+    groups["sample_stats"] = dataset(result.sample_stats, result.dims, coords, draws=True)
+    if problem is not None:
+        if "eta" in posterior:
+            point = {str(k): v.values for k, v in posterior.items()}
+            with suppress(InputError):  # a variable was not kept, or not inferred
+                likelihood = {"y": problem.log_likelihood(point, point["eta"])}
+                name = "log_likelihood" if attrs["kind"] == "mcmc" else UNWEIGHTED
+                groups[name] = dataset(likelihood, {"y": ("obs",)}, coords, draws=True)
+            with suppress(InputError):  # for power scaling, of which one draw knows nothing
+                if posterior.sizes["chain"] * posterior.sizes["draw"] > 1:
+                    groups["log_prior"] = dataset(log_prior(problem, point), {}, {}, draws=True)
+        groups["observed_data"] = dataset({"y": problem.y}, {"y": ("obs",)}, coords, draws=False)
+        groups["constant_data"] = _constant_data(problem)
+    if result.details:
+        groups["fit"] = dataset(result.details, dims, coords, draws=False)
+    tree = xr.DataTree.from_dict({f"/{name}": group for name, group in groups.items()})
+    tree.attrs = dict(attrs)
+    return tree
+
+
+def log_prior(problem: Problem, point: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the parts of the log prior density (chain, draw), some draws at a time."""
+    return by_pieces(problem.log_prior, point)
+
+
+def by_pieces(
+    function: Callable[[Mapping[str, np.ndarray]], Mapping[str, np.ndarray]],
+    point: Mapping[str, np.ndarray],
+) -> dict[str, np.ndarray]:
+    """Return what a function gives, each (chain, draw, ...), some draws at a time."""
+    chains, draws = next(iter(point.values())).shape[:2]
+    size = sum(v[0, 0].size for v in point.values())
+    step = max(1, int(_CHUNK / size))
+    out: dict[str, np.ndarray] = {}
+    for c in range(chains):
+        for at in range(0, draws, step):
+            some = {name: v[c, at : at + step] for name, v in point.items()}
+            for name, values in function(some).items():
+                whole = out.setdefault(name, np.empty((chains, draws, *values.shape[1:])))
+                whole[c, at : at + step] = values
+    return out
+
+
+def problem_dims(problem: Problem) -> dict[str, tuple[str, ...]]:
+    """Dims of a problem's variables, by the names every model uses; no model is built for it."""
+    return problem.spec.dims | {
+        "feature_weight": ("feature",),
+        "sample_weight": ("basis",),
+        "eta": ("obs",),
+        "selected_feature": ("feature",),
+        "selected_sample": ("basis",),
+    }
+
+
+def _constant_data(problem: Problem) -> xr.Dataset:
+    arrays = {"X": problem.X, "Z": problem.Z, "center": problem.center, "scale": problem.scale}
+    dims: dict[str, tuple[str, ...]] = {
+        "X": ("obs", "feature"),
+        "Z": ("basis", "feature"),
+        "center": ("feature",),
+        "scale": ("feature",),
+        "basis_labels": ("basis",),
+    }
+    if problem.basis_labels is not None:
+        arrays["basis_labels"] = problem.basis_labels
+    return dataset(arrays, dims, problem.coords, draws=False)
+
+
+def _model_coords(model: "pm.Model") -> Coords:
+    return {str(k): v for k, v in model.coords.items() if v is not None}
+
+
+def group(tree: xr.DataTree, name: str) -> xr.Dataset:
+    """Return one group of a fit as a Dataset; an absent one is empty."""
+    return tree.children[name].to_dataset() if name in tree.children else xr.Dataset()
+
+
+def pointwise(tree: xr.DataTree) -> xr.Dataset:
+    """Return the pointwise log likelihood of a fit of any kind; empty where it holds none."""
+    found = group(tree, UNWEIGHTED)
+    return found if found.data_vars else group(tree, "log_likelihood")
+
+
+def check_same(problem: Problem, tree: xr.DataTree, empty: bool = False) -> None:
+    """Refuse a fit of another posterior, draws that are no fit yet, and unless `empty`, none."""
+    found = tree.attrs.get("fingerprint")
+    if found is None:
+        raise InputError(NOT_ADOPTED)
+    if found != problem.fingerprint:
+        raise InputError(
+            f"this fit is of another problem: its fingerprint is {found}, the problem's is "
+            f"{problem.fingerprint}. Fit this problem, or pass the one that was fitted."
+        )
+    if not empty and not tree["posterior"].data_vars:
+        raise InputError(f"this fit holds no draws: {tree.attrs.get('reason')}")
+
+
+# --- disk ---------------------------------------------------------------------------------------
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a path to write to, which becomes `path` at the end: whole, or not there at all."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")  # no other writer's
+    unfinished.add(part)
+    try:
+        yield part
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+        unfinished.discard(part)
+
+
+def save(tree: xr.DataTree, path: str | os.PathLike[str]) -> None:
+    """Write a fit to one NetCDF file, atomically, with checksums of its numbers."""
+    encoding = {
+        node.path: {
+            str(name): {"fletcher32": True}
+            for name, values in node.to_dataset(inherit=False).variables.items()
+            if values.size and values.ndim and values.dtype.kind in "biuf"
+        }
+        for node in tree.subtree
+    }
+    with replacing(path) as part:
+        tree.to_netcdf(part, engine="h5netcdf", encoding=encoding)
+
+
+def read(path: str | os.PathLike[str]) -> xr.DataTree:
+    """Read a fit from disk into memory.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is no such file.
+    InputError
+        It is cut short, damaged, no NetCDF file, or holds something else than a fit.
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise FileNotFoundError(f"there is no file {file}.")
+    try:
+        with xr.open_datatree(file, engine="h5netcdf") as stored:
+            tree = stored.load()
+    except Exception as error:  # whatever the libraries make of damaged bytes
+        raise InputError(
+            f"{file} cannot be read: it is cut short, damaged, or no NetCDF file "
+            f"({type(error).__name__}: {error})."
+        ) from error
+    if "kind" not in tree.attrs or "posterior" not in tree.children:
+        raise InputError(
+            f"{file} holds no fit: it was not written by ardvark. Draws from elsewhere become one "
+            "by ardvark.adopt(problem, draws)."
+        )
+    if tree.attrs["kind"] != "mcmc" and "log_likelihood" in tree.children:  # stored before the name
+        tree[UNWEIGHTED] = tree["log_likelihood"]
+        del tree["log_likelihood"]
+    return tree
+
+
+def as_json(value: Any) -> str:
+    """Return a stable JSON text of plain values, for attrs."""
+    return json.dumps(value, sort_keys=True, default=str)

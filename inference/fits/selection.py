@@ -1,0 +1,265 @@
+"""Selection by the posterior: which features and samples matter, one definition for all models.
+
+A feature is active in a draw when taking it out (its feature weight set to 0, everything else of
+the draw as it is) changes eta by more than `VISIBLE` as root mean square over the training rows;
+a sample likewise, with its sample weight (`models/parts/effects.py` has the effect under each
+kernel). P(active) is the share of draws in which it is. "Selected" is P(active) > 0.5. A constant
+feature is never active: nothing in the data tells it from the bias.
+
+n90 is the number of features that carry the effect: the smallest number whose squared effects add
+up to 90 % of the sum of all squared effects, in each draw. Where several features can stand in for
+each other no P(active) need be large, and n90 is small all the same.
+
+The Monte Carlo error of a P(active) is that of batch means (`diagnostics.inclusion`), right for
+chains and for the independent draws of an approximation. It is NaN where the indicator has one
+value in every draw: then P(active) is near 0 or 1, how near these draws cannot say; with S
+independent draws a probability below 3 / S from there would be seen with 95 % (rule of three). A
+point or search method has one state, so its P(active) is 0 or 1 and says nothing of uncertainty.
+
+Effects of a feature are O((N + B) D) a draw where the model has primal weights (a linear kernel),
+and computed in every draw. Other kernels, and the samples' effects, need the kernel matrix of each
+draw: draws are thinned evenly until that costs about six seconds (`FEATURE_BUDGET`), or one
+(`SAMPLE_BUDGET`), and never below `FEWEST` draws. Where a draw was left out its counts are NaN.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import xarray as xr
+from threadpoolctl import threadpool_limits
+
+from ardvark.common.validate import InputError
+from ardvark.models import Problem
+from ardvark.models.parts import effects
+from ardvark.models.parts.effects import VISIBLE
+
+from .datatree import check_same, dataset, group
+from .diagnostics import inclusion
+
+SHARE = 0.9
+PROBABILITY = 0.5
+"""P(active) above which a feature or a sample is selected."""
+FEATURE_BUDGET, SAMPLE_BUDGET = 1e11, 1e10  # multiply-adds
+FEWEST = 200
+_CHUNK = 1e6  # numbers held at once: they fit a cache
+_NAMED = 8  # features named in a sentence
+
+
+def lacking(problem: Problem, tree: xr.DataTree) -> str | None:
+    """Return which weights a fit lacks that effects are made of, or None."""
+    needed = [n for n in ("feature_weight", "sample_weight") if n in problem.spec.shared]
+    return ", ".join(n for n in needed if n not in group(tree, "posterior")) or None
+
+
+def select(problem: Problem, tree: xr.DataTree, threshold: float = VISIBLE) -> xr.Dataset:
+    """Return which features and samples are active, and how surely; `fit` stores it.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem that was fitted.
+    tree : xarray.DataTree
+        A fit of it.
+    threshold : float
+        The change of eta above which a feature or a sample is active.
+
+    Returns
+    -------
+    xarray.Dataset
+        p_active_feature (feature), p_active_sample (basis) : share of draws in which it is active.
+        mcse_feature, mcse_sample : its Monte Carlo error; NaN where it never changed.
+        active_features, active_samples (chain, draw) : how many are active in each draw.
+        n90_features, n90_samples (chain, draw) : how many carry 90 % of the squared effects.
+
+        Counts are NaN in draws that were thinned out (``attrs["thin_features"]``,
+        ``attrs["thin_samples"]``: one draw in so many was looked at). A model without a basis has
+        no samples here. ``attrs["threshold"]`` is the threshold.
+
+    Raises
+    ------
+    InputError
+        The fit is of another problem or lacks the weights, or the threshold is not positive.
+    """
+    if not (np.isfinite(threshold) and threshold > 0.0):
+        raise InputError(f"threshold must be a finite number above 0, got {threshold!r}.")
+    check_same(problem, tree)
+    missing = lacking(problem, tree)
+    if missing:
+        raise InputError(f"effects are made of the weights, and this fit lacks {missing}.")
+    posterior = group(tree, "posterior")
+    point = {
+        name: posterior[name].transpose("chain", "draw", ...).values
+        for name in ("feature_weight", "sample_weight")
+        if name in posterior
+    }
+    arrays: dict[str, np.ndarray] = {}
+    attrs: dict[str, float] = {"threshold": float(threshold)}
+    with threadpool_limits(1, user_api="blas"):  # small products: threads would only wait
+        for what, (effect, size, cost, budget) in _parts(problem, point, threshold).items():
+            chains, draws = point["feature_weight"].shape[:2]
+            thin = _thinning(chains * draws, cost, budget)
+            active, counts, n90 = _walk(effect, (chains, draws, size), thin, threshold)
+            arrays[f"p_active_{what}"], arrays[f"mcse_{what}"] = _probability(active)
+            arrays[f"active_{what}s"], arrays[f"n90_{what}s"] = counts, n90
+            attrs[f"thin_{what}s"] = thin
+    ends = {"feature": ("feature",), "sample": ("basis",), "features": ("chain", "draw")}
+    ends["samples"] = ends["features"]
+    dims = {name: ends[name.rpartition("_")[2]] for name in arrays}
+    lead = {d: posterior[d].values.tolist() for d in ("chain", "draw")}
+    return dataset(arrays, dims, {**problem.coords, **lead}, draws=False).assign_attrs(attrs)
+
+
+def _parts(
+    problem: Problem, point: dict[str, np.ndarray], threshold: float
+) -> dict[str, tuple[Callable[[int, slice], np.ndarray], int, float, float]]:
+    """Return, for features and samples: (chain, draws) -> effects, how many, cost, budget."""
+    spec, hypers = problem.spec, problem.hypers
+    X, Z = problem.X, problem.Z
+    theta = spec.theta(point, hypers)  # (chain, draw, D)
+    varies = (X.max(axis=0) > X.min(axis=0)).astype(float)
+    D = theta.shape[-1]
+    if "sample_weight" not in spec.shared:  # no basis: the feature weights are the primal ones
+
+        def primal(c: int, s: slice) -> np.ndarray:
+            return varies * effects.primal_effects(X, theta[c, s])
+
+        return {"feature": (primal, D, 0.0, FEATURE_BUDGET)}
+    a = point["sample_weight"]
+    kernel, degree = str(hypers.kernel), int(getattr(hypers, "degree", 1))
+
+    def feature(c: int, s: slice) -> np.ndarray:
+        return varies * effects.feature_effects(
+            X, Z, theta[c, s], a[c, s], kernel=kernel, degree=degree, threshold=threshold
+        )
+
+    def sample(c: int, s: slice) -> np.ndarray:
+        return effects.sample_effects(X, Z, theta[c, s], a[c, s], kernel=kernel, degree=degree)
+
+    # a mask's zeros cost nothing
+    terms = len(X) * float((a != 0.0).sum(-1).mean()) * float((theta != 0.0).sum(-1).mean())
+    cost = effects.feature_cost(kernel, degree, terms)
+    if "feature_weight" in spec.fixed:  # one kernel matrix serves all draws
+        cost, terms = min(cost, terms), 0.0
+    return {
+        "feature": (feature, D, cost, FEATURE_BUDGET),
+        "sample": (sample, a.shape[-1], terms, SAMPLE_BUDGET),
+    }
+
+
+def _thinning(samples: int, cost: float, budget: float) -> int:
+    """Return one draw in how many is looked at."""
+    wanted = math.ceil(samples * cost / budget)
+    return max(1, min(wanted, samples // FEWEST))
+
+
+def _walk(
+    effect: Callable[[int, slice], np.ndarray],
+    shape: tuple[int, int, int],
+    thin: int,
+    threshold: float,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return what is active in the draws looked at, and counts and n90 (chain, draw) of all."""
+    chains, draws, size = shape
+    looked = range(0, draws, thin)
+    active = np.empty((chains, len(looked), size), dtype=bool)
+    counts, n90 = np.full((chains, draws), np.nan), np.full((chains, draws), np.nan)
+    step = max(1, int(_CHUNK / size))
+    for c in range(chains):
+        for at in range(0, len(looked), step):
+            rows = looked[at : at + step]
+            part = slice(rows.start, rows.stop, rows.step)
+            found = effect(c, part)
+            active[c, at : at + step] = found > threshold
+            counts[c, part] = active[c, at : at + step].sum(-1)
+            n90[c, part] = carriers(found)
+    return active, counts, n90
+
+
+def carriers(values: np.ndarray, share: float = SHARE) -> np.ndarray:
+    """Return n90 (...) of effects (..., k): how many of the largest carry 90 % of their squares."""
+    squares = np.sort(np.square(values), axis=-1)[..., ::-1]
+    sums = np.cumsum(squares, axis=-1)
+    total = sums[..., -1:]
+    below = (sums < share * total * (1.0 - 1e-12)).sum(-1)  # 9 of 10 is 90 %, whatever rounding
+    return np.where(total[..., 0] > 0.0, below + 1, 0)
+
+
+def _probability(active: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return P(active) (k,) and its Monte Carlo error, NaN where nothing ever changed."""
+    chains, draws, size = active.shape
+    p, mcse = np.empty(size), np.empty(size)
+    step = max(1, int(_CHUNK / (chains * draws)))
+    for at in range(0, size, step):
+        part = xr.DataArray(active[..., at : at + step], dims=("chain", "draw", "k"))
+        found = inclusion(part)
+        p[at : at + step], mcse[at : at + step] = found["probability"], found["mcse"]
+    return p, mcse
+
+
+# --- what a reader wants to know ------------------------------------------------------------------
+
+
+def summary(found: xr.Dataset, what: str) -> dict[str, float]:
+    """Return the numbers of a selection: `what` is "feature" or "sample".
+
+    active, low, high: how many are active, on average and the 5 and 95 % quantiles over draws;
+    n90: its median; selected: how many have P(active) above 0.5. Empty where there is none.
+    """
+    if f"p_active_{what}" not in found:
+        return {}
+    counts, n90 = (_looked(found[f"{name}_{what}s"]) for name in ("active", "n90"))
+    low, high = np.quantile(counts, (0.05, 0.95), method="inverted_cdf")  # whole numbers
+    return {
+        "active": float(counts.mean()),
+        "low": float(low),
+        "high": float(high),
+        "n90": float(np.quantile(n90, 0.5, method="inverted_cdf")),
+        "selected": int((found[f"p_active_{what}"] > PROBABILITY).sum()),
+    }
+
+
+def _looked(values: xr.DataArray) -> np.ndarray:
+    flat = values.values.ravel()
+    return flat[~np.isnan(flat)]
+
+
+def selection_text(tree: xr.DataTree) -> str:
+    """Return which features a fit says are active, in one or two sentences; "" if it cannot say."""
+    found = group(tree, "selection")
+    numbers = summary(found, "feature")
+    if not numbers:
+        return ""
+    probability, D = found["p_active_feature"], found.sizes["feature"]
+    # named by probability; equal ones keep the order of the data
+    order = np.argsort(-probability.values, kind="stable")[: int(numbers["selected"])]
+    names = [str(n) for n in probability["feature"].values[order]]
+    carry = _carry(int(numbers["n90"]))
+    if tree.attrs.get("kind") in ("point", "search"):
+        which = f": {_listed(names)}; {carry}." if names else "."
+        return f"At the returned point {len(names)} of {D} features are active{which}"
+    if numbers["active"] == 0.0:
+        return f"None of {D} features is active in any draw."
+    mean = numbers["active"]
+    text = (
+        f"On average {mean:.{1 if mean < 100 else 0}f} of {D} features are active "
+        f"(90 % interval {numbers['low']:.0f} to {numbers['high']:.0f}). "
+    )
+    if not names:
+        return (
+            f"{text}No feature is active with probability above {PROBABILITY:g}: these data do "
+            f"not single out one; {carry}."
+        )
+    shown = [f"{n} ({p:.2f})" for n, p in zip(names, probability.values[order], strict=True)]
+    return f"{text}Active with probability above {PROBABILITY:g}: {_listed(shown)}; {carry}."
+
+
+def _carry(n90: int) -> str:
+    return "1 feature carries 90 % of the effect" if n90 == 1 else (
+        f"{n90} features share 90 % of the effect"
+    )  # fmt: skip
+
+
+def _listed(words: Sequence[str]) -> str:
+    more = len(words) - _NAMED
+    return ", ".join(words[:_NAMED]) + (f" and {more} more" if more > 0 else "")

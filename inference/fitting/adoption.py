@@ -1,0 +1,285 @@
+"""`adopt`: draws from elsewhere become a fit, finished by the code that finishes every fit.
+
+They may come from `pm.sample(model=problem.model)`, from NumPyro or Stan, or from an algorithm of
+one's own: the model's variables under the model's names (`problem.shapes` lists them), or the
+shared quantities alone. What they lack is computed as far as it can be: free variables from the
+paper's and the other way round, eta from the weights, the pointwise likelihood, the densities of
+prior and posterior, the selection. Nothing here is random.
+
+That draws are of this posterior cannot be proven from them. What can be seen is refused: names of
+coordinates or labels that are not the problem's, values outside the support, and an eta that its
+own weights do not make, as where the inputs were on another scale.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike
+
+from ardvark.common.validate import InputError, logger, one_of, unknown
+from ardvark.models import SHARED, Problem
+
+from ..contract.backend import KINDS, Kind, Result
+from ..contract.target import Target
+from ..fits.datatree import (
+    SAMPLE_STATS,
+    by_pieces,
+    check_same,
+    dataset,
+    group,
+    pointwise,
+    problem_dims,
+)
+from ..generic.nuts import STATISTICS
+from .run import facts, finish
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+Draws = xr.DataTree | xr.Dataset | Mapping[str, ArrayLike]
+Arrays = dict[str, np.ndarray]
+LEAD = ("chain", "draw")
+TOLERANCE = 1e-3
+"""Of a given eta beside that of its own weights: they may have been computed in float32."""
+
+
+def adopt(problem: Problem, draws: Draws, kind: Kind = "mcmc") -> xr.DataTree:
+    """Return a fit that holds draws from elsewhere, for `compare`, `predict`, `loo`, `save`.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem they are draws of. ``problem.shapes`` has the names and shapes of its
+        variables, which are on the scale of its standardised inputs, ``problem.X`` and ``.Z``.
+    draws : DataTree, Dataset, or dict of array (chain, draw, ...)
+        The model's variables; the shared quantities alone (`feature_weight`, `sample_weight`,
+        `eta`) are enough for a comparison. One chain is ``array[None]``: the axis may not be left
+        out. Of a tree the groups posterior and sample_stats are read, the latter under the names
+        of PyMC, nutpie or ArviZ.
+    kind : {"mcmc", "approximation", "search", "point"}
+        Draws of the posterior itself, draws of something else, or one state (1, 1, ...).
+
+    Returns
+    -------
+    xarray.DataTree
+        What `fit` returns, of the method "adopted". `lp` is in it where the draws hold every
+        variable of the problem's form, and `log_q`, given in sample_stats, beside it only.
+        ``attrs["seconds_run"]`` is the sampling time that PyMC's trees tell, else NaN.
+
+    Raises
+    ------
+    InputError
+        An unknown name, no shared quantity, a wrong shape, a value that is not finite or outside
+        the support, coordinates or labels of another problem, or an eta that its weights do not
+        make.
+    """
+    one_of("kind", kind, KINDS)
+    given, stats, seconds = _read(problem, draws)
+    point = _checked(problem, given)
+    _check_support(problem.model, point, kind)
+    point = _with_eta(problem, _completed(problem, point))
+    if not any(name in point for name in SHARED):
+        raise InputError(
+            f"these draws make none of {', '.join(SHARED)}: missing are "
+            f"{', '.join(name for name in problem.shapes if name not in point)}."
+        )
+    lp = _log_density(problem, point, kind)
+    stats = {k: v for k, v in stats.items() if k != "log_q" or lp is not None}
+    if lp is not None:
+        stats["lp"] = lp
+    chains, count = next(iter(point.values())).shape[:2]
+    attrs = facts(problem, method="adopted", kind=kind, draws=count, chains=chains)
+    result = Result(point, stats, seconds_compile=np.nan, seconds_run=seconds)
+    with np.errstate(invalid="ignore"):  # a likelihood of NaN is an error below
+        tree = finish(Target(problem), result, attrs)
+    likelihood = pointwise(tree)
+    if "y" in likelihood and np.isnan(likelihood["y"]).any():
+        raise InputError("the likelihood of some draws is NaN: they are outside the support.")
+    missing = [name for name in problem.shapes if name not in point]
+    if missing:
+        there = {"eta": "eta" in point, "the likelihood": "y" in likelihood}
+        there |= {"log_prior": "log_prior" in tree.children, "lp": lp is not None}
+        lost = [name for name, found in there.items() if not found]
+        without = f", so without {', '.join(lost)}" if lost else ""
+        logger.warning("adopted without %s%s", ", ".join(missing), without)
+    return tree
+
+
+# --- what is given --------------------------------------------------------------------------------
+
+
+def _read(problem: Problem, draws: Draws) -> tuple[Arrays, Arrays, float]:
+    """Return variables and statistics, each (chain, draw, ...), and the seconds of sampling."""
+    if isinstance(draws, xr.DataTree):
+        if "fingerprint" in draws.attrs:
+            check_same(problem, draws)
+        observed = group(draws, "observed_data")
+        if "y" in observed and not np.array_equal(observed["y"].values, problem.y):
+            raise InputError("the labels in observed_data are not those of the problem.")
+        posterior = group(draws, "posterior")
+        seconds = float(posterior.attrs.get("sampling_time", np.nan))
+        return _of_dataset(problem, posterior), _statistics(draws), seconds
+    if isinstance(draws, xr.Dataset):
+        return _of_dataset(problem, draws), {}, np.nan
+    if not isinstance(draws, Mapping):
+        raise InputError(
+            "adopt needs a DataTree, a Dataset, or a dict of arrays (chain, draw, ...) by the "
+            f"name of the variable, got {type(draws).__name__}."
+        )
+    return {str(name): np.asarray(values) for name, values in draws.items()}, {}, np.nan
+
+
+def _of_dataset(problem: Problem, posterior: xr.Dataset) -> Arrays:
+    """Return the variables of a posterior group, in the order of the problem's coordinates."""
+    missing = [dim for dim in LEAD if dim not in posterior.dims]
+    if missing:
+        raise InputError(f"the draws have no dimension {' and no '.join(map(repr, missing))}.")
+    for dim, names in problem.coords.items():
+        if dim not in posterior.coords or posterior[dim].dtype.kind in "iu":  # numbered by default
+            continue
+        found = [str(label) for label in posterior[dim].values]
+        if set(found) != set(names) or len(found) != len(names):
+            raise InputError(
+                f"the draws' {dim!r} are not the problem's: they begin with {found[0]!r}, the "
+                f"problem's with {names[0]!r}."
+            )
+        posterior = posterior.isel({dim: [found.index(name) for name in names]})
+    return {str(k): v.transpose(*LEAD, ...).values for k, v in posterior.data_vars.items()}
+
+
+def _statistics(tree: xr.DataTree) -> Arrays:
+    """Return the statistics of a tree, by our names; `lp` is computed anew."""
+    stats, found = group(tree, "sample_stats"), Arrays()
+    for name in SAMPLE_STATS:
+        for theirs in (name, *STATISTICS.get(name, ())):
+            if name != "lp" and theirs in stats and set(stats[theirs].dims) == set(LEAD):
+                found[name] = stats[theirs].transpose(*LEAD).values
+                break
+    return found
+
+
+def _checked(problem: Problem, given: Arrays) -> Arrays:
+    """Return the variables as the model has them; refuse names, shapes, values that are not."""
+    shapes, lead = problem.shapes, None
+    if not given:
+        raise InputError(f"there are no draws: expected some of {', '.join(shapes)}.")
+    discrete = {rv.name: rv.dtype for rv in problem.model.free_RVs if rv.dtype.startswith("int")}
+    point = Arrays()
+    for name, values in given.items():
+        if name not in shapes:
+            raise unknown(
+                f"variable of {problem.spec.name}", name, shapes, "Rename it, or leave it out."
+            )
+        lead = values.shape[:2] if lead is None else lead
+        want = ", ".join(("chain", "draw", *map(str, shapes[name])))
+        if values.shape[2:] != shapes[name] or values.ndim < 2:
+            chain = " One chain is array[None]." if values.shape[1:] == shapes[name] else ""
+            raise InputError(f"{name} must have the shape ({want}), got {values.shape}.{chain}")
+        if values.shape[:2] != lead or 0 in lead:
+            first = next(iter(given))
+            raise InputError(
+                f"every variable must have the same chains and draws, at least one: {name} has "
+                f"{values.shape[:2]}, {first} has {lead}."
+            )
+        if values.dtype.kind not in "biuf":
+            raise InputError(f"{name} must be numbers, got values of the type {values.dtype}.")
+        bad = ~np.isfinite(values)
+        if bad.any():
+            raise InputError(
+                f"{name} has {int(bad.sum())} NaN or infinite value(s), {_first(bad)}."
+            )
+        if name in discrete and not np.isin(values, (0, 1)).all():
+            wrong = ~np.isin(values, (0, 1))
+            raise InputError(f"{name} is a mask of 0 and 1, got another value {_first(wrong)}.")
+        point[name] = values.astype(discrete.get(name, "float64"))
+    return point
+
+
+def _first(bad: np.ndarray) -> str:
+    """Return where the first bad value is, in words."""
+    chain, draw, *rest = np.argwhere(bad)[0].tolist()
+    return f"the first in chain {chain}, draw {draw}" + (f", component {rest[0]}" if rest else "")
+
+
+def _check_support(model: "pm.Model", point: Arrays, kind: Kind) -> None:
+    """Refuse draws of a Markov chain that no posterior has; an approximation may leave it."""
+    from pymc.logprob.transforms import LogOddsTransform, LogTransform
+
+    upper = {"feature_weight": np.inf}  # no model has a negative one
+    for rv in model.free_RVs:
+        transform = model.rvs_to_transforms[rv]
+        if isinstance(transform, LogTransform | LogOddsTransform):
+            upper[rv.name] = np.inf if isinstance(transform, LogTransform) else 1.0
+    for name, high in upper.items():
+        if kind == "mcmc" and name in point:
+            bad = (point[name] < 0.0) | (point[name] > high)
+            if bad.any():
+                what = "above 0" if np.isinf(high) else "between 0 and 1"
+                raise InputError(
+                    f"{name} must be {what}: {int(bad.sum())} value(s) are not, {_first(bad)}."
+                )
+
+
+# --- what is computed -----------------------------------------------------------------------------
+
+
+def _completed(problem: Problem, point: Arrays) -> Arrays:
+    """Return the point with what follows from it but eta: free variables and deterministics."""
+    import pymc as pm
+
+    model = problem.model
+    free = [rv.name for rv in model.free_RVs]
+    if not all(name in point for name in free):
+        # a KeyError: the paper's variables are not all there
+        with suppress(KeyError), np.errstate(all="ignore"):
+            point = problem.to_free(point) | point
+    others = [v.name for v in model.deterministics if v.name not in (*point, "eta")]
+    if others and all(name in point for name in free):
+        given = {name: point[name] for name in free}
+        posterior = dataset(given, problem_dims(problem), problem.coords, draws=True)
+        found = pm.compute_deterministics(
+            posterior,
+            var_names=others,
+            model=model,
+            progressbar=False,
+            compile_kwargs={"mode": "FAST_COMPILE"},
+        )
+        point = point | {k: found[k].transpose(*LEAD, ...).values for k in others}
+    return point
+
+
+def _with_eta(problem: Problem, point: Arrays) -> Arrays:
+    """Return the point with the eta of its weights; refuse another one that was given."""
+    try:
+        eta = by_pieces(lambda some: {"eta": problem.decision(some)}, point)["eta"]
+    except InputError:  # weights are missing
+        return point
+    if "eta" in point:
+        off = np.abs(point["eta"] - eta)
+        if (off > TOLERANCE * (1.0 + np.abs(eta))).any():
+            raise InputError(
+                f"eta differs from that of its own weights, by up to {off.max():.3g}. Weights are "
+                "those of problem.X and problem.Z, which are standardised, and eta includes the "
+                "bias."
+            )
+    return point | {"eta": eta}
+
+
+def _log_density(problem: Problem, point: Arrays, kind: Kind) -> np.ndarray | None:
+    """Return the log posterior (chain, draw), NaN outside the support; None if it lacks a part."""
+    try:
+        with np.errstate(all="ignore"):
+            lp = by_pieces(lambda some: {"lp": problem.log_density(some)}, point)["lp"]
+    except KeyError:
+        return None
+    outside = ~np.isfinite(lp)
+    if kind == "mcmc" and outside.any():
+        raise InputError(
+            f"{int(outside.sum())} of {lp.size} draws are outside the support, "
+            f"{_first(outside)}: their posterior density is 0. A precision that underflowed to 0 "
+            "may be left out."
+        )
+    return np.where(outside, np.nan, lp)

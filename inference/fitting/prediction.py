@@ -1,0 +1,166 @@
+"""Prediction: P(y = 1) at new inputs, one number a posterior draw."""
+
+from typing import Literal, get_args
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import ArrayLike
+
+from ardvark.common.validate import InputError, matrix, one_of
+from ardvark.data import Dataset
+from ardvark.models import Problem
+from ardvark.models.parts import effects
+
+from ..fits.datatree import check_same
+from . import registry
+
+Rows = Dataset | pd.DataFrame | ArrayLike
+Rule = Literal["draws", "paper"]
+_CHUNK = 2.0e7  # numbers held at once
+_UNITS = 64  # unit vectors looked at together
+
+
+def predict(problem: Problem, tree: xr.DataTree, X_new: Rows, rule: Rule = "draws") -> xr.DataArray:
+    """Return P(y = 1) at new inputs.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem that was fitted; it standardises X_new as it did its own data.
+    tree : xarray.DataTree
+        A fit of it.
+    X_new : array (M, D), data frame, or Dataset
+        Inputs in the original units. A data frame's columns are matched by name.
+    rule : {"draws", "paper"}
+        "draws": one probability a draw, latent noise integrated at the new point; the posterior
+        predictive probability is its mean over draws, and the class is that mean's (`classes`).
+        "paper": the own algorithm's formula.
+
+    Returns
+    -------
+    xarray.DataArray (chain, draw, obs)
+        P(y = 1); for a model whose likelihood is not of a label (link "identity"), its score eta.
+
+    Raises
+    ------
+    InputError
+        The fit is of another problem or lacks variables, the columns do not match, or the method
+        has no own formula.
+    """
+    one_of("rule", rule, get_args(Rule))
+    check_same(problem, tree)
+    X, names = _inputs(problem, X_new)
+    if rule == "paper":
+        own = getattr(registry.BACKENDS.get(str(tree.attrs["method"])), "predict_paper", None)
+        if own is None:
+            raise InputError(
+                f'method {tree.attrs["method"]!r} has no own predictor; use rule="draws".'
+            )
+        details = {str(k): v.values for k, v in tree["fit"].data_vars.items()}
+        values = np.asarray(own(problem, details, X))[None, None, :]
+    else:
+        values = _by_draws(problem, tree, X)
+    return xr.DataArray(
+        values,
+        dims=("chain", "draw", "obs"),
+        coords={
+            "chain": np.arange(values.shape[0]),
+            "draw": np.arange(values.shape[1]),
+            "obs": np.asarray(names),
+        },
+        name="score" if problem.spec.link == "identity" else "probability",
+        attrs={"class": problem.data.class_names[1], "rule": rule},
+    )
+
+
+def classes(problem: Problem, mean: np.ndarray) -> np.ndarray:
+    """Return the class, 0 or 1, of mean predictions: of P(y = 1), or of a score.
+
+    It is the more probable one. A tie, P(y = 1) = 1/2 or a score of 0, is class 0: one answer for
+    every row, so that a constant decision is as accurate as its class is frequent.
+    """
+    return (mean > (0.0 if problem.spec.link == "identity" else 0.5)).astype(int)
+
+
+def linear_rule(problem: Problem, tree: xr.DataTree) -> tuple[np.ndarray, float]:
+    """Return the posterior mean of eta as a function of x: coefficients (D,) and intercept.
+
+    Where eta is affine in x, so is its mean over draws: E[eta](x) = coefficients . x + intercept,
+    with x in the original units.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem that was fitted, with a linear kernel, a polynomial one of degree 1, or none.
+    tree : xarray.DataTree
+        A fit of it.
+
+    Raises
+    ------
+    InputError
+        The fit is of another problem, or eta is not affine in x under the problem's kernel.
+    """
+    check_same(problem, tree)
+    hypers = problem.hypers
+    kernel, degree = getattr(hypers, "kernel", "linear"), getattr(hypers, "degree", 1)
+    if not effects.is_primal(kernel, degree):
+        raise InputError(f"eta is not linear in the features under the {kernel} kernel.")
+    point = {str(k): v.values for k, v in tree["posterior"].data_vars.items() if k != "eta"}
+    D = problem.data.D
+    origin = problem.decision(point, np.zeros((1, D))).mean()
+    if "sample_weight" in problem.spec.shared:
+        theta = problem.spec.theta(point, hypers)  # (chain, draw, D)
+        w = (theta * (point["sample_weight"] @ problem.Z)).mean((0, 1))
+    else:  # few variables and no products: a unit vector at a time
+        w = np.empty(D)
+        for at in range(0, D, _UNITS):
+            units = np.eye(min(_UNITS, D - at), D, at)
+            w[at : at + _UNITS] = problem.decision(point, units).mean((0, 1)) - origin
+    coefficients = w / problem.scale
+    return coefficients, float(origin - coefficients @ problem.center)
+
+
+def _inputs(problem: Problem, X_new: Rows) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return X_new standardised, and the names of its rows."""
+    features = tuple(problem.data.feature_names)
+    columns: tuple[str, ...]
+    if isinstance(X_new, Dataset):
+        X, names, columns = X_new.X, tuple(X_new.sample_names), tuple(X_new.feature_names)
+    else:
+        X = matrix(X_new, name="X_new")
+        names, columns = tuple(map(str, range(len(X)))), features
+        if isinstance(X_new, pd.DataFrame):
+            names, columns = tuple(map(str, X_new.index)), tuple(map(str, X_new.columns))
+    if columns != features and set(columns) >= set(features):
+        X = X[:, [columns.index(f) for f in features]]
+    elif columns != features:
+        missing = [f for f in features if f not in columns]
+        raise InputError(
+            f"X_new lacks {len(missing)} feature(s) of the training data, first {missing[0]!r}. "
+            "Its columns must hold every training feature by name."
+        )
+    if X.shape[1] != len(features):
+        raise InputError(
+            f"X_new has {X.shape[1]} features and the training data {len(features)}; "
+            "they must be equal."
+        )
+    return problem.standardized(X), names
+
+
+def _by_draws(problem: Problem, tree: xr.DataTree, X: np.ndarray) -> np.ndarray:
+    """Return P(y = 1) (chain, draw, M), a few draws at a time so that memory stays small."""
+    posterior = tree["posterior"]
+    arrays = {str(k): v.values for k, v in posterior.data_vars.items() if k != "eta"}
+    chains, draws = posterior.sizes["chain"], posterior.sizes["draw"]
+    out = np.empty((chains, draws, len(X)))
+    step = max(1, int(_CHUNK / max(X.shape)))
+    for c in range(chains):
+        for at in range(0, draws, step):
+            point = {k: v[c, at : at + step] for k, v in arrays.items()}
+            eta = problem.decision(point, X)
+            if problem.spec.link == "identity":
+                out[c, at : at + step] = eta
+                continue
+            out[c, at : at + step] = np.exp(problem.log_predictive(1, eta, point))
+    return out

@@ -1,0 +1,161 @@
+"""The registry: every method by name, which of them apply to a problem, and with which options."""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ardvark.common.validate import InputError, named, one_of, unknown_option
+from ardvark.models import Problem
+
+from ..contract.backend import KINDS, Backend
+from ..contract.target import Target
+from ..generic import advi, laplace, nuts
+from ..gibbs import sampling as gibbs
+from ..papers.fsklr import savb as fsklr_savb
+from ..papers.jcfo import em as jcfo_em
+from ..papers.pfcvm import em as pfcvm_em
+from ..papers.pfcvm import lp as pfcvm_lp
+from ..papers.rfvm import vb as rfvm_vb
+from ..papers.rfvm import xolon
+
+MethodName = Literal[
+    "nuts",
+    "gibbs",
+    "advi",
+    "laplace",
+    "pfcvm_lp",
+    "pfcvm_em",
+    "jcfo_em",
+    "fsklr_savb",
+    "rfvm_vb",
+    "xolon",
+    "paper",
+]
+"""What a person may type for `method`, so that editors complete it."""
+
+BACKENDS: dict[str, Backend] = {
+    module.NAME: module
+    for module in (
+        nuts,
+        gibbs,
+        advi,
+        laplace,
+        pfcvm_lp,
+        pfcvm_em,
+        jcfo_em,
+        fsklr_savb,
+        rfvm_vb,
+        xolon,
+    )
+}
+"""Every method, by name."""
+_BUILT_IN = (*BACKENDS, "paper")
+
+
+def register_backend(module: Any) -> None:
+    """Add a method of your own: a module or object with the names of `backend.Backend`.
+
+    ABOUT may be absent; a method without options has `Options = BaseOptions`. One of your own that
+    has this NAME already is replaced: the cell of a notebook that defines a method may run again.
+
+    Raises
+    ------
+    InputError
+        A name is missing, KIND is unknown, or NAME is that of a method of the package.
+    """
+    missing = [n for n in ("NAME", "KIND", "Options", "supports", "fit") if not hasattr(module, n)]
+    if missing:
+        raise InputError(
+            f"a backend needs NAME, KIND, Options, supports and fit; missing: {', '.join(missing)}."
+        )
+    one_of("KIND", module.KIND, KINDS)
+    if module.NAME in _BUILT_IN:
+        raise InputError(f"the package has a method {module.NAME!r}; choose another NAME.")
+    BACKENDS[module.NAME] = module
+
+
+def resolve(method: str, problem: Problem | None) -> str:
+    """Return the backend's name: "paper" is the own algorithm of the problem's model."""
+    method = named("method", method, [*BACKENDS, "paper"], "`ardvark methods` lists them.")
+    if method == "paper":
+        if problem is None:
+            raise InputError('method "paper" needs a problem of the zoo, got a bare pm.Model.')
+        method = problem.spec.paper_method
+        if method not in BACKENDS:
+            raise InputError(
+                f"the zoo has no own algorithm of {problem.spec.name}"
+                f"{f' ({method}) yet' if method else ''}. "
+                f"Use one of {', '.join(applicable(problem))}."
+            )
+    return method
+
+
+def refusals(problem: Problem) -> dict[str, str | None]:
+    """Return for each method why it does not apply to a problem, or None; no model is built."""
+    target = Target(problem)
+    return {name: backend.supports(target) for name, backend in BACKENDS.items()}
+
+
+def applicable(problem: Problem) -> list[str]:
+    """Return the methods that apply to a problem: the generic ones, and its own algorithm."""
+    return [name for name, why_not in refusals(problem).items() if why_not is None]
+
+
+def usual(problem: Problem) -> list[str]:
+    """Return the methods that are compared where none are named: those that apply, one exact.
+
+    Where NUTS applies, Gibbs is a second opinion for which to ask: it is dear where rows are many.
+    """
+    names = applicable(problem)
+    return [name for name in names if name != "gibbs" or "nuts" not in names]
+
+
+def make_options(name: str, given: Mapping[str, Any]) -> Any:
+    """Return a method's Options; an unknown one is a TypeError that lists them."""
+    options = BACKENDS[name].Options
+    known = {f.name for f in dataclasses.fields(options)}
+    wrong = [k for k in given if k not in known]
+    if wrong:
+        raise unknown_option(f"method {name!r}", wrong, known)
+    return options(**given)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A method that applies, with its options: what `prepare` found good."""
+
+    name: str
+    backend: Backend
+    options: Any
+
+
+def prepare(method: str, target: Target | Problem, options: Mapping[str, Any]) -> Plan:
+    """Return the plan of fitting a target by a method: the one place that refuses a method.
+
+    Nothing is computed, and of a problem no model is built.
+
+    Parameters
+    ----------
+    method : str
+        A name in `BACKENDS`, or "paper".
+    target : Target or Problem
+        What is to be fitted.
+    options : dict
+        Options of the method by name; those left out take their defaults.
+
+    Raises
+    ------
+    InputError
+        An unknown method, an option outside its range, or a method that does not apply.
+    TypeError
+        An option that the method does not have.
+    """
+    target = Target(target) if isinstance(target, Problem) else target
+    name = resolve(method, target.problem)
+    backend, settings = BACKENDS[name], make_options(name, options)
+    why_not = backend.supports(target)
+    if why_not:
+        what = "model" if target.problem is None else "problem"
+        raise InputError(f"method {name!r} does not apply to this {what}: {why_not}.")
+    return Plan(name, backend, settings)

@@ -1,0 +1,216 @@
+"""`fit`: one call for every method, one kind of object back."""
+
+import dataclasses
+import secrets
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+import xarray as xr
+from threadpoolctl import threadpool_limits
+
+from ardvark.common.progress import Reporter
+from ardvark.common.validate import InputError, logger, one_of
+from ardvark.models import SHARED, Problem
+
+from ..contract.backend import FitFailed, Job, Kind, Result, finished
+from ..contract.target import Target
+from ..fits.datatree import as_json, assemble, versions
+from ..fits.diagnostics import convergence
+from ..fits.selection import lacking, select
+from .registry import MethodName, prepare
+from .request import request
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+Keep = Literal["all", "shared"]
+LARGEST_KEPT = 1e8
+"""Stored numbers up to which `keep="all"` keeps everything (800 MB)."""
+
+
+def fit(
+    target: "Problem | pm.Model",
+    method: MethodName | str,
+    *,
+    draws: int = 1000,
+    chains: int = 4,
+    random_seed: int | None = None,
+    progressbar: bool = True,
+    keep: Keep = "all",
+    selection: bool = True,
+    **options: Any,
+) -> xr.DataTree:
+    """Compute a posterior, or an approximation of it.
+
+    Parameters
+    ----------
+    target : Problem or pm.Model
+        What to fit. A bare model works with every generic method.
+    method : str
+        A name in `BACKENDS`, or "paper" for the own algorithm of the problem's model.
+    draws, chains : int
+        Draws a chain, and chains. An approximation's draws are independent, so its chains are
+        only a layout; a point or search method returns one draw.
+    random_seed : int, optional
+        Equal seeds give equal draws, with any number of cores. None draws a seed and records it.
+    progressbar : bool
+        Show each stage.
+    keep : {"all", "shared"}
+        Keep every variable, or only `feature_weight`, `sample_weight`, `eta` and the scalars.
+        "all" turns into "shared", with a message, above 1e8 stored numbers.
+    selection : bool
+        Say which features and samples are active (`select`, seconds at most): group selection.
+    **options
+        Options of the method; an unknown one is a TypeError that lists the known ones.
+
+    Returns
+    -------
+    xarray.DataTree
+        Groups posterior, sample_stats, log_likelihood (of a Markov chain; else
+        `datatree.UNWEIGHTED`), log_prior, fit, observed_data, constant_data, and selection
+        (`select`) where it is a problem's and has the weights. `complete` adds the predictive ones.
+        ``attrs["status"]`` is "finished", "not_converged" or "failed", with the reason beside it in
+        ``attrs["reason"]``; anything but "finished" is also a warning of the ``ardvark`` logger.
+
+    Raises
+    ------
+    InputError
+        An unknown method, or one that does not apply to the model (the message says why).
+    """
+    wrapped = Target(target)
+    check_sizes(draws=draws, chains=chains)
+    one_of("keep", keep, get_args(Keep))
+    plan = prepare(method, wrapped, options)
+    name, problem = plan.name, wrapped.problem
+    kept = _kept(wrapped, keep, draws * chains)
+    if keep == "all" and kept is not None:
+        logger.warning(
+            "more than %.0e numbers to store: keeping %s and the scalars only",
+            LARGEST_KEPT, ", ".join(SHARED),
+        )  # fmt: skip
+    job = Job(
+        draws=draws,
+        chains=chains,
+        seed=secrets.randbits(31) if random_seed is None else int(random_seed),
+        keep=kept,
+        report=Reporter(name, progressbar),
+    )
+    asked = request(
+        problem, name, plan.options, draws=draws, chains=chains, seed=job.seed, keep=keep
+    )
+    attrs = facts(problem, method=name, kind=plan.backend.KIND, draws=draws, chains=chains) | {
+        "seed": job.seed,
+        "options": as_json(dataclasses.asdict(plan.options)),
+        "request": asked,
+    }
+    started = time.perf_counter()
+    try:
+        with threadpool_limits(1, user_api="blas"):  # equal draws whatever the number of cores
+            result = plan.backend.fit(wrapped, plan.options, job)
+        if result.seconds_run == 0.0:  # it has not timed itself
+            result.seconds_run = time.perf_counter() - started - result.seconds_compile
+        _refuse_nan(result)
+    except FitFailed as error:
+        result = Result(posterior={}, status="failed", reason=str(error))
+    return finish(wrapped, result, attrs, report=job.report, selection=selection)
+
+
+def finish(
+    target: Target,
+    result: Result,
+    attrs: Mapping[str, Any],
+    *,
+    report: Reporter | None = None,
+    selection: bool = True,
+) -> xr.DataTree:
+    """Return the fit that a result becomes: what is not in it is computed, and it is judged.
+
+    Parameters
+    ----------
+    target : Target
+        What was fitted.
+    result : Result
+        Draws, from a backend or from elsewhere (`adoption.py`).
+    attrs : dict
+        What is known of them: `facts` at least.
+    report : Reporter, optional
+        Where stages are shown.
+    selection : bool
+        Whether to say which features and samples are active.
+    """
+    problem, method, kind = target.problem, attrs["method"], attrs["kind"]
+    seconds = {"seconds_compile": result.seconds_compile, "seconds_run": result.seconds_run}
+    attrs = {**attrs, **seconds, **result.attrs}
+    model = target.model if problem is None else None
+    tree = assemble(result, model=model, problem=problem, attrs=attrs)
+    if selection and problem is not None and result.posterior and not lacking(problem, tree):
+        with (report or Reporter(enabled=False)).stage("selection"):
+            tree["selection"] = xr.DataTree(select(problem, tree))
+    status, reason = result.status, result.reason
+    if finished(status):
+        status = "finished"  # a backend of the user's may have an older word
+        if kind == "mcmc":
+            status, reason = convergence(tree)
+    tree.attrs |= {"status": status, "reason": reason}
+    if not finished(status):
+        logger.warning("%s: %s: %s", method, status, reason, extra={"status": status})
+    return tree
+
+
+def check_sizes(**sizes: object) -> None:
+    """Refuse numbers of draws or chains that are no integers of at least 1."""
+    for name, value in sizes.items():
+        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+            raise InputError(f"{name} must be an integer of at least 1, got {value!r}.")
+
+
+def megabytes(problem: Problem, *, draws: int, chains: int, keep: Keep = "all") -> float:
+    """Return about how large a stored fit of that many draws is: draws and likelihood, 8 bytes."""
+    target, samples = Target(problem), draws * chains
+    names = _kept(target, keep, samples)
+    kept = sum(size for name, size in target.sizes.items() if names is None or name in names)
+    return 8e-6 * samples * (kept + len(problem.y))
+
+
+def _kept(target: Target, keep: Keep, samples: int) -> tuple[str, ...] | None:
+    """Return the names of the variables to keep, or None for all."""
+    problem, sizes = target.problem, target.sizes
+    small = samples * sum(sizes.values()) <= LARGEST_KEPT
+    if keep == "all" and (small or problem is None):
+        return None
+    names = SHARED if problem is None else (*SHARED, *problem.spec.needed)
+    return tuple(name for name, size in sizes.items() if name in names or size == 1)
+
+
+def _refuse_nan(result: Result) -> None:
+    for name, values in result.posterior.items():
+        if not np.isfinite(values).all():
+            raise FitFailed(f"{int((~np.isfinite(values)).sum())} draws of {name} are not finite")
+
+
+def facts(
+    problem: Problem | None, *, method: str, kind: Kind, draws: int, chains: int
+) -> dict[str, Any]:
+    """Return the attrs that every fit has: what was fitted and how, with which versions."""
+    attrs: dict[str, Any] = {
+        "method": method,
+        "kind": kind,
+        "draws": draws,
+        "chains": chains,
+        "versions": as_json(versions()),
+        "ardvark": versions()["ardvark"],
+        "lp_space": "unconstrained, Jacobian included",
+    }
+    if problem is not None:
+        attrs |= {
+            "model": problem.spec.name,
+            "data": problem.data.name,
+            "hypers": as_json(dataclasses.asdict(problem.hypers)),
+            "fingerprint": problem.fingerprint,
+            "form": problem.form,
+            "fixed": " ".join(problem.spec.fixed),
+            "masked": " ".join(problem.spec.masked),
+        }
+    return attrs

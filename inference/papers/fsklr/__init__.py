@@ -1,0 +1,1 @@
+"""The sampling and variational algorithm of the FS-SKLR paper."""

@@ -1,0 +1,1 @@
+"""The EM algorithm of the JCFO paper."""

@@ -1,0 +1,468 @@
+"""JCFO's own algorithm: expectation-maximisation for the mode of (beta, theta).
+
+Krishnapuram, Carin, Hartemink (2004), J. Comput. Biol. 11, sections 3.1, 3.2 and 4. Equation
+numbers are the paper's; the two steps are in `jcfo_steps`. The same engine serves `sparse_probit`,
+whose basis functions are [1, x]: there is no theta, and the M-step is (29) alone.
+
+What it computes
+----------------
+One point: a maximum of the log posterior of the paper's variables with tau, rho and z integrated
+out,
+
+    log p(beta, theta | y) = sum_i log Phi(s_i eta_i) - gamma1^1/2 |beta|_1 - gamma2^1/2 |theta|_1
+                             + constant,    theta >= 0,    s = 2y - 1.
+
+E-step: the expected latent values (23) and inverse variances (24), (25). M-step: beta and theta
+jointly, beta profiled out, theta by L-BFGS-B with the gradient (28). No step lowers the log
+posterior. The point is the one draw of the fit; nothing is averaged and no spread is given.
+
+When it is exact, and its bias
+------------------------------
+For `sparse_probit` the problem is convex and the result is the mode. For `jcfo` it is a local
+maximum at best, and there are many:
+
+- theta = 0, beta_1..B = 0 is one whatever the data (each slope is a product with the other weight),
+  so the paper's belief in a single maximum does not hold. (With polynomial and rbf kernels K = 1
+  there, and the intercept may be spread over beta at no cost.) On colon and golub, at the filled
+  gammas, every start ends there: choose gammas (`select`), or filter first. A run that ends with
+  no feature has status "not_converged" and says so.
+- A weight at exactly 0 never returns: its expected inverse variance is infinite. The M-step can put
+  a theta there although the log posterior still rises with it. Such coordinates are counted in
+  `kkt_violations`; `revive` is the correction.
+
+The intercept has the prior of every beta (11), so gamma1 is two things at once. For the slopes of a
+linear kernel it is half of one thing: at the best scale of (theta / c, c beta) the two penalties
+are together 2 (gamma1 gamma2)^1/4 (|beta_1..B|_1 |theta|_1)^1/2, and only the product counts. For
+the intercept it is a rate of its own, gamma1^1/2 |beta_0|: where no slope is left, beta_0 itself is
+0 as long as gamma1 >= (2 / pi) (N_1 - N_0)^2, the squared slope of the log-likelihood at 0 (colon,
+22 against 40: 206), and with it goes the base rate of the classes. A grid over gamma1 at a fixed
+product, or `printed_rates`, thus moves the intercept alone. With the 1 in the polynomial kernel
+sum_j beta_j is a second intercept, at that price too.
+
+A mode is not a typical draw: most weights are exactly 0, and P(y = 1) = Phi(eta) at the mode
+ignores all uncertainty, so probabilities are too close to 0 and 1 on separable data.
+
+Faithful and corrected
+----------------------
+The algorithm as printed is `printed_rates=True, starts=1`; `prefilter=50, select="holdout"` is its
+protocol. The defaults are corrected, and climb from more starts than the paper's.
+
+printed_rates = False    inverse variances with the roots of gamma1, gamma2: what (11), (12) imply.
+              = True     as printed in (24), (25), (29), without the roots: that is this algorithm
+                         at gamma^2, and no maximum of the paper's own posterior (12), (15).
+starts                   the first is the paper's seed, theta = 1 and a ridge regression (with H'y,
+                         erratum: H y in print). The others are random, at the scale where both
+                         penalties are equal: theta the square of a standard exponential draw, in
+                         every second one times the squared covariance of the feature with y. The
+                         highest end is kept.
+revive = False           the paper. True: at convergence, weights at 0 that could raise the log
+                         posterior get a small value, and the algorithm goes on.
+prune                    a weight with a penalty (rate times its size, a part of the log posterior)
+                         below this is set to 0 where that raises the log posterior; below 0.01 at
+                         convergence. The paper waits for underflow, thousands of iterations.
+prefilter = None         all features. A number: sparse probit on [1, x] first, its penalty halved
+                         until that many features remain, then JCFO on them (the paper: about 50).
+                         gamma1 and gamma2 that were filled from D are filled again from their
+                         number; given ones are kept.
+select = "problem"       the problem's gamma1, gamma2. "holdout": those on a grid with the highest
+                         log score on 10 % of the rows (two starts each), then a fit to all
+                         rows. Features are filtered and standardised again without the rows held
+                         out.
+
+Cost
+----
+O(N B D) for an evaluation of the kernel and of its slope, O(min(N, B)^3) for beta; O((N + B) D)
+memory, and never D x D or N x B x D. Features at 0 leave the work, so all but the first iterations
+are cheap. `benchmarks/jcfo_em_speed.py` measures it.
+"""
+
+import itertools
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from scipy import special
+
+from ardvark.common.options import option
+from ardvark.common.progress import Reporter
+from ardvark.common.validate import InputError
+from ardvark.models import Problem
+from ardvark.models.parts.probit import probit_logp
+
+from ...contract.backend import About, Dims, FitFailed, Job, Kind, Result, Status, only_for
+from ...contract.target import Target
+from ..optimality import kkt
+from .em_steps import (
+    VIOLATION,
+    Basis,
+    EngineOptions,
+    Run,
+    State,
+    iterate,
+    log_posterior,
+    ridge_seed,
+    score,
+    solve,
+)
+
+NAME = "jcfo_em"
+KIND: Kind = "point"
+ABOUT = About(
+    approximates=(
+        "The posterior by one point: a maximum over (beta, theta), with tau, rho and z "
+        "integrated out."
+    ),
+    exact=(
+        "For sparse_probit, whose problem is convex, as its mode; for jcfo it is a local "
+        "maximum at best."
+    ),
+    cost=(
+        "O(N B D) an evaluation of the kernel, O(min(N, B)^3) for beta; features at 0 leave "
+        "the work."
+    ),
+)
+NAMES = {"jcfo": ("gamma1", "gamma2"), "sparse_probit": ("gamma1",)}
+DIMS: Dims = {
+    "beta": ("feature",),
+    "kkt_feature": ("feature",),
+    "kkt_sample": ("basis",),
+    "filtered": ("feature",),
+    "objective": ("iteration",),
+    "features_kept": ("iteration",),
+    "samples_kept": ("iteration",),
+    "objective_start": ("start",),
+    "holdout_gamma": ("candidate", "prior"),
+    "holdout_score": ("candidate",),
+}
+FACTORS = (1.0, 1e-1, 1e-2, 1e-3, 1e-4)
+FAR = 0.1  # a KKT residual that no converged fit has
+LOOSE = 1e-4  # tolerance of the fits that only filter, or choose gammas
+Gammas = tuple[float, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(EngineOptions):
+    """Options of `jcfo_em`; the module docstring says where they depart from the paper."""
+
+    printed_rates: bool = option(False, "inverse variances as printed, without the roots of gamma")
+    prefilter: int | None = option(
+        None, "keep about so many features by sparse probit first; None: all", above=0
+    )
+    select: Literal["problem", "holdout"] = option("problem", "where gamma1 and gamma2 come from")
+    gamma1_grid: tuple[float, ...] | None = option(
+        None,
+        "values that select=\"holdout\" tries; None: the problem's (for sparse_probit as gamma2's)",
+        above=0.0,
+    )
+    gamma2_grid: tuple[float, ...] | None = option(
+        None,
+        "the same for gamma2; None: 1, 0.1, ..., 0.0001 times what is filled at min(N, D) features "
+        "(under the linear kernel only the product of both gammas matters to eta)",
+        above=0.0,
+    )
+    holdout: float = option(0.1, "part of each class that is held out", above=0.0, below=1.0)
+
+
+supports = only_for(tuple(NAMES), "the own algorithm of 'jcfo'")
+
+
+# --- the paper's protocol: filter, and gammas by hold-out -----------------------------------------
+
+
+def basis_of(problem: Problem, X: np.ndarray, Z: np.ndarray) -> Basis:
+    """Return the basis functions of the problem's model at X, with centres Z where it has any."""
+    if problem.spec.name == "sparse_probit":
+        return Basis(X)
+    return Basis(X, Z, problem.hypers.kernel, problem.hypers.degree)
+
+
+def prefilter(X: np.ndarray, y: np.ndarray, count: int, options: Options) -> np.ndarray:
+    """Return the indices of about `count` features with weight in sparse probit on [1, x].
+
+    The rate of the prior starts where all weights are 0 and is halved until `count` are not; the
+    largest are kept. Fewer come back where the data hold fewer (at most about N).
+    """
+    D = X.shape[1]
+    constant = np.full(len(y), special.ndtri(y.mean()))
+    rate = float(np.abs(score(y, constant) @ X).max())
+    if count >= D or rate == 0.0:
+        return np.arange(D)
+    loose = replace(options, tolerance=max(LOOSE, options.tolerance), revive=False)
+    basis, none = Basis(X), np.zeros(0)
+    beta = ridge_seed(basis.evaluate(none)[0], y)
+    size = np.zeros(D)
+    for _ in range(12):
+        rate *= 0.5
+        run = iterate(State(basis, y, beta, none, (rate, 1.0)), loose)
+        found = np.abs(run.state.beta[1:])
+        if np.count_nonzero(found) >= np.count_nonzero(size):
+            size = found
+        if np.count_nonzero(size) >= count:
+            break
+    kept = min(count, int(np.count_nonzero(size)))
+    return np.sort(np.argsort(-size, kind="stable")[:kept]) if kept else np.arange(D)
+
+
+def rates_of(gammas: Gammas, options: Options) -> tuple[float, float]:
+    """Return the rates of the two priors; `printed_rates` leaves the roots out."""
+    power = 1.0 if options.printed_rates else 0.5
+    return gammas[0] ** power, gammas[1] ** power
+
+
+def filled_gammas(problem: Problem, D: int) -> Gammas:
+    """Return the gammas as filled for D features."""
+    blank = replace(problem.hypers, **dict.fromkeys(NAMES[problem.spec.name]))
+    return _gammas(blank.filled(len(problem.X), len(problem.Z), D))
+
+
+def own_gammas(problem: Problem, D: int) -> Gammas:
+    """Return the problem's gammas; those that were filled are filled again for D features.
+
+    A given value that equals the filled one cannot be told from it.
+    """
+    own, D_all = _gammas(problem.hypers), problem.X.shape[1]
+    before, after = filled_gammas(problem, D_all), filled_gammas(problem, D)
+    return (
+        after[0] if own[0] == before[0] else own[0],
+        after[1] if own[1] == before[1] else own[1],
+    )
+
+
+def _gammas(hypers: Any) -> Gammas:
+    return float(hypers.gamma1), float(getattr(hypers, "gamma2", 1.0))  # sparse probit: no theta
+
+
+def grid(problem: Problem, options: Options, D: int) -> list[Gammas]:
+    """Return the gammas that the hold-out tries, the strongest penalty first."""
+    own, few = own_gammas(problem, D), filled_gammas(problem, min(len(problem.X), D))
+    first, second = options.gamma1_grid, options.gamma2_grid
+    if problem.spec.name == "sparse_probit":
+        first, second = first or tuple(few[0] * factor for factor in FACTORS), (1.0,)
+    else:
+        first, second = first or (own[0],), second or tuple(few[1] * f for f in FACTORS)
+    return list(itertools.product(sorted(first, reverse=True), sorted(second, reverse=True)))
+
+
+def holdout_rows(y: np.ndarray, part: float, rng: np.random.Generator) -> np.ndarray:
+    """Return a mask (N,) of held-out rows: `part` of each class, and one of each is kept."""
+    held = np.zeros(len(y), dtype=bool)
+    for label in (0, 1):
+        rows = np.flatnonzero(y == label)
+        count = min(max(1, round(part * len(rows))), len(rows) - 1)
+        held[rng.permutation(rows)[:count]] = True
+    if not held.any():
+        raise FitFailed('select="holdout" needs 2 samples of a class, to hold out one')
+    return held
+
+
+@dataclass
+class Choice:
+    """What the last fit uses: the features the filter kept, the gammas, and how others scored."""
+
+    features: np.ndarray
+    gammas: Gammas
+    tried: list[Gammas]
+    scores: np.ndarray
+
+
+def choose(
+    problem: Problem, y: np.ndarray, options: Options, rng: np.random.Generator, report: Reporter
+) -> Choice:
+    """Filter the features and choose the gammas."""
+
+    def filtered(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        if options.prefilter is None:
+            return np.arange(X.shape[1])
+        with report.stage("filter"):
+            return prefilter(X, y, options.prefilter, options)
+
+    features = filtered(problem.X, y)
+    if options.select == "problem":
+        return Choice(features, own_gammas(problem, len(features)), [], np.zeros(0))
+
+    held = holdout_rows(y, options.holdout, rng)
+    fold = problem.take(~held)
+    left_out = fold.standardized(problem.data.X[held])
+    columns = filtered(fold.X, y[~held])
+    training = basis_of(problem, fold.X[:, columns], fold.Z[:, columns])
+    test = basis_of(problem, left_out[:, columns], fold.Z[:, columns])
+    tried = grid(problem, options, len(columns))
+    loose = replace(options, tolerance=max(LOOSE, options.tolerance), starts=min(2, options.starts))
+    scores, starts = np.full(len(tried), -np.inf), rng.integers(2**63)
+    with report.stage("hold-out", total=len(tried)) as update:
+        for number, gammas in enumerate(tried):
+            same = np.random.default_rng(starts)  # equal starts for all
+            run, _ = solve(training, y[~held], rates_of(gammas, options), loose, same)
+            eta = test.evaluate(run.state.theta)[0] @ run.state.beta
+            scores[number] = probit_logp(y[held], eta).mean()
+            update(number + 1)
+    return Choice(features, tried[int(scores.argmax())], tried, scores)
+
+
+# --- the fit --------------------------------------------------------------------------------------
+
+
+@dataclass
+class Optimality:
+    """How far the point is from a maximum of the stated posterior, (12), (15).
+
+    `beta` (1 + B,) and `theta` (D,) are KKT residuals; `worst` is the largest of a weight that is
+    not 0, `at_zero` those of weights at 0 that took part, `log_posterior` the value there.
+    """
+
+    beta: np.ndarray
+    theta: np.ndarray
+    worst: float
+    at_zero: np.ndarray
+    log_posterior: float
+
+    @property
+    def violations(self) -> int:
+        """How many weights at 0 would raise the log posterior."""
+        return int(np.sum(self.at_zero > VIOLATION))
+
+
+def optimality(problem: Problem, choice: Choice, run: Run, theta: np.ndarray) -> Optimality:
+    """Check the point against the stated posterior, also where `printed_rates` found it."""
+    y, beta = problem.y.astype(np.float64), run.state.beta
+    rates = choice.gammas[0] ** 0.5, choice.gammas[1] ** 0.5
+    whole = basis_of(problem, problem.X, problem.Z)
+    slope_beta, slope_theta = State(whole, y, beta, theta, rates).full_slopes()
+    of_beta = kkt(slope_beta, beta, rates[0], signed=True)
+    of_theta = kkt(slope_theta, theta, rates[1], signed=False)
+    used = choice.features if len(theta) else slice(0)
+    weight, residual = np.r_[beta, theta[used]], np.r_[of_beta, of_theta[used]]
+    return Optimality(
+        of_beta,
+        of_theta,
+        float(residual[weight != 0.0].max(initial=0.0)),
+        residual[weight == 0.0],
+        log_posterior(y, run.state.eta, beta, theta, rates),
+    )
+
+
+def _verdict(problem: Problem, run: Run, options: Options, found: Optimality) -> tuple[Status, str]:
+    """Return the status and its reason."""
+    if run.reason:
+        return "not_converged", run.reason
+    if found.worst > FAR and not options.printed_rates:
+        return "not_converged", (
+            f"the log posterior stands still, but the slope at a weight that is not 0 misses the "
+            f"rate of its prior by {found.worst:.0%} (kkt_nonzero); lower the tolerance"
+        )
+    if problem.spec.name == "sparse_probit":
+        empty = not run.state.beta[1:].any()
+        return "finished", "every weight is 0: gamma1 is too large for these data" if empty else ""
+    if not run.state.theta.any():
+        return "not_converged", (
+            f"the best of {options.starts} start(s) ended at the origin (every feature weight 0, a "
+            "constant decision), which is a local maximum whatever the data; use smaller gamma1 or "
+            'gamma2, select="holdout", a prefilter or more starts'
+        )
+    if found.violations:
+        return "finished", (
+            f"{found.violations} weight(s) at exactly 0 would raise the log posterior, and cannot "
+            "come back (kkt_violations); revive=True lets them"
+        )
+    return "finished", ""
+
+
+def _details(
+    choice: Choice, run: Run, theta: np.ndarray, found: Optimality
+) -> tuple[dict[str, np.ndarray], Dims]:
+    """Return the point, its residuals, the traces and what was tried, with their dims."""
+    sparse, beta = not len(theta), run.state.beta
+    weight = np.abs(beta[1:]) if sparse else theta
+    details = {
+        **_point(beta, theta),
+        "selected_feature": weight > 0.0,
+        "kkt_feature": found.beta[1:] if sparse else found.theta,
+        "kkt_bias": found.beta[0],
+        "filtered": np.isin(np.arange(len(weight)), choice.features, invert=True),
+        "objective": run.objective,
+        "features_kept": run.samples if sparse else run.features,
+        "gamma1": choice.gammas[0],
+    }
+    if not sparse:
+        details |= {
+            "selected_sample": beta[1:] != 0.0,
+            "kkt_sample": found.beta[1:],
+            "samples_kept": run.samples,
+            "gamma2": choice.gammas[1],
+        }
+    path, path_dims = run.path.details()
+    if not sparse and path:
+        every = np.zeros((len(path["path_bias"]), len(theta)))
+        every[:, choice.features] = path["path_feature_weight"]
+        details |= path | {"path_feature_weight": every}
+    if choice.tried:
+        details |= {"holdout_gamma": choice.tried, "holdout_score": choice.scores}
+    return {name: np.asarray(x) for name, x in details.items()}, DIMS | path_dims
+
+
+def _point(beta: np.ndarray, theta: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the point under the model's names; without theta it is sparse probit's."""
+    if not len(theta):
+        return {"bias": beta[0], "beta": beta[1:]}
+    return {"bias": beta[0], "sample_weight": beta[1:], "feature_weight": theta}
+
+
+def fit(target: Target, options: Options, job: Job) -> Result:
+    """Climb from several starts and return the highest point, with its optimality conditions.
+
+    `draws` and `chains` do not matter: chain = draw = 1. `lp` is NaN where a feature weight is 0,
+    for log theta has no value there; `log_posterior` in attrs is the density of (beta, theta) with
+    tau, rho and z integrated out, at the gammas used, whatever the form of the problem.
+    """
+    problem, started = target.zoo_problem, time.perf_counter()
+    sparse = problem.spec.name == "sparse_probit"
+    if sparse and options.prefilter is not None:
+        raise InputError("prefilter is for 'jcfo'; 'sparse_probit' is that filter itself.")
+    y = problem.y.astype(np.float64)
+    for_choice, for_starts = map(np.random.default_rng, np.random.SeedSequence(job.seed).spawn(2))
+    choice = choose(problem, y, options, for_choice, job.report)
+    basis = basis_of(problem, problem.X, problem.Z)
+    if not sparse:
+        basis = basis.restrict(np.arange(len(problem.Z)), choice.features)
+    rates = rates_of(choice.gammas, options)
+    run, finals = solve(basis, y, rates, options, for_starts, job.report)
+    theta = np.zeros(0 if sparse else problem.X.shape[1])
+    if not sparse:
+        theta[choice.features] = run.state.theta
+    found = optimality(problem, choice, run, theta)
+    status, reason = _verdict(problem, run, options, found)
+    details, dims = _details(choice, run, theta, found)
+    details |= {"objective_start": finals, "converged": np.asarray(not run.reason)}
+
+    point, lp = _point(run.state.beta, theta), np.nan
+    if problem.hypers.parametrization == "marginal" and (sparse or theta.all()):
+        lp = float(problem.log_density(point))
+    weight = {"feature_weight": np.abs(point["beta"]) if sparse else theta}
+    gammas = dict(zip(NAMES[problem.spec.name], choice.gammas, strict=False))
+    return Result(
+        posterior=job.one_draw(point | weight | {"eta": problem.decision(point)}),
+        sample_stats={"lp": np.full((1, 1), lp)},
+        details=details,
+        dims=dims,
+        status=status,
+        reason=reason,
+        seconds_run=time.perf_counter() - started,
+        attrs={
+            "iterations": len(run.objective) - 1,
+            "log_posterior": found.log_posterior,
+            "kkt_nonzero": found.worst,
+            "kkt_zero": float(found.at_zero.max(initial=0.0)),
+            "kkt_violations": found.violations,
+            "features": int(np.sum(details["selected_feature"])),
+            "samples": 0 if sparse else int(np.sum(details["selected_sample"])),
+            **gammas,
+        },
+    )
+
+
+def predict_paper(problem: Problem, state: Mapping[str, Any], X_new: np.ndarray) -> np.ndarray:
+    """Return P(y = 1) at standardised inputs, (3): Phi(eta) at the mode."""
+    names = [n for n in ("bias", "beta", "sample_weight", "feature_weight") if n in state]
+    return special.ndtr(problem.decision({n: np.asarray(state[n]) for n in names}, X_new))

@@ -1,0 +1,226 @@
+"""PFCVM's older algorithm: maximum a posteriori weights by expectation maximisation.
+
+Li, Chen (2014), PFCVM_EM, as Jiang et al. (2019, doi 10.1145/3309541) describe and compare it. With
+theta fixed it is PCVM's, with the logistic link of this zoo; with real weights, an RVM by MAP.
+
+What it computes
+----------------
+A local maximum over b, w, theta, with the precisions integrated out, c and d their Gamma's shape
+and rate, and Phi, D, lam and the sigmoids that stand for w, theta >= 0 as in `pfcvm_lp`:
+
+    ln p(y | b, w, theta) - bias_sd^-2 b^2 / 2
+    - (c + 1/2) sum_j ln(d + w_j^2 / 2) + sum_j ln sigmoid(lam w_j), and the same over theta_k;
+    under the model's hyperprior with a slab also - sum_j w_j^2 / (2 slab^2), and of theta_k.
+
+E-step: alpha_j = (2c + 1) / (w_j^2 + 2d), beta_k = (2c + 1) / (theta_k^2 + 2d), slab or none: it
+does not touch the precision given the weight. M-step: raise Q at
+these precisions, by Newton's method in w and theta in turn. No covariance appears, so this is not
+(28), which the paper calls the same formula. The log posterior never falls, except a little where a
+weight is pruned; the terms of pruned weights stay in it at their last value.
+
+How good it is
+--------------
+A point, not a posterior: no spread, one draw. Under the paper's hyperprior (c = d = 0, the default
+here as in `pfcvm_lp`) the log posterior is unbounded at every zero weight, so what is returned
+depends on the start; once small, a weight shrinks by its square in each iteration and is pruned.
+The bias keeps its prior. `hyperprior="model"` is the MAP of the zoo's own model, up to lam, in its
+marginal form; it prunes nothing.
+
+Cost: as `pfcvm_lp`, O(N^2 D) time and O(N D) memory an iteration.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy import linalg, special
+
+from ardvark.common.options import option
+from ardvark.common.progress import Update
+from ardvark.models import Problem
+
+from ...contract.backend import About, Dims, FitFailed, Job, Kind, Result, Status
+from ...contract.target import Target
+from ..path import Path
+from .curvature import Block
+from .engine import FAILED, Engine, EngineOptions, applies, predictive_moments
+
+NAME = "pfcvm_em"
+KIND: Kind = "point"
+ABOUT = About(
+    approximates=(
+        "The posterior by one point: a local maximum over the weights, with their precisions "
+        "integrated out."
+    ),
+    exact=(
+        "As the MAP of the zoo's own marginal form, up to its smoothing, with "
+        'hyperprior="model"; a point has no spread.'
+    ),
+    cost="O(N^2 D) time and O(N D) memory an iteration.",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(EngineOptions):
+    """Options of `pfcvm_em`; those it shares with `pfcvm_lp` mean the same there."""
+
+    feature_threshold: float = option(
+        1e8,
+        "prune features above it, that is below an absolute weight of 1e-4; inf: never",
+        above=0.0,
+        at_most=np.inf,
+    )
+    tolerance: float = option(1e-6, "part of the log posterior that counts as a change", above=0.0)
+    max_iterations: int = option(1000, "E-steps", above=0)
+
+
+supports = applies
+
+
+@dataclass
+class Run:
+    """A fit: the last state, one entry an iteration of each trace, and why it is no maximum."""
+
+    engine: Engine
+    log_posterior: list[float]
+    features: list[int]
+    samples: list[int]
+    reason: str = ""
+    path: Path = field(default_factory=Path)
+
+
+def log_prior(block: Block) -> float:
+    """Return the log prior of one block's weights, precisions integrated out, up to a constant."""
+    free = ~block.keep_precision
+    u, c, d = block.u[free], block.c[free], block.d[free]
+    heavy = (c + 0.5) * np.log(np.maximum(d + 0.5 * u**2, 1e-300))
+    smooth = np.log(2.0) - np.logaddexp(0.0, -block.lam * block.u)
+    held = 0.5 * block.p * block.u**2 * block.keep_precision
+    ended = 0.5 * block.slab_precision * block.u**2  # the slab, where there is one
+    return float(smooth.sum() - heavy.sum() - held.sum() - ended.sum())
+
+
+def log_posterior(engine: Engine) -> float:
+    """Return the log posterior of the weights that are left."""
+    eta = engine.design(engine.feature.u) @ engine.sample.u
+    value = engine.log_likelihood(eta) + log_prior(engine.sample)
+    return value + (log_prior(engine.feature) if engine.moves_theta else 0.0)
+
+
+def expect(block: Block) -> None:
+    """E-step: E[precision | u] = (2c + 1) / (u^2 + 2d)."""
+    square = np.maximum(block.u**2 + 2.0 * block.d, 1e-300)
+    block.set_precisions((2.0 * block.c + 1.0) / square)
+
+
+def iterate(engine: Engine, options: Options, update: Update | None = None) -> Run:
+    """Run EM from the engine's state."""
+    run = Run(engine, [], [], [])
+    pruned, offset = False, 0.0
+    for t in range(1, options.max_iterations + 1):
+        try:
+            engine.climb(options.rounds, 1e-10)
+            value = log_posterior(engine) + offset
+        except (linalg.LinAlgError, ValueError) as error:
+            run.reason = f"iteration {t} failed: {FAILED} ({error})"
+            break
+        if not np.isfinite(value):
+            run.reason = f"the log posterior is not finite in iteration {t}"
+            break
+        run.log_posterior.append(value)
+        run.features.append(len(engine.feature.u))
+        run.samples.append(len(engine.sample.u) - 1)
+        if options.path:
+            run.path.keep(t, *engine.weights())
+        if update is not None and t % 10 == 0:
+            update(t, f"log posterior {value:.2f}, {run.features[-1]} features")
+        if engine.collapsed:
+            break
+        if t > 1 and not pruned:
+            change = abs(value - run.log_posterior[-2])
+            if change <= options.tolerance * (1.0 + abs(value)):
+                break
+        for block in (engine.sample, engine.feature):
+            expect(block)
+        terms = [log_prior(engine.sample), log_prior(engine.feature)]
+        before = len(engine.sample.u) + len(engine.feature.u)
+        engine.prune(t)
+        pruned = len(engine.sample.u) + len(engine.feature.u) < before
+        if engine.collapsed:
+            what = "features" if len(engine.feature.u) == 0 else "samples"
+            run.reason = (
+                f"the fit collapsed: iteration {t} pruned the last {what}; returned: no weights, "
+                "the bias alone. The log posterior is unbounded at zero weights: change the "
+                'initial precisions, or use hyperprior="model"'
+            )
+            engine.drop_all(t)
+        offset += sum(terms) - log_prior(engine.sample) - log_prior(engine.feature)
+    else:
+        run.reason = (
+            f"after {options.max_iterations} iterations the log posterior still changes; raise "
+            "max_iterations or tolerance"
+        )
+    if not run.log_posterior:
+        raise FitFailed(run.reason)
+    return run
+
+
+def _verdict(run: Run) -> tuple[Status, str]:
+    """Return the status and its reason."""
+    return ("not_converged" if run.reason else "finished"), run.reason
+
+
+def _details(run: Run) -> tuple[dict[str, np.ndarray], Dims]:
+    """Return the state and the traces, with their dims."""
+    details, dims = run.engine.details()
+    by_iteration = {
+        "objective": np.asarray(run.log_posterior),
+        "features_kept": np.asarray(run.features),
+        "samples_kept": np.asarray(run.samples),
+    }
+    path, path_dims = run.path.details()
+    dims |= dict.fromkeys(by_iteration, ("iteration",)) | path_dims
+    return details | by_iteration | path, dims
+
+
+def fit(target: Target, options: Options, job: Job) -> Result:
+    """Iterate and return the one state: chain = draw = 1. There is nothing random in it."""
+    problem, started = target.zoo_problem, time.perf_counter()
+    with job.report.stage("iterating", total=options.max_iterations) as update:
+        run = iterate(Engine.start(problem, options, update_bias=False), options, update)
+    status, reason = _verdict(run)
+    details, dims = _details(run)
+    details["converged"] = np.asarray(status == "finished")
+    e, w = run.engine, details["sample_mode"]
+    signs = 1.0 if problem.basis_labels is None else problem.basis_labels
+    point = {
+        "bias": details["bias_mode"],
+        "feature_weight": details["feature_mode"],
+        "sample_weight": signs * w,
+        "eta": e.design(e.feature.u) @ e.sample.u,
+    }
+    if e.signed:
+        point["w"] = w
+    weights = np.concatenate([e.sample.u[1:], e.feature.u])
+    return Result(
+        posterior=job.one_draw(point),
+        details=details,
+        dims=dims,
+        status=status,
+        reason=reason,
+        seconds_run=time.perf_counter() - started,
+        attrs={
+            "iterations": len(run.log_posterior),
+            "log_posterior": run.log_posterior[-1],
+            "features_kept": len(e.feature.u),
+            "samples_kept": len(e.sample.u) - 1,
+            "negative_modes": int(np.sum(weights < 0.0)) if e.signed else 0,
+        },
+    )
+
+
+def predict_paper(problem: Problem, state: Mapping[str, Any], X_new: np.ndarray) -> np.ndarray:
+    """Return P(y = 1) = sigmoid(eta) at the one state."""
+    return special.expit(predictive_moments(problem, state, X_new)[0])

@@ -1,0 +1,453 @@
+"""What `pfcvm_lp` and `pfcvm_em` share: modes and pruning of PFCVM, PCVM and RVM.
+
+Weights come in two blocks (`pfcvm_curvature`), each a vector u with one prior precision p, one slab
+precision t and one smoothing lam an entry: the sample block (b, w_1, ..., w_B) and the feature
+block theta. The objective of both is
+
+    Q = sum_i ln P(y_i | eta_i) + sum over both blocks of [-(p + t) u^2 / 2 + ln sigmoid(lam u)],
+
+where ln sigmoid(lam u) stands for ln 1(u >= 0); the bias, and the RVM's real weights, have lam = 0.
+t = slab^-2 is of the model's own prior (`models/parts/slab.py`), and 0 under the paper's. Its
+Gauss-Newton curvature in one block, with J = d eta / du and C = diag(sigma (1 - sigma)), is
+
+    diag(V) + R'R,   V = p + t + lam^2 sigmoid(lam u) sigmoid(-lam u),   R = C^1/2 J.
+
+It is the exact one in w always and in theta for the linear kernel; for the others it leaves out
+
+    E_kl = sum_i (y_i - sigma_i) d2 eta_i / d theta_k d theta_l,
+
+as the paper does, and is positive definite everywhere. No array has a side of D twice.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+from scipy import special
+
+from ardvark.common.options import BaseOptions, option
+from ardvark.models import Problem
+from ardvark.models.parts.kernels import gram
+from ardvark.models.pcvm import fixed_theta
+from ardvark.models.pfcvm import feature_gradient
+
+from ...contract.backend import Dims, only_for
+from ..path import PATH
+from .curvature import NAMES, Block, Curvature, prior_mode
+
+FAILED = "its numbers are too large or too unequal for a Cholesky factor; standardise X"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineOptions(BaseOptions):
+    """Options of both methods, in the words of `pfcvm_lp`."""
+
+    hyperprior: Literal["paper", "model"] = option(
+        "paper", "c = d = 0, or the problem's own c, d and slab"
+    )
+    smoothing: float = option(5.0, "lam of the sigmoids that stand for w, theta >= 0", above=0.0)
+    initial_sample_precision: float = option(1.0, "where alpha starts", above=0.0)
+    initial_feature_precision: float = option(1.0, "where beta starts", above=0.0)
+    sample_threshold: float | None = option(
+        None,
+        "prune samples above it; inf: never; None: feature_threshold, and 1e9 for the RVM, whose "
+        "precisions have no sigmoid to hold them",
+        above=0.0,
+        at_most=np.inf,
+    )
+    feature_threshold: float = option(
+        1e3, "prune features above it; inf: never", above=0.0, at_most=np.inf
+    )
+    feature_floor: float | None = option(
+        None, "set a theta below it to 0 (footnote 3); None: only precisions prune", at_least=0.0
+    )
+    path: bool = option(False, f"{PATH} (one state an iteration)")
+    tolerance: float = option(1e-4, "part of the objective that counts as a change", above=0.0)
+    max_iterations: int = option(500, "updates of the precisions", above=0)
+    rounds: int = option(2, "turns of Newton in w and theta in each iteration", above=0)
+
+
+applies = only_for(("pfcvm", "pcvm", "rvm"), "the algorithm of pfcvm, pcvm and rvm")
+
+
+@dataclass
+class Engine:
+    """Modes of one problem, at given precisions, and what was pruned.
+
+    X (N, D), y (N,) in {0, 1}, Z (B, D), s (B,) the basis labels (ones where the model has none:
+    `signed`). After pruning X and Z hold the kept features, Z and s the kept samples. `sizes` is
+    the first (D, B), `thresholds` are of the precisions of (samples, features), `floor` of theta,
+    `history` is what `prune` removed; `bounded` says that theta >= 0 is enforced (see `_newton`).
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    Z: np.ndarray
+    s: np.ndarray
+    hypers: Any
+    sample: Block
+    feature: Block
+    signed: bool
+    free_theta: bool
+    thresholds: tuple[float, float]
+    floor: float
+    sizes: tuple[int, int]
+    bounded: bool = False
+    rejected: int = 0
+    history: tuple[tuple[Any, ...], ...] = ()
+
+    @classmethod
+    def start(cls, problem: Problem, options: EngineOptions, update_bias: bool) -> "Engine":
+        """Return the first state: precisions as given, theta at the mode of its smoothed prior.
+
+        With the paper's flat hyperprior a weight's unit is 1; with the model's it is the prior's
+        scale, or its slab if that is narrower, in which smoothing, first precisions and thresholds
+        are then meant.
+        """
+        h, B, D = problem.hypers, len(problem.Z), problem.X.shape[1]
+        s, free = problem.basis_labels, problem.spec.name == "pfcvm"
+        signs = s is not None
+        threshold = options.sample_threshold
+        if threshold is None:
+            threshold = options.feature_threshold if signs else 1e9
+
+        def block(p: float, prior: Any, size: int, smooth: bool) -> tuple[Block, float]:
+            unit, c, d, t = 1.0, 0.0, 0.0, 0.0
+            if options.hyperprior == "model":
+                unit = min(float(prior.scale), prior.slab)
+                c, d, t = prior.shape, prior.rate, prior.slab**-2.0
+            p, lam = p / unit**2, options.smoothing / unit if smooth else 0.0
+            at = np.ones(size)
+            no = np.zeros(size, dtype=bool)
+            return Block(
+                prior_mode(p + t, lam) * at, p * at, lam * at, c * at, d * at, np.arange(size),
+                no, no, t * at,
+            ), unit  # fmt: skip
+
+        sample, unit_w = block(options.initial_sample_precision, h.sample_prior, B, signs)
+        zero, yes = np.zeros(1), np.array([True])
+        bias = Block(
+            zero, zero + h.bias_sd**-2.0, zero, zero, zero, np.array([-1]), yes & (not update_bias),
+            yes, zero,
+        )  # fmt: skip
+        sample = Block(**{n: np.concatenate([getattr(bias, n), getattr(sample, n)]) for n in NAMES})
+        unit_theta = 1.0
+        if free:
+            first = options.initial_feature_precision
+            feature, unit_theta = block(first, h.feature_prior, D, True)
+        else:
+            fixed, zero = np.ones(D, dtype=bool), np.zeros(D)
+            feature = Block(
+                fixed_theta(h, D), np.ones(D), zero, zero, zero, np.arange(D), fixed, fixed, zero
+            )
+        return cls(
+            X=problem.X,
+            y=problem.y.astype(np.float64),
+            Z=problem.Z,
+            s=np.ones(B) if s is None else s,
+            hypers=h,
+            sample=sample,
+            feature=feature,
+            signed=signs,
+            free_theta=free,
+            thresholds=(threshold / unit_w**2, options.feature_threshold / unit_theta**2),
+            floor=-np.inf if options.feature_floor is None else options.feature_floor * unit_theta,
+            sizes=(D, B),
+        )
+
+    def copy(self) -> "Engine":
+        """Return a snapshot; arrays are replaced and never changed in place, so they are shared."""
+        return replace(self, sample=replace(self.sample), feature=replace(self.feature))
+
+    @property
+    def sign(self) -> np.ndarray:
+        """Labels as -1 and +1 (N,)."""
+        return 2.0 * self.y - 1.0
+
+    # --- eta and its derivatives ---
+
+    def kernel(self, theta: np.ndarray) -> np.ndarray | None:
+        """Return K (N, B); None where a negative theta lets an rbf kernel grow above 1."""
+        h = self.hypers
+        if h.kernel != "rbf":
+            return gram(self.X, self.Z, theta, kernel=h.kernel, degree=h.degree)
+        square_x, square_z = self.X**2 @ theta, self.Z**2 @ theta
+        distance = square_x[:, None] + square_z - 2.0 * (self.X * theta) @ self.Z.T
+        if (theta < 0.0).any() and distance.min() < -1e-10 * (1.0 + np.abs(square_x).max()):
+            return None
+        return np.exp(-np.maximum(distance, 0.0))
+
+    def design(self, theta: np.ndarray) -> np.ndarray:
+        """Return Phi (N, 1 + B): a column of ones, then s_j K(x_i, z_j)."""
+        K = self.kernel(theta)
+        assert K is not None
+        return np.column_stack([np.ones(len(self.y)), K * self.s])
+
+    def eta(self, theta: np.ndarray) -> np.ndarray | None:
+        """Return eta (N,) at the current sample weights, None where `kernel` is."""
+        b, a = self.sample.u[0], self.s * self.sample.u[1:]
+        if self.hypers.kernel == "linear":
+            return b + self.X @ (theta * (a @ self.Z))
+        K = self.kernel(theta)
+        return None if K is None else b + K @ a
+
+    def jacobian(self, theta: np.ndarray) -> np.ndarray:
+        """Return D_ik = d eta_i / d theta_k (N, D)."""
+        return feature_gradient(theta, self.s * self.sample.u[1:], self.X, self.Z, self.hypers)
+
+    def log_likelihood(self, eta: np.ndarray) -> float:
+        """Return sum_i ln P(y_i | eta_i)."""
+        return float(-np.logaddexp(0.0, -self.sign * eta).sum())
+
+    # --- modes ---
+
+    def Q(self) -> float:
+        """Return Q at the current weights (each ln sigmoid with its ln 2)."""
+        eta = self.design(self.feature.u) @ self.sample.u
+        value = self.log_likelihood(eta) + self.sample.log_prior(self.sample.u)
+        return value + (self.feature.log_prior(self.feature.u) if self.moves_theta else 0.0)
+
+    def gradients(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return dQ / d(b, w) and dQ / d theta (zeros where theta is fixed)."""
+        Phi = self.design(self.feature.u)
+        residual = self.residual(Phi @ self.sample.u)
+        of_w = Phi.T @ residual + self.sample.gradient(self.sample.u)
+        if not self.moves_theta:
+            return of_w, np.zeros_like(self.feature.u)
+        of_theta = self.jacobian(self.feature.u).T @ residual
+        return of_w, of_theta + self.feature.gradient(self.feature.u)
+
+    def residual(self, eta: np.ndarray) -> np.ndarray:
+        """Return y - sigmoid(eta), by the tail that is small."""
+        return self.sign * special.expit(-self.sign * eta)
+
+    def curvatures(self) -> tuple[Curvature, Curvature | None]:
+        """Return the curvature of the sample block, and of the feature block if it is free."""
+        Phi = self.design(self.feature.u)
+        root = _root_C(Phi @ self.sample.u)
+        of_w = Curvature(self.sample.total + self.sample.bend(self.sample.u), root * Phi)
+        if not self.moves_theta:
+            return of_w, None
+        R = self.jacobian(self.feature.u)
+        R *= root
+        return of_w, Curvature(self.feature.total + self.feature.bend(self.feature.u), R)
+
+    def climb(self, rounds: int, tolerance: float) -> float:
+        """Raise Q: Newton in w, then in theta, in turn; return the last Newton decrement, summed.
+
+        The printed means (10) and (12) are fixed-point equations; Newton's method with a line
+        search solves them. A decrement g' Sigma g is twice the gain in Q that is still expected.
+        """
+        left = np.inf
+        for _ in range(rounds):
+            Phi = self.design(self.feature.u)
+            eta, jacobian = partial(np.matmul, Phi), partial(_copy, Phi)
+            left = self._newton(self.sample, eta, jacobian, 20, tolerance)
+            if not self.moves_theta:
+                break
+            left += self._newton(self.feature, self.eta, self.jacobian, 5, tolerance)
+            if left < tolerance:
+                break
+        return left
+
+    def _newton(
+        self,
+        block: Block,
+        eta_of: Callable[[np.ndarray], np.ndarray | None],
+        jacobian_of: Callable[[np.ndarray], np.ndarray],
+        steps: int,
+        tolerance: float,
+    ) -> float:
+        """Take up to `steps` damped Newton steps in one block; return the decrement at the start.
+
+        Once an rbf kernel has refused a negative theta, theta >= 0 is a bound: entries at 0 whose
+        gradient is negative are held there, and the step of the others is cut at 0.
+        """
+        first = None
+        for _ in range(steps):
+            if self.bounded and block is self.feature:
+                block.u = np.maximum(block.u, 0.0)
+            u = block.u
+            eta = eta_of(u)
+            assert eta is not None
+            R, V = jacobian_of(u), block.total + block.bend(u)
+            g = R.T @ self.residual(eta) + block.gradient(u)
+            R *= _root_C(eta)
+            free = ~self.held(block, g)
+            step = np.zeros_like(u)
+            if free.all():
+                step = Curvature(V, R).solve(g)
+            elif free.any():
+                step[free] = Curvature(V[free], R[:, free]).solve(g[free])
+            decrement = float(g @ step)
+            first = decrement if first is None else first
+            if decrement < tolerance:
+                break
+            refused = self.rejected
+            if not self._line_search(block, eta_of, g, step, eta) and self.rejected == refused:
+                break
+        return 0.0 if first is None else first
+
+    def held(self, block: Block, g: np.ndarray) -> np.ndarray:
+        """Return which weights (K,) sit at the bound 0 with a gradient that points below it."""
+        if not self.bounded or block is not self.feature:
+            return np.zeros(len(g), dtype=bool)
+        return (block.u <= 0.0) & (g < 0.0)
+
+    def _line_search(
+        self,
+        block: Block,
+        eta_of: Callable[[np.ndarray], np.ndarray | None],
+        g: np.ndarray,
+        step: np.ndarray,
+        eta: np.ndarray,
+    ) -> bool:
+        """Halve the step until Q grows enough, move there; say whether there was such a step."""
+        value = self.log_likelihood(eta) + block.log_prior(block.u)
+        clip, t = self.bounded and block is self.feature, 1.0
+        while t > 1e-10:
+            trial = block.u + t * step
+            if clip:
+                trial = np.maximum(trial, 0.0)
+            new = eta_of(trial)
+            if new is None:
+                self.rejected += 1
+                self.bounded = True
+                return False
+            gain = self.log_likelihood(new) + block.log_prior(trial) - value
+            if gain > 0.0 and gain >= 1e-4 * float(g @ (trial - block.u)):
+                block.u = trial
+                return True
+            t *= 0.5
+        return False
+
+    def evidence(self, of_w: Curvature, of_theta: Curvature | None) -> float:
+        """Return the log of the Laplace evidence, the stopping objective (see `pfcvm_lp`)."""
+        value = self.log_likelihood(self.design(self.feature.u) @ self.sample.u)
+        value += self.sample.evidence(of_w)
+        return value + (self.feature.evidence(of_theta) if of_theta is not None else 0.0)
+
+    # --- scale and pruning ---
+
+    def rescale(self) -> None:
+        """Set the largest theta to 1 by (theta / r, r w), which leaves a linear kernel's eta."""
+        r = float(self.feature.u.max())
+        if r > 0.0:
+            self.feature.u, self.feature.p = self.feature.u / r, self.feature.p * r**2
+            w = self.sample.index >= 0
+            self.sample.u = np.where(w, self.sample.u * r, self.sample.u)
+            self.sample.p = np.where(w, self.sample.p / r**2, self.sample.p)
+
+    def prune(self, iteration: int) -> None:
+        """Remove weights whose precision is above its threshold, or theta below its floor."""
+        sample, feature = self.sample, self.feature
+        keep_s = (sample.p <= self.thresholds[0]) | sample.never_prune
+        keep_f = (feature.p <= self.thresholds[1]) & (feature.u >= self.floor)
+        keep_f |= feature.never_prune
+        if keep_s.all() and keep_f.all():
+            return
+        self._take(keep_s, keep_f, iteration)
+        if not self.collapsed and self.kernel(self.feature.u) is None:
+            # a negative theta lost the positive ones that kept its distances above 0
+            self.bounded = True
+            self.feature.u = np.maximum(self.feature.u, 0.0)
+
+    def drop_all(self, iteration: int) -> None:
+        """Leave the bias alone; a fixed theta stays."""
+        self._take(self.sample.index < 0, self.feature.never_prune, iteration)
+
+    def _take(self, keep_s: np.ndarray, keep_f: np.ndarray, iteration: int) -> None:
+        lost = []
+        for block, keep in ((self.sample, keep_s), (self.feature, keep_f)):
+            lost += [block.index[~keep], block.p[~keep]]
+        self.history = (*self.history, (iteration, *lost))
+        if not keep_f.all():
+            same = self.Z is self.X
+            self.X = np.ascontiguousarray(self.X[:, keep_f])
+            self.Z = self.X if same else np.ascontiguousarray(self.Z[:, keep_f])
+            self.feature.take(keep_f)
+        if not keep_s.all():
+            self.Z, self.s = self.Z[keep_s[1:]], self.s[keep_s[1:]]
+            self.sample.take(keep_s)
+
+    @property
+    def collapsed(self) -> bool:
+        """Whether no sample, or no feature, is left."""
+        return len(self.sample.u) == 1 or len(self.feature.u) == 0
+
+    @property
+    def moves_theta(self) -> bool:
+        """Whether there is a theta to estimate."""
+        return self.free_theta and len(self.feature.u) > 0
+
+    def weights(self) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return theta (D,), the signed sample weights (B,) and the bias, 0 where pruned."""
+        (D, B), sample = self.sizes, self.sample
+        signed = full(self.s * sample.u[1:], sample.index[1:], B)
+        return full(self.feature.u, self.feature.index, D), signed, float(sample.u[0])
+
+    def details(self) -> tuple[dict[str, np.ndarray], Dims]:
+        """Return modes, precisions and pruning at full size, with their dims.
+
+        A pruned weight has mode 0, the precision at which it was pruned, and the iteration of
+        that in `*_pruned_at`, which is 0 for what was kept.
+        """
+        (D, B), out = self.sizes, {}
+        for name, block, size, at in (
+            ("sample", self.sample, B, 1), ("feature", self.feature, D, 3),
+        ):  # fmt: skip
+            own = block.index >= 0
+            index = block.index[own]
+            precision, pruned = full(block.p[own], index, size), np.zeros(size, dtype=np.int64)
+            for gone in self.history:
+                precision[gone[at]], pruned[gone[at]] = gone[at + 1], gone[0]
+            selected = np.zeros(size, dtype=bool)
+            selected[index] = True
+            out[f"{name}_mode"] = full(block.u[own], index, size)
+            out[f"selected_{name}"] = selected
+            if name == "sample" or self.free_theta:
+                out |= {f"{name}_precision": precision, f"{name}_pruned_at": pruned}
+        dims: Dims = {k: ("basis",) if "sample" in k else ("feature",) for k in out}
+        bias = {"bias_mode": self.sample.u[0], "bias_precision": self.sample.p[0]}
+        return out | {k: np.asarray(x) for k, x in bias.items()}, dims
+
+
+def predictive_moments(
+    problem: Problem, state: Mapping[str, Any], X_new: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and variance (M,) of eta at standardised inputs: phi'u and phi' Sigma_w phi.
+
+    phi = [1, s_j K(x, z_j)] at the mode of theta, whose own uncertainty the paper leaves out.
+    `state` is the `fit` group of a fit, or `Result.details`.
+    """
+    s = {k: np.asarray(state[k]) for k in ("feature_mode", "sample_mode", "bias_mode")}
+    kept = s["feature_mode"] != 0.0
+    used = np.flatnonzero(np.asarray(state["selected_sample"]))
+    signs = np.ones(len(problem.Z)) if problem.basis_labels is None else problem.basis_labels
+    h, Z = problem.hypers, problem.Z[np.ix_(used, kept)]
+    K = gram(X_new[:, kept], Z, s["feature_mode"][kept], kernel=h.kernel, degree=h.degree)
+    phi = np.column_stack([np.ones(len(X_new)), K * signs[used]])  # (M, 1 + kept samples)
+    mean = phi @ np.concatenate([[s["bias_mode"]], s["sample_mode"][used]])
+    if "sample_factor" not in state:
+        return mean, np.zeros(len(X_new))
+    rows = np.concatenate([[0], used + 1])
+    return mean, np.sum((phi @ np.asarray(state["sample_factor"])[rows]) ** 2, axis=1)
+
+
+def full(values: np.ndarray, index: np.ndarray, size: int) -> np.ndarray:
+    """Put the kept entries of the last axis back into `size` places, zeros elsewhere."""
+    out = np.zeros((*values.shape[:-1], size))
+    out[..., index] = values
+    return out
+
+
+def _copy(Phi: np.ndarray, _: np.ndarray) -> np.ndarray:
+    """Return the Jacobian of eta = Phi u, to be overwritten."""
+    return Phi.copy()
+
+
+def _root_C(eta: np.ndarray) -> np.ndarray:
+    """Return (sigma (1 - sigma))^1/2 as a column (N, 1)."""
+    return np.sqrt(special.expit(eta) * special.expit(-eta))[:, None]

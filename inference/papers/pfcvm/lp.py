@@ -1,0 +1,399 @@
+"""PFCVM's own algorithm: Laplace approximation and type-II maximum likelihood, with pruning.
+
+Jiang, Li, De Rijke, Yao, Chen (2019), "Probabilistic Feature Selection and Classification Vector
+Machine", ACM TKDD 13(2), doi 10.1145/3309541, section 3, algorithm 1, appendix A. Equation numbers
+are the paper's. With theta fixed it fits PCVM, with real weights too the RVM, as Tipping (2001).
+
+What it computes
+----------------
+At given precisions alpha (samples), beta (features), the mode u of
+
+    Q(w, theta) = ln p(y | w, theta) - sum_j alpha_j w_j^2 / 2 - sum_k beta_k theta_k^2 / 2
+                  + sum_j ln sigmoid(lam w_j) + sum_k ln sigmoid(lam theta_k),    lam = `smoothing`
+
+(the bias w_0 has no sigmoid term), and two independent normals at it, O = the sigmoids' curvature:
+
+    q(b, w) = N(u_w, Sigma_w),             Sigma_w = (Phi'C Phi + A + O_w)^-1            (13)
+    q(theta) = N(u_theta, Sigma_theta),    Sigma_theta = (D'CD + B + O_theta)^-1         (21)
+
+Then alpha and beta by fixed points of the evidence, `update`, gamma_k = 1 - beta_k Sigma_kk:
+
+    "mackay"   beta_k = (gamma_k + 2c) / (u_k^2 + 2d)                    (15), (29): the paper's
+    "em"       beta_k = (1 + 2c) / (u_k^2 + Sigma_kk + 2d)               (28): same points, slower
+
+A weight whose precision passes its threshold is removed. The objective traced is the log of the
+Laplace evidence p(y | alpha, beta), the two blocks' Gaussian integrals apart:
+
+    ln p(y | u) + sum_j [ln alpha_j - alpha_j u_j^2] / 2 + sum_k [ln beta_k - beta_k u_k^2] / 2
+    + sum_{j >= 1} ln 2 sigmoid(lam u_j) + sum_k ln 2 sigmoid(lam u_k)
+    + ln det Sigma_w / 2 + ln det Sigma_theta / 2 + sum (c ln precision - d precision).
+
+It is continuous as a precision goes to infinity. Neither update is bound to raise it.
+
+How good it is
+--------------
+Exact nowhere in this model. Biases: precisions are point estimates, whose uncertainty is left out
+(a pruned weight has no spread at all); the curvature between w and theta is dropped, though only
+their products are identified; a mode and a curvature say little about a positive weight near 0.
+
+`positive="componentwise"` draws each weight from its marginal normal truncated to >= 0, each for
+itself, as section 5.1 assumes; `"none"` draws the two normals as they are, negative weights
+included. The bias is normal; the RVM's weights are always drawn jointly.
+
+`hyperprior="paper"` (default): c = d = 0. The posterior it stands for is improper, so beside an
+exact posterior this measures the change of prior as well. `hyperprior="model"`: c, d are the
+problem's own shape and rate and the bias keeps its prior, so that what differs from an exact
+posterior is the approximation alone; a weight is then measured in units of its prior scale (of its
+slab, if that is narrower), in which `smoothing`, first precisions and thresholds are meant. A
+proper hyperprior keeps precisions below (1 + 2c) / 2d: nothing is pruned. If so, and the model is
+in its marginal form, q covers every free variable and `lp` and `log_q` are given.
+
+A slab of the problem's own prior ends ln p(alpha_j, w_j) in -(alpha_j + slab^-2) w_j^2 / 2, and
+leaves the power alpha_j^1/2. So with t = slab^-2 the modes, A, B and -alpha_j u_j^2 / 2 above have
+alpha + t for alpha, and the rest, gamma and both updates among it, stays: their alpha is the
+derivative's of ln alpha_j / 2 - alpha_j <w_j^2> / 2, in which t does not occur.
+
+Collapse
+--------
+lam has the units of 1 / weight, and its sigmoid pushes every weight off zero: where the data say
+nothing the MacKay precision grows by lam^2 / 4 = 6.25 an iteration, (28)'s only like the root of
+the iteration. Under a linear kernel (theta / r, r w) leaves eta unchanged and nothing holds r: in a
+long run theta shrinks, or w does, until most of a block has passed its threshold, the informative
+weights with the others, and the objective falls far below what it was. Such a run is
+`not_converged` and says so, as is one that pruned a whole block. `scale="fixed"` (linear kernel
+only) holds max theta at 1 in each iteration; then w is what vanishes, mostly sooner.
+
+`stopping="rise"` is algorithm 1 as printed, lines 12-16: stop when the objective no longer rises,
+here for `patience` iterations, and return the state before, here the best. It need not be a fixed
+point of (15). `"change"` is the paper's text, step 8: stop when the objective changes little, and
+return the last state. The default is "rise" under the paper's hyperprior and "change" under the
+model's, where (29) has a proper fixed point, at which the objective is not largest: (29) leaves out
+that the modes, and O with them, move with the precisions.
+
+The paper chose initial precisions by validation and gives no thresholds. Its 2 to 5 genes are not
+reproduced by the defaults; `benchmarks/pfcvm_lp_speed.py` prints what is. Three settings decide
+how many features are left when the objective stops rising, and the text leaves all three open:
+
+    initial_feature_precision   beta_0; fig. 10 has 0.5 in an example of section 5.1
+    feature_threshold           against the 6.25 an iteration by which an uninformative beta grows
+    feature_floor               footnote 3, by which a theta below some threshold is set to 0; it is
+                                removed then, for a mode of its own would bring it back
+
+`path=True` keeps the weights of every iteration, so that what another stop would have returned can
+be seen, held-out rows included, without running again.
+
+Corrections
+-----------
+Misprints that cannot be meant are not reproduced: beta (1 - sigmoid) in (12) for lam (1 - sigmoid);
+the power (P - 1) / P of a polynomial kernel value in D, which loses the sign of 1 + S; kappa called
+a variance. (10) and (12) are fixed-point equations; Newton's method with a line search on Q solves
+them. Modes may be negative during the iterations, as in the paper, and are counted; a step to a
+negative theta that would let an rbf kernel grow above 1 is rejected, and from then on the bound
+theta >= 0 is enforced. E in (11) is dropped, as in (21): exact for the linear kernel, Gauss-Newton
+for the others.
+
+Cost
+----
+With R = C^1/2 D, V = beta + O: Sigma_theta = V^-1 - V^-1 R'(I + R V^-1 R')^-1 R V^-1, so O(N^2 D)
+time and O(N D) memory an iteration, a few kernel matrices included; the paper's is O(D^3) and
+O(D^2). `benchmarks/pfcvm_lp_speed.py` measures it.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from scipy import linalg, special
+
+from ardvark.common.options import option
+from ardvark.common.progress import Update
+from ardvark.common.validate import InputError
+from ardvark.models import Problem
+
+from ...contract.backend import About, Dims, FitFailed, Job, Kind, Result, Status
+from ...contract.target import Target
+from ..path import Path
+from .curvature import Curvature
+from .draws import Positive, draw
+from .engine import FAILED, Engine, EngineOptions, applies, full, predictive_moments
+
+NAME = "pfcvm_lp"
+KIND: Kind = "approximation"
+ABOUT = About(
+    approximates=(
+        "The posterior by two normals at the mode, of (b, w) and of theta, with precisions "
+        "set by maximum evidence."
+    ),
+    exact=(
+        "Nowhere in this model: precisions are points, and the curvature between w and theta "
+        "is left out."
+    ),
+    cost="O(N^2 D) time and O(N D) memory an iteration.",
+)
+_FAR = 1e-3  # a larger gradient, in posterior sd, is not a mode
+_FALL = 10.0  # of the log evidence below its largest: more is a drift (flat hyperprior only)
+_POLISH = 1e-12  # Newton decrement at the returned state, in units of log density
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(EngineOptions):
+    """Options of `pfcvm_lp`; the module docstring has the formulas."""
+
+    update: Literal["mackay", "em"] = option("mackay", "how precisions are re-estimated")
+    positive: Positive = option("componentwise", "law of the draws of positive weights")
+    damping: float = option(
+        0.0, "weight of the old ln precision in the new one", at_least=0.0, below=1.0
+    )
+    scale: Literal["free", "fixed"] = option(
+        "free", "fixed: the largest theta is held at 1 (linear kernel only)"
+    )
+    stopping: Literal["rise", "change"] | None = option(
+        None,
+        "stop when the objective no longer rises, or no longer changes; None: rise under the "
+        "paper's hyperprior, change under the model's",
+    )
+    patience: int = option(10, "iterations without a rise", above=0)
+    update_bias_precision: bool | None = option(
+        None,
+        "whether alpha_0, which starts at bias_sd^-2, is re-estimated; None: as the paper does, "
+        "and not under the model's hyperprior",
+    )
+
+
+supports = applies
+
+
+# --- the iterations -------------------------------------------------------------------------------
+
+
+@dataclass
+class Run:
+    """A fit: the state returned, its curvature, and one entry an iteration of each trace."""
+
+    engine: Engine
+    objective: list[float] = field(default_factory=list)
+    features: list[int] = field(default_factory=list)
+    samples: list[int] = field(default_factory=list)
+    negative: list[int] = field(default_factory=list)
+    path: Path = field(default_factory=Path)
+    best: int = 0
+    reason: str = ""
+    stop: str = ""
+    of_w: Curvature = field(init=False)
+    of_theta: Curvature | None = field(init=False)
+    kkt: float = 0.0
+
+
+def update_precisions(
+    engine: Engine, of_w: Curvature, of_theta: Curvature | None, update: str, damping: float
+) -> None:
+    """Re-estimate alpha and beta from modes and curvature: (29) or (28)."""
+    for block, curvature in ((engine.sample, of_w), (engine.feature, of_theta)):
+        if curvature is None:
+            continue
+        variance, share = curvature.moments()
+        square = block.u**2 + 2.0 * block.d
+        if update == "mackay":
+            new = (block.gamma(share) + 2.0 * block.c) / np.maximum(square, 1e-300)
+        else:
+            new = (1.0 + 2.0 * block.c) / (square + variance)
+        block.set_precisions(new, damping)
+
+
+def iterate(engine: Engine, options: Options, update: Update | None = None) -> Run:
+    """Run algorithm 1 from the engine's state."""
+    run = Run(engine)
+    best, high, level, waited = engine.copy(), -np.inf, -np.inf, 0
+    by_paper = options.hyperprior == "paper"
+    stopping = options.stopping or ("rise" if by_paper else "change")
+    for t in range(1, options.max_iterations + 1):
+        try:
+            engine.climb(options.rounds, 1e-8)
+            of_w, of_theta = engine.curvatures()
+            objective = engine.evidence(of_w, of_theta)
+        except (linalg.LinAlgError, ValueError) as error:
+            run.reason = f"iteration {t} failed: {FAILED} ({error})"
+            break
+        if not np.isfinite(objective):
+            run.reason = f"the objective is not finite in iteration {t}"
+            break
+        run.objective.append(objective)
+        run.features.append(len(engine.feature.u))
+        run.samples.append(len(engine.sample.u) - 1)
+        if options.path:
+            run.path.keep(t, *engine.weights())
+        weights = np.concatenate([engine.sample.u[1:], engine.feature.u])
+        run.negative.append(int(np.sum(weights < 0.0)) if engine.signed else 0)
+        if update is not None and t % 10 == 0:
+            update(t, f"objective {objective:.2f}, {run.features[-1]} features")
+        if stopping == "change":
+            if abs(objective - level) <= options.tolerance * (1.0 + abs(objective)):
+                run.stop = "the objective changes by less than the tolerance"
+                best, run.best = engine.copy(), t
+                break
+            best, run.best, level = engine.copy(), t, objective
+        else:
+            if objective > high:
+                best, run.best, high = engine.copy(), t, objective
+            rose = objective - level > options.tolerance * (1.0 + abs(objective))
+            level, waited = (objective, 0) if rose else (level, waited + 1)
+            if waited >= options.patience:
+                run.stop = f"the objective has not risen for {options.patience} iterations"
+                break
+        if engine.collapsed:
+            break
+        update_precisions(engine, of_w, of_theta, options.update, options.damping)
+        if options.scale == "fixed":
+            engine.rescale()
+        engine.prune(t)
+        if engine.collapsed:
+            what = "features" if len(engine.feature.u) == 0 else "samples"
+            run.reason = f"the fit collapsed: iteration {t} pruned the last {what}"
+            engine.drop_all(t)
+    else:
+        run.reason = (
+            f"after {options.max_iterations} iterations the objective still changes; raise "
+            "max_iterations or tolerance"
+        )
+    if not run.objective:
+        raise FitFailed(run.reason)
+    best.climb(500, _POLISH)
+    run.engine = best
+    run.of_w, run.of_theta = best.curvatures()
+    run.kkt = kkt(run)
+    return run
+
+
+def kkt(run: Run) -> float:
+    """Return the largest abs(dQ/du_k) Sigma_kk^1/2: how far the state is from Q's maximum, in sd.
+
+    A theta held at the bound 0 (rbf) with a gradient that points below it counts as 0.
+    """
+    worst, e = 0.0, run.engine
+    blocks = ((e.sample, run.of_w), (e.feature, run.of_theta))
+    for g, (block, curvature) in zip(e.gradients(), blocks, strict=True):
+        if curvature is not None:
+            scaled = np.abs(g) * curvature.moments()[0] ** 0.5
+            worst = max(worst, float(np.max(scaled[~e.held(block, g)], initial=0.0)))
+    return worst
+
+
+def _verdict(run: Run, options: Options) -> tuple[Status, str]:
+    """Return the status and its reason."""
+    reason = run.reason
+    if reason.startswith("the fit collapsed"):
+        none = run.engine.collapsed
+        state = "no weights, the bias alone" if none else f"iteration {run.best}'s state"
+        reason += (
+            f"; returned: {state}. Raise the thresholds, change the initial precisions, or use "
+            'hyperprior="model"'
+        )
+    fall = max(run.objective) - run.objective[run.best - 1]
+    if options.hyperprior == "paper" and fall > _FALL and not reason:
+        reason = (
+            f"the objective fell by {fall:.3g} from iteration {int(np.argmax(run.objective)) + 1} "
+            "to the returned state: the scale of the weights drifted away (see the method's "
+            'docstring). Use stopping="rise"'
+        )
+    if run.kkt > _FAR and not reason:
+        reason = f"the state is no maximum of Q: its gradient is {run.kkt:.1g} a posterior sd"
+    return ("not_converged" if reason else "finished"), reason
+
+
+def _details(problem: Problem, run: Run) -> tuple[dict[str, np.ndarray], Dims]:
+    """Return the state, what q is made of, and the traces, with their dims."""
+    (D, B), engine = (problem.X.shape[1], len(problem.Z)), run.engine
+    details, dims = engine.details()
+    variance, _ = run.of_w.moments()
+    details |= {
+        "sample_sd": full(variance[1:] ** 0.5, engine.sample.index[1:], B),
+        "bias_sd": np.asarray(variance[0] ** 0.5),
+        "sample_factor": _factor(run, B),
+    }
+    dims |= {"sample_sd": ("basis",), "sample_factor": ("weight", "factor")}
+    if run.of_theta is not None:
+        variance, _ = run.of_theta.moments()
+        details |= {
+            "feature_sd": full(variance**0.5, engine.feature.index, D),
+            # Sigma_theta = (diag(feature_diagonal) + feature_root' feature_root)^-1, kept features
+            "kept_feature": engine.feature.index,
+            "feature_diagonal": run.of_theta.V,
+            "feature_root": run.of_theta.R,
+        }
+        dims |= {
+            "feature_sd": ("feature",),
+            "kept_feature": ("kept",),
+            "feature_diagonal": ("kept",),
+            "feature_root": ("obs", "kept"),
+        }
+    by_iteration = {
+        "objective": np.asarray(run.objective),
+        "features_kept": np.asarray(run.features),
+        "samples_kept": np.asarray(run.samples),
+        "negative_modes": np.asarray(run.negative),
+    }
+    details |= by_iteration | {"best_iteration": np.asarray(run.best)}
+    path, path_dims = run.path.details()
+    return details | path, dims | dict.fromkeys(by_iteration, ("iteration",)) | path_dims
+
+
+def _factor(run: Run, B: int) -> np.ndarray:
+    """Return F (1 + B, 1 + B), bias first, zeros where pruned: Sigma_w = F F'."""
+    out, kept = np.zeros((1 + B, 1 + B)), run.engine.sample.index + 1
+    out[np.ix_(kept, kept)] = run.of_w.factor()
+    return out
+
+
+def _check(problem: Problem, options: Options) -> None:
+    """Refuse options that mean nothing for the problem."""
+    kernel, name = problem.hypers.kernel, problem.spec.name
+    if options.scale == "fixed" and (kernel, name) != ("linear", "pfcvm"):
+        raise InputError(
+            'scale="fixed" needs a free theta and the linear kernel, whose eta does not depend on '
+            f"the scale; this is {name} with kernel {kernel!r}."
+        )
+
+
+def fit(target: Target, options: Options, job: Job) -> Result:
+    """Iterate, return the state that the stopping rule names, draw from its q."""
+    problem, started = target.zoo_problem, time.perf_counter()
+    _check(problem, options)
+    update_bias = options.update_bias_precision
+    if update_bias is None:
+        update_bias = options.hyperprior == "paper"
+    with job.report.stage("iterating", total=options.max_iterations) as update:
+        run = iterate(Engine.start(problem, options, update_bias), options, update)
+    with job.report.stage("drawing", total=job.chains * job.draws) as update:
+        q = run.engine, (run.of_w, run.of_theta), options.positive
+        drawn = draw(problem, *q, job, update)
+    status, reason = _verdict(run, options)
+    details, dims = _details(problem, run)
+    details["converged"] = np.asarray(status == "finished")
+    return Result(
+        posterior=drawn.posterior,
+        sample_stats=drawn.sample_stats,
+        details=details,
+        dims=dims,
+        status=status,
+        reason=reason,
+        seconds_run=time.perf_counter() - started,
+        attrs={
+            "iterations": len(run.objective),
+            "best_iteration": run.best,
+            "objective": run.objective[run.best - 1],
+            "stopped_because": run.stop or reason,
+            "features_kept": len(run.engine.feature.u),
+            "samples_kept": len(run.engine.sample.u) - 1,
+            "negative_modes": run.negative[run.best - 1],
+            "rejected_steps": run.engine.rejected,
+            "kkt_residual": run.kkt,
+        },
+    )
+
+
+def predict_paper(problem: Problem, state: Mapping[str, Any], X_new: np.ndarray) -> np.ndarray:
+    """Return P(y = 1) = sigmoid(kappa(variance) mean), kappa(v) = (1 + pi v / 8)^-1/2."""
+    mean, variance = predictive_moments(problem, state, X_new)
+    return special.expit(mean / np.sqrt(1.0 + np.pi * variance / 8.0))

@@ -1,0 +1,148 @@
+"""When the RFVM's variational Bayes has ended: rules that see weights drift.
+
+The ELBO stands still long before the weights do. Under the hyperparameters of the released code a
+weight that is to vanish shrinks by about a thousandth a sweep, for thousands of sweeps until it is
+pruned; on colon_discrete all 2000 stand for 3000 sweeps, the ELBO of -5e4 moves by 1e-3 a sweep,
+and 2000 sweeps later five are left.
+
+So q is held against what it was at an earlier sweep s, the reference, which is moved up to the
+present sweep t wherever
+
+- the set of weights that pruning has left is another one;
+- the root mean square of a weight, <v_d^2>^1/2 or <a_j^2>^1/2, as a part of the largest of its
+  kind, differs by more than `drift`;
+- a fitted probability differs by more than `drift`, or the ELBO by more than tolerance^1/2 of its
+  value;
+- where weights are pruned: one has shrunk by more than `drift` of its own size, or would be pruned
+  within as many sweeps again, at its mean rate since s.
+
+q has settled at the first t >= 1.5 s, t >= s + 20, at which the last sweep did not move ELBO and
+fitted probabilities either. The window is a third of the run. So before a pruning a decay like t^-p
+is seen however late it is (at drift = 0.05 for p > 0.13), and what converges by a factor a sweep
+has done so for t / 3 more of them since `drift` was left to go. The price is at most half as many
+sweeps again. A precision is not looked at by itself: it is shape / (rate + half the mean square) of
+its weight. The scale r of (r v, a / r), which no probability depends on, is left to the ELBO.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .factors import Factors
+
+_SHORTEST = 20  # sweeps: no shorter window
+_PART = 0.5  # of the sweeps up to the reference: no shorter window
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """The weights of one kind: which are left, their rms as a part of the largest, the threshold.
+
+    `size` is what pruning looks at, |mean|, as a part of the largest.
+    """
+
+    index: np.ndarray
+    scaled: np.ndarray
+    size: np.ndarray
+    threshold: float
+
+    @classmethod
+    def of(
+        cls, index: np.ndarray, mean: np.ndarray, square: np.ndarray, threshold: float
+    ) -> Weights:
+        """Return the weights `index` of these means and mean squares."""
+        size = np.abs(mean)
+        return cls(index, np.sqrt(square / square.max()), size / size.max(), threshold)
+
+    def drift(self, now: Weights, most: float, ahead: float) -> str:
+        """Return in words what has changed; "" where nothing has.
+
+        `ahead` is the number of windows over which a weight's decay is followed further.
+        """
+        if not np.array_equal(self.index, now.index):
+            return f"{len(self.index)} became {len(now.index)} by pruning"
+        gap = float(np.abs(now.scaled - self.scaled).max())
+        if gap > most:
+            return f"one changed by {gap:.2g} of the largest"
+        if now.threshold == 0.0:
+            return ""
+        ratio = np.minimum(now.size / self.size, 1.0)
+        count = int(np.sum((ratio < 1.0 - most) | (now.size * ratio**ahead < now.threshold)))
+        return f"{count} shrank towards the threshold of pruning" if count else ""
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """What is kept of q at one sweep, to see whether it drifts.
+
+    `fitted` (N,) are the fitted probabilities.
+    """
+
+    sweep: int
+    features: Weights
+    samples: Weights
+    fitted: np.ndarray
+    elbo: float
+
+    @classmethod
+    def of(cls, q: Factors, sweep: int, elbo: float, prunes: bool) -> State:
+        """Return what is kept of the present q."""
+        o = q.options
+        limits = (o.prune_feature, o.prune_sample) if prunes else (0.0, 0.0)
+        features = Weights.of(q.features, q.v, q.v**2 + q.var_v, limits[0])
+        samples = Weights.of(q.samples, q.a, np.diag(q.A), limits[1])
+        return cls(sweep, features, samples, q.probabilities(), elbo)
+
+    def moved(self, now: State) -> tuple[float, float]:
+        """Return how far the ELBO, as a part of its value, and a fitted probability went."""
+        bound = abs(now.elbo - self.elbo) / max(1.0, abs(now.elbo))
+        return bound, float(np.abs(now.fitted - self.fitted).max())
+
+    def drift(self, now: State, most: float, tolerance: float) -> str:
+        """Return in words what has changed by more than is allowed; "" where nothing has."""
+        for what, old, new in (
+            ("feature", self.features, now.features),
+            ("sample", self.samples, now.samples),
+        ):
+            found = old.drift(new, most, now.sweep / (now.sweep - self.sweep))
+            if found:
+                return f"of the {what} weights {found}"
+        bound, fitted = self.moved(now)
+        if fitted > most:
+            return f"a fitted probability changed by {fitted:.2g}"
+        if bound > tolerance**0.5:
+            return f"the ELBO changed by {bound:.1e} of its value"
+        return ""
+
+
+class Watch:
+    """A run as its states come in: the reference, and what last drifted away from it."""
+
+    def __init__(self, drift: float, tolerance: float) -> None:
+        self.most, self.tolerance = drift, tolerance
+        self.reference: State | None = None
+        self.last: State | None = None
+        self.bound = self.fitted = np.inf
+        self.drifted = ""
+
+    def add(self, now: State) -> bool:
+        """Add the state after a sweep; return whether q has settled."""
+        if self.reference is None or self.last is None:
+            self.reference = self.last = now
+            return False
+        self.bound, self.fitted = self.last.moved(now)
+        self.last = now
+        drifted = self.reference.drift(now, self.most, self.tolerance)
+        if drifted:
+            self.drifted = f"between sweeps {self.reference.sweep} and {now.sweep} {drifted}"
+            self.reference = now
+        since = self.reference.sweep
+        still = self.bound <= self.tolerance and self.fitted <= self.tolerance**0.5
+        return still and now.sweep - since >= max(_SHORTEST, _PART * since)
+
+
+def averaged(elbo: list[float], tolerance: float) -> bool:
+    """Return whether the released code would stop: 199 bounds, on average, are the next one."""
+    return len(elbo) > 300 and abs(1.0 - float(np.mean(elbo[-200:-1])) / elbo[-1]) < tolerance

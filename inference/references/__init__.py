@@ -1,0 +1,1 @@
+"""Reference posteriors that are stored with the package."""

@@ -1,0 +1,250 @@
+"""What is kept of a long run beside some of its draws, and the bar that it has to clear.
+
+The bar is posteriordb's (Magnusson et al. 2025, AISTATS), and what binary masks need beside: at
+least four chains; R-hat below 1.01 for every scalar; bulk and tail ESS of 4000 for eta and the
+weights; no divergence; E-FMI above 0.2; the stored draws hardly correlated; under masks, chains
+that agree in every inclusion probability. A run that misses a line is stored all the same, with the
+line and its number: its Monte Carlo errors say how far it may be believed.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from scipy import stats
+
+from ardvark.models import SHARED
+
+from ..fits import diagnostics
+from ..fits.datatree import group
+from ..verdicts.findings import LOW_ENERGY, bfmi
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+STATISTICS = (
+    "mean", "sd", *(f"q{100 * q:02.0f}" for q in QUANTILES),
+    "mcse_mean", "mcse_sd", "ess_bulk", "ess_tail", "rhat",
+)  # fmt: skip
+"""What is known of each component."""
+ESS, AUTOCORRELATION, CHAINS = 4000.0, 0.05, 4
+DISAGREE = 0.01
+"""Probability that chains which do agree in every bit are said not to."""
+ALARM = 0.001
+"""Probability that two right runs are said to differ in any number that `agreement` looks at."""
+
+
+# --- the summary ----------------------------------------------------------------------------------
+
+
+def summarise(tree: xr.DataTree) -> xr.Dataset:
+    """Return moments, quantiles, Monte Carlo errors and diagnostics of eta, weights and scalars.
+
+    Parameters
+    ----------
+    tree : DataTree
+        A fit by a Markov chain.
+
+    Returns
+    -------
+    Dataset
+        Each quantity (statistic, component's dim), statistics as in `STATISTICS`; those of the
+        convergence of a component that never moves are NaN. Constants of the model are left out.
+    """
+    posterior, fixed = group(tree, "posterior"), str(tree.attrs.get("fixed", "")).split()
+    found = {}
+    for name, values in posterior.data_vars.items():
+        if name in fixed or (name not in SHARED and values.ndim > 2):
+            continue
+        array = values.transpose("chain", "draw", ...)
+        dims = array.dims[2:]
+        found[str(name)] = (("statistic", *dims), _of_one(array).reshape(-1, *array.shape[2:]))
+    return xr.Dataset(found, coords={"statistic": list(STATISTICS)})
+
+
+def _of_one(values: xr.DataArray) -> np.ndarray:
+    """Return the statistics (statistic, K) of one variable's components."""
+    draws = values.values.reshape(values.shape[0] * values.shape[1], -1).astype(float)
+    moves = (draws != draws[:1]).any(axis=0)
+    out = np.full((len(STATISTICS), draws.shape[1]), np.nan)
+    out[0], out[1] = draws.mean(axis=0), draws.std(axis=0, ddof=1)
+    out[2 : 2 + len(QUANTILES)] = np.quantile(draws, QUANTILES, axis=0)
+    if moves.any():
+        moving = draws[:, moves].reshape(*values.shape[:2], -1)
+        live = xr.DataArray(moving, dims=("chain", "draw", "k"))
+        out[-5:, moves] = [
+            diagnostics.mcse(live, "mean"),
+            diagnostics.mcse(live, "sd"),
+            diagnostics.ess(live, "bulk"),
+            diagnostics.ess(live, "tail"),
+            diagnostics.rhat(live),
+        ]
+    return out
+
+
+def extreme(summary: xr.Dataset, statistic: str, names: list[str] | None = None) -> float:
+    """Return the worst R-hat, or the smallest of another statistic, over all that moved."""
+    chosen = summary if names is None else summary[[n for n in names if n in summary]]
+    parts = [chosen[n].sel(statistic=statistic).values.ravel() for n in chosen.data_vars]
+    values = np.concatenate([*parts, np.empty(0)])
+    values = values[~np.isnan(values)]
+    if not len(values):
+        return float("nan")
+    return float(values.max() if statistic == "rhat" else values.min())
+
+
+# --- the bar --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the bar: what is looked at, the limit in words, the number, whether it is met."""
+
+    what: str
+    limit: str
+    value: float
+    met: bool
+
+
+def bar(tree: xr.DataTree, summary: xr.Dataset, thin: int) -> list[Line]:
+    """Return every line of the bar that concerns a fit.
+
+    Parameters
+    ----------
+    tree : DataTree
+        All draws of the run.
+    summary : Dataset
+        What `summarise` says of it.
+    thin : int
+        One draw in so many is stored.
+    """
+    sample_stats = group(tree, "sample_stats")
+    chains = float(group(tree, "posterior").sizes["chain"])
+    lines = [Line("chains", f"at least {CHAINS}", chains, chains >= CHAINS)]
+    rhat = extreme(summary, "rhat")
+    lines.append(
+        Line("R-hat", f"below {diagnostics.RHAT_LIMIT}", rhat, rhat < diagnostics.RHAT_LIMIT)
+    )
+    for kind in ("bulk", "tail"):
+        size = extreme(summary, f"ess_{kind}", list(SHARED))
+        lines.append(Line(f"{kind} ESS", f"at least {ESS:.0f}", size, size >= ESS))
+    if "diverging" in sample_stats:
+        count = float(diagnostics.divergences(tree))
+        lines.append(Line("divergences", "none", count, count == 0.0))
+    if "energy" in sample_stats:
+        energy = sample_stats["energy"].transpose("chain", "draw").values
+        low = float(bfmi(energy).min())
+        lines.append(Line("E-FMI", f"above {LOW_ENERGY}", low, low > LOW_ENERGY))
+    memory = autocorrelation(group(tree, "posterior")["eta"], thin)
+    lines.append(
+        Line("autocorrelation", f"below {AUTOCORRELATION}", memory, memory < AUTOCORRELATION)
+    )
+    for name, weight in diagnostics.masks(tree).items():
+        lines.append(_chains_agree(name, weight))
+        flips = float(diagnostics.inclusion(weight)["flips"].min())
+        lines.append(Line(f"fewest flips of a bit of {name}", "counted", flips, True))
+    return lines
+
+
+def autocorrelation(values: xr.DataArray, lag: int) -> float:
+    """Return the largest |autocorrelation| over components at a lag, from all draws.
+
+    At the distance at which draws are stored it is the lag-1 autocorrelation of the stored ones;
+    those few would not give it with an error below 0.05.
+    """
+    x = values.transpose("chain", "draw", ...).values
+    if x.shape[1] <= lag:
+        return 0.0  # one stored draw a chain
+    x = x - x.mean(axis=(0, 1))
+    products = (x[:, lag:] * x[:, :-lag]).mean(axis=(0, 1))
+    return float(np.abs(products / np.square(x).mean(axis=(0, 1))).max())
+
+
+def _chains_agree(name: str, weight: xr.DataArray) -> Line:
+    """Return whether no chain's inclusion probability is further from all than noise.
+
+    Of C chains alike, one's probability differs from the mean of all by (C - 1)^1/2 standard
+    errors of that mean.
+    """
+    found = diagnostics.inclusion(weight)
+    chains, draws = weight.sizes["chain"], weight.sizes["draw"]
+    distance = found["spread"] / (found["mcse"] * np.sqrt(max(chains - 1, 1)))
+    largest = float(distance.fillna(0.0).max())
+    looked = chains * int((~found["unmoved"]).sum())
+    batches = chains * max(1, int(np.sqrt(draws)))
+    limit = float(stats.t.isf(DISAGREE / (2 * max(looked, 1)), max(batches - 1, 1)))
+    what = f"spread of the bits of {name}"
+    return Line(what, f"at most {limit:.1f} standard errors", largest, largest <= limit)
+
+
+# --- two runs -------------------------------------------------------------------------------------
+
+
+def agreement(first: xr.DataTree, second: xr.DataTree) -> pd.DataFrame:
+    """Say of each quantity whether two runs of one posterior agree within Monte Carlo error.
+
+    Compared are the mean and the sd of every component in the groups "summary", and P(active) in
+    the groups "selection". The difference of two independent runs, over the root of the sum of
+    their squared errors, is Student's t with about ESS - 1 degrees of freedom, of the smaller
+    effective size: a mean is known as from so many independent draws. The limit is Bonferroni's
+    over all numbers compared, `ALARM` in all, valid whatever the dependence among them. A component
+    that moved in one run only has the error of that one in both; one that moved in neither must be
+    the same.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a quantity: `numbers` compared, `z` the largest, `limit` at that component,
+        `beyond` how many exceed their limit, and `agrees`.
+    """
+    compared = list(_compared(first, second))
+    total = sum(len(z) for _, z, _ in compared)
+    rows = {}
+    for name, z, size in compared:
+        limit = stats.t.isf(ALARM / (2 * total), np.maximum(size - 1.0, 1.0))
+        beyond = ~(z <= limit)
+        worst = int(np.argmax(np.where(np.isnan(z), np.inf, z) / limit))
+        rows[name] = (len(z), z[worst], limit[worst], int(beyond.sum()), not beyond.any())
+    columns = ["numbers", "z", "limit", "beyond", "agrees"]
+    frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+    frame.index.name = "quantity"
+    return frame
+
+
+def _compared(
+    first: xr.DataTree, second: xr.DataTree
+) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Yield name, |z| (K,) and the smaller effective sizes (K,) of everything compared."""
+    one, two = (group(t, "summary") for t in (first, second))
+    for name in one.data_vars:
+        for moment in ("mean", "sd"):
+            a, b = (
+                s[name].sel(statistic=[moment, f"mcse_{moment}", "ess_bulk"]).values.reshape(3, -1)
+                for s in (one, two)
+            )
+            yield f"{moment} of {name}", _z(a[0], b[0], a[1], b[1]), _size(a[2], b[2])
+    one, two = (group(t, "selection") for t in (first, second))
+    for what in ("feature", "sample"):
+        name = f"p_active_{what}"
+        if name in one and name in two:
+            p, q = one[name].values, two[name].values
+            errors = (s[f"mcse_{what}"].values for s in (one, two))
+            batches = min(s.attrs[f"batches_{what}s"] for s in (one, two))
+            yield f"P(active) of {what}s", _z(p, q, *errors), np.full(len(p), float(batches))
+
+
+def _z(a: np.ndarray, b: np.ndarray, error_a: np.ndarray, error_b: np.ndarray) -> np.ndarray:
+    """Return |a - b| over its standard error; infinite where both are still and differ."""
+    own = np.where(np.isnan(error_a), error_b, error_a)
+    other = np.where(np.isnan(error_b), error_a, error_b)
+    error = np.sqrt(np.nan_to_num(own) ** 2 + np.nan_to_num(other) ** 2)
+    distance = np.abs(a - b)
+    # summaries are stored in single precision
+    same = distance <= 4.0 * np.finfo(np.float32).eps * np.maximum(np.abs(a), np.abs(b))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(same, 0.0, distance / error)
+
+
+def _size(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the smaller effective size of each component; of two that never moved, any will do."""
+    return np.nan_to_num(np.fmin(a, b), nan=2.0)

@@ -1,0 +1,363 @@
+"""Reference posteriors: long runs on real data, made once, kept with the package.
+
+`declared.py` declares them. Each is a file of a few hundred kB in `STORED`: some hundred
+draws of the weights and the scalars, far enough apart to be almost independent, to eight bits;
+moments, quantiles, effective sizes and Monte Carlo errors of every component from all draws;
+P(active); what made it, and how it stands to the bar (`bar.py`). No data are in it: X and
+y come from where they always come from, and eta is computed from them and the weights.
+
+A file belongs to a problem if model, hyperparameters and inputs are the same up to rounding. A
+fingerprint is stricter than that: it changes with the last digit of a logarithm, which differs
+between processors. So the file has a hash of the inputs to six decimals (`inputs_hash`), and
+hyperparameters, which are filled by numerical roots, are compared to five digits.
+"""
+
+import dataclasses
+import datetime
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from ardvark.common.validate import InputError, logger, named
+from ardvark.models import Problem
+
+from ..contract.backend import FitFailed, Result
+from ..fits.datatree import as_json, assemble, group, read, replacing
+from ..fitting import registry, run
+from ..fitting.request import request
+from ..verdicts.findings import findings
+from .bar import agreement, bar, extreme, summarise
+from .declared import REFERENCES
+
+STORED = Path(__file__).with_name("stored")
+NUMBERS, FEWEST, MOST = 120_000, 100, 1000
+"""Numbers of draws that are stored, about, and draws at least and at most."""
+BITS = 7
+"""Binary digits kept behind the leading one: a draw is right to 0.4 %, a tenth of the Monte Carlo
+error of so few. A mean of all draws is known better than that: summaries are not rounded."""
+WHOLE = 23
+"""Those of single precision."""
+CLOSE = 1e-5
+"""Relative difference up to which filled hyperparameters are the same."""
+
+
+_WHOLE = ("lp", "active_features", "active_samples", "n90_features", "n90_samples")
+"""What is not rounded: counts, and a number whose differences matter."""
+
+
+# --- made -----------------------------------------------------------------------------------------
+
+
+def make(
+    name: str, folder: Path | None = None, *, seed: int | None = None, progressbar: bool = True
+) -> Path:
+    """Run a reference's method and write its file, unless the folder holds that very run.
+
+    Parameters
+    ----------
+    name : str
+        In `REFERENCES`.
+    folder : Path, optional
+        By default the package's own.
+    seed : int, optional
+        Another one than the reference's own.
+
+    Raises
+    ------
+    InputError
+        An unknown name, or data that are not there.
+    FitFailed
+        The method had nothing to return.
+    """
+    reference = REFERENCES[known(name)]
+    seed = reference.seed if seed is None else seed
+    problem, path = reference.problem(), (folder or STORED) / f"{reference.name}.nc"
+    plan = registry.prepare(reference.method, problem, reference.options)
+    asked = request(
+        problem,
+        plan.name,
+        plan.options,
+        draws=reference.draws,
+        chains=reference.chains,
+        seed=seed,
+        keep="shared",
+    )
+    if path.exists() and attributes(path).get("request") == asked:
+        logger.info("%s: made already", reference.name)
+        return path
+    tree = run.fit(
+        problem,
+        plan.name,
+        draws=reference.draws,
+        chains=reference.chains,
+        random_seed=seed,
+        keep="shared",
+        progressbar=progressbar,
+        **reference.options,
+    )
+    if tree.attrs["status"] == "failed":
+        raise FitFailed(f"{reference.name}: {tree.attrs['reason']}")
+    made = {"reference": reference.name, "command": reference.command, "note": reference.note}
+    write(condensed(problem, tree, made), path)
+    return path
+
+
+def condensed(problem: Problem, tree: xr.DataTree, made: Mapping[str, str]) -> xr.DataTree:
+    """Return what is stored of a fit: a summary of all draws, and a few of them.
+
+    Parameters
+    ----------
+    problem : Problem
+        What was fitted.
+    tree : DataTree
+        A Markov chain's fit.
+    made : dict of str
+        Name, command and note, for the attributes.
+    """
+    posterior = group(tree, "posterior")
+    draws = posterior.drop_vars("eta")
+    size = sum(math.prod(v.shape[2:]) for v in draws.data_vars.values())
+    chains = draws.sizes["chain"]
+    kept = math.ceil(min(MOST, max(FEWEST, NUMBERS // size)) / chains)
+    thin = max(1, draws.sizes["draw"] // kept)
+    summary, selection = summarise(tree), group(tree, "selection")
+    some = {"draw": slice(thin - 1, None, thin)}
+    stats = group(tree, "sample_stats")
+    groups = {
+        "posterior": draws.isel(some),
+        "sample_stats": stats[["lp"]].isel(some),
+        "summary": summary,
+        "selection": selection,
+    }
+    for what in ("feature", "sample"):
+        looked = posterior.sizes["draw"] // int(selection.attrs.get(f"thin_{what}s", 1))
+        selection.attrs[f"batches_{what}s"] = chains * max(1, math.isqrt(looked))
+    draws_too = ("posterior", "sample_stats")
+    small = {f"/{n}": _small(g, BITS if n in draws_too else WHOLE) for n, g in groups.items()}
+    out = xr.DataTree.from_dict(small)
+    out.attrs = {
+        **tree.attrs,
+        **made,
+        "kind": "reference",
+        "thin": thin,
+        "date": datetime.date.today().isoformat(),
+        "inputs": inputs_hash(problem),
+        "prior": as_json(problem.hypers.posterior_fields()),
+        "bar": as_json([dataclasses.asdict(line) for line in bar(tree, summary, thin)]),
+        "findings": as_json([dataclasses.asdict(finding) for finding in findings(tree)]),
+        "rhat": extreme(summary, "rhat"),
+        "rhat_eta": extreme(summary, "rhat", ["eta"]),
+        "ess_bulk": extreme(summary, "ess_bulk"),
+        "ess_tail": extreme(summary, "ess_tail"),
+    }
+    return out
+
+
+def write(condensed: xr.DataTree, path: Path) -> None:
+    """Write what is stored of a fit, compressed, with checksums, whole or not at all."""
+    packed = {"zlib": True, "complevel": 9, "shuffle": True, "fletcher32": True}
+    encoding = {
+        node.path: dict.fromkeys(node.to_dataset(inherit=False).data_vars, packed)
+        for node in condensed.subtree
+    }
+    with replacing(path) as part:
+        condensed.to_netcdf(part, engine="h5netcdf", encoding=encoding)
+
+
+def _small(data: xr.Dataset, bits: int) -> xr.Dataset:
+    """Return a Dataset in single precision, rounded to `bits`, without coordinates."""
+    out = data.drop_vars([d for d in data.coords if d != "statistic"])
+    for name, values in out.data_vars.items():
+        out[name] = (values.dims, rounded(values.values, WHOLE if name in _WHOLE else bits))
+    return out
+
+
+def rounded(values: np.ndarray, bits: int = BITS) -> np.ndarray:
+    """Return values in single precision, to the nearest with so many bits behind the leading one.
+
+    The bits that are gone are zeros, which compress.
+    """
+    if bits == WHOLE:
+        return values.astype(np.float32)
+    words = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)
+    gone = 23 - bits
+    half = np.uint32((1 << (gone - 1)) - 1) + ((words >> np.uint32(gone)) & np.uint32(1))
+    kept = (words + half) & np.uint32(0xFFFFFFFF << gone & 0xFFFFFFFF)
+    return np.where(np.isfinite(values), kept.view(np.float32), values).astype(np.float32)
+
+
+def inputs_hash(problem: Problem) -> str:
+    """Hash X, y, basis and its labels, as the model sees them, to six decimals."""
+    digest = hashlib.sha256(problem.spec.name.encode())
+    for array in (problem.X, problem.Z, problem.y, problem.basis_labels):
+        # + 0: there is one zero
+        digest.update(b"-" if array is None else (np.round(array, 6) + 0.0).tobytes())
+    return digest.hexdigest()[:16]
+
+
+# --- found ----------------------------------------------------------------------------------------
+
+
+def known(name: str) -> str:
+    """Return the reference that is meant, or raise one error that lists them."""
+    return named("reference", name, REFERENCES, "`ardvark reference list` lists them.")
+
+
+def not_stored(name: str, folder: Path | None = None) -> InputError:
+    """Return the error for a reference that is declared, and not there."""
+    return InputError(
+        f"{name} is not in {folder or STORED}: `{REFERENCES[name].command}` makes it."
+    )
+
+
+def attributes(path: Path) -> dict[str, Any]:
+    """Return the attributes of a stored reference, without reading its draws."""
+    try:
+        with h5py.File(path) as file:
+            return {k: v.item() if hasattr(v, "item") else v for k, v in file.attrs.items()}
+    except OSError as error:
+        logger.warning("%s cannot be read: %s", path, error)
+        return {}
+
+
+def files(folder: Path | None = None) -> dict[str, Path]:
+    """Return the stored references by name, in the order of `REFERENCES`."""
+    paths = {name: (folder or STORED) / f"{name}.nc" for name in REFERENCES}
+    return {name: path for name, path in paths.items() if path.exists()}
+
+
+def find(problem: Problem, folder: Path | None = None) -> Path | None:
+    """Return the file of the reference of a problem's posterior, in whatever form it is written."""
+    inputs, hypers = "", json.loads(as_json(problem.hypers.posterior_fields()))
+    for path in files(folder).values():
+        attrs = attributes(path)
+        if attrs.get("model") != problem.spec.name:
+            continue
+        if not _close(hypers, json.loads(attrs["prior"])):
+            continue
+        inputs = inputs or inputs_hash(problem)
+        if attrs["inputs"] == inputs:
+            return path
+    return None
+
+
+def _close(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
+    """Whether hyperparameters are the same, but for the last digits of a root."""
+
+    def same(a: Any, b: Any) -> bool:
+        if isinstance(a, list) and isinstance(b, list):
+            return len(a) == len(b) and all(map(same, a, b))
+        if isinstance(a, float) and isinstance(b, int | float):
+            return math.isclose(a, b, rel_tol=CLOSE)
+        return bool(a == b)
+
+    return wanted.keys() == found.keys() and all(same(v, found[k]) for k, v in wanted.items())
+
+
+def stored(problem: Problem, folder: Path | None = None) -> xr.DataTree:
+    """Return the stored reference of a problem, as a fit: draws, likelihood, selection, summary.
+
+    Its `attrs["kind"]` is "reference": draws that count as independent, of a run whose diagnostics
+    are in the attributes, so that nobody judges it by the few that are stored.
+
+    Raises
+    ------
+    InputError
+        There is none; the message lists those that are there.
+    """
+    path = find(problem, folder)
+    if path is None:
+        raise InputError(
+            f"there is no stored reference of {problem.spec.name} on {problem.data.name} "
+            f"(fingerprint {problem.fingerprint}), on all of its rows and with these "
+            f"hyperparameters. There are: {', '.join(files(folder)) or 'none'}. "
+            "Fit it by nuts or gibbs, and name that fit as the reference."
+        )
+    return opened(path, problem)
+
+
+def opened(path: Path, problem: Problem) -> xr.DataTree:
+    """Return a stored reference as a fit of the problem that it belongs to."""
+    file = read(path)
+    point, stats = (
+        {str(k): v.values.astype(float) for k, v in group(file, name).data_vars.items()}
+        for name in ("posterior", "sample_stats")
+    )
+    chains = range(len(point["feature_weight"]))
+    point["eta"] = np.stack([problem.decision({k: v[c] for k, v in point.items()}) for c in chains])
+    attrs = {str(k): v for k, v in file.attrs.items()} | {"fingerprint": problem.fingerprint}
+    result = Result(posterior=point, sample_stats=stats)
+    exact = attrs | {"kind": "mcmc"}  # draws of the posterior itself: groups are named by that
+    tree = assemble(result, model=None, problem=problem, attrs=exact)
+    tree.attrs["kind"] = attrs["kind"]
+    for name in ("selection", "summary"):
+        found = group(file, name)
+        names = {d: n for d, n in problem.coords.items() if d in found.dims}
+        tree[name] = xr.DataTree(found.assign_coords({d: list(n) for d, n in names.items()}))
+    return tree
+
+
+# --- listed and checked ---------------------------------------------------------------------------
+
+
+def missed(attrs: Mapping[str, Any]) -> list[str]:
+    """Return which lines of the bar a stored reference missed, with the numbers."""
+    lines = json.loads(attrs["bar"])
+    return [f"{i['what']} {i['value']:.4g} ({i['limit']})" for i in lines if not i["met"]]
+
+
+def table(folder: Path | None = None) -> pd.DataFrame:
+    """Return the references that are stored: sizes, method, diagnostics, what they missed."""
+    rows = {}
+    for name, path in files(folder).items():
+        attrs = attributes(path)
+        rows[name] = {
+            "method": attrs["method"],
+            "draws": f"{attrs['chains']} x {attrs['draws']}",
+            "rhat": float(attrs["rhat"]),
+            "ess_bulk": float(attrs["ess_bulk"]),
+            "seconds": float(attrs["seconds_run"]),
+            "kB": path.stat().st_size / 1000.0,
+            "missed": "; ".join(missed(attrs)),
+        }
+    frame = pd.DataFrame.from_dict(rows, orient="index")
+    frame.index.name = "reference"
+    return frame
+
+
+def check(
+    names: Iterable[str], folder: Path, *, against: Path | None = None, progressbar: bool = True
+) -> dict[str, pd.DataFrame]:
+    """Make references again under another seed, and say whether the two runs agree.
+
+    Reruns are kept in the folder, so that a killed check goes on where it was.
+
+    Returns
+    -------
+    dict of DataFrame
+        By name, what `reference_bar.agreement` says.
+
+    Raises
+    ------
+    InputError
+        An unknown name, one that is not stored, or data that are not there.
+    """
+    chosen = [known(name) for name in names]
+    there = files(against)
+    for name in chosen:
+        if name not in there:
+            raise not_stored(name, against)
+    found = {}
+    for name in chosen:
+        seed = int(attributes(there[name])["seed"]) + 1
+        again = make(name, folder, seed=seed, progressbar=progressbar)
+        found[name] = agreement(read(there[name]), read(again))
+    return found

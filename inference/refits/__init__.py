@@ -1,0 +1,1 @@
+"""Questions answered by fitting again: other rows, other priors, half of the data."""

@@ -1,0 +1,430 @@
+"""Prior sensitivity: how a posterior moves when its sparse prior asks for half, or twice, as much.
+
+The expected number of active features (of active samples, where features have no prior) and the
+slab are each halved and doubled, one at a time, everything else as it was given; each is a refit.
+The columns of the table are declared below; the first row is the problem as it is, and compares
+one half of its chains with the other: a noise floor. `power_scaling.py` adds what one fit says
+without refits.
+
+"""
+
+import os
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from ardvark.common.validate import InputError, logger
+from ardvark.data import Dataset
+from ardvark.models import ZOO, Problem
+
+from ..contract.backend import finished
+from ..fits import diagnostics
+from ..fits.datatree import check_same, group, pointwise
+from ..fits.selection import lacking, select, summary
+from ..fitting import registry
+from ..fitting.prediction import predict
+from ..fitting.reuse import stored_fit
+from ..scoring.columns import Column, described
+from ..scoring.measures import moments, score
+from .leave_one_out import Sharing
+from .power_scaling import LIMIT, power_scaling
+
+FACTORS = {0.5: "halved", 2.0: "doubled"}
+BASELINE = "as it is"
+LEADING = 10
+_NUMBERS = ("active_features", "active_samples", "slab")
+
+_ASKED = "What the prior was asked for: the hyperparameters as they are filled in this row."
+_FOUND = (
+    "How many are active in a draw (features; samples, where features have no prior): mean, and "
+    "the 5 and 95 % quantiles in brackets."
+)
+_P = (
+    "The largest change of P(active), with its own Monte Carlo error and whose it is. How many of "
+    f"the leading {LEADING} by P(active) are again among the leading {LEADING} (of fewer than "
+    f"{2 * LEADING}, the leading half)."
+)
+_ETA = (
+    "The largest change of the posterior mean of eta over the training rows, in standard "
+    "deviations of the first row's posterior; the mean absolute change of P(y = 1) over the "
+    "training rows, and over the held-out ones."
+)
+COLUMNS = (
+    Column("status", "status", None, "Of the refit; `not possible` where no prior does it."),
+    Column("active_features", "active_features", 1, _ASKED),
+    Column("active_samples", "active_samples", 1, _ASKED),
+    Column("slab", "slab", 2, _ASKED),
+    Column("active", "active", 1, _FOUND, ("active_low", "active_high")),
+    Column("active_low", "", 0, _FOUND),
+    Column("active_high", "", 0, _FOUND),
+    Column("change_p", "change of P(active)", 2, _P),
+    Column("mcse_p", "its MC error", 2, _P),
+    Column("name_p", "of", None, _P),
+    Column("leading", "leading again", 0, _P),
+    Column("change_eta", "change of eta, sd", 2, _ETA),
+    Column("change_train", "change of P(y = 1)", 3, _ETA),
+    Column("change_test", "held out", 3, _ETA),
+    Column("log_score", "log score", 3, "Mean log probability of the held-out labels."),
+    Column("rhat_eta", "R-hat of eta", 3, "Should be below 1.01."),
+    Column("reason", "", None, "Why the status is not finished."),
+)
+"""Every column. A change in the first row is that from one half of the chains to the other."""
+
+__doc__ = f"{__doc__}{described(COLUMNS)}\n"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sensitivity:
+    """What `sensitivity` found.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        One row a change, `BASELINE` first; the columns of this module's docstring.
+    p_active : pandas.DataFrame
+        P(active) of each feature (of each sample, where features have no prior), one column a row
+        of the table that has draws.
+    power : pandas.DataFrame
+        `power_scaling` of the first row's fit; empty where it lacks what that needs.
+    what : {"feature", "sample"}
+        Whose P(active) it is.
+    """
+
+    table: pd.DataFrame
+    p_active: pd.DataFrame
+    power: pd.DataFrame
+    what: str
+
+    def __repr__(self) -> str:
+        return textwrap.fill(self.text(), 80)
+
+    def text(self) -> str:
+        """Return what the table says, a sentence or two a hyperparameter."""
+        floor, train, before = (
+            float(self.table[c][BASELINE]) for c in ("change_p", "change_train", "active")
+        )
+        changed = self.table.drop(index=BASELINE)
+        names = dict.fromkeys(str(row).rpartition(" ")[0] for row in changed.index)
+        sentences = [_sentence(name, changed, floor, before, self.what) for name in names]
+        worst = changed["change_train"].dropna()
+        if len(worst):
+            sentences.append(
+                f"P(y = 1) of a training row moves by {worst.max():.3f} on average at most "
+                f"({worst.idxmax()}{_floor(train, 3)})."
+            )
+        bad = self.table["status"] == "not_converged"
+        if bad.any():
+            rows = ", ".join(map(str, self.table.index[bad]))
+            sentences.append(f"Not converged, so not to be trusted: {rows}.")
+        bad = ~(self.table["status"].map(finished).astype(bool) | bad)
+        for row, (status, reason) in self.table.loc[bad, ["status", "reason"]].iterrows():
+            sentences.append(f"{str(row).capitalize()}: {status}: {str(reason).rstrip('.')}.")
+        return " ".join(sentences)
+
+    def power_text(self) -> str:
+        """Return what power scaling says, in a sentence; "" if nothing is known."""
+        if not len(self.power):
+            return ""
+        failed = self.power["diagnosis"].str.startswith("weights")
+        if failed.any():
+            return (
+                f"Power scaling fails: k-hat of its weights is {self.power['khat'].max():.2f}. "
+                "The refits decide."
+            )
+        counts = self.power["prior"] >= LIMIT
+        if not counts.any():
+            return "By power scaling nothing depends on the prior."
+        parts = [c for c in map(str, self.power) if c.startswith("prior_")]
+        most = str(self.power.loc[counts, parts].max().idxmax()).removeprefix("prior_")
+        through = "" if len(parts) < 2 else f", most through {most.replace('_', ' ')}"
+        return (
+            f"By power scaling (limit {LIMIT}) the prior counts for "
+            f"{', '.join(map(str, self.power.index[counts]))}{through}."
+        )
+
+
+def _sentence(name: str, changed: pd.DataFrame, floor: float, before: float, what: str) -> str:
+    rows = changed[[str(row).startswith(f"{name} ") for row in changed.index]]
+    moves = rows["change_p"].dropna()
+    if not len(moves):
+        return f"Nothing is known of a change of {name}."
+    row = str(moves.idxmax())
+    known = rows["active"].dropna().items()
+    counts = [f"{n:.1f} ({str(r).rpartition(' ')[2]})" for r, n in known]
+    return (
+        f"A change of {name} by a factor of two moves P(active) of no {what} by more than "
+        f"{moves.max():.2f} ({rows['name_p'][row]}, {row.rpartition(' ')[2]}"
+        f"{_floor(floor, 2)}), and the mean number of active {what}s from "
+        f"{before:.1f} to {' and '.join(counts)}."
+    )
+
+
+def _floor(value: float, digits: int) -> str:
+    return "" if np.isnan(value) else f"; noise floor {value:.{digits}f}"
+
+
+def changes(problem: Problem) -> dict[str, dict[str, float]]:
+    """Return the changed hyperparameters of each row, by the row's name; nothing is fitted.
+
+    Raises
+    ------
+    InputError
+        The model has no sparse prior, or this problem's is dense or given by shape and rate.
+    """
+    having = [n for n, spec in ZOO.items() if "slab" in _fields(spec.Hypers)]
+    if problem.spec.name not in having:
+        raise InputError(
+            f"model {problem.spec.name!r} has none of {', '.join(_NUMBERS)}, which prior "
+            f"sensitivity halves and doubles; {', '.join(having)} have them."
+        )
+    values = {n: getattr(problem.hypers, n, "all") for n in _NUMBERS}
+    finite = {n: float(v) for n, v in values.items() if v != "all" and np.isfinite(v)}
+    if "active_features" in finite:
+        finite.pop("active_samples", None)
+    if not finite:
+        raise InputError(
+            "nothing to halve or double: the priors of this problem are dense, or given by shape "
+            'and rate, without a slab. Leave those (and "all") out for the sparse prior.'
+        )
+    return {
+        f"{name} {word}": {name: value * factor}
+        for name, value in finite.items()
+        for factor, word in FACTORS.items()
+    }
+
+
+def _fields(hypers: type) -> set[str]:
+    return set(getattr(hypers, "__dataclass_fields__", {}))
+
+
+def sensitivity(
+    problem: Problem,
+    method: str = "nuts",
+    *,
+    draws: int = 1000,
+    chains: int = 4,
+    random_seed: int = 0,
+    folder: str | os.PathLike[str] | None = None,
+    baseline: xr.DataTree | None = None,
+    test: Dataset | None = None,
+    progressbar: bool = True,
+    **options: Any,
+) -> Sensitivity:
+    """Refit a problem under half and twice its sparse prior, and say what moves.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of a model with `active_features` or `active_samples` and `slab`.
+    method : str
+        A name in `BACKENDS`, or "paper".
+    draws, chains, random_seed
+        Of every fit.
+    folder : path, optional
+        Finished fits are kept there, one file each, and used again.
+    baseline : DataTree, optional
+        A fit of `problem` by this method, if there is one already.
+    test : Dataset, optional
+        Held-out samples, in original units.
+    progressbar : bool
+        Show the stages of each fit.
+    **options
+        Of the method.
+
+    Returns
+    -------
+    Sensitivity
+
+    Raises
+    ------
+    InputError
+        The model has no sparse prior, the method does not apply, `baseline` is of another problem,
+        or the problem itself could not be fitted.
+    TypeError
+        An unknown option.
+    """
+    rows = changes(problem)
+    name = registry.prepare(method, problem, options).name
+    if baseline is not None:
+        check_same(problem, baseline)
+    variants, refused = _variants(problem, rows)
+    models: dict[Any, Any] = {}  # refits differ in numbers only: they share what is compiled
+    fits: dict[str, xr.DataTree] = {} if baseline is None else {BASELINE: baseline}
+    for i, (row, variant) in enumerate(variants.items()):
+        if row in fits:
+            continue
+        logger.info("prior sensitivity, fit %d of %d: %s", i + 1, len(variants), row)
+        fits[row] = stored_fit(
+            Sharing.of(variant, models),
+            name,
+            options,
+            None if folder is None else Path(folder) / f"{name}-{row.replace(' ', '-')}.nc",
+            draws=draws,
+            chains=chains,
+            random_seed=random_seed,
+            progressbar=progressbar,
+        )
+        if row == BASELINE and not group(fits[row], "posterior").data_vars:
+            raise InputError(f"the problem itself could not be fitted: {fits[row].attrs['reason']}")
+    return summarised(problem, variants, fits, refused, test)
+
+
+def _variants(
+    problem: Problem, rows: Mapping[str, Mapping[str, float]]
+) -> tuple[dict[str, Problem], dict[str, str]]:
+    """Return the problems to fit, and why the others cannot be."""
+    variants = {BASELINE: problem}
+    refused = {}
+    for row, change in rows.items():
+        try:
+            variant = problem.with_hypers(**change)
+        except InputError as error:
+            refused[row] = str(error)
+            continue
+        if variant.fingerprint == problem.fingerprint:
+            refused[row] = "it changes nothing: shape, rate and slabs are given"
+            continue
+        variants[row] = variant
+    return variants, refused
+
+
+def summarised(
+    problem: Problem,
+    variants: Mapping[str, Problem],
+    fits: Mapping[str, xr.DataTree],
+    refused: Mapping[str, str] | None = None,
+    test: Dataset | None = None,
+) -> Sensitivity:
+    """Return the tables of fits that are there.
+
+    Parameters
+    ----------
+    problem : Problem
+        As it is.
+    variants : dict of Problem
+        What was fitted in each row, `BASELINE` first.
+    fits : dict of DataTree
+        Their fits; one without draws is a row without numbers.
+    refused : dict of str, optional
+        Rows that could not be fitted, and why.
+    test : Dataset, optional
+        Held-out samples.
+    """
+    what = "feature" if hasattr(problem.hypers, "active_features") else "sample"
+    base = _look(variants[BASELINE], fits[BASELINE], what, test)
+    table: dict[str, dict[str, Any]] = {}
+    p_active = {}
+    for row, variant in variants.items():
+        tree, numbers = fits[row], {c: getattr(variant.hypers, c, None) for c in _NUMBERS}
+        table[row] = {k: v for k, v in numbers.items() if isinstance(v, float)}
+        table[row] |= {k: tree.attrs.get(k) for k in ("status", "reason")}
+        if not group(tree, "posterior").data_vars:
+            continue
+        seen = base if row == BASELINE else _look(variant, tree, what, test)
+        p_active[row] = seen.p
+        table[row] |= seen.numbers
+        pair = [base, seen]
+        if row == BASELINE:
+            pair = [_look(variant, half, what, test) for half in _halves(tree)]
+        if len(pair) == 2:
+            table[row] |= _moved(pair[0], pair[1], base.sd)
+    for row, reason in (refused or {}).items():
+        table[row] = {"status": "not possible", "reason": reason}
+    order = [BASELINE, *(r for r in changes(problem) if r in table)]
+    frame = pd.DataFrame.from_dict(
+        {row: table[row] for row in order}, orient="index", columns=[c.name for c in COLUMNS]
+    )
+    frame.index.name = "prior"
+    try:
+        power = power_scaling(fits[BASELINE])
+    except InputError as error:
+        logger.info("no power scaling: %s", error)
+        power = pd.DataFrame()
+    names = problem.coords["feature" if what == "feature" else "basis"]
+    return Sensitivity(frame, pd.DataFrame(p_active, index=list(names)), power, what)
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """What is compared of a fit."""
+
+    names: tuple[str, ...]
+    p: np.ndarray  # P(active) (k,), with its Monte Carlo error
+    mcse: np.ndarray
+    mean: np.ndarray  # of eta (N,), and its sd
+    sd: np.ndarray
+    train: np.ndarray  # P(true class) (N,)
+    held_out: np.ndarray | None  # P(y = 1) (M,)
+    numbers: dict[str, float]
+
+
+def _look(problem: Problem, tree: xr.DataTree, what: str, test: Dataset | None) -> _Seen:
+    missing = lacking(problem, tree)
+    if missing:
+        raise InputError(f"P(active) is made of the weights, and a fit lacks {missing}.")
+    posterior = group(tree, "posterior")
+    found = group(tree, "selection")
+    if not found.data_vars:
+        found = select(problem, tree)
+    count = summary(found, what)
+    numbers = {"active": count["active"], "active_low": count["low"], "active_high": count["high"]}
+    if tree.attrs["kind"] == "mcmc" and posterior.sizes["draw"] >= 4:
+        numbers["rhat_eta"] = diagnostics.worst([diagnostics.rhat(posterior["eta"])], np.max)
+    mean, sd = moments(posterior["eta"].values)
+    p_test = None
+    if test is not None:
+        p_test = predict(problem, tree, test).mean(("chain", "draw")).values
+        numbers["log_score"] = score(problem, p_test, test)["log_score"]
+    return _Seen(
+        names=problem.coords["feature" if what == "feature" else "basis"],
+        p=found[f"p_active_{what}"].values,
+        mcse=np.nan_to_num(found[f"mcse_{what}"].values),  # NaN where it never changed
+        mean=mean,
+        sd=sd,
+        train=np.exp(pointwise(tree)["y"].values).mean((0, 1)),
+        held_out=p_test,
+        numbers=numbers,
+    )
+
+
+def _halves(tree: xr.DataTree) -> list[xr.DataTree]:
+    """Return a fit's halves: of its chains, or of one chain's draws; none of a single draw."""
+    dim = "chain" if tree["posterior"].sizes["chain"] > 1 else "draw"
+    size = tree["posterior"].sizes[dim]
+    halves: list[xr.DataTree] = []
+    if size < 2:
+        return halves
+    for part in (slice(0, size // 2), slice(size // 2, None)):
+        groups = {"/posterior": group(tree, "posterior"), "/log_likelihood": pointwise(tree)}
+        half = xr.DataTree.from_dict({n: g.isel({dim: part}) for n, g in groups.items()})
+        half.attrs = tree.attrs
+        halves.append(half)
+    return halves
+
+
+def _moved(a: _Seen, b: _Seen, sd: np.ndarray) -> dict[str, Any]:
+    """Return how far b is from a, eta in units of `sd` (N,)."""
+    change = np.abs(b.p - a.p)
+    k = int(np.argmax(change))
+    leading = min(LEADING, max(1, len(a.p) // 2))
+    # equal ones keep the order of the data
+    first, second = (set(np.argsort(-s.p, kind="stable")[:leading]) for s in (a, b))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        eta = np.abs(b.mean - a.mean) / sd
+    row: dict[str, Any] = {
+        "change_p": float(change[k]),
+        "mcse_p": float(np.hypot(a.mcse[k], b.mcse[k])),
+        "name_p": a.names[k],
+        "leading": len(first & second),
+        "change_eta": float(np.max(eta)),
+        "change_train": float(np.abs(b.train - a.train).mean()),
+    }
+    if a.held_out is not None and b.held_out is not None:
+        row["change_test"] = float(np.abs(b.held_out - a.held_out).mean())
+    return row

@@ -1,0 +1,230 @@
+"""Which features, or samples, each rule selects, beside P(active); and how stable that is.
+
+    P > 0.5    P(active) above one half: the median model
+    FDR 10 %   the longest list, in the order of P(active), whose mean of 1 - P(active) is at most
+               0.1: that is its expected share of false discoveries (Mueller, Parmigiani & Rice
+               2006). None where already the first would be too doubtful
+    own        the rule of the method's paper, where it has one (`fit/selected_feature`)
+
+A set is stable when other data of the same kind select it again. Of sets s and t out of D, with
+r features in each and b in both: Jaccard b / (r_s + r_t - b), and Pearson's correlation of their
+indicators, which is 0 for sets that share no more than chance (PFCVM_LP, (16)-(19)).
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from ardvark.common.validate import InputError, logger, one_of
+from ardvark.models import Problem
+
+from ..fits.datatree import group
+from ..fits.selection import PROBABILITY
+from ..fitting import registry
+from ..fitting.reuse import stored_fit
+from .leave_one_out import Sharing
+
+RATE = 0.1
+"""The expected share of false discoveries that the rule FDR allows."""
+RULES = ("P > 0.5", "FDR 10 %", "own")
+
+
+def selected(tree: xr.DataTree, what: str = "feature") -> pd.DataFrame:
+    """Return what each rule selects in one fit.
+
+    Parameters
+    ----------
+    tree : DataTree
+        A fit, with its group `selection` (`ardvark.select`).
+    what : {"feature", "sample"}
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row each, in the order of P(active): p_active, and a column of bool for each rule that
+        the fit knows (`RULES`).
+
+    Raises
+    ------
+    InputError
+        The fit holds no P(active).
+    """
+    one_of("what", what, ("feature", "sample"))
+    found, own = group(tree, "selection"), group(tree, "fit")
+    if f"p_active_{what}" not in found:
+        raise InputError(f"this fit holds no P(active) of a {what}: see ardvark.select.")
+    values = found[f"p_active_{what}"]
+    p = values.values
+    frame = pd.DataFrame({"p_active": p}, index=values[values.dims[0]].values.astype(str))
+    frame["P > 0.5"] = p > PROBABILITY
+    frame["FDR 10 %"] = discoveries(p)
+    if f"selected_{what}" in own:
+        frame["own"] = own[f"selected_{what}"].values.ravel() != 0
+    return frame.iloc[np.argsort(-p, kind="stable")]
+
+
+def discoveries(p: np.ndarray, rate: float = RATE) -> np.ndarray:
+    """Return which are in the longest list of an expected false discovery rate below `rate`."""
+    order = np.argsort(-p, kind="stable")
+    false = np.cumsum(1.0 - p[order]) / np.arange(1, len(p) + 1)  # grows along the list
+    chosen = np.zeros(len(p), dtype=bool)
+    chosen[order[false <= rate + 1e-12]] = True
+    return chosen
+
+
+def beside(fits: Mapping[str, xr.DataTree], reference: str | None, most: int = 20) -> pd.DataFrame:
+    """Return P(active) and the rules that select a feature, in words, one column a fit.
+
+    Rows are the features that any rule selects in any fit, those most probable under the reference
+    (or the first fit) first, at most so many.
+    """
+    known = {n: t for n, t in fits.items() if "p_active_feature" in group(t, "selection")}
+    frames = {n: selected(t) for n, t in known.items()}
+    if not frames:
+        return pd.DataFrame()
+    first = frames.get(str(reference), next(iter(frames.values())))
+    rules = {n: [r for r in RULES if r in f] for n, f in frames.items()}
+    wanted = set[str]().union(*(f.index[f[rules[n]].any(axis=1)] for n, f in frames.items()))
+    rows = [k for k in first.index if k in wanted][:most]
+    words = {
+        n: [", ".join([f"{f.p_active[k]:.2f}", *(r for r in rules[n] if f[r][k])]) for k in rows]
+        for n, f in frames.items()
+    }
+    return pd.DataFrame(words, index=rows)
+
+
+# --- stability ------------------------------------------------------------------------------------
+
+
+def agreement(chosen: np.ndarray) -> dict[str, float]:
+    """Return Jaccard (16) and Pearson (18) of selections (R, D), the mean over pairs, (17), (19).
+
+    Pairs for which one is 0 / 0 (nothing, or everything selected) are left out of it.
+    """
+    S = chosen.astype(float)
+    D, r, both = S.shape[1], S.sum(axis=1), S @ S.T
+    pair = np.triu_indices(len(S), 1)
+    with np.errstate(invalid="ignore"):
+        jaccard = both / (r[:, None] + r - both)
+        pearson = (D * both - np.outer(r, r)) / np.sqrt(np.outer(r * (D - r), r * (D - r)))
+    out = {}
+    for name, of_pairs in (("jaccard", jaccard[pair]), ("pearson", pearson[pair])):
+        defined = of_pairs[np.isfinite(of_pairs)]
+        out[name] = float(defined.mean()) if len(defined) else float("nan")
+    return out
+
+
+def jackknife(chosen: np.ndarray, name: str) -> float:
+    """Return the standard error of an agreement, by leaving each selection out."""
+    R = len(chosen)
+    if R < 3:
+        return float("nan")
+    left = np.array([agreement(np.delete(chosen, i, axis=0))[name] for i in range(R)])
+    return float(((R - 1) * left.var()) ** 0.5)
+
+
+@dataclass(frozen=True)
+class Stability:
+    """What is selected again, on halves of the data.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        One row a rule: sets (resamples it was applied in), size (mean number of features), jaccard
+        and pearson with their jackknife errors, `_se`.
+    frequency : pandas.DataFrame
+        One row a feature, one column a rule: the share of resamples that select it.
+    """
+
+    table: pd.DataFrame
+    frequency: pd.DataFrame
+
+
+def stability(
+    problem: Problem,
+    method: str = "paper",
+    *,
+    resamples: int = 10,
+    share: float = 0.5,
+    draws: int = 1000,
+    chains: int = 4,
+    random_seed: int = 0,
+    folder: str | os.PathLike[str] | None = None,
+    progressbar: bool = True,
+    **options: Any,
+) -> Stability:
+    """Refit a problem on random parts of its samples, and say how well the selected sets agree.
+
+    Each part has the same share of both classes. Hyperparameters stay as they were filled, so the
+    sets differ by the data alone; parts that overlap agree more than independent data would.
+
+    Parameters
+    ----------
+    problem : Problem
+    method : str
+        A name in `BACKENDS`, or "paper".
+    resamples : int
+        How many parts, at least two.
+    share : float
+        Their size, as a share of the training samples.
+    draws, chains, random_seed
+        Of every fit; the seed also of the parts.
+    folder : path, optional
+        Finished fits are kept there, and used again.
+    progressbar : bool
+        Show the stages of each fit.
+    **options
+        Of the method.
+
+    Raises
+    ------
+    InputError
+        Fewer than two resamples, a share that is none, a method that does not apply, or fewer
+        than two fits that say what is active.
+    TypeError
+        An unknown option.
+    """
+    if resamples < 2:
+        raise InputError(f"resamples must be at least 2, got {resamples}: pairs are compared.")
+    name = registry.prepare(method, problem, options).name
+    number = {sample: n for n, sample in enumerate(problem.data.sample_names)}
+    models: dict[Any, Any] = {}  # parts of one size share what is compiled
+    sets: dict[str, list[np.ndarray]] = {}
+    for i in range(resamples):
+        left, _ = problem.data.split(1.0 - share, random_seed=random_seed + i)
+        part = problem.take([number[sample] for sample in left.sample_names])
+        logger.info("stability, fit %d of %d", i + 1, resamples)
+        tree = stored_fit(
+            Sharing.of(part, models),
+            name,
+            options,
+            None if folder is None else Path(folder) / f"{name}-part-{i}.nc",
+            draws=draws,
+            chains=chains,
+            random_seed=random_seed,
+            progressbar=progressbar,
+        )
+        if "p_active_feature" in group(tree, "selection"):
+            found = selected(tree).loc[list(problem.data.feature_names)]
+            for rule in (r for r in RULES if r in found):
+                sets.setdefault(rule, []).append(found[rule].to_numpy())
+    chosen = {rule: np.array(found) for rule, found in sets.items() if len(found) > 1}
+    if not chosen:
+        raise InputError("fewer than two fits say what is active: nothing to compare.")
+    rows = {rule: _row(S) for rule, S in chosen.items()}
+    frequency = {rule: S.mean(axis=0) for rule, S in chosen.items()}
+    return Stability(
+        pd.DataFrame.from_dict(rows, orient="index"),
+        pd.DataFrame(frequency, index=list(problem.data.feature_names)),
+    )
+
+
+def _row(chosen: np.ndarray) -> dict[str, float]:
+    row = {"sets": len(chosen), "size": float(chosen.sum(axis=1).mean()), **agreement(chosen)}
+    return row | {f"{name}_se": jackknife(chosen, name) for name in ("jaccard", "pearson")}

@@ -1,0 +1,1 @@
+"""A comparison as figures and as one page."""

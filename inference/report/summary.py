@@ -1,0 +1,107 @@
+"""One fit on one screen: what it is, what it may be used for, which features are active."""
+
+import textwrap
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+
+from ardvark.common.html import table
+from ardvark.common.validate import InputError
+
+from ..fits import diagnostics
+from ..fits.datatree import group
+from ..fits.selection import selection_text
+from ..verdicts.verdict import Verdict, verdicts
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What one fit says.
+
+    Attributes
+    ----------
+    title : str
+        Method, model and data.
+    rows : dict of str
+        Draws, sizes, times and diagnostics, in words.
+    verdict : Verdict
+        What it may be used for, by its own diagnostics alone: an approximation needs an exact fit
+        beside it (`ardvark.compare`) to be judged.
+    active : str
+        Which features are active, "" where the fit cannot say.
+    """
+
+    title: str
+    rows: dict[str, str]
+    verdict: Verdict
+    active: str
+
+    def __repr__(self) -> str:
+        lines = [self.title]
+        width = max(map(len, self.rows)) + 4
+        for name, words in self.rows.items():
+            lines += textwrap.wrap(
+                words, 80, initial_indent=f"  {name}".ljust(width), subsequent_indent=" " * width
+            )
+        lines += [self.verdict.text("verdict"), *textwrap.wrap(self.active, 80)]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        said = [("verdict", f"{self.verdict.level}: {self.verdict.beside_level}")]
+        notes = (*self.verdict.reasons, *self.verdict.remedies, self.active)
+        return table(self.title, [*self.rows.items(), *said], notes=filter(None, notes))
+
+
+def summary(tree: xr.DataTree) -> Summary:
+    """Return what one fit says: sizes, diagnostics, verdict, active features.
+
+    Parameters
+    ----------
+    tree : DataTree
+        What `ardvark.fit` returned, or reading its file gave.
+
+    Returns
+    -------
+    Summary
+        Shows itself in a notebook and in a terminal.
+
+    Raises
+    ------
+    InputError
+        The tree holds no posterior.
+
+    Examples
+    --------
+    >>> import ardvark as av
+    >>> fit = av.fit(av.problem("rfvm", "fat"), "paper", progressbar=False, random_seed=0)
+    >>> av.summary(fit).title
+    'rfvm_vb: rfvm on fat'
+    """
+    posterior = group(tree, "posterior")
+    attrs = tree.attrs
+    if "method" not in attrs:
+        raise InputError("summary needs a fit of `ardvark.fit`; this tree names no method.")
+    title = str(attrs["method"])
+    if "data" in attrs:
+        title += f": {attrs['model']} on {attrs['data']}"
+    rows = {"kind": str(attrs["kind"]), "status": str(attrs["status"])}
+    if posterior.data_vars:
+        sizes = posterior.sizes
+        rows["draws"] = f"{sizes['chain']} chains of {sizes['draw']}"
+        rows["variables"] = ", ".join(_sized(v) for v in posterior.data_vars.values())
+        rows["in memory"] = f"{sum(p.to_dataset().nbytes for p in tree.subtree) / 1e6:.1f} MB"
+    if "seconds_run" in attrs:
+        rows["seconds"] = f"{attrs['seconds_run']:.1f}, compilation {attrs['seconds_compile']:.1f}"
+    if attrs["kind"] == "mcmc" and "eta" in posterior:
+        eta = posterior["eta"]
+        rows["R-hat of eta"] = f"{diagnostics.worst([diagnostics.rhat(eta)], np.max):.3f}"
+        rows["ESS of eta"] = f"{diagnostics.worst([diagnostics.ess(eta, 'bulk')], np.min):.0f}"
+    (verdict,) = verdicts({str(attrs["method"]): tree}, None, {}).values()
+    return Summary(title, rows, verdict, selection_text(tree))
+
+
+def _sized(values: xr.DataArray) -> str:
+    """Return a variable's name, and its shape in one draw where it has one."""
+    own = [str(n) for dim, n in values.sizes.items() if dim not in ("chain", "draw")]
+    return f"{values.name} ({' x '.join(own)})" if own else str(values.name)

@@ -1,0 +1,1 @@
+"""How far one posterior is from another, and how well it predicts: numbers with noise floors."""

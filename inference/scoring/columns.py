@@ -1,0 +1,292 @@
+"""The columns of a comparison, each declared once: its name, heading, digits and meaning.
+
+The table, what is printed of it, the page's legend and the documentation of the table follow from
+`COLUMNS`. To add a column, declare it here and put its number into the row in `comparison/table.py`.
+"""
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ardvark.models import SHARED
+
+_CHAINS = (
+    "Whether Markov chains can be believed. The worst R-hat over everything stored, and over eta, "
+    "which should be below 1.01; the smallest effective sample sizes over everything stored, which "
+    "should be in the hundreds; divergent transitions, of which there should be few. Blank for an "
+    "approximation: independent draws always look perfect."
+)
+_BITS = (
+    "Of binary masks in Markov chains: the largest Monte Carlo error (batch means) of an inclusion "
+    "probability, the largest distance between that of one chain and that of all, and the bits "
+    "that had one value in every draw, which R-hat, ESS and the Monte Carlo error leave out."
+)
+_SECONDS = "Time of compilation, and of the rest of the fit, in seconds."
+_ERROR = (
+    "Of a quantity that all models have: the largest distance, over its components, of the "
+    "posterior mean from the reference's, in the reference's standard deviations. The reference's "
+    "own row compares one half of its chains with the other. Of a binary feature mask: the largest "
+    "difference of inclusion probabilities. `= floor`, here and in the columns below: with so few "
+    "draws a second run of the reference would score no better in one of twenty runs."
+)
+_RATIO = (
+    "The median, over components, of the posterior standard deviation over the reference's: below "
+    "1 the method is overconfident. None for a binary feature mask."
+)
+_JOINT = (
+    "Of eta. W1: the largest distance over components of the two distributions (Wasserstein-1), in "
+    "the reference's standard deviations. In 50 % and 90 %: share of the draws that lie in the "
+    "reference's central intervals; more is overconfident. Recognised: accuracy of a classifier "
+    "that tells the method's draws from the reference's; 0.5 is a coin."
+)
+_RANKS = (
+    "Of the features, ordered by the mean size of their weights (of their primal weights under a "
+    "linear kernel): correlation with the reference's order, share of its ten leading features "
+    "(of fewer than 20, half) that lead here, and the largest difference of P(active)."
+)
+_PREDICTIVE = (
+    "On the held-out samples, or the training samples without any: mean distance of P(y = 1) from "
+    "the reference's, and the share of samples in the same class."
+)
+_VERDICT = (
+    "What a fit may be used for, in a word: `trust`, `with care` (for some purposes), `do not "
+    "use`, or `not judged` (no exact posterior to compare with). The sentences are beside."
+)
+_ACTIVE = (
+    "Active in a draw are the features, and the samples, without which eta would change by more "
+    "than 0.1 (root mean square over the training rows). How many are active: mean over draws, and "
+    "the 5 and 95 % quantiles in brackets. n90: how many share 90 % of the sum of squared effects, "
+    "median over draws. With P > 0.5: how many are active in more than half of the draws, which "
+    "are those selected. Under a point or search, all of these are of its one state."
+)
+_OWN = (
+    "How many the method itself selects, by the rule of its paper (groups `fit/selected_feature` "
+    "and `fit/selected_sample`); of the baselines, nonzero weights and support vectors."
+)
+_TEST = (
+    "On the held-out samples, of the posterior predictive probability (the mean over draws). Log "
+    "score is the mean log probability of the true class: 0 is perfect, -0.69 a coin. Brier score "
+    "is the mean square of P(y = 1) - y: 0 is perfect, 0.25 a coin. AUC is how often a sample of "
+    "y = 1 has a larger P than one of y = 0, F1 that of class 1, kappa the agreement beyond "
+    "chance; 0 is the majority's. Behind the sign +- are standard errors (bootstrap over samples); "
+    "none where all samples are alike: an error rate below 3 / M then goes unseen by M of them."
+)
+_CALIBRATION = (
+    "Expected calibration error on the held-out samples: mean distance between P(y = 1) and the "
+    "share of y = 1, over ten bins of P. `= floor`: labels drawn from P itself would score no "
+    "better in one of twenty draws."
+)
+
+
+FLOOR = "= floor"
+"""In print, a distance that a second run of the reference might have."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the comparison's table."""
+
+    name: str
+    """In the DataFrame."""
+    heading: str
+    """In print; "" for a column that is not printed as one."""
+    digits: int | None
+    """Behind the point, in print; None for text."""
+    meaning: str
+    """What it says, for a reader of the table. Columns that are read together share a meaning:
+    they are printed side by side and explained once. `Words` in backquotes stand out."""
+
+    interval: tuple[str, str] | None = None
+    """The columns of the ends of its interval, printed behind it in brackets."""
+    beyond: str = ""
+    """Of a distance, the column of how far it is beyond its noise floor: 0 prints as that."""
+    error: str = ""
+    """The column of its standard error, printed behind it where it is known."""
+    section: str = ""
+    """Under which heading it stands on the page."""
+
+    def text(self, value: str | float | None) -> str:
+        """Return a value as it is printed, "" where it is not known."""
+        if value is None or isinstance(value, str):
+            return value or ""
+        return "" if np.isnan(value) else f"{value:.{self.digits}f}"
+
+    def printed(self, row: Mapping[str, Any]) -> str:
+        """Return the column of a row as it is printed, with its interval unless that is a point."""
+        text = self.text(row[self.name])
+        if text and self.beyond and row.get(self.beyond) == 0.0:
+            return FLOOR
+        error = row.get(self.error, np.nan) if self.error else np.nan
+        if text and not np.isnan(error):
+            return f"{text} +- {error:.{self.digits}f}"
+        if not text or self.interval is None:
+            return text
+        mean, low, high = (row[name] for name in (self.name, *self.interval))
+        if abs(mean) >= 100.0 or low == mean == high:
+            text = f"{mean:.0f}"
+        return f"{text} ({low:.0f}-{high:.0f})" if low < high else text
+
+
+def _distance(name: str, heading: str, digits: int, meaning: str) -> tuple[Column, Column]:
+    """Return the column of a distance, and that of how far it is beyond its noise floor."""
+    beyond = f"{name}_beyond"
+    return Column(name, heading, digits, meaning, beyond=beyond), Column(beyond, "", 3, meaning)
+
+
+def _held_out(name: str, heading: str) -> tuple[Column, Column]:
+    """Return the column of a measure of predictions, and that of its standard error."""
+    error = f"{name}_se"
+    return Column(name, heading, 3, _TEST, error=error), Column(error, "", 3, _TEST)
+
+
+def _section(name: str, *columns: Column) -> tuple[Column, ...]:
+    """Return columns that stand under one heading on the page."""
+    return tuple(replace(column, section=name) for column in columns)
+
+
+COLUMNS = (
+    *_section(
+        "What it is",
+        Column("verdict", "verdict", None, _VERDICT),
+        Column(
+            "kind", "kind", None,
+            "`mcmc` is exact up to Monte Carlo error, and so is a `reference`, made before and "
+            "stored; an `approximation` replaces the posterior by a simpler q, and its draws are "
+            "drawn from q; a `search` or `point` is one state without a spread; a `baseline` is a "
+            "plain classifier.",
+        ),
+        Column(
+            "status", "status", None,
+            "`finished` (which says nothing of how good the answer is), `not_converged` (there are "
+            "draws that must not be trusted) or `failed` (there are none); those have a reason.",
+        ),
+        Column("draws", "draws", 0, "Chains times draws that were stored."),
+    ),
+    *_section(
+        "Markov chains, time, importance ratios",
+        Column("rhat", "worst R-hat", 3, _CHAINS),
+        Column("rhat_eta", "R-hat of eta", 3, _CHAINS),
+        Column("ess_bulk", "bulk ESS", 0, _CHAINS),
+        Column("ess_tail", "tail ESS", 0, _CHAINS),
+        Column("divergences", "diverg.", 0, _CHAINS),
+        Column("mcse_bits", "MC error of bits", 3, _BITS),
+        Column("spread_bits", "chain spread of bits", 3, _BITS),
+        Column("unmoved_bits", "bits never moved", 0, _BITS),
+        Column("seconds_compile", "compile, s", 1, _SECONDS),
+        Column("seconds_run", "run, s", 1, _SECONDS),
+        Column(
+            "khat", "k-hat", 2,
+            "Where a method states its q: tail index of the ratios p / q at q's own draws. Above "
+            "min(0.7, 1 - 1 / log10 S), for S draws, q misses mass of the posterior; below, it may "
+            "still be wrong.",
+        ),
+    ),
+    *_section(
+        "Distance from the reference (in brackets: noise)",
+        *(
+            column
+            for q in SHARED
+            for column in (
+                *_distance(f"error_{q}", f"error of {q}", 2, _ERROR),
+                *_distance(f"sd_ratio_{q}", f"sd ratio of {q}", 2, _RATIO),
+            )
+        ),
+        *_distance("wasserstein_eta", "W1 of eta", 2, _JOINT),
+        *_distance("coverage_50_eta", "in 50 %", 2, _JOINT),
+        *_distance("coverage_90_eta", "in 90 %", 2, _JOINT),
+        *_distance("two_sample_eta", "recognised", 2, _JOINT),
+        *_distance("difference_probability", "P(y = 1) off by", 3, _PREDICTIVE),
+        *_distance("agreement_probability", "same class", 3, _PREDICTIVE),
+        *_distance("spearman_ranking", "rank correlation", 2, _RANKS),
+        *_distance("top_ranking", "leading features", 2, _RANKS),
+        *_distance("p_active_selection", "P(active) off by", 2, _RANKS),
+    ),
+    *_section(
+        "What matters",
+        *(
+            column
+            for what in ("features", "samples")
+            for column in (
+                Column(
+                    f"active_{what}", f"active {what}", 1, _ACTIVE,
+                    (f"active_{what}_low", f"active_{what}_high"),
+                ),
+                Column(f"active_{what}_low", "", 0, _ACTIVE),
+                Column(f"active_{what}_high", "", 0, _ACTIVE),
+                Column(f"n90_{what}", f"n90 of {what}", 0, _ACTIVE),
+                Column(f"selected_{what}", f"{what} with P > 0.5", 0, _ACTIVE),
+            )
+        ),
+        Column("own_features", "own features", 0, _OWN),
+        Column("own_samples", "own samples", 0, _OWN),
+    ),
+    *_section(
+        "Held-out samples",
+        *_held_out("accuracy", "accuracy"),
+        *_held_out("log_score", "log score"),
+        *_held_out("brier", "Brier score"),
+        *_held_out("auc", "AUC"),
+        *_held_out("f1", "F1"),
+        *_held_out("kappa", "kappa"),
+        *_distance("ece", "calibration error", 3, _CALIBRATION),
+    ),
+    Column("reason", "", None, "Why the status is not finished."),
+)  # fmt: skip
+"""Every column, in the order of the DataFrame."""
+
+
+def groups(columns: Sequence[Column] | None = None) -> dict[str, list[Column]]:
+    """Return the columns of each meaning, in the order of print; None: `COLUMNS`."""
+    found: dict[str, list[Column]] = {}
+    for column in COLUMNS if columns is None else columns:
+        found.setdefault(column.meaning, []).append(column)
+    return found
+
+
+def described(columns: Sequence[Column] | None = None) -> str:
+    """Return names and meanings as text, for a docstring."""
+    entries = []
+    for meaning, together in groups(columns).items():
+        names = ", ".join(c.name for c in together)
+        lines = [*textwrap.wrap(names, 100), *textwrap.wrap(meaning, 96)]
+        entries.append("\n".join([lines[0], *(f"    {line}" for line in lines[1:])]))
+    return "\n".join(entries)
+
+
+def table_text(table: pd.DataFrame, columns: Sequence[Column] | None = None) -> pd.DataFrame:
+    """Return the table as short strings, transposed: one column a method, blank where unknown."""
+    printed = [c for together in groups(columns).values() for c in together if c.heading]
+    methods = [dict(row) for _, row in table.iterrows()]
+    rows = {c.heading: [c.printed(method) for method in methods] for c in printed}
+    shown = pd.DataFrame.from_dict(rows, orient="index", columns=table.index)
+    return shown[(shown != "").any(axis=1)] if len(shown.columns) else shown
+
+
+def lines(shown: pd.DataFrame, width: int = 80) -> str:
+    """Return a table of strings as text of at most so many columns, in blocks of methods.
+
+    A method that is wider by itself has a block by itself.
+    """
+    cells = shown.astype(str).to_numpy()  # (rows, methods)
+    heads, names = [str(heading) for heading in shown.index], [str(m) for m in shown.columns]
+    first = max(map(len, heads), default=0)
+    sizes = [max(map(len, [names[j], *cells[:, j]])) + 2 for j in range(len(names))]
+    blocks: list[list[int]] = [[]]
+    for j, size in enumerate(sizes):
+        if blocks[-1] and first + sum(sizes[i] for i in blocks[-1]) + size > width:
+            blocks.append([])
+        blocks[-1].append(j)
+
+    def line(head: str, values: Sequence[str], block: list[int]) -> str:
+        return (head.ljust(first) + "".join(values[j].rjust(sizes[j]) for j in block)).rstrip()
+
+    parts = []
+    for block in blocks:
+        rows = [line("", names, block)]
+        known = [i for i in range(len(heads)) if any(cells[i, j] for j in block)]
+        parts.append("\n".join(rows + [line(heads[i], cells[i], block) for i in known]))
+    return "\n\n".join(parts)

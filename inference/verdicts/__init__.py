@@ -1,0 +1,1 @@
+"""What a fit may be used for, in words."""

@@ -1,0 +1,249 @@
+"""What the diagnostics of a single fit say against it, each with its remedy.
+
+A finding caps what a verdict (`verdict.py`) may say of some purposes: "rough", "bad" or, where the
+diagnostic itself is missing, "unknown". One without purposes is a remark.
+"""
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+import xarray as xr
+
+from ..contract.backend import finished
+from ..fits import diagnostics
+from ..fits.datatree import group
+from ..fits.selection import summary
+
+Purpose = Literal["predictions", "means", "uncertainty", "ranking", "selection"]
+PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
+Word = Literal["good", "rough", "bad", "unknown"]
+
+# --- the limits, with their reasons ---------------------------------------------------------------
+
+RHAT_BAD = 1.1
+"""Above the 1.01 of Vehtari et al. (2021) chains are not mixed; above Gelman and Rubin's old 1.1
+between-chain variance is a fifth of the variance, and not even a mean can be quoted."""
+ENOUGH = 400.0
+"""Effective draws below which Vehtari et al. (2021) do not trust R-hat and ESS themselves; a mean
+is then known to 0.05 sd."""
+LOW_ENERGY = 0.2
+"""E-FMI below which momentum cannot reach the energies of the tails (Betancourt 2016)."""
+DEEP_SHARE = 0.05
+"""Share of trajectories that end at the largest tree depth above which it is worth saying: they
+cost effective draws, not correctness."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that speaks against a fit.
+
+    Attributes
+    ----------
+    text : str
+        What was found, with its number.
+    cap : {"rough", "bad", "unknown"}
+        The best that may be said of `purposes`.
+    purposes : tuple of str
+        Empty for a remark.
+    remedy : str
+        What to do about it, "" where nothing helps.
+    """
+
+    text: str
+    cap: Word = "rough"
+    purposes: tuple[Purpose, ...] = PURPOSES
+    remedy: str = ""
+
+
+def findings(tree: xr.DataTree, reference: xr.DataTree | None = None) -> list[Finding]:
+    """Return what speaks against a fit, the worst first.
+
+    Parameters
+    ----------
+    tree : DataTree
+        A fit.
+    reference : DataTree, optional
+        The fit that it is compared with; None, or the fit itself, where there is no other.
+    """
+    other = None if reference is tree else reference
+    if other is not None and tree.attrs.get("fingerprint") != other.attrs.get("fingerprint"):
+        return [
+            Finding(
+                f"these are draws of another problem (fingerprint {tree.attrs.get('fingerprint')})",
+                "bad",
+                remedy="fit the problem of the reference",
+            )
+        ]
+    if not group(tree, "posterior").data_vars:
+        reason = tree.attrs.get("reason") or "no reason given"
+        return [Finding(f"there are no draws: {reason}", "bad")]
+    if tree.attrs.get("kind") == "reference":  # judged by all of its draws when it was made
+        stored = json.loads(tree.attrs["findings"])
+        return [Finding(**{**found, "purposes": tuple(found["purposes"])}) for found in stored]
+    found = _chains(tree) if tree.attrs.get("kind") == "mcmc" else _approximation(tree, other)
+    status, reason = tree.attrs.get("status"), str(tree.attrs.get("reason") or "")
+    if status is not None and not finished(status) and not any(f.purposes for f in found):
+        found.append(Finding(reason or str(status), "bad", remedy=_again(tree)))
+    found += _nothing_active(tree, other)
+    order: dict[Word, int] = {"bad": 0, "unknown": 1, "rough": 2, "good": 3}
+    return sorted(found, key=lambda f: order[f.cap] if f.purposes else 4)
+
+
+# --- Markov chains --------------------------------------------------------------------------------
+
+
+def _chains(tree: xr.DataTree) -> list[Finding]:
+    posterior = group(tree, "posterior")
+    chains, draws = posterior.sizes["chain"], posterior.sizes["draw"]
+    if chains < 2:
+        return [Finding("chains=1: R-hat needs two", "unknown", remedy="run 4 chains")]
+    if draws < 4:
+        text = f"draws={draws}: convergence cannot be judged"
+        return [Finding(text, "unknown", remedy="raise draws to about 1000")]
+    eta, name = _judged(posterior)
+    array = eta.transpose("chain", "draw", ...).values.reshape(chains, draws, -1)
+    moves = (array != array[:1, :1]).any(axis=(0, 1))
+    stuck = (array == array[:, :1]).all(axis=1)[:, moves].all(axis=1) & moves.any()
+    if stuck.any():
+        which = ", ".join(str(c) for c in np.flatnonzero(stuck))
+        text = f"chain {which} never moved" if stuck.sum() == 1 else f"chains {which} never moved"
+        remedy = "other starts (another seed), more tuning or a higher target_accept"
+        return [Finding(text, "bad", remedy=remedy), *_energy(tree, draws * chains)]
+    found = []
+    rhat = diagnostics.worst([diagnostics.rhat(eta)], np.max)
+    if not rhat < diagnostics.RHAT_LIMIT:
+        cap: Word = "rough" if rhat < RHAT_BAD else "bad"
+        text = f"worst R-hat of {name} is {rhat:.3f} (limit {diagnostics.RHAT_LIMIT})"
+        remedy = "more tuning and draws, or the model's other form"
+        if tree.attrs.get("method") == "nuts":  # gibbs proposes to exchange correlated features
+            remedy = "more tuning and draws, the model's other form, or gibbs where it applies"
+        found.append(Finding(text, cap, remedy=remedy))
+    for kind, purposes in (("bulk", PURPOSES), ("tail", ("uncertainty",))):
+        ess = diagnostics.worst([diagnostics.ess(eta, kind)], np.min)
+        if ess < ENOUGH:
+            remedy = f"raise draws to about {enough_draws(draws, ess)}"
+            what = "ESS" if kind == "bulk" else "tail ESS"
+            found.append(Finding(f"{what} of {name} is {ess:.0f}", "rough", purposes, remedy))
+            break
+    return found + _energy(tree, draws * chains)
+
+
+def _judged(posterior: xr.Dataset) -> tuple[xr.DataArray, str]:
+    """Return eta, or everything side by side where there is none, and what it is called."""
+    if "eta" in posterior:
+        return posterior["eta"], "eta"
+    parts = [
+        v.transpose("chain", "draw", ...).values.reshape(*v.shape[:2], -1)
+        for v in posterior.transpose("chain", "draw", ...).data_vars.values()
+    ]
+    return xr.DataArray(np.concatenate(parts, -1), dims=("chain", "draw", "k")), "all variables"
+
+
+def enough_draws(draws: int, ess: float) -> int:
+    """Return how many draws a chain would have `ENOUGH` effective ones, to two digits."""
+    needed = draws * ENOUGH / max(ess, 1.0)
+    unit = 10 ** max(0, math.floor(math.log10(needed)) - 1)
+    return math.ceil(needed / unit) * unit
+
+
+def _energy(tree: xr.DataTree, total: int) -> list[Finding]:
+    """Return what the trajectories say: divergences, energy, tree depth."""
+    stats, found = group(tree, "sample_stats"), []
+    count = diagnostics.divergences(tree)
+    if count:
+        text = f"{count} of {total} transitions diverged"
+        if count <= diagnostics.FEW_DIVERGENT * total:
+            found.append(Finding(f"{text}: too few to lower a word", purposes=()))
+        else:
+            bad = count > diagnostics.DIVERGENT_SHARE * total
+            purposes = PURPOSES if bad else ("means", "uncertainty")
+            text += ": a region of the posterior was not entered"
+            found.append(Finding(text, "bad" if bad else "rough", purposes, _raise_target(tree)))
+    if "energy" in stats:
+        low = float(bfmi(stats["energy"].transpose("chain", "draw").values).min())
+        if low < LOW_ENERGY:
+            text = f"E-FMI is {low:.2f} (limit {LOW_ENERGY}): the tails are explored slowly"
+            remedy = "the model's other form, or more draws"
+            found.append(Finding(text, "rough", ("uncertainty",), remedy))
+    if "tree_depth" in stats:
+        limit = int(_options(tree).get("max_treedepth", 10))
+        share = float((stats["tree_depth"] >= limit).mean())
+        if share > DEEP_SHARE:
+            text = f"{share:.0%} of the trajectories end at the largest tree depth, {limit}"
+            found.append(Finding(text, "good", (), f"raise max_treedepth to {limit + 2}"))
+    return found
+
+
+def bfmi(energy: np.ndarray) -> np.ndarray:
+    """Return the E-FMI of each chain of energies (chain, draw); NaN where they never change."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.square(np.diff(energy, axis=1)).mean(axis=1) / energy.var(axis=1)
+
+
+def _options(tree: xr.DataTree) -> dict[str, Any]:
+    return dict(json.loads(tree.attrs.get("options") or "{}"))
+
+
+def _raise_target(tree: xr.DataTree) -> str:
+    # where none was given, the sampler says which one it took
+    taken = _options(tree).get("target_accept") or tree.attrs.get("target_accept")
+    target = float(taken or 0.8)
+    higher = next((t for t in (0.9, 0.95, 0.99, 0.995) if t > target + 1e-9), 0.999)
+    return f"raise target_accept to {higher:g}, or use the model's other form"
+
+
+# --- approximations, points and searches ----------------------------------------------------------
+
+
+def _approximation(tree: xr.DataTree, reference: xr.DataTree | None) -> list[Finding]:
+    stats, found = group(tree, "sample_stats"), []
+    if "log_q" in stats and "lp" in stats:
+        khat = diagnostics.khat(stats["lp"].values, stats["log_q"].values)
+        limit = diagnostics.khat_limit(stats["lp"].size)
+        if khat > limit:
+            text = f"k-hat is {khat:.2f} (limit {limit:.2f}): q misses mass of the posterior"
+            # beside a reference the distances themselves are known
+            alone: tuple[Purpose, ...] = ("means", "uncertainty") if reference is None else ()
+            found.append(Finding(text, "bad", alone))
+    posterior = group(tree, "posterior")
+    if posterior.sizes["chain"] * posterior.sizes["draw"] == 1:
+        text = "one state: it has no spread, and no probability of its features"
+        found.append(Finding(text, "bad", ("uncertainty",)))
+    return found
+
+
+def _nothing_active(tree: xr.DataTree, reference: xr.DataTree | None) -> list[Finding]:
+    """Return that no feature is active, where the reference has some."""
+    own = summary(group(tree, "selection"), "feature")
+    other = {} if reference is None else summary(group(reference, "selection"), "feature")
+    if not own or own["active"] >= 1.0 or other.get("active", 1.0) < 1.0:
+        return []
+    text = "no feature is active in any draw"
+    if own["active"] > 0.0:
+        text = f"{own['active']:.1f} features are active on average"
+    if other:
+        text += f", where the reference has {other['active']:.1f}"
+    remedy = "it sits where the sparse prior peaks, at zero; use another method"
+    return [Finding(text, "bad", ("ranking", "selection"), remedy)]
+
+
+_AGAIN: tuple[tuple[str, str], ...] = (
+    ("still rising", "raise max_iterations"),
+    ("the ELBO fell", "lower step_sizes"),
+    ("ran to a boundary", "no Gaussian fits a density that peaks at its boundary; use nuts"),
+    ("stopped short", "raise max_iterations"),
+    ("curvature", "use nuts, or another start"),
+    ("iterations", "raise max_iterations"),
+    ("sweeps", "raise max_sweeps"),
+)
+
+
+def _again(tree: xr.DataTree) -> str:
+    """Return what to do about a method that says that it did not converge."""
+    reason = str(tree.attrs.get("reason") or "")
+    if "raise " in reason:  # it says so itself
+        return ""
+    return next((remedy for words, remedy in _AGAIN if words in reason), "use another method")

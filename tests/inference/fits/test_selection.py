@@ -1,0 +1,380 @@
+"""Selection by the posterior: P(active), how many, n90, and what is said of it."""
+
+import dataclasses
+
+import numpy as np
+import pymc as pm
+import pytest
+import xarray as xr
+
+import ardvark as av
+from ardvark.common.validate import InputError
+from ardvark.inference import BACKENDS, read, save
+from ardvark.inference import selection_text as words
+from ardvark.inference.comparison.table import compare
+from ardvark.inference.fits import selection
+from ardvark.inference.fits.datatree import dataset
+from ardvark.inference.fits.diagnostics import inclusion
+from ardvark.inference.fitting import registry
+from ardvark.models import ZOO
+from tests.inference.comparison.quick import Prior
+from tests.support import rng, z_limit
+
+KERNELS = [
+    (name, {"kernel": k, **degree})
+    for name, spec in ZOO.items()
+    for k in spec.kernels
+    for degree in ([{"degree": 1}, {"degree": 2}] if k == "polynomial" else [{}])
+] + [("sparse_probit", {})]
+IDS = ["-".join([n, *map(str, s.values())]) for n, s in KERNELS]
+
+
+def tree_of(problem, kind="mcmc", **arrays):
+    """Return a fit that holds these draws (chain, draw, ...)."""
+    dims = {"feature_weight": ("feature",), "sample_weight": ("basis",), "beta": ("feature",)}
+    posterior = dataset(arrays, dims, problem.coords, draws=True)
+    tree = xr.DataTree.from_dict({"/posterior": posterior})
+    tree.attrs = {
+        "fingerprint": problem.fingerprint,
+        "kind": kind,
+        "status": "finished",
+        "reason": "",
+    }
+    return tree
+
+
+def selected(problem, kind="mcmc", **arrays):
+    tree = tree_of(problem, kind, **arrays)
+    tree["selection"] = xr.DataTree(av.select(problem, tree))
+    return tree
+
+
+def rms(values):
+    return np.sqrt(np.mean(values**2))
+
+
+def prior_draws(problem, number=0, chains=2, draws=6):
+    """The weights of simulated draws, by name, and whatever else the decision reads."""
+    random = rng(number)
+    points = [problem.simulate(random) for _ in range(chains * draws)]
+    names = [n for n in ("feature_weight", "sample_weight", "bias", "beta") if n in points[0]]
+    names = [n for n in names if problem.spec.name == "sparse_probit" or n != "beta"]
+    stacked = {n: np.stack([np.asarray(p[n], dtype=float) for p in points]) for n in names}
+    return {n: v.reshape(chains, draws, *v.shape[1:]) for n, v in stacked.items()}
+
+
+def eta_without(problem, arrays, k):
+    """Return eta of every draw with feature k at 0, from the model's own decision."""
+    name, hypers = problem.spec.name, problem.hypers
+    at_zero = arrays["feature_weight"].copy()
+    at_zero[..., k] = 0.0
+    if problem.spec.fixed and name != "sklr":  # theta is a hyperparameter
+        theta = tuple(at_zero[0, 0].tolist())
+        other = dataclasses.replace(
+            problem, hypers=dataclasses.replace(hypers, feature_scale=theta)
+        )
+        return other.decision(arrays)
+    if name == "sklr":  # FS-SKLR at this mask
+        masked = av.problem("fsklr", problem.data, delta=hypers.delta)
+        return masked.decision({**arrays, "feature_weight": at_zero})
+    if name == "sparse_probit":
+        beta = arrays["beta"].copy()
+        beta[..., k] = 0.0
+        return problem.decision({**arrays, "beta": beta})
+    return problem.decision({**arrays, "feature_weight": at_zero})
+
+
+@pytest.mark.parametrize(("name", "settings"), KERNELS, ids=IDS)
+def test_active_is_what_moves_eta_when_taken_out(name, settings, small_data):
+    """Every model and kernel: brute force through its own decision function."""
+    problem = av.problem(name, small_data(N=12, D=4), **settings)
+    arrays = prior_draws(problem)
+    eta = problem.decision(arrays)
+
+    def effect(other):
+        return np.sqrt(np.mean((eta - other) ** 2, axis=-1))  # (chain, draw)
+
+    features = np.stack([effect(eta_without(problem, arrays, k)) for k in range(4)], axis=-1)
+    threshold = float(np.quantile(features[features > 0], 0.4)) * (1 + 1e-6)
+    found = av.select(problem, tree_of(problem, **arrays), threshold)
+    active = features > threshold
+    assert 0 < active.mean() < 1
+    np.testing.assert_array_equal(found["p_active_feature"], active.mean((0, 1)))
+    np.testing.assert_array_equal(found["active_features"], active.sum(-1))
+    np.testing.assert_array_equal(found["n90_features"], selection.carriers(features))
+    assert found.attrs["threshold"] == threshold
+    if "sample_weight" not in problem.spec.shared:
+        assert "p_active_sample" not in found
+        return
+    out = []
+    for j in range(12):
+        at_zero = arrays["sample_weight"].copy()
+        at_zero[..., j] = 0.0
+        out.append(effect(problem.decision({**arrays, "sample_weight": at_zero})))
+    active = np.stack(out, axis=-1) > threshold
+    np.testing.assert_array_equal(found["p_active_sample"], active.mean((0, 1)))
+    np.testing.assert_array_equal(found["active_samples"], active.sum(-1))
+    np.testing.assert_array_equal(found["n90_samples"], selection.carriers(np.stack(out, -1)))
+
+
+def test_how_many_carry_the_effect():
+    """Squares 9 and 1: one of them is 90 %. Ten equal ones: nine. None at all: none."""
+    effects = np.zeros((5, 10))
+    effects[0, [3, 7]] = 1.0, 3.0
+    effects[1] = 0.1
+    effects[2, [0, 1]] = 1.0, 2.999  # 0.8999 of the sum
+    effects[4, :4] = [4.0, 3.0, 2.0, 1.0]  # 16, 25, 29 of 30
+    assert selection.carriers(effects).tolist() == [1, 9, 2, 0, 3]
+
+
+def two_features(small_data, on):
+    """RFVM with w = v * (Z'a) = v: a primal weight of 0.2 where `on`, 0.05 elsewhere."""
+    data = small_data(N=12, D=on.shape[-1])
+    problem = av.problem("rfvm", data)
+    a = np.linalg.lstsq(problem.Z.T, np.ones(data.D), rcond=None)[0]
+    v = np.where(on, 0.2, 0.05)
+    return problem, {"feature_weight": v, "sample_weight": np.tile(a, (*on.shape[:2], 1))}
+
+
+def test_the_threshold_is_a_tenth_of_a_logit_a_standard_deviation(small_data):
+    problem, arrays = two_features(small_data, np.ones((1, 3, 2), dtype=bool))
+    arrays["feature_weight"][0] = [[0.0999, 0.1001], [0.2, 0.0], [0.0, 0.0]]
+    found = av.select(problem, tree_of(problem, **arrays))
+    np.testing.assert_allclose(found["p_active_feature"], [1 / 3, 1 / 3])
+    assert found["active_features"].values.tolist() == [[1, 1, 0]]
+    assert found["n90_features"].values.tolist() == [[2, 1, 0]]
+    assert found.attrs == {"threshold": 0.1, "thin_features": 1, "thin_samples": 1}
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("r", [0.0, 0.8])
+def test_the_monte_carlo_error_of_known_chains(small_data, r):
+    """Indicators of P(active) = p and lag-1 autocorrelation r: independent draws, and a chain.
+
+    The means of batches of n have variance p (1 - p) (c - 2 r (1 - r^n) / (n (1 - r)^2)) / n, c =
+    (1 + r) / (1 - r); the error is made of 4 x 70 of them, so its square has a relative sd of
+    (2 / 280)^1/2, with the kurtosis of their means at most (3 / 280)^1/2.
+    """
+    p, chains, draws, k = 0.3, 4, 5000, 3
+    random = rng(5)
+    on = np.empty((chains, draws, k), dtype=bool)
+    on[:, 0] = random.random((chains, k)) < p
+    for t in range(1, draws):
+        fresh = random.random((chains, k)) < p
+        on[:, t] = np.where(random.random((chains, k)) < r, on[:, t - 1], fresh)
+    problem, arrays = two_features(small_data, on)
+    found = av.select(problem, tree_of(problem, **arrays))
+    np.testing.assert_allclose(found["p_active_feature"], on.mean((0, 1)), rtol=1e-12)
+    batches = int(np.sqrt(draws))
+    n = draws // batches
+    factor = (1 + r) / (1 - r) - 2 * r * (1 - r**n) / (n * (1 - r) ** 2)
+    variance = p * (1 - p) * factor / n / (chains * batches)
+    ratio = found["mcse_feature"].values ** 2 / variance
+    limit = z_limit(2 * k) * np.sqrt(3 / (chains * batches))
+    assert np.abs(ratio - 1.0).max() < limit
+    sd = np.sqrt(p * (1 - p) * (1 + r) / (1 - r) / (chains * draws))
+    assert np.abs(found["p_active_feature"].values - p).max() < z_limit(2 * k) * sd
+
+
+def test_an_indicator_that_never_changes_has_no_error(small_data):
+    on = np.zeros((2, 50, 3), dtype=bool)
+    on[..., 0] = True
+    on[0, 7, 2] = True
+    problem, arrays = two_features(small_data, on)
+    found = av.select(problem, tree_of(problem, **arrays))
+    assert found["p_active_feature"].values.tolist() == [1.0, 0.0, 0.01]
+    assert np.isnan(found["mcse_feature"].values).tolist() == [True, True, False]
+
+
+class TestConstantFeatures:
+    def test_of_real_data(self):
+        """digits38 has ten constant pixels, whose weights are their prior's."""
+        problem = av.problem("rfvm", "digits38")
+        constant = np.isin(problem.data.feature_names, problem.data.constant_features)
+        assert constant.sum() == 10
+        v = np.full((1, 2, 64), 1e9)
+        a = rng().normal(size=(1, 2, 357))
+        found = av.select(problem, tree_of(problem, feature_weight=v, sample_weight=a))
+        np.testing.assert_array_equal(found["p_active_feature"], ~constant)
+
+    @pytest.mark.parametrize("kernel", ["linear", "rbf", "polynomial"])
+    def test_whatever_the_effect(self, kernel):
+        """Not standardised, or centres that are no rows: eta moves, by the same in every row."""
+        X = rng(1).normal(size=(10, 3))
+        X[:, 1] = 4.0
+        y = np.arange(10) % 2
+        for settings in ({"standardize": False}, {"basis": X + 1.0}):
+            problem = av.problem("jcfo", (X, y), kernel=kernel, degree=2, **settings)
+            v, a = np.full((1, 2, 3), 0.2), np.ones((1, 2, 10))
+            arrays = {"feature_weight": v, "sample_weight": a, "bias": np.zeros((1, 2))}
+            eta = problem.decision(arrays)
+            moved = [rms(eta - eta_without(problem, arrays, k)) for k in range(3)]
+            # an rbf kernel sees how far the feature is from the centres, the others its value
+            standardized, rbf = "basis" in settings, kernel == "rbf"
+            assert (moved[1] > 0.1) == (standardized == rbf)
+            active = [moved[0] > 0.1, False, moved[2] > 0.1]
+            found = av.select(problem, tree_of(problem, **arrays))
+            assert found["p_active_feature"].values.tolist() == active
+            assert (found["active_features"] == sum(active)).all()
+            n90 = selection.carriers(np.array([moved[0], 0.0, moved[2]]))
+            assert (found["n90_features"] == n90).all()
+
+
+def test_expensive_draws_are_thinned_evenly(small_data, monkeypatch):
+    problem = av.problem("pfcvm", small_data(N=12, D=3), kernel="rbf")
+    arrays = prior_draws(problem, chains=2, draws=30)
+    whole = tree_of(problem, **arrays)
+    monkeypatch.setattr(selection, "FEWEST", 4)
+    full = av.select(problem, whole)
+    some = av.select(problem, tree_of(problem, **{k: v[:, ::4] for k, v in arrays.items()}))
+    assert full.attrs["thin_features"] == full.attrs["thin_samples"] == 1
+    cost = 12.0 * 12 * 12 * 3  # terms times an exponential's worth
+    monkeypatch.setattr(selection, "FEATURE_BUDGET", cost * 60 / 4)
+    monkeypatch.setattr(selection, "SAMPLE_BUDGET", 1e-9)
+    thin = av.select(problem, whole)
+    assert thin.attrs["thin_features"] == 4
+    assert thin.attrs["thin_samples"] == 15  # never below the fewest
+    looked = np.tile(np.arange(30) % 4 == 0, (2, 1))
+    for name in ("active_features", "n90_features"):
+        expected = np.where(looked, full[name].values, np.nan)
+        np.testing.assert_array_equal(thin[name].values, expected)
+    np.testing.assert_array_equal(thin["p_active_feature"], some["p_active_feature"])
+    assert int((~np.isnan(thin["active_samples"])).sum()) == 4
+    numbers = selection.summary(thin, "feature")
+    assert numbers["active"] == full["active_features"].values[looked].mean()
+
+
+# --- in a fit -------------------------------------------------------------------------------------
+
+
+def test_a_fit_keeps_it(problem, tmp_path):
+    settings = {"draws": 40, "chains": 2, "random_seed": 1, "progressbar": False}
+    tree = av.fit(problem, "laplace", **settings)
+    found = tree["selection"].to_dataset()
+    assert found.identical(av.select(problem, tree))
+    assert found["p_active_feature"]["feature"].values.tolist() == list(problem.data.feature_names)
+    assert found["active_samples"].dims == ("chain", "draw")
+    without = av.fit(problem, "laplace", selection=False, **settings)
+    assert "selection" not in without.children
+    np.testing.assert_array_equal(without["posterior"]["eta"], tree["posterior"]["eta"])
+    shared = av.fit(problem, "laplace", keep="shared", **settings)
+    assert shared["selection"].to_dataset().identical(found)
+    save(tree, tmp_path / "fit.nc")
+    assert read(tmp_path / "fit.nc")["selection"].identical(tree["selection"])
+
+
+def test_what_has_no_weights_has_no_selection(problem, dataset, monkeypatch):
+    with pm.Model() as bare:
+        pm.Normal("x", shape=3)
+    quiet = {"draws": 10, "chains": 1, "random_seed": 1, "progressbar": False}
+    assert "selection" not in av.fit(bare, "laplace", **quiet).children
+    monkeypatch.setattr(registry, "BACKENDS", dict(BACKENDS))
+    av.register_backend(Prior)
+    failed = av.fit(problem, "prior", fail_without="nobody", **quiet)
+    assert failed.attrs["status"] == "failed"
+    assert "selection" not in failed.children
+    assert words(failed) == ""
+    tree = tree_of(problem, feature_weight=np.ones((1, 1, problem.data.D)))
+    with pytest.raises(InputError, match="this fit lacks sample_weight"):
+        av.select(problem, tree)
+    with pytest.raises(InputError, match="threshold must be a finite number above 0, got 0"):
+        av.select(problem, tree, threshold=0)
+    with pytest.raises(InputError, match="this fit is of another problem"):
+        av.select(av.problem("rfvm", dataset, bias_sd=3.0), tree)
+
+
+def test_the_table_counts_what_is_active(small_data):
+    """Four draws of three features worked out by hand, and a method's own selection beside it."""
+    on = np.array([[[1, 1, 0], [1, 0, 0], [1, 0, 0], [0, 0, 0]]], dtype=bool)
+    problem, arrays = two_features(small_data, on)
+    arrays["feature_weight"][~on] = 0.0
+    arrays["sample_weight"][:, 3] = 0.0
+    tree = selected(problem, **arrays)
+    tree["fit"] = xr.DataTree(xr.Dataset({"selected_feature": ("feature", [True, True, True])}))
+    row = compare({"a": tree}).table.loc["a"]
+    assert row["active_features"] == 1.0
+    assert (row["active_features_low"], row["active_features_high"]) == (0.0, 2.0)
+    assert row["n90_features"] == 1
+    assert row["selected_features"] == 1  # 0.75; 0.25 and 0 are not
+    assert row["own_features"] == 3
+    assert np.isnan(row["own_samples"])
+
+
+# --- in words -------------------------------------------------------------------------------------
+
+
+def told(probability, counts, n90, kind="mcmc"):
+    names = [f"g{i}" for i in range(len(probability))]
+    found = xr.Dataset(
+        {
+            "p_active_feature": ("feature", probability),
+            "active_features": (("chain", "draw"), [counts]),
+            "n90_features": (("chain", "draw"), [n90]),
+        },
+        coords={"feature": names},
+    )
+    tree = xr.DataTree.from_dict({"/selection": found})
+    tree.attrs["kind"] = kind
+    return words(tree)
+
+
+def test_when_some_are_identified():
+    text = told([0.6, 0.1, 0.98], [1.0, 2.0, 2.0, np.nan], [2.0, 2.0, 1.0, np.nan])
+    assert text == (
+        "On average 1.7 of 3 features are active (90 % interval 1 to 2). "
+        "Active with probability above 0.5: g2 (0.98), g0 (0.60); "
+        "2 features share 90 % of the effect."
+    )
+
+
+def test_when_none_is_identified():
+    text = told([0.5, 0.2], [1.0, 0.0], [1.0, 1.0])
+    assert text == (
+        "On average 0.5 of 2 features are active (90 % interval 0 to 1). No feature is active with "
+        "probability above 0.5: these data do not single out one; "
+        "1 feature carries 90 % of the effect."
+    )
+
+
+def test_when_nothing_ever_is_active():
+    assert told([0.0, 0.0], [0.0], [2.0]) == "None of 2 features is active in any draw."
+
+
+def test_many_names_are_cut_short():
+    text = told([1.0] * 11, [11.0], [9.0])
+    assert "g0 (1.00), " in text
+    assert "g7 (1.00) and 3 more; 9 features share" in text
+    assert "g8" not in text
+
+
+@pytest.mark.parametrize("kind", ["point", "search"])
+def test_a_point_speaks_of_its_one_state(kind):
+    text = told([0.0, 1.0, 1.0], [2.0], [2.0], kind)
+    assert text == (
+        "At the returned point 2 of 3 features are active: g1, g2; "
+        "2 features share 90 % of the effect."
+    )
+    assert told([0.0, 0.0], [0.0], [0.0], kind) == (
+        "At the returned point 0 of 2 features are active."
+    )
+
+
+def test_a_point_method_uses_the_same_definition(problem):
+    tree = av.fit(problem, "xolon", random_seed=1, progressbar=False)
+    found = tree["selection"].to_dataset()
+    w = tree["posterior"]["feature_weight"] * (
+        tree["posterior"]["sample_weight"].values @ problem.Z
+    )
+    active = np.abs(w.values[0, 0]) * problem.X.std(axis=0) > 0.1
+    np.testing.assert_array_equal(found["p_active_feature"], active)
+    assert np.isnan(found["mcse_feature"]).all()
+    assert words(tree).startswith(f"At the returned point {active.sum()} of")
+
+
+def test_masks_that_are_on_without_effect_are_not_active(small_data):
+    """FS-SKLR: a bit may be on for a feature that moves eta by less than the threshold."""
+    problem = av.problem("fsklr", small_data(N=12, D=3))
+    v, a = np.ones((1, 4, 3)), np.full((1, 4, 12), 1e-3)
+    found = av.select(problem, tree_of(problem, feature_weight=v, sample_weight=a))
+    assert (found["p_active_feature"] == 0.0).all()
+    assert (inclusion(xr.DataArray(v, dims=("chain", "draw", "feature")))["probability"] == 1).all()

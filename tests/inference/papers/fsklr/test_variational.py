@@ -1,0 +1,248 @@
+"""FS-SKLR's algorithm 2 against naive loops, Polya-Gamma mean field, quadrature, Monte Carlo.
+
+Negative control: a variational update with a wrong rho must fail the checks that the right one
+passes.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import integrate, special, stats
+
+from ardvark.inference.papers.fsklr import variational as fsklr_variational
+from ardvark.inference.papers.fsklr.variational import (
+    gaussian,
+    jaakkola_jordan,
+    logistic,
+    precision_root,
+)
+from tests.inference.papers.whitened import check_standard_normal
+from tests.support import rng, z_limit
+
+
+def kernel_matrix(N=14, A=6, number=0):
+    random = rng(number)
+    return (
+        random.standard_normal((N, A)),
+        random.integers(2, size=N).astype(float),
+        random.random(N),
+    )
+
+
+# --- algorithm 2, logistic ------------------------------------------------------------------------
+
+
+def test_lambda_is_half_the_mean_of_a_polya_gamma():
+    """PG(1, c) is a sum of gammas: mean sum_k 1 / (2 pi^2 ((k - 1/2)^2 + c^2 / 4 pi^2))."""
+    k = np.arange(1, 2_000_001)
+    for c in (0.0, 1e-6, 5e-4, 2e-3, 0.7, 9.0):
+        series = np.sum(1 / ((k - 0.5) ** 2 + c**2 / (4 * math.pi**2))) / (2 * math.pi**2)
+        tail = 1 / (2 * math.pi**2 * k[-1])
+        got = 2 * jaakkola_jordan(np.array([c]))[0]
+        assert got == pytest.approx(series + tail, rel=1e-10)
+    np.testing.assert_allclose(jaakkola_jordan(np.array([1e200])), 0.25e-200)
+
+
+def test_logistic_is_the_naive_loop():
+    K, y, rho = kernel_matrix()
+    N, A = K.shape
+    xi = 0.7
+    for steps in (1, 2, 7):
+        q = logistic(K, y, xi, rho, steps, 1e-300)
+        r = rho.copy()
+        for _ in range(steps):
+            P, b = xi * np.eye(A), np.zeros(A)
+            for i in range(N):
+                P += 2 * np.tanh(r[i] / 2) / (4 * r[i]) * np.outer(K[i], K[i])  # (33)
+                b += (y[i] - 0.5) * K[i]
+            S = np.linalg.inv(P)
+            m = S @ b  # (32)
+            r = np.array([np.sqrt(K[i] @ (S + np.outer(m, m)) @ K[i]) for i in range(N)])  # (35)
+        np.testing.assert_allclose(q.mean, m, rtol=1e-10)
+        np.testing.assert_allclose(q.covariance(), S, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(q.rho, r, rtol=1e-10)
+        assert len(q.elbo) == steps
+
+
+def polya_gamma_elbo(K, y, xi, m, S, c):
+    """E_q[ln p(y, omega, alpha)] - E_q[ln q], q(omega_i) = PG(1, c_i), q(alpha) = N(m, S).
+
+    PG(w | 1, c) = cosh(c / 2) exp(-c^2 w / 2) PG(w | 1, 0), so KL_i = ln cosh(c/2) - c^2 E[w] / 2.
+    """
+    mean_w = np.tanh(c / 2) / (2 * c)
+    eta, eta2 = K @ m, np.einsum("ij,jk,ik->i", K, S + np.outer(m, m), K)
+    likelihood = -np.log(2) + (y - 0.5) * eta - 0.5 * mean_w * eta2
+    kl_w = np.log(np.cosh(c / 2)) - 0.5 * c**2 * mean_w
+    A = len(m)
+    kl_alpha = 0.5 * (xi * (np.trace(S) + m @ m) - A - A * np.log(xi) - np.linalg.slogdet(S)[1])
+    return np.sum(likelihood - kl_w) - kl_alpha
+
+
+def test_logistic_is_polya_gamma_mean_field():
+    """The same bound as a functional of q, and no other q(alpha), q(omega) is better."""
+    K, y, rho = kernel_matrix()
+    q = logistic(K, y, 0.7, rho, 500, 1e-13)
+    S = q.covariance()
+    assert q.converged
+    best = polya_gamma_elbo(K, y, 0.7, q.mean, S, q.rho)
+    assert q.elbo[-1] == pytest.approx(best, abs=1e-9)
+    first = logistic(K, y, 0.7, rho, 1, 1e-13)  # also off the fixed point, at the rho it used
+    assert first.elbo[0] == pytest.approx(
+        polya_gamma_elbo(K, y, 0.7, first.mean, first.covariance(), rho), abs=1e-9
+    )
+    random = rng(1)
+    for _ in range(30):
+        c = q.rho * np.exp(0.1 * random.standard_normal(len(y)))
+        m = q.mean + 0.05 * random.standard_normal(len(q.mean))
+        T = S + 0.02 * np.diag(random.random(len(m)))
+        for other in ((q.mean, S, c), (m, S, q.rho), (q.mean, T, q.rho)):
+            assert polya_gamma_elbo(K, y, 0.7, *other) < best
+
+
+@pytest.mark.parametrize("xi", [1e-3, 1.0, 50.0])
+def test_logistic_elbo_never_falls_and_is_a_bound(xi):
+    for number in range(4):
+        K, y, rho = kernel_matrix(12, 1 + number % 2, number)
+        for start in (rho, 40 * rho, 1e-9 * rho):
+            q = logistic(K, y, xi, start, 2000, 1e-12)
+            assert q.converged
+            assert np.diff(q.elbo).min() > -1e-10
+            s = 2 * y - 1
+
+            width = np.sqrt(np.diag(q.covariance()))
+            axes = [
+                np.linspace(m - 12 * w, m + 12 * w, 401) for m, w in zip(q.mean, width, strict=True)
+            ]
+            a = np.stack(np.meshgrid(*axes), -1).reshape(-1, len(axes))
+            joint = special.log_expit(s * (a @ K.T)).sum(1)
+            joint += stats.norm.logpdf(a, 0, xi**-0.5).sum(1)
+            cell = np.log([axis[1] - axis[0] for axis in axes]).sum()
+            evidence = special.logsumexp(joint) + cell
+            assert q.elbo[-1] < evidence + 1e-6
+
+
+def test_another_rho_lowers_the_elbo():
+    """Negative controls: one rho for all observations, and (35) without m m'."""
+    K, y, rho = kernel_matrix()
+    q = logistic(3 * K, y, 0.1, rho, 5000, 1e-13)
+    best = q.elbo[-1]
+    spread = np.einsum("ij,jk,ik->i", 3 * K, q.covariance(), 3 * K)
+    for wrong in (np.full(14, np.mean(q.rho**2) ** 0.5), spread**0.5):
+        assert logistic(3 * K, y, 0.1, wrong, 1, 1.0).elbo[0] < best - 1e-3
+    assert logistic(3 * K, y, 0.1, q.rho, 1, 1.0).elbo[0] == pytest.approx(best, abs=1e-9)
+
+
+def test_the_start_does_not_matter():
+    """The bound is concave enough here: U(0, 1) and far starts end in one q."""
+    K, y, rho = kernel_matrix(30, 12, 3)
+    ends = [logistic(K, y, 1.0, start, 5000, 1e-13) for start in (rho, 30 * rho, 1e-6 * rho)]
+    for q in ends[1:]:
+        np.testing.assert_allclose(q.mean, ends[0].mean, atol=1e-5)
+
+
+@pytest.mark.parametrize("fit", ["logistic", "gaussian"])
+def test_no_sample_in_use(fit):
+    K, y, rho = kernel_matrix(9, 0)
+    if fit == "logistic":
+        q = logistic(K, y, 1.0, rho, 50, 1e-10)
+        assert q.elbo[-1] == pytest.approx(9 * np.log(0.5))
+    else:
+        q = gaussian(K, 2 * y - 1, 1.0, (3.0, 2.0), 50, 1e-10)
+        s = stats.multivariate_t(np.zeros(9), (2.0 / 3.0) * np.eye(9), df=6.0)
+        assert q.elbo[-1] == pytest.approx(s.logpdf(2 * y - 1))  # q(tau) is exact there
+    assert q.draw(rng(0)).shape == (0,)
+    assert q.covariance().shape == (0, 0)
+
+
+def test_a_stiff_precision_is_still_exact(monkeypatch):
+    K, _, rho = kernel_matrix()
+    want = 0.3 * np.eye(6) + K.T @ (rho[:, None] * K)
+    for limit in (1e10, 0.0):
+        monkeypatch.setattr(fsklr_variational, "_STIFF", limit)
+        R = precision_root(K, rho, 0.3)
+        np.testing.assert_allclose(R.T @ R, want, rtol=1e-12)
+        np.testing.assert_array_equal(R, np.triu(R))
+    # one column 1e12 times the prior: the square of it would lose xi
+    monkeypatch.undo()
+    column = 1e12 * np.ones((5, 1))
+    R = precision_root(np.c_[column, column], np.ones(5), 1.0)
+    along = np.array([1.0, -1.0]) / 2**0.5  # there the data say nothing: precision xi
+    assert np.linalg.norm(R @ along) == pytest.approx(1.0, rel=2e-3)
+
+
+def test_a_kernel_of_low_rank_gives_the_same_q():
+    """With an orthonormal basis of the rows of K: bound, moments and rho."""
+    K, y, rho = kernel_matrix(14, 3)
+    K = K @ rng(1).standard_normal((3, 8))  # rank 3
+    basis = np.linalg.svd(K)[2][:3].T
+    # 4 iterations: at the end the two may stop at different ones, for the bound then only rounds
+    for model in ("logistic", "gaussian"):
+        first, last = (y, rho) if model == "logistic" else (2 * y - 1, (3.0, 2.0))
+        run = logistic if model == "logistic" else gaussian
+        whole, small = (run(M, first, 0.7, last, 4, 1e-300) for M in (K, K @ basis))
+        small.basis = basis
+        np.testing.assert_allclose(small.elbo, whole.elbo, rtol=1e-10)
+        np.testing.assert_allclose(small.mean, whole.mean, atol=1e-9)
+        np.testing.assert_allclose(small.covariance(), whole.covariance(), atol=1e-9)
+        assert small.tau_rate == pytest.approx(whole.tau_rate, nan_ok=True)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("rank", [6, 2])
+def test_draws_of_q(rank):
+    K, y, rho = kernel_matrix()
+    basis = None
+    if rank < 6:
+        basis = np.linalg.qr(K[:rank].T)[0]
+        K = K @ basis
+    q = logistic(K, y, 0.7, rho, 100, 1e-10)
+    q.basis = basis
+    random = rng(0)
+    draws = np.array([q.draw(random) for _ in range(20_000)])
+    root = np.linalg.cholesky(np.linalg.inv(q.covariance()))
+    check_standard_normal((draws - q.mean) @ root)
+
+
+# --- algorithm 2 with squared errors --------------------------------------------------------------
+
+
+def squared_errors():
+    """K, signs, xi, tau's prior and the q of one problem."""
+    K, y, _ = kernel_matrix(14, 4)
+    s, xi, noise = 2 * y - 1, 0.8, (3.0, 2.0)
+    return K, s, xi, noise, gaussian(K, s, xi, noise, 300, 1e-13)
+
+
+def test_gaussian_is_coordinate_ascent_of_its_bound():
+    K, s, xi, (a, b), q = squared_errors()
+    assert q.converged
+    assert np.diff(q.elbo).min() > -1e-12
+    assert q.elbo[-1] > q.elbo[0]
+    tau, S = q.tau_shape / q.tau_rate, q.covariance()
+    np.testing.assert_allclose(S, np.linalg.inv(xi * np.eye(4) + tau * K.T @ K), rtol=1e-6)
+    np.testing.assert_allclose(q.mean, tau * S @ K.T @ s, rtol=1e-6)
+    R = np.sum((s - K @ q.mean) ** 2) + np.trace(K @ S @ K.T)
+    assert q.tau_shape == a + 7.0
+    assert q.tau_rate == pytest.approx(b + R / 2)
+
+
+@pytest.mark.statistical
+def test_the_bound_with_squared_errors_by_monte_carlo_and_quadrature():
+    K, s, xi, (a, b), q = squared_errors()
+    S, random, n = q.covariance(), rng(0), 100_000
+    alpha = random.multivariate_normal(q.mean, S, n)
+    noise = random.gamma(q.tau_shape, 1 / q.tau_rate, n)
+    terms = stats.norm.logpdf(s, alpha @ K.T, noise[:, None] ** -0.5).sum(1)
+    terms += stats.norm.logpdf(alpha, 0, xi**-0.5).sum(1) + stats.gamma.logpdf(noise, a, 0, 1 / b)
+    terms -= stats.multivariate_normal(q.mean, S).logpdf(alpha)
+    terms -= stats.gamma.logpdf(noise, q.tau_shape, 0, 1 / q.tau_rate)
+    assert abs(terms.mean() - q.elbo[-1]) < z_limit() * terms.std() / n**0.5
+
+    # ln p(s), alpha integrated exactly and tau by quadrature, is above
+    def evidence(t):
+        marginal = stats.multivariate_normal(cov=np.eye(14) / t + K @ K.T / xi)
+        return np.exp(marginal.logpdf(s) + stats.gamma.logpdf(t, a, 0, 1 / b))
+
+    exact = np.log(integrate.quad(evidence, 1e-6, 30, epsabs=1e-14)[0])
+    assert q.elbo[-1] < exact

@@ -1,0 +1,292 @@
+"""Fits of JCFO and sparse probit: filter, hold-out, what they contain, awkward input."""
+
+import dataclasses
+
+import numpy as np
+import pymc as pm
+import pytest
+from scipy import stats
+
+import ardvark as av
+from ardvark.common.progress import Reporter
+from ardvark.common.validate import InputError
+from ardvark.inference.contract.target import Target
+from ardvark.inference.fits.datatree import pointwise, read, save
+from ardvark.inference.papers.jcfo import em as jcfo_em
+from ardvark.inference.papers.jcfo.em import Options
+from tests.inference.papers.awkward import constant, duplicated, separable, two_rows
+from tests.inference.papers.jcfo.problems import (
+    arrays,
+    direct,
+    every_kernel,
+    gammas,
+    made,
+    point_of,
+    run_fit,
+)
+from tests.support import rng, seed
+
+# --- the filter and the hold-out ------------------------------------------------------------------
+
+
+def planted(N=80, D=1500, number=0):
+    random = rng(number)
+    X = random.standard_normal((N, D))
+    y = (X[:, [7, 300, 1400]] @ [1.0, -1.0, 1.0] + 0.2 * random.standard_normal(N) > 0).astype(int)
+    return X, y
+
+
+def test_prefilter_keeps_planted_features():
+    problem = av.problem("jcfo", planted(), kernel="linear")
+    tree = run_fit(problem, prefilter=40, starts=2, tolerance=1e-5)
+    kept = np.flatnonzero(~tree["fit"]["filtered"].values)
+    assert {7, 300, 1400} <= set(kept)
+    assert 15 <= len(kept) <= 40
+    weight = point_of(tree)["feature_weight"]
+    assert weight.shape == (1500,)
+    assert set(np.argsort(weight)[-3:]) == {7, 300, 1400}
+    # gammas that were filled from D are filled from what is kept; a given one is not touched
+    small = problem.spec.Hypers(kernel="linear").filled(80, 80, len(kept))
+    assert tree["fit"]["gamma2"].item() == small.gamma2
+    given = av.problem("jcfo", planted(), kernel="linear", gamma2=123.0)
+    assert jcfo_em.own_gammas(given, len(kept)) == (1.0, 123.0)
+    assert jcfo_em.own_gammas(problem, 1500) == (problem.hypers.gamma1, problem.hypers.gamma2)
+
+
+def test_prefilter_without_anything_to_filter():
+    X, y = arrays(20, 5)
+    np.testing.assert_array_equal(jcfo_em.prefilter(X, y, 5, Options()), np.arange(5))
+    np.testing.assert_array_equal(jcfo_em.prefilter(0 * X, y, 2, Options()), np.arange(5))
+    with pytest.raises(InputError, match="is that filter itself"):
+        run_fit(made(20, 5, model="sparse_probit"), prefilter=2)
+
+
+@pytest.mark.parametrize("model", ["jcfo", "sparse_probit"])
+def test_gammas_by_holdout(model):
+    problem = made(30, 6, model=model)
+    grids = {"gamma1_grid": (1.0, 1e4)} | ({"gamma2_grid": (25.0, 1e6)} if model == "jcfo" else {})
+    tree = run_fit(problem, select="holdout", starts=1, tolerance=1e-5, **grids)
+    tried, score = tree["fit"]["holdout_gamma"].values, tree["fit"]["holdout_score"].values
+    assert len(tried) == len(score) == (4 if model == "jcfo" else 2)
+    assert tried[:, 0].tolist() == sorted(tried[:, 0], reverse=True)
+    assert tree.attrs["gamma1"] == tried[score.argmax(), 0]
+    assert (score <= 0.0).all()
+    # the last fit is one to all rows, at the gammas chosen
+    again = {"gamma1": tree.attrs["gamma1"]}
+    if model == "jcfo":
+        again["gamma2"] = tree.attrs["gamma2"]
+        assert again["gamma2"] == tried[score.argmax(), 1]
+    last = run_fit(made(30, 6, model=model, **again), starts=1, tolerance=1e-5)
+    assert last.attrs["log_posterior"] == pytest.approx(tree.attrs["log_posterior"])
+
+
+def test_holdout_scores_are_those_of_a_problem_without_the_rows():
+    """Standardisation, basis and scores of the inner fit, from a problem of the kept rows."""
+    random = rng(1)
+    X, y = arrays(30, 4)
+    problem = av.problem("jcfo", (5.0 + X * [1, 2, 3, 4], y.astype(int)))
+    options = Options(select="holdout", gamma2_grid=(9.0, 1.0), gamma1_grid=(4.0,), starts=1)
+    choice = jcfo_em.choose(problem, y, options, rng(1), Reporter(enabled=False))
+    held = jcfo_em.holdout_rows(y, 0.1, random)
+    assert 0 < held.sum() <= 4
+    assert {0.0, 1.0} == set(y[~held])
+    for (gamma1, gamma2), score in zip(choice.tried, choice.scores, strict=True):
+        inner = av.problem("jcfo", problem.data.take(~held), gamma1=gamma1, gamma2=gamma2)
+        tree = run_fit(inner, starts=1, tolerance=1e-4)
+        p = av.predict(inner, tree, problem.data.X[held], rule="paper").values[0, 0]
+        assert score == pytest.approx(np.log(np.where(y[held] == 1, p, 1 - p)).mean(), abs=1e-6)
+
+
+def test_holdout_needs_two_of_a_class():
+    tree = run_fit(av.problem("jcfo", two_rows()), select="holdout")
+    assert tree.attrs["status"] == "failed"
+    assert "2 samples of a class" in tree.attrs["reason"]
+    assert jcfo_em.holdout_rows(np.array([0.0, 1.0, 1.0]), 0.1, rng(0)).sum() == 1
+
+
+# --- the fit contract -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["marginal", "hierarchical", "latent"])
+def test_what_a_fit_of_jcfo_contains(form, tmp_path):
+    problem = made(20, 5, kernel="linear", gamma2=4.0, parametrization=form)
+    tree = run_fit(problem, draws=7, chains=3, starts=1)
+    assert tree.attrs["kind"] == "point"
+    posterior = tree["posterior"]
+    assert posterior.sizes["chain"] == posterior.sizes["draw"] == 1
+    point = point_of(tree)
+    assert set(point) == {"bias", "sample_weight", "feature_weight", "eta"}
+    np.testing.assert_allclose(problem.decision(point), point["eta"], rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(
+        pointwise(tree)["y"].values[0, 0], problem.log_likelihood(point), rtol=1e-10
+    )
+    assert (point["feature_weight"] == 0).any()
+    assert np.isnan(tree["sample_stats"]["lp"].item())
+    marginal = dataclasses.replace(problem.hypers, parametrization="marginal")
+    joint = dataclasses.replace(problem, hypers=marginal).log_joint(point)
+    assert tree.attrs["log_posterior"] == pytest.approx(float(joint))
+    assert tree["fit"]["objective"].values[-1] == pytest.approx(float(joint))
+    details = tree["fit"]
+    for name, dim in (
+        ("selected_feature", "feature"), ("selected_sample", "basis"), ("kkt_sample", "basis"),
+        ("filtered", "feature"), ("objective", "iteration"), ("features_kept", "iteration"),
+        ("samples_kept", "iteration"), ("objective_start", "start"),
+    ):  # fmt: skip
+        assert details[name].dims == (dim,)
+    assert details["features_kept"].values[-1] == tree.attrs["features"]
+    assert details["samples_kept"].values[-1] == tree.attrs["samples"]
+    save(tree, tmp_path / "fit.nc")
+    back = read(tmp_path / "fit.nc")
+    assert tree.identical(back)
+    X_new = rng(0).standard_normal((4, 5))
+    paper = av.predict(problem, back, X_new, rule="paper").values
+    want = stats.norm.cdf(problem.decision(point, problem.standardized(X_new)))
+    np.testing.assert_allclose(paper[0, 0], want, rtol=1e-10)
+    np.testing.assert_allclose(av.predict(problem, tree, X_new).values, paper, rtol=1e-10)
+
+
+def test_lp_where_no_weight_is_zero():
+    problem = made(30, 2, kernel="linear", gamma1=0.1, gamma2=0.1, parametrization="marginal")
+    tree = run_fit(problem)
+    point = point_of(tree)
+    assert (point["feature_weight"] > 0).all()
+    assert tree["sample_stats"]["lp"].item() == pytest.approx(float(problem.log_density(point)))
+
+
+def test_what_a_fit_of_sparse_probit_contains():
+    for form in ("marginal", "hierarchical"):
+        problem = made(30, 8, model="sparse_probit", gamma1=9.0, parametrization=form)
+        tree = run_fit(problem)
+        point = point_of(tree)
+        assert set(point) == {"bias", "beta", "feature_weight", "eta"}
+        np.testing.assert_array_equal(point["feature_weight"], np.abs(point["beta"]))
+        assert "selected_sample" not in tree["fit"]
+        paper = av.predict(problem, tree, problem.data.X, rule="paper").values[0, 0]
+        np.testing.assert_allclose(paper, stats.norm.cdf(point["eta"]), rtol=1e-10)
+        assert np.isnan(tree["sample_stats"]["lp"].item()) == (form == "hierarchical")
+    strong = run_fit(made(30, 8, model="sparse_probit", gamma1=1e8))
+    assert strong.attrs["status"] == "finished"
+    assert "gamma1 is too large" in strong.attrs["reason"]
+
+
+def test_equal_seeds_give_equal_points():
+    problem = made(25, 30, kernel="linear", gamma2=25.0)
+    options = {"starts": 3, "tolerance": 1e-4}
+    one, two, other = (run_fit(problem, random_seed=seed(s), **options) for s in (1, 1, 2))
+    for name in one["posterior"].data_vars:
+        np.testing.assert_array_equal(one["posterior"][name], two["posterior"][name])
+    finals = [t["fit"]["objective_start"].values for t in (one, two, other)]
+    np.testing.assert_array_equal(finals[0], finals[1])
+    assert finals[0][0] == finals[2][0]  # the paper's seed has nothing random
+    assert (finals[0][1:] != finals[2][1:]).any()
+
+
+def test_fit_keeps_what_is_asked():
+    kept = set(run_fit(made(20, 5, gamma2=4.0), keep="shared", starts=1)["posterior"].data_vars)
+    assert kept == {"bias", "sample_weight", "feature_weight", "eta"}
+
+
+def test_a_basis_of_other_centres():
+    X, y = arrays(20, 4)
+    given = {"kernel": "rbf", **gammas("rbf", 1)}
+    for basis in ([0, 3, 9, 11, 17], rng(0).standard_normal((3, 4))):
+        problem = av.problem("jcfo", (X, y.astype(int)), basis=basis, **given)
+        for options in ({}, {"select": "holdout"}):
+            tree = run_fit(problem, starts=1, tolerance=1e-5, **options)
+            assert tree["posterior"].sizes["basis"] == len(basis)
+            assert np.diff(tree["fit"]["objective"].values).min() > -1e-9
+
+
+def test_supports_and_options_say_what_is_wrong():
+    assert "bare pm.Model" in jcfo_em.supports(Target(pm.Model()))
+    with pytest.raises(InputError, match="the model is 'rfvm'"):
+        run_fit(made(10, 2, model="rfvm"))
+    for bad in (
+        {"select": "cv"},
+        {"prune": 1.0},
+        {"holdout": 0.0},
+        {"starts": 0},
+        {"prefilter": 0},
+    ):
+        with pytest.raises(InputError, match=next(iter(bad))):
+            Options(**bad)
+    with pytest.raises(InputError, match="each value of gamma2_grid"):
+        Options(gamma2_grid=(1.0, -1.0))
+    with pytest.raises(TypeError, match="revive"):
+        run_fit(made(10, 2), reviv=True)
+
+
+def test_too_few_iterations_is_not_converged():
+    tree = run_fit(made(20, 5, kernel="linear", gamma2=4.0), max_iterations=2)
+    assert tree.attrs["status"] == "not_converged"
+    assert "after 2 iterations" in tree.attrs["reason"]
+    assert not bool(tree["fit"]["converged"])
+
+
+# --- awkward input --------------------------------------------------------------------------------
+
+
+def check(result):
+    assert result.status in ("finished", "not_converged"), result.reason
+    for name, values in result.posterior.items():
+        assert np.isfinite(values).all(), name
+    trace = result.details["objective"]
+    assert np.isfinite(trace).all()
+    assert np.diff(trace).min() > -1e-10 * np.abs(trace).max()
+    assert np.isfinite(
+        [result.attrs[k] for k in ("kkt_nonzero", "kkt_zero", "log_posterior")]
+    ).all()
+    return result
+
+
+@pytest.mark.parametrize("data", [separable, duplicated, constant, two_rows])
+@every_kernel
+def test_degenerate_input(data, kernel, degree):
+    problem = av.problem("jcfo", data(), kernel=kernel, degree=degree, gamma1=0.04, gamma2=0.04)
+    check(direct(problem, starts=2, max_iterations=40))
+
+
+@pytest.mark.parametrize("data", [separable, duplicated, constant, two_rows])
+def test_degenerate_input_of_sparse_probit(data):
+    check(direct(av.problem("sparse_probit", data(), gamma1=1e-4), max_iterations=200))
+
+
+def test_constant_columns_get_no_weight():
+    tree = run_fit(av.problem("jcfo", constant(), kernel="linear", gamma2=1.0), starts=2)
+    assert (point_of(tree)["feature_weight"][1:3] == 0.0).all()
+
+
+def test_saturated_probabilities():
+    X, y = arrays(12, 3)
+    problem = av.problem("jcfo", (1e4 * X, y.astype(int)), standardize=False, degree=3)
+    check(direct(problem, starts=2, max_iterations=50))
+    problem = av.problem("sparse_probit", (1e6 * X, y.astype(int)), standardize=False, gamma1=1e-6)
+    check(direct(problem, max_iterations=50))
+
+
+def test_a_kernel_that_overflows_ends_its_start_only():
+    X, y = arrays(10, 50)
+    problem = av.problem("jcfo", (X, y.astype(int)), degree=60)
+    alone = run_fit(problem, starts=1)  # theta = 1: about 50^60
+    assert alone.attrs["status"] == "failed"
+    assert "the kernel overflows" in alone.attrs["reason"]
+    several = check(direct(problem, starts=2, max_iterations=30))
+    finals = several.details["objective_start"]
+    assert finals[0] == -np.inf
+    assert np.isfinite(finals[1])
+
+
+def test_one_informative_feature_among_5000():
+    """It correlates with y by 0.99, the largest of the others by about 0.6.
+
+    At a gain of 1e-5 an iteration the residual is at most 0.05 (`test_jcfo_em_optimum`), below the
+    0.1 at which a fit has not converged.
+    """
+    random, y = rng(0), np.arange(40) % 2
+    X = random.standard_normal((40, 5000))
+    X[:, 1234] = 2 * y - 1 + 0.1 * random.standard_normal(40)
+    problem = av.problem("jcfo", (X, y), kernel="linear", gamma1=1.0, gamma2=400.0)
+    result = check(direct(problem, starts=2, tolerance=1e-5))
+    assert result.status == "finished"
+    assert result.details["feature_weight"].argmax() == 1234
+    assert 1234 in jcfo_em.prefilter(problem.X, y.astype(float), 50, Options())

@@ -1,0 +1,267 @@
+"""Fits of `pfcvm_lp` and `pfcvm_em`: draws, prediction, what they contain, awkward input."""
+
+import numpy as np
+import pymc as pm
+import pytest
+from scipy import special, stats
+
+import ardvark as av
+from ardvark.common.validate import InputError
+from ardvark.inference.contract.target import Target
+from ardvark.inference.fits.datatree import read, save
+from ardvark.inference.papers.pfcvm import curvature as pfcvm_curvature
+from ardvark.inference.papers.pfcvm import draws as pfcvm_draws
+from ardvark.inference.papers.pfcvm import em as pfcvm_em
+from ardvark.inference.papers.pfcvm import engine as pfcvm_engine
+from ardvark.inference.papers.pfcvm import lp as pfcvm_lp
+from ardvark.models.parts.kernels import gram
+from tests.inference.papers.awkward import constant, duplicated, separable, two_rows
+from tests.inference.papers.pfcvm.dense import LP, details_of, every_kernel, fit, make
+from tests.inference.papers.whitened import check_standard_normal
+from tests.support import ALARM, rng, seed
+
+# --- draws and prediction -------------------------------------------------------------------------
+
+
+def pooled(tree, name):
+    x = tree["posterior"][name].values
+    return x.reshape(-1, *x.shape[2:])
+
+
+@pytest.mark.statistical
+def test_componentwise_draws_are_truncated_normals():
+    tree = fit(make(N=16, D=6), draws=10_000, max_iterations=8, feature_threshold=30.0)
+    d, p_values = details_of(tree), []
+    for name, prefix in (("w", "sample"), ("feature_weight", "feature")):
+        kept, x = d[f"selected_{prefix}"], pooled(tree, name)
+        m, s = d[f"{prefix}_mode"][kept], d[f"{prefix}_sd"][kept]
+        assert (x[:, ~kept] == 0.0).all()
+        u = stats.truncnorm(-m / s, np.inf, loc=m, scale=s).cdf(x[:, kept])
+        p_values += [stats.kstest(column, "uniform").pvalue for column in u.T]
+    white = (pooled(tree, "bias") - d["bias_mode"]) / d["bias_sd"]
+    p_values.append(stats.kstest(white, "norm").pvalue)
+    assert min(p_values) > ALARM / len(p_values)
+    signs = tree["constant_data"]["basis_labels"].values
+    np.testing.assert_array_equal(pooled(tree, "sample_weight"), pooled(tree, "w") * signs)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("model", ["pfcvm", "rvm"])
+def test_joint_draws_have_the_covariance_of_q(model):
+    problem = make(model, N=10, D=20)
+    tree = fit(problem, draws=10_000, positive="none", hyperprior="model")
+    d = details_of(tree)
+    x = np.c_[pooled(tree, "bias"), pooled(tree, "w" if model == "pfcvm" else "sample_weight")]
+    Sigma = d["sample_factor"] @ d["sample_factor"].T
+    sd = np.diag(Sigma) ** 0.5
+    np.testing.assert_allclose(sd, np.r_[d["bias_sd"], d["sample_sd"]], rtol=1e-8)
+    u = np.r_[d["bias_mode"], d["sample_mode"]]
+    check_standard_normal(np.linalg.solve(d["sample_factor"], (x - u).T).T)
+    if model == "rvm":
+        return
+    R, V = d["feature_root"], d["feature_diagonal"]
+    inverse = np.diag(V) + R.T @ R
+    np.testing.assert_allclose(np.diag(np.linalg.inv(inverse)) ** 0.5, d["feature_sd"], rtol=1e-8)
+    x = pooled(tree, "feature_weight")
+    assert (x < 0.0).any()
+    check_standard_normal((x - d["feature_mode"]) @ np.linalg.cholesky(inverse))
+
+
+@every_kernel
+@pytest.mark.parametrize("model", ["pfcvm", "pcvm", "rvm"])
+def test_the_papers_prediction_of_a_fit(model, kernel, degree):
+    """Moments by dense matrices; the probability against the integral of sigmoid(eta).
+
+    (1 + pi v / 8)^-1/2 is wrong by at most 0.0177 in probability, whatever mean and variance: the
+    logistic function against the normal one, at variances without end.
+    """
+    problem = make(model, N=16, D=4, kernel=kernel, degree=degree)
+    tree = fit(problem, sample_threshold=50.0)
+    d = details_of(tree)
+    X_new = rng(1).standard_normal((3, 4))
+    signs = 1.0 if problem.basis_labels is None else problem.basis_labels
+    K = gram(X_new, problem.Z, d["feature_mode"], kernel=kernel, degree=problem.hypers.degree)
+    phi = np.c_[np.ones(3), K * signs]
+    mean, variance = pfcvm_engine.predictive_moments(problem, d, X_new)
+    want = phi @ np.r_[d["bias_mode"], d["sample_mode"]]
+    np.testing.assert_allclose(mean, want, rtol=1e-9, atol=1e-12)
+    Sigma = d["sample_factor"] @ d["sample_factor"].T
+    np.testing.assert_allclose(variance, np.diag(phi @ Sigma @ phi.T), rtol=1e-9, atol=1e-12)
+    got = pfcvm_lp.predict_paper(problem, d, X_new)
+    t = np.linspace(-9, 9, 2001)
+    eta = mean[:, None] + variance[:, None] ** 0.5 * t
+    exact = (special.expit(eta) * stats.norm.pdf(t)).sum(axis=1) * (t[1] - t[0])
+    np.testing.assert_allclose(got, exact, atol=0.018)
+    rows = X_new * problem.scale + problem.center
+    np.testing.assert_allclose(av.predict(problem, tree, rows, rule="paper")[0, 0], got, rtol=1e-9)
+
+
+# --- the contract ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["pfcvm_lp", "pfcvm_em"])
+@pytest.mark.parametrize("model", ["pfcvm", "pcvm", "rvm"])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_fit_fills_the_contract(method, model, kernel, tmp_path):
+    problem = make(model, N=18, D=5, kernel=kernel)
+    tree = fit(problem, method, hyperprior="model" if method == "pfcvm_em" else "paper")
+    posterior, B, D = tree["posterior"], 18, 5
+    draws = {"chain": 2, "draw": 20} if method == "pfcvm_lp" else {"chain": 1, "draw": 1}
+    for name, dim, size in (("feature_weight", "feature", D), ("sample_weight", "basis", B),
+                            ("eta", "obs", 18)):  # fmt: skip
+        assert dict(posterior[name].sizes) == draws | {dim: size}
+    assert set(posterior.data_vars) == {"feature_weight", "sample_weight", "eta", "bias"} | (
+        {"w"} if model != "rvm" else set()
+    )
+    point = {str(k): v.values for k, v in posterior.data_vars.items()}
+    np.testing.assert_allclose(problem.decision(point), point["eta"], rtol=1e-9, atol=1e-12)
+    d = tree["fit"]
+    for name in ("selected_feature", "selected_sample"):
+        assert d[name].dtype == bool
+    assert d["selected_feature"].dims == ("feature",)
+    assert d["objective"].dims == d["features_kept"].dims == d["samples_kept"].dims
+    if model == "pfcvm":
+        np.testing.assert_array_equal(d["feature_pruned_at"].values == 0, d["selected_feature"])
+    assert d["samples_kept"].values[int(d["best_iteration"]) - 1 if "best_iteration" in d else -1] \
+        == tree.attrs["samples_kept"] == int(d["selected_sample"].sum())  # fmt: skip
+    save(tree, tmp_path / "fit.nc")
+    assert tree.identical(read(tmp_path / "fit.nc"))
+
+
+@pytest.mark.parametrize("method", ["pfcvm_lp", "pfcvm_em"])
+def test_equal_seeds_give_equal_draws(method):
+    problem = make()
+    one, two, other = (fit(problem, method, random_seed=seed(s))["posterior"] for s in (1, 1, 2))
+    for name in one.data_vars:
+        np.testing.assert_array_equal(one[name], two[name])
+        if method == "pfcvm_lp":
+            assert not np.array_equal(one[name], other[name])
+            assert not np.array_equal(one[name][0], one[name][1])
+
+
+def test_chunks_and_keep(monkeypatch):
+    monkeypatch.setattr(pfcvm_draws, "_CHUNK", 100)
+    tree = fit(make(), draws=23, keep="shared")
+    assert set(tree["posterior"].data_vars) == {"feature_weight", "sample_weight", "eta", "bias"}
+    assert tree["posterior"].sizes["draw"] == 23
+
+
+@pytest.mark.parametrize("model", ["pfcvm", "pcvm", "rvm"])
+def test_lp_and_log_q_only_where_q_covers_the_posterior(model):
+    problem = make(model, N=12, D=3, parametrization="marginal")
+    whole = fit(problem, hyperprior="model")
+    point = {str(k): v.values for k, v in whole["posterior"].data_vars.items()}
+    stats_ = whole["sample_stats"]
+    np.testing.assert_allclose(stats_["lp"], problem.log_density(point), rtol=1e-10)
+    d = details_of(whole)
+    Sigma, u = d["sample_factor"] @ d["sample_factor"].T, np.r_[d["bias_mode"], d["sample_mode"]]
+    want = problem.spec.log_jacobian(point, problem.hypers)
+    if model == "rvm":
+        x = np.concatenate([point["bias"][..., None], point["sample_weight"]], axis=-1)
+        want = want + stats.multivariate_normal(u, Sigma).logpdf(x)
+    else:
+        want = want + stats.norm.logpdf(point["bias"], u[0], Sigma[0, 0] ** 0.5)
+        pairs = [("w", "sample")] + ([("feature_weight", "feature")] if model == "pfcvm" else [])
+        for name, prefix in pairs:
+            m, s = d[f"{prefix}_mode"], d[f"{prefix}_sd"]
+            each = stats.norm.logpdf(point[name], m, s) - stats.norm.logcdf(m / s)
+            want = want + each.sum(axis=-1)
+    np.testing.assert_allclose(stats_["log_q"], want, rtol=1e-8)
+    hierarchical = make(model, N=12, D=3, parametrization="hierarchical")
+    assert "lp" not in fit(hierarchical, hyperprior="model")["sample_stats"]
+    settings = {"max_iterations": 3, "stopping": "change"}
+    threshold = float(np.median(fit(problem, **settings)["fit"]["sample_precision"]))
+    pruned = fit(problem, sample_threshold=threshold, **settings)
+    assert 0 < pruned["fit"]["selected_sample"].values.sum() < 12
+    assert not pruned["sample_stats"].data_vars
+
+
+def test_supports_and_options_say_what_is_wrong():
+    for module in (pfcvm_lp, pfcvm_em):
+        assert "bare pm.Model" in module.supports(Target(pm.Model()))
+        assert "'rfvm'" in module.supports(Target(make("rfvm")))
+        assert module.supports(Target(make("rvm"))) is None
+    for wrong in ({"update": "newton"}, {"positive": "joint"}, {"scale": "unit"},
+                  {"stopping": "never"}, {"hyperprior": "flat"}):  # fmt: skip
+        with pytest.raises(InputError, match="must be one of"):
+            LP(**wrong)
+    with pytest.raises(InputError, match="feature_threshold must be a number above 0"):
+        LP(feature_threshold=0.0)
+    with pytest.raises(InputError, match=r"damping must be a finite number in \[0, 1\)"):
+        LP(damping=1.0)
+    with pytest.raises(InputError, match='scale="fixed" needs a free theta and the linear kernel'):
+        fit(make(kernel="rbf"), scale="fixed")
+
+
+# --- collapse and awkward input -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["pfcvm_lp", "pfcvm_em"])
+@pytest.mark.parametrize("model", ["pfcvm", "rvm"])
+def test_a_collapse_is_said(method, model):
+    tree = fit(make(model), method, sample_threshold=1e-3, feature_threshold=1e-3)
+    assert tree.attrs["status"] == "not_converged"
+    assert "collapsed: iteration 1 pruned the last" in tree.attrs["reason"]
+    d = details_of(tree)
+    np.testing.assert_array_equal(d["sample_pruned_at"] == 0, d["selected_sample"])
+    # nothing rises above the first state, or the bias alone is left
+    assert np.isfinite(tree["posterior"]["eta"]).all()
+    if tree.attrs["samples_kept"] == 0:
+        assert (tree["posterior"]["sample_weight"] == 0.0).all()
+        eta = tree["posterior"]["eta"].values
+        np.testing.assert_allclose(eta, np.broadcast_to(eta[..., :1], eta.shape))
+
+
+def test_too_few_iterations_are_not_converged():
+    for method in ("pfcvm_lp", "pfcvm_em"):
+        tree = fit(make(), method, max_iterations=2)
+        assert tree.attrs["status"] == "not_converged"
+        assert "after 2 iterations" in tree.attrs["reason"]
+
+
+def test_a_failing_factorisation_has_a_reason(monkeypatch):
+    def fail(*_, **__):
+        raise np.linalg.LinAlgError("no")
+
+    monkeypatch.setattr(pfcvm_curvature.linalg, "cholesky", fail)
+    for method in ("pfcvm_lp", "pfcvm_em"):
+        tree = fit(make(), method)
+        assert tree.attrs["status"] == "failed"
+        assert "iteration 1 failed" in tree.attrs["reason"]
+
+
+def saturated():
+    X, y = separable()
+    return np.repeat(X, 300, axis=1) * 40.0, y
+
+
+@pytest.mark.parametrize("data", [separable, duplicated, constant, two_rows, saturated])
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "polynomial"])
+def test_awkward_input_ends_in_a_clear_status(data, kernel):
+    for model in ("pfcvm", "rvm"):
+        problem = av.problem(model, data(), kernel=kernel, standardize=data is not saturated)
+        for method in ("pfcvm_lp", "pfcvm_em"):
+            tree = fit(problem, method)
+            assert tree.attrs["status"] in ("finished", "not_converged", "failed")
+            assert (tree.attrs["status"] == "finished") == (tree.attrs["reason"] == "")
+            for name, values in tree["posterior"].data_vars.items():
+                assert np.isfinite(values).all(), name
+
+
+def test_duplicated_columns_share_their_weight():
+    theta = details_of(fit(av.problem("pfcvm", duplicated()), max_iterations=5))["feature_mode"]
+    theta = theta.reshape(3, 4)
+    np.testing.assert_allclose(theta, np.broadcast_to(theta[:, :1], (3, 4)), rtol=1e-6)
+
+
+def test_one_informative_feature_among_many():
+    """It correlates with y by 0.99; the largest of the others by about 0.6."""
+    random, y = rng(0), np.arange(60) % 2
+    X = random.standard_normal((60, 20000))
+    X[:, 7] = 2 * y - 1 + 0.1 * random.standard_normal(60)
+    problem = av.problem("pfcvm", (X, y))
+    early = {"initial_feature_precision": 100.0, "initial_sample_precision": 100.0}
+    for options in ({"max_iterations": 6, **early}, {"hyperprior": "model"}):
+        tree = fit(problem, draws=2, chains=1, **options)
+        assert tree["posterior"]["feature_weight"].shape == (1, 2, 20000)
+        assert int(details_of(tree)["feature_mode"].argmax()) == 7

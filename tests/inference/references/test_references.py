@@ -1,0 +1,333 @@
+"""Reference posteriors: what a file holds, to whom it belongs, made, checked, exported."""
+
+import dataclasses
+import json
+import logging
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+import xarray as xr
+
+import ardvark as av
+from ardvark.cli.app import main
+from ardvark.common.validate import InputError
+from ardvark.inference.contract.backend import Result
+from ardvark.inference.fits import datatree
+from ardvark.inference.fits.selection import select
+from ardvark.inference.fitting import registry
+from ardvark.inference.references import bar as reference_bar
+from ardvark.inference.references import posteriordb, references
+from ardvark.inference.references.declared import REFERENCES, Reference
+from ardvark.models import ZOO
+from tests.inference.comparison.quick import Prior
+from tests.support import ALARM, rng, seed, t_limit
+
+N, D = 9, 4
+MADE = {"reference": "tiny", "command": "ardvark reference make tiny", "note": ""}
+
+
+def tiny(model="rfvm", **hypers):
+    generator = rng(0)
+    X = generator.normal(size=(N, D))
+    return av.problem(model, (X, np.arange(N) % 2), **hypers)
+
+
+def sampled(problem, draws=200, number=1):
+    """Draws of the prior as a Markov chain's fit: what is stored of a fit asks nothing more."""
+    generator = rng(number)
+    points = [problem.simulate(generator) for _ in range(4 * draws)]
+    kept = [n for n in points[0] if n in problem.sizes and problem.spec.dims.get(n) != ("obs",)]
+    arrays = {n: np.stack([p[n] for p in points]) for n in ("eta", *kept)}
+    arrays = {n: v.reshape(4, draws, *v.shape[1:]) for n, v in arrays.items()}
+    attrs = {
+        "method": "nuts", "kind": "mcmc", "status": "finished", "reason": "", "draws": draws,
+        "chains": 4, "seed": number, "options": "{}", "versions": "{}", "seconds_run": 1.0,
+        "fingerprint": problem.fingerprint, "form": problem.form, "model": problem.spec.name,
+        "hypers": datatree.as_json(dataclasses.asdict(problem.hypers)),
+        "fixed": " ".join(problem.spec.fixed), "masked": " ".join(problem.spec.masked),
+    }  # fmt: skip
+    lp = {"lp": generator.normal(size=(4, draws))}
+    result = Result(posterior=arrays, sample_stats=lp)
+    tree = datatree.assemble(result, model=None, problem=problem, attrs=attrs)
+    tree["selection"] = xr.DataTree(select(problem, tree))
+    return tree
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with the reference "tiny" of a tiny problem, the only one there is."""
+    declared = {"tiny": Reference(model="rfvm", data="digits38", method="nuts", draws=200)}
+    monkeypatch.setattr(references, "REFERENCES", declared)
+    problem = tiny()
+    references.write(references.condensed(problem, sampled(problem), MADE), tmp_path / "tiny.nc")
+    return tmp_path
+
+
+# --- what is stored -------------------------------------------------------------------------------
+
+
+def test_numbers_are_rounded_to_the_nearest():
+    x = np.concatenate([rng(2).standard_cauchy(1000), [0.0, 1.0, -3.0, 1e-20]])
+    found = references.rounded(x, bits=7)
+    assert (np.abs(found - x) <= 2.0**-8 * np.abs(x) * (1 + 1e-6)).all()
+    np.testing.assert_array_equal(references.rounded(found, bits=7), found)
+    words = found.astype(np.float32).view(np.uint32)
+    assert not (words & np.uint32(0xFFFF)).any()  # 23 - 7 zeros: they compress
+
+
+@pytest.mark.parametrize("model", ["rfvm", "pfcvm", "rvm", "sparse_probit", "fsklr"])
+def test_a_fit_comes_back(model, tmp_path, monkeypatch):
+    """The weights to eight bits, eta from them; all that the whole run said is kept exactly."""
+    monkeypatch.setattr(references, "NUMBERS", 50 * D)
+    monkeypatch.setattr(references, "FEWEST", 40)
+    problem = tiny(model)
+    whole = sampled(problem)
+    references.write(references.condensed(problem, whole, MADE), tmp_path / "tiny.nc")
+    found = references.opened(tmp_path / "tiny.nc", problem)
+    thin = found.attrs["thin"]
+    assert 1 < thin <= 20
+    some = whole["posterior"].to_dataset().isel(draw=slice(thin - 1, None, thin))
+    for name, values in found["posterior"].to_dataset().data_vars.items():
+        exact = some[name].values
+        if name == "eta":  # a sum of terms, each right to 2^-8
+            size = np.abs(exact).max()
+            np.testing.assert_allclose(values, exact, atol=0.03 * max(size, 1.0))
+        else:
+            np.testing.assert_allclose(values, exact, rtol=2.0**-8, atol=1e-30)
+    eta = found["summary"]["eta"].sel(statistic="mean")
+    # in single precision: an error of 0.4 % would be as large as that of 4000 draws
+    mean = whole["posterior"]["eta"].mean(("chain", "draw"))
+    np.testing.assert_allclose(eta, mean, rtol=2.0**-24, atol=1e-30)
+    p = found["selection"]["p_active_feature"]
+    np.testing.assert_allclose(p, whole["selection"]["p_active_feature"], rtol=2.0**-24)
+    assert tuple(p["feature"].values) == tuple(problem.data.feature_names)
+    assert found.attrs["kind"] == "reference"
+    assert av.selection_text(found)
+    assert "log_likelihood" in found.children
+
+
+def test_no_data_are_stored(folder):
+    X = tiny().data.X
+    with h5py.File(folder / "tiny.nc") as file:
+        names = []
+        file.visit(names.append)
+        sizes = [file[n].shape for n in names if isinstance(file[n], h5py.Dataset)]
+    assert not {"X", "Z", "y", "center", "scale"} & {n.rpartition("/")[2] for n in names}
+    assert X.shape not in sizes
+
+
+# --- to whom it belongs ---------------------------------------------------------------------------
+
+
+def test_a_reference_is_found_by_the_posterior(folder):
+    problem = tiny()
+    assert references.find(problem, folder).name == "tiny.nc"
+    assert references.find(tiny(latent_noise="integrated"), folder)  # another form
+    data = dataclasses.replace(problem.data, X=problem.data.X * (1.0 + 1e-14))
+    moved = av.problem("rfvm", data)
+    assert moved.fingerprint != problem.fingerprint  # another processor's last digit
+    assert references.find(moved, folder)
+    rate = problem.hypers.feature_rate * (1.0 + 1e-9)
+    hypers = dataclasses.replace(problem.hypers, feature_rate=rate)
+    assert references.find(dataclasses.replace(problem, hypers=hypers), folder)
+    changed = problem.data.X.copy()
+    changed[0, 0] += 0.01
+    for other in (
+        tiny("pfcvm"),
+        tiny(slab=2),
+        av.problem("rfvm", (changed, problem.y)),
+        av.problem("rfvm", (problem.data.X, 1 - problem.y)),
+        problem.take(range(8)),
+    ):
+        assert references.find(other, folder) is None
+    with pytest.raises(InputError, match=r"no stored reference of pfcvm.*There are: tiny\."):
+        references.stored(tiny("pfcvm"), folder)
+
+
+def test_compare_with_a_stored_reference(folder, monkeypatch):
+    monkeypatch.setattr(references, "STORED", folder)
+    problem = tiny()
+    fits = {"xolon": av.fit(problem, "xolon", random_seed=0, progressbar=False)}
+    found = av.compare(fits, reference="stored", problem=problem, test=problem.data)
+    assert found.reference == "stored"
+    row = found.table.loc["stored"]
+    attrs = references.attributes(folder / "tiny.nc")
+    assert row["rhat"] == attrs["rhat"]
+    assert row["kind"] == "reference"
+    assert found.table.loc["xolon", "error_eta"] > 0.0
+    assert "cannot be believed" not in repr(found)
+    with pytest.raises(InputError, match="pass problem="):
+        av.compare(fits, reference="stored")
+
+
+def test_what_was_found_against_the_run_is_said_of_its_reference(tmp_path):
+    """A few draws of a bad run look well; it is judged by all of them."""
+    problem = tiny()
+    tree = sampled(problem)
+    tree["posterior"]["eta"][0] += 3.0
+    stored = references.condensed(problem, tree, MADE)
+    references.write(stored, tmp_path / "tiny.nc")
+    found = references.opened(tmp_path / "tiny.nc", problem)
+    fits = {"stored": found, "xolon": av.fit(problem, "xolon", random_seed=0, progressbar=False)}
+    text = repr(av.compare(fits, reference="stored", problem=problem))
+    assert "worst R-hat of eta" in text
+    assert "cannot be believed" in text
+    assert any(line.startswith("R-hat") for line in references.missed(stored.attrs))
+
+
+# --- made, checked, exported ----------------------------------------------------------------------
+
+
+class Chain(Prior):
+    """Independent draws of the prior, that call themselves a Markov chain."""
+
+    NAME, KIND = "chain", "mcmc"
+    fits = 0
+    shift = 0.0
+
+    @classmethod
+    def fit(cls, target, options, job):
+        cls.fits += 1
+        result = Prior.fit(target, options, job)
+        result.posterior["bias"] = result.posterior["bias"] + cls.shift
+        size = (job.chains, job.draws)
+        result.sample_stats["lp"] = np.random.default_rng(job.seed).normal(size=size)
+        return result
+
+
+@pytest.mark.statistical
+def test_made_once_and_checked_by_another_run(tmp_path, monkeypatch):
+    """The bias has sd 1, so its mean is known to 0.05 of 400 draws: 1 is 14 standard errors."""
+    monkeypatch.setattr(registry, "BACKENDS", dict(registry.BACKENDS))
+    av.inference.register_backend(Chain)
+    monkeypatch.setattr(reference_bar, "ALARM", ALARM)
+    monkeypatch.setattr(Chain, "fits", 0)
+    one = Reference(model="sparse_probit", data="digits38", method="chain", draws=100)
+    monkeypatch.setattr(references, "REFERENCES", {one.name: one})
+    first, again = tmp_path / "first", tmp_path / "again"
+    path = references.make(one.name, first, seed=seed(3), progressbar=False)
+    references.make(one.name, first, seed=seed(3), progressbar=False)
+    assert Chain.fits == 1
+    assert path.stat().st_size < 1e6
+    assert "bulk ESS" in references.table(first).loc[one.name, "missed"]
+    found = references.check([one.name], again, against=first, progressbar=False)[one.name]
+    assert found["agrees"].all(), found
+    rerun = references.files(again)[one.name]
+    assert references.attributes(rerun)["seed"] == references.attributes(path)["seed"] + 1
+    references.check([one.name], again, against=first, progressbar=False)
+    assert Chain.fits == 2  # the rerun is kept
+    monkeypatch.setattr(Chain, "shift", 1.0)
+    found = references.check([one.name], tmp_path / "third", against=first, progressbar=False)
+    assert not found[one.name].loc["mean of bias", "agrees"]
+    with pytest.raises(InputError, match=r"unknown reference 'sparse_probit-digit'.*Did you mean"):
+        references.make("sparse_probit-digit", first)
+    with pytest.raises(InputError, match=r"is not in .*ardvark reference make"):
+        references.check([one.name], again, against=tmp_path / "nothing")
+
+
+def test_posteriordb(folder, monkeypatch):
+    """Files where posteriordb has them; chains of named components; a model that can be built."""
+    problem = tiny()
+    monkeypatch.setattr(Reference, "problem", lambda self: problem)
+    out = folder / "database"
+    one = references.REFERENCES["tiny"]
+    written = posteriordb.export(one, folder / "tiny.nc", out)
+    assert all(path.exists() for path in written)
+    posterior = json.loads((out / f"posteriors/{one.name}.json").read_text())
+    assert posterior["dimensions"]["eta"] == N
+    assert posterior["dimensions"]["bias"] == 1
+    draws = out / "reference_posteriors/draws"
+    how = json.loads(
+        (draws / f"info/{posterior['reference_posterior_name']}.info.json").read_text()
+    )
+    names = how["diagnostics"]["diagnostic_information"]["names"]
+    assert len(how["diagnostics"]["r_hat"]) == len(names)
+    assert how["checks_made"]["nchains_is_gte_4"] is True
+    with zipfile.ZipFile(draws / f"draws/{one.name}.json.zip") as file:
+        chains = json.loads(file.read(f"{one.name}.json"))
+    assert len(chains) == 4
+    assert set(names) <= set(chains[0])
+    tree = references.opened(folder / "tiny.nc", problem)
+    np.testing.assert_array_equal(chains[2]["eta[2]"], tree["posterior"]["eta"][2, :, 1])
+    with zipfile.ZipFile(out / "data/data/digits38.json.zip") as file:
+        data = json.loads(file.read("digits38.json"))
+    space: dict = {}
+    exec((out / "models/pymc/rfvm.py").read_text(), space)
+    free = [v.name for v in space["model"](data).free_RVs]
+    assert free == [v.name for v in problem.model.free_RVs]
+
+
+# --- those of the package -------------------------------------------------------------------------
+
+
+def test_every_declared_reference_is_stored_and_small():
+    paths = references.files()
+    assert list(paths) == list(REFERENCES)
+    assert len(paths) >= 12
+    assert {r.model for r in REFERENCES.values()} == set(ZOO)
+    sizes = [path.stat().st_size for path in paths.values()]
+    assert max(sizes) < 2e6
+    assert sum(sizes) < 6e6
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())
+    carried = project["tool"]["setuptools"]["package-data"]["ardvark.inference.comparison"]
+    assert carried == [f"{references.STORED.name}/*.nc"]
+    table = references.table()
+    assert set(table.index) == set(REFERENCES)
+    for name, path in paths.items():
+        attrs, declared = references.attributes(path), REFERENCES[name]
+        assert attrs["method"] == declared.method
+        assert (attrs["draws"], attrs["seed"]) == (declared.draws, declared.seed)
+        assert json.loads(attrs["options"]).items() >= dict(declared.options).items()
+        assert attrs["command"] == declared.command
+        bar = {line["what"]: line for line in json.loads(attrs["bar"])}
+        assert bar["R-hat"]["value"] < 1.1  # what is worse is no reference
+        assert bar["chains"]["met"]
+
+
+def digits():
+    return [name for name, r in REFERENCES.items() if r.data.startswith("digits38")]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", digits())
+def test_stored_draws_are_of_this_problem(name):
+    """Found from its data; eta, made of the stored weights and X here, has the stored mean.
+
+    So few draws as these have a mean that differs from that of all by a Student's t.
+    """
+    problem = REFERENCES[name].problem()
+    assert references.find(problem) == references.files()[name]
+    tree = references.stored(problem)
+    eta = tree["posterior"]["eta"].values.reshape(-1, problem.data.N)
+    of_all = tree["summary"]["eta"].sel(statistic=["mean", "sd", "mcse_mean"]).values
+    error = np.hypot(of_all[1] / np.sqrt(len(eta)), of_all[2])
+    rounding = 0.01 * np.abs(of_all[0])  # products of two weights that are right to 0.4 %
+    z = np.maximum(np.abs(eta.mean(0) - of_all[0]) - rounding, 0.0) / error
+    assert z.max() < t_limit(len(eta) - 1, problem.data.N)
+
+
+def test_the_command_compares_with_it(tmp_path, monkeypatch, capsys):
+    """No exact method is run; a split of the data is another problem, refused before any work."""
+    level = logging.getLogger("ardvark").level
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["ardvark", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        logging.getLogger("ardvark").setLevel(level)
+        return ended.value.code or 0, capsys.readouterr()
+
+    command = ["compare", "rfvm", "digits38", "--methods", "xolon", "--stored"]
+    code, said = run(*command, "--test-size", 0.5, "--out", tmp_path / "split")
+    assert (code, "no stored reference of rfvm on digits38" in said.err) == (2, True)
+    assert not (tmp_path / "split").exists()
+    code, said = run(*command, "--out", tmp_path / "out")
+    assert code == 0
+    assert "Reference: stored." in said.out
+    code, said = run("reference", "list")
+    assert all(name in said.out for name in REFERENCES)

@@ -1,0 +1,351 @@
+"""Leave-one-out by refitting: the folds, the table, and runs that survive a kill."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import ardvark as av
+from ardvark.common.validate import InputError
+from ardvark.data import Dataset
+from ardvark.inference import BACKENDS
+from ardvark.inference.contract.density import Density
+from ardvark.inference.fitting import registry, run
+from ardvark.inference.refits import leave_one_out as loo
+from ardvark.models import ZOO
+from tests.inference.comparison.quick import Prior
+from tests.support import rng, seed
+
+SMALL = {"draws": 50, "chains": 2, "random_seed": 1, "processes": 1, "progressbar": False}
+
+
+def seed_of_refit(random_seed, i):
+    """Return the seed of refit i of a call."""
+    return int(np.random.SeedSequence([random_seed, i]).generate_state(1)[0]) >> 1
+
+
+def same_rows(a, b):
+    return a.drop(columns="seconds").equals(b.drop(columns="seconds"))
+
+
+@pytest.fixture
+def prior(monkeypatch):
+    """The prior as a method: refits that take no time."""
+    monkeypatch.setattr(registry, "BACKENDS", dict(BACKENDS))
+    av.register_backend(Prior)
+
+
+# --- a problem without one of its samples ---------------------------------------------------------
+
+
+def test_without_a_sample(dataset):
+    problem = av.problem("pfcvm", dataset, kernel="rbf")
+    fold = loo.without(problem, 5)
+    keep = np.arange(24) != 5
+    assert fold.hypers == problem.hypers  # held as filled
+    np.testing.assert_array_equal(fold.data.X, dataset.X[keep])
+    np.testing.assert_array_equal(fold.y, dataset.y[keep])
+    np.testing.assert_array_equal(fold.Z, fold.X)
+    np.testing.assert_array_equal(fold.basis_labels, 2 * fold.y - 1)
+    np.testing.assert_allclose(fold.X.mean(axis=0), 0.0, atol=1e-14)  # standardised anew
+    np.testing.assert_allclose(fold.X.std(axis=0), 1.0)
+    names = dataset.sample_names[:5] + dataset.sample_names[6:]
+    assert fold.coords["obs"] == fold.coords["basis"] == names
+    assert fold.model.coords["obs"] == names
+
+    flat = loo.without(av.problem("rfvm", dataset, standardize=False), 5)
+    np.testing.assert_array_equal(flat.X, dataset.X[keep])
+
+
+def test_without_a_sample_and_another_basis(dataset):
+    rows = av.problem("pfcvm", dataset, basis=[2, 5, 9])
+    fold = loo.without(rows, 5)
+    np.testing.assert_array_equal(fold.basis, dataset.X[[2, 9]])
+    assert fold.basis_names == tuple(dataset.sample_names[j] for j in (2, 9))
+    np.testing.assert_array_equal(fold.basis_labels, 2 * dataset.y[[2, 9]] - 1)
+    assert len(loo.without(rows, 6).basis) == 3
+    # centres that are not training rows stay, whatever the samples are called
+    named = Dataset.from_arrays(
+        dataset.X, dataset.y, sample_names=[f"centre_{j}" for j in range(24)]
+    )
+    own = av.problem("rfvm", named, basis=dataset.X[:4] + 1.0)
+    assert len(loo.without(own, 2).basis) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "choice"),
+    [(n, c) for n, s in ZOO.items() for c in (s.choices()[0], s.choices()[-1])],
+    ids=lambda v: v if isinstance(v, str) else "-".join(v.values()),
+)
+def test_one_compiled_model_serves_every_fold(name, choice):
+    """Nothing a density depends on is left behind: rebound, it is the fold's own density."""
+    generator = rng(0)
+    data = Dataset.from_arrays(generator.normal(size=(9, 3)), np.arange(9) % 2)
+    problem = av.problem(name, data, **choice)
+    models = {}
+    first = loo.without(problem, 0)
+    loo.share_model(first, models)
+    compiled = first.model.compile_logp(mode="FAST_COMPILE")
+    start = first.model.initial_point()
+    point = {
+        # all bits of a mask on, so that every input counts
+        k: v + generator.normal(size=v.shape) if v.dtype.kind == "f" else np.ones_like(v)
+        for k, v in start.items()
+    }
+    seen = [compiled(point)]
+    for i in (1, 4):
+        fold, fresh = loo.without(problem, i), loo.without(problem, i)
+        loo.share_model(fold, models)
+        assert fold.model is first.model
+        assert len(models) == 1
+        own = fresh.model.compile_logp(mode="FAST_COMPILE")
+        np.testing.assert_allclose(compiled(point), own(point), rtol=1e-12)
+        seen.append(compiled(point))
+    assert len(np.unique(seen)) == 3
+
+
+def test_what_is_not_data_has_a_model_of_its_own(dataset):
+    models = {}
+    rows = av.problem("rfvm", dataset, basis=[2, 5])
+    for i in (2, 3, 5):
+        loo.share_model(loo.without(rows, i), models)
+    assert len(models) == 2  # two sizes of the basis
+    models = {}
+    filled = [{"slab": 1.0}, {"active_features": 1.0}]
+    same = [{}, *filled, {"basis_labels": np.ones(24)}]  # these are data
+    other = [{"kernel": "rbf"}, {"bias_sd": 2.0}, {"sample_shape": 2.0}, {"kernel": "polynomial"}]
+    for settings in (*same, *other, {"kernel": "polynomial", "degree": 3}):
+        loo.share_model(av.problem("pfcvm", dataset, **settings), models)
+    assert len(models) == 1 + 5
+
+
+# --- refits ---------------------------------------------------------------------------------------
+
+
+def test_the_table(problem, tmp_path):
+    table = av.refit_loo(problem, "paper", folder=tmp_path, **SMALL)
+    assert tuple(table.columns) == loo.COLUMNS
+    assert tuple(table.index) == problem.data.sample_names
+    assert table["y"].tolist() == problem.y.tolist()
+    assert (table["status"] == "finished").all()
+    p = table["probability"].to_numpy()
+    np.testing.assert_allclose(
+        table["log_score"], np.log(np.where(problem.y == 1, p, 1.0 - p)), rtol=1e-10
+    )
+    np.testing.assert_array_equal(table["correct"], (p > 0.5) == (problem.y == 1))
+    assert table.attrs["elpd"] == pytest.approx(table["log_score"].sum())
+    assert table.attrs["se"] == pytest.approx(24**0.5 * table["log_score"].std(ddof=0))
+    assert table.attrs["accuracy"] == table["correct"].mean()
+    assert table.attrs["not_ok"] == 0
+    # a row is the fit of the problem without that sample, predicted as `predict` does
+    own = seed_of_refit(1, 7)
+    fold = loo.without(problem, 7)
+    tree = av.fit(fold, "paper", draws=50, chains=2, random_seed=own, progressbar=False)
+    by_hand = av.predict(fold, tree, problem.data.X[7:8]).mean()
+    assert p[7] == pytest.approx(float(by_hand), rel=1e-12)
+
+
+def test_stored_refits_are_used_again(prior, problem, tmp_path, monkeypatch, caplog):
+    first = av.refit_loo(problem, "prior", folder=tmp_path, **SMALL)
+    (tmp_path / "prior-00004.json").write_text('{"cut sho')
+    (tmp_path / "prior-00009.json").unlink()
+    done = []
+    right = run.fit
+
+    def counted(*args, **kwargs):
+        done.append(1)
+        return right(*args, **kwargs)
+
+    monkeypatch.setattr(run, "fit", counted)
+    again = av.refit_loo(problem, "prior", folder=tmp_path, **SMALL)
+    assert len(done) == 2
+    assert "prior-00004.json cannot be read and is computed again" in caplog.text
+    assert same_rows(first, again)
+    assert len(list(tmp_path.iterdir())) == 24
+    av.refit_loo(problem, "prior", folder=tmp_path, **{**SMALL, "draws": 40})
+    assert len(done) == 2 + 24  # another request
+
+
+def test_a_folder_belongs_to_one_problem(prior, problem, dataset, tmp_path):
+    av.refit_loo(problem, "prior", folder=tmp_path, **SMALL)
+    other = av.problem("rfvm", dataset, bias_sd=2.0)
+    with pytest.raises(InputError, match="holds refits of another problem"):
+        av.refit_loo(other, "prior", folder=tmp_path, **SMALL)
+
+
+REFIT_IN_TWO_PROCESSES = """
+import sys
+import numpy as np
+import ardvark as av
+if __name__ == "__main__":
+    data, folder, table = sys.argv[1:]
+    arrays = np.load(data)
+    problem = av.problem("rfvm", (arrays["X"], arrays["y"]))
+    settings = {"draws": 50, "chains": 2, "random_seed": 1, "progressbar": False}
+    found = av.refit_loo(problem, "paper", folder=folder, processes=2, **settings)
+    np.save(table, found[["y", "probability", "log_score", "correct"]].to_numpy(float))
+"""
+
+
+def test_a_killed_run_goes_on_and_leaves_no_process(problem, tmp_path):
+    """Kill the caller alone once three refits are on disk; its processes must end by themselves.
+
+    The same call ends the work, and two processes give the table of one.
+    """
+    out, data, table = (tmp_path / name for name in ("out", "data.npz", "table.npy"))
+    np.savez(data, X=problem.data.X, y=problem.y)
+    script = tmp_path / "script.py"  # processes of its own import it
+    script.write_text(REFIT_IN_TWO_PROCESSES)
+    command = [sys.executable, *map(str, (script, data, out, table))]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen(command, start_new_session=True, **quiet)
+    deadline = time.monotonic() + 300
+    while len(list(out.glob("*.json"))) < 3 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    while time.monotonic() < deadline:
+        try:
+            os.killpg(process.pid, 0)  # the group lives as long as one of its processes
+        except ProcessLookupError:
+            break
+        time.sleep(0.05)
+    else:
+        pytest.fail("processes outlive their caller")
+    stored = {p.name: p.stat().st_mtime_ns for p in out.glob("*.json")}
+    assert 3 <= len(stored) < 24
+    for name in stored:
+        assert json.loads((out / name).read_text())["status"] == "finished"
+
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    for name, written in stored.items():
+        assert (out / name).stat().st_mtime_ns == written
+    one = av.refit_loo(problem, "paper", folder=tmp_path / "one", **SMALL)
+    columns = ["y", "probability", "log_score", "correct"]
+    np.testing.assert_array_equal(np.load(table), one[columns].to_numpy(float))
+
+
+@pytest.mark.parametrize("name", list(ZOO))
+def test_every_model_can_be_refitted(name, prior, tmp_path):
+    """A model without P(y = 1) has a score, and a density of the sign of its label."""
+    data = Dataset.from_arrays(rng(2).normal(size=(6, 3)), np.arange(6) % 2)
+    problem = av.problem(name, data)
+    table = av.refit_loo(problem, "prior", folder=tmp_path, **SMALL)
+    column = "score" if name == "fs_skr" else "probability"
+    assert np.isfinite(table[[column, "log_score"]].to_numpy()).all()
+    if name == "fs_skr":
+        assert ((table["score"] > 0) == (table["correct"] == (problem.y == 1))).all()
+    assert len(set(table[column])) == 6
+
+
+def test_one_failure_loses_nothing_and_is_tried_again(
+    prior, problem, tmp_path, monkeypatch, caplog
+):
+    table = av.refit_loo(problem, "prior", folder=tmp_path, fail_without="3", **SMALL)
+    assert table.loc["3", "status"] == "failed"
+    assert table.loc["3", "reason"] == "it was told to"
+    assert np.isnan(table.loc["3", "probability"])
+    assert np.isnan(table.attrs["elpd"])
+    assert table.attrs["not_ok"] == 1
+    assert np.isfinite(table.drop(index="3")["log_score"]).all()
+    assert "1 of 24 refits did not finish well, the first without 3: it was told to" in caplog.text
+
+    def broken(*args, **kwargs):
+        raise ZeroDivisionError("a bug")
+
+    stored = {p.name: p.stat().st_mtime_ns for p in tmp_path.iterdir()}
+    monkeypatch.setattr(Prior, "fit", broken)
+    table = av.refit_loo(problem, "prior", folder=tmp_path, fail_without="3", **SMALL)
+    assert table.loc["3", "reason"] == "ZeroDivisionError: a bug"
+    changed = [p.name for p in tmp_path.iterdir() if p.stat().st_mtime_ns != stored[p.name]]
+    assert changed == ["prior-00003.json"]
+
+
+def test_bad_calls_are_refused_before_any_work(problem, dataset, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+
+    def refused(match, problem=problem, method="paper", error=InputError, **settings):
+        with pytest.raises(error, match=match):
+            av.refit_loo(problem, method, folder=out, **{**SMALL, **settings})
+
+    ill = np.flatnonzero(dataset.y == 1)
+    lonely = dataset.take(np.setdiff1d(np.arange(24), ill[1:]))
+    refused(
+        rf"class 'ill' has one sample only, '{dataset.sample_names[ill[0]]}'.*can be fitted",
+        problem=av.problem("rfvm", lonely),
+    )
+    refused(r"the basis is the one sample '4'", problem=av.problem("rfvm", dataset, basis=[4]))
+    refused("has no option 'restartz'", error=TypeError, restartz=2)
+    refused("unknown method 'nutz'", method="nutz")
+    refused("processes must be a finite number above 0, got 0", processes=0)
+    refused("does not apply", problem=av.problem("rfvm", dataset, latent_noise="none"))
+    monkeypatch.setattr(registry, "BACKENDS", dict(BACKENDS))
+    av.register_backend(Prior)
+    refused("was registered in this process.*processes=1", method="prior", processes=2)
+    assert not out.exists()
+
+
+# --- with the exact column ------------------------------------------------------------------------
+
+
+NUTS = {"draws": 500, "chains": 2, "tune": 500, "progressbar": False}
+
+
+@pytest.fixture(scope="module")
+def coin(tmp_path_factory):
+    """PFCVM on labels of coin flips: (problem, table of refits, number of compilations).
+
+    One data set, whatever the run's seeds: two of its posterior's numbers are stated below.
+    """
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(14, 20))
+    problem = av.problem("pfcvm", (X, generator.permutation(np.arange(14) % 2)))
+    compiled, right = [], Density.__init__
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Density, "__init__", lambda *a: compiled.append(1) or right(*a))
+        folder = tmp_path_factory.mktemp("coin")
+        table = av.refit_loo(
+            problem, "nuts", folder=folder, random_seed=seed(1), processes=1, **NUTS
+        )
+    return problem, table, len(compiled)
+
+
+@pytest.mark.slow
+def test_one_compilation_serves_all_refits(coin):
+    """The draws on rebound data are those of a problem made and compiled for that fold alone.
+
+    The fast form, on labels: tests/inference/calibration/test_nuts.py.
+    """
+    problem, table, compiled = coin
+    assert compiled == 1
+    fold = loo.without(problem, 5)
+    tree = av.fit(fold, "nuts", random_seed=seed_of_refit(seed(1), 5), keep="shared", **NUTS)
+    by_hand = av.predict(fold, tree, problem.data.X[5:6]).mean()
+    assert table["probability"].iloc[5] == pytest.approx(float(by_hand), rel=1e-12)
+    assert tuple(tree["posterior"]["obs"].values) == fold.data.sample_names
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+def test_labels_in_the_basis_make_pointwise_leave_one_out_optimistic(coin):
+    """Coin flips cannot be predicted: log 2 = 0.69 a sample. Refits know, pointwise does not.
+
+    On these data -0.76 and -0.47, each with a Monte Carlo error of about 0.01: the limits are ten
+    errors away.
+    """
+    problem, table, _ = coin
+    tree = av.fit(problem, "nuts", random_seed=seed(1), **NUTS)
+    groups = {f"/{k}": tree[k].to_dataset() for k in ("posterior", "log_likelihood")}
+    pointwise = loo._psis(xr.DataTree.from_dict(groups)).elpd / 14
+    refitted = table.attrs["elpd"] / 14
+    assert refitted < -0.65
+    assert pointwise > refitted + 0.15
+    with pytest.raises(InputError, match="not valid for pfcvm"):
+        av.loo(problem, tree)

@@ -1,0 +1,94 @@
+"""Selection rules by enumeration and by hand; stability of sets that are known."""
+
+import itertools
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import ardvark as av
+from ardvark.common.validate import InputError
+from ardvark.inference.refits.stability import agreement, beside, discoveries, selected, stability
+from tests.support import rng
+
+
+def fit(p, own=None):
+    names = {"feature": [f"x{k}" for k in range(len(p))]}
+    groups = {"/selection": xr.Dataset({"p_active_feature": ("feature", np.array(p))}, names)}
+    if own is not None:
+        groups["/fit"] = xr.Dataset({"selected_feature": ("feature", np.array(own))}, names)
+    return xr.DataTree.from_dict(groups)
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_no_larger_set_has_so_few_false_discoveries(number):
+    """Against all 2^7 sets: the longest with an expected share of false ones of at most 0.1."""
+    p = np.clip(rng(number).uniform(0.6, 1.05, size=7), 0.0, 1.0)
+    best = max(
+        (
+            sum(keep)
+            for keep in itertools.product((0, 1), repeat=7)
+            if sum(keep) and (1 - p)[np.array(keep) == 1].mean() <= 0.1
+        ),
+        default=0,
+    )
+    chosen = discoveries(p)
+    assert chosen.sum() == best
+    assert p[chosen].min(initial=1.0) >= p[~chosen].max(initial=0.0)
+
+
+def test_false_discoveries_at_the_ends():
+    assert not discoveries(np.array([0.89, 0.5])).any()
+    assert discoveries(np.array([0.9, 0.2])).tolist() == [True, False]
+    assert discoveries(np.array([1.0, 0.8, 0.79])).tolist() == [True, True, False]
+    assert discoveries(np.ones(3)).all()
+
+
+def test_each_rule_stands_beside_p_active():
+    found = selected(fit([0.3, 1.0, 0.55], own=[1, 0, 1]))
+    assert list(found.index) == ["x1", "x2", "x0"]
+    assert found.p_active.tolist() == [1.0, 0.55, 0.3]
+    assert found["P > 0.5"].tolist() == [True, True, False]
+    assert found["FDR 10 %"].tolist() == [True, False, False]
+    assert found["own"].tolist() == [False, True, True]
+    assert "own" not in selected(fit([0.3, 0.4]))
+    with pytest.raises(InputError, match="no P\\(active\\)"):
+        selected(xr.DataTree())
+
+
+def test_fits_beside_each_other():
+    """Only what some rule selects, in the order of the reference."""
+    shown = beside({"a": fit([0.1, 0.2, 0.6]), "b": fit([0.9, 0.0, 0.0], own=[0, 0, 1])}, "a")
+    assert list(shown.index) == ["x2", "x0"]
+    assert shown["a"].tolist() == ["0.60, P > 0.5", "0.10"]
+    assert shown["b"].tolist() == ["0.00, own", "0.90, P > 0.5, FDR 10 %"]
+    assert len(beside({"a": fit(np.ones(30))}, None)) == 20
+    assert beside({"a": xr.DataTree()}, None).empty
+
+
+def test_what_half_of_the_data_select_again(dataset, tmp_path, monkeypatch):
+    """By a rule that cannot vary, and by what the fits say; a second call computes nothing."""
+    problem = av.problem("rfvm", dataset)
+    sizes = {"resamples": 3, "draws": 20, "chains": 2, "progressbar": False}
+    found = stability(problem, "rfvm_vb", folder=tmp_path, **sizes)
+    assert list(found.table.index) == ["P > 0.5", "FDR 10 %", "own"]
+    assert (found.table["sets"] == 3).all()
+    files = sorted(tmp_path.glob("*.nc"))
+    fits = [av.inference.read(path) for path in files]
+    assert len({tree.attrs["fingerprint"] for tree in fits}) == 3
+    for tree in fits:  # half of each class
+        np.testing.assert_array_equal(np.bincount(tree["observed_data"]["y"]), [6, 6])
+    S = np.array([t["selection"]["p_active_feature"].values > 0.5 for t in fits])
+    np.testing.assert_allclose(found.frequency["P > 0.5"], S.mean(axis=0))
+    row = found.table.loc["P > 0.5"]
+    assert row["size"] == pytest.approx(S.sum(axis=1).mean())
+    np.testing.assert_equal({k: row[k] for k in ("jaccard", "pearson")}, agreement(S))
+    before = [path.stat().st_mtime_ns for path in files]
+    again = stability(problem, "rfvm_vb", folder=tmp_path, **sizes)
+    assert [path.stat().st_mtime_ns for path in files] == before
+    assert again.table.equals(found.table)
+
+
+def test_one_set_has_nothing_to_agree_with(problem):
+    with pytest.raises(InputError, match="at least 2"):
+        stability(problem, "rfvm_vb", resamples=1)

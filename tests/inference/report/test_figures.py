@@ -1,0 +1,154 @@
+"""Each figure draws what it says, of draws made by hand; its words and spots are the numbers."""
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+from ardvark.common.validate import InputError
+from ardvark.inference.fits.diagnostics import inclusion
+from ardvark.inference.report import judging_plots, look, plots
+from ardvark.inference.scoring.held_out import HeldOut
+from tests.support import rng
+
+
+def fit(kind="mcmc", **variables):
+    """A fit of draws (chain, draw, k), by variable."""
+    dims = {"feature_weight": "feature", "sample_weight": "basis", "eta": "obs"}
+    posterior = xr.Dataset({
+        name: (("chain", "draw", dims[name]), np.asarray(values, dtype=float))
+        for name, values in variables.items()
+    })  # fmt: skip
+    short = {"feature": "f", "basis": "s", "obs": "row"}
+    coords = {d: [f"{short[d]}{k}" for k in range(n)] for d, n in posterior.sizes.items()
+              if d in short}  # fmt: skip
+    tree = xr.DataTree.from_dict({"/posterior": posterior.assign_coords(coords)})
+    tree.attrs = {"kind": kind}
+    return tree
+
+
+def test_a_settings_file_of_the_user_changes_nothing_and_is_not_changed():
+    with matplotlib.rc_context({"font.size": 40, "axes.spines.top": True}):
+        with look.style():
+            assert matplotlib.rcParams["font.size"] == 9.5
+        assert matplotlib.rcParams["font.size"] == 40
+
+
+@pytest.mark.parametrize(("panels", "rows"), [(1, [1]), (3, [3]), (4, [3, 1]), (8, [3, 3, 2])])
+def test_at_most_three_panels_in_a_row(panels, rows):
+    figure, axes = look.blank(panels)
+    tops = [round(axis.get_position().y1, 3) for axis in axes]
+    assert [tops.count(t) for t in sorted(set(tops), reverse=True)] == rows
+    assert len(figure.axes) == panels
+    assert figure.get_size_inches()[0] == look.WIDTH
+
+
+def test_a_spot_lies_where_its_mark_is():
+    """In shares of the picture, from the upper left; outside of it there is none."""
+    figure, (axis,) = look.blank()
+    axis.set(xlim=(0, 10), ylim=(0, 1))
+    spots = [look.Spot(axis, 10, 1, "corner"), look.Spot(axis, 5, 0.5, "middle")]
+    picture = look.Picture(figure, "", [*spots, look.Spot(axis, 50, 0.5, "outside")])
+    (x1, y1, corner), (x2, y2, _) = picture.places()
+    assert corner == "corner"
+    box = axis.get_position()
+    assert (x1, 1 - y1) == pytest.approx((box.x1, box.y1))
+    assert (x2, 1 - y2) == pytest.approx(((box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2))
+
+
+def test_eta_says_how_far_means_are_off():
+    """Means 0 and 4 with sd 1 and 2, against 1 and 5: off by 1 and 0.5 sd."""
+    z = np.array([-1.0, 1.0])
+    exact = np.stack([z, 4 + 2 * z], axis=-1)[None]
+    fits = {"a": fit(eta=exact), "q": fit("approximation", eta=1 + exact)}
+    picture = plots.eta(fits, "a")
+    assert "q: off by 0.75 sd in the median and 1.00 sd at most, median sd 1.50" in picture.alt
+    assert picture.spots[0].text == "row0: a 0.00 (sd 1.00), q 1.00 (sd 1.00)"
+    with pytest.raises(InputError, match="needs a reference"):
+        plots.eta(fits, None)
+
+
+def test_the_pair_that_trades_off_most_is_drawn():
+    """Of four weights the first and the last share a sum; the method takes them as independent."""
+    random = rng(0)
+    w = random.normal(size=(2, 200, 4))
+    w[..., 3] = 5 - w[..., 0] + 0.1 * random.normal(size=(2, 200))
+    other = fit("approximation", feature_weight=random.normal(size=(1, 400, 4)))
+    point = fit("point", feature_weight=np.ones((1, 1, 4)))
+    picture = plots.pair({"q": other, "a": fit(feature_weight=w), "one": point}, "a")
+    r = np.corrcoef(w[..., 0].ravel(), w[..., 3].ravel())[0, 1]
+    assert picture.alt.startswith(f"Draws of the weights of f0 and f3. a: correlation {r:.2f}")
+    assert picture.alt.endswith("one: one point.")
+    labels = [sorted((a.get_xlabel(), a.get_ylabel())) for a in picture.figure.axes]
+    assert labels == [["f0", "f3"]] * 3
+    constant = fit("point", feature_weight=np.ones((1, 1, 4)))
+    with pytest.raises(InputError, match="fewer than two leading features vary"):
+        plots.pair({"one": constant})
+
+
+def test_a_mask_is_a_probability_and_what_it_switches_off_is_not():
+    """Bars of a mask are two Monte Carlo errors, those of a weight its quantiles."""
+    random = rng(2)
+    mask = (random.uniform(size=(2, 200, 3)) < [0.9, 0.5, 0.1]).astype(float)
+    tree = fit(feature_weight=mask, sample_weight=-3.0 * mask)
+    tree.attrs["masked"] = "feature_weight sample_weight"
+    features, samples = plots.forest({"a": tree}, "a"), plots.samples({"a": tree}, "a")
+    assert features.alt.startswith("Forest of the 3 leading features, inclusion probability. f0")
+    assert samples.alt.startswith("Forest of the 3 leading samples, posterior mean weight. s0")
+    assert samples.spots[0].text.endswith("-3 to 0")
+    error = float(inclusion(tree["posterior"]["feature_weight"])["mcse"][0])
+    mean = mask[..., 0].mean()
+    ends = f"{mean - 2 * error:.3g} to {mean + 2 * error:.3g}"
+    assert features.spots[0].text == f"f0, a: mean {mean:.3g}, {ends}"
+    with pytest.raises(InputError, match="binary masks has four points"):
+        plots.pair({"a": tree})
+
+
+def test_the_frontier_is_the_table():
+    rows = {"nuts": (10.0, 0.1), "q": (2.0, 1.5), "none": (1.0, np.nan), "base": (0.1, np.nan)}
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=["seconds_run", "error_eta"])
+    picture = judging_plots.frontier(table, "nuts")
+    assert [(s.x, s.y) for s in picture.spots] == [(10.0, 0.1), (2.0, 1.5)]
+    assert "q: 2.0 s, error 1.50 sd; halves of nuts differ by 0.10 sd" in picture.alt
+    drawn = [line.get_xydata().tolist() for line in picture.figure.axes[0].get_lines()[:2]]
+    assert drawn == [[[10.0, 0.1]], [[2.0, 1.5]]]
+    for reference, part in ((None, table), ("nuts", table.drop(index="q"))):
+        with pytest.raises(InputError, match="needs a reference and another fit"):
+            judging_plots.frontier(part, reference)
+
+
+def test_the_reliability_curve_is_an_isotonic_regression():
+    """P of 0.2 and 0.8 where 30 and 60 of 100 are of y = 1: two steps, at these heights."""
+    p = np.repeat([0.2, 0.8], 100)
+    y = np.r_[np.repeat([1, 0], [30, 70]), np.repeat([1, 0], [60, 40])]
+    names = tuple(map(str, range(200)))
+    held = HeldOut(y, names, {"a": np.tile(p, (500, 1)), "sure": np.tile(p > 0.5, (500, 1))})
+    picture = judging_plots.calibration(held, "a")
+    assert "a: P above 0.9 for 0, of which 0 of y = 1" in picture.alt
+    assert "sure: P above 0.9 for 100, of which 60 of y = 1; below 0.1 for 100, of which 30" in (
+        picture.alt
+    )
+    sure = next(axis for axis in picture.figure.axes if axis.get_title() == "sure")
+    curve = max((line.get_xydata() for line in sure.get_lines()), key=len)
+    assert curve[:100, 1] == pytest.approx(0.3)
+    assert curve[100:, 1] == pytest.approx(0.6)
+    with pytest.raises(InputError, match="needs predictions"):
+        judging_plots.calibration(None, "a")
+
+
+def test_ranks_watch_the_worst_eta_and_the_leading_weight():
+    random = rng(1)
+    eta, w = random.normal(size=(4, 100, 3)), np.abs(random.normal(size=(4, 100, 2)))
+    eta[0, :, 1] += 5  # one chain elsewhere
+    w[..., 1] += 3
+    tree = fit(eta=eta, feature_weight=w)
+    tree["sample_stats"] = xr.DataTree(xr.Dataset({"lp": (("chain", "draw"), np.ones((4, 100)))}))
+    picture = judging_plots.ranks({"q": fit("approximation", eta=eta[:1]), "a": tree})
+    assert [a.get_title() for a in picture.figure.axes] == ["eta of row1", "weight of f1"]
+    assert picture.alt.startswith("Rank ECDF of each of 4 chains of a")
+    # a chain of the largest quarter: below all others by three quarters at rank 3/4
+    low = min(line.get_ydata().min() for line in picture.figure.axes[0].get_lines())
+    assert low == pytest.approx(-0.75, abs=0.05)
+    with pytest.raises(InputError, match="several Markov chains"):
+        judging_plots.ranks({"q": fit("approximation", eta=eta)})

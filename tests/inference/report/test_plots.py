@@ -1,0 +1,63 @@
+"""Pixels as an image: each weight and each probability lands at its own row and column."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from ardvark.common.validate import InputError
+from ardvark.inference.report import plots
+
+NAMES = [f"pixel_{r}_{c}" for r in range(2) for c in range(3)]
+
+
+def fit(names, weight, probability=None):
+    """A fit whose two draws are the weight, with its P(active)."""
+    feature = {"feature": list(names)}
+    draws = np.tile(weight, (1, 2, 1)).astype(float)
+    groups = {
+        "/posterior": xr.Dataset({"feature_weight": (("chain", "draw", "feature"), draws)}, feature)
+    }
+    if probability is not None:
+        p = ("feature", np.asarray(probability, dtype=float))
+        groups["/selection"] = xr.Dataset({"p_active_feature": p}, feature)
+    return xr.DataTree.from_dict(groups)
+
+
+def pictures(figure):
+    return [axis.images[0].get_array().data for axis in figure.axes if axis.images]
+
+
+def test_pixels_lie_where_their_names_say():
+    weight, probability = np.arange(6.0), np.linspace(0.0, 1.0, 6)
+    order = [4, 0, 5, 2, 1, 3]  # names in any order
+    tree = fit([NAMES[k] for k in order], weight[order], probability[order])
+    drawn = pictures(plots.image({"a": tree}, "a").figure)
+    np.testing.assert_allclose(drawn[0], weight.reshape(2, 3) / 5.0)
+    np.testing.assert_allclose(drawn[1], probability.reshape(2, 3))
+
+
+def test_the_reference_comes_first_and_fits_without_p_active_are_left_out():
+    one, two = fit(NAMES, np.ones(6), np.zeros(6)), fit(NAMES, np.ones(6), np.ones(6))
+    figure = plots.image({"b": one, "a": two, "c": fit(NAMES, np.ones(6))}, "a").figure
+    titles = [axis.get_title().replace("\n", " ") for axis in figure.axes if axis.get_title()]
+    assert titles == ["a (reference)", "b"]
+    assert [p.sum() for p in pictures(figure)] == [6.0, 6.0, 6.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["age", "weight", "height", "a", "b", "c"],
+        [*NAMES[:5], "age"],  # one is no pixel
+        [*NAMES[:5], "pixel_7_7"],  # no rectangle
+        [*NAMES[:5], "other_0_0"],  # two at one place
+    ],
+)
+def test_other_features_are_no_image(names):
+    with pytest.raises(InputError, match="features are not pixels"):
+        plots.image({"a": fit(names, np.ones(6), np.ones(6))})
+
+
+def test_without_p_active_there_is_nothing_to_draw():
+    with pytest.raises(InputError, match="no fit holds P"):
+        plots.image({"a": fit(NAMES, np.ones(6))})

@@ -1,0 +1,74 @@
+"""One fit on one screen."""
+
+import logging
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import ardvark as av
+from ardvark.common.validate import InputError
+from tests.support import rng
+
+EXACT = "mcmc"
+
+
+def tree_of(kind, eta):
+    """Return a fit with these decision values (4, draws, N)."""
+    posterior = xr.Dataset({"eta": (("chain", "draw", "obs"), eta)})
+    tree = xr.DataTree.from_dict({"/posterior": posterior})
+    tree.attrs = {"method": "mine", "kind": kind, "status": "finished", "reason": ""}
+    tree.attrs |= {"model": "rfvm", "data": "a <b> table", "form": "one"}
+    return tree
+
+
+def texts(page):
+    found = []
+    parser = HTMLParser()
+    parser.handle_data = found.append
+    parser.feed(page)
+    return found
+
+
+def test_the_paper_s_own_algorithm(caplog):
+    problem = av.problem("rfvm", "fat")
+    with caplog.at_level(logging.CRITICAL, "ardvark"):
+        fit = av.fit(problem, "paper", draws=50, progressbar=False, random_seed=0)
+    found = av.summary(fit)
+    N, D = problem.X.shape
+    assert found.title == "rfvm_vb: rfvm on fat"
+    assert found.rows["draws"] == "4 chains of 50"
+    assert f"feature_weight ({D})" in found.rows["variables"]
+    assert f"eta ({N})" in found.rows["variables"]
+    assert "no exact posterior beside it" in " ".join(found.verdict.reasons)
+    assert found.active == av.selection_text(fit) != ""
+    assert max(map(len, repr(found).splitlines())) <= 80
+    page = found._repr_html_()
+    assert page.count("\n") < 39
+    assert {found.title, "4 chains of 50", found.active} <= set(texts(page))
+
+
+def test_a_chain_is_judged_by_its_own_diagnostics():
+    good = rng(1).normal(size=(4, 1000, 3))
+    found = av.summary(tree_of(EXACT, good))
+    assert found.verdict.predictions == "good"
+    assert float(found.rows["ESS of eta"]) > 400.0
+    apart = good + np.arange(4.0)[:, None, None]  # each chain at another place
+    assert "R-hat" in repr(av.summary(tree_of(EXACT, apart)))
+    assert av.summary(tree_of(EXACT, apart)).verdict.level == "do not use"
+    assert "a <b> table" in " ".join(texts(found._repr_html_()))
+    assert "<b> table" not in found._repr_html_()
+
+
+def test_what_is_no_fit_is_refused():
+    with pytest.raises(InputError, match="this tree names no method"):
+        av.summary(xr.DataTree())
+
+
+def test_a_failed_fit_says_why():
+    tree = xr.DataTree()
+    tree.attrs = {"method": "mine", "kind": EXACT, "status": "failed", "reason": "no start"}
+    found = av.summary(tree)
+    assert "draws" not in found.rows
+    assert "no start" in repr(found)

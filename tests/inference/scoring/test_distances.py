@@ -1,0 +1,262 @@
+"""Each distance on draws of two normal distributions, where its value is known."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ardvark.inference.scoring import distances, two_sample
+from ardvark.inference.scoring.distances import SHARES, deviation, marginal, reduced
+from tests.support import ALARM, rng, z_limit
+
+SIZES = (2, 20, 200)
+N, M = 4000, 6000  # draws of the method, of the reference
+
+
+def normal(generator, size, n, shift=0.0, scale=1.0):
+    """Return independent draws (4, n / 4, size)."""
+    return shift + scale * generator.normal(size=(4, n // 4, size))
+
+
+def quantile_width():
+    """The integral of sqrt(F (1 - F)), F normal: n^(1/2) E W1(F_n, F) is at most that."""
+    x = np.linspace(-12.0, 12.0, 20001)
+    p = stats.norm.cdf(x)
+    return np.trapezoid(np.sqrt(p * (1.0 - p)), x)
+
+
+# --- marginal distances ---------------------------------------------------------------------------
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(("shift", "scale"), [(0.5, 1.0), (0.0, 0.5), (1.0, 2.0)])
+def test_marginal_distances_of_two_normals(size, shift, scale):
+    """Every component of every statistic, within limits that follow from its own law."""
+    generator = rng(1)
+    found = marginal(
+        3.0 + 4.0 * normal(generator, size, N, shift, scale),
+        3.0 + 4.0 * normal(generator, size, M),
+    )
+    z = z_limit(4 * size)
+    error_sd = np.sqrt(scale**2 / N + 1 / M) + shift / np.sqrt(2 * M)
+    assert np.abs(found["error"] - shift).max() < z * error_sd
+    assert np.abs(np.log(found["sd_ratio"] / scale)).max() < 1.2 * z * np.sqrt(0.5 / N + 0.5 / M)
+
+    # monotone coupling: E|shift + (scale - 1) Z|, the mean of a folded normal
+    s = max(abs(scale - 1.0), 1e-12)
+    known = s * np.sqrt(2 / np.pi) * np.exp(-0.5 * (shift / s) ** 2)
+    known += shift * (1.0 - 2.0 * stats.norm.cdf(-shift / s))
+    # |W1(F_n, G_m) - W1(F, G)| <= W1(F_n, F) + W1(G_m, G), each its mean and a Gaussian tail,
+    # since W1 changes by at most n^(-1/2) times the Euclidean change of the draws
+    tail = quantile_width() + np.sqrt(2.0 * np.log(4 * size / ALARM))
+    room = tail * (scale / np.sqrt(N) + 1.0 / np.sqrt(M)) + known * z / np.sqrt(2 * M)
+    assert np.abs(found["wasserstein"] - known).max() < room
+
+    for name, share in SHARES.items():
+        q = stats.norm.isf(0.5 * (1.0 - share))
+        ends = (np.array([-q, q]) - shift) / scale
+        known = np.diff(stats.norm.cdf(ends))[0]
+        # of the share itself, and of the interval's two ends
+        moved = stats.norm.pdf(ends).sum() / scale * np.sqrt(0.25 * (1 - share**2) / M)
+        noise = np.sqrt(known * (1 - known) / N) + moved / stats.norm.pdf(q)
+        assert np.abs(found[name] - known).max() < z * noise + 2.0 / N
+
+
+def test_the_wasserstein_distance_is_scipys_for_unequal_numbers_of_draws():
+    generator = rng(2)
+    x, y = generator.normal(size=(2, 7, 3)), np.round(generator.standard_t(3, size=(3, 11, 3)), 1)
+    found = distances.wasserstein(x, y)
+    for k in range(3):
+        exact = stats.wasserstein_distance(x[..., k].ravel(), y[..., k].ravel())
+        assert found[k] == pytest.approx(exact, rel=1e-12)
+
+
+def test_a_shift_of_the_draws_is_their_distance():
+    x = rng(3).normal(size=(2, 50, 4))
+    np.testing.assert_allclose(distances.wasserstein(x + 0.75, x), 0.75)
+    np.testing.assert_allclose(distances.wasserstein(x[:, ::-1], x), 0.0)
+
+
+def test_columns_in_chunks_are_the_columns_at_once(monkeypatch):
+    x, y = rng(4).normal(size=(2, 30, 5)), rng(5).normal(size=(2, 20, 5))
+    whole = distances.wasserstein(x, y)
+    monkeypatch.setattr(distances, "_CHUNK", 1.0)
+    np.testing.assert_allclose(distances.wasserstein(x, y), whole, rtol=1e-13)
+
+
+def test_components_that_never_move():
+    """Equal constants say nothing; another one is infinitely far; a spread, infinitely wide."""
+    still, other, wide = np.zeros((1, 4, 1)), np.ones((1, 4, 1)), np.array([[[-1], [1], [2], [-2]]])
+    found = marginal(np.concatenate([still, other, wide], -1), np.zeros((1, 4, 3)))
+    np.testing.assert_array_equal(found["error"], [np.nan, np.inf, np.nan])
+    assert np.isnan(found["sd_ratio"][0])
+    assert found["sd_ratio"][2] == np.inf
+    np.testing.assert_array_equal(found["wasserstein"], [np.nan, np.inf, np.inf])
+
+
+def test_a_single_draw_has_a_mean_and_nothing_else():
+    exact = rng(6).normal(size=(2, 100, 3))
+    found = marginal(np.full((1, 1, 3), 2.0), exact)
+    mean, sd = exact.mean((0, 1)), exact.reshape(-1, 3).std(0, ddof=1)
+    np.testing.assert_allclose(found["error"], (2.0 - mean) / sd)
+    for name in ("sd_ratio", "wasserstein", *SHARES):
+        assert np.isnan(found[name]).all()
+        assert np.isnan(reduced(name, found[name]))
+
+
+def test_one_number_of_many_components():
+    x = np.array([0.5, np.nan, 4.0, 1.0])
+    assert reduced("error", x) == reduced("wasserstein", x) == 4.0
+    assert reduced("sd_ratio", x) == 1.0
+    assert reduced("coverage_50", x) == pytest.approx(5.5 / 3)
+
+
+def test_half_and_twice_the_sd_are_equally_far():
+    assert deviation("sd_ratio", 0.5) == pytest.approx(deviation("sd_ratio", 2.0))
+    assert deviation("sd_ratio", 0.0) == np.inf
+    assert deviation("coverage_90", 0.8, 0.9) == pytest.approx(0.1)
+    assert deviation("two_sample", 0.45) == 0.0
+    assert deviation("spearman", 0.25) == 0.75
+
+
+# --- ranks ----------------------------------------------------------------------------------------
+
+
+def test_the_rank_correlation_is_scipys_with_ties():
+    generator = rng(7)
+    a, b = np.round(generator.normal(size=(2, 40)), 1)
+    assert distances.spearman(a, b) == pytest.approx(stats.spearmanr(a, b).statistic)
+    assert distances.spearman(-(b**3), b) == pytest.approx(-1.0)
+    many = distances.spearman(np.stack([a, b]), np.stack([b, b]))
+    assert many[1] == pytest.approx(1.0)
+    assert np.isnan(distances.spearman(np.ones(4), b[:4]))
+
+
+@pytest.mark.parametrize(("size", "k"), [(2, 1), (8, 4), (20, 10), (200, 10)])
+def test_the_overlap_of_the_leading_components(size, k):
+    score = np.arange(size, dtype=float)
+    assert distances.leading(size) == k
+    assert distances.top(score, score) == 1.0
+    assert distances.top(-score, score) == 0.0
+    assert distances.leading(1) == 1
+    one_out = score.copy()
+    one_out[-1] = -1.0  # the first one leaves
+    assert distances.top(one_out, score) == pytest.approx(1.0 - 1.0 / k)
+
+
+def test_equal_scores_lead_by_lot():
+    """All equal: k of K at random, of which k k / K are expected among the reference's."""
+    assert distances.top(np.zeros(20), np.arange(20.0), 4) == pytest.approx(4 / 20)
+
+
+# --- the joint ------------------------------------------------------------------------------------
+
+
+def coin_limit(n, comparisons=1):
+    """How far the accuracy on 2 n draws lies from its expectation.
+
+    The folds' classifiers share draws: twice the variance of as many coins.
+    """
+    return z_limit(comparisons) * np.sqrt(2.0) * 0.5 / np.sqrt(2 * n)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("size", SIZES)
+def test_the_classifier_on_a_shift(size):
+    """The best accuracy is Phi(d / 2), d the distance of the means in the components it sees.
+
+    Below it by what p estimated coefficients cost a discriminant of 2 n training draws (Raudys):
+    Phi(d^2 / 2 / sqrt(d^2 + 4 p / (2 n)) sqrt(1 - p / (2 n))).
+    """
+    n, generator = 1000, rng(8)
+    seen = min(size, two_sample.COMPONENTS)
+    d, p, train = 1.5, 3 * seen, 1600
+    shift = d / np.sqrt(seen)
+    found, exact = generator.normal(shift, 1.0, (n, size)), generator.normal(size=(n, size))
+    value = two_sample.accuracy(found, exact)
+    best = stats.norm.cdf(d / 2)
+    least = stats.norm.cdf(0.5 * d**2 / np.sqrt(d**2 + 4 * p / train) * np.sqrt(1 - p / train))
+    assert least - coin_limit(n, 3) < value < best + coin_limit(n, 3)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("size", SIZES)
+def test_the_classifier_on_half_the_sd(size):
+    """Sums of squares, chi-squared and a quarter of it, cut in the middle between their means."""
+    n, generator = 1000, rng(9)
+    seen = min(size, two_sample.COMPONENTS)
+    found, exact = 0.5 * generator.normal(size=(n, size)), generator.normal(size=(n, size))
+    cut = 0.5 * (seen + 0.25 * seen)
+    known = 0.5 * (stats.chi2.sf(cut, seen) + stats.chi2.cdf(4 * cut, seen))
+    value = two_sample.accuracy(found, exact)
+    assert abs(value - known) < coin_limit(n, 3) + 0.02 * (3 * seen > 50)  # its coefficients
+
+
+@pytest.mark.statistical
+def test_the_classifier_sees_a_correlation_that_no_marginal_shows():
+    """A mean field with the right marginals: accuracies of 0.72 to 0.75 over twelve seeds.
+
+    The control beside is the right correlation.
+    """
+    n, generator = 1000, rng(10)
+
+    def draws(r):
+        z = generator.normal(size=(n, 2))
+        return np.column_stack([z[:, 0], r * z[:, 0] + np.sqrt(1 - r * r) * z[:, 1]])
+
+    exact = draws(0.9)
+    assert two_sample.accuracy(draws(0.0), exact) > 0.5 + coin_limit(n)
+    assert abs(two_sample.accuracy(draws(0.9), exact) - 0.5) < coin_limit(n)
+
+
+@pytest.mark.statistical
+def test_chains_that_remember_are_recognised_unless_folds_and_thinning_respect_them():
+    """Two chains of the same law. Shuffled, every draw has its neighbours in the training folds."""
+    generator = rng(11)
+    n, size, r = 1000, 20, 0.995
+    chains = generator.normal(size=(2, n, size))
+    for t in range(1, n):
+        chains[:, t] = r * chains[:, t - 1] + np.sqrt(1 - r * r) * chains[:, t]
+    mixed = chains[:, generator.permutation(n)]
+    assert two_sample.accuracy(*mixed) > 0.9
+    n_eff = int(n * (1 - r) / (1 + r))
+    few = [two_sample.thinned(c, max(n_eff, 2)) for c in chains]
+    assert np.isnan(two_sample.accuracy(*few))  # too few to say anything
+
+
+def test_what_the_classifier_cannot_judge():
+    assert np.isnan(two_sample.accuracy(np.zeros((500, 3)), np.zeros((500, 3))))
+    few = two_sample.FEWEST - 1
+    assert np.isnan(two_sample.accuracy(rng(1).normal(size=(few, 2)), np.zeros((few, 2))))
+    # no overlap, from a constant
+    assert two_sample.accuracy(np.zeros((500, 1)), np.ones((500, 1))) == 1.0
+
+
+def test_thinning_is_even():
+    np.testing.assert_array_equal(two_sample.thinned(np.arange(10), 5), [1, 3, 5, 7, 9])
+    np.testing.assert_array_equal(two_sample.thinned(np.arange(3), 3), np.arange(3))
+
+
+# --- a second run is nearer than a wrong posterior ------------------------------------------------
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("size", SIZES)
+def test_a_second_run_scores_better_than_a_posterior_of_0_7_times_the_sd(size):
+    """Where joint Wasserstein and Kullback-Leibler distances order them the other way round.
+
+    The error of the mean has nothing to order: both means are right, and it is noise for both.
+    """
+    generator = rng(12)
+    exact, again = normal(generator, size, N), normal(generator, size, N)
+    narrow = normal(generator, size, N, scale=0.7)
+    own, wrong = marginal(again, exact), marginal(narrow, exact)
+    for name in ("sd_ratio", "wasserstein", *SHARES):
+        target = SHARES.get(name)
+        right = deviation(name, reduced(name, own[name]), target)
+        assert right < 0.7 * deviation(name, reduced(name, wrong[name]), target)
+    limit = z_limit(2 * size) * np.sqrt(2 / N) * 1.1  # the sd below it is known to 1 / sqrt(2 N)
+    assert max(reduced("error", own["error"]), reduced("error", wrong["error"])) < limit
+    thin = [two_sample.thinned(distances.flat(v), 1000) for v in (again, narrow, exact)]
+    same, other = (two_sample.accuracy(v, thin[2]) for v in thin[:2])
+    assert deviation("two_sample", same) < deviation("two_sample", other)

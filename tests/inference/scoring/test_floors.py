@@ -1,0 +1,214 @@
+"""The noise floor is the score of a second run: its quantiles, and where they come from."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ardvark.inference.scoring import distances, floors, two_sample
+from ardvark.inference.scoring.floors import LEVEL, Exact, effective
+from tests.support import ALARM, rng, seed, z_limit
+
+
+def autoregressive(generator, shape, r):
+    """Return stationary chains (chain, draw, K) of mean 0, variance 1 and lag-1 correlation r."""
+    x = generator.normal(size=shape)
+    for t in range(1, shape[1]):
+        x[:, t] = r * x[:, t - 1] + np.sqrt(1 - r * r) * x[:, t]
+    return x
+
+
+# --- what it is made of ---------------------------------------------------------------------------
+
+
+def test_blocks_lie_in_one_chain_and_are_equal():
+    draws = rng(1).normal(size=(4, 1003, 2))
+    exact = Exact(draws)
+    chains = [(b.start // 1003, (b.stop - 1) // 1003) for b in exact.blocks]
+    assert all(first == last for first, last in chains)
+    assert len({b.stop - b.start for b in exact.blocks}) == 1
+    assert len(exact.blocks) == floors.MOST_BLOCKS
+    assert all(a.stop <= b.start for a, b in zip(exact.blocks, exact.blocks[1:], strict=False))
+
+
+def test_chains_that_disagree_are_blocks_as_they_are():
+    """One chain elsewhere: few effective draws, so its disagreement is a part of the floor."""
+    draws = rng(2).normal(size=(4, 500, 2))
+    agreeing = Exact(draws.copy()).scores(draws, independent=True)
+    draws[0] += 5.0
+    exact = Exact(draws)
+    assert [b.stop - b.start for b in exact.blocks] == [500] * 4
+    found = exact.scores(draws, independent=False)
+    assert found["error"].floor > 5 * agreeing["error"].floor
+
+
+def test_four_blocks_are_enough_for_the_classifier():
+    """One component in which a chain is elsewhere makes each chain a block, two in a half."""
+    draws = rng(2).normal(size=(4, 500, 8))
+    draws[0, :, 0] += 5.0
+    exact = Exact(draws)
+    assert len(exact.blocks) == 4
+    assert np.isfinite(exact.scores(draws, independent=False)["two_sample"].floor)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("independent", [True, False])
+def test_the_floor_of_one_mean_is_its_known_quantile(independent):
+    """Of M and E draws: |N(0, 1 / M + 1 / E)|, of which 1.96 sd is the 95 % quantile.
+
+    For chains E is S (1 - r) / (1 + r), r the lag-1 correlation. The blocks know a variance to
+    (2 / B)^(1/2), 400 repeats a quantile to 0.05 (their density there is 0.117 a sd); a block
+    mean of 20 effective draws has 1 / 40 less variance than E says, Student's t some more.
+    """
+    r, S = (0.0, 4000) if independent else (0.5, 12_000)
+    exact = Exact(autoregressive(rng(3), (4, S // 4, 1), r), independent=independent)
+    M, E = 500, S * (1 - r) / (1 + r)
+    found = rng(4).normal(size=(2, M // 2, 1))
+    known = stats.norm.isf((1 - LEVEL) / 2) * np.sqrt(1 / M + 1 / E)
+    floor = exact.scores(found, independent=True)["error"].floor
+    B = len(exact.blocks)
+    at = np.sqrt(LEVEL * (1 - LEVEL) / floors.REPEATS) / 0.117 / 1.96
+    room = z_limit(2) * np.hypot(np.sqrt(0.5 / B), at) + 0.05
+    assert abs(np.log(floor / known)) < room
+
+
+def test_the_floor_follows_the_methods_number_of_draws():
+    """A quarter of E, by the rule r = (1 + E / M)^(1/2) / 2; a point has no noise of its own."""
+    draws = rng(5).normal(size=(4, 1000, 3))
+    exact = Exact(draws, independent=True)
+    many = exact.scores(draws, independent=True)
+    few = exact.scores(draws[:, :250], independent=True)
+    point = exact.scores(draws[:1, :1], independent=True)
+    own = exact._noise["error"][1]
+    ratio = np.sqrt((1 + own / 1000) / (1 + own / 4000))
+    assert few["error"].floor == pytest.approx(ratio * many["error"].floor)
+    assert point["error"].floor == pytest.approx(many["error"].floor / np.sqrt(1 + own / 4000))
+    assert np.isnan(point["wasserstein"].value)
+    assert np.isnan(point["two_sample"].value)
+    assert not point["wasserstein"].inside
+
+
+def test_the_classifier_gets_half_of_the_reference_at_most(monkeypatch):
+    sizes = []
+    right = two_sample.accuracy
+
+    def accuracy(found, exact):
+        sizes.append((len(found), len(exact)))
+        return right(found, exact)
+
+    monkeypatch.setattr(two_sample, "accuracy", accuracy)
+    draws = rng(6).normal(size=(4, 250, 2))
+    exact = Exact(draws, independent=True)
+    exact.scores(draws, independent=True)
+    assert sizes == [(500, 500)] * (1 + floors.CLASSIFIED)
+    exact.scores(draws[:, :200], independent=True)  # 800 draws: the same floor again
+    assert len(sizes) == 2 + floors.CLASSIFIED
+    exact.scores(draws[:, :50], independent=True)
+    assert sizes[-1] == (200, 200)
+
+
+def test_a_reference_without_two_parts_has_no_floor():
+    draws = autoregressive(rng(7), (1, 300, 2), 0.99)
+    score = Exact(draws).scores(draws, independent=False)["error"]
+    assert np.isnan(score.floor)
+    assert not score.inside
+
+
+def test_a_mask_is_compared_by_its_probabilities():
+    """Half of the draws against a quarter: 0.25, and not in sds; spreads are not looked at."""
+    exact = np.tile([[[0.0]], [[1.0]], [[0.0]], [[1.0]]], (1, 100, 1))
+    found = np.tile([[[0.0]], [[0.0]], [[0.0]], [[1.0]]], (1, 100, 1))
+    scores = Exact(exact, independent=True, binary=True).scores(found, independent=True)
+    assert scores["error"].value == pytest.approx(0.25)
+    assert set(scores) == {"error", "two_sample"}
+
+
+def test_effective_draws():
+    draws = rng(8).normal(size=(4, 250, 60))
+    assert effective(draws, independent=True) == (1000.0, 1000.0)
+    assert effective(draws[:1, :1], independent=False) == (np.inf, np.inf)
+    assert effective(np.zeros((4, 250, 2)), independent=False) == (4.0, 4.0)
+    middle, least = effective(draws, independent=False)
+    assert least <= middle <= 1000.0
+    stuck = autoregressive(rng(9), (4, 250, 3), 0.98)
+    assert effective(stuck, independent=False)[0] < 100.0
+
+
+# --- how often it covers a second run -------------------------------------------------------------
+
+# of the reference's chains, their lag-1 correlation, the method's chains, theirs
+SETTINGS = {
+    "independent, few": ((4, 250, 5), 0.0, (4, 250, 5), 0.0),
+    "chains, a second chain": ((4, 1000, 20), 0.6, (4, 1000, 20), 0.6),
+    "chains, fewer independent": ((4, 1000, 20), 0.5, (4, 100, 20), 0.0),
+}
+
+
+def covered(runs, shape, r, method, again):
+    """Return, by statistic, in how many second runs it is inside the floor, and below the median.
+
+    Each with a reference of its own. Components have means of their own, so that they have ranks.
+    """
+    inside, below = {}, {}
+    for run in range(runs):
+        generator = np.random.default_rng([seed(1), run])
+        mean = generator.normal(size=shape[2])
+        exact = Exact(mean + autoregressive(generator, shape, r), seed=run)
+        found = mean + autoregressive(generator, method, again)
+        scores = exact.scores(found, independent=again == 0.0)
+        independent = again == 0.0
+        scores["spearman"] = exact.of_means("spearman", distances.spearman, found, independent)
+        for name, score in scores.items():
+            inside[name] = inside.get(name, 0) + score.inside
+            below[name] = below.get(name, 0) + (score.deviation <= score.typical)
+    return inside, below
+
+
+def check_coverage(runs, settings):
+    """By the binomial law, with 0.92 for the floor: its quantile is estimated, from few blocks.
+
+    The median is as near to its half as 0.42 to 0.58. Ranks and the classifier are whole numbers,
+    whose median covers more than half; those and the floor of means of halves may be high.
+    """
+    inside, below = covered(runs, *settings)
+    alarm = ALARM / (3 * len(inside) * len(SETTINGS))
+    least = stats.binom.ppf(alarm, runs, LEVEL - 0.03)
+    for name, count in inside.items():
+        assert count >= least, name
+        if name not in ("spearman", "two_sample"):
+            assert stats.binom.ppf(alarm, runs, 0.42) <= below[name], name
+            assert below[name] <= stats.binom.isf(alarm, runs, 0.58), name
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", SETTINGS)
+def test_floors_cover_a_second_run(name):
+    check_coverage(25, SETTINGS[name])
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", SETTINGS)
+def test_floors_cover_200_second_runs(name):
+    check_coverage(200, SETTINGS[name])
+
+
+@pytest.mark.statistical
+def test_a_wrong_posterior_is_outside():
+    """Half the sd, a shift of a quarter, permuted components: each by the column that looks there.
+
+    1000 effective draws a side: the shift is 5.6 standard errors of a mean, and of 20 of those the
+    largest is above the floor of about 3 unless all fall short, which has probability below 1e-20.
+    """
+    generator = rng(10)
+    mean = np.arange(20.0) / 2
+    exact = Exact(mean + generator.normal(size=(4, 250, 20)), independent=True)
+    narrow = exact.scores(mean + 0.5 * generator.normal(size=(4, 250, 20)), independent=True)
+    for name in ("sd_ratio", "wasserstein", "coverage_50", "coverage_90", "two_sample"):
+        assert not narrow[name].inside
+        assert narrow[name].beyond == narrow[name].deviation > 2 * narrow[name].floor
+    shifted = mean + 0.25 + generator.normal(size=(4, 250, 20))
+    assert not exact.scores(shifted, independent=True)["error"].inside
+    order = generator.permutation(20)
+    permuted = exact.draws[..., order]
+    assert not exact.of_means("spearman", distances.spearman, permuted, True).inside
+    assert not exact.of_means("top", distances.top, permuted, True).inside

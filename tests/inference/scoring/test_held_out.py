@@ -1,0 +1,167 @@
+"""Measures of predictions: by hand, against scikit-learn, and their standard errors."""
+
+import itertools
+
+import numpy as np
+import pytest
+from sklearn import metrics
+from sklearn.calibration import calibration_curve
+
+from ardvark.data import Dataset
+from ardvark.inference.scoring import held_out
+from ardvark.inference.scoring.held_out import measures, remarks, weighted
+from tests.support import rng
+
+
+def test_four_samples_by_hand():
+    """TP = 1, FP = 1, FN = 1, TN = 1; of the four pairs (1, 0) three are in order."""
+    y, p = np.array([1, 0, 1, 0]), np.array([0.9, 0.6, 0.45, 0.05])
+    found = measures(y, p > 0.5, p=p)
+    assert found["f1"] == pytest.approx(0.5)
+    assert found["kappa"] == pytest.approx(0.0)  # half agree, as of independent coins
+    assert found["auc"] == pytest.approx(0.75)
+    assert found["brier"] == pytest.approx((0.01 + 0.36 + 0.3025 + 0.0025) / 4)
+    # four bins of one sample each
+    assert found["ece"] == pytest.approx((0.1 + 0.6 + 0.55 + 0.05) / 4)
+
+
+def test_every_small_case_against_scikit_learn():
+    """All labels and decisions of four samples, with tied scores."""
+    p = np.array([0.2, 0.7, 0.7, 0.95])
+    for bits in itertools.product((0, 1), repeat=8):
+        y, decided = np.array(bits[:4]), np.array(bits[4:])
+        found = {k: v[0] for k, v in weighted(np.ones((1, 4)), y, decided, p, p).items()}
+        assert found["accuracy"] == metrics.accuracy_score(y, decided)
+        assert found["brier"] == pytest.approx(metrics.brier_score_loss(y, p, pos_label=1))
+        if y.any() or decided.any():
+            assert found["f1"] == pytest.approx(metrics.f1_score(y, decided, zero_division=0.0))
+        else:
+            assert np.isnan(found["f1"])
+        if len(set(bits)) == 1:  # one class, and nothing else decided
+            assert np.isnan(found["kappa"])
+        else:
+            assert found["kappa"] == pytest.approx(metrics.cohen_kappa_score(y, decided))
+        if 0 < y.sum() < 4:
+            assert found["auc"] == pytest.approx(metrics.roc_auc_score(y, p))
+        else:
+            assert np.isnan(found["auc"])
+
+
+@pytest.mark.parametrize("M", [7, 60, 400])
+def test_resampled_rows_against_scikit_learn(M):
+    """A row of counts W is the sample with each row repeated so often."""
+    random = rng(M)
+    p = np.round(random.uniform(size=M), 2)  # ties, and values on the edges of bins
+    y = (random.uniform(size=M) < p).astype(int)
+    W = random.multinomial(M, np.full(M, 1 / M), size=3)
+    found = weighted(W, y, p > 0.5, p, p)
+    for r, counts in enumerate(W):
+        again = np.repeat(np.arange(M), counts)
+        t, q = y[again], p[again]
+        if len(set(t)) < 2:
+            continue
+        assert found["auc"][r] == pytest.approx(metrics.roc_auc_score(t, q))
+        assert found["kappa"][r] == pytest.approx(metrics.cohen_kappa_score(t, q > 0.5))
+        assert found["f1"][r] == pytest.approx(metrics.f1_score(t, q > 0.5))
+        assert found["brier"][r] == pytest.approx(metrics.brier_score_loss(t, q))
+        assert found["log_score"][r] == pytest.approx(-metrics.log_loss(t, np.c_[1 - q, q]))
+        share, mean = calibration_curve(t, q, n_bins=10)
+        edges = np.linspace(0, 1, 11)[1:-1]
+        held = np.bincount(np.searchsorted(edges, q), minlength=10)
+        assert found["ece"][r] == pytest.approx(held[held > 0] @ np.abs(share - mean) / M)
+
+
+@pytest.mark.statistical
+def test_standard_errors_are_those_of_the_mean():
+    """Of accuracy, Brier and log score the bootstrap's sd is known: sd / sqrt(M), for given rows.
+
+    The sd of R resamples has relative error sqrt(1 / (2 R)) for a normal mean; the limit is five
+    and a half of these (false alarm below 1e-6 in three comparisons).
+    """
+    random = rng(1)
+    p = random.uniform(0.05, 0.95, size=200)
+    y = (random.uniform(size=200) < p).astype(int)
+    found = measures(y, p > 0.5, p=p, seed=int(random.integers(2**31)))
+    true = np.where(y == 1, p, 1 - p)
+    rows = {"accuracy": true > 0.5, "brier": (p - y) ** 2, "log_score": np.log(true)}
+    for name, values in rows.items():
+        expected = values.std() / np.sqrt(200)
+        error = np.sqrt(0.5 / held_out.RESAMPLES)
+        assert abs(found[f"{name}_se"] / expected - 1) < 5.5 * error
+
+
+@pytest.mark.statistical
+def test_the_standard_error_of_auc_covers():
+    """|AUC - truth| is below 4 standard errors in most of 40 samples: normals 1 sd apart.
+
+    P(above 4 se) is below 1 % at M = 100, so more than six of forty have probability below
+    C(40, 7) 1e-14 = 2e-7; an error too small by a factor of 4 fails about 13 of 40.
+    """
+    random, above, truth = rng(2), 0, 0.7602499389  # Phi(1 / sqrt 2)
+    for _ in range(40):
+        y = np.repeat([0, 1], 50)
+        score = random.normal(size=100) + y
+        found = measures(y, score > 0.5, score, seed=int(random.integers(2**31)))
+        above += abs(found["auc"] - truth) > 4 * found["auc_se"]
+    assert above <= 6
+
+
+@pytest.mark.statistical
+def test_a_calibrated_p_is_at_its_floor_and_an_overconfident_one_is_not():
+    """The floor is a 95 % quantile: of 60 calibrated samples, P(more than 15 beyond) < 1e-6.
+
+    The overconfident one says 0.99 and 0.01 where 0.7 and 0.3 are right: an ECE near 0.29, whose
+    standard error with 300 samples is 0.03, against a floor of 0.02.
+    """
+    random, beyond = rng(3), 0
+    for _ in range(60):
+        p = random.uniform(size=100)
+        y = (random.uniform(size=100) < p).astype(int)
+        beyond += measures(y, p > 0.5, p=p, seed=int(random.integers(2**31)))["ece_beyond"] > 0
+    assert beyond <= 15
+    right = np.where(random.uniform(size=300) < 0.5, 0.7, 0.3)
+    y = (random.uniform(size=300) < right).astype(int)
+    said = np.where(right > 0.5, 0.99, 0.01)
+    assert measures(y, said > 0.5, p=said)["ece_beyond"] > 0.05
+
+
+def test_rows_that_are_all_right_have_no_standard_error():
+    y = np.repeat([0, 1], 20)
+    found = measures(y, y, p=np.where(y == 1, 0.9, 0.2))
+    assert (found["f1"], found["kappa"], found["auc"]) == (1.0, 1.0, 1.0)
+    for name in ("accuracy", "f1", "kappa", "auc"):
+        assert np.isnan(found[f"{name}_se"])
+    assert found["brier_se"] > 0
+
+
+def test_a_score_alone_has_no_probability():
+    found = measures(np.array([0, 1, 1]), np.array([0, 1, 0]), np.array([-1.0, 2.0, -0.5]))
+    assert set(found) == {"f1", "kappa", "auc"} | {"f1_se", "kappa_se", "auc_se", "accuracy_se"}
+
+
+def test_resamples_come_in_chunks(monkeypatch):
+    y = np.array([0, 1, 1, 0, 1])
+    p = np.array([0.1, 0.8, 0.4, 0.7, 0.6])
+    whole = measures(y, p > 0.5, p=p)
+    monkeypatch.setattr(held_out, "_CHUNK", 20)
+    assert measures(y, p > 0.5, p=p) == pytest.approx(whole)
+
+
+def dataset(ill, well):
+    X = np.arange(float(ill + well))[:, None]
+    return Dataset.from_arrays(X, np.array(["ill"] * ill + ["well"] * well), name="made")
+
+
+def test_unbalanced_and_tiny_data_are_said_in_words():
+    assert remarks(dataset(30, 40)) == []
+    assert remarks(dataset(30, 40), dataset(12, 10)) == []
+    (unbalanced,) = remarks(dataset(12, 108))
+    assert "12 of 120 training samples are 'ill'" in unbalanced
+    assert "answering 'well' is right in 90 %" in unbalanced
+    tiny, *more = remarks(dataset(9, 9))
+    assert tiny.startswith("Tiny data: 9 of 18")
+    assert not more
+    assert len(remarks(dataset(2, 40))) == 2
+    (few,) = remarks(dataset(30, 40), dataset(5, 20))
+    assert "5 are 'ill' and 20 'well'" in few
+    assert "0.040" in few

@@ -1,0 +1,401 @@
+"""The verdict on draws made by hand: each defect is named, and a right posterior is trusted."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from ardvark.common.validate import InputError
+from ardvark.inference.scoring import quantities
+from ardvark.inference.scoring.floors import Score
+from ardvark.inference.verdicts import findings as diagnostics
+from ardvark.inference.verdicts import verdict
+from ardvark.inference.verdicts.findings import PURPOSES, findings
+from ardvark.inference.verdicts.verdict import LIMITS, judged, verdicts
+from tests.support import rng
+
+N, D = 20, 24
+LOCATION = np.linspace(-2.0, 2.0, N)
+WEIGHT = np.linspace(0.5, 12.0, D)  # half of them are active
+SHAPE = (4, 1000)
+"""Of independent draws an R-hat above 1.01 is a chi-squared of 7 degrees of freedom above 77."""
+
+
+def posterior(number, shift=0.0, scale=1.0, order=None, shape=SHAPE):
+    """Return eta and feature weights of independent components, the same law for each number."""
+    generator = rng(number)
+    eta = LOCATION + shift + scale * generator.normal(size=(*shape, N))
+    weight = WEIGHT + scale * generator.normal(size=(*shape, D))
+    return eta, weight if order is None else weight[..., order]
+
+
+def tree_of(eta, weight, kind="mcmc", fingerprint="same", **groups):
+    """Return a fit that holds them, with P(y = 1) = 1 / (1 + exp(-eta)) at the training rows."""
+    dims = ("chain", "draw")
+    active = np.abs(weight) > 6.25
+    p = active.mean((0, 1))
+    error = np.sqrt(p * (1 - p) / active[..., 0].size)
+    y = (np.arange(N) % 2).astype(int)
+    stats = {k: (dims, v) for k, v in groups.pop("stats", {}).items()}
+    contents = {
+        "/posterior": {
+            "eta": ((*dims, "obs"), eta),
+            "feature_weight": ((*dims, "feature"), weight),
+        },
+        "/sample_stats": stats,
+        "/log_likelihood": {"y": ((*dims, "obs"), -np.logaddexp(0.0, (1 - 2 * y) * eta))},
+        "/observed_data": {"y": ("obs", y)},
+        "/selection": {
+            "p_active_feature": ("feature", p),
+            "mcse_feature": ("feature", np.where(error > 0.0, error, np.nan)),
+            "active_features": (dims, active.sum(-1).astype(float)),
+            "n90_features": (dims, active.sum(-1).astype(float)),
+        },
+    }
+    tree = xr.DataTree.from_dict({k: xr.Dataset(v) for k, v in contents.items()})
+    tree.attrs = {"kind": kind, "status": "finished", "reason": "", "model": "rfvm"}
+    tree.attrs |= {"fingerprint": fingerprint, "form": "one", **groups}
+    return tree
+
+
+def on(other, exact=None):
+    """Return the verdict on a fit beside a reference that has converged."""
+    fits = {"exact": tree_of(*posterior(1)) if exact is None else exact, "other": other}
+    return verdicts(fits, "exact", quantities.measure(fits, "exact"))["other"]
+
+
+# --- what is right is trusted ---------------------------------------------------------------------
+
+
+@pytest.mark.statistical
+def test_a_second_run_is_as_good_as_the_reference():
+    """No limit is near: a mean is known to 0.02 sd, its limit is 0.25."""
+    for kind in ("mcmc", "approximation"):
+        found = on(tree_of(*posterior(2), kind))
+        assert found.level == "trust", found.text(kind)
+        assert found.sentence == "as good as the reference."
+        assert set(found.words.values()) == {"good"}
+        assert found.reasons == found.remedies == ()
+
+
+def test_the_reference_is_judged_by_its_diagnostics():
+    exact = tree_of(*posterior(1))
+    found = verdicts({"exact": exact}, "exact", {})["exact"]
+    assert found.level == "trust"
+    assert found.sentence == "exact up to Monte Carlo error: quote all of it."
+
+
+# --- negative controls, each named ----------------------------------------------------------------
+
+
+@pytest.mark.statistical
+def test_halved_sds():
+    """Of 4000 draws a ratio is known to 1.1 %, the median of 20 to 0.3 %; the limit is 0.6.
+
+    Means and order are right, and said to be.
+    """
+    found = on(tree_of(*posterior(2, scale=0.5), "approximation"))
+    assert found.words["means"] == found.words["ranking"] == "good"
+    assert found.words["uncertainty"] == "bad"
+    assert "do not quote its intervals" in found.sentence
+    said = " ".join(found.reasons)
+    # whichever is farther beyond its limit: the ratio, or what is in the middle half
+    assert re.search(r"sd is 0\.(49|5|51) times|8[123] % of the draws lie in the middle half", said)
+
+
+@pytest.mark.statistical
+def test_a_shifted_mean():
+    found = on(tree_of(*posterior(2, shift=1.5), "approximation"))
+    assert found.words["means"] == found.words["uncertainty"] == "bad"
+    assert found.words["ranking"] == "good"
+    assert any(r.startswith("eta: the mean is off by 1.") for r in found.reasons)
+    assert "do not quote its means or its intervals" in found.sentence
+
+
+@pytest.mark.statistical
+def test_an_ignored_mode():
+    """Two modes, 6 sds apart and equal, of which the method finds one: half of the spread."""
+    eta, weight = posterior(1)
+    side = 6.0 * (rng(5).random(SHAPE) < 0.5)[..., None]
+    exact = tree_of(eta + side, weight)
+    found = on(tree_of(*posterior(2), "approximation"), exact)
+    assert found.words["uncertainty"] == "bad"
+    said = " ".join(found.reasons)
+    assert re.search(r"the sd is 0\.3[0-3] times the right one", said)  # 1 / sqrt(1 + 9) = 0.316
+
+
+@pytest.mark.statistical
+def test_permuted_features():
+    order = np.arange(D)[::-1]
+    found = on(tree_of(*posterior(2, order=order), "approximation"))
+    assert found.words["ranking"] == found.words["selection"] == "bad"
+    assert found.words["predictions"] == "good"
+    assert "do not quote its means, its intervals or its ranking" in found.sentence
+    assert any("leading features are the same" in r for r in found.reasons)
+
+
+def test_draws_of_another_problem():
+    fits = {"exact": tree_of(*posterior(1)), "other": tree_of(*posterior(2), fingerprint="else")}
+    found = verdicts(fits, "exact", {})["other"]
+    assert found.level == "do not use"
+    assert "these are draws of another problem (fingerprint else)" in found.sentence
+
+
+def test_a_chain_that_never_moved():
+    eta, weight = posterior(2)
+    eta[2] = eta[2, 0]
+    tree = tree_of(eta, weight)
+    for found in (on(tree), verdicts({"exact": tree}, "exact", {})["exact"]):
+        assert found.level == "do not use"
+        assert found.sentence == "do not use: chain 2 never moved."
+        assert found.remedies
+
+
+def funnel(divergent):
+    """Draws whose energies, moving slowly and far, and divergences are those of a funnel."""
+    energy = np.cumsum(rng(3).normal(size=SHAPE), axis=1)
+    stats = {"energy": energy, "diverging": np.zeros(SHAPE, dtype=bool)}
+    stats["diverging"].ravel()[:divergent] = True
+    return tree_of(*posterior(2), stats=stats, options=json.dumps({"target_accept": 0.9}))
+
+
+def test_a_funnel_that_diverges():
+    found = on(funnel(5))  # more than one in a thousand
+    assert found.words["uncertainty"] == found.words["means"] == "rough"
+    text = " ".join(found.reasons)
+    assert "5 of 4000 transitions diverged" in text
+    assert "E-FMI" in text
+    assert "raise target_accept to 0.95" in found.remedies[0]
+    few = on(funnel(4))  # NUTS makes no second run for so few: told, and the energies decide
+    assert (few.words["means"], few.words["uncertainty"]) == ("good", "rough")
+    assert "4 of 4000 transitions diverged" in " ".join(few.reasons)
+    chosen = funnel(5)  # none was given, and the sampler took 0.95
+    chosen.attrs |= {"options": json.dumps({"target_accept": None}), "target_accept": 0.95}
+    assert "raise target_accept to 0.99" in on(chosen).remedies[0]
+    many = on(funnel(41))
+    assert many.level == "do not use"
+    assert "41 of 4000 transitions diverged" in many.sentence
+
+
+def test_no_feature_is_active():
+    eta, weight = posterior(2)
+    found = on(tree_of(eta, weight * 1e-3, "approximation"))
+    assert found.words["selection"] == "bad"
+    assert "no feature is active in any draw" in " ".join(found.reasons)
+
+
+# --- diagnostics, each with its remedy ------------------------------------------------------------
+
+
+def test_one_chain():
+    eta, weight = posterior(1, shape=(1, 2000))
+    tree = tree_of(eta, weight)
+    fits = {"exact": tree, "other": tree_of(*posterior(2), "approximation")}
+    found = verdicts(fits, "exact", quantities.measure(fits, "exact"))
+    assert found["exact"].sentence == "not judged: chains=1: R-hat needs two."
+    assert found["exact"].remedies == ("run 4 chains",)
+    assert found["other"].level == "not judged"
+    assert "the reference, exact, cannot be believed: chains=1" in found["other"].sentence
+
+
+def test_few_effective_draws():
+    """100 draws in all, if as many effective ones: each of 25 counts for 16 times as many."""
+    tree = tree_of(*posterior(1, shape=(4, 25)))
+    (found,) = [f for f in findings(tree) if f.text.startswith("ESS of eta is ")]
+    ess = float(found.text.rpartition(" ")[2])
+    assert found.remedy == f"raise draws to about {diagnostics.enough_draws(25, ess)}"
+    assert found.cap == "rough"
+
+
+@pytest.mark.parametrize(
+    ("draws", "ess", "needed"), [(1000, 180.0, 2300), (1000, 100.0, 4000), (50, 390.0, 52)]
+)
+def test_how_many_draws_are_enough(draws, ess, needed):
+    assert diagnostics.enough_draws(draws, ess) == needed
+
+
+def test_chains_that_disagree():
+    eta, weight = posterior(1)
+    tree = tree_of(eta + np.array([0.0, 0.0, 0.0, 5.0])[:, None, None], weight)
+    found = verdicts({"exact": tree}, "exact", {})["exact"]
+    assert found.level == "do not use"
+    assert "worst R-hat of eta is" in found.sentence
+    assert not any("gibbs" in remedy for remedy in found.remedies)  # it may be gibbs itself
+    tree.attrs["method"] = "nuts"
+    (remedy, *_) = verdicts({"exact": tree}, "exact", {})["exact"].remedies
+    assert "or gibbs" in remedy
+
+
+def test_energies_worked_out_by_hand():
+    energy = np.array([[0.0, 2.0, 0.0, 2.0], [0.0, 0.0, 2.0, 2.0], [1.0, 1.0, 1.0, 1.0]])
+    np.testing.assert_allclose(diagnostics.bfmi(energy), [4.0, 4.0 / 3.0, np.nan])
+
+
+def test_trajectories_at_the_largest_depth_are_a_remark():
+    depth = np.full(SHAPE, 8)
+    options = json.dumps({"max_treedepth": 8})
+    (found,) = findings(tree_of(*posterior(1), stats={"tree_depth": depth}, options=options))
+    assert found.purposes == ()
+    assert "raise max_treedepth to 10" in found.remedy
+
+
+def test_khat_speaks_only_where_there_is_no_reference():
+    """Ratios of tail index 1: p / q = 1 / u, u uniform."""
+    u = rng(4).random(SHAPE)
+    stats = {"lp": -np.log(u), "log_q": np.zeros(SHAPE)}
+    tree = tree_of(*posterior(2), "approximation", stats=stats)
+    alone = verdicts({"q": tree}, None, {})["q"]
+    assert alone.words["means"] == alone.words["uncertainty"] == "bad"
+    assert alone.words["ranking"] == "unknown"
+    assert "k-hat is" in alone.reasons[0]
+    assert "add nuts, or gibbs where there are masks" in alone.remedies
+    beside = on(tree)
+    assert beside.level == "trust"
+    assert any("k-hat is" in r for r in beside.reasons)
+
+
+@pytest.mark.parametrize(
+    ("reason", "remedy"),
+    [
+        ("the ELBO was still rising after 60000 iterations (stage 1 of 3)", ("raise max_iter",)),
+        ("the mode ran to a boundary: log theta = -14.6", ("no Gaussian fits",)),
+        ("it changes; raise max_iterations", ()),
+    ],
+)
+def test_a_method_that_says_that_it_did_not_converge(reason, remedy):
+    tree = tree_of(*posterior(2), "approximation")
+    tree.attrs |= {"status": "not_converged", "reason": reason}
+    found = on(tree)
+    assert found.level == "do not use"
+    assert found.reasons[0] == reason
+    assert len(found.remedies) == len(remedy)
+    assert all(a.startswith(b) for a, b in zip(found.remedies, remedy, strict=True))
+
+
+def test_a_failed_fit():
+    failed = tree_of(*posterior(2))
+    failed["posterior"] = xr.DataTree(xr.Dataset())
+    failed.attrs |= {"status": "failed", "reason": "it ran out of luck"}
+    assert on(failed).sentence == "do not use: there are no draws: it ran out of luck."
+
+
+@pytest.mark.statistical
+def test_one_state_has_no_spread():
+    eta, weight = posterior(2)
+    found = on(tree_of(eta.mean((0, 1))[None, None], weight.mean((0, 1))[None, None], "point"))
+    assert found.words["means"] == found.words["ranking"] == "good"
+    # P at the mean of eta is not the mean of P, but its class is nearly the same
+    assert found.words["predictions"] == "rough"
+    assert found.words["uncertainty"] == "bad"
+    assert "one state: it has no spread" in found.reasons[0]
+
+
+# --- words and sentences --------------------------------------------------------------------------
+
+
+def scores(**deviations):
+    """Return scores without noise: deviations by quantity__statistic."""
+    out = {}
+    for name, value in deviations.items():
+        quantity, statistic = name.split("__")
+        out.setdefault(quantity, {})[statistic] = Score(value, value, 0.0, 0.0)
+    return out
+
+
+def test_the_papers_algorithm_of_the_demo():
+    found = judged(
+        scores(
+            probability__difference=0.04, probability__agreement=0.04, eta__error=0.1,
+            eta__sd_ratio=2.7, ranking__top=0.7, selection__p_active=0.87,
+        ),
+        [],
+    )  # fmt: skip
+    assert found.sentence == (
+        "classifies; its means can be quoted; do not quote its intervals or its ranking."
+    )
+    assert found.level == "with care"
+
+
+@pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: f"{limit.purpose}-{limit.statistic}")
+def test_each_limit_decides_its_purpose(limit):
+    """Below the first limit good, above it rough, above the second bad: nothing else is touched."""
+    assert 0.0 < limit.good < limit.rough
+    for factor, word in (("good", "good"), ("rough", "rough"), (None, "bad")):
+        value = 1.01 * limit.rough if factor is None else 0.99 * getattr(limit, factor)
+        quantity = limit.quantities[0]
+        given = {f"{quantity}__{limit.statistic}": value}
+        if limit.purpose == "means":
+            given[f"{quantity}__sd_ratio"] = 0.0
+        found = judged(scores(**given), [])
+        assert found.words[limit.purpose] == word
+        others = [w for p, w in found.words.items() if p != limit.purpose]
+        assert set(others) <= {"unknown", "good"}
+
+
+def test_a_distance_inside_its_floor_counts_as_none():
+    noisy = {"eta": {"error": Score(3.0, 3.0, 3.5, 2.0), "sd_ratio": Score(1.0, 0.0, 1.0, 0.5)}}
+    assert judged(noisy, []).words["means"] == "good"
+
+
+def test_the_level_is_said_once_in_print():
+    eta, weight = posterior(2)
+    eta[2] = eta[2, 0]
+    found = verdicts({"nuts": tree_of(eta, weight)}, "nuts", {})["nuts"]
+    lines = found.text("nuts", 200).splitlines()
+    assert lines[0] == "nuts [do not use]: chain 2 never moved."
+    assert len(lines) == 2
+    assert lines[1].startswith("  try: ")
+
+
+def test_a_verdict_in_print():
+    found = on(funnel(1)).text("nuts", 60)
+    lines = found.splitlines()
+    assert lines[0].startswith("nuts [with care]: ")
+    assert max(map(len, lines)) <= 60
+    assert any(line.startswith("  why: ") for line in lines)
+    assert any(line.startswith("  try: ") for line in lines)
+    assert set(verdict.LEVELS) == {"trust", "with care", "do not use", "not judged"}
+    assert tuple(on(funnel(1)).words) == PURPOSES
+
+
+# --- what is measured -----------------------------------------------------------------------------
+
+
+@pytest.mark.statistical
+def test_quantities_of_the_users_own():
+    fits = {"exact": tree_of(*posterior(1)), "q": tree_of(*posterior(2, shift=1.0), "point")}
+    own = {"first": lambda p: p["eta"][..., 0], "sum": lambda p: p["eta"].sum("obs").values}
+    found = quantities.measure(fits, "exact", own=own)["q"]
+    mean = fits["q"]["posterior"]["eta"][..., 0].mean().item()
+    exact = fits["exact"]["posterior"]["eta"][..., 0]
+    known = abs(mean - exact.mean().item()) / exact.values.std(ddof=1)
+    assert found["first"]["error"].value == pytest.approx(known)
+    assert found["sum"]["error"].value > 3.0  # sqrt(20), to 0.05
+    with pytest.raises(InputError, match="quantity 'wrong' must return one value"):
+        quantities.measure(fits, "exact", own={"wrong": lambda p: p["eta"].mean("draw")})
+    with pytest.raises(InputError, match="a quantity named 'eta' exists"):
+        quantities.measure(fits, "exact", own={"eta": lambda p: p["eta"]})
+
+
+def test_lp_is_compared_between_fits_of_one_form_only():
+    stats = {"lp": rng(6).normal(size=SHAPE)}
+    exact = tree_of(*posterior(1), stats=stats)
+    fits = {"exact": exact, "same": tree_of(*posterior(2), stats=stats)}
+    fits["else"] = tree_of(*posterior(2), stats=stats, form="another")
+    found = quantities.measure(fits, "exact")
+    assert found["same"]["lp"]["error"].value == 0.0
+    assert "lp" not in found["else"]
+
+
+def test_the_table_of_distances():
+    fits = {"exact": tree_of(*posterior(1)), "q": tree_of(*posterior(2), "approximation")}
+    frame = quantities.as_frame(quantities.measure(fits, "exact"))
+    row = frame.set_index(["method", "quantity", "statistic"]).loc[("q", "eta", "error")]
+    assert row["deviation"] == row["value"]
+    assert row["inside"] == (row["deviation"] <= row["floor"])
+    assert frame.loc[frame["method"] == "exact", "floor"].isna().all()
+    assert set(frame["quantity"]) == {
+        "eta", "feature_weight", "probability", "ranking", "selection",
+    }  # fmt: skip
