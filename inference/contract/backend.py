@@ -1,6 +1,7 @@
 """What a method must offer, and what it hands back.
 
-A backend is a module with these names (one file per method; `BACKENDS` in `fitting/registry.py` lists them):
+A backend is a module with these names (one file per method; `BACKENDS` in `fitting/registry.py`
+lists them):
 
     NAME       its name on the command line and in tables
     KIND       "mcmc" (exact in the limit), "approximation" (draws from a stated q), "search"

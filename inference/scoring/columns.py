@@ -1,7 +1,8 @@
 """The columns of a comparison, each declared once: its name, heading, digits and meaning.
 
 The table, what is printed of it, the page's legend and the documentation of the table follow from
-`COLUMNS`. To add a column, declare it here and put its number into the row in `comparison/table.py`.
+`COLUMNS`. To add a column, declare it here and put its number into the row in
+`comparison/table.py`.
 """
 
 import textwrap
