@@ -59,10 +59,10 @@ def sources(only: str = "") -> dict[str, str]:
 def nearest(path: str, tests: list[str]) -> list[str]:
     """Return the test files of a source file: its own or else its room's, and the contracts.
 
-    `rfvm_factors.py` is tested in `test_rfvm_*.py`: the first word counts.
+    `em_steps.py` is tested in `test_em*.py`: the first word counts.
     """
     source = PurePosixPath(path)
-    room = [t for t in tests if PurePosixPath(t).parent == "tests" / source.parent]
+    room = [t for t in tests if PurePosixPath(t).is_relative_to("tests" / source.parent)]
     word = source.stem.split("_")[0]
     own = [t for t in room if PurePosixPath(t).name.startswith(f"test_{word}")]
     contract = f"tests/{source.parts[0]}/test_contract.py"
@@ -77,9 +77,9 @@ def copy_of_the_project(to: Path) -> Path:
     listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in filter(None, names.split("\0")):
-        if (ROOT / name).is_file():
+        if (ROOT / name).is_file() or (ROOT / name).is_symlink():
             (to / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, to / name)
+            shutil.copy2(ROOT / name, to / name, follow_symlinks=False)
     return to
 
 

@@ -24,7 +24,7 @@ QUICK = ["--methods", "laplace,paper", "--draws", "50", "--chains", "2"]
 
 
 def ardvark(*words, cwd=None):
-    command = [sys.executable, "-c", "from ardvark.cli import main; main()", *map(str, words)]
+    command = [sys.executable, "-c", "from ardvark.cli.app import main; main()", *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
 
 

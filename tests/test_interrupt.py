@@ -208,7 +208,7 @@ def test_a_study_that_is_stopped_goes_on(tmp_path):
 def test_a_command_in_the_background_ignores_ctrl_c():
     """As a shell asks of it; Ctrl-C is meant for the one in front."""
     code = (
-        "import os, signal; from ardvark import interrupt; interrupt.ends_at_once();"
+        "import os, signal; from ardvark.common import interrupt; interrupt.ends_at_once();"
         "os.kill(os.getpid(), signal.SIGINT); print('goes on')"
     )
     ignore = ["sh", "-c", 'trap "" INT; exec "$@"', "sh"]

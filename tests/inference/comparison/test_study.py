@@ -9,7 +9,7 @@ from ardvark.inference import BACKENDS, read, save
 from ardvark.inference.comparison import study
 from ardvark.inference.contract.backend import FitFailed
 from ardvark.inference.fits.datatree import UNWEIGHTED
-from ardvark.inference.fitting import registry
+from ardvark.inference.fitting import registry, run
 from tests.inference.comparison.quick import Prior
 
 METHODS = {"prior": {}, "other": {}}
@@ -34,7 +34,7 @@ def fails(error):
 def test_finished_fits_are_used_again(problem, tmp_path, monkeypatch):
     first = study.run(problem, METHODS, tmp_path, **SMALL)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["other.nc", "prior.nc"]
-    monkeypatch.setattr(study.fitting, "fit", fails(AssertionError("computed again")))
+    monkeypatch.setattr(run, "fit", fails(AssertionError("computed again")))
     again = study.run(problem, METHODS, tmp_path, **SMALL)
     for name in METHODS:
         assert again[name].attrs["status"] == "finished"

@@ -274,7 +274,7 @@ def test_every_declared_reference_is_stored_and_small():
     assert max(sizes) < 2e6
     assert sum(sizes) < 6e6
     project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())
-    carried = project["tool"]["setuptools"]["package-data"]["ardvark.inference.comparison"]
+    carried = project["tool"]["setuptools"]["package-data"]["ardvark.inference.references"]
     assert carried == [f"{references.STORED.name}/*.nc"]
     table = references.table()
     assert set(table.index) == set(REFERENCES)
