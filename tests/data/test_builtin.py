@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import ardvark as av
 from ardvark.common.validate import InputError
-from ardvark.data import available, load
-from ardvark.data.builtin import BUILTIN, digits38, digits38_noisy, fat, waveform
+from ardvark.data import Dataset, available, load
+from ardvark.data.builtin import BUILTIN, Builtin, digits38, digits38_noisy, fat, waveform
 from tests.support import ALARM, seed, z_limit
 
 
@@ -18,6 +19,24 @@ def test_registry_says_what_is_made(name):
     assert row["present"] == "built-in"
     assert data.citation
     assert load(name).fingerprint == data.fingerprint
+
+
+def rings():
+    """A toy set: a class inside a ring of the other, 12 and 20 points."""
+    angle = np.linspace(0.0, 2.0 * np.pi, 32, endpoint=False)
+    radius = np.repeat([3.0, 1.0], [20, 12])
+    X = radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle), np.cos(2 * angle)])
+    labels = np.repeat(["ring", "core"], [20, 12])
+    return Dataset.from_arrays(X, labels, name="rings", citation="made here")
+
+
+def test_a_toy_data_set_is_one_function_and_one_line(monkeypatch):
+    entry = Builtin(rings, (32, 3), (12, 20), "ring", "made here", "a core in a ring")
+    monkeypatch.setitem(BUILTIN, "rings", entry)
+    test_registry_says_what_is_made("rings")
+    assert av.problem("rvm", "rings", kernel="rbf").X.shape == (32, 3)
+    with pytest.raises(InputError, match="'rings'"):
+        load("ring")
 
 
 def test_digits38_are_scikit_learns_threes_and_eights():
