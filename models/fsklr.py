@@ -229,7 +229,7 @@ def build(inputs: Inputs, y: np.ndarray, hypers: SampleMaskHypers, coords: Coord
 
 
 def decision(point: Point, inputs: Inputs, hypers: SampleMaskHypers) -> np.ndarray:
-    """Return eta (..., N) = K (z alpha), one draw at a time: no (draws, N, B) array.
+    """Return eta (..., N) = K (z alpha), FS-SKLR (7), one draw at a time: no (draws, N, B) array.
 
     Only selected features and samples enter: O(N A S) a draw for A samples and S features. A point
     that holds no masks is read through `feature_weight` and `sample_weight`.
@@ -260,7 +260,7 @@ def log_predictive(y: Any, eta: np.ndarray, point: Point, hypers: BaseHypers) ->
 
 
 def log_prior(point: Point, hypers: SampleMaskHypers) -> np.ndarray:
-    """Return log p(masks, probabilities where explicit, alpha)."""
+    """Return log p(masks, probabilities where explicit, alpha): FS-SKLR (11) and the masks'."""
     total = stats.norm.logpdf(point["alpha"], 0.0, hypers.xi**-0.5).sum(-1)
     for name, what, a in _masks(hypers):
         mask = _bits(point, name)

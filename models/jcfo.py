@@ -189,14 +189,14 @@ def build(inputs: Inputs, y: np.ndarray, hypers: Hypers, coords: Coords) -> pm.M
 
 
 def laplace_logp(beta: Any, gamma: Any, tau: np.ndarray | None) -> np.ndarray:
-    """Return log p(beta | gamma) (12), or log p(beta, tau | gamma) (10), (11) given tau."""
+    """Return log p(beta), JCFO (12), or given tau log p(beta, tau), JCFO (10), JCFO (11)."""
     if tau is None:
         return stats.laplace.logpdf(beta, scale=gamma**-0.5)
     return _variance_logp(tau, gamma) + stats.norm.logpdf(beta, 0.0, _sd(tau))
 
 
 def _exponential_logp(theta: Any, gamma: Any, rho: np.ndarray | None) -> np.ndarray:
-    """Return log p(theta | gamma) (15), or log p(theta, rho | gamma) (13), (14); -inf below 0."""
+    """Return log p(theta), JCFO (15), or log p(theta, rho), JCFO (13), JCFO (14); -inf below 0."""
     if rho is None:
         return stats.expon.logpdf(theta, scale=gamma**-0.5)
     return _variance_logp(rho, gamma) + stats.halfnorm.logpdf(theta, 0.0, _sd(rho))
@@ -212,7 +212,7 @@ def _sd(tau: np.ndarray) -> np.ndarray:
 
 
 def decision(point: Point, inputs: Inputs, hypers: Hypers) -> np.ndarray:
-    """Return eta (..., N) = beta_0 + K_theta(X, Z) beta.
+    """Return eta (..., N) = beta_0 + K_theta(X, Z) beta: JCFO (7).
 
     Kernels of degree 1 take two products with all draws at once; for the others the kernel matrix
     is formed for one draw at a time, O(N B) memory.

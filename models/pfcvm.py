@@ -246,7 +246,7 @@ def kernel_sum(
 
 
 def decision(point: Point, inputs: Inputs, hypers: Hypers) -> np.ndarray:
-    """Return eta (..., N) = b + K_theta(X, Z) (s w); `sample_weight` holds s w, signs included."""
+    """Return eta (..., N) = b + K_theta(X, Z) (s w), PFCVM (4); `sample_weight` holds s w."""
     theta, a = np.asarray(point["feature_weight"]), np.asarray(point["sample_weight"])
     return np.asarray(point["bias"])[..., None] + kernel_sum(theta, a, inputs.X, inputs.Z, hypers)
 
@@ -317,7 +317,7 @@ def simulate(rng: np.random.Generator, inputs: Inputs, hypers: Hypers) -> dict[s
 def feature_gradient(
     theta: np.ndarray, a: np.ndarray, X: np.ndarray, Z: np.ndarray, hypers: KernelHypers
 ) -> np.ndarray:
-    """Return D_ik = d eta_i / d theta_k, shape (N, D), at one theta (D,) and a = s w (B,).
+    """Return D_ik = d eta_i / d theta_k (N, D), PFCVM sec. 3.1, at theta (D,) and a = s w (B,).
 
         linear        x_ik sum_j a_j z_jk
         polynomial    P x_ik sum_j a_j (1 + S_ij)^(P-1) z_jk,   S = X diag(theta) Z'

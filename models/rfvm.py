@@ -183,7 +183,7 @@ def build(inputs: Inputs, y: np.ndarray, hypers: Hypers, coords: Coords) -> pm.M
 
 
 def decision(point: Point, inputs: Inputs, hypers: Hypers) -> np.ndarray:
-    """Return eta (..., N) = b + X diag(v) Z'a."""
+    """Return eta (..., N) = b + X diag(v) Z'a: RFVM (3)."""
     w = point["feature_weight"] * (point["sample_weight"] @ inputs.Z)  # (..., D)
     return np.asarray(point["bias"])[..., None] + w @ inputs.X.T
 

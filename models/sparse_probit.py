@@ -112,7 +112,7 @@ def build(inputs: Inputs, y: np.ndarray, hypers: Hypers, coords: Coords) -> pm.M
 
 
 def decision(point: Point, inputs: Inputs, hypers: Hypers) -> np.ndarray:
-    """Return eta (..., N) = beta_0 + X beta."""
+    """Return eta (..., N) = beta_0 + X beta: JCFO (5)."""
     return np.asarray(point["bias"])[..., None] + point["beta"] @ inputs.X.T
 
 

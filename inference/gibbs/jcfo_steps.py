@@ -113,7 +113,7 @@ def draw_variances(
 
 @numba.njit(cache=True, nogil=True)
 def draw_latent(rng: np.random.Generator, sign: np.ndarray, eta: np.ndarray, z: np.ndarray) -> None:
-    """Draw every z_i ~ Normal(eta_i, 1) on the side of 0 that its label names."""
+    """Draw every z_i ~ Normal(eta_i, 1) on the side of 0 that its label names: JCFO (16)."""
     for i in range(len(z)):
         z[i] = sign[i] * positive_draw(rng, sign[i] * eta[i], 1.0)
 

@@ -42,7 +42,7 @@ _TRIES = 1000  # at least half of the proposals are accepted: all fail with prob
 
 @numba.njit(cache=True, nogil=True)
 def folded(t: float) -> tuple[float, float]:
-    """Return mean and variance of abs(Normal(t, 1)) (one number each)."""
+    """Return mean, RFVM C.27, and variance, RFVM C.28, of abs(Normal(t, 1)) (one number each)."""
     x = abs(t)
     phi = math.exp(-0.5 * x * x - _LOG_SQRT_2PI)
     e = 2.0 * phi - x * math.erfc(x / math.sqrt(2.0))

@@ -103,7 +103,9 @@ def beside(fits: Mapping[str, xr.DataTree], reference: str | None, most: int = 2
 
 
 def agreement(chosen: np.ndarray) -> dict[str, float]:
-    """Return Jaccard (16) and Pearson (18) of selections (R, D), the mean over pairs, (17), (19).
+    """Return Jaccard and Pearson of selections (R, D), each the mean over pairs.
+
+    PFCVM (16) of a pair gives PFCVM (17), and PFCVM (18) of a pair gives PFCVM (19).
 
     Pairs for which one is 0 / 0 (nothing, or everything selected) are left out of it.
     """

@@ -111,8 +111,8 @@ def logp(
 ) -> np.ndarray:
     """Return log p(x, precision), or log p(x) without precision, summed over the last axis.
 
-    N+ has the density 2 Normal(x | 0, precision^-1/2) on x >= 0 (eqs. 5, 8). Its mixture over
-    precision ~ Gamma(shape, rate) is twice a Student-t with nu = 2 shape degrees of freedom and
+    PFCVM (5), PFCVM (8): N+ has the density 2 Normal(x | 0, precision^-1/2) on x >= 0. Mixed over
+    precision ~ Gamma(shape, rate) it is twice a Student-t with nu = 2 shape degrees of freedom and
     scale sqrt(rate / shape), on x >= 0. A slab multiplies either by exp(-x^2 / (2 slab^2)), over
     its mean under the prior without it.
     """

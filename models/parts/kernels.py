@@ -26,6 +26,8 @@ def gram(
 ) -> Any:
     """Return the kernel matrix K_theta(x_i, z_j), shape (N, B).
 
+    PFCVM (2), PFCVM (3), JCFO (8); at theta = delta zeta the rbf kernel is FS-SKLR (36).
+
     Parameters
     ----------
     X, Z : array (N, D), array (B, D)

@@ -16,7 +16,7 @@ MaskPrior = Literal["independent", "shared", "printed"]
 
 
 def log_mask_prior(mask: Any, a: float, mask_prior: MaskPrior) -> np.ndarray:
-    """Return log p(mask) with the probabilities integrated out; mask (..., n) gives (...)."""
+    """Return log p(mask), mask (..., n), without probabilities: FS-SKLR (19), FS-SKLR (20)."""
     mask = np.asarray(mask)
     n, S = mask.shape[-1], mask.sum(-1)
     if mask_prior == "independent":
@@ -46,7 +46,7 @@ def expected_selected(n: int, a: float, mask_prior: MaskPrior) -> float:
 
 
 def _log_counts(n: int, a: float) -> np.ndarray:
-    """Return log C(n, S) + lnGamma(S + a) - lnGamma(S + 1), S = 0..n: the printed law of S."""
+    """Return log C(n, S) Gamma(S + a) / Gamma(S + 1), S = 0..n: FS-SKLR (21), FS-SKLR (22)."""
     S = np.arange(n + 1)
     log_choose = special.gammaln(n + 1) - special.gammaln(S + 1) - special.gammaln(n - S + 1)
     return log_choose + special.gammaln(S + a) - special.gammaln(S + 1)

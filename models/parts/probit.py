@@ -33,7 +33,7 @@ def log_normal_cdf(t: Any) -> Any:
 
 
 def probit_logp(y: Any, eta: Any) -> np.ndarray:
-    """Return log P(y | eta) = log Phi(s eta), s = 2y - 1 (NumPy)."""
+    """Return log P(y | eta) = log Phi(s eta), s = 2y - 1 (NumPy): JCFO (3)."""
     return special.log_ndtr((2.0 * np.asarray(y) - 1.0) * eta)
 
 

@@ -36,6 +36,8 @@ _LOG_2 = math.log(2.0)
 def log_mass(shape: float, rate: float, slab: float) -> float:
     """Return log E[exp(-x^2 / (2 slab^2))] under the prior without the slab; 0 without a slab.
 
+    Slab: mass.
+
     Given the precision the expectation is (1 + 1 / (slab^2 precision))^-1/2. Over
     g = rate precision ~ Gamma(shape, 1) the trapezoid rule in log g is exact to rounding: the
     integrand is analytic and falls off exponentially on both sides. At shape 1/2 the result is

@@ -265,7 +265,7 @@ class Search:
         self.eta = K @ self.alpha[self.z]
 
     def state(self, stage: int) -> State:
-        """Return the current state with its score."""
+        """Return the current state with its score, FS-SKLR (16), FS-SKLR (17)."""
         likelihood = log_likelihood(self.eta, self.labels)
         score = likelihood if self.options.score == "likelihood" else self.q.elbo[-1]
         score += float(log_mask_prior(self.z, self.h.a_z, self.mask_prior))
@@ -455,7 +455,7 @@ def fit(target: Target, options: Options, job: Job) -> Result:
 
 
 def predict_paper(problem: Problem, state: Mapping[str, Any], X_new: np.ndarray) -> np.ndarray:
-    """Return (8) at standardised inputs: sigmoid(f(x)) of the selected state.
+    """Return sigmoid(f(x)), FS-SKLR (8), at standardised inputs, of the selected state.
 
     For squared errors, whose model has no P(y = 1), it is f(x).
     """

@@ -69,7 +69,7 @@ class Coefficients:
         return self.location if self.basis is None else self.basis @ self.location
 
     def draw(self, rng: np.random.Generator) -> np.ndarray:
-        """Return one draw of q(alpha): R^-1 e has covariance (R'R)^-1."""
+        """Return one draw of q(alpha), FS-SKLR (31): R^-1 e has covariance (R'R)^-1."""
         along = self.location + _solve(self.R, rng.standard_normal(len(self.location)))
         if self.basis is None:
             return along
@@ -86,13 +86,13 @@ class Coefficients:
 
 
 def jaakkola_jordan(rho: np.ndarray) -> np.ndarray:
-    """Return lambda(rho) = tanh(rho / 2) / (4 rho), rho >= 0; erratum: (34) has a minus."""
+    """Return lambda(rho) = tanh(rho / 2) / (4 rho), rho >= 0: FS-SKLR (34) without its minus."""
     rho = np.maximum(rho, 1e-200)  # 1/8 there, for tanh is exact in small arguments
     return np.tanh(0.5 * rho) / (4.0 * rho)
 
 
 def precision_root(K: np.ndarray, weight: np.ndarray, xi: float) -> np.ndarray:
-    """Return an upper triangular R with R'R = xi I + K' diag(weight) K."""
+    """Return R, upper triangular, R'R = xi I + K' diag(weight) K = S^-1: FS-SKLR (33)."""
     G = np.sqrt(weight)[:, None] * K
     A = G.shape[1]
     if np.einsum("ij,ij->j", G, G).max(initial=0.0) > _STIFF * xi:  # R of a QR never squares G
@@ -117,6 +117,8 @@ def logistic(
     K: np.ndarray, y: np.ndarray, xi: float, rho: np.ndarray, iterations: int, tolerance: float
 ) -> Coefficients:
     """Return q(alpha) of the logistic likelihood, from the start rho (N,).
+
+    FS-SKLR (32) and FS-SKLR (35) in turn.
 
     Stops when an iteration raises the elbo by less than `tolerance`.
     """
@@ -221,7 +223,7 @@ def log_likelihood(eta: np.ndarray, labels: Labels) -> float:
 
 @_compiled
 def _value(on: float, off: float, odds: float, printed: bool) -> float:
-    """Return a bit's log-odds; if printed ln p(1), without its normalising constant."""
+    """Return a bit's log-odds, FS-SKLR (28), FS-SKLR (29); if printed ln p(1), not normalised."""
     if printed:
         return on + min(odds, 0.0) - np.log1p(np.exp(-abs(odds)))
     return on - off + odds

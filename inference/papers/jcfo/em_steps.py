@@ -153,13 +153,16 @@ def score(y: np.ndarray, eta: np.ndarray) -> np.ndarray:
 
 
 def latent_mean(y: np.ndarray, eta: np.ndarray) -> np.ndarray:
-    """Return v = E[z | y, eta] (23): the mean of a normal truncated to the side that y names."""
+    """Return v = E[z | y, eta], JCFO (23): a normal truncated to the side that y names."""
     s = 2.0 * y - 1.0
     return s * truncated_moments(s * eta)[0]
 
 
 def precision(weight: np.ndarray, rate: float) -> np.ndarray:
-    """Return E[1 / tau_j | beta_j] = rate / abs(beta_j) (24), (25); the M-step uses its inverse."""
+    """Return E[1 / tau_j | beta_j] = rate / abs(beta_j): JCFO (24), JCFO (25).
+
+    The M-step uses its inverse.
+    """
     return rate / np.abs(weight)
 
 
@@ -169,7 +172,7 @@ def precision(weight: np.ndarray, rate: float) -> np.ndarray:
 def profile(
     H: np.ndarray, v: np.ndarray, variance: np.ndarray, form: str = "smaller"
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the beta (M,) that maximises (26) for a given H, and r = v - H beta (N,).
+    """Return the beta (M,) of JCFO (29), the best for a given H, and r = v - H beta (N,).
 
     `form` is "primal", "dual", or "smaller" for the one with the smaller matrix. Where that matrix
     is too badly conditioned, the singular values of H V^1/2 give the same.
@@ -202,7 +205,7 @@ def ridge_seed(H: np.ndarray, y: np.ndarray, epsilon: float = 1e-6) -> np.ndarra
 def profiled(
     basis: Basis, beta: np.ndarray, theta: np.ndarray, v: np.ndarray, rates: tuple[float, float]
 ) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
-    """Return F and its gradient as a function of phi = (rate_theta / theta_old)^1/2 theta."""
+    """Return F, JCFO (26), and its gradient, JCFO (28), by phi = (rate / theta_old)^1/2 theta."""
     variance, root = np.abs(beta) / rates[0], np.sqrt(theta / rates[1])
 
     def objective(phi: np.ndarray) -> tuple[float, np.ndarray]:
@@ -225,7 +228,7 @@ def maximise(
     rates: tuple[float, float],
     iterations: int = 50,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return beta, theta >= 0 with a larger Q (26) than the given ones, at a maximum of Q.
+    """Return beta, theta >= 0 with a larger Q than the given ones, at a maximum of Q: JCFO (19).
 
     Q has several maxima in theta; the optimiser starts from the given one and never ends lower.
     """

@@ -14,7 +14,7 @@ from ardvark.models.parts.truncated_normal import truncated_moments
 
 
 def kl_truncated(mode: Any, precision: Any, prior_precision: Any) -> np.ndarray:
-    """Return KL(N+(m, 1/p) || N+(0, 1/p0)), one number a weight; the arguments broadcast.
+    """Return KL(N+(m, 1/p) || N+(0, 1/p0)), PFCVM sec. 5.1, one a weight; the arguments broadcast.
 
     N+(m, v) is a normal of mean m and variance v truncated to x >= 0. With t = m sqrt(p),
     h = phi(t) / Phi(t)::
@@ -47,7 +47,7 @@ def kl_truncated(mode: Any, precision: Any, prior_precision: Any) -> np.ndarray:
 
 
 def vote(eta: np.ndarray) -> np.ndarray:
-    """Return f (N,) = E_q[sign(eta)], from draws of eta (..., N): the voting function, eq. (22).
+    """Return f (N,) = E_q[sign(eta)], from draws of eta (..., N): the vote, PFCVM (22).
 
     A number in [-1, 1], whose sign is the predicted label.
     """
@@ -69,7 +69,7 @@ def rademacher_bound(
     g: float = 1.0,
     delta: float = 0.05,
 ) -> float:
-    """Return the right-hand side of Theorem 1, eq. (23).
+    """Return the right-hand side of Theorem 1, PFCVM (23).
 
     With probability at least 1 - delta over N independent samples, for all q at once::
 

@@ -204,7 +204,7 @@ class Engine:
     # --- modes ---
 
     def Q(self) -> float:
-        """Return Q at the current weights (each ln sigmoid with its ln 2)."""
+        """Return Q at the current weights (each ln sigmoid with its ln 2): the log of PFCVM (9)."""
         eta = self.design(self.feature.u) @ self.sample.u
         value = self.log_likelihood(eta) + self.sample.log_prior(self.sample.u)
         return value + (self.feature.log_prior(self.feature.u) if self.moves_theta else 0.0)
@@ -224,7 +224,7 @@ class Engine:
         return self.sign * special.expit(-self.sign * eta)
 
     def curvatures(self) -> tuple[Curvature, Curvature | None]:
-        """Return the curvature of the sample block, and of the feature block if it is free."""
+        """Return the curvature of w, PFCVM (13), and of theta if it is free, PFCVM (21)."""
         Phi = self.design(self.feature.u)
         root = _root_C(Phi @ self.sample.u)
         of_w = Curvature(self.sample.total + self.sample.bend(self.sample.u), root * Phi)
@@ -237,7 +237,7 @@ class Engine:
     def climb(self, rounds: int, tolerance: float) -> float:
         """Raise Q: Newton in w, then in theta, in turn; return the last Newton decrement, summed.
 
-        The printed means (10) and (12) are fixed-point equations; Newton's method with a line
+        PFCVM (10) and PFCVM (12) are fixed-point equations for the modes; Newton with a line
         search solves them. A decrement g' Sigma g is twice the gain in Q that is still expected.
         """
         left = np.inf
@@ -324,7 +324,7 @@ class Engine:
         return False
 
     def evidence(self, of_w: Curvature, of_theta: Curvature | None) -> float:
-        """Return the log of the Laplace evidence, the stopping objective (see `pfcvm_lp`)."""
+        """Return the log of the Laplace evidence PFCVM (14): `pfcvm_lp` stops by it."""
         value = self.log_likelihood(self.design(self.feature.u) @ self.sample.u)
         value += self.sample.evidence(of_w)
         return value + (self.feature.evidence(of_theta) if of_theta is not None else 0.0)

@@ -189,7 +189,7 @@ class Run:
 def update_precisions(
     engine: Engine, of_w: Curvature, of_theta: Curvature | None, update: str, damping: float
 ) -> None:
-    """Re-estimate alpha and beta from modes and curvature: (29) or (28)."""
+    """Re-estimate alpha and beta: PFCVM (29), PFCVM (15) where c = d = 0, or PFCVM (28)."""
     for block, curvature in ((engine.sample, of_w), (engine.feature, of_theta)):
         if curvature is None:
             continue
@@ -394,6 +394,6 @@ def fit(target: Target, options: Options, job: Job) -> Result:
 
 
 def predict_paper(problem: Problem, state: Mapping[str, Any], X_new: np.ndarray) -> np.ndarray:
-    """Return P(y = 1) = sigmoid(kappa(variance) mean), kappa(v) = (1 + pi v / 8)^-1/2."""
+    """Return P(y = 1) = sigmoid(kappa(v) mean), kappa(v) = (1 + pi v / 8)^-1/2: PFCVM sec. 3.3."""
     mean, variance = predictive_moments(problem, state, X_new)
     return special.expit(mean / np.sqrt(1.0 + np.pi * variance / 8.0))

@@ -165,7 +165,10 @@ class Factors:
     scale = property(lambda self: self.precision**-0.5, doc="lambda_d^-1/2, not the sd of v_d.")
 
     def update_a(self) -> None:
-        """C.15-C.17: Sigma^-1 = <tau> [M'M + Z diag(Var(v) G) Z'] + diag<psi> + slab^-2 I."""
+        """Update q(a), RFVM C.15, RFVM C.16 and RFVM C.17.
+
+        Sigma^-1 = <tau> [M'M + Z diag(Var(v) G) Z'] + diag<psi> + slab^-2 I.
+        """
         Q = self.tau * (self.MM + _product(self.Zt, self.G * self.var_v, self.Zt))
         Q[np.diag_indices_from(Q)] += self.psi + self.slab_a
         self.L = linalg.cholesky(Q, lower=True)  # Sigma = (L L')^-1
@@ -178,7 +181,7 @@ class Factors:
         self.P = np.einsum("dj,dj->d", self.W, self.Zt)
 
     def update_v(self) -> None:
-        """Update q(v), C.25 and C.26.
+        """Update q(v), RFVM C.25 and RFVM C.26.
 
         lambda_d = <tau> G_dd P_dd + <delta_d> + slab^-2, and with r = <u> - <b>
 
@@ -204,7 +207,7 @@ class Factors:
         self._set_v()
 
     def _set_v(self) -> None:
-        """Moments and entropy of every q(v_d), and what depends on them (C.27, C.28)."""
+        """Moments and entropy of every q(v_d), and what depends on them."""
         moments = folded_moments if self.options.v_factor == "folded" else truncated_moments
         mean, variance, entropy = moments(self.m / self.scale)
         self.v, self.var_v = self.scale * mean, variance / self.precision
@@ -216,29 +219,29 @@ class Factors:
         self.MM = self.M.T @ self.M
 
     def update_delta(self) -> None:
-        """C.33, C.34: rate b0 + <v_d^2> / 2."""
+        """RFVM C.33, RFVM C.34: rate b0 + <v_d^2> / 2."""
         self.delta_rate = self.h.feature_rate + 0.5 * (self.v**2 + self.var_v)
 
     def update_psi(self) -> None:
-        """C.37, C.38: rate b0 + <a_j^2> / 2."""
+        """RFVM C.37, RFVM C.38: rate b0 + <a_j^2> / 2."""
         self.psi_rate = self.h.sample_rate + 0.5 * np.diag(self.A)
 
     def update_b(self) -> None:
-        """C.49, C.50: precision N <tau> + bias_sd^-2."""
+        """RFVM C.49, RFVM C.50: precision N <tau> + bias_sd^-2."""
         self.var_b = 1.0 / (len(self.y) * self.tau + self.h.bias_sd**-2)
         self.b = self.var_b * self.tau * float(np.sum(self.u - self.M @ self.a))
 
     def update_u(self) -> None:
-        """C.56, C.57: precision <tau> + 2 lambda(xi_n)."""
+        """RFVM C.56, RFVM C.57: precision <tau> + 2 lambda(xi_n)."""
         self.var_u = 1.0 / (self.tau + 2.0 * _lambda(self.xi))
         self.u = self.var_u * (self.y - 0.5 + self.tau * (self.M @ self.a + self.b))
 
     def update_xi(self) -> None:
-        """C.60: xi_n^2 = <u_n^2>."""
+        """RFVM C.60: xi_n^2 = <u_n^2>."""
         self.xi = np.sqrt(self.u**2 + self.var_u)
 
     def update_tau(self) -> None:
-        """C.43, C.44: rate noise_rate + R / 2."""
+        """RFVM C.43, RFVM C.44: rate noise_rate + R / 2."""
         self.tau_rate = self.h.noise_rate + 0.5 * self.R()
 
     def R(self) -> float:
@@ -263,7 +266,7 @@ class Factors:
             update()
 
     def elbo(self) -> float:
-        """Return the lower bound of ln p(y): E_q[ln joint], sigmoids bounded, plus entropies."""
+        """Return the lower bound RFVM (20) of ln p(y): E_q[ln joint], RFVM B.4, plus entropies."""
         h, N, B = self.h, len(self.y), len(self.a)
         u2, v2, a2 = self.u**2 + self.var_u, self.v**2 + self.var_v, np.diag(self.A)
         log_tau = special.digamma(self.tau_shape) - np.log(self.tau_rate)

@@ -361,7 +361,7 @@ def fit(target: Target, options: Options, job: Job) -> Result:
 def predictive_moments(
     state: Mapping[str, Any], Z: np.ndarray, X_new: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and variance (M,) of u at new inputs, (E.7)-(E.10).
+    """Return mean, RFVM (29), and variance, RFVM (30), (M,) of u at new inputs.
 
     mean = <b> + (x o <v>)' Z'<a>,
     variance = 1/<tau> + Var(b) + |factor' Z (x o <v>)|^2 + sum_d x_d^2 Var(v_d) P_dd.
@@ -380,6 +380,6 @@ def predictive_moments(
 
 
 def predict_paper(problem: Problem, state: Mapping[str, Any], X_new: np.ndarray) -> np.ndarray:
-    """Return P(y = 1) at standardised inputs, (24): sigmoid(mean / sqrt(1 + pi variance / 8))."""
+    """Return P(y = 1), RFVM (24), at standardised inputs: sigmoid(mean / sqrt(1 + pi var / 8))."""
     mean, variance = predictive_moments(state, problem.Z, X_new)
     return special.expit(mean / np.sqrt(1.0 + np.pi * variance / 8.0))

@@ -174,7 +174,7 @@ class Objective:
         return eta, self.Z @ (v * back), toward * back, float(r.sum())
 
     def __call__(self, p: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return F and its gradient at p."""
+        """Return F, RFVM (32), and its gradient at p."""
         eta, of_a, of_v, of_b = self.slopes(*self.split(p))
         value = self.c * p[:-1].sum() - logistic_logp(self.y, eta).sum()
         gradient = np.concatenate([self.c - of_a, self.c + of_a, self.c - of_v, [-of_b]])
@@ -461,6 +461,6 @@ def fit(target: Target, options: Options, job: Job) -> Result:
 
 
 def predict_paper(problem: Problem, state: Mapping[str, Any], X_new: np.ndarray) -> np.ndarray:
-    """Return P(y = 1) at standardised inputs, (31): sigmoid(eta)."""
+    """Return P(y = 1), RFVM (31), at standardised inputs: sigmoid(eta)."""
     names = ("bias", "sample_weight", "feature_weight")
     return special.expit(problem.decision({n: np.asarray(state[n]) for n in names}, X_new))
