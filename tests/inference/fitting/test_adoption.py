@@ -202,6 +202,16 @@ def test_statistics_by_the_names_of_nutpie(own):
     assert adopted.attrs["seconds_run"] == 2.5
 
 
+@pytest.mark.parametrize("name", ["lp", "logp"])
+def test_a_foreign_density_is_not_ours(name, own):
+    """Its constants are another library's: without every variable there is no lp, not that one."""
+    problem, point = own
+    some = {n: point[n] for n in ("feature_weight", "sample_weight")}
+    some["eta"] = problem.decision(point)
+    adopted = av.adopt(problem, as_tree(some, {name: rng(4).normal(size=(4, 50))}))
+    assert "lp" not in group(adopted, "sample_stats")
+
+
 def test_coordinates_are_matched_by_name(own):
     """Features in another order are put into the problem's; others are refused."""
     problem, point = own

@@ -253,6 +253,34 @@ def test_advi_that_walks_away_says_so(gaussian):
     assert "step_sizes" in tree.attrs["reason"]
 
 
+@pytest.mark.parametrize("sd", [0.01, 100.0])
+def test_advi_that_is_exact_did_not_fall(sd):
+    """q = p, so the ELBO is 0; at the start, of half the sd, 5 (log 2 - 3/8) = 1.6 lower.
+
+    Without its log q the mean of either side is the entropy away, 16 lower or 30 higher.
+    """
+    with pm.Model() as model:
+        pm.Normal("x", 0.0, sd, shape=5)
+    tree = fit(model, "advi", start_sd=sd / 2, step_sizes=(0.02, 0.002))
+    assert (tree.attrs["status"], tree.attrs["reason"]) == ("finished", "")
+    assert tree.attrs["elbo"] == pytest.approx(0.0, abs=0.1)
+
+
+def test_when_an_elbo_has_settled():
+    """The last window against the one before it, whatever was earlier; a fall is no rise."""
+    wave, none = np.tile([0.0, 1.0], 5).tolist(), []
+    assert not advi._settled([*np.arange(10.0)])
+    assert advi._settled([*np.arange(10.0)[::-1]])
+    assert advi._settled(wave)
+    assert not advi._settled(wave[:9])
+    assert not advi._settled(none)
+    assert advi._settled([*np.arange(-50.0, 0.0), *wave])
+    # windows of means 0 and m, variances 0.5 each: two standard errors are 2 (1 / 5)^(1/2) = 0.89
+    spread = np.array([-1.0, 0.0, 0.0, 0.0, 1.0])
+    assert advi._settled([*spread, *(spread + 0.88)])
+    assert not advi._settled([*spread, *(spread + 0.91)])
+
+
 def test_full_rank_has_a_limit(monkeypatch):
     with pm.Model() as model:
         pm.Normal("x", shape=3)
@@ -301,6 +329,24 @@ def test_laplace_takes_the_best_of_several_modes():
     assert values[0] == pytest.approx(np.log(0.1), abs=1e-6)
     assert values.max() == pytest.approx(np.log(0.9), abs=1e-6)
     assert tree["fit"]["location"].item() == pytest.approx(4.0, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("at", "reason"),
+    [
+        (20.0, "the curvature at the mode is not positive definite (smallest eigenvalue -4)"),
+        (40.0, "the mode ran to a boundary: x = 40"),
+    ],
+)
+def test_a_boundary_is_the_reason_where_the_curvature_is_indefinite_too(at, reason):
+    """A saddle: x has its mode at 20 or 40, and y a minimum at 0, where its gradient is 0."""
+    with pm.Model() as model:
+        x, y = pm.Flat("x", initval=0.0), pm.Flat("y", initval=0.0)
+        pm.Potential("saddle", -0.5 * (x - at) ** 2 - (y**2 - 1.0) ** 2)
+    tree = fit(model, "laplace", starts=1)
+    assert tree.attrs["status"] == "not_converged"
+    assert tree.attrs["reason"] == reason
+    assert "sd" not in tree["fit"]
 
 
 @pytest.mark.statistical

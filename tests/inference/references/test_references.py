@@ -149,6 +149,21 @@ def test_a_reference_is_found_by_the_posterior(folder):
         references.stored(tiny("pfcvm"), folder)
 
 
+def test_rates_are_equal_by_their_ratio(tmp_path, monkeypatch):
+    """A rate of 2e-6 is another prior than 1e-6, of 1e-6 (1 + 1e-9) it is a root's last digit."""
+    declared = {"tiny": Reference(model="rfvm", data="digits38", method="nuts", draws=200)}
+    monkeypatch.setattr(references, "REFERENCES", declared)
+
+    def of_rate(rate):
+        return tiny(feature_shape=0.5, feature_rate=rate, sample_shape=1.5, sample_rate=3.0)
+
+    problem = of_rate(1e-6)
+    references.write(references.condensed(problem, sampled(problem), MADE), tmp_path / "tiny.nc")
+    assert references.find(of_rate(1e-6 * (1.0 + 1e-9)), tmp_path)
+    assert references.find(of_rate(2e-6), tmp_path) is None
+    assert references.find(of_rate(1e-6 * (1.0 + 1e-4)), tmp_path) is None
+
+
 def test_compare_with_a_stored_reference(folder, monkeypatch):
     monkeypatch.setattr(references, "STORED", folder)
     problem = tiny()

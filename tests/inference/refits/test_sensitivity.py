@@ -188,6 +188,52 @@ def test_changes_worked_out_by_hand(four):
     assert found.power_text() == ""
 
 
+def test_the_largest_refit_is_named_and_not_the_halves_of_the_chains(four):
+    """P moves by 0.5 between the halves, by less in every refit: each eta is -5 or 5 and more.
+
+    Of the rows' four etas a refit moves that of the halved slab most.
+    """
+    still = np.ones((2, 10, 4))
+    halves = np.full((2, 10, 4), 5.0)
+    halves[0] *= -1.0
+    fits = {BASELINE: fit_of(four, still, halves)}
+    variants = {BASELINE: four}
+    for word, factor, shift in (("halved", 0.5, 1.0), ("doubled", 2.0, 0.25)):
+        row = f"slab {word}"
+        variants[row] = four.with_hypers(slab=factor)
+        fits[row] = fit_of(variants[row], still, halves + shift)
+    found = summarised(four, variants, fits)
+    floor, half, double = found.table["change_train"]
+    assert floor == pytest.approx(special.expit(5.0) - special.expit(-5.0))
+    p = [special.expit(np.array([-5.0, 5.0]) + shift).mean() for shift in (0.0, 1.0, 0.25)]
+    assert (half, double) == pytest.approx((p[1] - p[0], p[2] - p[0]))
+    assert floor > half > double
+    said = f"moves by {half:.3f} on average at most (slab halved; noise floor {floor:.3f})."
+    assert said in found.text()
+
+
+def test_power_scaling_names_the_part_of_the_rows_that_count(four):
+    """Below the limit the largest part is of the bias; among the rows that count, of the weights.
+
+    A part's columns are not in the order of their size, and the rows that count are not the first.
+    """
+    fits = {BASELINE: fit_of(four, np.ones((2, 10, 4)), np.zeros((2, 10, 4)))}
+    found = summarised(four, {BASELINE: four}, fits)
+    rows = {
+        "bias": (0.04, 0.9, 0.01, 0.02),
+        "eta": (0.3, 0.1, 0.2, 0.15),
+        "active features": (0.2, 0.0, 0.25, 0.1),
+    }
+    columns = ["prior", "prior_bias", "prior_feature_weight", "prior_sample_weight"]
+    power = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+    power = power.assign(khat=0.1, diagnosis="")
+    text = dataclasses.replace(found, power=power).power_text()
+    assert text == (
+        "By power scaling (limit 0.05) the prior counts for eta, active features, most through "
+        "feature weight."
+    )
+
+
 def test_one_draw_has_no_noise_floor(four):
     tree = fit_of(four, np.ones((1, 1, 4)), np.zeros((1, 1, 4)))
     tree.attrs["kind"] = "point"

@@ -158,6 +158,18 @@ def test_a_slab_may_be_given_to_a_dense_prior():
     assert (dense.feature_shape, dense.feature_slab, dense.sample_slab) == (1.5, 1.0, 3.0)
 
 
+@pytest.mark.parametrize("slab", [0.001, 5000.0])
+def test_a_slab_beside_two_dense_priors_may_have_any_size(slab):
+    """Its limits belong to the search for a rate, which a dense prior does not need."""
+    dense = Hypers(active_features="all", active_samples="all", slab=slab).filled(*SIZES)
+    assert (dense.feature_slab, dense.sample_slab, dense.slab) == (1.0, slab, slab)
+    for given in ("features", "samples"):
+        with pytest.raises(
+            InputError, match=r"slab must be between 0\.01 and 1000 beside a sparse"
+        ):
+            Hypers(**{f"active_{given}": "all"}, slab=slab).filled(*SIZES)
+
+
 @pytest.mark.parametrize("sparse", ["features", "samples"])
 def test_one_group_may_be_dense(sparse):
     other = {"features": "samples", "samples": "features"}[sparse]

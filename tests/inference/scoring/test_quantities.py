@@ -1,0 +1,48 @@
+"""What is compared: weights whose sign a model leaves open are ranked by their size."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from ardvark.inference.scoring import quantities
+from tests.models.forms import make
+from tests.support import rng
+
+SHAPE = (4, 250)
+LOCATION = np.array([0.1, -3.0, 2.0, -0.5, 1.0, 4.0])
+D = len(LOCATION)
+
+
+@pytest.fixture(scope="module")
+def problem():
+    """RFVM, whose primal weights are v * (Z'a): one sample weight, so that they are known."""
+    return make("rfvm", N=8, D=D)
+
+
+def fit_of(problem, number, sign=1.0):
+    """Return draws whose primal weights are `sign` (1 + noise) LOCATION, all signs among them."""
+    generator = rng(number)
+    a = np.zeros((*SHAPE, problem.sizes["sample_weight"]))
+    a[..., 2] = sign * (1.0 + 0.1 * generator.normal(size=SHAPE))
+    v = np.abs(LOCATION / problem.Z[2]) * (1.0 + 0.1 * generator.normal(size=(*SHAPE, D)))
+    lead = ("chain", "draw")
+    posterior = {"feature_weight": ((*lead, "feature"), v), "sample_weight": ((*lead, "basis"), a)}
+    tree = xr.DataTree.from_dict({"/posterior": xr.Dataset(posterior)})
+    tree.attrs |= {"kind": "mcmc", "status": "finished", "form": problem.form}
+    return tree
+
+
+@pytest.mark.parametrize("flipped", ["other", "exact", "both"])
+def test_a_ranking_does_not_know_the_signs_of_weights(problem, flipped):
+    """(v, a) and (v, -a) rank the features alike, whichever side has which."""
+    signs = {"other": (1.0, -1.0), "exact": (-1.0, 1.0), "both": (-1.0, -1.0)}[flipped]
+
+    def ranking(exact, other):
+        fits = {"exact": fit_of(problem, 1, exact), "other": fit_of(problem, 2, other)}
+        found = quantities.measure(fits, "exact", problem)
+        assert (found["other"]["primal_weight"]["error"].value > 10.0) == (exact != other)
+        return {name: score.value for name, score in found["other"]["ranking"].items()}
+
+    once = ranking(1.0, 1.0)
+    assert ranking(*signs) == pytest.approx(once)
+    assert once["top"] == 1.0

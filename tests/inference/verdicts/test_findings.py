@@ -1,0 +1,92 @@
+"""What one fit says against itself: alone, beside itself, beside another; chains in part frozen."""
+
+import numpy as np
+import pytest
+
+from ardvark.inference.verdicts.findings import Finding, findings
+from tests.inference.verdicts.test_verdict import LOCATION, D, posterior, tree_of
+
+NONE_ACTIVE = Finding(
+    "no feature is active in any draw",
+    "bad",
+    ("ranking", "selection"),
+    "it sits where the sparse prior peaks, at zero; use another method",
+)
+
+
+def weights(*active):
+    """Return feature weights (1, 100, D) of which so many draws have the first feature active."""
+    found = np.zeros((1, 100, D))
+    found[0, : len(active), 0] = active
+    return found
+
+
+def point_tree(weight, kind="approximation", **groups):
+    """Return a fit whose eta says nothing against it."""
+    eta = posterior(2, shape=weight.shape[:2])[0]
+    return tree_of(eta, weight, kind, **groups)
+
+
+# --- no feature is active -------------------------------------------------------------------------
+
+
+def test_no_active_feature_is_said_without_a_reference_and_with_the_fit_as_its_own():
+    tree = point_tree(weights())
+    assert findings(tree) == findings(tree, None) == findings(tree, tree) == [NONE_ACTIVE]
+
+
+def test_no_active_feature_is_compared_with_the_reference():
+    """Half a feature on average is as good as none; so is what the reference has, where it is."""
+    some = point_tree(weights(*[12.0] * 50))
+    many = point_tree(np.full((1, 100, D), 12.0))
+    (found,) = findings(some, many)
+    assert found.text == (
+        f"0.5 features are active on average, where the reference has {float(D):.1f}"
+    )
+    (found,) = findings(some)
+    assert found.text == "0.5 features are active on average"
+    assert findings(point_tree(weights()), some) == []
+    assert findings(many, some) == findings(many) == []
+
+
+# --- k-hat ----------------------------------------------------------------------------------------
+
+
+def test_khat_caps_a_fit_alone_and_one_that_is_its_own_reference():
+    """Ratios of tail index 1, p / q = 1 / u at the mid-points of (0, 1).
+
+    Beside another fit the distances themselves are known, and k-hat is a remark.
+    """
+    u = (np.arange(4000) + 0.5).reshape(4, 1000) / 4000
+    stats = {"lp": -np.log(u), "log_q": np.zeros_like(u)}
+    tree = tree_of(*posterior(2), "approximation", stats=stats)
+    (alone,) = findings(tree)
+    assert alone.text.startswith("k-hat is ")
+    assert (alone.cap, alone.purposes) == ("bad", ("means", "uncertainty"))
+    assert findings(tree, tree) == [alone]
+    (beside,) = findings(tree, tree_of(*posterior(1)))
+    assert (beside.text, beside.purposes) == (alone.text, ())
+
+
+# --- chains that are frozen in part ---------------------------------------------------------------
+
+
+def test_a_component_that_is_frozen_in_one_chain_is_no_chain_that_never_moved():
+    """Three sds from where the other chains are: R-hat says so, and the chain did move."""
+    eta, weight = posterior(2)
+    eta[1, :, 0] = LOCATION[0] + 3.0
+    first, *_ = findings(tree_of(eta, weight))
+    assert first.text.startswith("worst R-hat of eta is ")
+    assert not any("never moved" in f.text for f in findings(tree_of(eta, weight)))
+
+
+@pytest.mark.parametrize(
+    ("chains", "text"), [((2,), "chain 2 never moved"), ((0, 3), "chains 0, 3 never moved")]
+)
+def test_a_frozen_chain_is_named_beside_a_component_that_moves_in_none(chains, text):
+    """A component that is constant in every chain, as a pruned one is, says nothing of a chain."""
+    eta, weight = posterior(2)
+    eta[..., 4] = 0.75
+    eta[list(chains)] = eta[list(chains), :1]
+    first, *_ = findings(tree_of(eta, weight))
+    assert (first.text, first.cap) == (text, "bad")
