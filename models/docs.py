@@ -8,7 +8,6 @@ with two spaces or more between the parts. Equation and shape may be absent, and
 where the symbol without its index is the name.
 """
 
-import dataclasses
 import re
 from typing import NamedTuple
 
@@ -92,16 +91,3 @@ def bibtex(spec: ModelSpec) -> str:
     key = re.sub(r"\W", "", names[0]).lower() + year
     lines = [f"  {name} = {{{value}}}," for name, value in fields.items()]
     return "\n".join([f"@{kind}{{{key},", *lines, "}"])
-
-
-def hyperparameters(spec: ModelSpec) -> list[tuple[str, str, str, str]]:
-    """Return (name, our default, the paper's value, reason or choices) of each hyperparameter."""
-    rows, words = [], spec.Hypers.choices()
-    for f in dataclasses.fields(spec.Hypers):
-        default = "filled" if f.default is None else str(f.default)
-        why = f.metadata["why"]
-        choices = words.get(f.name, ())
-        if len(choices) > 1:
-            why = f"one of {', '.join(choices)}" + (f"; {why}" if why else "")
-        rows.append((f.name, default, f.metadata["paper"], why))
-    return rows

@@ -42,10 +42,10 @@ import numpy as np
 import pymc as pm
 from scipy import stats
 
-from ardvark.common.validate import positive
+from ardvark.common.declared import hyper
 
 from . import fsklr
-from .spec import Coords, Inputs, Point, check_simulable, hyper
+from .spec import Coords, Inputs, Point, check_simulable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,14 +53,21 @@ class Hypers(fsklr.Hypers):
     """Hyperparameters of FS-SKR: FS-SKLR's, and the prior of the error's precision."""
 
     noise_shape: float = hyper(
-        3.0, paper="not stated", why="proper at infinity: a full-rank kernel fits s exactly"
+        3.0,
+        "shape of the Gamma prior of the precision tau of the error",
+        above=0.0,
+        paper="not stated",
+        why="proper at infinity: a full-rank kernel fits s exactly",
+        outside="It is the prior of a precision.",
     )
-    noise_rate: float = hyper(3.0, paper="not stated", why="E[tau] = 1: s has variance 1")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        positive("noise_shape", self.noise_shape, "It is the prior of a precision.")
-        positive("noise_rate", self.noise_rate, "It is the prior of a precision.")
+    noise_rate: float = hyper(
+        3.0,
+        "rate of the Gamma prior of the precision tau of the error",
+        above=0.0,
+        paper="not stated",
+        why="E[tau] = 1: s has variance 1",
+        outside="It is the prior of a precision.",
+    )
 
 
 def build(inputs: Inputs, y: np.ndarray, hypers: Hypers, coords: Coords) -> pm.Model:

@@ -77,15 +77,18 @@ import pymc as pm
 import pytensor.tensor as pt
 from scipy import special, stats
 
-from ardvark.common.validate import InputError, positive
+from ardvark.common.declared import hyper
+from ardvark.common.validate import InputError
 
 from .parts.distributions import LogisticBernoulli, logistic_logp
 from .parts.kernel_product import kernel_product
 from .parts.kernels import gram
 from .parts.masks import BinaryMask, MaskPrior, draw_mask, expected_selected, log_mask_prior
-from .spec import BaseHypers, Coords, Inputs, ModelSpec, Point, hyper
+from .spec import BaseHypers, Coords, Inputs, ModelSpec, Point
 
 _SMALLEST_SHAPE = 0.05  # of an explicit Beta(a/n, 1): a draw underflows with chance e^(-708 a/n)
+
+_MASK = "The mask's prior Beta(a/n, 1) is proper only above 0."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,24 +99,45 @@ class SampleMaskHypers(BaseHypers):
     FEATURE_MASK: ClassVar[bool] = False
     """Whether the features have a mask too."""
 
-    kernel: Literal["rbf", "linear"] = hyper("rbf", paper="rbf")
+    kernel: Literal["rbf", "linear"] = hyper(
+        "rbf", "kernel of a row and a basis centre", paper="rbf"
+    )
     mask_prior: MaskPrior = hyper(
         "independent",
+        "prior of a mask: one probability a bit, one for all bits, or the printed one",
         paper="independent in (12)-(15), printed in the algorithm",
         why="the others are degenerate or nearly flat for many bits",
     )
     mask_probability: Literal["integrated", "explicit"] = hyper(
         "integrated",
+        "the probability of a bit integrated out, or a variable",
         paper="integrated",
         why="fewer variables, and small probabilities underflow",
     )
-    xi: float = hyper(1.0, paper="not stated", why="precision of a coefficient")
+    xi: float = hyper(
+        1.0,
+        "prior precision of a coefficient alpha",
+        above=0.0,
+        paper="not stated",
+        why="precision of a coefficient",
+        outside="It is the prior precision of a coefficient.",
+    )
     delta: float | None = hyper(
         None,
+        "scale of the kernel: it multiplies the squared distance, or the product x'z",
+        above=0.0,
         paper="tuned, value not stated",
         why="filled: rbf 1 / (2 S), linear 2 / max(S, sqrt(A S)), S features, A samples expected",
+        outside="It multiplies the kernel's squared distance.",
     )
-    a_z: float | None = hyper(None, paper="not stated", why="filled: min(20, B / 2)")
+    a_z: float | None = hyper(
+        None,
+        "a of the prior Beta(a / B, 1) of a sample's bit; at a << B about a samples are on",
+        above=0.0,
+        paper="not stated",
+        why="filled: min(20, B / 2)",
+        outside=_MASK,
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -122,11 +146,6 @@ class SampleMaskHypers(BaseHypers):
                 "mask_prior='printed' scores a mask by its number of bits and has no probability "
                 "to keep, got mask_probability='explicit'. Use 'integrated', or another mask_prior."
             )
-        positive("xi", self.xi, "It is the prior precision of a coefficient.")
-        if self.delta is not None:
-            positive("delta", self.delta, "It multiplies the kernel's squared distance.")
-        if self.a_z is not None:
-            positive("a_z", self.a_z, "The mask's prior Beta(a/n, 1) is proper only above 0.")
 
     def filled(self, N: int, B: int, D: int) -> Self:
         """Return a copy with a_z and delta set, so that eta has a useful prior range."""
@@ -159,12 +178,14 @@ class Hypers(SampleMaskHypers):
 
     FEATURE_MASK: ClassVar[bool] = True
 
-    a_zeta: float | None = hyper(None, paper="not stated", why="filled: min(20, D / 2)")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.a_zeta is not None:
-            positive("a_zeta", self.a_zeta, "The mask's prior Beta(a/n, 1) is proper only above 0.")
+    a_zeta: float | None = hyper(
+        None,
+        "a of the prior Beta(a / D, 1) of a feature's bit; at a << D about a features are on",
+        above=0.0,
+        paper="not stated",
+        why="filled: min(20, D / 2)",
+        outside=_MASK,
+    )
 
     def filled(self, N: int, B: int, D: int) -> Self:
         """Return a copy with a_zeta, a_z and delta set, so that eta has a useful prior range."""

@@ -67,12 +67,12 @@ import numpy as np
 import pymc as pm
 from scipy import stats
 
-from ardvark.common.validate import InputError, positive
+from ardvark.common.declared import hyper
 
 from .parts.kernel_product import kernel_product
 from .parts.kernels import KERNELS, Kernel, default_scales, gram
 from .parts.probit import PositiveNormal, ProbitBernoulli, probit_logp
-from .spec import BaseHypers, Coords, Inputs, ModelSpec, Point, hyper
+from .spec import BaseHypers, Coords, Inputs, ModelSpec, Point
 
 _IMPROPER = (
     "It is the squared rate of a Laplace or exponential prior: at 0 the prior is flat, and the "
@@ -80,10 +80,16 @@ _IMPROPER = (
 )
 
 
-def check_laplace(name: str, gamma: object) -> None:
-    """Refuse a Laplace prior that is not proper; None is filled later."""
-    if gamma is not None:
-        positive(name, gamma, _IMPROPER)
+def laplace_hyper(weight: str, why: str) -> Any:
+    """Declare the gamma of weights with the variance Exponential(gamma / 2) each (11), (14)."""
+    return hyper(
+        None,
+        f"squared rate of the prior of {weight}, whose scale is gamma^-1/2",
+        above=0.0,
+        paper="by hold-out",
+        why=why,
+        outside=_IMPROPER,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,30 +98,27 @@ class Hypers(BaseHypers):
 
     FORM: ClassVar[tuple[str, ...]] = ("parametrization",)
 
-    kernel: Kernel = hyper("polynomial", paper="polynomial")
-    degree: int = hyper(1, paper="1 and 2", why="of the polynomial kernel; others ignore it")
+    kernel: Kernel = hyper("polynomial", "kernel of a row and a basis centre", paper="polynomial")
+    degree: int = hyper(
+        1,
+        "power P of the polynomial kernel (1 + x'z)^P",
+        at_least=1,
+        paper="1 and 2",
+        why="of the polynomial kernel; others ignore it",
+        outside="Degree 1 is what the paper calls its linear kernel.",
+    )
     parametrization: Literal["marginal", "hierarchical", "latent"] = hyper(
         "hierarchical",
+        "variances integrated out (marginal), explicit, or explicit with the latent z",
         paper="latent",
         why="mixes best under NUTS",
     )
-    gamma1: float | None = hyper(
-        None, paper="by hold-out", why="filled: sample weight scale gamma1^-1/2 by kernel"
+    gamma1: float | None = laplace_hyper(
+        "the bias and a sample weight", "filled: sample weight scale gamma1^-1/2 by kernel"
     )
-    gamma2: float | None = hyper(
-        None, paper="by hold-out", why="filled: feature weight scale gamma2^-1/2 by kernel"
+    gamma2: float | None = laplace_hyper(
+        "a feature weight", "filled: feature weight scale gamma2^-1/2 by kernel"
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        whole = isinstance(self.degree, int | np.integer) and not isinstance(self.degree, bool)
-        if not whole or self.degree < 1:
-            raise InputError(
-                f"degree must be a whole number of at least 1, got {self.degree!r}. "
-                "Degree 1 is what the paper calls its linear kernel."
-            )
-        check_laplace("gamma1", self.gamma1)
-        check_laplace("gamma2", self.gamma2)
 
     def filled(self, N: int, B: int, D: int) -> "Hypers":
         """Return a copy with gamma1 and gamma2 set, so that eta has a useful prior range."""
@@ -124,7 +127,6 @@ class Hypers(BaseHypers):
             self,
             gamma1=float(sample_scale**-2 if self.gamma1 is None else self.gamma1),
             gamma2=float(feature_scale**-2 if self.gamma2 is None else self.gamma2),
-            degree=int(self.degree),
         )
 
     def posterior_fields(self) -> dict[str, Any]:

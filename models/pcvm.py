@@ -37,14 +37,15 @@ import numpy as np
 import pymc as pm
 from scipy import special, stats
 
-from ardvark.common.validate import InputError, positive
+from ardvark.common.declared import hyper
+from ardvark.common.validate import InputError
 
 from . import pfcvm
 from .parts import ard
 from .parts.kernels import KERNELS, default_scales, gram
 from .pfcvm import KernelHypers, log_predictive
 from .sparse import Group, filled
-from .spec import Coords, Inputs, ModelSpec, Point, check_simulable, hyper
+from .spec import Coords, Inputs, ModelSpec, Point, check_simulable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,24 +53,20 @@ class Hypers(KernelHypers):
     """Hyperparameters of PCVM. Those left at None are filled from N, D and the kernel."""
 
     feature_scale: float | tuple[float, ...] | None = hyper(
-        None, paper="cross-validated", why="the fixed theta; filled: the kernel's feature scale"
+        None,
+        "the fixed feature weights theta: one number for all features, or one for each",
+        at_least=0.0,
+        paper="cross-validated",
+        why="the fixed theta; filled: the kernel's feature scale",
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.feature_scale is None:
-            return
-        if np.ndim(self.feature_scale) == 0:
-            positive("feature_scale", self.feature_scale)
-            return
-        theta = np.asarray(self.feature_scale, dtype=float)
-        if theta.ndim != 1 or not np.isfinite(theta).all() or (theta < 0.0).any():
+        if self.feature_scale is not None and not np.any(self.feature_scale):
             raise InputError(
-                "feature_scale must be one number above 0, or one finite number of at least 0 for "
-                f"each feature, got an array of shape {theta.shape} with values from "
-                f"{theta.min():g} to {theta.max():g}."
+                "feature_scale must be above 0 for at least one feature, got 0 for all: the kernel "
+                "would be the same number for every row."
             )
-        object.__setattr__(self, "feature_scale", tuple(theta.tolist()))  # hashable, as JSON
 
     def filled(self, N: int, B: int, D: int) -> "Hypers":
         """Return a copy with theta, and the prior of the sample weights, set from the sizes."""

@@ -69,15 +69,26 @@ import numpy as np
 import pymc as pm
 from scipy import special, stats
 
-from ardvark.common.validate import InputError, positive
+from ardvark.common.declared import hyper
+from ardvark.common.validate import InputError
 
 from .parts import ard
 from .parts.distributions import LogisticBernoulli, logistic_logp
 from .parts.kernel_product import kernel_product
 from .parts.kernels import KERNELS, Kernel, default_scales, gram
 from .parts.sparsity import Sizes
-from .sparse import Group, SparseHypers, filled
-from .spec import Coords, Inputs, ModelSpec, Point, check_simulable, hyper
+from .sparse import (
+    BIAS_SD,
+    Group,
+    SparseHypers,
+    active,
+    filled,
+    logit_slab,
+    own_slab,
+    rate,
+    shape,
+)
+from .spec import Coords, Inputs, ModelSpec, Point, check_simulable
 
 _IMPROPER = (
     "A flat hyperprior on the precisions (shape 0 or rate 0) makes the posterior improper: "
@@ -97,36 +108,38 @@ class KernelHypers(SparseHypers):
     KINDS: ClassVar[tuple[str, ...]] = ("sample",)
     FORM: ClassVar[tuple[str, ...]] = ("parametrization",)
 
-    kernel: Kernel = hyper("linear", paper="rbf; linear on gene expression")
-    degree: int = hyper(2, paper="P", why="of the polynomial kernel; the others ignore it")
-    parametrization: ard.Form = hyper("marginal", paper="hierarchical")
-    active_samples: float | Literal["all"] | None = hyper(
-        None, paper="-", why='expected number of visible sample weights; "all": the dense prior'
+    kernel: Kernel = hyper(
+        "linear", "kernel of a row and a basis centre", paper="rbf; linear on gene expression"
     )
-    slab: float | None = hyper(
-        None, paper="none", why="logits that a visible weight may add; filled: 1 where sparse"
+    degree: int = hyper(
+        2,
+        "power P of the polynomial kernel (1 + x'z)^P",
+        at_least=1,
+        paper="P",
+        why="of the polynomial kernel; the others ignore it",
+        outside="It is the power P of the polynomial kernel (1 + x'z)^P.",
     )
-    sample_shape: float | None = hyper(
-        None, paper="0", why="filled: 1/2; dense: 1.5 (a moment of order r needs shape > r / 2)"
+    parametrization: ard.Form = hyper(
+        "marginal", "precisions integrated out (marginal) or explicit", paper="hierarchical"
     )
-    sample_rate: float | None = hyper(
-        None, paper="0", why="filled from active_samples; dense: shape * the kernel's scale^2"
+    active_samples: float | Literal["all"] | None = active("sample")
+    slab: float | None = logit_slab()
+    sample_shape: float | None = shape(
+        "sample",
+        paper="0",
+        why="filled: 1/2; dense: 1.5 (a moment of order r needs shape > r / 2)",
+        outside=_IMPROPER,
     )
-    sample_slab: float | None = hyper(
-        None, paper="none", why="filled from slab, on the weight's own scale"
+    sample_rate: float | None = rate(
+        "sample",
+        paper="0",
+        why="filled from active_samples; dense: shape * the kernel's scale^2",
+        outside=_IMPROPER,
     )
-    bias_sd: float = hyper(1.0, paper="re-estimated")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        whole = isinstance(self.degree, int | np.integer) and not isinstance(self.degree, bool)
-        if not whole or self.degree < 1:
-            raise InputError(
-                f"degree must be a whole number of at least 1, got {self.degree!r}: "
-                "it is the power P of the polynomial kernel (1 + x'z)^P."
-            )
-        self.check_priors(_IMPROPER)
-        positive("bias_sd", self.bias_sd)
+    sample_slab: float | None = own_slab(
+        "sample", why="filled from slab, on the weight's own scale"
+    )
+    bias_sd: float = hyper(1.0, BIAS_SD, above=0.0, paper="re-estimated")
 
     @property
     def sample_prior(self) -> ard.WeightPrior:
@@ -151,28 +164,30 @@ class Hypers(KernelHypers):
 
     KINDS: ClassVar[tuple[str, ...]] = ("sample", "feature")
 
-    active_features: float | Literal["all"] | None = hyper(
-        None, paper="-", why='expected number of visible features; "all": the dense prior'
+    active_features: float | Literal["all"] | None = active("feature")
+    feature_shape: float | None = shape(
+        "feature",
+        paper="0",
+        why="filled: 1/2; dense: 1.5, or degree + 0.5 (polynomial)",
+        outside=_IMPROPER,
     )
-    feature_shape: float | None = hyper(
-        None, paper="0", why="filled: 1/2; dense: 1.5, or degree + 0.5 (polynomial)"
+    feature_rate: float | None = rate(
+        "feature",
+        paper="0",
+        why="filled from active_features; dense: shape * the kernel's scale^2",
+        outside=_IMPROPER,
     )
-    feature_rate: float | None = hyper(
-        None, paper="0", why="filled from active_features; dense: shape * the kernel's scale^2"
-    )
-    feature_slab: float | None = hyper(
-        None, paper="none", why="filled: 1, or 1 / degree (polynomial)"
-    )
+    feature_slab: float | None = own_slab("feature", why="filled: 1, or 1 / degree (polynomial)")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        shape = self.feature_shape
+        given = self.feature_shape
         endless = self.slab is None and self.feature_slab in (None, np.inf)
-        steep = self.kernel == "polynomial" and shape is not None and shape <= self.degree
+        steep = self.kernel == "polynomial" and given is not None and given <= self.degree
         if steep and endless:
             raise InputError(
                 f"feature_shape must exceed the degree of the polynomial kernel, got "
-                f"feature_shape = {shape:g} with degree = {self.degree}: eta grows like "
+                f"feature_shape = {given:g} with degree = {self.degree}: eta grows like "
                 "theta^degree and would have no finite variance. Leave feature_shape out, raise "
                 "it, give a slab, or lower the degree."
             )

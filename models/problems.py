@@ -329,11 +329,11 @@ class Problem:
     def _values(self) -> list[tuple[str, str, str, str]]:
         """Return (name, value, the paper's value, why they differ) of each hyperparameter."""
         rows = []
-        for field in dataclasses.fields(self.hypers):
-            value = getattr(self.hypers, field.name)
+        for declared in self.hypers.declared():
+            value = getattr(self.hypers, declared.name)
             shown = f"{value:.4g}" if isinstance(value, float) else str(value)
             shown = f"{len(value)} values" if isinstance(value, tuple) and len(value) > 4 else shown
-            rows.append((field.name, shown, field.metadata["paper"], field.metadata["why"]))
+            rows.append((declared.name, shown, declared.paper, declared.why))
         return rows
 
     def __getstate__(self) -> dict[str, Any]:

@@ -62,7 +62,7 @@ import numpy as np
 import pymc as pm
 from scipy import special, stats
 
-from ardvark.common.validate import positive
+from ardvark.common.declared import hyper
 
 from .parts import ard
 from .parts.distributions import (
@@ -75,8 +75,18 @@ from .parts.kernel_product import kernel_product
 from .parts.kernels import default_scales
 from .parts.noisy_logistic import label_logp
 from .parts.sparsity import Sizes
-from .sparse import Group, SparseHypers, filled
-from .spec import Coords, Inputs, ModelSpec, Point, check_simulable, hyper
+from .sparse import (
+    BIAS_SD,
+    Group,
+    SparseHypers,
+    active,
+    filled,
+    logit_slab,
+    own_slab,
+    rate,
+    shape,
+)
+from .spec import Coords, Inputs, ModelSpec, Point, check_simulable
 
 _IMPROPER = (
     "The posterior is improper without a proper prior here: the likelihood tends to a positive "
@@ -91,38 +101,60 @@ class Hypers(SparseHypers):
     KINDS: ClassVar[tuple[str, ...]] = ("sample", "feature")
     FORM: ClassVar[tuple[str, ...]] = ("parametrization", "latent_noise")
 
-    kernel: Literal["linear"] = hyper("linear", paper="linear")
-    latent_noise: Literal["explicit", "integrated", "none"] = hyper("explicit", paper="explicit")
-    parametrization: ard.Form = hyper("hierarchical", paper="hierarchical")
-    active_features: float | Literal["all"] | None = hyper(
-        None, paper="-", why='expected number of visible features; "all": the dense prior'
+    kernel: Literal["linear"] = hyper(
+        "linear", "kernel of a row and a basis centre", paper="linear"
     )
-    active_samples: float | Literal["all"] | None = hyper(
-        None, paper="-", why='expected number of visible sample weights; "all": the dense prior'
+    latent_noise: Literal["explicit", "integrated", "none"] = hyper(
+        "explicit",
+        "latent noise before the link: a variable, integrated out, or none",
+        paper="explicit",
     )
-    slab: float | None = hyper(
-        None, paper="none", why="logits that a visible weight may add; filled: 1 where sparse"
+    parametrization: ard.Form = hyper(
+        "hierarchical", "precisions integrated out (marginal) or explicit", paper="hierarchical"
     )
-    sample_shape: float | None = hyper(
-        None, paper="1e-12", why="filled: 1/2; dense: 1.5 (a moment of order r needs shape > r / 2)"
+    active_features: float | Literal["all"] | None = active("feature")
+    active_samples: float | Literal["all"] | None = active("sample")
+    slab: float | None = logit_slab()
+    sample_shape: float | None = shape(
+        "sample",
+        paper="1e-12",
+        why="filled: 1/2; dense: 1.5 (a moment of order r needs shape > r / 2)",
+        outside=_IMPROPER,
     )
-    sample_rate: float | None = hyper(
-        None, paper="1e-14", why="filled from active_samples; dense: weight scale 1"
+    sample_rate: float | None = rate(
+        "sample",
+        paper="1e-14",
+        why="filled from active_samples; dense: weight scale 1",
+        outside=_IMPROPER,
     )
-    sample_slab: float | None = hyper(None, paper="none", why="filled from slab")
-    feature_shape: float | None = hyper(None, paper="1e-12", why="filled: 1/2; dense: 1.5")
-    feature_rate: float | None = hyper(
-        None, paper="1e-14", why="filled from active_features; dense: scale 1 / max(D, sqrt(N D))"
+    sample_slab: float | None = own_slab("sample", why="filled from slab")
+    feature_shape: float | None = shape(
+        "feature", paper="1e-12", why="filled: 1/2; dense: 1.5", outside=_IMPROPER
     )
-    feature_slab: float | None = hyper(None, paper="none", why="filled: 1")
-    bias_sd: float = hyper(1.0, paper="1")
-    noise_shape: float = hyper(3.0, paper="1e-14", why="E[1/tau | y] is finite only above 1")
-    noise_rate: float = hyper(3.0, paper="1e-14", why="proper at both ends, E[tau] = 1")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.check_priors(_IMPROPER)
-        positive("bias_sd", self.bias_sd)
+    feature_rate: float | None = rate(
+        "feature",
+        paper="1e-14",
+        why="filled from active_features; dense: scale 1 / max(D, sqrt(N D))",
+        outside=_IMPROPER,
+    )
+    feature_slab: float | None = own_slab("feature", why="filled: 1")
+    bias_sd: float = hyper(1.0, BIAS_SD, above=0.0, paper="1")
+    noise_shape: float = hyper(
+        3.0,
+        "shape of the Gamma prior of the precision tau of the latent noise",
+        above=0.0,
+        paper="1e-14",
+        why="E[1/tau | y] is finite only above 1",
+        outside=_IMPROPER,
+    )
+    noise_rate: float = hyper(
+        3.0,
+        "rate of the Gamma prior of the precision tau of the latent noise",
+        above=0.0,
+        paper="1e-14",
+        why="proper at both ends, E[tau] = 1",
+        outside=_IMPROPER,
+    )
 
     def filled(self, N: int, B: int, D: int) -> "Hypers":
         """Return a copy with shapes, rates and slabs set from the sizes of the data."""

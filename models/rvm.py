@@ -42,19 +42,23 @@ import numpy as np
 import pymc as pm
 from scipy import special, stats
 
+from ardvark.common.declared import hyper
+
 from . import pcvm, pfcvm
 from .parts import ard
 from .parts.kernels import KERNELS
 from .pcvm import decision, fixed_data, fixed_theta
 from .pfcvm import log_predictive
-from .spec import Coords, Inputs, ModelSpec, Point, check_simulable, hyper
+from .spec import Coords, Inputs, ModelSpec, Point, check_simulable
 
 
 @dataclass(frozen=True, kw_only=True)
 class Hypers(pcvm.Hypers):
     """Hyperparameters of PCVM, in the form that mixes better with weights of either sign."""
 
-    parametrization: ard.Form = hyper("hierarchical", paper="hierarchical")
+    parametrization: ard.Form = hyper(
+        "hierarchical", "precisions integrated out (marginal) or explicit", paper="hierarchical"
+    )
 
 
 def build(inputs: Inputs, y: np.ndarray, hypers: Hypers, coords: Coords) -> pm.Model:

@@ -35,15 +35,16 @@ Known difficulties
 from dataclasses import dataclass
 from typing import Literal
 
+from ardvark.common.declared import hyper
+
 from . import fsklr
-from .spec import hyper
 
 
 @dataclass(frozen=True, kw_only=True)
 class Hypers(fsklr.SampleMaskHypers):
     """Hyperparameters of SKLR: FS-SKLR's without a_zeta, and the rbf kernel only."""
 
-    kernel: Literal["rbf"] = hyper("rbf", paper="rbf")
+    kernel: Literal["rbf"] = hyper("rbf", "kernel of a row and a basis centre", paper="rbf")
 
 
 SPEC = fsklr.SPEC.variant(

@@ -11,7 +11,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ardvark.common.validate import InputError, positive
+from ardvark.common.declared import hyper
+from ardvark.common.validate import InputError
 
 from .parts.ard import WeightPrior
 from .parts.effects import VISIBLE
@@ -23,6 +24,8 @@ from .parts.sparsity import (
     sparse_samples,
 )
 from .spec import BaseHypers
+
+BIAS_SD = "prior standard deviation of the bias"
 
 DEFAULT_SLAB = 1.0
 """Logits. Between 1/4 and 2 the held-out score of planted effects of 1.5 logits hardly moves (0.646
@@ -40,6 +43,58 @@ scale that does what is asked (rbf, fat data), or sample weights that are no lon
 rows). Features are halved until some scale does it."""
 
 
+# --- what every model with a sparse prior declares in the same words ------------------------------
+
+
+def active(kind: str) -> Any:
+    """Declare how many weights of a kind, "sample" or "feature", are expected to be visible."""
+    whose = "features" if kind == "feature" else "sample weights"
+    return hyper(
+        None,
+        f"prior expected number of {whose} with a visible effect on eta",
+        above=0.0,
+        paper="-",
+        why=f'expected number of visible {whose}; "all": the dense prior',
+        outside='It is an expected number; "all" asks for the dense prior.',
+    )
+
+
+def shape(kind: str, *, paper: str, why: str, outside: str) -> Any:
+    """Declare the shape of the Gamma prior of the precisions of a kind of weights."""
+    meaning = f"shape of the Gamma prior of the precision of a {kind} weight"
+    return hyper(None, meaning, above=0.0, paper=paper, why=why, outside=outside)
+
+
+def rate(kind: str, *, paper: str, why: str, outside: str) -> Any:
+    """Declare the rate of that Gamma prior."""
+    meaning = f"rate of the Gamma prior of the precision of a {kind} weight"
+    return hyper(None, meaning, above=0.0, paper=paper, why=why, outside=outside)
+
+
+def slab(meaning: str, *, why: str) -> Any:
+    """Declare the standard deviation of a slab; infinity is no slab."""
+    return hyper(
+        None,
+        f"{meaning}; inf: no slab",
+        above=0.0,
+        at_most=np.inf,
+        paper="none",
+        why=why,
+        outside="It is a standard deviation.",
+    )
+
+
+def logit_slab() -> Any:
+    """Declare the slab of both kinds of weights, in logits."""
+    meaning = "standard deviation, in logits, of what one visible weight adds"
+    return slab(meaning, why="logits that a visible weight may add; filled: 1 where sparse")
+
+
+def own_slab(kind: str, *, why: str) -> Any:
+    """Declare the slab of a kind of weights, on their own scale."""
+    return slab(f"standard deviation of the slab of a {kind} weight", why=why)
+
+
 @dataclass(frozen=True, kw_only=True)
 class SparseHypers(BaseHypers):
     """Hyperparameters with a sparse prior for the weights of each of `KINDS`.
@@ -49,19 +104,6 @@ class SparseHypers(BaseHypers):
     """
 
     KINDS: ClassVar[tuple[str, ...]] = ()
-
-    def check_priors(self, why: str) -> None:
-        """Refuse a Gamma that is not proper, a slab or a number of weights that is not positive."""
-        for field in dataclasses.fields(self):
-            name, value = field.name, getattr(self, field.name)
-            if value is None or (name.startswith("active_") and str(value) == "all"):
-                continue
-            if name.endswith(("_shape", "_rate")):
-                positive(name, value, why)
-            elif name.startswith("active_"):
-                positive(name, value, 'It is an expected number; "all" asks for the dense prior.')
-            elif name.endswith("slab") and value != np.inf:  # inf: no slab
-                positive(name, value, "It is a standard deviation.")
 
     @classmethod
     def conflicts(cls) -> list[tuple[str, str]]:

@@ -53,9 +53,11 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
+from ardvark.common.declared import hyper
+
 from .jcfo import (
-    check_laplace,
     laplace,
+    laplace_hyper,
     laplace_jacobian,
     laplace_logp,
     simulate_laplace,
@@ -63,7 +65,7 @@ from .jcfo import (
 from .jcfo import log_predictive as log_predictive  # a part of this model's contract too
 from .parts.ard import Form
 from .parts.probit import ProbitBernoulli, probit_logp
-from .spec import BaseHypers, Coords, Inputs, ModelSpec, Point, hyper
+from .spec import BaseHypers, Coords, Inputs, ModelSpec, Point
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,16 +76,13 @@ class Hypers(BaseHypers):
 
     parametrization: Form = hyper(
         "hierarchical",
+        "variances integrated out (marginal) or explicit",
         paper="hierarchical",
         why="mixes best under NUTS: the Laplace prior has a corner",
     )
-    gamma1: float | None = hyper(
-        None, paper="by hold-out", why="filled: weight scale gamma1^-1/2 = D^-1/2"
+    gamma1: float | None = laplace_hyper(
+        "the bias and a feature weight", "filled: weight scale gamma1^-1/2 = D^-1/2"
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_laplace("gamma1", self.gamma1)
 
     def filled(self, N: int, B: int, D: int) -> "Hypers":
         """Return a copy with gamma1 set, so that eta has a useful prior range."""

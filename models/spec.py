@@ -28,14 +28,14 @@ import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from ardvark.common.declared import Settings
 from ardvark.common.html import table
-from ardvark.common.validate import InputError, logger, one_of, unknown_option
+from ardvark.common.validate import InputError, logger, unknown_option
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -105,39 +105,21 @@ class Inputs:
         return Inputs(self.X[:count], self.Z[:count], labels)
 
 
-def hyper(default: Any, *, paper: str, why: str = "") -> Any:
-    """Declare one hyperparameter: our default, the paper's value in words, why they differ.
-
-    A setting that is one of a few words is annotated with their `Literal`: they are validated, and
-    the tests run over all of them.
-    """
-    return dataclasses.field(default=default, metadata={"paper": paper, "why": why})
-
-
 @dataclass(frozen=True, kw_only=True)
-class BaseHypers(ABC):
+class BaseHypers(Settings, ABC):
     """What the hyperparameters of every model can do. A field left at None is a scale to fill."""
 
     FORM: ClassVar[tuple[str, ...]] = ()
     """The fields that change how the posterior is written, not the posterior."""
 
     def __post_init__(self) -> None:
-        for name, words in self.choices().items():
-            one_of(name, getattr(self, name), words)
-        for f in dataclasses.fields(self):
-            value = getattr(self, f.name)
-            if "float" in str(f.type) and isinstance(value, Real) and not isinstance(value, bool):
+        super().__post_init__()
+        for declared in self.declared():
+            value = getattr(self, declared.name)
+            if declared.kind is float and isinstance(value, Real):
                 # PyTensor makes a float32 constant of a Python float that float32 holds exactly,
                 # such as 3.0, and then computes 1 / 3.0 in float32; a NumPy float stays float64
-                object.__setattr__(self, f.name, np.float64(value))
-
-    @classmethod
-    @cache
-    def choices(cls) -> dict[str, tuple[str, ...]]:
-        """Return the accepted words of every setting that is one of a few."""
-        hints = get_type_hints(cls)
-        fields = [f.name for f in dataclasses.fields(cls)]
-        return {n: get_args(hints[n]) for n in fields if get_origin(hints[n]) is Literal}
+                object.__setattr__(self, declared.name, np.float64(value))
 
     @abstractmethod
     def filled(self, N: int, B: int, D: int) -> Self:

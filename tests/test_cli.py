@@ -371,5 +371,15 @@ def test_docstrings_have_the_sections_and_the_references(name):
     assert list(parts) == ["", docs.PROGRAM, docs.DEPARTURES, docs.DIFFICULTIES]
     assert all(parts.values())
     assert str(ZOO[name].year) in parts[""]
-    rows = docs.hyperparameters(ZOO[name])
-    assert len({row[0] for row in rows}) == len(rows) > 0
+
+
+@pytest.mark.parametrize("name", list(ZOO))
+def test_a_model_says_what_its_hyperparameters_mean_and_accept(command, name):
+    said = " ".join(command("models", name).stdout.split())
+    declared = ZOO[name].Hypers.declared()
+    assert len(declared) > 1
+    for d in declared:
+        default = "filled" if d.default is None else d.default
+        heading = f"{d.name} = {default} ({d.accepts()})"
+        paper = f"paper: {d.paper}" + (f"; {d.why}" if d.why else "")
+        assert f"{heading} {d.meaning} {paper}" in said

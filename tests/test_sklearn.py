@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import ardvark as av
-from ardvark.common.options import BaseOptions
+from ardvark.common.declared import Settings
 from ardvark.common.validate import InputError
 from ardvark.inference import BACKENDS, register_backend
 from ardvark.inference.contract.backend import FitFailed, Result
@@ -211,7 +211,7 @@ def test_cross_validation_calibration_and_several_classes():
 class Nothing:
     """A method that finds no weight, so that every decision is a tie."""
 
-    NAME, KIND, Options = "nothing", "point", BaseOptions
+    NAME, KIND, Options = "nothing", "point", Settings
 
     @staticmethod
     def supports(target):
@@ -295,7 +295,7 @@ def test_a_fit_without_a_result_is_an_error(monkeypatch, caplog):
     def nothing(target, options, job):
         raise FitFailed("there is nothing to return")
 
-    words = {"NAME": "empty", "KIND": "point", "Options": BaseOptions, "fit": nothing}
+    words = {"NAME": "empty", "KIND": "point", "Options": Settings, "fit": nothing}
     monkeypatch.setattr(registry, "BACKENDS", dict(BACKENDS))
     register_backend(type("Empty", (), {**words, "supports": lambda target: None}))
     with pytest.raises(FitFailed, match="empty: there is nothing to return"):

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ardvark.common.declared import Settings
 from ardvark.data import available
 from ardvark.inference import BACKENDS
 from ardvark.inference.contract.target import Target
@@ -54,8 +55,8 @@ def explain_model(spec: ModelSpec) -> None:
         (s.symbol, ", ".join(s.names), s.shape, s.meaning, s.equation) for s in docs.symbols(spec)
     ]
     print_table("Symbols", columns, rows)
-    remarks = docs.hyperparameters(spec)
-    print_table("Hyperparameters", ("hyperparameter", "default", "paper", "remark"), remarks)
+    _print_settings("Hyperparameters", spec.Hypers, unset="filled")
+    typer.echo()
     for title in (docs.DEPARTURES, docs.DIFFICULTIES):
         typer.echo(f"{title}\n{parts[title]}\n")
     apply, why_not = _methods(spec)
@@ -100,13 +101,20 @@ def explain_method(name: str) -> None:
         ("Cost", about.cost),
     ):
         typer.echo(textwrap.fill(f"{heading + ':':<13} {text}", NARROW, subsequent_indent=" " * 14))
-    typer.echo("\nOptions, with their defaults and what they accept\n")
+    typer.echo()
+    _print_settings("Options", backend.Options, unset="None")
+
+
+def _print_settings(title: str, settings: type[Settings], unset: str) -> None:
+    """Print declared settings; `unset` is what a default of None is called."""
+    typer.echo(f"{title}, with their defaults and what they accept\n")
     indent = " " * 6
-    for o in backend.Options.declared():  # a table would leave no room for what they mean
-        typer.echo(f"  {o.name} = {o.default}  ({o.accepts()})")
-        typer.echo(
-            textwrap.fill(o.meaning, NARROW, initial_indent=indent, subsequent_indent=indent)
-        )
+    for s in settings.declared():  # a table would leave no room for what they mean
+        default = unset if s.default is None else s.default
+        typer.echo(f"  {s.name} = {default}  ({s.accepts()})")
+        paper = f"paper: {s.paper}" + (f"; {s.why}" if s.why else "")
+        for text in (s.meaning, paper) if s.paper else (s.meaning,):
+            typer.echo(textwrap.fill(text, NARROW, initial_indent=indent, subsequent_indent=indent))
 
 
 def _models_of(method: str) -> str:

@@ -8,7 +8,7 @@ lists them):
                (visited states with scores) or "point" (one state)
     ABOUT      what it approximates, when it is exact, what it costs: three sentences for a reader
                who chooses (`ardvark methods` prints them)
-    Options    its options, a subclass of `options.BaseOptions`, every one with a default
+    Options    its options, a subclass of `Settings`, every one with a default
     supports   (target) -> None, or the reason why the method cannot be used
     fit        (target, options, job) -> Result
 

@@ -56,7 +56,7 @@ _BUILT_IN = (*BACKENDS, "paper")
 def register_backend(module: Any) -> None:
     """Add a method of your own: a module or object with the names of `backend.Backend`.
 
-    ABOUT may be absent; a method without options has `Options = BaseOptions`. One of your own that
+    ABOUT may be absent; a method without options has `Options = Settings`. One of your own that
     has this NAME already is replaced: the cell of a notebook that defines a method may run again.
 
     Raises

@@ -39,7 +39,7 @@ import numpy as np
 from scipy import linalg
 from scipy.stats import sem
 
-from ardvark.common.options import BaseOptions, option
+from ardvark.common.declared import Settings, option
 from ardvark.common.progress import Update
 from ardvark.common.validate import InputError
 
@@ -71,7 +71,7 @@ _WINDOW = 5  # blocks compared with the blocks before them
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(BaseOptions):
+class Options(Settings):
     """Options of `advi`."""
 
     family: Literal["mean_field", "full_rank"] = option("mean_field", "covariance of q")

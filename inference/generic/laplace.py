@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import linalg, optimize
 
-from ardvark.common.options import BaseOptions, option
+from ardvark.common.declared import Settings, option
 from ardvark.common.progress import Update
 
 from ..contract.backend import About, Dims, FitFailed, Job, Kind, Result, continuous_only
@@ -57,7 +57,7 @@ _BOUNDARY = 30.0  # on a log scale: a factor of 1e13 from where it started
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(BaseOptions):
+class Options(Settings):
     """Options of `laplace`."""
 
     starts: int = option(4, "starting points; the first is PyMC's own, others around it", above=0)

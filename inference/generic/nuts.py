@@ -25,7 +25,7 @@ from typing import Any, Literal
 import numpy as np
 import xarray as xr
 
-from ardvark.common.options import BaseOptions, option
+from ardvark.common.declared import Settings, option
 from ardvark.common.validate import logger
 
 from ..contract.backend import About, FitFailed, Job, Kind, Result, continuous_only
@@ -55,7 +55,7 @@ STATISTICS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(BaseOptions):
+class Options(Settings):
     """Options of `nuts`."""
 
     sampler: Literal["nutpie", "pymc"] = option("nutpie", "which implementation samples")

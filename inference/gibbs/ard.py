@@ -59,7 +59,7 @@ import numpy as np
 from polyagamma import random_polyagamma
 from scipy import stats
 
-from ardvark.common.options import BaseOptions, option
+from ardvark.common.declared import Settings, option
 from ardvark.models import Problem
 from ardvark.models.parts.ard import WeightPrior
 
@@ -73,7 +73,7 @@ VISIBLE = 5.0  # weights of each kind beyond the threshold of `Pairs`, expected 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(BaseOptions):
+class Options(Settings):
     """Options of the sampler."""
 
     rounds: int = option(4, "rounds a sweep", above=0)

@@ -58,7 +58,7 @@ from typing import Literal
 
 import numpy as np
 
-from ardvark.common.options import BaseOptions, option
+from ardvark.common.declared import Settings, option
 from ardvark.common.validate import InputError
 from ardvark.models import Problem
 
@@ -83,7 +83,7 @@ MODELS = ("jcfo",)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(BaseOptions):
+class Options(Settings):
     """Options of the sampler."""
 
     feature_update: Literal["auto", "truncated", "slice"] = option(

@@ -31,7 +31,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ardvark.common.options import BaseOptions, option
+from ardvark.common.declared import Settings, option
 from ardvark.models import Problem
 
 from ..contract.backend import About, Job, Kind, Result, only_for
@@ -59,7 +59,7 @@ BATCH = 100  # draws whose log density is computed at once
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(BaseOptions):
+class Options(Settings):
     """Options of `gibbs`."""
 
     tune: int = option(1000, "sweeps a chain, discarded", above=0)

@@ -3,14 +3,14 @@
 import ast
 import dataclasses
 from pathlib import Path
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 import pymc as pm
 import pytest
 
 import ardvark as av
-from ardvark.common.options import BaseOptions, option
+from ardvark.common.declared import Settings
 from ardvark.common.validate import InputError
 from ardvark.inference import BACKENDS
 from ardvark.inference.calibration.sbc import sbc
@@ -24,7 +24,6 @@ from ardvark.inference.gibbs.sampling import SAMPLERS
 from ardvark.models import ZOO, Problem
 
 every_backend = pytest.mark.parametrize("method", list(BACKENDS))
-OPTIONS = [(m, o.name) for m, b in BACKENDS.items() for o in b.Options.declared()]
 PAPERS = ("rfvm_vb", "rfvm_xolon", "pfcvm_lp", "pfcvm_em", "jcfo_em", "fsklr_savb")
 FOLDER = Path(__file__).parents[2] / "inference" / "papers"
 
@@ -46,92 +45,13 @@ def test_the_names_an_editor_completes_are_the_registry():
     assert get_args(registry.MethodName) == (*BACKENDS, "paper")
 
 
-@every_backend
-def test_every_option_says_what_it_means_and_accepts_its_default(method):
-    options = BACKENDS[method].Options
-    assert issubclass(options, BaseOptions)
-    for declared in options.declared():
-        assert declared.meaning
-        assert declared.checked(declared.default) == declared.default
-        assert declared.accepts()
-
-
-@pytest.mark.parametrize(("method", "name"), OPTIONS)
-def test_an_option_refuses_what_lies_outside_its_range(method, name):
-    options = BACKENDS[method].Options
-    declared = next(o for o in options.declared() if o.name == name)
-    limits = declared.limits
-    wrong = ["nothing", object()]
-    if declared.kind is not bool:
-        wrong.append(True)
-    if declared.kind in (int, float):
-        wrong.append(np.nan)
-        wrong += [np.inf] if limits.at_most != np.inf else []
-        wrong += [edge for edge in (limits.above, limits.below) if edge is not None]
-        wrong += [] if limits.at_least is None else [limits.at_least - 1]
-    if declared.kind is int:
-        wrong.append(2.5)
-    if not declared.optional:
-        wrong.append(None)
-    for value in wrong:
-        for given in (value, (value,), ()) if declared.several else (value,):
-            with pytest.raises(InputError, match=rf"{name} must be"):
-                options(**{name: given})
-    good = [*declared.words, *([limits.at_least] if limits.at_least is not None else [])]
-    good += [None] if declared.optional else []
-    good += [np.inf] if limits.at_most == np.inf else []
-    for value in good:
-        assert getattr(options(**{name: value}), name) == value
-
-
-def test_options_read_the_type_from_the_annotation():
-    @dataclasses.dataclass(frozen=True, kw_only=True)
-    class Options(BaseOptions):
-        word: Literal["a", "b"] | None = option(None, "one of two words")
-        sizes: tuple[float, ...] = option((1.0,), "steps", above=0.0, at_most=2.0)
-        share: float = option(0.5, "a part", at_least=0.0, below=1.0)
-        three: Literal["a", "b", "c"] = option("a", "one of three words")
-
-    assert [o.accepts() for o in Options.declared()] == [
-        "a or b, or None",
-        "several, each a number in (0, 2]",
-        "a number in [0, 1)",
-        "a, b, c",
-    ]
-    assert Options(sizes=[0.5, 2]).sizes == (0.5, 2)  # what the command line gives
-    assert hash(Options(sizes=[0.5])) == hash(Options(sizes=(0.5,)))
-    with pytest.raises(InputError, match="word must be one of 'a', 'b', got 'c'"):
-        Options(word="c")
-    with pytest.raises(
-        InputError, match=r"each value of sizes must be a finite number in \(0, 2\], got 3"
-    ):
-        Options(sizes=(1.0, 3))
-    with pytest.raises(InputError, match=r"sizes must be several, each .* got 1.0"):
-        Options(sizes=1.0)
-
-
-def test_an_undeclared_option_is_a_mistake_of_the_method():
-    @dataclasses.dataclass(frozen=True, kw_only=True)
-    class Bare(BaseOptions):
-        tune: int = 3
-
-    @dataclasses.dataclass(frozen=True, kw_only=True)
-    class Open(BaseOptions):
-        name: str = option("x", "any word")
-
-    with pytest.raises(TypeError, match="'tune' must be declared with option"):
-        Bare()
-    with pytest.raises(TypeError, match="'name' has the type"):
-        Open()
-
-
 @pytest.mark.parametrize("name", PAPERS)
 def test_a_papers_algorithm_has_the_skeleton(name):
     """The same names in the same order; what the engine defines is imported at the top."""
     order = ["NAME", "KIND", "ABOUT", "Options", "supports", "Run", "iterate", "_verdict"]
     order += ["_details", "fit", "predict_paper"]
     own, imported = [], []
-    for node in ast.parse((FOLDER / f"{name.replace('_', '/', 1)}.py").read_text()).body:
+    for node in ast.parse((FOLDER / f"{name.replace('_', '/')}.py").read_text()).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             own.append(node.name)
         elif isinstance(node, ast.Assign):
@@ -262,7 +182,7 @@ def test_chains_may_be_filled_in_any_order():
 class Majority:
     """Ten lines: the decision is the log-odds of the class sizes, whatever the inputs."""
 
-    NAME, KIND, Options = "majority", "point", BaseOptions
+    NAME, KIND, Options = "majority", "point", Settings
     supports = staticmethod(lambda target: None)
 
     @staticmethod

@@ -319,7 +319,7 @@ def test_other_bad_settings():
     with pytest.raises(InputError, match="gamma2 must be a finite number above 0"):
         make(gamma2=0)
     for bad in (0, -1, 1.5, 2.0, True, "2", None):
-        message = f"degree must be a whole number of at least 1, got {bad!r}"
+        message = f"degree must be an integer of at least 1, got {bad!r}"
         with pytest.raises(InputError, match=re.escape(message)):
             make(degree=bad)
     with pytest.raises(InputError, match="parametrization must be one of"):

@@ -86,7 +86,7 @@ import numpy as np
 from scipy import special
 from scipy.spatial.distance import cdist
 
-from ardvark.common.options import BaseOptions, option
+from ardvark.common.declared import Settings, option
 from ardvark.common.progress import Reporter
 from ardvark.models import Problem
 from ardvark.models.parts.masks import MaskPrior, log_mask_prior, mask_log_odds
@@ -137,7 +137,7 @@ DIMS: Dims = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(BaseOptions):
+class Options(Settings):
     """Options of `fsklr_savb`; the module docstring says where they depart from the paper."""
 
     comparison: Literal["normalised", "printed"] = option(

@@ -85,7 +85,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import special
 
-from ardvark.common.options import option
+from ardvark.common.declared import option
 from ardvark.common.progress import Reporter
 from ardvark.common.validate import InputError
 from ardvark.models import Problem

@@ -33,7 +33,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy import linalg, optimize, special
 
-from ardvark.common.options import BaseOptions, option
+from ardvark.common.declared import Settings, option
 from ardvark.common.progress import Reporter, Update
 from ardvark.models.parts.kernels import gram
 from ardvark.models.parts.probit import probit_logp
@@ -51,7 +51,7 @@ _STIFF = 1e10  # above it the normal equations of the ridge regression lose too 
 
 
 @dataclass(frozen=True, kw_only=True)
-class EngineOptions(BaseOptions):
+class EngineOptions(Settings):
     """Options of the iterations."""
 
     starts: int = option(6, "starting points; the highest end is kept", above=0)

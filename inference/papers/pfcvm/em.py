@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg, special
 
-from ardvark.common.options import option
+from ardvark.common.declared import option
 from ardvark.common.progress import Update
 from ardvark.models import Problem
 

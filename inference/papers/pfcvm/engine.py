@@ -27,7 +27,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import special
 
-from ardvark.common.options import BaseOptions, option
+from ardvark.common.declared import Settings, option
 from ardvark.models import Problem
 from ardvark.models.parts.kernels import gram
 from ardvark.models.pcvm import fixed_theta
@@ -41,7 +41,7 @@ FAILED = "its numbers are too large or too unequal for a Cholesky factor; standa
 
 
 @dataclass(frozen=True, kw_only=True)
-class EngineOptions(BaseOptions):
+class EngineOptions(Settings):
     """Options of both methods, in the words of `pfcvm_lp`."""
 
     hyperprior: Literal["paper", "model"] = option(

@@ -107,7 +107,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import linalg, special
 
-from ardvark.common.options import option
+from ardvark.common.declared import option
 from ardvark.common.progress import Update
 from ardvark.common.validate import InputError
 from ardvark.models import Problem

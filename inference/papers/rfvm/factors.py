@@ -21,7 +21,7 @@ import numba
 import numpy as np
 from scipy import linalg, special
 
-from ardvark.common.options import BaseOptions, option
+from ardvark.common.declared import Settings, option
 from ardvark.models.parts.ard import WeightPrior
 from ardvark.models.parts.truncated_normal import truncated, truncated_moments
 
@@ -39,7 +39,7 @@ _BLOCK = 4096  # features a product handles at once: no (N, D) temporary
 
 
 @dataclass(frozen=True, kw_only=True)
-class EngineOptions(BaseOptions):
+class EngineOptions(Settings):
     """Options of the factors and their updates."""
 
     v_factor: Literal["folded", "truncated"] = option("folded", "law of q(v_d)")

@@ -73,7 +73,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import linalg, special
 
-from ardvark.common.options import option
+from ardvark.common.declared import option
 from ardvark.common.progress import Reporter, Update
 from ardvark.models import Problem
 from ardvark.models.spec import Point

@@ -68,7 +68,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import linalg, optimize, special
 
-from ardvark.common.options import BaseOptions, option
+from ardvark.common.declared import Settings, option
 from ardvark.common.progress import Reporter, Update
 from ardvark.models import Problem
 from ardvark.models.parts.distributions import logistic_logp
@@ -106,7 +106,7 @@ DIMS: Dims = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(BaseOptions):
+class Options(Settings):
     """Options of `xolon`; the module docstring says where they depart from the paper."""
 
     c1: float | None = option(None, "penalty of a, used as it is; None: by select", above=0.0)

@@ -1,0 +1,246 @@
+"""Declared settings: hyperparameters and options with their default, meaning, type and range.
+
+    class Options(Settings):
+        update: Literal["mackay", "em"] = option("mackay", "how precisions are re-estimated")
+        damping: float = option(0.0, "weight of the old value", at_least=0.0, below=1.0)
+        threshold: float | None = option(None, "prune above; None: never", above=0.0)
+
+    class Hypers(Settings):
+        bias_sd: float = hyper(1.0, "prior standard deviation of the bias", above=0.0, paper="1")
+
+The annotation says the type: int, float, bool, a `Literal` of words, a tuple of one of these, or a
+union of a number with words, a tuple or None. Values are checked when a set of settings is made,
+before anything is computed, and `ardvark models NAME` and `ardvark methods NAME` print them.
+"""
+
+import dataclasses
+from dataclasses import dataclass
+from functools import cache
+from numbers import Integral, Real
+from types import NoneType, UnionType
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from .validate import InputError, one_of
+
+
+class Limits(NamedTuple):
+    """The range of a number."""
+
+    above: float | None
+    at_least: float | None
+    below: float | None
+    at_most: float | None
+
+    def hold(self, value: float) -> bool:
+        """Whether a number lies in the range."""
+        return (
+            (np.isfinite(value) or value == self.at_most)
+            and (self.above is None or value > self.above)
+            and (self.at_least is None or value >= self.at_least)
+            and (self.below is None or value < self.below)
+            and (self.at_most is None or value <= self.at_most)
+        )
+
+    def words(self) -> str:
+        """Return the range in words; the empty string where there is none."""
+        low = self.above if self.at_least is None else self.at_least
+        high = self.below if self.at_most is None else self.at_most
+        if low is None:
+            return "" if high is None else f"{'below' if self.below else 'at most'} {high:g}"
+        if high is None or high == np.inf:
+            inf = "" if high is None else " (inf allowed)"
+            return f"{'above' if self.at_least is None else 'of at least'} {low:g}{inf}"
+        ends = "(" if self.at_least is None else "[", ")" if self.at_most is None else "]"
+        return f"in {ends[0]}{low:g}, {high:g}{ends[1]}"
+
+
+def option(
+    default: Any,
+    meaning: str,
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    below: float | None = None,
+    at_most: float | None = None,
+) -> Any:
+    """Declare one option of a method: its default, what it means, and the range of its numbers.
+
+    A number must be finite, unless its range ends `at_most` at infinity.
+    """
+    limits = Limits(above, at_least, below, at_most)
+    return dataclasses.field(default=default, metadata={"meaning": meaning, "limits": limits})
+
+
+def hyper(
+    default: Any,
+    meaning: str,
+    *,
+    paper: str,
+    why: str = "",
+    outside: str = "",
+    above: float | None = None,
+    at_least: float | None = None,
+    below: float | None = None,
+    at_most: float | None = None,
+) -> Any:
+    """Declare one hyperparameter: what an option declares, the paper's value, and two reasons.
+
+    Parameters
+    ----------
+    default : object
+        Our default; None where it is filled from the sizes of the data.
+    meaning : str
+        What it means.
+    paper : str
+        The paper's value, in words.
+    why : str
+        Why the two differ, or how it is filled.
+    outside : str
+        What a value outside the range would do: a sentence that ends the error.
+    above, at_least, below, at_most : float, optional
+        The range of its numbers, as for an `option`.
+    """
+    limits = Limits(above, at_least, below, at_most)
+    words = {"meaning": meaning, "limits": limits, "paper": paper, "why": why, "outside": outside}
+    return dataclasses.field(default=default, metadata=words)
+
+
+@dataclass(frozen=True)
+class Declared:
+    """One setting as its class declares it."""
+
+    name: str
+    default: Any
+    meaning: str
+    limits: Limits
+    kind: type
+    """int, float or bool; str where it is one of a few words and nothing else."""
+    words: tuple[str, ...]
+    single: bool
+    """Whether it may be one value."""
+    several: bool
+    """Whether it may be a tuple of values."""
+    optional: bool
+    """Whether None is accepted."""
+    paper: str = ""
+    why: str = ""
+    outside: str = ""
+
+    def accepts(self) -> str:
+        """Return in words what the setting accepts."""
+        said = {int: "an integer", float: "a number", bool: "True or False"}.get(self.kind, "")
+        return self._alternatives(said) + (", or None" if self.optional else "")
+
+    def checked(self, value: Any) -> Any:
+        """Return the value, a list as a tuple; refuse one that the setting does not accept."""
+        if value is None and self.optional:
+            return None
+        array = isinstance(value, np.ndarray) and value.ndim > 0
+        many = array or isinstance(value, list | tuple)
+        if not self.several or (self.single and not many):
+            return self._one(self.name, value)
+        if not many or not len(value):
+            raise self._refused(self.name, value)
+        return tuple(self._one(f"each value of {self.name}", one, each=True) for one in value)
+
+    def _one(self, name: str, value: Any, *, each: bool = False) -> Any:
+        """Return one value, an integer as Python's; those of a tuple are Python's too."""
+        if isinstance(value, str) and value in self.words:
+            return value
+        if self.kind is str:
+            one_of(name, value, self.words)
+        if not self._is_number(value):
+            raise self._refused(name, value, each=each)
+        if self.kind is float:
+            return float(value) if each else value
+        return self.kind(value)
+
+    def _is_number(self, value: Any) -> bool:
+        """Whether a value is of the kind, and in the range."""
+        is_bool = isinstance(value, bool | np.bool_)
+        if self.kind is bool or is_bool:
+            return is_bool and self.kind is bool
+        if not isinstance(value, Integral if self.kind is int else Real):
+            return False
+        try:
+            return self.limits.hold(float(value))
+        except OverflowError:  # an integer of more than 308 digits
+            return False
+
+    def _refused(self, name: str, value: Any, *, each: bool = False) -> InputError:
+        """Return the error for a value that is not accepted."""
+        finite = "a finite number" if self.limits.at_most != np.inf else "a number"
+        said = {int: "an integer", float: finite}.get(self.kind, "True or False")
+        wanted = f"{said} {self.limits.words()}".rstrip() if each else self._alternatives(said)
+        reason = f" {self.outside}" if self.outside else ""
+        return InputError(f"{name} must be {wanted}, got {_shown(value)}.{reason}")
+
+    def _alternatives(self, number: str) -> str:
+        """Return what is accepted beside None, with a word for a number."""
+        words = " or ".join(self.words) if len(self.words) < 3 else ", ".join(self.words)
+        said = words if self.kind is str else f"{number} {self.limits.words()}".rstrip()
+        if self.several:
+            said = f"{said}, or several" if self.single else f"several, each {said}"
+        return f"{said}, or {words}" if self.words and self.kind is not str else said
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """A set of declared settings: the hyperparameters of a model, or the options of a method.
+
+    A method without options has these.
+    """
+
+    def __post_init__(self) -> None:
+        for declared in self.declared():
+            value = declared.checked(getattr(self, declared.name))
+            object.__setattr__(self, declared.name, value)
+
+    @classmethod
+    @cache
+    def declared(cls) -> tuple[Declared, ...]:
+        """Return every setting, in the order of the class.
+
+        Raises
+        ------
+        TypeError
+            A field was not declared, or its type is none that a setting has.
+        """
+        hints = get_type_hints(cls)
+        return tuple(_declared(f, hints[f.name]) for f in dataclasses.fields(cls))
+
+    @classmethod
+    def choices(cls) -> dict[str, tuple[str, ...]]:
+        """Return the accepted words of every setting that is one of a few."""
+        return {d.name: d.words for d in cls.declared() if d.kind is str}
+
+
+def _declared(field: dataclasses.Field, hint: Any) -> Declared:
+    """Return what a field declares, with its type taken apart."""
+    if "meaning" not in field.metadata:
+        raise TypeError(f"{field.name!r} must be declared with option(...) or hyper(...).")
+    parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    inner = [part for part in parts if part is not NoneType]
+    tuples = [get_args(part)[0] for part in inner if get_origin(part) is tuple]
+    single = [part for part in inner if get_origin(part) is not tuple]
+    literals = [part for part in (*single, *tuples) if get_origin(part) is Literal]
+    kinds = {part for part in (*single, *tuples) if part not in literals} or {str}
+    words = tuple(word for part in literals for word in get_args(part))
+    if len(kinds) > 1 or not kinds <= {int, float, bool, str} or (kinds == {str} and not words):
+        raise TypeError(f"setting {field.name!r} has the type {hint}, which no setting has.")
+    return Declared(
+        name=field.name,
+        default=field.default,
+        kind=kinds.pop(),
+        words=words,
+        single=bool(single),
+        several=bool(tuples),
+        optional=len(inner) < len(parts),
+        **field.metadata,
+    )
+
+
+def _shown(value: Any) -> str:
+    return repr(value.item() if isinstance(value, np.generic) else value)
