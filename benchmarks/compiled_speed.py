@@ -108,8 +108,7 @@ def gradient_part() -> None:
     import pytensor.tensor as pt
     from threadpoolctl import threadpool_limits
 
-    from ardvark.models.parts.kernel_product import kernel_product
-    from ardvark.models.parts.kernels import gram, linear_decision
+    from ardvark.models.parts.kernels import make_kernel
 
     importlib.import_module("scipy.linalg")  # its BLAS must be there before the limit on threads
     print(f"{'':<24}{'operation':>11}{'formula':>11}{'ratio':>8}{'two sums':>11}")
@@ -122,11 +121,11 @@ def gradient_part() -> None:
             for fused in (True, False):
                 X, theta, a, g = pt.dmatrix(), pt.dvector(), pt.dvector(), pt.dvector()
                 if fused:
-                    f = kernel_product(X, X, theta, a, kernel=kernel)
+                    f = make_kernel(kernel).product(X, X, theta, a)
                 elif kernel == "linear":
-                    f = linear_decision(X, X, theta, a)
+                    f = X @ (theta * (X.T @ a))
                 else:
-                    f = gram(X, X, theta, kernel=kernel, xp=pt) @ a
+                    f = make_kernel(kernel).gram(X, X, theta, pt) @ a
                 outputs = [f, *pt.grad((f * g).sum(), [theta, a])]
                 function = pytensor.function([X, theta, a, g], outputs, mode="NUMBA")
                 times.append(least(lambda call=function, v=values: call(*v)))

@@ -31,7 +31,6 @@ import ardvark as av
 from ardvark.data import Dataset
 from ardvark.inference.fits import diagnostics
 from ardvark.inference.fitting.registry import applicable
-from ardvark.models.parts import effects
 from ardvark.models.parts.effects import VISIBLE
 
 Row = dict[str, Any]
@@ -53,13 +52,12 @@ def _expected(kernel: str, N: int, D: int, draws: int) -> Row:
     rng = np.random.default_rng(1)
     problem = av.problem("pfcvm", (rng.normal(size=(N, D)), np.arange(N) % 2), kernel=kernel)
     h, counts, eta = problem.hypers, [], []
-    settings = {"kernel": kernel, "degree": int(h.degree)}
     for _ in range(draws):
         point = problem.simulate(rng)
         theta, a = point["feature_weight"][None], point["sample_weight"][None]
         data = problem.X, problem.Z, theta, a
-        feature = effects.feature_effects(*data, **settings, threshold=VISIBLE) > VISIBLE
-        counts.append((feature.sum(), (effects.sample_effects(*data, **settings) > VISIBLE).sum()))
+        feature = problem.kernel.feature_effects(*data, VISIBLE) > VISIBLE
+        counts.append((feature.sum(), (problem.kernel.sample_effects(*data) > VISIBLE).sum()))
         eta.append(np.abs(point["eta"]))
     mean, error = np.mean(counts, axis=0), np.std(counts, axis=0) / np.sqrt(draws)
     return {

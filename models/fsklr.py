@@ -81,8 +81,7 @@ from ardvark.common.declared import hyper
 from ardvark.common.validate import InputError
 
 from .parts.distributions import LogisticBernoulli, logistic_logp
-from .parts.kernel_product import kernel_product
-from .parts.kernels import gram
+from .parts.kernels import Kernel, make_kernel
 from .parts.masks import BinaryMask, MaskPrior, draw_mask, expected_selected, log_mask_prior
 from .spec import BaseHypers, Coords, Inputs, ModelSpec, Point
 
@@ -147,6 +146,10 @@ class SampleMaskHypers(BaseHypers):
                 "to keep, got mask_probability='explicit'. Use 'integrated', or another mask_prior."
             )
 
+    def kernel_of(self) -> Kernel:
+        """Return the kernel, whose theta is delta where the mask is on."""
+        return make_kernel(self.kernel)
+
     def filled(self, N: int, B: int, D: int) -> Self:
         """Return a copy with a_z and delta set, so that eta has a useful prior range."""
         return self._filled(B, selected=float(D))
@@ -156,11 +159,9 @@ class SampleMaskHypers(BaseHypers):
         a_z = min(20.0, B / 2) if self.a_z is None else self.a_z
         self._check_explicit("sample", a_z, B)
         delta = self.delta
-        if delta is None and self.kernel == "rbf":
-            delta = 1.0 / (2.0 * selected)
-        elif delta is None:
+        if delta is None:
             samples = expected_selected(B, a_z, self.mask_prior)
-            delta = 2.0 / max(selected, float(np.sqrt(samples * selected)))
+            delta = self.kernel_of().mask_scale(samples, selected)
         return replace(self, a_z=a_z, delta=delta)
 
     def _check_explicit(self, what: str, a: float, n: int) -> None:
@@ -229,7 +230,7 @@ def decision_value(inputs: Inputs, hypers: SampleMaskHypers) -> Any:
     weight = pm.Deterministic("sample_weight", z * alpha, dims="basis")
 
     theta = delta * v  # (D,)
-    eta = kernel_product(x, centre, theta, weight, kernel=h.kernel)
+    eta = h.kernel_of().product(x, centre, theta, weight)
     return pm.Deterministic("eta", eta, dims="obs")
 
 
@@ -255,23 +256,22 @@ def decision(point: Point, inputs: Inputs, hypers: SampleMaskHypers) -> np.ndarr
     Only selected features and samples enter: O(N A S) a draw for A samples and S features. A point
     that holds no masks is read through `feature_weight` and `sample_weight`.
     """
-    X, Z = inputs.X, inputs.Z
+    X, Z, kernel = inputs.X, inputs.Z, hypers.kernel_of()
     if "alpha" in point and "z" in point:
         weight = _bits(point, "z") * point["alpha"]  # (..., B)
     else:
         weight = np.asarray(point["sample_weight"])
     if not hypers.FEATURE_MASK:  # one kernel matrix serves every draw
-        theta = np.full(X.shape[1], hypers.delta)
-        return weight @ gram(X, Z, theta, kernel=hypers.kernel).T
+        return weight @ kernel.gram(X, Z, np.full(X.shape[1], hypers.delta)).T
     zeta = _bits(point, "zeta" if "zeta" in point else "feature_weight")  # (..., D)
-    if hypers.kernel == "linear":
-        return hypers.delta * ((weight @ Z) * zeta) @ X.T
+    if kernel.is_primal:
+        return kernel.decision(X, Z, hypers.delta * zeta, weight)
     lead = weight.shape[:-1]
     eta = np.empty((*lead, len(X)))
     for s in np.ndindex(lead):
         on, active = zeta[s] == 1, weight[s] != 0.0
         theta = np.full(np.count_nonzero(on), hypers.delta)
-        eta[s] = gram(X[:, on], Z[active][:, on], theta, kernel="rbf") @ weight[s][active]
+        eta[s] = kernel.gram(X[:, on], Z[active][:, on], theta) @ weight[s][active]
     return eta
 
 

@@ -69,8 +69,7 @@ from scipy import stats
 
 from ardvark.common.declared import hyper
 
-from .parts.kernel_product import kernel_product
-from .parts.kernels import KERNELS, Kernel, default_scales, gram
+from .parts.kernels import KERNELS, Kernel, KernelName, make_kernel
 from .parts.probit import PositiveNormal, ProbitBernoulli, probit_logp
 from .spec import BaseHypers, Coords, Inputs, ModelSpec, Point
 
@@ -98,7 +97,9 @@ class Hypers(BaseHypers):
 
     FORM: ClassVar[tuple[str, ...]] = ("parametrization",)
 
-    kernel: Kernel = hyper("polynomial", "kernel of a row and a basis centre", paper="polynomial")
+    kernel: KernelName = hyper(
+        "polynomial", "kernel of a row and a basis centre", paper="polynomial"
+    )
     degree: int = hyper(
         1,
         "power P of the polynomial kernel (1 + x'z)^P",
@@ -120,9 +121,13 @@ class Hypers(BaseHypers):
         "a feature weight", "filled: feature weight scale gamma2^-1/2 by kernel"
     )
 
+    def kernel_of(self) -> Kernel:
+        """Return the kernel; what the paper calls linear is the polynomial one of degree 1."""
+        return make_kernel(self.kernel, self.degree)
+
     def filled(self, N: int, B: int, D: int) -> "Hypers":
         """Return a copy with gamma1 and gamma2 set, so that eta has a useful prior range."""
-        sample_scale, feature_scale = default_scales(self.kernel, N, D)
+        sample_scale, feature_scale = self.kernel_of().scales(N, D)
         return replace(
             self,
             gamma1=float(sample_scale**-2 if self.gamma1 is None else self.gamma1),
@@ -130,8 +135,8 @@ class Hypers(BaseHypers):
         )
 
     def posterior_fields(self) -> dict[str, Any]:
-        """The degree is part of the posterior under the polynomial kernel only."""
-        used = self.degree if self.kernel == "polynomial" else None
+        """The degree is part of the posterior only where the kernel has one."""
+        used = self.degree if self.kernel_of().has_degree else None
         return super().posterior_fields() | {"degree": used}
 
 
@@ -175,7 +180,7 @@ def build(inputs: Inputs, y: np.ndarray, hypers: Hypers, coords: Coords) -> pm.M
             theta_raw = pm.HalfNormal("feature_weight_raw", 1.0, dims="feature")
             theta = pm.Deterministic("feature_weight", theta_raw * rho**0.5, dims="feature")
 
-        score = kernel_product(x, centres, theta, beta, kernel=h.kernel, degree=h.degree)
+        score = h.kernel_of().product(x, centres, theta, beta)
         eta = pm.Deterministic("eta", bias + score, dims="obs")
 
         if h.parametrization == "latent":
@@ -219,15 +224,8 @@ def decision(point: Point, inputs: Inputs, hypers: Hypers) -> np.ndarray:
     Kernels of degree 1 take two products with all draws at once; for the others the kernel matrix
     is formed for one draw at a time, O(N B) memory.
     """
-    h, X, Z = hypers, inputs.X, inputs.Z
     theta, beta = np.asarray(point["feature_weight"]), np.asarray(point["sample_weight"])
-    eta = np.asarray(point["bias"])[..., None]  # (..., 1)
-    if h.kernel == "linear" or (h.kernel == "polynomial" and h.degree == 1):
-        ones = beta.sum(-1, keepdims=True) if h.kernel == "polynomial" else 0.0
-        return eta + ones + (theta * (beta @ Z)) @ X.T  # (..., N)
-    draws = zip(theta.reshape(-1, theta.shape[-1]), beta.reshape(-1, len(Z)), strict=True)
-    scores = [gram(X, Z, t, kernel=h.kernel, degree=h.degree) @ b for t, b in draws]
-    return eta + np.reshape(scores, (*theta.shape[:-1], len(X)))
+    return hypers.kernel_of().decision(inputs.X, inputs.Z, theta, beta, point["bias"])
 
 
 def log_predictive(y: Any, eta: np.ndarray, point: Point, hypers: Hypers) -> np.ndarray:

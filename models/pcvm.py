@@ -42,7 +42,7 @@ from ardvark.common.validate import InputError
 
 from . import pfcvm
 from .parts import ard
-from .parts.kernels import KERNELS, default_scales, gram
+from .parts.kernels import KERNELS
 from .pfcvm import KernelHypers, log_predictive
 from .sparse import Group, filled
 from .spec import Coords, Inputs, ModelSpec, Point, check_simulable
@@ -70,7 +70,7 @@ class Hypers(KernelHypers):
 
     def filled(self, N: int, B: int, D: int) -> "Hypers":
         """Return a copy with theta, and the prior of the sample weights, set from the sizes."""
-        sample_scale, feature_scale = default_scales(self.kernel, N, D)
+        sample_scale, feature_scale = self.kernel_of().scales(N, D)
         theta = feature_scale if self.feature_scale is None else self.feature_scale
         if isinstance(theta, tuple) and len(theta) != D:
             raise InputError(
@@ -93,8 +93,7 @@ def fixed_theta(hypers: Hypers, D: int) -> np.ndarray:
 
 def fixed_kernel(inputs: Inputs, hypers: Hypers) -> np.ndarray:
     """Return K_theta(X, Z), shape (N, B)."""
-    theta = fixed_theta(hypers, inputs.D)
-    return gram(inputs.X, inputs.Z, theta, kernel=hypers.kernel, degree=hypers.degree)
+    return hypers.kernel_of().gram(inputs.X, inputs.Z, fixed_theta(hypers, inputs.D))
 
 
 def fixed_data(inputs: Inputs, hypers: Hypers) -> Any:

@@ -19,7 +19,7 @@ s_j in {-1, +1} a basis centre, held fixed::
 
 N+(0, v) is a normal of variance v truncated to the positive half line; the second argument of
 Normal is a standard deviation; Gamma is (shape, rate). The kernel is rbf (2), polynomial (3) or,
-as in section 4.3, linear: `models/parts/kernels.py` has the formulas.
+as in section 4.3, linear: `models/parts/kernels/` has the formulas.
 
 By default c = 1/2 and each weight has a slab, a factor exp(-x^2 / (2 slab^2)), renormalised: a
 half-Cauchy that is sparse, with a tail that ends (`models/parts/slab.py`). Its rates follow from
@@ -74,8 +74,7 @@ from ardvark.common.validate import InputError
 
 from .parts import ard
 from .parts.distributions import LogisticBernoulli, logistic_logp
-from .parts.kernel_product import kernel_product
-from .parts.kernels import KERNELS, Kernel, default_scales, gram
+from .parts.kernels import KERNELS, Kernel, KernelName, make_kernel
 from .parts.sparsity import Sizes
 from .sparse import (
     BIAS_SD,
@@ -108,7 +107,7 @@ class KernelHypers(SparseHypers):
     KINDS: ClassVar[tuple[str, ...]] = ("sample",)
     FORM: ClassVar[tuple[str, ...]] = ("parametrization",)
 
-    kernel: Kernel = hyper(
+    kernel: KernelName = hyper(
         "linear", "kernel of a row and a basis centre", paper="rbf; linear on gene expression"
     )
     degree: int = hyper(
@@ -146,14 +145,18 @@ class KernelHypers(SparseHypers):
         """Prior of w and alpha."""
         return ard.WeightPrior.filled(self.sample_shape, self.sample_rate, self.sample_slab)
 
+    def kernel_of(self) -> Kernel:
+        """Return the kernel."""
+        return make_kernel(self.kernel, self.degree)
+
     def sizes(self, N: int, B: int, D: int) -> Sizes:
         """Return the kernel and the sizes of the data."""
-        return Sizes(self.kernel, int(self.degree), N, B, D)
+        return Sizes(self.kernel_of(), N, B, D)
 
     def posterior_fields(self) -> dict[str, Any]:
-        """The degree defines the posterior of the polynomial kernel only."""
+        """The degree defines the posterior only where the kernel has one."""
         fields = super().posterior_fields()
-        if self.kernel != "polynomial":
+        if not self.kernel_of().has_degree:
             del fields["degree"]
         return fields
 
@@ -183,7 +186,7 @@ class Hypers(KernelHypers):
         super().__post_init__()
         given = self.feature_shape
         endless = self.slab is None and self.feature_slab in (None, np.inf)
-        steep = self.kernel == "polynomial" and given is not None and given <= self.degree
+        steep = given is not None and given <= self.kernel_of().least_shape
         if steep and endless:
             raise InputError(
                 f"feature_shape must exceed the degree of the polynomial kernel, got "
@@ -199,10 +202,10 @@ class Hypers(KernelHypers):
 
     def filled(self, N: int, B: int, D: int) -> "Hypers":
         """Return a copy with shapes, rates and slabs set from the sizes of the data."""
-        sample_scale, feature_scale = default_scales(self.kernel, N, D)
-        dense = self.degree + 0.5 if self.kernel == "polynomial" else 1.5
+        kernel = self.kernel_of()
+        sample_scale, feature_scale = kernel.scales(N, D)
         sample = Group.of(self, "sample", 1.5, sample_scale)
-        feature = Group.of(self, "feature", dense, feature_scale)
+        feature = Group.of(self, "feature", kernel.dense_shape, feature_scale)
         return replace(self, **filled(self.sizes(N, B, D), self.slab, sample, feature))
 
 
@@ -233,37 +236,17 @@ def build(inputs: Inputs, y: np.ndarray, hypers: Hypers, coords: Coords) -> pm.M
         w = ard.weight("w", "sample", "alpha", "basis", h.sample_prior, form)
         a = pm.Deterministic("sample_weight", s * w, dims="basis")
         theta = ard.weight("feature_weight", "feature", "beta", "feature", h.feature_prior, form)
-        Ka = kernel_product(x, z, theta, a, kernel=h.kernel, degree=h.degree)
-        observe(Ka, y, h)
+        observe(h.kernel_of().product(x, z, theta, a), y, h)
     return model
 
 
 # --- the same densities from the paper, in NumPy --------------------------------------------------
 
 
-def kernel_sum(
-    theta: np.ndarray, a: np.ndarray, X: np.ndarray, Z: np.ndarray, hypers: KernelHypers
-) -> np.ndarray:
-    """Return K_theta(X, Z) a, shape (..., N), for theta (..., D) and a (..., B).
-
-    One draw at a time, unless the kernel is linear: a stack of kernel matrices is never held.
-    """
-    if hypers.kernel == "linear":
-        return (theta * (a @ Z)) @ X.T  # (..., D) @ (D, N)
-    draws = np.broadcast_shapes(theta.shape[:-1], a.shape[:-1])
-    thetas = np.broadcast_to(theta, (*draws, X.shape[1]))
-    weights = np.broadcast_to(a, (*draws, len(Z)))
-    out = np.empty((*draws, len(X)))
-    for i in np.ndindex(draws):
-        K = gram(X, Z, thetas[i], kernel=hypers.kernel, degree=hypers.degree)  # (N, B)
-        out[i] = K @ weights[i]
-    return out
-
-
 def decision(point: Point, inputs: Inputs, hypers: Hypers) -> np.ndarray:
     """Return eta (..., N) = b + K_theta(X, Z) (s w), PFCVM (4); `sample_weight` holds s w."""
     theta, a = np.asarray(point["feature_weight"]), np.asarray(point["sample_weight"])
-    return np.asarray(point["bias"])[..., None] + kernel_sum(theta, a, inputs.X, inputs.Z, hypers)
+    return hypers.kernel_of().decision(inputs.X, inputs.Z, theta, a, point["bias"])
 
 
 def log_predictive(y: Any, eta: np.ndarray, point: Point, hypers: KernelHypers) -> np.ndarray:
@@ -327,28 +310,6 @@ def simulate(rng: np.random.Generator, inputs: Inputs, hypers: Hypers) -> dict[s
     }
     eta = decision(point, inputs, h)
     return point | {"eta": eta, "y": rng.binomial(1, special.expit(eta))}
-
-
-def feature_gradient(
-    theta: np.ndarray, a: np.ndarray, X: np.ndarray, Z: np.ndarray, hypers: KernelHypers
-) -> np.ndarray:
-    """Return D_ik = d eta_i / d theta_k (N, D), PFCVM sec. 3.1, at theta (D,) and a = s w (B,).
-
-        linear        x_ik sum_j a_j z_jk
-        polynomial    P x_ik sum_j a_j (1 + S_ij)^(P-1) z_jk,   S = X diag(theta) Z'
-        rbf           -sum_j a_j K_ij (x_ik - z_jk)^2
-
-    The polynomial's power is taken of 1 + S, not of K: K^((P-1)/P), as printed, loses the sign of
-    1 + S for even P and is undefined below zero for odd P. Products of (N, B) and (B, D) matrices.
-    """
-    if hypers.kernel == "linear":
-        return X * (a @ Z)
-    if hypers.kernel == "polynomial":
-        slope = hypers.degree * (1.0 + (X * theta) @ Z.T) ** (hypers.degree - 1)  # (N, B)
-        return X * ((slope * a) @ Z)
-    weighted = gram(X, Z, theta, kernel="rbf") * a  # (N, B)
-    # (x - z)^2 = x^2 - 2 x z + z^2, summed over j: no (N, B, D) array
-    return 2.0 * X * (weighted @ Z) - X**2 * weighted.sum(1, keepdims=True) - weighted @ Z**2
 
 
 SPEC = ModelSpec.of(

@@ -17,6 +17,7 @@ from ardvark.common.validate import InputError, logger, matrix, named
 from ardvark.data import Dataset, load
 
 from .parts import ard
+from .parts.kernels import Kernel
 from .spec import BaseHypers, Inputs, ModelSpec, Point
 
 if TYPE_CHECKING:
@@ -62,6 +63,11 @@ class Problem:
     def y(self) -> np.ndarray:
         """Labels (N,), 0 or 1."""
         return self.data.y
+
+    @property
+    def kernel(self) -> Kernel | None:
+        """The kernel; None in a model without one."""
+        return self.hypers.kernel_of()
 
     @property
     def coords(self) -> dict[str, tuple[str, ...]]:

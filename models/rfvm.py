@@ -71,8 +71,7 @@ from .parts.distributions import (
     logistic_logp,
     noisy_logistic_logp,
 )
-from .parts.kernel_product import kernel_product
-from .parts.kernels import default_scales
+from .parts.kernels import Kernel, make_kernel
 from .parts.noisy_logistic import label_logp
 from .parts.sparsity import Sizes
 from .sparse import (
@@ -156,12 +155,16 @@ class Hypers(SparseHypers):
         outside=_IMPROPER,
     )
 
+    def kernel_of(self) -> Kernel:
+        """Return the kernel."""
+        return make_kernel(self.kernel)
+
     def filled(self, N: int, B: int, D: int) -> "Hypers":
         """Return a copy with shapes, rates and slabs set from the sizes of the data."""
-        sample_scale, feature_scale = default_scales(self.kernel, N, D)
+        sample_scale, feature_scale = self.kernel_of().scales(N, D)
         sample = Group.of(self, "sample", 1.5, sample_scale)
         feature = Group.of(self, "feature", 1.5, feature_scale)
-        sizes = Sizes(self.kernel, 1, N, B, D)
+        sizes = Sizes(self.kernel_of(), N, B, D)
         return replace(self, **filled(sizes, self.slab, sample, feature))
 
     @property
@@ -196,7 +199,7 @@ def build(inputs: Inputs, y: np.ndarray, hypers: Hypers, coords: Coords) -> pm.M
         a = ard.weight("sample_weight", "sample", "psi", "basis", h.sample_prior, form, signed=True)
         v = ard.weight("feature_weight", "feature", "delta", "feature", h.feature_prior, form)
         b = pm.Normal("bias", 0.0, h.bias_sd)
-        eta = pm.Deterministic("eta", b + kernel_product(x, z, v, a), dims="obs")
+        eta = pm.Deterministic("eta", b + h.kernel_of().product(x, z, v, a), dims="obs")
 
         if h.latent_noise == "none":
             LogisticBernoulli("y", eta, observed=label, dims="obs")

@@ -18,7 +18,6 @@ from .parts.ard import WeightPrior
 from .parts.effects import VISIBLE
 from .parts.sparsity import (
     Sizes,
-    fixed_factor,
     kernel_factors,
     sparse_features,
     sparse_samples,
@@ -35,12 +34,6 @@ effect that correlated ones share."""
 LEAST_SLAB, LARGEST_SLAB = 0.01, 1000.0
 """Beside a sparse prior. Below, nothing is visible (`VISIBLE` is 0.1); above, a visible weight is
 certainty, and the search for a scale at which few are visible leaves the range of numbers."""
-
-_DEFAULTS = {"linear": (10.0, 20.0, 5), "polynomial": (5.0, 20.0, 3), "rbf": (3.0, 40.0, 2)}
-"""Active features, at most D/3; active samples, at most B over the last number (and in tiny data at
-least two, or half). From simulation of the prior: more of the one or fewer of the other leave no
-scale that does what is asked (rbf, fat data), or sample weights that are no longer sparse (few
-rows). Features are halved until some scale does it."""
 
 
 # --- what every model with a sparse prior declares in the same words ------------------------------
@@ -189,7 +182,7 @@ def filled(
         More weights are to be active than there are, the slab is no size of an effect, or no scale
         does what is asked.
     """
-    features, samples, share = _DEFAULTS[sizes.kernel]
+    features, samples, share = sizes.kernel.sparse_defaults
     sparse = sample.sparse or (feature is not None and feature.sparse)
     if sparse and slab is not None and not LEAST_SLAB <= slab <= LARGEST_SLAB:
         raise InputError(
@@ -200,8 +193,8 @@ def filled(
             'active_samples="all".'
         )
     logits = slab if slab is not None else DEFAULT_SLAB if sparse else np.inf
-    unit = 1.0 / sizes.degree if sizes.kernel == "polynomial" else 1.0  # slope of the kernel is 1
-    r = None if theta is None else np.array([fixed_factor(sizes, theta)])
+    unit = sizes.kernel.feature_unit
+    r = None if theta is None else np.array([sizes.kernel.fixed_factor(theta, sizes.N)])
     of_sample = logits / (1.0 if r is None else float(r[0]))  # a sample's slab, on its own scale
     m = min(samples, max(sizes.B / share, min(2.0, sizes.B / 2.0)))
     m = _number("sample", sample, m, sizes.B)
@@ -212,7 +205,7 @@ def filled(
         return _fields("sample", sample, m, a or sparse_samples(*asked, sizes.B, r), logits)
     f = _number("feature", feature, min(features, sizes.D / 3), sizes.D)
     if feature.sparse:
-        while True:
+        while True:  # features are halved until some scale does what is asked
             try:
                 v, a = sparse_features(f, feature.slab or unit, sizes, a or asked)
                 break

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     import pymc as pm
 
     from .parts.ard import WeightPrior
+    from .parts.kernels import Kernel
 
 Point = Mapping[str, np.ndarray]
 Coords = Mapping[str, Sequence[str]]
@@ -124,6 +125,10 @@ class BaseHypers(Settings, ABC):
     @abstractmethod
     def filled(self, N: int, B: int, D: int) -> Self:
         """Return a copy whose scales left at None are set from the sizes of the data."""
+
+    def kernel_of(self) -> "Kernel | None":
+        """Return the kernel; None in a model without one, where eta is primal weights times x."""
+        return None
 
     def posterior_fields(self) -> dict[str, Any]:
         """Return the fields that define the posterior (a subclass may add to FORM by value)."""

@@ -14,10 +14,10 @@ TAG = re.compile(
 
 EQUATIONS = {
     # PFCVM: Jiang et al. (2019)
-    "PFCVM (3)": "models/parts/kernels.py:gram",
+    "PFCVM (3)": "models/parts/kernels/kernel.py:Kernel.gram",
     "PFCVM (4)": "models/pfcvm.py:decision",
     "PFCVM (8)": "models/parts/ard.py:logp",
-    "PFCVM sec. 3.1": "models/pfcvm.py:feature_gradient",
+    "PFCVM sec. 3.1": "models/parts/kernels/kernel.py:Kernel.gradient",
     "PFCVM (9)": "inference/papers/pfcvm/engine.py:Engine.Q",
     "PFCVM (10)": "inference/papers/pfcvm/engine.py:Engine.climb",
     "PFCVM (13)": "inference/papers/pfcvm/engine.py:Engine.curvatures",

@@ -215,7 +215,7 @@ def test_powers_of_the_kernel_lose_a_sign(degree):
     assert (base < 0.0).any()
 
     def eta(theta):
-        return pfcvm.kernel_sum(theta, s * w, X, X, h)
+        return h.kernel_of().decision(X, X, theta, s * w)
 
     def printed(power, extra):
         with np.errstate(invalid="ignore"):

@@ -114,31 +114,28 @@ def _parts(
     problem: Problem, point: dict[str, np.ndarray], threshold: float
 ) -> dict[str, tuple[Callable[[int, slice], np.ndarray], int, float, float]]:
     """Return, for features and samples: (chain, draws) -> effects, how many, cost, budget."""
-    spec, hypers = problem.spec, problem.hypers
+    spec, kernel = problem.spec, problem.kernel
     X, Z = problem.X, problem.Z
-    theta = spec.theta(point, hypers)  # (chain, draw, D)
+    theta = spec.theta(point, problem.hypers)  # (chain, draw, D)
     varies = (X.max(axis=0) > X.min(axis=0)).astype(float)
     D = theta.shape[-1]
-    if "sample_weight" not in spec.shared:  # no basis: the feature weights are the primal ones
+    if kernel is None:  # no basis: the feature weights are the primal ones
 
         def primal(c: int, s: slice) -> np.ndarray:
             return varies * effects.primal_effects(X, theta[c, s])
 
         return {"feature": (primal, D, 0.0, FEATURE_BUDGET)}
     a = point["sample_weight"]
-    kernel, degree = str(hypers.kernel), int(getattr(hypers, "degree", 1))
 
     def feature(c: int, s: slice) -> np.ndarray:
-        return varies * effects.feature_effects(
-            X, Z, theta[c, s], a[c, s], kernel=kernel, degree=degree, threshold=threshold
-        )
+        return varies * kernel.feature_effects(X, Z, theta[c, s], a[c, s], threshold)
 
     def sample(c: int, s: slice) -> np.ndarray:
-        return effects.sample_effects(X, Z, theta[c, s], a[c, s], kernel=kernel, degree=degree)
+        return kernel.sample_effects(X, Z, theta[c, s], a[c, s])
 
     # a mask's zeros cost nothing
     terms = len(X) * float((a != 0.0).sum(-1).mean()) * float((theta != 0.0).sum(-1).mean())
-    cost = effects.feature_cost(kernel, degree, terms)
+    cost = kernel.feature_cost(terms)
     if "feature_weight" in spec.fixed:  # one kernel matrix serves all draws
         cost, terms = min(cost, terms), 0.0
     return {

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from ardvark.common.validate import InputError, matrix, one_of
 from ardvark.data import Dataset
 from ardvark.models import Problem
-from ardvark.models.parts import effects
 
 from ..fits.datatree import check_same
 from . import registry
@@ -102,15 +101,14 @@ def linear_rule(problem: Problem, tree: xr.DataTree) -> tuple[np.ndarray, float]
         The fit is of another problem, or eta is not affine in x under the problem's kernel.
     """
     check_same(problem, tree)
-    hypers = problem.hypers
-    kernel, degree = getattr(hypers, "kernel", "linear"), getattr(hypers, "degree", 1)
-    if not effects.is_primal(kernel, degree):
-        raise InputError(f"eta is not linear in the features under the {kernel} kernel.")
+    kernel = problem.kernel
+    if kernel is not None and not kernel.is_primal:
+        raise InputError(f"eta is not linear in the features under the {kernel.name} kernel.")
     point = {str(k): v.values for k, v in tree["posterior"].data_vars.items() if k != "eta"}
     D = problem.data.D
     origin = problem.decision(point, np.zeros((1, D))).mean()
-    if "sample_weight" in problem.spec.shared:
-        theta = problem.spec.theta(point, hypers)  # (chain, draw, D)
+    if kernel is not None:
+        theta = problem.spec.theta(point, problem.hypers)  # (chain, draw, D)
         w = (theta * (point["sample_weight"] @ problem.Z)).mean((0, 1))
     else:  # few variables and no products: a unit vector at a time
         w = np.empty(D)

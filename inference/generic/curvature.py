@@ -38,8 +38,7 @@ from scipy import linalg
 
 from ardvark.common.progress import Update
 from ardvark.models import Problem
-from ardvark.models.parts.effects import is_primal
-from ardvark.models.parts.kernel_product import KernelProduct
+from ardvark.models.parts.kernel_product import LinearProduct
 
 if TYPE_CHECKING:
     from ..contract.density import Density
@@ -52,12 +51,9 @@ _NO_PART = np.empty((0, 1)), np.empty((0, 1, 1)), np.empty(0)
 
 def linear_kernel(problem: Problem | None) -> bool:
     """Whether the problem's features are variables that meet in f = X (theta Z'a) only."""
-    if problem is None or "sample_weight" not in problem.spec.shared:
+    if problem is None or problem.kernel is None or not problem.kernel.is_primal:
         return False
-    if not problem.free_feature_size:
-        return False
-    h = problem.hypers
-    return is_primal(str(getattr(h, "kernel", "")), int(getattr(h, "degree", 1)))
+    return problem.free_feature_size > 0
 
 
 class Features:
@@ -77,9 +73,8 @@ class Features:
     """
 
     def __init__(self, density: Density) -> None:
-        op = KernelProduct("linear")
         owners = {v.owner for v in ancestors([density.graph]) if v.owner is not None}
-        (node,) = (n for n in owners if n.op == op)
+        (node,) = (n for n in owners if isinstance(n.op, LinearProduct))
         inputs, f = node.inputs, node.outputs[0]
         X, Z, theta, a = inputs
         makers = {v.name: v for v in ancestors([theta]) if v.name in density.blocks}

@@ -63,9 +63,6 @@ from ardvark.common.validate import InputError
 from ardvark.models import Problem
 
 from .jcfo_steps import (
-    LINEAR,
-    POLYNOMIAL,
-    RBF,
     draw_latent,
     draw_variances,
     elliptical,
@@ -140,9 +137,8 @@ class Sampler:
         h = problem.hypers
         self.gamma1, self.gamma2 = float(h.gamma1), float(h.gamma2)
         self.root1, self.root2 = math.sqrt(self.gamma1), math.sqrt(self.gamma2)
-        self.degree = int(h.degree) if h.kernel == "polynomial" else 0  # 0: no 1 in the kernel
-        self.kind = RBF if h.kernel == "rbf" else LINEAR if self.degree <= 1 else POLYNOMIAL
-        self.linear = self.kind == LINEAR
+        self.kernel_function = h.kernel_of()
+        self.degree, self.linear = self.kernel_function.degree, self.kernel_function.is_primal
         N, D = problem.X.shape
         update = self.options.feature_update
         if update == "truncated" and not self.linear:
@@ -260,7 +256,7 @@ class Sampler:
             np.subtract(state.z, residual, out=state.eta)
             return
         slice_scan(
-            rng, self.kind, self.degree, self.Xt, self.Zt, self.sign, self.root2,
+            rng, self.kernel_function.code, self.degree, self.Xt, self.Zt, self.sign, self.root2,
             slope, state.beta, state.inner, state.eta, state.theta,
         )  # fmt: skip
         draw_latent(rng, self.sign, state.eta, state.z)
@@ -312,19 +308,13 @@ class Sampler:
     def kernel(self, state: State) -> None:
         """Bring H, and what it is made of, in line with theta."""
         inner = weighted_products(self.Xt, state.theta, self.Zt)
-        if self.kind == RBF:
+        if self.kernel_function.by_distance:
             self_x = weighted_squares(self.Xt, state.theta)
             self_z = self_x if self.Zt is self.Xt else weighted_squares(self.Zt, state.theta)
             inner = np.maximum(self_x[:, None] + self_z - 2.0 * inner, 0.0)
         if not self.linear:
             state.inner[:] = inner
-        K = state.H[:, 1:]
-        if self.kind == RBF:
-            np.exp(-inner, out=K)
-        elif self.degree:
-            np.power(1.0 + inner, self.degree, out=K)
-        else:
-            K[:] = inner
+        self.kernel_function.of_inner(inner, out=state.H[:, 1:])
 
     def weights(self, state: State, rng: np.random.Generator) -> None:
         """Step 4, z without beta and then beta, and step 5, beta without z and then z."""

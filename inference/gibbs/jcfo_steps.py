@@ -8,6 +8,7 @@ import math
 import numba
 import numpy as np
 
+from ardvark.models.parts.kernels import LINEAR, RBF
 from ardvark.models.parts.truncated_normal import truncated
 
 _LOG_ROOT_2PI = 0.5 * math.log(2.0 * math.pi)
@@ -15,7 +16,6 @@ _ROOT_HALF = math.sqrt(0.5)
 _BLOCK = 4096  # features a product handles at once: no (N, D) temporary
 _LARGE = 1e8  # trace of G G' above which it is not formed
 _SHRINKAGES = 200  # the interval of a slice is below rounding long before
-LINEAR, POLYNOMIAL, RBF = 0, 1, 2  # how K depends on theta; LINEAR for degree 1 too
 
 
 # --- products -------------------------------------------------------------------------------------

@@ -90,7 +90,7 @@ class Sampler:
         self.normal = hasattr(h, "noise_shape")
         Xt = np.ascontiguousarray(problem.X.T)  # (D, N)
         Zt = Xt if problem.Z is problem.X else np.ascontiguousarray(problem.Z.T)
-        self.kernel = Kernel(Xt, Zt, float(h.delta), h.kernel == "rbf")
+        self.kernel = Kernel(Xt, Zt, float(h.delta), h.kernel_of().by_distance)
         (self.D, self.N), self.B = Xt.shape, Zt.shape[1]
         self.odds_z = mask_log_odds(np.arange(self.B), self.B, h.a_z, h.mask_prior)
         self.partners = correlated(problem.X, PARTNERS)

@@ -107,9 +107,9 @@ def supports(target: Target) -> str | None:
     """Return why the method does not apply, or None."""
     why_not = _of_a_model(target)
     if why_not is None and target.zoo_problem.spec.name in ard.MODELS:
-        kernel = target.zoo_problem.hypers.kernel
-        if kernel != "linear":
-            return f"for {' and '.join(ard.MODELS)} it needs the linear kernel, not {kernel!r}"
+        kernel = target.zoo_problem.kernel
+        if kernel is not None and not kernel.is_linear:
+            return f"for {' and '.join(ard.MODELS)} it needs the linear kernel, not {kernel.name!r}"
     return why_not
 
 

@@ -25,7 +25,6 @@ import xarray as xr
 
 from ardvark.common.validate import InputError
 from ardvark.models import SHARED, ZOO, Problem
-from ardvark.models.parts.effects import is_primal
 
 from ..fits.datatree import group, pointwise
 from ..fits.diagnostics import masks
@@ -105,11 +104,10 @@ def _own(name: str, function: Function, _: str, tree: xr.DataTree) -> np.ndarray
 
 def has_primal(problem: Problem | None, tree: xr.DataTree) -> bool:
     """Whether the features have weights of their own that are not a variable of the model."""
-    if problem is None or "sample_weight" not in problem.spec.shared:
+    if problem is None or problem.kernel is None or not problem.kernel.is_primal:
         return False
-    h, posterior = problem.hypers, group(tree, "posterior")
-    held = all(name in posterior for name in ("feature_weight", "sample_weight"))
-    return held and is_primal(str(getattr(h, "kernel", "")), int(getattr(h, "degree", 1)))
+    posterior = group(tree, "posterior")
+    return all(name in posterior for name in ("feature_weight", "sample_weight"))
 
 
 def primal(problem: Problem | None, tree: xr.DataTree) -> np.ndarray | None:

@@ -15,7 +15,7 @@ At degree P = 1 the polynomial's is the linear one. For P > 1 the binomial theor
     -sum_{p=1..P} C(P, p) (-theta_k x_ik)^p sum_j a_j (1 + S_ij)^(P-p) z_jk^p
 
 P products of (N, B) and (B, D) matrices. No such sum exists for rbf, and its N B D exponentials a
-draw are the expensive case; `rbf_feature_effects` says what is saved. No (N, B, D) array and no
+draw are the expensive case; `rbf_effects` says what is saved. No (N, B, D) array and no
 stack of kernel matrices is ever held.
 """
 
@@ -25,93 +25,27 @@ from typing import Any
 import numba
 import numpy as np
 
-from .kernels import gram, square_distance
+from .distance import decayed, square_distance
 
 VISIBLE = 0.1
 """Change of eta, in logits (probit: in standard deviations), above which a weight is active."""
 _SLACK = 1e-3  # of the threshold: the error allowed to an rbf effect that is not near it
 _FAR = 16.0  # the largest u for which K exp(u) is formed: it cannot overflow
-_EXPONENTIAL = 12.0  # cost of one term of rbf, in multiply-adds of a matrix product
-
-
-def is_primal(kernel: str, degree: int) -> bool:
-    """Whether feature effects are those of primal weights, O((N + B) D) a draw."""
-    return kernel == "linear" or (kernel == "polynomial" and degree == 1)
-
-
-def feature_cost(kernel: str, degree: int, terms: float) -> float:
-    """Return the cost of one draw's feature effects in multiply-adds; `terms` is N B D."""
-    if is_primal(kernel, degree):
-        return 0.0
-    return terms * (_EXPONENTIAL if kernel == "rbf" else 2 * degree)  # each power is read anew
+EXPONENTIAL = 12.0
+"""Cost of one term of an rbf feature effect, in multiply-adds of a matrix product."""
 
 
 def primal_effects(X: np.ndarray, w: np.ndarray) -> np.ndarray:
     """Return the effects |w_k| rms(x_k) (S, D) of primal weights w (S, D)."""
-    return np.abs(w) * _rms(X, axis=0)
+    return np.abs(w) * rms(X, axis=0)
 
 
-def feature_effects(
-    X: np.ndarray,
-    Z: np.ndarray,
-    theta: np.ndarray,
-    a: np.ndarray,
-    *,
-    kernel: str,
-    degree: int = 1,
-    threshold: float = 0.0,
-) -> np.ndarray:
-    """Return the effect of each feature in each of S draws, shape (S, D).
-
-    Parameters
-    ----------
-    X, Z : array (N, D), array (B, D)
-        Rows and basis centres, standardised.
-    theta, a : array (S, D), array (S, B)
-        The kernel's feature weights and the sample weights of each draw.
-    kernel, degree
-        As in `gram`.
-    threshold : float
-        Effects of the rbf kernel may be off by a thousandth of it, never to its other side.
-    """
-    if is_primal(kernel, degree):
-        return primal_effects(X, theta * (a @ Z))
-    if kernel == "polynomial":
-        return _polynomial(X, Z, theta, a, degree)
-    if (theta == theta[:1]).all():
-        return _rbf_of_one_theta(X, Z, theta[0], a)
-    return rbf_feature_effects(X, Z, theta, a, threshold)
-
-
-def sample_effects(
-    X: np.ndarray,
-    Z: np.ndarray,
-    theta: np.ndarray,
-    a: np.ndarray,
-    *,
-    kernel: str,
-    degree: int = 1,
-) -> np.ndarray:
-    """Return the effect |a_j| rms_i(K_ij) of each sample in each of S draws, shape (S, B).
-
-    One kernel matrix a draw, of the features and samples whose weights are not 0; one for all
-    draws where they share theta. Arguments as for `feature_effects`.
-    """
-    if (theta == theta[:1]).all():
-        return np.abs(a) * _rms(gram(X, Z, theta[0], kernel=kernel, degree=degree), axis=0)
-    out = np.zeros(a.shape)
-    for s in range(len(a)):
-        x, z, t, on = _live(X, Z, theta[s], a[s])
-        K = gram(x, z, t, kernel=kernel, degree=degree)  # (N, samples that are on)
-        out[s, on] = np.abs(a[s, on]) * _rms(K, axis=0)
-    return out
-
-
-def _rms(values: np.ndarray, axis: int) -> np.ndarray:
+def rms(values: np.ndarray, axis: int) -> np.ndarray:
+    """Return the root mean square along an axis."""
     return np.sqrt(np.mean(values * values, axis=axis))
 
 
-def _live(
+def live(
     X: np.ndarray, Z: np.ndarray, theta: np.ndarray, a: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return X, Z and theta of what is not 0 in a draw, and which samples that is."""
@@ -121,9 +55,10 @@ def _live(
     return X[:, live], Z[on][:, live], theta[live], on
 
 
-def _polynomial(
+def polynomial_effects(
     X: np.ndarray, Z: np.ndarray, theta: np.ndarray, a: np.ndarray, degree: int
 ) -> np.ndarray:
+    """Return the effect of each feature under the polynomial kernel, (S, D)."""
     powers = range(1, degree + 1)
     Z_to = {p: Z**p for p in powers}
     out = np.empty(theta.shape)
@@ -133,30 +68,32 @@ def _polynomial(
         change = np.zeros(X.shape)
         for p in powers:
             change += comb(degree, p) * step**p * ((inner ** (degree - p) * a[s]) @ Z_to[p])
-        out[s] = _rms(change, axis=0)
+        out[s] = rms(change, axis=0)
     return out
 
 
 # --- rbf ------------------------------------------------------------------------------------------
 
 
-def _rbf_of_one_theta(X: np.ndarray, Z: np.ndarray, theta: np.ndarray, a: np.ndarray) -> np.ndarray:
+def rbf_effects_of_one_theta(
+    X: np.ndarray, Z: np.ndarray, theta: np.ndarray, a: np.ndarray
+) -> np.ndarray:
     """All draws at once: taking a feature out changes one kernel matrix by one matrix."""
     distance = square_distance(X, Z, theta)  # (N, B)
-    K = np.exp(-np.maximum(distance, 0.0))
+    K = decayed(distance)
     out = np.zeros((len(a), len(theta)))
     for k in np.flatnonzero(theta):
-        out[:, k] = _rms(a @ _change(distance, K, X[:, k], Z[:, k], theta[k]).T, axis=1)
+        out[:, k] = rms(a @ _change(distance, K, X[:, k], Z[:, k], theta[k]).T, axis=1)
     return out
 
 
 def _change(distance: np.ndarray, K: np.ndarray, x: np.ndarray, z: np.ndarray, t: Any) -> Any:
     """Return the kernel matrix without one feature minus the one with it, (N, B)."""
     without = distance - t * (x[:, None] - z) ** 2
-    return np.exp(-np.maximum(without, 0.0)) - K
+    return decayed(without) - K
 
 
-def rbf_feature_effects(
+def rbf_effects(
     X: np.ndarray, Z: np.ndarray, theta: np.ndarray, a: np.ndarray, threshold: float
 ) -> np.ndarray:
     """Return the effect of each feature under the rbf kernel (S, D), each draw with its theta.
@@ -177,12 +114,12 @@ def rbf_feature_effects(
     low, high = np.minimum(X.min(0), Z.min(0)), np.maximum(X.max(0), Z.max(0))
     widest = (high - low) ** 2  # (D,), of any pair
     for s in range(len(theta)):
-        x, z, t, on = _live(X, Z, theta[s], a[s])
+        x, z, t, on = live(X, Z, theta[s], a[s])
         distance = square_distance(x, z, t)
-        K = np.exp(-np.maximum(distance, 0.0))
+        K = decayed(distance)
         weighted = K * a[s, on]
         reach = t * widest[theta[s] != 0.0]
-        size = _rms(np.abs(weighted).sum(1), axis=0)
+        size = rms(np.abs(weighted).sum(1), axis=0)
         error = 0.5 * reach**2 * np.exp(np.minimum(reach, 1.0)) * size
         effect = np.zeros(len(t))
         # beyond u = 1 a K that underflowed could hide what K exp(u) is
@@ -203,7 +140,7 @@ def rbf_feature_effects(
             settled[near] = True
         for k in np.flatnonzero(~settled):
             change = _change(distance, K, x[:, k], z[:, k], t[k])
-            effect[k] = _rms(change @ a[s, on], axis=0)
+            effect[k] = rms(change @ a[s, on], axis=0)
         out[s, theta[s] != 0.0] = effect
     return out
 
@@ -211,7 +148,7 @@ def rbf_feature_effects(
 def _first_order(x: np.ndarray, z: np.ndarray, t: np.ndarray, weighted: np.ndarray) -> np.ndarray:
     """Return rms_i(sum_j a_j K_ij u_ij) of each feature, (x - z)^2 = x^2 - 2 x z + z^2."""
     change = x**2 * weighted.sum(1)[:, None] - 2.0 * x * (weighted @ z) + weighted @ z**2
-    return t * _rms(change, axis=0)
+    return t * rms(change, axis=0)
 
 
 @numba.njit(

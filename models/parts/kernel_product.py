@@ -1,6 +1,6 @@
 """f = K_theta(X, Z) a as one compiled operation, whose gradient reads X as seldom as it can.
 
-The formulas are those of `kernels.py`; this file computes them faster where PyTensor compiles with
+The formulas are those of `kernels/`; this file computes them faster where PyTensor compiles with
 Numba. With g = d L / d f, a gradient of length N::
 
     linear   s = Z'a,  h = X'g       f = X (theta s)    dL/dtheta = s h    dL/da = Z (theta h)
@@ -15,8 +15,9 @@ rbf's second line expands (x - z)^2, so that no array of N B numbers but K is ev
 JAX, MLX and second derivatives use the plain formula (`fused.py`).
 """
 
+from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numba
 import numpy as np
@@ -24,8 +25,8 @@ import pytensor.tensor as pt
 from pytensor.gradient import DisconnectedType
 from pytensor.graph.basic import Apply
 
+from .distance import decayed, square_distance
 from .fused import Fused, gradients, weighed
-from .kernels import gram, linear_decision
 from .vector_math import exp
 
 Arrays = tuple[np.ndarray, np.ndarray]
@@ -167,64 +168,51 @@ def _rbf_gradient(
 
 # --- the operations -------------------------------------------------------------------------------
 
-_CODE = {"linear": (_linear, _linear_gradient), "rbf": (_rbf, _rbf_gradient)}
-
-
-def _plain(kernel: str, X: Any, Z: Any, theta: Any, a: Any) -> Any:
-    if kernel == "linear":
-        return linear_decision(X, Z, theta, a)
-    return gram(X, Z, theta, kernel=kernel, xp=pt) @ a
-
-
-def _first(kernel: str, X: Any, Z: Any, theta: Any, a: Any, g: Any) -> list[Any]:
-    """Return the gradients of sum_i g_i f_i by X, Z, theta and a, by the plain formula."""
-    return gradients(lambda *inputs: (g * _plain(kernel, *inputs)).sum(), X, Z, theta, a)
-
 
 class KernelProduct(Fused):
     """f = K_theta(X, Z) a for X (N, D), Z (B, D), theta (D,), a (B,), and what its gradient reuses.
 
-    Parameters
-    ----------
-    kernel : {"linear", "rbf"}
+    A subclass is one kernel: its formulas, and its compiled loops.
     """
 
-    __props__ = ("kernel",)
+    __props__ = ()
+    loops: ClassVar[tuple[Callable[..., Any], Callable[..., Any]]]
+    """Compiled: (X, Z, theta, a) -> f, reused; (X, Z, theta, a, f, reused, g) -> gradients."""
+    reused: ClassVar[Callable[..., Any]]
+    """The type of what the gradient reuses."""
 
-    def __init__(self, kernel: str) -> None:
-        self.kernel = kernel
+    @abstractmethod
+    def formula(self, X: Any, Z: Any, theta: Any, a: Any, xp: Any = pt) -> tuple[Any, Any]:
+        """Return f and what the gradient reuses, of arrays or, by default, symbolic."""
+
+    @abstractmethod
+    def derivatives(
+        self, X: Any, Z: Any, theta: Any, a: Any, f: Any, reused: Any, g: Any
+    ) -> tuple[Any, Any]:
+        """Return dL/dtheta (D,) and dL/da (B,) of arrays."""
+
+    def first(self, X: Any, Z: Any, theta: Any, a: Any, g: Any) -> list[Any]:
+        """Return the gradients of sum_i g_i f_i by X, Z, theta and a, by the plain formula."""
+        return gradients(lambda *at: (g * self.formula(*at)[0]).sum(), X, Z, theta, a)
 
     def make_node(self, *inputs: Any) -> Apply:
-        """Return the node; its second output is s = Z'a (D,), for the rbf kernel K (N, B)."""
+        """Return the node; its second output is what the gradient reuses."""
         X, Z, theta, a = (pt.as_tensor_variable(v, dtype="float64") for v in inputs)
-        reused = pt.dvector() if self.kernel == "linear" else pt.dmatrix()
-        return Apply(self, [X, Z, theta, a], [pt.dvector(), reused])
+        return Apply(self, [X, Z, theta, a], [pt.dvector(), type(self).reused()])
 
     @property
     def code(self) -> Callable[..., Any]:
         """The compiled loops."""
-        return _CODE[self.kernel][0]
+        return self.loops[0]
 
     def plain(self, *inputs: Any) -> list[Any]:
-        """Return the formula of `kernels.py`, and what the gradient reuses."""
-        X, Z, theta, a = inputs
-        reused = Z.T @ a if self.kernel == "linear" else gram(X, Z, theta, kernel="rbf", xp=pt)
-        return [_plain(self.kernel, *inputs), reused]
+        """Return the formula of the kernel, and what the gradient reuses."""
+        return [*self.formula(*inputs)]
 
     def perform(self, node: Apply, inputs: Any, outputs: Any) -> None:
         """Compute it with NumPy: what PyTensor's Python mode runs."""
         X, Z, theta, a = inputs
-        if self.kernel == "linear":
-            outputs[1][0] = s = Z.T @ a
-            outputs[0][0] = X @ (theta * s)
-        else:
-            outputs[1][0] = K = gram(X, Z, theta, kernel=self.kernel)
-            outputs[0][0] = K @ a
-
-    def infer_shape(self, node: Apply, shapes: Any) -> Any:
-        """Return the shapes of the outputs."""
-        (N, D), (B, _), *_ = shapes
-        return [(N,), (D,) if self.kernel == "linear" else (N, B)]
+        outputs[0][0], outputs[1][0] = self.formula(X, Z, theta, a, np)
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> Any:
         """Return the gradients; those of s and K, which are for this file, are not needed."""
@@ -232,22 +220,75 @@ class KernelProduct(Fused):
             raise NotImplementedError("K of KernelProduct has no gradient: use `gram`.")
         X, Z, theta, a = inputs
         g = cotangents[0]
-        d_theta, d_a = KernelProductGradient(self.kernel)(X, Z, theta, a, *outputs, g)
+        d_theta, d_a = KernelProductGradient(self)(X, Z, theta, a, *outputs, g)
         # of the data: nobody asks, so these are seldom compiled
-        d_X, d_Z, *_ = _first(self.kernel, X, Z, theta, a, g)
+        d_X, d_Z, *_ = self.first(X, Z, theta, a, g)
         return [d_X, d_Z, d_theta, d_a]
+
+
+class LinearProduct(KernelProduct):
+    """The linear kernel's; it reuses s = Z'a (D,)."""
+
+    loops = (_linear, _linear_gradient)
+    reused = pt.dvector
+
+    def formula(self, X: Any, Z: Any, theta: Any, a: Any, xp: Any = pt) -> tuple[Any, Any]:
+        """Return X (theta s), which is two products and no K, and s."""
+        s = Z.T @ a
+        return X @ (theta * s), s
+
+    def derivatives(
+        self, X: Any, Z: Any, theta: Any, a: Any, f: Any, reused: Any, g: Any
+    ) -> tuple[Any, Any]:
+        """Return s h and Z (theta h), h = X'g."""
+        h = X.T @ g
+        return reused * h, Z @ (theta * h)
+
+    def infer_shape(self, node: Apply, shapes: Any) -> Any:
+        """Return the shapes of the outputs."""
+        (N, D), *_ = shapes
+        return [(N,), (D,)]
+
+
+class RbfProduct(KernelProduct):
+    """The rbf kernel's; it reuses K (N, B)."""
+
+    loops = (_rbf, _rbf_gradient)
+    reused = pt.dmatrix
+
+    def formula(self, X: Any, Z: Any, theta: Any, a: Any, xp: Any = pt) -> tuple[Any, Any]:
+        """Return K a and K."""
+        K = decayed(square_distance(X, Z, theta), xp)
+        return K @ a, K
+
+    def derivatives(
+        self, X: Any, Z: Any, theta: Any, a: Any, f: Any, reused: Any, g: Any
+    ) -> tuple[Any, Any]:
+        """Return the expanded sum over (x - z)^2, and q = K'g."""
+        q, T = g @ reused, reused @ (a[:, None] * Z)
+        squares = (g * f) @ (X * X) + (a * q) @ (Z * Z)
+        return 2.0 * (g[:, None] * X * T).sum(axis=0) - squares, q
+
+    def infer_shape(self, node: Apply, shapes: Any) -> Any:
+        """Return the shapes of the outputs."""
+        (N, _), (B, _), *_ = shapes
+        return [(N,), (N, B)]
 
 
 class KernelProductGradient(Fused):
     """Gradients (D,), (B,) of a function of f, given its gradient g (N,) with respect to f.
 
     Its inputs are those of `KernelProduct`, its outputs, and g.
+
+    Parameters
+    ----------
+    of : KernelProduct
     """
 
-    __props__ = ("kernel",)
+    __props__ = ("of",)
 
-    def __init__(self, kernel: str) -> None:
-        self.kernel = kernel
+    def __init__(self, of: KernelProduct) -> None:
+        self.of = of
 
     def make_node(self, *inputs: Any) -> Apply:
         """Return the node."""
@@ -256,23 +297,16 @@ class KernelProductGradient(Fused):
     @property
     def code(self) -> Callable[..., Any]:
         """The compiled loops."""
-        return _CODE[self.kernel][1]
+        return self.of.loops[1]
 
     def plain(self, *inputs: Any) -> list[Any]:
         """Return the derivatives of the plain formula."""
         X, Z, theta, a, *_, g = inputs
-        return _first(self.kernel, X, Z, theta, a, g)[2:]
+        return self.of.first(X, Z, theta, a, g)[2:]
 
     def perform(self, node: Apply, inputs: Any, outputs: Any) -> None:
         """Compute it with NumPy."""
-        X, Z, theta, a, f, reused, g = inputs
-        if self.kernel == "linear":
-            h = X.T @ g
-            outputs[0][0], outputs[1][0] = reused * h, Z @ (theta * h)
-        else:
-            q, T = g @ reused, reused @ (a[:, None] * Z)
-            squares = (g * f) @ (X * X) + (a * q) @ (Z * Z)
-            outputs[0][0], outputs[1][0] = 2.0 * (g[:, None] * X * T).sum(axis=0) - squares, q
+        outputs[0][0], outputs[1][0] = self.of.derivatives(*inputs)
 
     def infer_shape(self, node: Apply, shapes: Any) -> Any:
         """Return the shapes of the outputs."""
@@ -288,28 +322,7 @@ class KernelProductGradient(Fused):
         X, Z, theta, a, *made, g = inputs
 
         def total(*at: Any) -> Any:
-            return weighed(_first(self.kernel, *at)[2:], cotangents)
+            return weighed(self.of.first(*at)[2:], cotangents)
 
         d_X, d_Z, d_theta, d_a, d_g = gradients(total, X, Z, theta, a, g)
         return [d_X, d_Z, d_theta, d_a, *(DisconnectedType()() for _ in made), d_g]
-
-
-def kernel_product(
-    X: Any, Z: Any, theta: Any, a: Any, *, kernel: str = "linear", degree: int = 1
-) -> Any:
-    """Return the symbolic K_theta(X, Z) a, shape (N,), without K for the linear kernel.
-
-    Parameters
-    ----------
-    X, Z : matrix (N, D), matrix (B, D)
-        Inputs and basis centres.
-    theta, a : vector (D,), vector (B,)
-        Feature weights, not negative, and sample weights.
-    kernel, degree
-        As in `gram`.
-    """
-    if kernel == "polynomial":
-        if degree == 1:
-            return a.sum() + kernel_product(X, Z, theta, a)
-        return gram(X, Z, theta, kernel=kernel, degree=degree, xp=pt) @ a
-    return KernelProduct(kernel)(X, Z, theta, a, return_list=True)[0]

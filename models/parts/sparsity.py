@@ -28,18 +28,13 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy import optimize, special
+from scipy import optimize
 
 from ardvark.common.validate import InputError
 
 from .ard import WeightPrior
 from .effects import VISIBLE
-
-_CANCELLED = 0.8
-"""What is left of an rbf feature's effect to first order, where terms of unequal sign cancel and
-1 - exp(-u) bends below u: from simulation at the three sizes of `tests/models`."""
-_QUANTILES = special.ndtri(0.5 + 0.5 * (np.arange(100) + 0.5) / 100)  # of |n|, n ~ N(0, 1)
-_HERMITE = np.polynomial.hermite_e.hermegauss(40)
+from .kernels import Kernel
 
 
 class Law:
@@ -88,8 +83,7 @@ class Law:
 class Sizes(NamedTuple):
     """A kernel and the sizes of the data."""
 
-    kernel: str
-    degree: int
+    kernel: Kernel
     N: int
     B: int
     D: int
@@ -97,32 +91,7 @@ class Sizes(NamedTuple):
 
 def kernel_factors(sizes: Sizes, feature: WeightPrior) -> tuple[np.ndarray, np.ndarray]:
     """Return q and r of the formulas above, each on equally likely points of |n|."""
-    law, n, D = Law(feature), _QUANTILES, sizes.D
-    if sizes.kernel == "rbf":
-        k1 = law.mean(lambda x: (1.0 + 8.0 * x) ** -0.25) ** D
-        k2 = law.mean(lambda x: (1.0 + 8.0 * x) ** -0.5) ** D
-        q = _CANCELLED * k1 * np.sqrt(3.0 + 6.0 * n**2 + n**4)
-        return q, np.array([math.sqrt(k2 + 1.0 / sizes.N)])
-    T, S = law.norm(D), D * law.mean(lambda x: x)
-    if sizes.kernel == "linear":
-        return n, np.sqrt((T * n) ** 2 + S**2 / sizes.N)
-    P, (node, weight) = sizes.degree, _HERMITE
-    slope, square = ((1.0 + T * node) ** (2 * p) @ weight / weight.sum() for p in (P - 1, P))
-    own = max(float((1.0 + S) ** (2 * (P - 1)) - slope), 0.0)  # of a row with itself, beyond slope
-    q = P * np.sqrt(slope * n**2 + 3.0 * own / sizes.N)
-    return q, np.array([math.sqrt(square + (1.0 + S) ** (2 * P) / sizes.N)])
-
-
-def fixed_factor(sizes: Sizes, theta: np.ndarray) -> float:
-    """Return r, the root mean square of a kernel with feature weights theta (D,)."""
-    if sizes.kernel == "rbf":
-        return math.sqrt(float(np.prod((1.0 + 8.0 * theta) ** -0.5)) + 1.0 / sizes.N)
-    T, S = float(np.linalg.norm(theta)), float(theta.sum())
-    if sizes.kernel == "linear":
-        return math.sqrt(T**2 + S**2 / sizes.N)
-    P, (node, weight) = sizes.degree, _HERMITE
-    square = (1.0 + T * node) ** (2 * P) @ weight / weight.sum()
-    return math.sqrt(float(square) + (1.0 + S) ** (2 * P) / sizes.N)
+    return sizes.kernel.factors(Law(feature), sizes.N, sizes.D)
 
 
 def _half_cauchy(log_scale: float, slab: float) -> WeightPrior:
@@ -193,6 +162,6 @@ def sparse_features(
             return feature, samples(feature)[0]
     asked = "" if isinstance(sample, WeightPrior) else f" beside active_samples = {sample[0]:g}"
     raise InputError(
-        f"no {sizes.kernel} prior makes active_features = {active:g} of {sizes.D} features "
+        f"no {sizes.kernel.name} prior makes active_features = {active:g} of {sizes.D} features "
         f"visible{asked}: lower active_features, or raise active_samples or slab."
     )

@@ -16,7 +16,7 @@ from scipy import integrate, stats
 from ardvark.common.validate import InputError
 from ardvark.models import pcvm, pfcvm, rvm
 from ardvark.models.parts import ard
-from ardvark.models.parts.kernels import default_scales
+from ardvark.models.parts.kernels import make_kernel
 from tests.models.forms import Compiled, make, prior_points, stacked
 from tests.support import rng
 
@@ -221,11 +221,11 @@ def test_feature_gradient_is_the_derivative_of_eta(kernel, degree):
     problem = make("pfcvm", N=8, D=5, kernel=kernel, degree=degree)
     generator = rng(6)
     theta, a = generator.gamma(2.0, 0.3, 5), generator.normal(size=8)
-    D = pfcvm.feature_gradient(theta, a, problem.X, problem.Z, problem.hypers)
+    D = problem.kernel.gradient(problem.X, problem.Z, theta, a)
     assert D.shape == (8, 5)
     step = 1e-6 * np.eye(5)
     up, down = (
-        pfcvm.kernel_sum(theta + sign * step, a, problem.X, problem.Z, problem.hypers)
+        problem.kernel.decision(problem.X, problem.Z, theta + sign * step, a)
         for sign in (1.0, -1.0)
     )
     np.testing.assert_allclose(D, (up - down).T / 2e-6, rtol=1e-6, atol=1e-7)
@@ -283,7 +283,7 @@ def test_feature_scale_is_one_number_or_one_for_each_feature(name):
     np.testing.assert_array_equal(weight, np.full(4, 0.3))
     for kernel in KERNELS:
         filled = make(name, kernel=kernel, N=12, D=6).hypers.feature_scale
-        assert filled == default_scales(kernel, 12, 6)[1]
+        assert filled == make_kernel(kernel).scales(12, 6)[1]
 
 
 @pytest.mark.parametrize(

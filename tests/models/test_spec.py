@@ -9,7 +9,7 @@ import pytest
 import ardvark as av
 from ardvark.data import Dataset
 from ardvark.models import ZOO, Inputs, ModelName, fsklr, pcvm, rvm, sklr
-from ardvark.models.parts.kernels import KERNELS, Kernel
+from ardvark.models.parts.kernels import KERNELS, KernelName
 from ardvark.models.spec import PARTS, REBOUND
 from tests.support import rng
 
@@ -48,7 +48,7 @@ def test_a_spec_picks_the_functions_of_its_file_by_name():
 
 def test_names_that_editors_complete_are_the_registry():
     assert get_args(ModelName) == tuple(ZOO)
-    assert get_args(Kernel) == KERNELS
+    assert get_args(KernelName) == KERNELS
     for spec in ZOO.values():
         if spec.kernels:
             assert set(spec.Hypers.choices()["kernel"]) == set(spec.kernels)

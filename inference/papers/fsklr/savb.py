@@ -184,6 +184,7 @@ class Search:
 
     def __init__(self, problem: Problem, options: Options, rng: np.random.Generator) -> None:
         self.h, self.options, self.rng = problem.hypers, options, rng
+        self.kernel = self.h.kernel_of()
         self.X, self.Z = problem.X, problem.Z
         # feature-major copies: a sweep reads one feature after the other
         self.Xt = np.ascontiguousarray(self.X.T)  # (D, N)
@@ -200,7 +201,7 @@ class Search:
     def set_kernel(self) -> None:
         """K at the current feature mask, from scratch."""
         X, Z = self.X[:, self.zeta], self.Z[:, self.zeta]
-        if self.h.kernel == "linear":
+        if not self.kernel.by_distance:
             with np.errstate(over="ignore", invalid="ignore"):  # `check_kernel` refuses them
                 self.K = self.h.delta * (X @ Z.T)
             check_kernel(self.K)
@@ -214,7 +215,7 @@ class Search:
         """Draw every zeta_k from (28); K follows, alpha does not."""
         rule, eta = self._rule(len(self.zeta), self.h.a_zeta), self.eta.copy()
         weight = self.z * self.alpha
-        if self.h.kernel == "linear":
+        if not self.kernel.by_distance:
             slope = self.h.delta * (weight @ self.Z)
             values = additive_sweep(self.zeta, self.Xt, slope, eta, self.labels, rule)
         else:
@@ -242,7 +243,7 @@ class Search:
         h, o, rng = self.h, self.options, self.rng
         K, limits = self.K[:, self.z], (o.vb_iterations, o.vb_tolerance)
         reduced, basis = K, None
-        if h.kernel == "linear" and self.zeta.sum() < self.z.sum():  # the rank of K is below A
+        if self.kernel.is_primal and self.zeta.sum() < self.z.sum():  # the rank of K is below A
             basis = np.linalg.qr(self.Z[np.ix_(self.z, self.zeta)])[0]
             reduced = K @ basis
         if self.squared_errors:

@@ -173,9 +173,9 @@ supports = only_for(tuple(NAMES), "the own algorithm of 'jcfo'")
 
 def basis_of(problem: Problem, X: np.ndarray, Z: np.ndarray) -> Basis:
     """Return the basis functions of the problem's model at X, with centres Z where it has any."""
-    if problem.spec.name == "sparse_probit":
+    if problem.kernel is None:
         return Basis(X)
-    return Basis(X, Z, problem.hypers.kernel, problem.hypers.degree)
+    return Basis(X, Z, problem.kernel)
 
 
 def prefilter(X: np.ndarray, y: np.ndarray, count: int, options: Options) -> np.ndarray:

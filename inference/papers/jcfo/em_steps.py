@@ -35,7 +35,7 @@ from scipy import linalg, optimize, special
 
 from ardvark.common.declared import Settings, option
 from ardvark.common.progress import Reporter, Update
-from ardvark.models.parts.kernels import gram
+from ardvark.models.parts.kernels import Kernel, Linear
 from ardvark.models.parts.probit import probit_logp
 from ardvark.models.parts.truncated_normal import truncated_moments
 
@@ -79,8 +79,7 @@ class Basis:
 
     X: np.ndarray  # (N, D)
     Z: np.ndarray | None = None  # (B, D)
-    kernel: str = "linear"
-    degree: int = 1
+    kernel: Kernel = Linear()  # noqa: RUF009 it is immutable
 
     @property
     def weights(self) -> int:
@@ -103,34 +102,17 @@ class Basis:
         """
         if self.Z is None:
             return _with_ones(self.X), None
-        W = None
         with np.errstate(over="ignore", invalid="ignore"):
-            K = gram(self.X, self.Z, theta, kernel="rbf" if self.kernel == "rbf" else "linear")
-            if self.kernel == "rbf":
-                W = -K
-            elif self.kernel == "polynomial":
-                base, P = 1.0 + K, self.degree
-                K, W = base**P, None if P == 1 else P * base ** (P - 1)
+            K, W = self.kernel.gram_and_slope(self.X, self.Z, theta)
         if not (np.abs(K) < _TOO_LARGE).all():
             raise FloatingPointError("the kernel overflows")
         return _with_ones(K), W
 
     def slope(self, W: np.ndarray | None, r: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Return sum_ij r_i weight_j dK_ij/dtheta_k (D,), never with an (N, B, D) array.
-
-        dK_ij/dtheta_k is W_ij x_ik z_jk, and for rbf W_ij (x_ik - z_jk)^2.
-        """
+        """Return sum_ij r_i weight_j dK_ij/dtheta_k (D,)."""
         if self.Z is None:
             return np.zeros(0)
-        if W is None:
-            return (r @ self.X) * (weight @ self.Z)
-        G = r[:, None] * W * weight  # (N, B)
-        cross = np.einsum("ik,ik->k", self.X, G @ self.Z)
-        if self.kernel == "polynomial":
-            return cross
-        squares = np.einsum("i,ik,ik->k", G.sum(axis=1), self.X, self.X)
-        squares += np.einsum("j,jk,jk->k", G.sum(axis=0), self.Z, self.Z)
-        return squares - 2.0 * cross
+        return self.kernel.pulled_back(self.X, self.Z, W, r, weight)
 
 
 def _columns(X: np.ndarray, index: np.ndarray) -> np.ndarray:

@@ -12,8 +12,6 @@ import numpy as np
 
 from ardvark.common.progress import Update
 from ardvark.models import Problem
-from ardvark.models.parts.kernels import gram
-from ardvark.models.pfcvm import kernel_sum
 from ardvark.models.spec import Point
 
 from ...contract.backend import Job
@@ -72,8 +70,8 @@ def _kernel_sum(e: Engine, theta: np.ndarray, a: np.ndarray) -> np.ndarray:
     if a.shape[1] == 0:
         return np.zeros((len(a), len(e.X)))
     if e.free_theta:
-        return kernel_sum(theta, a, e.X, e.Z, e.hypers)
-    return a @ gram(e.X, e.Z, e.feature.u, kernel=e.hypers.kernel, degree=e.hypers.degree).T
+        return e.hypers.kernel_of().decision(e.X, e.Z, theta, a)
+    return a @ e.hypers.kernel_of().gram(e.X, e.Z, e.feature.u).T
 
 
 def _block_draws(

@@ -29,9 +29,8 @@ from scipy import special
 
 from ardvark.common.declared import Settings, option
 from ardvark.models import Problem
-from ardvark.models.parts.kernels import gram
 from ardvark.models.pcvm import fixed_theta
-from ardvark.models.pfcvm import feature_gradient
+from ardvark.models.pfcvm import KernelHypers
 
 from ...contract.backend import Dims, only_for
 from ..path import PATH
@@ -86,7 +85,7 @@ class Engine:
     y: np.ndarray
     Z: np.ndarray
     s: np.ndarray
-    hypers: Any
+    hypers: KernelHypers
     sample: Block
     feature: Block
     signed: bool
@@ -170,14 +169,7 @@ class Engine:
 
     def kernel(self, theta: np.ndarray) -> np.ndarray | None:
         """Return K (N, B); None where a negative theta lets an rbf kernel grow above 1."""
-        h = self.hypers
-        if h.kernel != "rbf":
-            return gram(self.X, self.Z, theta, kernel=h.kernel, degree=h.degree)
-        square_x, square_z = self.X**2 @ theta, self.Z**2 @ theta
-        distance = square_x[:, None] + square_z - 2.0 * (self.X * theta) @ self.Z.T
-        if (theta < 0.0).any() and distance.min() < -1e-10 * (1.0 + np.abs(square_x).max()):
-            return None
-        return np.exp(-np.maximum(distance, 0.0))
+        return self.hypers.kernel_of().signed_gram(self.X, self.Z, theta)
 
     def design(self, theta: np.ndarray) -> np.ndarray:
         """Return Phi (N, 1 + B): a column of ones, then s_j K(x_i, z_j)."""
@@ -188,14 +180,16 @@ class Engine:
     def eta(self, theta: np.ndarray) -> np.ndarray | None:
         """Return eta (N,) at the current sample weights, None where `kernel` is."""
         b, a = self.sample.u[0], self.s * self.sample.u[1:]
-        if self.hypers.kernel == "linear":
-            return b + self.X @ (theta * (a @ self.Z))
+        kernel = self.hypers.kernel_of()
+        if kernel.is_primal:
+            return kernel.decision(self.X, self.Z, theta, a, b)
         K = self.kernel(theta)
         return None if K is None else b + K @ a
 
     def jacobian(self, theta: np.ndarray) -> np.ndarray:
         """Return D_ik = d eta_i / d theta_k (N, D)."""
-        return feature_gradient(theta, self.s * self.sample.u[1:], self.X, self.Z, self.hypers)
+        a = self.s * self.sample.u[1:]
+        return self.hypers.kernel_of().gradient(self.X, self.Z, theta, a)
 
     def log_likelihood(self, eta: np.ndarray) -> float:
         """Return sum_i ln P(y_i | eta_i)."""
@@ -426,8 +420,8 @@ def predictive_moments(
     kept = s["feature_mode"] != 0.0
     used = np.flatnonzero(np.asarray(state["selected_sample"]))
     signs = np.ones(len(problem.Z)) if problem.basis_labels is None else problem.basis_labels
-    h, Z = problem.hypers, problem.Z[np.ix_(used, kept)]
-    K = gram(X_new[:, kept], Z, s["feature_mode"][kept], kernel=h.kernel, degree=h.degree)
+    Z = problem.Z[np.ix_(used, kept)]
+    K = problem.hypers.kernel_of().gram(X_new[:, kept], Z, s["feature_mode"][kept])
     phi = np.column_stack([np.ones(len(X_new)), K * signs[used]])  # (M, 1 + kept samples)
     mean = phi @ np.concatenate([[s["bias_mode"]], s["sample_mode"][used]])
     if "sample_factor" not in state:

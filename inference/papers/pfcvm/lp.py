@@ -348,11 +348,12 @@ def _factor(run: Run, B: int) -> np.ndarray:
 
 def _check(problem: Problem, options: Options) -> None:
     """Refuse options that mean nothing for the problem."""
-    kernel, name = problem.hypers.kernel, problem.spec.name
-    if options.scale == "fixed" and (kernel, name) != ("linear", "pfcvm"):
+    kernel, name = problem.kernel, problem.spec.name
+    assert kernel is not None
+    if options.scale == "fixed" and not (kernel.is_linear and name == "pfcvm"):
         raise InputError(
             'scale="fixed" needs a free theta and the linear kernel, whose eta does not depend on '
-            f"the scale; this is {name} with kernel {kernel!r}."
+            f"the scale; this is {name} with kernel {kernel.name!r}."
         )
 
 

@@ -11,7 +11,6 @@ from scipy import optimize, special, stats
 
 import ardvark as av
 from ardvark.inference.gibbs.masks import Sampler
-from ardvark.models.parts.kernels import gram
 from ardvark.models.parts.masks import log_mask_prior
 from tests.support import rng
 
@@ -33,7 +32,7 @@ def all_masks(n):
 def kernel_matrix(problem, zeta, z):
     """K (N, A) of the model, from its definition."""
     theta = problem.hypers.delta * np.asarray(zeta, dtype=float)
-    return gram(problem.X, problem.Z[np.asarray(z) == 1], theta, kernel=problem.hypers.kernel)
+    return problem.kernel.gram(problem.X, problem.Z[np.asarray(z) == 1], theta)
 
 
 def marginal(K, s, xi, nodes):

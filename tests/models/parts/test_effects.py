@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ardvark.models.parts import effects
-from ardvark.models.parts.kernels import gram
+from ardvark.models.parts.kernels import make_kernel
 from tests.support import rng
 
 N, B, D, S = 11, 7, 5, 6
@@ -27,17 +27,18 @@ def rms(values):
     return np.sqrt(np.mean(values**2))
 
 
-def without(X, Z, theta, a, settings):
+def without(X, Z, theta, a, kernel, degree=1):
     """The definition: eta with a weight as it is less eta with that weight at 0."""
+    gram = make_kernel(kernel, degree).gram
     features, samples = np.empty(theta.shape), np.empty(a.shape)
     for s in range(len(theta)):
-        eta = gram(X, Z, theta[s], **settings) @ a[s]
+        eta = gram(X, Z, theta[s]) @ a[s]
         for k in range(theta.shape[1]):
             t = np.where(np.arange(theta.shape[1]) == k, 0.0, theta[s])
-            features[s, k] = rms(eta - gram(X, Z, t, **settings) @ a[s])
+            features[s, k] = rms(eta - gram(X, Z, t) @ a[s])
         for j in range(a.shape[1]):
             w = np.where(np.arange(a.shape[1]) == j, 0.0, a[s])
-            samples[s, j] = rms(eta - gram(X, Z, theta[s], **settings) @ w)
+            samples[s, j] = rms(eta - gram(X, Z, theta[s]) @ w)
     return features, samples
 
 
@@ -47,12 +48,12 @@ def test_effects_are_what_taking_out_does(kernel, degree, shared_theta):
     X, Z, theta, a = draws()
     if shared_theta:
         theta = np.broadcast_to(theta[1], theta.shape)
-    settings = {"kernel": kernel, "degree": degree}
-    features, samples = without(X, Z, theta, a, settings)
+    function = make_kernel(kernel, degree)
+    features, samples = without(X, Z, theta, a, kernel, degree)
     assert features.max() > 0.1
-    found = effects.feature_effects(X, Z, theta, a, **settings)
+    found = function.feature_effects(X, Z, theta, a)
     np.testing.assert_allclose(found, features, rtol=1e-8, atol=1e-13)
-    found = effects.sample_effects(X, Z, theta, a, **settings)
+    found = function.sample_effects(X, Z, theta, a)
     np.testing.assert_allclose(found, samples, rtol=1e-8, atol=1e-13)
 
 
@@ -62,8 +63,8 @@ def test_rbf_effects_at_every_scale_of_theta(scale):
     X, Z, theta, a = draws(1, scale)
     Z[:4] = X[:4]  # a kernel of 1, whatever theta
     theta[0, 1:] *= 1e-3
-    features, _ = without(X, Z, theta, a, {"kernel": "rbf"})
-    found = effects.rbf_feature_effects(X, Z, theta, a, 0.0)
+    features, _ = without(X, Z, theta, a, "rbf")
+    found = effects.rbf_effects(X, Z, theta, a, 0.0)
     rounding = 1e-12 + 1e-14 * scale  # of a distance that is 0, in the definition itself
     np.testing.assert_allclose(found, features, rtol=1e-8, atol=rounding)
 
@@ -72,8 +73,8 @@ def test_rbf_effects_of_draws_with_negative_weights():
     """Those of a Gaussian approximation: the kernel takes negative distances as 0."""
     X, Z, theta, a = draws(2)
     theta[::2, 0] *= -3.0
-    features, _ = without(X, Z, theta, a, {"kernel": "rbf"})
-    found = effects.rbf_feature_effects(X, Z, theta, a, 0.0)
+    features, _ = without(X, Z, theta, a, "rbf")
+    found = effects.rbf_effects(X, Z, theta, a, 0.0)
     np.testing.assert_allclose(found, features, rtol=1e-8, atol=1e-12)
 
 
@@ -81,9 +82,9 @@ def test_rbf_effects_of_draws_with_negative_weights():
 def test_the_first_order_stands_in_only_within_its_bound(scale):
     """Off by at most a thousandth of the threshold, and on the right side of it."""
     X, Z, theta, a = draws(3, scale)
-    exact = effects.rbf_feature_effects(X, Z, theta, a, 0.0)
+    exact = effects.rbf_effects(X, Z, theta, a, 0.0)
     for threshold in (0.1, 0.5 * np.median(exact), float(exact.max()) * 1.01):
-        found = effects.rbf_feature_effects(X, Z, theta, a, threshold)
+        found = effects.rbf_effects(X, Z, theta, a, threshold)
         assert np.abs(found - exact).max() <= 1e-3 * threshold
         np.testing.assert_array_equal(found > threshold, exact > threshold)
 
@@ -92,23 +93,18 @@ def test_a_threshold_between_an_effect_and_its_first_order():
     """There the first order alone would say the opposite, and is not used."""
     X, Z, theta, a = draws(4, 1e-5)
     theta, a = theta[:1], a[:1]
-    exact = effects.rbf_feature_effects(X, Z, np.vstack([theta, theta]), np.vstack([a, a]), 0.0)[0]
-    K = gram(X, Z, theta[0], kernel="rbf")
+    exact = effects.rbf_effects(X, Z, np.vstack([theta, theta]), np.vstack([a, a]), 0.0)[0]
+    K = make_kernel("rbf").gram(X, Z, theta[0])
     u = theta[0] * (X[:, None, :] - Z) ** 2  # (N, B, D)
     first = np.sqrt(np.mean(np.einsum("ij,ijk->ik", K * a[0], u) ** 2, axis=0))
     for k in range(D):
         threshold = 0.5 * (exact[k] + first[k])
         assert (first[k] > threshold) != (exact[k] > threshold)
-        found = effects.rbf_feature_effects(X, Z, theta, a, threshold)
+        found = effects.rbf_effects(X, Z, theta, a, threshold)
         assert (found[0, k] > threshold) == (exact[k] > threshold)
 
 
 def test_primal_weights_cost_no_kernel_matrix():
-    assert effects.is_primal("linear", 1)
-    assert effects.is_primal("polynomial", 1)
-    assert effects.is_primal("linear", 3)  # the degree is the polynomial's
-    assert not effects.is_primal("polynomial", 2)
-    assert not effects.is_primal("rbf", 1)
-    costs = [effects.feature_cost(k, d, 1e6) for k, d in KERNELS]
+    costs = [make_kernel(k, d).feature_cost(1e6) for k, d in KERNELS]
     assert costs[:2] == [0.0, 0.0]
     assert 1e6 < costs[2] < costs[3] < costs[4]

@@ -11,9 +11,9 @@ from pytensor.graph.rewriting.db import RewriteDatabaseQuery
 from ardvark.models.parts.kernel_product import (
     KernelProduct,
     KernelProductGradient,
-    kernel_product,
+    RbfProduct,
 )
-from ardvark.models.parts.kernels import gram
+from ardvark.models.parts.kernels import make_kernel
 from tests.support import rng
 
 CASES = pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def data(N, B, D):
 
 def plain(kernel, degree):
     X, Z, theta, a = INPUTS
-    return gram(X, Z, theta, kernel=kernel, degree=degree, xp=pt) @ a
+    return make_kernel(kernel, degree).gram(X, Z, theta, pt) @ a
 
 
 def scalar(f):
@@ -57,7 +57,7 @@ def functions(f, mode, order):
     ],
 )  # fmt: skip
 def test_value_and_derivatives_are_those_of_the_formula(kernel, degree, mode, order):
-    fused = functions(kernel_product(*INPUTS, kernel=kernel, degree=degree), mode, order)
+    fused = functions(make_kernel(kernel, degree).product(*INPUTS), mode, order)
     by_formula = functions(plain(kernel, degree), "FAST_COMPILE", order)
     for sizes in SIZES:
         given = data(*sizes)
@@ -70,7 +70,7 @@ def test_value_and_derivatives_are_those_of_the_formula(kernel, degree, mode, or
 def test_gradients_by_differences(kernel, degree):
     """Against nothing but the values; X and Z too, and one array in both places."""
     given = data(5, 4, 3)
-    f = kernel_product(*INPUTS, kernel=kernel, degree=degree)
+    f = make_kernel(kernel, degree).product(*INPUTS)
     gradients = pytensor.function(INPUTS, pt.grad(scalar(f), INPUTS), mode="FAST_COMPILE")(*given)
     value = pytensor.function(INPUTS, scalar(f), mode="FAST_COMPILE")
     for i, gradient in enumerate(gradients):
@@ -87,7 +87,7 @@ def test_gradients_by_differences(kernel, degree):
 def test_nan_is_seen(kernel, where):
     given = dict(zip(["X", "Z", "theta", "a"], data(6, 5, 3), strict=True))
     given[where].flat[0] = np.nan
-    f = kernel_product(*INPUTS, kernel=kernel)
+    f = make_kernel(kernel).product(*INPUTS)
     function = pytensor.function(INPUTS, [f, *pt.grad(scalar(f), INPUTS[2:])], mode="NUMBA")
     found = function(*given.values())
     assert all(np.isnan(v).any() for v in found)
@@ -96,7 +96,7 @@ def test_nan_is_seen(kernel, where):
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_other_backends_get_the_formula(kernel):
     """The rewrite that JAX and MLX apply leaves neither operation and the same values."""
-    f = kernel_product(*INPUTS, kernel=kernel)
+    f = make_kernel(kernel).product(*INPUTS)
     outputs = [f, *pt.grad(scalar(f), INPUTS[2:])]
     rewrite = optdb.query(RewriteDatabaseQuery(include=["jax"]))
     graph = FunctionGraph(INPUTS, outputs, clone=True)
@@ -114,14 +114,14 @@ def test_other_backends_get_the_formula(kernel):
 
 def test_the_kernel_matrix_beside_the_product_has_no_gradient():
     """Nothing that is public returns it; whoever takes it is told what to take instead."""
-    K = KernelProduct("rbf")(*INPUTS, return_list=True)[1]
+    K = RbfProduct()(*INPUTS, return_list=True)[1]
     with pytest.raises(NotImplementedError, match="use `gram`"):
         pt.grad(K.sum(), INPUTS[2])
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_shapes_are_known_without_computing(kernel):
-    f = kernel_product(*INPUTS, kernel=kernel)
+    f = make_kernel(kernel).product(*INPUTS)
     function = pytensor.function(INPUTS, f.shape[0], on_unused_input="ignore", mode="FAST_RUN")
     ops = [type(n.op) for n in function.maker.fgraph.apply_nodes]
     assert KernelProduct not in ops

@@ -6,9 +6,9 @@ from scipy import special, stats
 
 import ardvark as av
 from ardvark.common.validate import InputError
-from ardvark.models.parts import ard, effects, sparsity
+from ardvark.models.parts import ard
 from ardvark.models.parts.effects import VISIBLE
-from ardvark.models.parts.kernels import KERNELS, gram
+from ardvark.models.parts.kernels import KERNELS, make_kernel
 from ardvark.models.parts.sparsity import Law
 from ardvark.models.pfcvm import Hypers
 from tests.support import rng, z_limit
@@ -58,15 +58,13 @@ def test_the_norm_of_sparse_weights_is_that_of_draws():
 
 def count(problem, draws, number):
     """Return the numbers of visible features and samples in each of some prior draws."""
-    random, h = rng(number), problem.hypers
-    kernel = {"kernel": h.kernel, "degree": int(getattr(h, "degree", 1))}
-    found = []
+    random, kernel, found = rng(number), problem.kernel, []
     for _ in range(draws):
         point = problem.simulate(random)
         theta, a = point["feature_weight"][None], point["sample_weight"][None]
         args = problem.X, problem.Z, theta, a
-        feature = effects.feature_effects(*args, **kernel, threshold=VISIBLE)
-        sample = effects.sample_effects(*args, **kernel)
+        feature = kernel.feature_effects(*args, VISIBLE)
+        sample = kernel.sample_effects(*args)
         found.append(((feature > VISIBLE).sum(), (sample > VISIBLE).sum()))
     return np.array(found, dtype=float)
 
@@ -127,7 +125,8 @@ def test_a_feature_of_the_size_of_its_slab_adds_as_many_logits(degree):
     """At x = z = 1, where the kernel (1 + theta)^P has slope P: the polynomial's slab is 1 / P."""
     h = normal_problem("pfcvm", 30, 6, kernel="polynomial", degree=degree).hypers
     one, step = np.ones((1, 1)), 1e-6
-    ends = [gram(one, one, np.array([t]), kernel="polynomial", degree=degree) for t in (0.0, step)]
+    gram = make_kernel("polynomial", degree).gram
+    ends = [gram(one, one, np.array([t])) for t in (0.0, step)]
     slope = float((ends[1] - ends[0]).item()) / step
     assert slope * h.feature_prior.slab == pytest.approx(h.slab, rel=1e-4)
 
@@ -240,7 +239,6 @@ def test_a_fixed_kernel_has_the_root_mean_square_of_normal_data():
     X = (X - X.mean(0)) / X.std(0)
     theta = np.linspace(0.01, 0.08, 12)
     for kernel, degree in (("linear", 1), ("polynomial", 2), ("rbf", 1)):
-        sizes = sparsity.Sizes(kernel, degree, 300, 300, 12)
-        args = X, X, theta[None], np.ones((1, 300))
-        found = effects.sample_effects(*args, kernel=kernel, degree=degree).mean()
-        assert found == pytest.approx(sparsity.fixed_factor(sizes, theta), rel=0.1)
+        function = make_kernel(kernel, degree)
+        found = function.sample_effects(X, X, theta[None], np.ones((1, 300))).mean()
+        assert found == pytest.approx(function.fixed_factor(theta, 300), rel=0.1)

@@ -7,6 +7,7 @@ from scipy import optimize, stats
 import ardvark as av
 from ardvark.inference.papers.jcfo import em_steps as jcfo_em_steps
 from ardvark.inference.papers.jcfo.em_steps import Basis, State
+from ardvark.models.parts.kernels import make_kernel
 from ardvark.models.parts.probit import probit_logp
 from tests.inference.papers.jcfo.problems import (
     RATES,
@@ -90,7 +91,7 @@ def test_sparse_probit_is_the_convex_optimum(N, D, rate):
 @every_kernel
 def test_theta_fixed_is_the_convex_optimum_in_beta(kernel, degree):
     X, y = arrays(25, 4)
-    H, _ = Basis(X, X, kernel, degree).evaluate(np.full(4, 0.05))
+    H, _ = Basis(X, X, make_kernel(kernel, degree)).evaluate(np.full(4, 0.05))
     run = climb(Basis(H[:, 1:]), y, (0.8, 1.0), tolerance=1e-10, max_iterations=20_000)
     _, best = penalised_optimum(H, y, 0.8)
     found = run.objective[-1] - 26 * np.log(0.4)
@@ -103,7 +104,7 @@ def test_theta_fixed_is_the_convex_optimum_in_beta(kernel, degree):
 def test_another_optimiser_finds_nothing_higher_nearby(kernel, degree):
     """L-BFGS-B on the marginal log posterior itself, beta split in two, from the end of the EM."""
     X, y = arrays(24, 5, number=1)
-    basis, rates = Basis(X, X, kernel, degree), RATES[kernel, degree]
+    basis, rates = Basis(X, X, make_kernel(kernel, degree)), RATES[kernel, degree]
     run = climb(basis, y, rates, 1, revive=True, tolerance=1e-9)
     M = 25
 
@@ -138,7 +139,10 @@ def origin(basis, y, rates, N, D):
 def test_the_origin_is_a_local_maximum_whatever_the_data(kernel, degree):
     X, y = arrays(20, 4, noise=0.0)
     y[np.argsort(X[:, 0] - X[:, 1])] = np.repeat([0.0, 1.0], 10)  # balanced: beta_0 is 0 there
-    basis, rates = Basis(X, X, kernel, degree), (0.3, 0.3)  # a weak prior: the data pull hard
+    basis, rates = (
+        Basis(X, X, make_kernel(kernel, degree)),
+        (0.3, 0.3),
+    )  # a weak prior: the data pull hard
     top = origin(basis, y, rates, 20, 4).objective
     random = rng(0)
     for size in (1e-3, 1e-4):

@@ -13,7 +13,7 @@ from ardvark.inference.papers.jcfo import em as jcfo_em
 from ardvark.inference.papers.jcfo import em_steps as jcfo_em_steps
 from ardvark.inference.papers.jcfo.em import Options
 from ardvark.inference.papers.jcfo.em_steps import Basis, State, profile, solve
-from ardvark.models.parts.kernels import gram
+from ardvark.models.parts.kernels import make_kernel
 from tests.inference.papers.jcfo.problems import RATES, arrays, climb, every_kernel, made
 from tests.support import rng
 
@@ -100,9 +100,9 @@ def test_slope_is_the_sum_over_pairs(kernel, degree):
         random.exponential(size=4),
     )
     r, weight = random.standard_normal(6), random.standard_normal(5)
-    H, W = Basis(X, Z, kernel, degree).evaluate(theta)
+    H, W = Basis(X, Z, make_kernel(kernel, degree)).evaluate(theta)
     np.testing.assert_allclose(H[:, 0], 1.0)
-    np.testing.assert_allclose(H[:, 1:], gram(X, Z, theta, kernel=kernel, degree=degree))
+    np.testing.assert_allclose(H[:, 1:], make_kernel(kernel, degree).gram(X, Z, theta))
     pairs = X[:, None] * Z[None]  # (N, B, D)
     if kernel == "rbf":
         dK = -H[:, 1:, None] * (X[:, None] - Z[None]) ** 2
@@ -110,7 +110,7 @@ def test_slope_is_the_sum_over_pairs(kernel, degree):
         dK = pairs
     else:
         dK = degree * ((1 + pairs @ theta) ** (degree - 1))[:, :, None] * pairs
-    got = Basis(X, Z, kernel, degree).slope(W, r, weight)
+    got = Basis(X, Z, make_kernel(kernel, degree)).slope(W, r, weight)
     np.testing.assert_allclose(got, np.einsum("i,j,ijk->k", r, weight, dK), rtol=1e-10, atol=1e-12)
 
 
@@ -122,7 +122,9 @@ def test_gradient_28_by_finite_differences(kernel, degree, N):
     X, Z = random.standard_normal((N, 4)), random.standard_normal((8, 4))
     beta, theta = random.standard_normal(9), random.exponential(size=4)
     v = random.standard_normal(N)
-    objective = jcfo_em_steps.profiled(Basis(X, Z, kernel, degree), beta, theta, v, (0.7, 1.3))
+    objective = jcfo_em_steps.profiled(
+        Basis(X, Z, make_kernel(kernel, degree)), beta, theta, v, (0.7, 1.3)
+    )
     phi = random.exponential(size=4)
     gradient = objective(phi)[1]
     for k in range(4):
@@ -141,7 +143,7 @@ def Q(basis, v, omega, delta, beta, theta):
 @every_kernel
 def test_m_step_is_a_joint_maximum_of_Q(kernel, degree):
     X, y = arrays(12, 5)
-    basis, rates = Basis(X, X, kernel, degree), RATES[kernel, degree]
+    basis, rates = Basis(X, X, make_kernel(kernel, degree)), RATES[kernel, degree]
     random = rng(3)
     beta, theta = 0.3 * random.standard_normal(13), 0.1 + random.exponential(size=5)
     v = jcfo_em_steps.latent_mean(y, basis.evaluate(theta)[0] @ beta)
@@ -180,7 +182,7 @@ def test_the_seed_has_its_transpose():
 @every_kernel
 def test_log_posterior_never_falls(kernel, degree, N, D):
     X, y = arrays(N, D)
-    basis = Basis(X, X, kernel, degree)
+    basis = Basis(X, X, make_kernel(kernel, degree))
     for number in (0, 1):
         run = climb(basis, y, RATES[kernel, degree], number, max_iterations=60)
         trace = np.array(run.objective)
@@ -203,7 +205,7 @@ def test_units_of_X_change_nothing(kernel):
     ends = []
     for c in (1.0, 100.0, 0.01):
         scaled = (rates[0], rates[1] * c**2)
-        run = climb(Basis(c * X, c * X, kernel), y, scaled, 1, max_iterations=40)
+        run = climb(Basis(c * X, c * X, make_kernel(kernel)), y, scaled, 1, max_iterations=40)
         ends.append(run.objective[-1] - 30 * np.log(c**2))
     # in exact arithmetic they are one; what the optimiser rounds goes through 40 iterations
     np.testing.assert_allclose(ends, ends[0], atol=1e-3)
@@ -295,7 +297,7 @@ def test_each_kind_of_weight_is_revived_by_its_own_rate():
 def test_no_start_ends_higher_than_the_one_returned():
     X, y = arrays(20, 6)
     options = Options(starts=4, max_iterations=100)
-    best, finals = solve(Basis(X, X, "rbf"), y, (0.5, 1.0), options, rng(0))
+    best, finals = solve(Basis(X, X, make_kernel("rbf")), y, (0.5, 1.0), options, rng(0))
     assert best.objective[-1] == finals.max()
     assert len(finals) == 4
 
@@ -304,7 +306,7 @@ def test_no_start_ends_higher_than_the_one_returned():
 def test_memory_is_a_few_copies_of_X(kernel, degree):
     """An (N, N, D) array is 40 copies, a (D, D) one 75."""
     X, y = arrays(40, 3000)
-    basis = Basis(X, X, kernel, degree)
+    basis = Basis(X, X, make_kernel(kernel, degree))
     climb(basis, y, (1.0, 20.0), 1, max_iterations=1)
     tracemalloc.start()
     climb(basis, y, (1.0, 20.0), 1, max_iterations=3)

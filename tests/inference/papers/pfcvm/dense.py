@@ -8,7 +8,6 @@ import ardvark as av
 from ardvark.inference.papers.pfcvm import em as pfcvm_em
 from ardvark.inference.papers.pfcvm import lp as pfcvm_lp
 from ardvark.inference.papers.pfcvm.engine import Engine
-from ardvark.models.parts.kernels import gram
 from tests.support import rng, seed
 
 KERNELS = [("linear", 1), ("rbf", 1), ("polynomial", 2), ("polynomial", 3)]
@@ -65,7 +64,7 @@ def details_of(tree):
 
 
 def dense_eta(e, u_w, theta):
-    K = gram(e.X, e.Z, theta, kernel=e.hypers.kernel, degree=e.hypers.degree)
+    K = e.hypers.kernel_of().gram(e.X, e.Z, theta)
     return u_w[0] + K @ (e.s * u_w[1:])
 
 

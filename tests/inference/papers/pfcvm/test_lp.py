@@ -14,7 +14,6 @@ from ardvark.inference.papers.pfcvm import draws as pfcvm_draws
 from ardvark.inference.papers.pfcvm import em as pfcvm_em
 from ardvark.inference.papers.pfcvm import engine as pfcvm_engine
 from ardvark.inference.papers.pfcvm import lp as pfcvm_lp
-from ardvark.models.parts.kernels import gram
 from tests.inference.papers.awkward import constant, duplicated, separable, two_rows
 from tests.inference.papers.pfcvm.dense import LP, details_of, every_kernel, fit, make
 from tests.inference.papers.whitened import check_standard_normal
@@ -80,7 +79,7 @@ def test_the_papers_prediction_of_a_fit(model, kernel, degree):
     d = details_of(tree)
     X_new = rng(1).standard_normal((3, 4))
     signs = 1.0 if problem.basis_labels is None else problem.basis_labels
-    K = gram(X_new, problem.Z, d["feature_mode"], kernel=kernel, degree=problem.hypers.degree)
+    K = problem.kernel.gram(X_new, problem.Z, d["feature_mode"])
     phi = np.c_[np.ones(3), K * signs]
     mean, variance = pfcvm_engine.predictive_moments(problem, d, X_new)
     want = phi @ np.r_[d["bias_mode"], d["sample_mode"]]

@@ -6,7 +6,7 @@ from scipy import special
 
 import ardvark as av
 from ardvark.inference.papers.pfcvm import lp as pfcvm_lp
-from ardvark.models.parts.kernels import gram
+from ardvark.models.parts.kernels import make_kernel
 from tests.inference.papers.pfcvm.dense import LP, anywhere, details_of, fit, make, slabs, start
 
 # --- the updates ----------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ def test_rvm_finds_tippings_fixed_point():
     )
     assert not run.reason
     e = run.engine
-    Phi = np.c_[np.ones(40), gram(problem.X, problem.Z, np.full(2, 0.5), kernel="rbf")]
+    Phi = np.c_[np.ones(40), make_kernel("rbf").gram(problem.X, problem.Z, np.full(2, 0.5))]
     kept, alpha, u = np.arange(41), np.ones(41), np.zeros(41)
     for _ in range(2000):
         P = Phi[:, kept]

@@ -1,0 +1,66 @@
+"""Feature-weighted kernels: one class for each, which holds all that depends on the kernel.
+
+With feature weights theta >= 0, shape (D,):
+
+    linear        K(x, z) = sum_k theta_k x_k z_k
+    polynomial    K(x, z) = (1 + sum_k theta_k x_k z_k) ** P
+    rbf           K(x, z) = exp(-sum_k theta_k (x_k - z_k)^2)
+
+Every form is matrix products of shapes (N, D) and (D, B): O(N B D) time, O(N D + N B) memory.
+The linear kernel has no 1/D factor: scale belongs to the priors.
+
+A new kernel is a file here with a subclass of `Kernel`, a word in `KernelName` and a line in
+`_KINDS`. Compiled loops that serve several kernels (`inference/gibbs/jcfo_steps.py`,
+`inference/gibbs/mask_moves.py`) tell them apart by `code`; a kernel that is to be as fast as linear
+and rbf gets an operation in `kernel_product.py`.
+"""
+
+from typing import Literal, get_args
+
+import numpy as np
+
+from ardvark.common.validate import InputError, one_of
+
+from .kernel import LINEAR, POLYNOMIAL, RBF, Kernel
+from .linear import Linear
+from .polynomial import Polynomial
+from .rbf import Rbf
+
+KernelName = Literal["linear", "polynomial", "rbf"]
+KERNELS: tuple[str, ...] = get_args(KernelName)
+_KINDS: dict[str, type[Kernel]] = {kind.name: kind for kind in (Linear, Polynomial, Rbf)}
+
+__all__ = [
+    "KERNELS",
+    "LINEAR",
+    "POLYNOMIAL",
+    "RBF",
+    "Kernel",
+    "KernelName",
+    "Linear",
+    "check_degree",
+    "make_kernel",
+]
+
+
+def check_degree(degree: object) -> None:
+    """Refuse a degree that is no whole number of at least 1."""
+    whole = isinstance(degree, int | np.integer) and not isinstance(degree, bool)
+    if not whole or degree < 1:  # type: ignore[operator]
+        raise InputError(
+            f"degree must be a whole number of at least 1, got {degree!r}: it is the power P of "
+            "the polynomial kernel (1 + x'z)^P, and 1 gives a linear kernel with a constant."
+        )
+
+
+def make_kernel(name: str, degree: int = 1) -> Kernel:
+    """Return the kernel of a name; `degree` is P of the polynomial one, others ignore it.
+
+    Raises
+    ------
+    InputError
+        There is no kernel of that name, or the degree is no whole number of at least 1.
+    """
+    one_of("kernel", name, KERNELS)
+    check_degree(degree)
+    return _KINDS[name].of(int(degree))
