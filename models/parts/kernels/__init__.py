@@ -17,9 +17,7 @@ and rbf gets an operation in `kernel_product.py`.
 
 from typing import Literal, get_args
 
-import numpy as np
-
-from ardvark.common.validate import InputError, one_of
+from ardvark.common.validate import one_of
 
 from .kernel import LINEAR, POLYNOMIAL, RBF, Kernel
 from .linear import Linear
@@ -38,19 +36,8 @@ __all__ = [
     "Kernel",
     "KernelName",
     "Linear",
-    "check_degree",
     "make_kernel",
 ]
-
-
-def check_degree(degree: object) -> None:
-    """Refuse a degree that is no whole number of at least 1."""
-    whole = isinstance(degree, int | np.integer) and not isinstance(degree, bool)
-    if not whole or degree < 1:  # type: ignore[operator]
-        raise InputError(
-            f"degree must be a whole number of at least 1, got {degree!r}: it is the power P of "
-            "the polynomial kernel (1 + x'z)^P, and 1 gives a linear kernel with a constant."
-        )
 
 
 def make_kernel(name: str, degree: int = 1) -> Kernel:
@@ -59,8 +46,7 @@ def make_kernel(name: str, degree: int = 1) -> Kernel:
     Raises
     ------
     InputError
-        There is no kernel of that name, or the degree is no whole number of at least 1.
+        There is no kernel of that name.
     """
     one_of("kernel", name, KERNELS)
-    check_degree(degree)
     return _KINDS[name].of(int(degree))
