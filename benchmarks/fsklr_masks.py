@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 import ardvark as av
-from ardvark.inference.comparison.table import score
+from ardvark.inference.scoring.measures import score
 from ardvark.inference.fits import diagnostics
 from ardvark.inference.fits.datatree import group
 from ardvark.inference.scoring.columns import table_text

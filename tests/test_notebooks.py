@@ -276,9 +276,9 @@ def test_reading_a_scorecard(full, tmp_path):
     assert list(table.index) == ["nuts", "advi", "laplace", "rfvm_vb", "xolon"]
     assert set(eta.loc["rfvm_vb", "statistic"]) >= {"error", "sd_ratio", "two_sample"}
     assert set(p_active.columns) == set(table.index)
-    assert verdict.means == verdict.uncertainty == "bad"
+    assert verdict.words["means"] == verdict.words["uncertainty"] == "bad"
     # of draws without weights nothing can be said about features
-    assert verdict.ranking == verdict.selection == "unknown"
+    assert verdict.words["ranking"] == verdict.words["selection"] == "unknown"
     assert set(exact) == {0, 1}
     if not full:
         return

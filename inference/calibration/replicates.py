@@ -17,7 +17,6 @@ from ardvark.common.progress import Reporter
 from ardvark.common.validate import logger, positive
 from ardvark.models import Problem
 
-from ..contract.backend import finished
 from ..fits.datatree import as_json, versions
 from .ranks import Calibration
 
@@ -80,12 +79,12 @@ def repeat(
 
 
 def _collect(name: str, rows: list[Row]) -> Calibration:
-    good = [r for r in rows if finished(r["status"])]
+    good = [r for r in rows if r["status"] == "finished"]
     names = tuple(good[0]["u"]) if good else ()
     return Calibration(
         names=names,
         ranks=np.array([[r["u"][n] for n in names] for r in good]),
-        reasons=tuple(r["reason"] for r in rows if not finished(r["status"])),
+        reasons=tuple(r["reason"] for r in rows if r["status"] != "finished"),
         draws=np.array([r["draws"] for r in good]),
         seconds=float(sum(r["seconds"] for r in rows)),
         name=name,
@@ -110,7 +109,7 @@ def _stored(path: Path) -> dict[int, Row]:
             row = json.loads(line)
         except ValueError:
             continue
-        if finished(row["status"]):
+        if row["status"] == "finished":
             rows[row["replicate"]] = row
     return rows
 

@@ -2,7 +2,7 @@
 
 The folder holds `study.json` (what was asked), one NetCDF file per fit, written as it finishes,
 `scorecard.csv`, `distances.csv`, the figures and `report.html`; refits under other priors in
-`sensitivity/`. A stored fit is used again (`stored.py`).
+`sensitivity/`. A stored fit is used again (`fitting/reuse.py`).
 """
 
 import json
@@ -24,7 +24,8 @@ from ..fitting import registry
 from ..fitting.reuse import stored_fit
 from ..fitting.run import Keep
 from ..refits.sensitivity import Sensitivity, changes, sensitivity
-from .table import Comparison, compare, reference_of
+from .entry import reference_of
+from .table import Comparison, compare
 
 SETTINGS = "study.json"
 SENSITIVITY = "sensitivity"

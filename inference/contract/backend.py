@@ -28,21 +28,15 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 
 from ardvark.common.progress import Reporter
+from ardvark.common.validate import one_of
 
 from .target import Target
 
 Kind = Literal["mcmc", "approximation", "search", "point"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 Status = Literal["finished", "not_converged", "failed"]
+STATUSES: tuple[Status, ...] = get_args(Status)
 Dims = dict[str, tuple[str, ...]]
-
-
-def finished(status: str | None) -> bool:
-    """Whether a method ended as it should; that says nothing of how good its answer is.
-
-    Fits that were stored by earlier versions have the word "ok".
-    """
-    return status in ("finished", "ok")
 
 
 class FitFailed(RuntimeError):
@@ -116,6 +110,9 @@ class Result:
     seconds_compile: float = 0.0
     seconds_run: float = 0.0
     attrs: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        one_of("status", self.status, STATUSES)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from ardvark.common.progress import Reporter
 from ardvark.common.validate import InputError, logger, one_of
 from ardvark.models import SHARED, Problem
 
-from ..contract.backend import FitFailed, Job, Kind, Result, finished
+from ..contract.backend import FitFailed, Job, Kind, Result
 from ..contract.target import Target
 from ..fits.datatree import as_json, assemble, versions
 from ..fits.diagnostics import convergence
@@ -149,12 +149,10 @@ def finish(
         with (report or Reporter(enabled=False)).stage("selection"):
             tree["selection"] = xr.DataTree(select(problem, tree))
     status, reason = result.status, result.reason
-    if finished(status):
-        status = "finished"  # a backend of the user's may have an older word
-        if kind == "mcmc":
-            status, reason = convergence(tree)
+    if status == "finished" and kind == "mcmc":
+        status, reason = convergence(tree)
     tree.attrs |= {"status": status, "reason": reason}
-    if not finished(status):
+    if status != "finished":
         logger.warning("%s: %s: %s", method, status, reason, extra={"status": status})
     return tree
 

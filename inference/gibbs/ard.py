@@ -69,7 +69,7 @@ from .partners import correlated
 
 MODELS = ("pfcvm", "rfvm")
 PARTNERS = 16  # most correlated features a feature is paired with; of samples, too
-VISIBLE = 5.0  # weights of each kind beyond the threshold of `Pairs`, expected under the prior
+LARGE = 5.0  # weights of each kind beyond the threshold of `Pairs`, expected under the prior
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -302,6 +302,6 @@ class Sampler:
 
 def _pairs(columns: np.ndarray, prior: WeightPrior) -> Pairs:
     """Return the pairs of weights of these columns (N, K), visible by the prior without slab."""
-    share = min(0.5, VISIBLE / columns.shape[1])
+    share = min(0.5, LARGE / columns.shape[1])
     visible = stats.t.isf(0.5 * share, 2.0 * prior.shape, scale=prior.scale)
     return Pairs(float(visible), *correlated(columns, PARTNERS))

@@ -1,6 +1,6 @@
 """Reference posteriors: long runs on real data, made once, kept with the package.
 
-`declared.py` declares them. Each is a file of a few hundred kB in `STORED`: some hundred
+`declared.py` declares them. Each is a file of a few hundred kB in `FOLDER`: some hundred
 draws of the weights and the scalars, far enough apart to be almost independent, to eight bits;
 moments, quantiles, effective sizes and Monte Carlo errors of every component from all draws;
 P(active); what made it, and how it stands to the bar (`bar.py`). No data are in it: X and
@@ -37,7 +37,7 @@ from ..verdicts.findings import findings
 from .bar import agreement, bar, extreme, summarise
 from .declared import REFERENCES
 
-STORED = Path(__file__).with_name("stored")
+FOLDER = Path(__file__).with_name("stored")
 NUMBERS, FEWEST, MOST = 120_000, 100, 1000
 """Numbers of draws that are stored, about, and draws at least and at most."""
 BITS = 7
@@ -79,7 +79,7 @@ def make(
     """
     reference = REFERENCES[known(name)]
     seed = reference.seed if seed is None else seed
-    problem, path = reference.problem(), (folder or STORED) / f"{reference.name}.nc"
+    problem, path = reference.problem(), (folder or FOLDER) / f"{reference.name}.nc"
     plan = registry.prepare(reference.method, problem, reference.options)
     asked = request(
         problem,
@@ -214,7 +214,7 @@ def known(name: str) -> str:
 def not_stored(name: str, folder: Path | None = None) -> InputError:
     """Return the error for a reference that is declared, and not there."""
     return InputError(
-        f"{name} is not in {folder or STORED}: `{REFERENCES[name].command}` makes it."
+        f"{name} is not in {folder or FOLDER}: `{REFERENCES[name].command}` makes it."
     )
 
 
@@ -230,7 +230,7 @@ def attributes(path: Path) -> dict[str, Any]:
 
 def files(folder: Path | None = None) -> dict[str, Path]:
     """Return the stored references by name, in the order of `REFERENCES`."""
-    paths = {name: (folder or STORED) / f"{name}.nc" for name in REFERENCES}
+    paths = {name: (folder or FOLDER) / f"{name}.nc" for name in REFERENCES}
     return {name: path for name, path in paths.items() if path.exists()}
 
 

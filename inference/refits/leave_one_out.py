@@ -32,7 +32,6 @@ from ardvark.common.progress import Reporter
 from ardvark.common.validate import InputError, logger
 from ardvark.models import Problem
 
-from ..contract.backend import finished
 from ..fits.datatree import check_same, group, pointwise, replacing
 from ..fitting import registry, run
 from ..fitting.prediction import classes
@@ -221,7 +220,7 @@ def _table(problem: Problem, name: str, rows: list[Row]) -> pd.DataFrame:
     for column in ("probability", "log_score", "correct", "seconds"):
         frame[column] = frame[column].astype(float)  # None, of a failed refit, is NaN
     log_score = frame["log_score"].to_numpy()
-    good = frame["status"].map(finished).astype(bool)
+    good = frame["status"] == "finished"
     frame.attrs = {
         "elpd": float(log_score.sum()),
         "se": float(np.sqrt(len(frame)) * log_score.std()),

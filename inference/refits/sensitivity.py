@@ -23,7 +23,6 @@ from ardvark.common.validate import InputError, logger
 from ardvark.data import Dataset
 from ardvark.models import ZOO, Problem
 
-from ..contract.backend import finished
 from ..fits import diagnostics
 from ..fits.datatree import check_same, group, pointwise
 from ..fits.selection import lacking, select, summary
@@ -122,7 +121,7 @@ class Sensitivity:
         if bad.any():
             rows = ", ".join(map(str, self.table.index[bad]))
             sentences.append(f"Not converged, so not to be trusted: {rows}.")
-        bad = ~(self.table["status"].map(finished).astype(bool) | bad)
+        bad = ~((self.table["status"] == "finished") | bad)
         for row, (status, reason) in self.table.loc[bad, ["status", "reason"]].iterrows():
             sentences.append(f"{str(row).capitalize()}: {status}: {str(reason).rstrip('.')}.")
         return " ".join(sentences)

@@ -10,12 +10,12 @@ import pandas as pd
 
 from ardvark.models import Problem
 
-from ..contract.backend import finished
 from ..fits.diagnostics import khat_limit
 from ..refits.sensitivity import BASELINE, Sensitivity
 from ..refits.sensitivity import COLUMNS as OF_SENSITIVITY
 from ..scoring.columns import FLOOR, Column, groups, table_text
-from ..verdicts.verdict import PURPOSES, Level, Verdict
+from ..scoring.quantities import Scores, as_frame
+from ..verdicts.verdict import Level, Verdict
 from .figures import FIGURES, Kind
 from .look import Picture
 from .styles import PAGE, SHORT
@@ -41,7 +41,7 @@ def page(
     selection: Mapping[str, str] | None = None,
     *,
     verdicts: Mapping[str, Verdict] | None = None,
-    distances: pd.DataFrame | None = None,
+    scores: Mapping[str, Scores] | None = None,
     reference: str | None = None,
     problem: Problem | None = None,
     sensitivity: Sensitivity | None = None,
@@ -62,8 +62,8 @@ def page(
         Which features each method says are active, in words (`selection_text`).
     verdicts : dict of Verdict, optional
         What each fit may be used for: the first section.
-    distances : pandas.DataFrame, optional
-        `Comparison.distances`, folded.
+    scores : dict of Scores, optional
+        `Comparison.scores`: every distance, folded, and the noise floors in the table.
     reference : str, optional
         The row the errors are measured against.
     problem : Problem, optional
@@ -92,15 +92,16 @@ def page(
     if pictures:
         parts.append("<h2>Figures</h2>")
         parts += [_figure(kind, picture) for kind, picture in pictures.items()]
-    parts += ["<h2>Scorecard</h2>", _scorecard(table, reference, distances)]
+    parts += ["<h2>Scorecard</h2>", _scorecard(table, reference, scores)]
     parts += [
         f"<p><b>{html.escape(str(method))}</b>: {html.escape(str(reason))}</p>"
         for method, reason in table["reason"].dropna().items()
         if reason
     ]
     parts.append(_folded("How to read the table", _legend() + _khat_limit(table)))
-    if distances is not None and len(distances):
-        parts.append(_distances(distances))
+    found = as_frame(scores or {})
+    if len(found):
+        parts.append(_distances(found))
     if selection:
         entries = (
             f"<dt>{html.escape(m)}</dt><dd>{html.escape(words)}</dd>"
@@ -166,7 +167,7 @@ def _verdicts(verdicts: Mapping[str, Verdict]) -> str:
         badge = f'<span class="badge {_BADGE[verdict.level]}">{verdict.level}</span>'
         sentence = html.escape(verdict.beside_level)
         text = f"<b>{html.escape(name)}</b> {badge} {sentence[:1].upper()}{sentence[1:]}"
-        words = "; ".join(f"{p}: {verdict.words[p]}" for p in PURPOSES)
+        words = "; ".join(f"{purpose}: {word}" for purpose, word in verdict.words.items())
         lines = [*verdict.reasons, *(f"Remedy: {remedy}" for remedy in verdict.remedies)]
         items = "".join(f"<li>{html.escape(line)}</li>" for line in [words, *lines])
         parts.append(
@@ -249,7 +250,7 @@ def _summary(table: pd.DataFrame, reference: str | None) -> str:
     """Return what the table says, in a sentence or two."""
     if reference is None:
         return "No exact posterior among these fits, so no error is measured."
-    state = "converged" if finished(str(table.loc[reference, "status"])) else "did not converge"
+    state = "converged" if table.loc[reference, "status"] == "finished" else "did not converge"
     text = f"Reference: <b>{html.escape(reference)}</b>, which {state}."
     errors = {str(m): float(e) for m, e in table["error_eta"].dropna().items()}
     floor = errors.pop(reference, None)
@@ -264,16 +265,19 @@ def _summary(table: pd.DataFrame, reference: str | None) -> str:
 
 
 def _scorecard(
-    table: pd.DataFrame, reference: str | None, distances: pd.DataFrame | None = None
+    table: pd.DataFrame, reference: str | None, scores: Mapping[str, Scores] | None = None
 ) -> str:
     """Return the table in groups, each distance with its noise floor, numbers under the pointer."""
     shown = table_text(table)
     columns = {c.heading: c for together in groups().values() for c in together if c.heading}
     sections = [columns[heading].section if heading in columns else "" for heading in shown.index]
-    floors: dict[tuple[str, str], str] = {}
-    if distances is not None:
-        for row in distances[distances["floor"] > 0.0].to_dict("records"):
-            floors[row["method"], f"{row['statistic']}_{row['quantity']}"] = _noise(row)
+    floors = {
+        (method, score.statistic.column(quantity)): f"({score.noise})"
+        for method, found in (scores or {}).items()
+        for quantity, distances in found.items()
+        for score in distances.values()
+        if score.noise
+    }
     return _table(
         shown,
         reference,
@@ -281,13 +285,6 @@ def _scorecard(
         lambda heading, method: _told(columns.get(heading), table, method),
         lambda heading, method: floors.get((method, getattr(columns.get(heading), "name", "")), ""),
     )
-
-
-def _noise(row: Mapping[Any, Any]) -> str:
-    """Return a noise floor in brackets; that of a ratio is a factor."""
-    if row["statistic"] == "sd_ratio":
-        return f"(factor {np.exp(row['floor']):.2f})"
-    return f"({row['floor']:.2g})"
 
 
 def _told(column: Column | None, table: pd.DataFrame, method: str) -> str:

@@ -1,12 +1,12 @@
 """The columns of a comparison, each declared once: its name, heading, digits and meaning.
 
 The table, what is printed of it, the page's legend and the documentation of the table follow from
-`COLUMNS`. To add a column, declare it here and put its number into the row in
-`comparison/table.py`.
+`COLUMNS`. Those of the distances are the statistics' own (`statistics/`). To add another column,
+declare it here and put its number into the row in `comparison/rows.py`.
 """
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +15,23 @@ import pandas as pd
 
 from ardvark.models import SHARED
 
+from .statistics import STATISTICS
+
+_KIND = (
+    "`mcmc` is exact up to Monte Carlo error, and so is a `reference`, made before and "
+    "stored; an `approximation` replaces the posterior by a simpler q, and its draws are "
+    "drawn from q; a `search` or `point` is one state without a spread; a `baseline` is a "
+    "plain classifier."
+)
+_STATUS = (
+    "`finished` (which says nothing of how good the answer is), `not_converged` (there are "
+    "draws that must not be trusted) or `failed` (there are none); those have a reason."
+)
+_KHAT = (
+    "Where a method states its q: tail index of the ratios p / q at q's own draws. Above "
+    "min(0.7, 1 - 1 / log10 S), for S draws, q misses mass of the posterior; below, it may "
+    "still be wrong."
+)
 _CHAINS = (
     "Whether Markov chains can be believed. The worst R-hat over everything stored, and over eta, "
     "which should be below 1.01; the smallest effective sample sizes over everything stored, which "
@@ -27,32 +44,6 @@ _BITS = (
     "that had one value in every draw, which R-hat, ESS and the Monte Carlo error leave out."
 )
 _SECONDS = "Time of compilation, and of the rest of the fit, in seconds."
-_ERROR = (
-    "Of a quantity that all models have: the largest distance, over its components, of the "
-    "posterior mean from the reference's, in the reference's standard deviations. The reference's "
-    "own row compares one half of its chains with the other. Of a binary feature mask: the largest "
-    "difference of inclusion probabilities. `= floor`, here and in the columns below: with so few "
-    "draws a second run of the reference would score no better in one of twenty runs."
-)
-_RATIO = (
-    "The median, over components, of the posterior standard deviation over the reference's: below "
-    "1 the method is overconfident. None for a binary feature mask."
-)
-_JOINT = (
-    "Of eta. W1: the largest distance over components of the two distributions (Wasserstein-1), in "
-    "the reference's standard deviations. In 50 % and 90 %: share of the draws that lie in the "
-    "reference's central intervals; more is overconfident. Recognised: accuracy of a classifier "
-    "that tells the method's draws from the reference's; 0.5 is a coin."
-)
-_RANKS = (
-    "Of the features, ordered by the mean size of their weights (of their primal weights under a "
-    "linear kernel): correlation with the reference's order, share of its ten leading features "
-    "(of fewer than 20, half) that lead here, and the largest difference of P(active)."
-)
-_PREDICTIVE = (
-    "On the held-out samples, or the training samples without any: mean distance of P(y = 1) from "
-    "the reference's, and the share of samples in the same class."
-)
 _VERDICT = (
     "What a fit may be used for, in a word: `trust`, `with care` (for some purposes), `do not "
     "use`, or `not judged` (no exact posterior to compare with). The sentences are beside."
@@ -132,6 +123,15 @@ class Column:
         return f"{text} ({low:.0f}-{high:.0f})" if low < high else text
 
 
+def distances() -> Iterator[Column]:
+    """Yield the columns of every statistic that has some, the shared quantities first."""
+    quantities = dict.fromkeys([*SHARED, *(q for s in STATISTICS for q in s.columns)])
+    for quantity in quantities:
+        for s in STATISTICS:
+            if quantity in s.columns:
+                yield from _distance(s.column(quantity), *s.columns[quantity], s.meaning)
+
+
 def _distance(name: str, heading: str, digits: int, meaning: str) -> tuple[Column, Column]:
     """Return the column of a distance, and that of how far it is beyond its noise floor."""
     beyond = f"{name}_beyond"
@@ -149,94 +149,65 @@ def _section(name: str, *columns: Column) -> tuple[Column, ...]:
     return tuple(replace(column, section=name) for column in columns)
 
 
-COLUMNS = (
-    *_section(
-        "What it is",
-        Column("verdict", "verdict", None, _VERDICT),
-        Column(
-            "kind", "kind", None,
-            "`mcmc` is exact up to Monte Carlo error, and so is a `reference`, made before and "
-            "stored; an `approximation` replaces the posterior by a simpler q, and its draws are "
-            "drawn from q; a `search` or `point` is one state without a spread; a `baseline` is a "
-            "plain classifier.",
+def declared() -> tuple[Column, ...]:
+    """Return every column, in the order of the DataFrame."""
+    return (
+        *_section(
+            "What it is",
+            Column("verdict", "verdict", None, _VERDICT),
+            Column("kind", "kind", None, _KIND),
+            Column("status", "status", None, _STATUS),
+            Column("draws", "draws", 0, "Chains times draws that were stored."),
         ),
-        Column(
-            "status", "status", None,
-            "`finished` (which says nothing of how good the answer is), `not_converged` (there are "
-            "draws that must not be trusted) or `failed` (there are none); those have a reason.",
+        *_section(
+            "Markov chains, time, importance ratios",
+            Column("rhat", "worst R-hat", 3, _CHAINS),
+            Column("rhat_eta", "R-hat of eta", 3, _CHAINS),
+            Column("ess_bulk", "bulk ESS", 0, _CHAINS),
+            Column("ess_tail", "tail ESS", 0, _CHAINS),
+            Column("divergences", "diverg.", 0, _CHAINS),
+            Column("mcse_bits", "MC error of bits", 3, _BITS),
+            Column("spread_bits", "chain spread of bits", 3, _BITS),
+            Column("unmoved_bits", "bits never moved", 0, _BITS),
+            Column("seconds_compile", "compile, s", 1, _SECONDS),
+            Column("seconds_run", "run, s", 1, _SECONDS),
+            Column("khat", "k-hat", 2, _KHAT),
         ),
-        Column("draws", "draws", 0, "Chains times draws that were stored."),
-    ),
-    *_section(
-        "Markov chains, time, importance ratios",
-        Column("rhat", "worst R-hat", 3, _CHAINS),
-        Column("rhat_eta", "R-hat of eta", 3, _CHAINS),
-        Column("ess_bulk", "bulk ESS", 0, _CHAINS),
-        Column("ess_tail", "tail ESS", 0, _CHAINS),
-        Column("divergences", "diverg.", 0, _CHAINS),
-        Column("mcse_bits", "MC error of bits", 3, _BITS),
-        Column("spread_bits", "chain spread of bits", 3, _BITS),
-        Column("unmoved_bits", "bits never moved", 0, _BITS),
-        Column("seconds_compile", "compile, s", 1, _SECONDS),
-        Column("seconds_run", "run, s", 1, _SECONDS),
-        Column(
-            "khat", "k-hat", 2,
-            "Where a method states its q: tail index of the ratios p / q at q's own draws. Above "
-            "min(0.7, 1 - 1 / log10 S), for S draws, q misses mass of the posterior; below, it may "
-            "still be wrong.",
+        *_section("Distance from the reference (in brackets: noise)", *distances()),
+        *_section(
+            "What matters",
+            *(
+                column
+                for what in ("features", "samples")
+                for column in (
+                    Column(
+                        f"active_{what}", f"active {what}", 1, _ACTIVE,
+                        (f"active_{what}_low", f"active_{what}_high"),
+                    ),
+                    Column(f"active_{what}_low", "", 0, _ACTIVE),
+                    Column(f"active_{what}_high", "", 0, _ACTIVE),
+                    Column(f"n90_{what}", f"n90 of {what}", 0, _ACTIVE),
+                    Column(f"selected_{what}", f"{what} with P > 0.5", 0, _ACTIVE),
+                )
+            ),
+            Column("own_features", "own features", 0, _OWN),
+            Column("own_samples", "own samples", 0, _OWN),
         ),
-    ),
-    *_section(
-        "Distance from the reference (in brackets: noise)",
-        *(
-            column
-            for q in SHARED
-            for column in (
-                *_distance(f"error_{q}", f"error of {q}", 2, _ERROR),
-                *_distance(f"sd_ratio_{q}", f"sd ratio of {q}", 2, _RATIO),
-            )
+        *_section(
+            "Held-out samples",
+            *_held_out("accuracy", "accuracy"),
+            *_held_out("log_score", "log score"),
+            *_held_out("brier", "Brier score"),
+            *_held_out("auc", "AUC"),
+            *_held_out("f1", "F1"),
+            *_held_out("kappa", "kappa"),
+            *_distance("ece", "calibration error", 3, _CALIBRATION),
         ),
-        *_distance("wasserstein_eta", "W1 of eta", 2, _JOINT),
-        *_distance("coverage_50_eta", "in 50 %", 2, _JOINT),
-        *_distance("coverage_90_eta", "in 90 %", 2, _JOINT),
-        *_distance("two_sample_eta", "recognised", 2, _JOINT),
-        *_distance("difference_probability", "P(y = 1) off by", 3, _PREDICTIVE),
-        *_distance("agreement_probability", "same class", 3, _PREDICTIVE),
-        *_distance("spearman_ranking", "rank correlation", 2, _RANKS),
-        *_distance("top_ranking", "leading features", 2, _RANKS),
-        *_distance("p_active_selection", "P(active) off by", 2, _RANKS),
-    ),
-    *_section(
-        "What matters",
-        *(
-            column
-            for what in ("features", "samples")
-            for column in (
-                Column(
-                    f"active_{what}", f"active {what}", 1, _ACTIVE,
-                    (f"active_{what}_low", f"active_{what}_high"),
-                ),
-                Column(f"active_{what}_low", "", 0, _ACTIVE),
-                Column(f"active_{what}_high", "", 0, _ACTIVE),
-                Column(f"n90_{what}", f"n90 of {what}", 0, _ACTIVE),
-                Column(f"selected_{what}", f"{what} with P > 0.5", 0, _ACTIVE),
-            )
-        ),
-        Column("own_features", "own features", 0, _OWN),
-        Column("own_samples", "own samples", 0, _OWN),
-    ),
-    *_section(
-        "Held-out samples",
-        *_held_out("accuracy", "accuracy"),
-        *_held_out("log_score", "log score"),
-        *_held_out("brier", "Brier score"),
-        *_held_out("auc", "AUC"),
-        *_held_out("f1", "F1"),
-        *_held_out("kappa", "kappa"),
-        *_distance("ece", "calibration error", 3, _CALIBRATION),
-    ),
-    Column("reason", "", None, "Why the status is not finished."),
-)  # fmt: skip
+        Column("reason", "", None, "Why the status is not finished."),
+    )  # fmt: skip
+
+
+COLUMNS = declared()
 """Every column, in the order of the DataFrame."""
 
 

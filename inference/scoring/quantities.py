@@ -7,16 +7,14 @@
     lp              log posterior of the unconstrained vector, between fits of one form
     any other       functions of the posterior that the user gives
 
-Beside the distances of `distances.py` (`floors.py` has their noise floors):
+    ranking         the features by their mean size: by primal weights where there are any, else by
+                    feature weights
+    selection       P(active) of the features
 
-    probability   difference  mean size of the difference of the predictive probabilities
-                  agreement   share of the rows that both put in the same class
-    ranking       spearman, top   order of the features by their mean size: of primal weights where
-                                  there are any, else of feature weights
-    selection     p_active    largest difference of P(active) over the features
+How far they are is the business of `statistics/`; a statistic says which kind of quantity has it.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import numpy as np
@@ -28,14 +26,19 @@ from ardvark.models import SHARED, ZOO, Problem
 
 from ..fits.datatree import group, pointwise
 from ..fits.diagnostics import masks
-from . import distances
-from .distances import flat, reduced
-from .floors import REPEATS, Exact, Score, effective, scored
+from .draws import CONTINUOUS, MASK, PROBABILITY, SELECTION, Draws, Exact
+from .statistic import Score
+from .statistics import STATISTICS
+from .statistics.p_active import activity
 
 Scores = dict[str, dict[str, Score]]
 """By quantity, by statistic."""
 Function = Callable[[xr.Dataset], object]
 """A quantity of the user's: posterior -> array (chain, draw, ...)."""
+FRAME = (
+    "method", "quantity", "statistic", "value", "deviation", "floor", "typical", "inside",
+)  # fmt: skip
+"""The columns of `as_frame`."""
 
 
 # --- the draws of each quantity -------------------------------------------------------------------
@@ -149,55 +152,36 @@ def measure(
     """
     exact_tree = fits[reference]
     found: dict[str, Scores] = {name: {} for name in fits}
+    others = {n: t for n, t in fits.items() if t is not exact_tree and has_draws(t)}
     for quantity, draws_of in quantities(problem, probability or {}, own).items():
         values = draws_of(reference, exact_tree)
         if values is None or values.shape[0] * values.shape[1] < 2:
             continue
-        binary = quantity == "feature_weight" and quantity in masks(exact_tree)
-        exact = Exact(values, independent=_independent(exact_tree), binary=binary)
-        ranks = _ranked(quantity, exact, problem, exact_tree)
-        for name, tree in fits.items():
+        sides = _sides(quantity, values, problem, exact_tree)
+        for name in (n for n, t in fits.items() if t is exact_tree):
+            found[name] |= {of: halves for of, exact in sides.items() if (halves := _halves(exact))}
+        for name, tree in others.items():
             if quantity == "lp" and tree.attrs.get("form") != exact_tree.attrs.get("form"):
-                continue
-            if tree is exact_tree:
-                for group_name, scores in _halves(quantity, exact, ranks).items():
-                    found[name].setdefault(group_name, {}).update(scores)
-                continue
-            if not group(tree, "posterior").data_vars:
                 continue
             other = draws_of(name, tree)
             if other is None or other.shape[2:] != values.shape[2:]:
                 continue
-            independent = _independent(tree)
-            draws = effective(other, independent)[0]
-            found[name][quantity] = exact.scores(other, independent, draws)
-            if quantity == "probability":
-                for stat, function in OF_PROBABILITY.items():
-                    score = exact.of_means(stat, function, other, independent, draws)
-                    found[name][quantity][stat] = score
-            if ranks is not None:
-                found[name]["ranking"] = {
-                    stat: ranks.of_means(stat, function, np.abs(other), independent, draws)
-                    for stat, function in OF_RANKS.items()
-                }
-    for name, tree in fits.items():
-        if tree is not exact_tree and group(tree, "posterior").data_vars:
-            found[name] |= _selection(tree, exact_tree)
+            draws = Draws(other, _independent(tree))
+            for of, exact in sides.items():
+                found[name][of] = scores(draws.sizes() if of == "ranking" else draws, exact)
+    for name, tree in others.items():
+        found[name] |= _selection(tree, exact_tree)
     return found
 
 
-def difference(p: np.ndarray, exact: np.ndarray) -> np.ndarray:
-    """Return the mean size of the difference of probabilities (..., K)."""
-    return np.abs(p - exact).mean(axis=-1)
+def scores(found: Draws, exact: Exact) -> dict[str, Score]:
+    """Return every distance that a quantity has, each with its floor."""
+    return {s.name: s.score(found, exact) for s in STATISTICS if s.of in exact.kinds}
 
 
-def agreement(p: np.ndarray, exact: np.ndarray) -> np.ndarray:
-    """Return the share of rows (..., K) that both put in the same class."""
-    return ((p > 0.5) == (exact > 0.5)).mean(axis=-1)
-
-
-OF_PROBABILITY = {"difference": difference, "agreement": agreement}
-OF_RANKS = {"spearman": distances.spearman, "top": distances.top}
+def has_draws(tree: xr.DataTree) -> bool:
+    """Whether a fit has a posterior: one that failed has none."""
+    return bool(group(tree, "posterior").data_vars)
 
 
 def _independent(tree: xr.DataTree) -> bool:
@@ -205,101 +189,49 @@ def _independent(tree: xr.DataTree) -> bool:
     return tree.attrs.get("kind") != "mcmc"
 
 
-def _ranked(
-    quantity: str, exact: Exact, problem: Problem | None, tree: xr.DataTree
-) -> Exact | None:
-    """Return the sizes of the weights that features are ranked by, if it is this quantity."""
-    if quantity not in ("feature_weight", "primal_weight") or exact.draws.shape[2] < 2:
-        return None
-    if quantity == "feature_weight" and has_primal(problem, tree):
-        return None
-    size = np.abs(exact.draws)
-    return Exact(size, independent=exact.independent, binary=True, known=exact.effective)
-
-
-def _halves(quantity: str, exact: Exact, ranks: Exact | None) -> Scores:
-    """Return the distances of the first half of the chains from the second: no floor beside."""
-    middle = exact.draws.shape[0] // 2
-    if middle < 1:
-        return {}
-    first, second = exact.draws[:middle], exact.draws[middle:]
-    if exact.binary:
-        means = flat(first).mean(axis=0), flat(second).mean(axis=0)
-        components = {"error": np.abs(means[0] - means[1])}
-    else:
-        components = distances.marginal(first, second)
-    out = {quantity: {n: float(reduced(n, values)) for n, values in components.items()}}
-    functions: list[tuple[str, np.ndarray, Mapping]] = []
+def _sides(
+    quantity: str, values: np.ndarray, problem: Problem | None, tree: xr.DataTree
+) -> dict[str, Exact]:
+    """Return the reference's draws of a quantity, and of the ranking where that is read of it."""
+    kinds = CONTINUOUS
     if quantity == "probability":
-        functions.append((quantity, exact.draws, OF_PROBABILITY))
-    if ranks is not None:
-        functions.append(("ranking", ranks.draws, OF_RANKS))
-    for name, draws, of_means in functions:
-        means = flat(draws[:middle]).mean(axis=0), flat(draws[middle:]).mean(axis=0)
-        out.setdefault(name, {}).update({n: float(f(*means)) for n, f in of_means.items()})
-    return {
-        name: {
-            n: Score(v, distances.deviation(n, v, distances.SHARES.get(n))) for n, v in s.items()
-        }
-        for name, s in out.items()
-    }
+        kinds = PROBABILITY
+    elif quantity == "feature_weight" and quantity in masks(tree):
+        kinds = MASK
+    exact = Exact(values, _independent(tree), kinds=kinds)
+    ranked = "primal_weight" if has_primal(problem, tree) else "feature_weight"
+    if quantity != ranked or values.shape[2] < 2:
+        return {quantity: exact}
+    return {quantity: exact, "ranking": exact.sizes()}
+
+
+def _halves(exact: Exact) -> dict[str, Score]:
+    """Return the distances of the first half of the chains from the second: no floor beside."""
+    if exact.draws.shape[0] < 2:
+        return {}
+    first, second = exact.split()
+    found = {}
+    for s in STATISTICS:
+        if s.halves and s.of in exact.kinds:
+            value = s.value(first, second)
+            found[s.name] = Score(s, value, s.deviation(value))
+    return found
 
 
 def _selection(tree: xr.DataTree, exact: xr.DataTree) -> Scores:
-    """Return the largest difference of P(active), beside what its Monte Carlo errors make of it.
-
-    A P(active) that never changed has no error known: it is taken as one draw's.
-    """
-    found, known = group(tree, "selection"), group(exact, "selection")
-    if "p_active_feature" not in found or "p_active_feature" not in known:
+    """Return the distances of P(active) from the reference's."""
+    found, known = activity(tree), activity(exact)
+    if found is None or known is None or found.p.shape != known.p.shape:
         return {}
-    p, p0 = found["p_active_feature"].values, known["p_active_feature"].values
-    if p.shape != p0.shape:
-        return {}
-    value = float(np.abs(p - p0).max())
-    error = np.zeros(p.shape)
-    for part, whole in ((found, tree), (known, exact)):
-        posterior = group(whole, "posterior")
-        draws = posterior.sizes["chain"] * posterior.sizes["draw"]
-        if draws > 1:
-            error += np.nan_to_num(part["mcse_feature"].values, nan=1.0 / draws) ** 2
-    noise = np.random.default_rng(0).normal(size=(REPEATS, len(p))) * np.sqrt(error)
-    return {"selection": {"p_active": scored(value, value, np.abs(noise).max(axis=1))}}
+    return {"selection": {s.name: s.score(found, known) for s in STATISTICS if s.of in SELECTION}}
 
 
 def as_frame(found: Mapping[str, Scores]) -> pd.DataFrame:
     """Return the distances as a table: one row a method, quantity and statistic."""
     rows = [
-        {
-            "method": method,
-            "quantity": quantity,
-            "statistic": name,
-            "value": score.value,
-            "deviation": score.deviation,
-            "floor": score.floor,
-            "typical": score.typical,
-            "inside": score.inside,
-        }
+        (method, quantity, name, s.value, s.deviation, s.floor, s.typical, s.inside)
         for method, scores in found.items()
         for quantity, statistics in scores.items()
-        for name, score in statistics.items()
+        for name, s in statistics.items()
     ]
-    columns = [
-        "method",
-        "quantity",
-        "statistic",
-        "value",
-        "deviation",
-        "floor",
-        "typical",
-        "inside",
-    ]
-    return pd.DataFrame(rows, columns=columns)
-
-
-def each(found: Scores, names: tuple[str, ...], statistic: str) -> Iterator[tuple[str, Score]]:
-    """Yield the scores of one statistic, by quantity, where they are known."""
-    for name in names:
-        score = found.get(name, {}).get(statistic)
-        if score is not None and not np.isnan(score.deviation):
-            yield name, score
+    return pd.DataFrame(rows, columns=list(FRAME))

@@ -7,19 +7,18 @@ diagnostic itself is missing, "unknown". One without purposes is a remark.
 import json
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
 
-from ..contract.backend import finished
 from ..fits import diagnostics
 from ..fits.datatree import group
 from ..fits.selection import summary
+from ..scoring.statistic import Word
+from .purposes import Purpose
 
-Purpose = Literal["predictions", "means", "uncertainty", "ranking", "selection"]
-PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
-Word = Literal["good", "rough", "bad", "unknown"]
+Purposes = tuple[str, ...] | Literal["all"]
 
 # --- the limits, with their reasons ---------------------------------------------------------------
 
@@ -46,16 +45,22 @@ class Finding:
         What was found, with its number.
     cap : {"rough", "bad", "unknown"}
         The best that may be said of `purposes`.
-    purposes : tuple of str
-        Empty for a remark.
+    purposes : tuple of str, or "all"
+        Names in `PURPOSES`; empty for a remark.
     remedy : str
         What to do about it, "" where nothing helps.
     """
 
     text: str
     cap: Word = "rough"
-    purposes: tuple[Purpose, ...] = PURPOSES
+    purposes: Purposes = "all"
     remedy: str = ""
+
+    def caps(self, purpose: Purpose) -> bool:
+        """Whether it speaks against using the fit for a purpose."""
+        if self.purposes == "all":
+            return True
+        return any(name in self.purposes for name in (purpose.name, *purpose.capped_with))
 
 
 def findings(tree: xr.DataTree, reference: xr.DataTree | None = None) -> list[Finding]:
@@ -82,14 +87,20 @@ def findings(tree: xr.DataTree, reference: xr.DataTree | None = None) -> list[Fi
         return [Finding(f"there are no draws: {reason}", "bad")]
     if tree.attrs.get("kind") == "reference":  # judged by all of its draws when it was made
         stored = json.loads(tree.attrs["findings"])
-        return [Finding(**{**found, "purposes": tuple(found["purposes"])}) for found in stored]
+        return [_restored(found) for found in stored]
     found = _chains(tree) if tree.attrs.get("kind") == "mcmc" else _approximation(tree, other)
     status, reason = tree.attrs.get("status"), str(tree.attrs.get("reason") or "")
-    if status is not None and not finished(status) and not any(f.purposes for f in found):
+    if status not in (None, "finished") and not any(f.purposes for f in found):
         found.append(Finding(reason or str(status), "bad", remedy=_again(tree)))
     found += _nothing_active(tree, other)
     order: dict[Word, int] = {"bad": 0, "unknown": 1, "rough": 2, "good": 3}
     return sorted(found, key=lambda f: order[f.cap] if f.purposes else 4)
+
+
+def _restored(found: dict[str, Any]) -> Finding:
+    """Return a finding as it was before it was written as JSON."""
+    purposes = found["purposes"]
+    return Finding(**{**found, "purposes": "all" if purposes == "all" else tuple(purposes)})
 
 
 # --- Markov chains --------------------------------------------------------------------------------
@@ -121,7 +132,8 @@ def _chains(tree: xr.DataTree) -> list[Finding]:
         if tree.attrs.get("method") == "nuts":  # gibbs proposes to exchange correlated features
             remedy = "more tuning and draws, the model's other form, or gibbs where it applies"
         found.append(Finding(text, cap, remedy=remedy))
-    for kind, purposes in (("bulk", PURPOSES), ("tail", ("uncertainty",))):
+    looked_at: tuple[tuple[str, Purposes], ...] = (("bulk", "all"), ("tail", ("uncertainty",)))
+    for kind, purposes in looked_at:
         ess = diagnostics.worst([diagnostics.ess(eta, kind)], np.min)
         if ess < ENOUGH:
             remedy = f"raise draws to about {enough_draws(draws, ess)}"
@@ -159,7 +171,7 @@ def _energy(tree: xr.DataTree, total: int) -> list[Finding]:
             found.append(Finding(f"{text}: too few to lower a word", purposes=()))
         else:
             bad = count > diagnostics.DIVERGENT_SHARE * total
-            purposes = PURPOSES if bad else ("means", "uncertainty")
+            purposes: Purposes = "all" if bad else ("means", "uncertainty")
             text += ": a region of the posterior was not entered"
             found.append(Finding(text, "bad" if bad else "rough", purposes, _raise_target(tree)))
     if "energy" in stats:
@@ -206,7 +218,7 @@ def _approximation(tree: xr.DataTree, reference: xr.DataTree | None) -> list[Fin
         if khat > limit:
             text = f"k-hat is {khat:.2f} (limit {limit:.2f}): q misses mass of the posterior"
             # beside a reference the distances themselves are known
-            alone: tuple[Purpose, ...] = ("means", "uncertainty") if reference is None else ()
+            alone: Purposes = ("means", "uncertainty") if reference is None else ()
             found.append(Finding(text, "bad", alone))
     posterior = group(tree, "posterior")
     if posterior.sizes["chain"] * posterior.sizes["draw"] == 1:

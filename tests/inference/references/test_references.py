@@ -165,7 +165,7 @@ def test_rates_are_equal_by_their_ratio(tmp_path, monkeypatch):
 
 
 def test_compare_with_a_stored_reference(folder, monkeypatch):
-    monkeypatch.setattr(references, "STORED", folder)
+    monkeypatch.setattr(references, "FOLDER", folder)
     problem = tiny()
     fits = {"xolon": av.fit(problem, "xolon", random_seed=0, progressbar=False)}
     found = av.compare(fits, reference="stored", problem=problem, test=problem.data)
@@ -290,7 +290,7 @@ def test_every_declared_reference_is_stored_and_small():
     assert sum(sizes) < 6e6
     project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())
     carried = project["tool"]["setuptools"]["package-data"]["ardvark.inference.references"]
-    assert carried == [f"{references.STORED.name}/*.nc"]
+    assert carried == [f"{references.FOLDER.name}/*.nc"]
     table = references.table()
     assert set(table.index) == set(REFERENCES)
     for name, path in paths.items():

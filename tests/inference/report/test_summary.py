@@ -52,7 +52,7 @@ def test_the_paper_s_own_algorithm(caplog):
 def test_a_chain_is_judged_by_its_own_diagnostics():
     good = rng(1).normal(size=(4, 1000, 3))
     found = av.summary(tree_of(EXACT, good))
-    assert found.verdict.predictions == "good"
+    assert found.verdict.words["predictions"] == "good"
     assert float(found.rows["ESS of eta"]) > 400.0
     apart = good + np.arange(4.0)[:, None, None]  # each chain at another place
     assert "R-hat" in repr(av.summary(tree_of(EXACT, apart)))

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import ardvark as av
-from ardvark.inference.comparison import table
+from ardvark.inference.comparison import rows, table
 from ardvark.inference.report import page as report
 from ardvark.inference.scoring import columns
 from ardvark.inference.scoring.columns import COLUMNS, Column, table_text
@@ -106,7 +106,7 @@ def test_the_documentation_names_every_column():
 @pytest.fixture
 def with_new(monkeypatch):
     """One more line in the declaration."""
-    for module in (columns, table):
+    for module in (columns, rows):
         monkeypatch.setattr(module, "COLUMNS", (*COLUMNS, NEW))
 
 
@@ -114,8 +114,8 @@ def test_a_declared_column_is_in_the_table_the_print_the_page_and_the_documentat
     with_new, problem, monkeypatch
 ):
     tree = av.fit(problem, "paper", draws=20, chains=2, random_seed=1, progressbar=False)
-    right = table._selection
-    monkeypatch.setattr(table, "_selection", lambda t: right(t) | {"entropy": 2.25})
+    right = rows.selection
+    monkeypatch.setattr(rows, "selection", lambda t: right(t) | {"entropy": 2.25})
     found = av.compare({"a": tree}).table
     assert found.loc["a", "entropy"] == 2.25
     assert table_text(found).loc["entropy of q", "a"] == "2.2"

@@ -4,12 +4,24 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ardvark.inference.scoring import distances, two_sample
-from ardvark.inference.scoring.distances import SHARES, deviation, marginal, reduced
+from ardvark.inference.scoring.draws import Draws, Exact, flat
+from ardvark.inference.scoring.statistics import STATISTICS, ranking, two_sample, wasserstein
 from tests.support import ALARM, rng, z_limit
 
 SIZES = (2, 20, 200)
 N, M = 4000, 6000  # draws of the method, of the reference
+MARGINAL = {s.name: s for s in STATISTICS if s.of == "continuous"}
+NAMED = {s.name: s for s in STATISTICS} | MARGINAL
+SHARES = {"coverage_50": 0.5, "coverage_90": 0.9}
+
+
+def marginal(found, exact):
+    """Return the components (K,) of every statistic of single components, by name."""
+    return {n: s.compute(Draws(found), Exact(exact)) for n, s in MARGINAL.items()}
+
+
+def transport(found, exact):
+    return wasserstein.transport(flat(found), flat(exact))
 
 
 def normal(generator, size, n, shift=0.0, scale=1.0):
@@ -65,7 +77,7 @@ def test_marginal_distances_of_two_normals(size, shift, scale):
 def test_the_wasserstein_distance_is_scipys_for_unequal_numbers_of_draws():
     generator = rng(2)
     x, y = generator.normal(size=(2, 7, 3)), np.round(generator.standard_t(3, size=(3, 11, 3)), 1)
-    found = distances.wasserstein(x, y)
+    found = transport(x, y)
     for k in range(3):
         exact = stats.wasserstein_distance(x[..., k].ravel(), y[..., k].ravel())
         assert found[k] == pytest.approx(exact, rel=1e-12)
@@ -73,15 +85,15 @@ def test_the_wasserstein_distance_is_scipys_for_unequal_numbers_of_draws():
 
 def test_a_shift_of_the_draws_is_their_distance():
     x = rng(3).normal(size=(2, 50, 4))
-    np.testing.assert_allclose(distances.wasserstein(x + 0.75, x), 0.75)
-    np.testing.assert_allclose(distances.wasserstein(x[:, ::-1], x), 0.0)
+    np.testing.assert_allclose(transport(x + 0.75, x), 0.75)
+    np.testing.assert_allclose(transport(x[:, ::-1], x), 0.0)
 
 
 def test_columns_in_chunks_are_the_columns_at_once(monkeypatch):
     x, y = rng(4).normal(size=(2, 30, 5)), rng(5).normal(size=(2, 20, 5))
-    whole = distances.wasserstein(x, y)
-    monkeypatch.setattr(distances, "_CHUNK", 1.0)
-    np.testing.assert_allclose(distances.wasserstein(x, y), whole, rtol=1e-13)
+    whole = transport(x, y)
+    monkeypatch.setattr(wasserstein, "_CHUNK", 1.0)
+    np.testing.assert_allclose(transport(x, y), whole, rtol=1e-13)
 
 
 def test_components_that_never_move():
@@ -104,22 +116,22 @@ def test_a_single_draw_has_a_mean_and_nothing_else():
     np.testing.assert_allclose(found["error"], (2.0 - mean) / sd)
     for name in ("sd_ratio", "wasserstein", *SHARES):
         assert np.isnan(found[name]).all()
-        assert np.isnan(reduced(name, found[name]))
+        assert np.isnan(MARGINAL[name].reduce(found[name]))
 
 
 def test_one_number_of_many_components():
     x = np.array([0.5, np.nan, 4.0, 1.0])
-    assert reduced("error", x) == reduced("wasserstein", x) == 4.0
-    assert reduced("sd_ratio", x) == 1.0
-    assert reduced("coverage_50", x) == pytest.approx(5.5 / 3)
+    assert NAMED["error"].reduce(x) == NAMED["wasserstein"].reduce(x) == 4.0
+    assert NAMED["sd_ratio"].reduce(x) == 1.0
+    assert NAMED["coverage_50"].reduce(x) == pytest.approx(5.5 / 3)
 
 
 def test_half_and_twice_the_sd_are_equally_far():
-    assert deviation("sd_ratio", 0.5) == pytest.approx(deviation("sd_ratio", 2.0))
-    assert deviation("sd_ratio", 0.0) == np.inf
-    assert deviation("coverage_90", 0.8, 0.9) == pytest.approx(0.1)
-    assert deviation("two_sample", 0.45) == 0.0
-    assert deviation("spearman", 0.25) == 0.75
+    assert NAMED["sd_ratio"].deviation(0.5) == pytest.approx(NAMED["sd_ratio"].deviation(2.0))
+    assert NAMED["sd_ratio"].deviation(0.0) == np.inf
+    assert NAMED["coverage_90"].deviation(0.8) == pytest.approx(0.1)
+    assert NAMED["two_sample"].deviation(0.45) == 0.0
+    assert NAMED["spearman"].deviation(0.25) == 0.75
 
 
 # --- ranks ----------------------------------------------------------------------------------------
@@ -128,28 +140,28 @@ def test_half_and_twice_the_sd_are_equally_far():
 def test_the_rank_correlation_is_scipys_with_ties():
     generator = rng(7)
     a, b = np.round(generator.normal(size=(2, 40)), 1)
-    assert distances.spearman(a, b) == pytest.approx(stats.spearmanr(a, b).statistic)
-    assert distances.spearman(-(b**3), b) == pytest.approx(-1.0)
-    many = distances.spearman(np.stack([a, b]), np.stack([b, b]))
+    assert ranking.spearman(a, b) == pytest.approx(stats.spearmanr(a, b).statistic)
+    assert ranking.spearman(-(b**3), b) == pytest.approx(-1.0)
+    many = ranking.spearman(np.stack([a, b]), np.stack([b, b]))
     assert many[1] == pytest.approx(1.0)
-    assert np.isnan(distances.spearman(np.ones(4), b[:4]))
+    assert np.isnan(ranking.spearman(np.ones(4), b[:4]))
 
 
 @pytest.mark.parametrize(("size", "k"), [(2, 1), (8, 4), (20, 10), (200, 10)])
 def test_the_overlap_of_the_leading_components(size, k):
     score = np.arange(size, dtype=float)
-    assert distances.leading(size) == k
-    assert distances.top(score, score) == 1.0
-    assert distances.top(-score, score) == 0.0
-    assert distances.leading(1) == 1
+    assert ranking.leading(size) == k
+    assert ranking.top(score, score) == 1.0
+    assert ranking.top(-score, score) == 0.0
+    assert ranking.leading(1) == 1
     one_out = score.copy()
     one_out[-1] = -1.0  # the first one leaves
-    assert distances.top(one_out, score) == pytest.approx(1.0 - 1.0 / k)
+    assert ranking.top(one_out, score) == pytest.approx(1.0 - 1.0 / k)
 
 
 def test_equal_scores_lead_by_lot():
     """All equal: k of K at random, of which k k / K are expected among the reference's."""
-    assert distances.top(np.zeros(20), np.arange(20.0), 4) == pytest.approx(4 / 20)
+    assert ranking.top(np.zeros(20), np.arange(20.0), 4) == pytest.approx(4 / 20)
 
 
 # --- the joint ------------------------------------------------------------------------------------
@@ -267,11 +279,12 @@ def test_a_second_run_scores_better_than_a_posterior_of_0_7_times_the_sd(size):
     narrow = normal(generator, size, N, scale=0.7)
     own, wrong = marginal(again, exact), marginal(narrow, exact)
     for name in ("sd_ratio", "wasserstein", *SHARES):
-        target = SHARES.get(name)
-        right = deviation(name, reduced(name, own[name]), target)
-        assert right < 0.7 * deviation(name, reduced(name, wrong[name]), target)
+        right, off = (
+            MARGINAL[name].deviation(MARGINAL[name].reduce(side[name])) for side in (own, wrong)
+        )
+        assert right < 0.7 * off
     limit = z_limit(2 * size) * np.sqrt(2 / N) * 1.1  # the sd below it is known to 1 / sqrt(2 N)
-    assert max(reduced("error", own["error"]), reduced("error", wrong["error"])) < limit
-    thin = [two_sample.thinned(distances.flat(v), 1000) for v in (again, narrow, exact)]
+    assert max(NAMED["error"].reduce(own["error"]), NAMED["error"].reduce(wrong["error"])) < limit
+    thin = [two_sample.thinned(flat(v), 1000) for v in (again, narrow, exact)]
     same, other = (two_sample.accuracy(v, thin[2]) for v in thin[:2])
-    assert deviation("two_sample", same) < deviation("two_sample", other)
+    assert NAMED["two_sample"].deviation(same) < NAMED["two_sample"].deviation(other)

@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ardvark.inference.scoring import distances, floors, two_sample
-from ardvark.inference.scoring.floors import LEVEL, Exact, effective
+from ardvark.inference.scoring import draws as of_draws
+from ardvark.inference.scoring.draws import CONTINUOUS, MASK, RANKING, Draws, Exact, effective
+from ardvark.inference.scoring.floors import LEVEL
+from ardvark.inference.scoring.quantities import scores
+from ardvark.inference.scoring.statistics import two_sample
+from ardvark.inference.scoring.statistics.error import MEAN
 from tests.support import ALARM, rng, seed, z_limit
 
 
@@ -26,18 +30,18 @@ def test_blocks_lie_in_one_chain_and_are_equal():
     chains = [(b.start // 1003, (b.stop - 1) // 1003) for b in exact.blocks]
     assert all(first == last for first, last in chains)
     assert len({b.stop - b.start for b in exact.blocks}) == 1
-    assert len(exact.blocks) == floors.MOST_BLOCKS
+    assert len(exact.blocks) == of_draws.MOST_BLOCKS
     assert all(a.stop <= b.start for a, b in zip(exact.blocks, exact.blocks[1:], strict=False))
 
 
 def test_chains_that_disagree_are_blocks_as_they_are():
     """One chain elsewhere: few effective draws, so its disagreement is a part of the floor."""
     draws = rng(2).normal(size=(4, 500, 2))
-    agreeing = Exact(draws.copy()).scores(draws, independent=True)
+    agreeing = scores(Draws(draws, independent=True), Exact(draws.copy()))
     draws[0] += 5.0
     exact = Exact(draws)
     assert [b.stop - b.start for b in exact.blocks] == [500] * 4
-    found = exact.scores(draws, independent=False)
+    found = scores(Draws(draws, independent=False), exact)
     assert found["error"].floor > 5 * agreeing["error"].floor
 
 
@@ -47,7 +51,7 @@ def test_four_blocks_are_enough_for_the_classifier():
     draws[0, :, 0] += 5.0
     exact = Exact(draws)
     assert len(exact.blocks) == 4
-    assert np.isfinite(exact.scores(draws, independent=False)["two_sample"].floor)
+    assert np.isfinite(scores(Draws(draws, independent=False), exact)["two_sample"].floor)
 
 
 @pytest.mark.statistical
@@ -64,9 +68,9 @@ def test_the_floor_of_one_mean_is_its_known_quantile(independent):
     M, E = 500, S * (1 - r) / (1 + r)
     found = rng(4).normal(size=(2, M // 2, 1))
     known = stats.norm.isf((1 - LEVEL) / 2) * np.sqrt(1 / M + 1 / E)
-    floor = exact.scores(found, independent=True)["error"].floor
+    floor = scores(Draws(found, independent=True), exact)["error"].floor
     B = len(exact.blocks)
-    at = np.sqrt(LEVEL * (1 - LEVEL) / floors.REPEATS) / 0.117 / 1.96
+    at = np.sqrt(LEVEL * (1 - LEVEL) / of_draws.REPEATS) / 0.117 / 1.96
     room = z_limit(2) * np.hypot(np.sqrt(0.5 / B), at) + 0.05
     assert abs(np.log(floor / known)) < room
 
@@ -75,10 +79,10 @@ def test_the_floor_follows_the_methods_number_of_draws():
     """A quarter of E, by the rule r = (1 + E / M)^(1/2) / 2; a point has no noise of its own."""
     draws = rng(5).normal(size=(4, 1000, 3))
     exact = Exact(draws, independent=True)
-    many = exact.scores(draws, independent=True)
-    few = exact.scores(draws[:, :250], independent=True)
-    point = exact.scores(draws[:1, :1], independent=True)
-    own = exact._noise["error"][1]
+    many = scores(Draws(draws, independent=True), exact)
+    few = scores(Draws(draws[:, :250], independent=True), exact)
+    point = scores(Draws(draws[:1, :1], independent=True), exact)
+    own = MEAN.known(exact)[1]
     ratio = np.sqrt((1 + own / 1000) / (1 + own / 4000))
     assert few["error"].floor == pytest.approx(ratio * many["error"].floor)
     assert point["error"].floor == pytest.approx(many["error"].floor / np.sqrt(1 + own / 4000))
@@ -123,17 +127,17 @@ def test_the_classifier_gets_half_of_the_reference_at_most(monkeypatch):
     monkeypatch.setattr(two_sample, "accuracy", accuracy)
     draws = rng(6).normal(size=(4, 250, 2))
     exact = Exact(draws, independent=True)
-    exact.scores(draws, independent=True)
-    assert sizes == [(500, 500)] * (1 + floors.CLASSIFIED)
-    exact.scores(draws[:, :200], independent=True)  # 800 draws: the same floor again
-    assert len(sizes) == 2 + floors.CLASSIFIED
-    exact.scores(draws[:, :50], independent=True)
+    scores(Draws(draws, independent=True), exact)
+    assert sizes == [(500, 500)] * (1 + two_sample.CLASSIFIED)
+    scores(Draws(draws[:, :200], independent=True), exact)  # 800 draws: the same floor again
+    assert len(sizes) == 2 + two_sample.CLASSIFIED
+    scores(Draws(draws[:, :50], independent=True), exact)
     assert sizes[-1] == (200, 200)
 
 
 def test_a_reference_without_two_parts_has_no_floor():
     draws = autoregressive(rng(7), (1, 300, 2), 0.99)
-    score = Exact(draws).scores(draws, independent=False)["error"]
+    score = scores(Draws(draws, independent=False), Exact(draws))["error"]
     assert np.isnan(score.floor)
     assert not score.inside
 
@@ -142,9 +146,9 @@ def test_a_mask_is_compared_by_its_probabilities():
     """Half of the draws against a quarter: 0.25, and not in sds; spreads are not looked at."""
     exact = np.tile([[[0.0]], [[1.0]], [[0.0]], [[1.0]]], (1, 100, 1))
     found = np.tile([[[0.0]], [[0.0]], [[0.0]], [[1.0]]], (1, 100, 1))
-    scores = Exact(exact, independent=True, binary=True).scores(found, independent=True)
-    assert scores["error"].value == pytest.approx(0.25)
-    assert set(scores) == {"error", "two_sample"}
+    score = scores(Draws(found, True), Exact(exact, True, kinds=MASK))
+    assert score["error"].value == pytest.approx(0.25)
+    assert set(score) == {"error", "two_sample"}
 
 
 def test_effective_draws():
@@ -177,12 +181,12 @@ def covered(runs, shape, r, method, again):
     for run in range(runs):
         generator = np.random.default_rng([seed(1), run])
         mean = generator.normal(size=shape[2])
-        exact = Exact(mean + autoregressive(generator, shape, r), seed=run)
+        kinds = CONTINUOUS | RANKING  # of the order of the means as they are
+        exact = Exact(mean + autoregressive(generator, shape, r), kinds=kinds, seed=run)
         found = mean + autoregressive(generator, method, again)
-        scores = exact.scores(found, independent=again == 0.0)
-        independent = again == 0.0
-        scores["spearman"] = exact.of_means("spearman", distances.spearman, found, independent)
-        for name, score in scores.items():
+        second = scores(Draws(found, again == 0.0), exact)
+        del second["top"]
+        for name, score in second.items():
             inside[name] = inside.get(name, 0) + score.inside
             below[name] = below.get(name, 0) + (score.deviation <= score.typical)
     return inside, below
@@ -227,13 +231,16 @@ def test_a_wrong_posterior_is_outside():
     generator = rng(10)
     mean = np.arange(20.0) / 2
     exact = Exact(mean + generator.normal(size=(4, 250, 20)), independent=True)
-    narrow = exact.scores(mean + 0.5 * generator.normal(size=(4, 250, 20)), independent=True)
+    narrow = scores(
+        Draws(mean + 0.5 * generator.normal(size=(4, 250, 20)), independent=True), exact
+    )
     for name in ("sd_ratio", "wasserstein", "coverage_50", "coverage_90", "two_sample"):
         assert not narrow[name].inside
         assert narrow[name].beyond == narrow[name].deviation > 2 * narrow[name].floor
     shifted = mean + 0.25 + generator.normal(size=(4, 250, 20))
-    assert not exact.scores(shifted, independent=True)["error"].inside
+    assert not scores(Draws(shifted, independent=True), exact)["error"].inside
     order = generator.permutation(20)
     permuted = exact.draws[..., order]
-    assert not exact.of_means("spearman", distances.spearman, permuted, True).inside
-    assert not exact.of_means("top", distances.top, permuted, True).inside
+    ranks = scores(Draws(permuted, True), Exact(exact.draws, True, kinds=RANKING))
+    assert set(ranks) == {"spearman", "top"}
+    assert not any(score.inside for score in ranks.values())

@@ -9,11 +9,15 @@ import xarray as xr
 
 from ardvark.common.validate import InputError
 from ardvark.inference.scoring import quantities
-from ardvark.inference.scoring.floors import Score
+from ardvark.inference.scoring.statistic import Score
+from ardvark.inference.scoring.statistics import STATISTICS
+from ardvark.inference.scoring.statistics.error import ERROR, INCLUSION
+from ardvark.inference.scoring.statistics.sd_ratio import SD_RATIO
 from ardvark.inference.verdicts import findings as diagnostics
 from ardvark.inference.verdicts import verdict
-from ardvark.inference.verdicts.findings import PURPOSES, findings
-from ardvark.inference.verdicts.verdict import LIMITS, judged, verdicts
+from ardvark.inference.verdicts.findings import findings
+from ardvark.inference.verdicts.purposes import PURPOSES
+from ardvark.inference.verdicts.verdict import judged, verdicts
 from tests.support import rng
 
 N, D = 20, 24
@@ -296,11 +300,12 @@ def test_one_state_has_no_spread():
 
 
 def scores(**deviations):
-    """Return scores without noise: deviations by quantity__statistic."""
+    """Return scores without noise: deviations by quantity__statistic, of no mask."""
+    named = {s.name: s for s in STATISTICS if s is not INCLUSION}
     out = {}
     for name, value in deviations.items():
         quantity, statistic = name.split("__")
-        out.setdefault(quantity, {})[statistic] = Score(value, value, 0.0, 0.0)
+        out.setdefault(quantity, {})[statistic] = Score(named[statistic], value, value, 0.0, 0.0)
     return out
 
 
@@ -318,25 +323,47 @@ def test_the_papers_algorithm_of_the_demo():
     assert found.level == "with care"
 
 
-@pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: f"{limit.purpose}-{limit.statistic}")
-def test_each_limit_decides_its_purpose(limit):
+@pytest.mark.parametrize(
+    ("purpose", "statistic"),
+    [(p, s) for p in PURPOSES.values() for s, _ in p.rests_on()],
+    ids=lambda part: part.name,
+)
+def test_each_limit_decides_its_purpose(purpose, statistic):
     """Below the first limit good, above it rough, above the second bad: nothing else is touched."""
+    (limit,) = [limit for s, limit in purpose.rests_on() if s is statistic]
     assert 0.0 < limit.good < limit.rough
-    for factor, word in (("good", "good"), ("rough", "rough"), (None, "bad")):
-        value = 1.01 * limit.rough if factor is None else 0.99 * getattr(limit, factor)
-        quantity = limit.quantities[0]
-        given = {f"{quantity}__{limit.statistic}": value}
-        if limit.purpose == "means":
-            given[f"{quantity}__sd_ratio"] = 0.0
-        found = judged(scores(**given), [])
-        assert found.words[limit.purpose] == word
-        others = [w for p, w in found.words.items() if p != limit.purpose]
-        assert set(others) <= {"unknown", "good"}
+    assert len(limit.why) > 20
+    for value, word in (
+        (0.99 * limit.good, "good"),
+        (0.99 * limit.rough, "rough"),
+        (1.01 * limit.rough, "bad"),
+    ):
+        score = Score(statistic, value, value, 0.0, 0.0)
+        found = judged({limit.quantities[0]: {statistic.name: score}}, [])
+        assert found.words[purpose.name] == word
+        others = [w for p, w in found.words.items() if p != purpose.name]
+        assert set(others) == {"unknown"}
+
+
+def test_every_limit_names_a_purpose_and_every_purpose_has_limits():
+    assert {name for s in STATISTICS for name in s.limits} == set(PURPOSES)
+    assert all(p.meaning and bool(p.quoted) != bool(p.said) for p in PURPOSES.values())
 
 
 def test_a_distance_inside_its_floor_counts_as_none():
-    noisy = {"eta": {"error": Score(3.0, 3.0, 3.5, 2.0), "sd_ratio": Score(1.0, 0.0, 1.0, 0.5)}}
-    assert judged(noisy, []).words["means"] == "good"
+    noisy = {"error": Score(ERROR, 3.0, 3.0, 3.5, 2.0)}
+    noisy["sd_ratio"] = Score(SD_RATIO, 1.0, 0.0, 1.0, 0.5)
+    assert judged({"eta": noisy}, []).words["means"] == "good"
+
+
+def test_the_error_of_a_mask_is_one_of_probabilities():
+    """Of sds it is not: means stay unknown, and the words say what is off."""
+    mask = {"feature_weight": {"error": Score(INCLUSION, 0.2, 0.2, 0.05, 0.02)}}
+    found = judged(mask, [])
+    assert found.words == dict.fromkeys(PURPOSES, "unknown") | {"selection": "rough"}
+    assert found.reasons == (
+        "feature_weight: an inclusion probability is off by 0.2 (noise: 0.05)",
+    )
 
 
 def test_the_level_is_said_once_in_print():
@@ -357,7 +384,7 @@ def test_a_verdict_in_print():
     assert any(line.startswith("  why: ") for line in lines)
     assert any(line.startswith("  try: ") for line in lines)
     assert set(verdict.LEVELS) == {"trust", "with care", "do not use", "not judged"}
-    assert tuple(on(funnel(1)).words) == PURPOSES
+    assert list(on(funnel(1)).words) == list(PURPOSES)
 
 
 # --- what is measured -----------------------------------------------------------------------------

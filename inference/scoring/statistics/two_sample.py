@@ -13,15 +13,25 @@ no dependence of a higher order. Of more than `COMPONENTS` components it sees an
 Draws that remember each other would let it recognise a chain instead of a distribution. So each
 side is thinned to its effective number of draws, and the five folds are contiguous pieces of the
 chains: a draw's neighbours are in its own fold.
+
+Its floor follows no rule of `floors.py`. The classifier is given equal numbers of draws for method
+and floor, at most half of the reference's.
 """
 
 import numpy as np
+from scipy import stats
+
+from ..draws import Draws, Exact
+from ..floors import LEVEL
+from ..statistic import UNKNOWN, Limit, Shown, Statistic, excess
 
 COMPONENTS = 40
 LARGEST = 1000
 """Draws of each side that the classifier sees, at most."""
 FEWEST = 100
 FOLDS = 5
+CLASSIFIED = 20
+"""Repeats of the classifier, whose floor is their mean and 1.64 sd."""
 _CLIP = 4.0  # standard deviations: an outlier's square must not drown the others
 _RIDGE = 1e-3  # of the draws
 _FLAT = 1e-9  # share of the variance below which a direction is rounding
@@ -89,3 +99,71 @@ def _standardised(values: np.ndarray) -> np.ndarray:
     mean, sd = values.mean(axis=0), values.std(axis=0)
     varies = sd > 1e-12 * np.abs(mean)
     return (values[:, varies] - mean[varies]) / sd[varies]
+
+
+# --- the statistic --------------------------------------------------------------------------------
+
+
+def size(found: Draws, exact: Exact) -> int:
+    """Return how many draws of each side the classifier sees; 0 where that is too few."""
+    draws = found.effective[0]
+    n = int(min(draws, exact.effective[0] / 2, LARGEST)) if np.isfinite(draws) else 0
+    return n if n >= FEWEST else 0
+
+
+def recognised(found: Draws, exact: Exact) -> np.ndarray:
+    """Return the classifier's accuracy, NaN where there are too few draws."""
+    n = size(found, exact)
+    if n == 0:
+        return np.asarray(np.nan)
+    return np.asarray(accuracy(*(thinned(side.flat, n) for side in (found, exact))))
+
+
+def noise(_: Statistic, found: Draws, exact: Exact) -> tuple[float, float]:
+    """Return floor and median of the accuracy above 0.5 on halves of the reference."""
+    n = size(found, exact)
+    return exact.once(("two_sample", n), lambda: _of_halves(exact, n))
+
+
+def _of_halves(exact: Exact, n: int) -> tuple[float, float]:
+    if len(exact.blocks) < 4:
+        return UNKNOWN
+    rng = np.random.default_rng([exact.seed, 3])
+    x, B = exact.flat, len(exact.blocks)
+    rows_of = [np.arange(b.start, b.stop) for b in exact.blocks]
+    found = []
+    for _ in range(CLASSIFIED):
+        order = rng.permutation(B)
+        halves = (np.sort(order[: B // 2]), np.sort(order[B // 2 :]))
+        rows = [np.concatenate([rows_of[b] for b in half]) for half in halves]
+        found.append(accuracy(*(x[thinned(r, n)] for r in rows)))
+    middle = float(np.mean(found)) - 0.5
+    coin = 0.5 / np.sqrt(2 * n)  # few blocks have few halves: no less than a coin's
+    high = middle + stats.norm.ppf(LEVEL) * max(float(np.std(found, ddof=1)), coin)
+    return max(high, 0.0), max(middle, 0.0)
+
+
+TWO_SAMPLE = Statistic(
+    name="two_sample",
+    of="draws",
+    compute=recognised,
+    noise=noise,
+    perfect=0.5,
+    distance=excess,
+    phrase="{quantity}: {percent} of the draws are recognised",
+    limits={
+        "uncertainty": Limit(
+            0.25,
+            0.5,
+            "Three draws in four recognised: two normals 1.35 sds apart. It grows with the number "
+            "of components, so it never says bad by itself.",
+            told=3,
+        )
+    },
+    columns={"eta": Shown("recognised", 2)},
+    meaning=(
+        "Of eta: accuracy of a classifier that tells the method's draws from the reference's; 0.5 "
+        "is a coin."
+    ),
+    halves=False,
+)

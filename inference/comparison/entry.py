@@ -1,0 +1,87 @@
+"""What a comparison takes: its fits, made comparable and checked, and which is the reference."""
+
+from collections.abc import Mapping
+
+import xarray as xr
+
+from ardvark.common.validate import InputError, unknown
+from ardvark.data import Dataset
+from ardvark.models import SHARED, Problem
+
+from ..fits import diagnostics
+from ..fits.datatree import group
+from ..references import references
+from ..scoring.quantities import has_draws
+
+KEPT = "stored"
+"""The name of the row, and of the reference, that comes with the package."""
+
+
+def entered(fits: Mapping[str, xr.DataTree], problem: Problem | None) -> dict[str, xr.DataTree]:
+    """Return fits, or what can be compared of trees that are none."""
+    named = isinstance(fits, Mapping) and not isinstance(fits, xr.DataTree)
+    if not named or not all(isinstance(tree, xr.DataTree) for tree in fits.values()):
+        raise InputError(
+            "compare needs a dict of DataTrees by the name of their row, {'nuts': fit, ...}, got "
+            f"{type(fits).__name__}{' of other things' if named else ''}."
+        )
+    if not fits:
+        raise InputError("nothing to compare: fits is empty.")
+    foreign = [name for name, tree in fits.items() if "kind" not in tree.attrs]
+    if foreign and (problem is not None or len(foreign) < len(fits)):
+        raise InputError(
+            f"{foreign[0]!r} is no fit yet: enter it by ardvark.adopt(problem, draws), or compare "
+            "shared quantities alone, without a problem and without fits."
+        )
+    return {n: _bare(n, tree) if n in foreign else tree for n, tree in fits.items()}
+
+
+def _bare(name: str, tree: xr.DataTree) -> xr.DataTree:
+    """Return the shared quantities of a tree from elsewhere, taken for Markov chains."""
+    posterior = group(tree, "posterior")
+    shared = [n for n in SHARED if n in posterior]
+    if not shared or not {"chain", "draw"} <= set(posterior.dims):
+        raise InputError(
+            f"{name!r} is no fit, and its group posterior holds none of {', '.join(SHARED)} with "
+            "the dimensions chain and draw. Enter it by ardvark.adopt(problem, draws)."
+        )
+    bare = xr.DataTree.from_dict({"/posterior": posterior[shared]})
+    bare.attrs = {"kind": "mcmc"}
+    status, reason = diagnostics.convergence(bare)
+    bare.attrs |= {"status": status, "reason": reason}
+    return bare
+
+
+def beside_the_kept(
+    fits: Mapping[str, xr.DataTree], reference: str | None, problem: Problem | None
+) -> dict[str, xr.DataTree]:
+    """Return the fits, after the reference that comes with the package where it is asked for."""
+    if reference != KEPT or KEPT in fits:
+        return dict(fits)
+    if problem is None:
+        raise InputError("a stored reference is found by the problem: pass problem=.")
+    return {KEPT: references.stored(problem), **fits}
+
+
+def check(
+    fits: Mapping[str, xr.DataTree],
+    reference: str | None,
+    problem: Problem | None,
+    test: Dataset | None,
+) -> None:
+    """Refuse fits of different problems, an unknown reference, and a test split by itself."""
+    prints = {name: tree.attrs.get("fingerprint") for name, tree in fits.items()}
+    if len(set(prints.values())) > 1:
+        listed = ", ".join(f"{k}: {v}" for k, v in prints.items())
+        raise InputError(f"these fits are of different problems (fingerprints {listed}).")
+    if test is not None and problem is None:
+        raise InputError("a test split needs the problem as well: pass problem=.")
+    if reference is not None and reference not in fits:
+        raise unknown("reference", reference, fits)
+
+
+def reference_of(fits: Mapping[str, xr.DataTree]) -> str | None:
+    """Return the fit that errors are measured against: the first converged Markov chain, or any."""
+    good = [n for n, t in fits.items() if t.attrs["kind"] == "mcmc" and has_draws(t)]
+    converged = [n for n in good if fits[n].attrs["status"] == "finished"]
+    return next(iter(converged or good), None)

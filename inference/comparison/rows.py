@@ -1,0 +1,147 @@
+"""The rows of a comparison's table: what is said of one fit, by the columns' names."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from ardvark.data import Dataset
+from ardvark.models import Problem
+
+from ..fits import diagnostics
+from ..fits.datatree import group
+from ..fits.selection import summary
+from ..fitting.prediction import classes
+from ..scoring.baselines import baselines
+from ..scoring.columns import COLUMNS
+from ..scoring.held_out import measures
+from ..scoring.measures import score
+from ..scoring.quantities import Scores, has_draws
+from ..verdicts.verdict import Verdict
+
+
+def tabulate(
+    fits: Mapping[str, xr.DataTree],
+    scores: Mapping[str, Scores],
+    verdicts: Mapping[str, Verdict],
+    problem: Problem | None = None,
+    test: Dataset | None = None,
+    predicted: Mapping[str, np.ndarray] | None = None,
+) -> pd.DataFrame:
+    """Return the table: one row a fit, and one a baseline where there is a test split.
+
+    Parameters
+    ----------
+    fits : dict of DataTree
+    scores : dict of Scores
+        Distances by fit (`quantities.measure`).
+    verdicts : dict of Verdict
+    problem, test : Problem, Dataset, optional
+    predicted : dict of array (chain, draw, M)
+        Predictions for the test samples, by fit that has draws.
+    """
+    rows = {name: _fit(tree, scores.get(name, {})) for name, tree in fits.items()}
+    for name, row in rows.items():
+        row["verdict"] = verdicts[name].level
+    if problem is not None and test is not None:
+        for name, draws in (predicted or {}).items():
+            rows[name] |= held_out(problem, draws, test)
+        rows |= dict(_baselines(problem.data, test))
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=[c.name for c in COLUMNS])
+    table.index.name = "method"
+    return table
+
+
+def _fit(tree: xr.DataTree, scores: Scores) -> dict[str, Any]:
+    """Return what is said of a fit by itself, and how far it is from the reference."""
+    told = ("kind", "status", "reason", "seconds_compile", "seconds_run")
+    row = {name: tree.attrs.get(name) for name in told}
+    if not has_draws(tree):
+        return row
+    return row | reliability(tree) | selection(tree) | distances(scores)
+
+
+def _baselines(train: Dataset, test: Dataset) -> Iterator[tuple[str, dict[str, Any]]]:
+    for name, row in baselines(train, test).items():
+        yield name, {"kind": "baseline", "status": "finished", "reason": "", **row}
+
+
+def held_out(problem: Problem, draws: np.ndarray, test: Dataset) -> dict[str, float]:
+    """Return every measure of predictions (chain, draw, M) on the test samples."""
+    p = draws.mean(axis=(0, 1))
+    row, decided = score(problem, p, test), classes(problem, p)
+    if problem.spec.link == "identity":
+        return row | measures(test.y, decided, p)
+    return row | measures(test.y, decided, p=p)
+
+
+def reliability(tree: xr.DataTree) -> dict[str, Any]:
+    """Return draws, R-hat, ESS, divergences and k-hat of one fit, each where it means something."""
+    posterior, stats = group(tree, "posterior"), group(tree, "sample_stats")
+    row: dict[str, Any] = {"draws": posterior.sizes["chain"] * posterior.sizes["draw"]}
+    if tree.attrs["kind"] == "reference":  # few draws of many: what is known of all of them
+        kept = ("rhat", "rhat_eta", "ess_bulk", "ess_tail")
+        return row | {name: tree.attrs[name] for name in kept}
+    if tree.attrs["kind"] == "mcmc" and posterior.sizes["draw"] >= 4:
+        fixed = tree.attrs.get("fixed", "").split()  # by the model: nothing to converge
+        values = [posterior[name] for name in posterior.data_vars if name not in fixed]
+        values = [diagnostics.moved(tree, v) for v in values]
+        values = [v for v in values if v.size]
+        by_name = {str(v.name): diagnostics.rhat(v) for v in values}
+        row["rhat"] = diagnostics.worst(by_name.values(), np.max)
+        if "eta" in by_name:
+            row["rhat_eta"] = diagnostics.worst([by_name["eta"]], np.max)
+        for method in ("bulk", "tail"):
+            found = (diagnostics.ess(v, method) for v in values)
+            row[f"ess_{method}"] = diagnostics.worst(found, np.min)
+        if "diverging" in stats:
+            row["divergences"] = diagnostics.divergences(tree)
+        row |= _bits(tree)
+    if "log_q" in stats and "lp" in stats:
+        row["khat"] = diagnostics.khat(stats["lp"].values, stats["log_q"].values)
+    return row
+
+
+def _bits(tree: xr.DataTree) -> dict[str, float]:
+    """Return how far the inclusion probabilities of a fit's masks may be believed."""
+    found = [diagnostics.inclusion(weight) for weight in diagnostics.masks(tree).values()]
+    if not found:
+        return {}
+    return {
+        "mcse_bits": float(max(f["mcse"].fillna(0.0).max() for f in found)),
+        "spread_bits": float(max(f["spread"].max() for f in found)),
+        "unmoved_bits": int(sum(f["unmoved"].sum() for f in found)),
+    }
+
+
+def distances(found: Scores) -> dict[str, float]:
+    """Return the distances that have a column, and how far each is beyond its floor."""
+    row: dict[str, float] = {}
+    for quantity, scores in found.items():
+        for distance in scores.values():
+            name = distance.statistic.column(quantity)
+            row[name] = distance.value
+            if not np.isnan(distance.floor):
+                row[f"{name}_beyond"] = distance.beyond
+    return {c.name: row[c.name] for c in COLUMNS if c.name in row}
+
+
+def selection(tree: xr.DataTree) -> dict[str, float]:
+    """Return how many features and samples are active, and how many the method itself selects."""
+    found, own = group(tree, "selection"), group(tree, "fit")
+    row: dict[str, float] = {}
+    for what in ("feature", "sample"):
+        numbers = summary(found, what)
+        if numbers:
+            row |= {
+                f"active_{what}s": numbers["active"],
+                f"active_{what}s_low": numbers["low"],
+                f"active_{what}s_high": numbers["high"],
+                f"n90_{what}s": numbers["n90"],
+                f"selected_{what}s": numbers["selected"],
+            }
+        if f"selected_{what}" in own:
+            row[f"own_{what}s"] = int((own[f"selected_{what}"] != 0).sum())
+    return row

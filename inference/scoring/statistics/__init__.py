@@ -1,0 +1,46 @@
+"""The registry of statistics: how far a fit is from the reference, one declaration each.
+
+To add one, write a file beside these that declares a `Statistic`, and its line here. All of them
+are in units of the reference:
+
+    error         |mean - mean of the reference| / sd of the reference               0
+    sd_ratio      sd / sd of the reference                                            1
+    wasserstein   distance of the two distribution functions / sd of the reference   0
+    coverage_50,  share of the draws inside the reference's central intervals         0.5, 0.9
+    coverage_90
+    two_sample    accuracy of a classifier that tells the two sets of draws apart     0.5
+    difference    mean distance of P(y = 1)                                           0
+    agreement     share of the rows in the same class                                 1
+    spearman      rank correlation of the features' mean sizes                        1
+    top           share of the k leading features that are the same                   1
+    p_active      largest difference of P(active)                                     0
+
+The last column is what a perfect method would score, but for Monte Carlo error: `floors.py` says
+how large that is.
+"""
+
+from ..statistic import Statistic
+from .coverage import COVERAGE_50, COVERAGE_90
+from .error import ERROR, INCLUSION
+from .p_active import P_ACTIVE
+from .prediction import AGREEMENT, DIFFERENCE
+from .ranking import SPEARMAN, TOP
+from .sd_ratio import SD_RATIO
+from .two_sample import TWO_SAMPLE
+from .wasserstein import WASSERSTEIN
+
+STATISTICS: list[Statistic] = [
+    ERROR,
+    INCLUSION,
+    SD_RATIO,
+    WASSERSTEIN,
+    COVERAGE_50,
+    COVERAGE_90,
+    TWO_SAMPLE,
+    DIFFERENCE,
+    AGREEMENT,
+    SPEARMAN,
+    TOP,
+    P_ACTIVE,
+]
+"""Every statistic, in the order of `Comparison.distances` and of the table."""

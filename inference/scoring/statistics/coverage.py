@@ -1,0 +1,85 @@
+"""The share of the draws inside the reference's central intervals: more is overconfident."""
+
+from functools import partial
+
+import numpy as np
+
+from ..draws import Draws, Exact
+from ..floors import OfAverage
+from ..statistic import Limit, Shown, Statistic, average
+
+_MEANING = (
+    "Of eta: the share of the draws that lie in the reference's central intervals of 50 and 90 %; "
+    "more is overconfident."
+)
+
+
+def interval(exact: Exact, share: float) -> np.ndarray:
+    """Return the ends (2, K) of the reference's central interval of that share."""
+    tail = 0.5 * (1.0 - share)
+    return exact.once(
+        ("interval", share), lambda: np.quantile(exact.flat, (tail, 1.0 - tail), axis=0)
+    )
+
+
+def inside(draws: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Return which draws (S, K) lie in intervals, of ends (2, K)."""
+    low, high = ends
+    return (draws >= low) & (draws <= high)
+
+
+def coverage(found: Draws, exact: Exact, share: float) -> np.ndarray:
+    """Return the share (K,) of the draws in the reference's interval; NaN of a single draw."""
+    if len(found.flat) < 2:
+        return np.full(found.mean.shape, np.nan)
+    within = inside(found.flat, interval(exact, share)).mean(axis=0)
+    return np.where(exact.sd == 0.0, np.nan, within)
+
+
+def declared(name: str, share: float, heading: str, place: str, **given: Limit) -> Statistic:
+    """Return the statistic of the central interval of one share."""
+
+    def of(exact: Exact) -> np.ndarray:
+        live = exact.moves
+        return inside(exact.flat[:, live], interval(exact, share)[:, live]).astype(float)
+
+    noise = OfAverage(of)
+
+    def expected(exact: Exact) -> float:
+        """Return the coverage that a second run would have.
+
+        Draws that repeat make the reference's own share in its intervals differ from 50 and 90 %.
+        New draws are less often in an interval whose ends are quantiles of E draws, by a share of
+        2 / E: the interval from the first to the last has E - 1 of E + 1 spaces.
+        """
+        own = exact.once((name, "own"), lambda: float(average(coverage(exact, exact, share))))
+        return own * max(0.0, 1.0 - 2.0 / noise.known(exact)[1])
+
+    return Statistic(
+        name=name,
+        of="continuous",
+        compute=partial(coverage, share=share),
+        reduce=average,
+        perfect=share,
+        expected=expected,
+        noise=noise,
+        phrase="{quantity}: {percent} of the draws lie in " + place,
+        limits=given,
+        columns={"eta": Shown(heading, 2)},
+        meaning=_MEANING,
+    )
+
+
+COVERAGE_50 = declared(
+    "coverage_50",
+    0.5,
+    "in 50 %",
+    "the middle half",
+    uncertainty=Limit(
+        0.10,
+        0.24,
+        "Sds of 0.8 and 0.6 of the right one put 60 and 74 % of the draws in the middle half.",
+        told=1,
+    ),
+)
+COVERAGE_90 = declared("coverage_90", 0.9, "in 90 %", "the middle 90 %")

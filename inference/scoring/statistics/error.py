@@ -1,0 +1,79 @@
+"""How far the posterior mean is from the reference's, in the reference's standard deviations.
+
+Of a binary mask: how far the inclusion probability is, as it is and not in sds.
+
+A component that is constant under the reference has no sd: it is left out where the draws agree,
+and its error is infinite where they do not.
+"""
+
+import numpy as np
+
+from ardvark.models import SHARED
+
+from ..draws import Draws, Exact
+from ..floors import OfAverage
+from ..statistic import Limit, Shown, Statistic, worst
+
+MEAN = OfAverage(Exact.standardised, sizes=True)
+
+
+def silent(found: Draws, exact: Draws) -> np.ndarray:
+    """Return which components (K,) are the same constant in both, and so say nothing."""
+    return (exact.sd == 0.0) & (found.mean == exact.mean) & ~(found.sd > 0.0)
+
+
+def error(found: Draws, exact: Draws) -> np.ndarray:
+    """Return |mean - mean of the reference| / sd of the reference, (K,)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = np.abs(found.mean - exact.mean) / exact.sd
+    return np.where(silent(found, exact), np.nan, value)
+
+
+def inclusion(found: Draws, exact: Draws) -> np.ndarray:
+    """Return the distances (K,) of the inclusion probabilities."""
+    return np.abs(exact.mean - found.mean)
+
+
+ERROR = Statistic(
+    name="error",
+    of="continuous",
+    compute=error,
+    reduce=worst,
+    noise=MEAN,
+    phrase="{quantity}: the mean is off by {value:.2g} sd",
+    limits={
+        "means": Limit(
+            0.25,
+            1.0,
+            "An interval of 90 % around a mean that is off by 0.25 sd covers 89 %; by 1 sd, 74 %.",
+        )
+    },
+    columns={q: Shown(f"error of {q}", 2) for q in SHARED},
+    meaning=(
+        "Of a quantity that all models have: the largest distance, over its components, of the "
+        "posterior mean from the reference's, in the reference's standard deviations. The "
+        "reference's own row compares one half of its chains with the other. Of a binary feature "
+        "mask: the largest difference of inclusion probabilities. `= floor`, here and in the "
+        "columns below: with so few draws a second run of the reference would score no better in "
+        "one of twenty runs."
+    ),
+)
+
+INCLUSION = Statistic(
+    name="error",
+    of="mask",
+    compute=inclusion,
+    reduce=worst,
+    noise=OfAverage(lambda exact: exact.flat, sizes=True),
+    phrase="{quantity}: an inclusion probability is off by {value:.2g}",
+    limits={
+        "selection": Limit(
+            0.1,
+            0.3,
+            "The same of inclusion probabilities, where features have a mask.",
+            quantities=("feature_weight",),
+            told=1,
+        )
+    },
+)
+"""The error of a mask, in the column of `ERROR`."""

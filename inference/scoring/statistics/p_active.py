@@ -1,0 +1,67 @@
+"""How far P(active) of a feature is from the reference's."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+
+from ...fits.datatree import group
+from ..draws import REPEATS
+from ..floors import floor
+from ..statistic import Limit, Shown, Statistic, worst
+
+
+@dataclass(frozen=True)
+class Activity:
+    """P(active) of each feature (D,), and its Monte Carlo error (D,); that of one draw is 0."""
+
+    p: np.ndarray
+    error: np.ndarray
+
+
+def activity(tree: xr.DataTree) -> Activity | None:
+    """Return what a fit says of its active features, None where it says nothing.
+
+    A P(active) that never changed has no error known: it is taken as one draw's.
+    """
+    found, posterior = group(tree, "selection"), group(tree, "posterior")
+    if "p_active_feature" not in found:
+        return None
+    p = found["p_active_feature"].values
+    draws = posterior.sizes["chain"] * posterior.sizes["draw"]
+    if draws == 1:
+        return Activity(p, np.zeros(p.shape))
+    return Activity(p, np.nan_to_num(found["mcse_feature"].values, nan=1.0 / draws))
+
+
+def differences(found: Activity, exact: Activity) -> np.ndarray:
+    """Return the distances (D,) of the two probabilities."""
+    return np.abs(found.p - exact.p)
+
+
+def noise(statistic: Statistic, found: Activity, exact: Activity) -> tuple[float, float]:
+    """Return floor and median of the largest of normal errors, of the size of both."""
+    spread = np.sqrt(found.error**2 + exact.error**2)
+    normal = np.random.default_rng(0).normal(size=(REPEATS, len(found.p))) * spread
+    return floor(np.asarray(statistic.reduce(np.abs(normal))))
+
+
+P_ACTIVE = Statistic(
+    name="p_active",
+    of="selection",
+    compute=differences,
+    reduce=worst,
+    noise=noise,
+    phrase="P(active) differs by up to {value:.2f}",
+    limits={
+        "selection": Limit(
+            0.1,
+            0.3,
+            "A feature of P(active) 0.4 is then never given as one of 0.5; or as one of 0.7.",
+            quantities=("selection",),
+        )
+    },
+    columns={"selection": Shown("P(active) off by", 2)},
+    meaning="The largest difference of P(active) of a feature from the reference's.",
+    halves=False,
+)

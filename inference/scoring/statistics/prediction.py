@@ -1,0 +1,64 @@
+"""How far the predictive probabilities of y = 1 are from the reference's."""
+
+import numpy as np
+
+from ..floors import OfMeans
+from ..statistic import Limit, Shown, Statistic
+
+_MEANING = (
+    "On the held-out samples, or the training samples without any: mean distance of P(y = 1) from "
+    "the reference's, and the share of samples in the same class."
+)
+
+
+def difference(p: np.ndarray, exact: np.ndarray) -> np.ndarray:
+    """Return the mean size of the difference of probabilities (..., K)."""
+    return np.abs(p - exact).mean(axis=-1)
+
+
+def agreement(p: np.ndarray, exact: np.ndarray) -> np.ndarray:
+    """Return the share of rows (..., K) that both put in the same class."""
+    return ((p > 0.5) == (exact > 0.5)).mean(axis=-1)
+
+
+_DIFFERENCE, _AGREEMENT = OfMeans(difference), OfMeans(agreement)
+
+DIFFERENCE = Statistic(
+    name="difference",
+    of="probability",
+    compute=_DIFFERENCE.compute,
+    noise=_DIFFERENCE,
+    phrase="P(y = 1) differs by {value:.2g} on average",
+    limits={
+        "predictions": Limit(
+            0.02,
+            0.15,
+            "A difference of 0.02 costs at most 0.001 of the log score where P is near one half. "
+            "Above it only the classes may be right; from 0.15 on, P is another statement "
+            "altogether: a coin differs by as much from a classifier that is sure of two thirds.",
+            quantities=("probability",),
+        )
+    },
+    columns={"probability": Shown("P(y = 1) off by", 3)},
+    meaning=_MEANING,
+)
+
+AGREEMENT = Statistic(
+    name="agreement",
+    of="probability",
+    compute=_AGREEMENT.compute,
+    noise=_AGREEMENT,
+    perfect=1.0,
+    phrase="the class is the same in {percent} of the rows",
+    limits={
+        "predictions": Limit(
+            0.05,
+            0.10,
+            "One row in ten in another class is what a plain classifier would differ by.",
+            quantities=("probability",),
+            told=1,
+        )
+    },
+    columns={"probability": Shown("same class", 3)},
+    meaning=_MEANING,
+)

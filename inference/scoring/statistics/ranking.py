@@ -1,0 +1,92 @@
+"""How far the order of the features is from the reference's: by the mean size of their weights."""
+
+import numpy as np
+from scipy import stats
+
+from ..floors import OfMeans
+from ..statistic import Limit, Shown, Statistic
+
+LEADING = 10
+"""Leading components whose overlap is counted, at most half of all."""
+_MEANING = (
+    "Of the features, ordered by the mean size of their weights (of their primal weights under a "
+    "linear kernel): correlation with the reference's order, and share of its ten leading features "
+    "(of fewer than 20, half) that lead here."
+)
+
+
+def spearman(score: np.ndarray, exact: np.ndarray) -> np.ndarray:
+    """Return the rank correlation of scores (..., K) with the reference's, ties at mean rank.
+
+    NaN where one side has no order: all its scores are equal, or K is 1.
+    """
+    a, b = (stats.rankdata(v, axis=-1) - 0.5 * (v.shape[-1] + 1) for v in (score, exact))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return (a * b).sum(-1) / np.sqrt((a * a).sum(-1) * (b * b).sum(-1))
+
+
+def top(score: np.ndarray, exact: np.ndarray, k: int | None = None) -> np.ndarray:
+    """Return which share of the k leading components (..., K) is also leading in the reference.
+
+    `k` is `LEADING`, or half of K where that is less. The k-th largest score may be one of several
+    that are equal: each of those then counts by its probability of being chosen by lot.
+    """
+    if k is None:
+        k = leading(score.shape[-1])
+    return (_membership(score, k) * _membership(exact, k)).sum(-1) / k
+
+
+def leading(size: int) -> int:
+    """Return how many of so many components are the leading ones."""
+    return max(1, min(LEADING, size // 2))
+
+
+def _membership(score: np.ndarray, k: int) -> np.ndarray:
+    """Return each component's probability of being among the k largest, ties broken by lot."""
+    last = -np.sort(-score, axis=-1)[..., k - 1 : k]
+    above, tied = score > last, score == last
+    places = k - above.sum(-1, keepdims=True)
+    return above + tied * places / tied.sum(-1, keepdims=True)
+
+
+_SPEARMAN, _TOP = OfMeans(spearman), OfMeans(top)
+
+SPEARMAN = Statistic(
+    name="spearman",
+    of="ranking",
+    compute=_SPEARMAN.compute,
+    noise=_SPEARMAN,
+    perfect=1.0,
+    phrase="rank correlation {value:.2f}",
+    limits={
+        "ranking": Limit(
+            0.2,
+            0.5,
+            "The rank correlation of two orders that share four fifths, or half, of their "
+            "variance.",
+            quantities=("ranking",),
+            told=1,
+        )
+    },
+    columns={"ranking": Shown("rank correlation", 2)},
+    meaning=_MEANING,
+)
+
+TOP = Statistic(
+    name="top",
+    of="ranking",
+    compute=_TOP.compute,
+    noise=_TOP,
+    perfect=1.0,
+    phrase="{percent} of the leading features are the same",
+    limits={
+        "ranking": Limit(
+            0.2,
+            0.5,
+            "Two of the ten leading features are others; or half of them.",
+            quantities=("ranking",),
+        )
+    },
+    columns={"ranking": Shown("leading features", 2)},
+    meaning=_MEANING,
+)

@@ -1,0 +1,48 @@
+"""The posterior standard deviation over the reference's: below 1 a method is overconfident."""
+
+import numpy as np
+
+from ardvark.models import SHARED
+
+from ..draws import Draws, Exact
+from ..floors import OfAverage
+from ..statistic import Limit, Shown, Statistic, factor, middle
+from .error import silent
+
+
+def sd_ratio(found: Draws, exact: Draws) -> np.ndarray:
+    """Return sd / sd of the reference (K,)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = found.sd / exact.sd
+    return np.where(silent(found, exact), np.nan, value)
+
+
+def squares(exact: Exact) -> np.ndarray:
+    """Return what a log sd is an average of: d log sd = d var / (2 var)."""
+    z = exact.standardised()
+    return 0.5 * z * z
+
+
+SD_RATIO = Statistic(
+    name="sd_ratio",
+    of="continuous",
+    compute=sd_ratio,
+    reduce=middle,
+    perfect=1.0,
+    distance=factor,
+    noise=OfAverage(squares),
+    phrase="{quantity}: the sd is {value:.2g} times the right one",
+    floor_text=lambda floor: f"factor {np.exp(floor):.2f}",
+    limits={
+        "uncertainty": Limit(
+            float(np.log(1.25)),
+            float(np.log(1.0 / 0.6)),
+            "An interval of 90 % whose sd is 0.8 of the right one covers 81 %, one of 0.6, 68 %.",
+        )
+    },
+    columns={q: Shown(f"sd ratio of {q}", 2) for q in SHARED},
+    meaning=(
+        "The median, over components, of the posterior standard deviation over the reference's: "
+        "below 1 the method is overconfident. None for a binary feature mask."
+    ),
+)

@@ -1,0 +1,82 @@
+"""What a fit may be used for: the registry of purposes, one declaration each.
+
+To add one, declare a `Purpose` here and put it into `PURPOSES`; verdicts, their sentences, tables
+and the page follow. What it rests on are limits of statistics: those that name it
+(`scoring/statistics/`), and those that it brings.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..scoring.statistic import Limit, Statistic, Word
+from ..scoring.statistics import STATISTICS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Purpose:
+    """One thing that a reader does with a posterior.
+
+    Attributes
+    ----------
+    name : str
+    meaning : str
+        What is then read of the fit.
+    quoted : str
+        What a sentence says can be quoted; "" where `said` has clauses of its own.
+    said : dict of str
+        By word, a clause of the sentence, before what can be quoted.
+    within : str
+        Another purpose: where both have the same word, the sentence names only that one.
+    capped_with : tuple of str
+        Other purposes: a finding that caps one of them caps this one as well.
+    limits : dict of Limit
+        By statistic: limits beside those that the statistics declare.
+    """
+
+    name: str
+    meaning: str
+    quoted: str = ""
+    said: Mapping[Word, str] = field(default_factory=dict)
+    within: str = ""
+    capped_with: tuple[str, ...] = ()
+    limits: Mapping[str, Limit] = field(default_factory=dict)
+
+    def rests_on(self) -> list[tuple[Statistic, Limit]]:
+        """Return every limit that decides its word, each with its statistic."""
+        found = [(s, s.limits[self.name]) for s in STATISTICS if self.name in s.limits]
+        found += [(s, self.limits[s.name]) for s in STATISTICS if s.name in self.limits]
+        return found
+
+
+PURPOSES: dict[str, Purpose] = {
+    p.name: p
+    for p in (
+        Purpose(
+            name="predictions",
+            meaning="P(y = 1), and the class",
+            said={
+                "good": "predicts as the reference does",
+                "rough": "classifies",
+                "bad": "do not predict with it",
+            },
+        ),
+        Purpose(
+            name="means",
+            meaning="posterior means, in the posterior's own sds",
+            quoted="its means",
+        ),
+        Purpose(
+            name="uncertainty",
+            meaning="intervals, sds, the joint",
+            quoted="its intervals",
+        ),
+        Purpose(name="ranking", meaning="which features come first", quoted="its ranking"),
+        Purpose(
+            name="selection",
+            meaning="P(active), and the features selected by it",
+            quoted="its P(active)",
+            within="ranking",  # whose order cannot be quoted, of that no set can
+        ),
+    )
+}
+"""Every purpose, by name, in the order of the words."""
