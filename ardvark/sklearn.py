@@ -26,11 +26,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ardvark.common.validate import InputError, logger
 from ardvark.data import Dataset
-from ardvark.inference import BACKENDS, fit, predict
+from ardvark.inference import fit, predict
 from ardvark.inference.contract.backend import FitFailed
 from ardvark.inference.fitting.prediction import classes, linear_rule
-from ardvark.inference.fitting.registry import applicable
-from ardvark.models import ZOO, Problem, problem
+from ardvark.inference.verdicts.remedies import for_estimator
+from ardvark.models import ZOO, problem
 
 _CHUNK = 2.0e7  # probabilities held at once
 
@@ -198,7 +198,7 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
         if self.status_ == "not_converged":
             warnings.warn(
                 f"{self.posterior_.attrs['method']} has not converged: {reason}. "
-                f"{_remedy(self.problem_, self.posterior_.attrs['method'])}",
+                f"{for_estimator(self.problem_, self.posterior_.attrs['method'])}",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -303,25 +303,3 @@ def _distinct(rows: Any) -> list[str] | None:
     """Return the row names of a data frame, None where there are none or they repeat."""
     names = [] if rows is None or callable(rows) else [str(row) for row in rows]
     return names if names and len(set(names)) == len(names) else None
-
-
-def _remedy(problem: Problem, method: str) -> str:
-    """Return what to do about a fit that must not be trusted."""
-    words = []
-    backend = BACKENDS[method]
-    options = [o.name for o in backend.Options.declared()]
-    if backend.KIND == "mcmc":
-        steps = ["raise draws", "method_options={'tune': ...}"]
-        if "target_accept" in options:
-            steps.append("method_options={'target_accept': 0.95} against divergences")
-        words.append(f"Try more of the same: {', '.join(steps)}.")
-    else:
-        words += [
-            f"Try method_options={{{name!r}: ...}} above its default."
-            for name in options
-            if name in ("max_iterations", "max_sweeps")
-        ]
-    exact = [n for n in applicable(problem) if BACKENDS[n].KIND == "mcmc" and n != method]
-    if exact:
-        words.append(f"Or another method: {' or '.join(f'method={n!r}' for n in exact)}.")
-    return " ".join(words)

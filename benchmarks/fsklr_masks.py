@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 import ardvark as av
-from ardvark.inference.scoring.measures import score
 from ardvark.inference.fits import diagnostics
 from ardvark.inference.fits.datatree import group
 from ardvark.inference.scoring.columns import table_text
+from ardvark.inference.scoring.measures import score
 
 SEEDS = 10
 LEAST = 0.3  # inclusion probability from which a feature is listed

@@ -5,7 +5,6 @@ diagnostic itself is missing, "unknown". One without purposes is a remark.
 """
 
 import json
-import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,6 +15,7 @@ from ..fits import diagnostics
 from ..fits.datatree import group
 from ..fits.selection import summary
 from ..scoring.statistic import Word
+from . import remedies
 from .purposes import Purpose
 
 Purposes = tuple[str, ...] | Literal["all"]
@@ -25,9 +25,6 @@ Purposes = tuple[str, ...] | Literal["all"]
 RHAT_BAD = 1.1
 """Above the 1.01 of Vehtari et al. (2021) chains are not mixed; above Gelman and Rubin's old 1.1
 between-chain variance is a fifth of the variance, and not even a mean can be quoted."""
-ENOUGH = 400.0
-"""Effective draws below which Vehtari et al. (2021) do not trust R-hat and ESS themselves; a mean
-is then known to 0.05 sd."""
 LOW_ENERGY = 0.2
 """E-FMI below which momentum cannot reach the energies of the tails (Betancourt 2016)."""
 DEEP_SHARE = 0.05
@@ -91,7 +88,7 @@ def findings(tree: xr.DataTree, reference: xr.DataTree | None = None) -> list[Fi
     found = _chains(tree) if tree.attrs.get("kind") == "mcmc" else _approximation(tree, other)
     status, reason = tree.attrs.get("status"), str(tree.attrs.get("reason") or "")
     if status not in (None, "finished") and not any(f.purposes for f in found):
-        found.append(Finding(reason or str(status), "bad", remedy=_again(tree)))
+        found.append(Finding(reason or str(status), "bad", remedy=remedies.again(tree)))
     found += _nothing_active(tree, other)
     order: dict[Word, int] = {"bad": 0, "unknown": 1, "rough": 2, "good": 3}
     return sorted(found, key=lambda f: order[f.cap] if f.purposes else 4)
@@ -128,15 +125,12 @@ def _chains(tree: xr.DataTree) -> list[Finding]:
     if not rhat < diagnostics.RHAT_LIMIT:
         cap: Word = "rough" if rhat < RHAT_BAD else "bad"
         text = f"worst R-hat of {name} is {rhat:.3f} (limit {diagnostics.RHAT_LIMIT})"
-        remedy = "more tuning and draws, or the model's other form"
-        if tree.attrs.get("method") == "nuts":  # gibbs proposes to exchange correlated features
-            remedy = "more tuning and draws, the model's other form, or gibbs where it applies"
-        found.append(Finding(text, cap, remedy=remedy))
+        found.append(Finding(text, cap, remedy=remedies.mix(tree)))
     looked_at: tuple[tuple[str, Purposes], ...] = (("bulk", "all"), ("tail", ("uncertainty",)))
     for kind, purposes in looked_at:
         ess = diagnostics.worst([diagnostics.ess(eta, kind)], np.min)
-        if ess < ENOUGH:
-            remedy = f"raise draws to about {enough_draws(draws, ess)}"
+        if ess < remedies.ENOUGH:
+            remedy = remedies.raise_draws(draws, ess)
             what = "ESS" if kind == "bulk" else "tail ESS"
             found.append(Finding(f"{what} of {name} is {ess:.0f}", "rough", purposes, remedy))
             break
@@ -154,13 +148,6 @@ def _judged(posterior: xr.Dataset) -> tuple[xr.DataArray, str]:
     return xr.DataArray(np.concatenate(parts, -1), dims=("chain", "draw", "k")), "all variables"
 
 
-def enough_draws(draws: int, ess: float) -> int:
-    """Return how many draws a chain would have `ENOUGH` effective ones, to two digits."""
-    needed = draws * ENOUGH / max(ess, 1.0)
-    unit = 10 ** max(0, math.floor(math.log10(needed)) - 1)
-    return math.ceil(needed / unit) * unit
-
-
 def _energy(tree: xr.DataTree, total: int) -> list[Finding]:
     """Return what the trajectories say: divergences, energy, tree depth."""
     stats, found = group(tree, "sample_stats"), []
@@ -173,7 +160,9 @@ def _energy(tree: xr.DataTree, total: int) -> list[Finding]:
             bad = count > diagnostics.DIVERGENT_SHARE * total
             purposes: Purposes = "all" if bad else ("means", "uncertainty")
             text += ": a region of the posterior was not entered"
-            found.append(Finding(text, "bad" if bad else "rough", purposes, _raise_target(tree)))
+            found.append(
+                Finding(text, "bad" if bad else "rough", purposes, remedies.raise_target(tree))
+            )
     if "energy" in stats:
         low = float(bfmi(stats["energy"].transpose("chain", "draw").values).min())
         if low < LOW_ENERGY:
@@ -181,7 +170,7 @@ def _energy(tree: xr.DataTree, total: int) -> list[Finding]:
             remedy = "the model's other form, or more draws"
             found.append(Finding(text, "rough", ("uncertainty",), remedy))
     if "tree_depth" in stats:
-        limit = int(_options(tree).get("max_treedepth", 10))
+        limit = int(remedies.options(tree).get("max_treedepth", 10))
         share = float((stats["tree_depth"] >= limit).mean())
         if share > DEEP_SHARE:
             text = f"{share:.0%} of the trajectories end at the largest tree depth, {limit}"
@@ -193,18 +182,6 @@ def bfmi(energy: np.ndarray) -> np.ndarray:
     """Return the E-FMI of each chain of energies (chain, draw); NaN where they never change."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.square(np.diff(energy, axis=1)).mean(axis=1) / energy.var(axis=1)
-
-
-def _options(tree: xr.DataTree) -> dict[str, Any]:
-    return dict(json.loads(tree.attrs.get("options") or "{}"))
-
-
-def _raise_target(tree: xr.DataTree) -> str:
-    # where none was given, the sampler says which one it took
-    taken = _options(tree).get("target_accept") or tree.attrs.get("target_accept")
-    target = float(taken or 0.8)
-    higher = next((t for t in (0.9, 0.95, 0.99, 0.995) if t > target + 1e-9), 0.999)
-    return f"raise target_accept to {higher:g}, or use the model's other form"
 
 
 # --- approximations, points and searches ----------------------------------------------------------
@@ -240,22 +217,3 @@ def _nothing_active(tree: xr.DataTree, reference: xr.DataTree | None) -> list[Fi
         text += f", where the reference has {other['active']:.1f}"
     remedy = "it sits where the sparse prior peaks, at zero; use another method"
     return [Finding(text, "bad", ("ranking", "selection"), remedy)]
-
-
-_AGAIN: tuple[tuple[str, str], ...] = (
-    ("still rising", "raise max_iterations"),
-    ("the ELBO fell", "lower step_sizes"),
-    ("ran to a boundary", "no Gaussian fits a density that peaks at its boundary; use nuts"),
-    ("stopped short", "raise max_iterations"),
-    ("curvature", "use nuts, or another start"),
-    ("iterations", "raise max_iterations"),
-    ("sweeps", "raise max_sweeps"),
-)
-
-
-def _again(tree: xr.DataTree) -> str:
-    """Return what to do about a method that says that it did not converge."""
-    reason = str(tree.attrs.get("reason") or "")
-    if "raise " in reason:  # it says so itself
-        return ""
-    return next((remedy for words, remedy in _AGAIN if words in reason), "use another method")

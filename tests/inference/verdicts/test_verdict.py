@@ -14,7 +14,7 @@ from ardvark.inference.scoring.statistics import STATISTICS
 from ardvark.inference.scoring.statistics.error import ERROR, INCLUSION
 from ardvark.inference.scoring.statistics.sd_ratio import SD_RATIO
 from ardvark.inference.verdicts import findings as diagnostics
-from ardvark.inference.verdicts import verdict
+from ardvark.inference.verdicts import remedies, verdict
 from ardvark.inference.verdicts.findings import findings
 from ardvark.inference.verdicts.purposes import PURPOSES
 from ardvark.inference.verdicts.verdict import judged, verdicts
@@ -209,7 +209,7 @@ def test_few_effective_draws():
     tree = tree_of(*posterior(1, shape=(4, 25)))
     (found,) = [f for f in findings(tree) if f.text.startswith("ESS of eta is ")]
     ess = float(found.text.rpartition(" ")[2])
-    assert found.remedy == f"raise draws to about {diagnostics.enough_draws(25, ess)}"
+    assert found.remedy == f"raise draws to about {remedies.enough_draws(25, ess)}"
     assert found.cap == "rough"
 
 
@@ -217,7 +217,7 @@ def test_few_effective_draws():
     ("draws", "ess", "needed"), [(1000, 180.0, 2300), (1000, 100.0, 4000), (50, 390.0, 52)]
 )
 def test_how_many_draws_are_enough(draws, ess, needed):
-    assert diagnostics.enough_draws(draws, ess) == needed
+    assert remedies.enough_draws(draws, ess) == needed
 
 
 def test_chains_that_disagree():

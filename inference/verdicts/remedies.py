@@ -1,0 +1,90 @@
+"""What to do about a fit that must not be trusted: the remedies that depend on the fit.
+
+A verdict gives them in the terms of `ardvark.fit`, the estimator's warning in its own.
+"""
+
+import json
+import math
+from typing import Any
+
+import xarray as xr
+
+from ardvark.models import Problem
+
+from ..fitting.registry import BACKENDS, applicable
+
+ENOUGH = 400.0
+"""Effective draws below which Vehtari et al. (2021) do not trust R-hat and ESS themselves; a mean
+is then known to 0.05 sd."""
+_AGAIN: tuple[tuple[str, str], ...] = (
+    ("still rising", "raise max_iterations"),
+    ("the ELBO fell", "lower step_sizes"),
+    ("ran to a boundary", "no Gaussian fits a density that peaks at its boundary; use nuts"),
+    ("stopped short", "raise max_iterations"),
+    ("curvature", "use nuts, or another start"),
+    ("iterations", "raise max_iterations"),
+    ("sweeps", "raise max_sweeps"),
+)
+
+
+def again(tree: xr.DataTree) -> str:
+    """Return what to do about a method that says that it did not converge."""
+    reason = str(tree.attrs.get("reason") or "")
+    if "raise " in reason:  # it says so itself
+        return ""
+    return next((remedy for words, remedy in _AGAIN if words in reason), "use another method")
+
+
+def mix(tree: xr.DataTree) -> str:
+    """Return what to do about chains that disagree."""
+    if tree.attrs.get("method") == "nuts":  # gibbs proposes to exchange correlated features
+        return "more tuning and draws, the model's other form, or gibbs where it applies"
+    return "more tuning and draws, or the model's other form"
+
+
+def raise_draws(draws: int, ess: float) -> str:
+    """Return how many draws a chain needs."""
+    return f"raise draws to about {enough_draws(draws, ess)}"
+
+
+def enough_draws(draws: int, ess: float) -> int:
+    """Return how many draws a chain would have `ENOUGH` effective ones, to two digits."""
+    needed = draws * ENOUGH / max(ess, 1.0)
+    unit = 10 ** max(0, math.floor(math.log10(needed)) - 1)
+    return math.ceil(needed / unit) * unit
+
+
+def options(tree: xr.DataTree) -> dict[str, Any]:
+    """Return the options that a fit was given."""
+    return dict(json.loads(tree.attrs.get("options") or "{}"))
+
+
+def raise_target(tree: xr.DataTree) -> str:
+    """Return the next higher target of acceptance, against divergences."""
+    # where none was given, the sampler says which one it took
+    taken = options(tree).get("target_accept") or tree.attrs.get("target_accept")
+    target = float(taken or 0.8)
+    higher = next((t for t in (0.9, 0.95, 0.99, 0.995) if t > target + 1e-9), 0.999)
+    return f"raise target_accept to {higher:g}, or use the model's other form"
+
+
+def for_estimator(problem: Problem, method: str) -> str:
+    """Return what to do about a fit that has not converged, in the arguments of the estimator."""
+    words = []
+    backend = BACKENDS[method]
+    names = [o.name for o in backend.Options.declared()]
+    if backend.KIND == "mcmc":
+        steps = ["raise draws", "method_options={'tune': ...}"]
+        if "target_accept" in names:
+            steps.append("method_options={'target_accept': 0.95} against divergences")
+        words.append(f"Try more of the same: {', '.join(steps)}.")
+    else:
+        words += [
+            f"Try method_options={{{name!r}: ...}} above its default."
+            for name in names
+            if name in ("max_iterations", "max_sweeps")
+        ]
+    exact = [n for n in applicable(problem) if BACKENDS[n].KIND == "mcmc" and n != method]
+    if exact:
+        words.append(f"Or another method: {' or '.join(f'method={n!r}' for n in exact)}.")
+    return " ".join(words)

@@ -1,0 +1,141 @@
+"""A statistic, or a purpose of a verdict, is one declaration and one line of its registry.
+
+Toys of both are seen wherever statistics and purposes are: in the distances, the table, the words
+and the sentence of a verdict, the page and the documentation.
+"""
+
+import re
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import ardvark as av
+from ardvark.inference.comparison import rows
+from ardvark.inference.scoring import columns
+from ardvark.inference.scoring.floors import OfAverage
+from ardvark.inference.scoring.statistic import Limit, Shown, Statistic, average
+from ardvark.inference.scoring.statistics import STATISTICS
+from ardvark.inference.verdicts.findings import Finding
+from ardvark.inference.verdicts.purposes import PURPOSES, Purpose
+from ardvark.inference.verdicts.verdict import judged
+from tests.support import rng, z_limit
+
+SHAPE, N, D = (4, 1000), 12, 4
+
+
+def upper(found, exact):
+    """Return the share of the draws (K,) above the reference's 90 % quantile."""
+    return (found.flat > np.quantile(exact.flat, 0.9, axis=0)).mean(axis=0)
+
+
+UPPER = Statistic(
+    name="upper",
+    of="continuous",
+    compute=upper,
+    reduce=average,
+    perfect=0.1,
+    noise=OfAverage(
+        lambda exact: (exact.flat > np.quantile(exact.flat, 0.9, axis=0)).astype(float)
+    ),
+    phrase="{quantity}: {percent} of the draws lie in the upper tenth",
+    limits={"uncertainty": Limit(0.01, 0.02, "A toy that is told first.", told=-1)},
+    columns={"eta": Shown("in the upper tenth", 3)},
+    meaning="Of eta: the share of the draws in the reference's `upper` tenth.",
+)
+
+TAILS = Purpose(
+    name="tails",
+    meaning="probabilities of rare events",
+    quoted="its tails",
+    capped_with=("uncertainty",),
+    limits={"coverage_90": Limit(0.02, 0.04, "Twice as many draws outside of 90 %.")},
+)
+
+
+@pytest.fixture
+def problem(small_data):
+    return av.problem("rfvm", small_data(N=N, D=D))
+
+
+def made(problem, number, scale=1.0):
+    """Return independent normal draws, taken for a Markov chain or for an approximation's."""
+    generator = rng(number)
+    draws = {
+        "feature_weight": (("chain", "draw", "feature"), generator.normal(5.0, 1.0, (*SHAPE, D))),
+        "eta": (("chain", "draw", "obs"), scale * generator.normal(size=(*SHAPE, N))),
+    }
+    tree = xr.DataTree.from_dict({"/posterior": xr.Dataset(draws), "/sample_stats": xr.Dataset()})
+    tree.attrs = {
+        "kind": "mcmc" if scale == 1.0 else "approximation", "status": "finished", "reason": "",
+        "fingerprint": problem.fingerprint, "method": "made",
+    }  # fmt: skip
+    return tree
+
+
+@pytest.fixture
+def with_upper(monkeypatch):
+    """One more line in the registry of statistics, and what is read from it at import."""
+    STATISTICS.append(UPPER)
+    for module in (columns, rows):
+        monkeypatch.setattr(module, "COLUMNS", columns.declared())
+    yield
+    STATISTICS.remove(UPPER)
+
+
+@pytest.mark.statistical
+def test_a_statistic_is_one_declaration(with_upper, problem, tmp_path):
+    """Of normal draws with 1.5 times the sd, P(Z > 1.2816 / 1.5) = 0.1965 lie above."""
+    fits = {"exact": made(problem, 1), "again": made(problem, 2), "wide": made(problem, 3, 1.5)}
+    found = av.compare(fits, problem=problem)
+    rows_of = found.distances.set_index(["method", "quantity", "statistic"])
+    row = rows_of.loc[("wide", "eta", "upper")]
+    # of 12 means of 4000 draws, at quantiles of which each is known to 0.0047, a density of 0.117
+    room = z_limit(2) * np.sqrt((0.1965 * 0.8035 + (0.117 / 0.1755) ** 2 * 0.09) / (4000 * N))
+    assert abs(row["value"] - 0.1965) < room
+    assert row["deviation"] == row["value"] - 0.1
+    assert 0.0 < row["typical"] < row["floor"] < 0.01
+    assert rows_of.loc[("exact", "eta", "upper"), "value"] == pytest.approx(0.1, abs=0.02)
+    assert found.table.loc["wide", "upper_eta"] == row["value"]
+    assert found.table.loc["wide", "upper_eta_beyond"] == row["deviation"]
+
+    verdict, percent = found.verdict["wide"], f"{row['value']:.0%}".replace("%", " %")
+    reason = f"eta: {percent} of the draws lie in the upper tenth (noise: {row['floor']:.2g})"
+    assert verdict.words["uncertainty"] == "bad"
+    assert reason in verdict.reasons
+    assert found.verdict["again"].words["uncertainty"] == "good"
+
+    page = found.to_html(tmp_path / "page.html", pictures={}).read_text()
+    assert f"<li>{reason}</li>" in page
+    assert re.search(r'<th scope="row">in the upper tenth</th>.*?<small>\(0\.00\d+\)</small>', page)
+    assert "<dt>in the upper tenth</dt><dd>Of eta: the share of the draws in the" in page
+    assert '<th scope="row">eta upper</th>' in page
+    assert "upper_eta" in columns.described()
+
+
+@pytest.mark.statistical
+def test_a_purpose_is_one_declaration(monkeypatch, problem, tmp_path):
+    """With 0.8 times the sd, P(|Z| < 1.645 / 0.8) = 0.960 of the draws are inside 90 %."""
+    monkeypatch.setitem(PURPOSES, "tails", TAILS)
+    fits = {"exact": made(problem, 1), "again": made(problem, 2), "narrow": made(problem, 3, 0.8)}
+    found = av.compare(fits, problem=problem)
+    words = found.verdicts()
+    assert words["tails"].to_dict() == {"exact": "good", "again": "good", "narrow": "bad"}
+    narrow = found.verdict["narrow"]
+    assert any(
+        r.endswith("lie in the middle 90 %" + r[r.index(" (noise") :]) for r in narrow.reasons
+    )
+    assert "do not quote its tails" in narrow.sentence
+    page = found.to_html(tmp_path / "page.html", pictures={}).read_text()
+    assert "tails: bad" in page
+
+
+def test_findings_cap_a_purpose_of_which_they_know_nothing(monkeypatch):
+    """All of them where the finding is against all; what is named beside, by `capped_with`."""
+    monkeypatch.setitem(PURPOSES, "tails", TAILS)
+    everything = judged({}, [Finding("chains disagree", "bad")])
+    assert everything.words["tails"] == "bad"
+    assert everything.level == "do not use"
+    found = judged({}, [Finding("few in the tails", "rough", ("uncertainty",))], assumed="good")
+    assert found.words["tails"] == found.words["uncertainty"] == "rough"
+    assert found.words["means"] == "good"
