@@ -161,17 +161,25 @@ def measure(
         for name in (n for n, t in fits.items() if t is exact_tree):
             found[name] |= {of: halves for of, exact in sides.items() if (halves := _halves(exact))}
         for name, tree in others.items():
-            if quantity == "lp" and tree.attrs.get("form") != exact_tree.attrs.get("form"):
-                continue
-            other = draws_of(name, tree)
-            if other is None or other.shape[2:] != values.shape[2:]:
-                continue
-            draws = Draws(other, _independent(tree))
-            for of, exact in sides.items():
-                found[name][of] = scores(draws.sizes() if of == "ranking" else draws, exact)
+            draws = draws_of(name, tree) if _comparable(quantity, tree, exact_tree) else None
+            if draws is not None and draws.shape[2:] == values.shape[2:]:
+                found[name] |= _scored(Draws(draws, _independent(tree)), sides)
     for name, tree in others.items():
         found[name] |= _selection(tree, exact_tree)
     return found
+
+
+def _comparable(quantity: str, tree: xr.DataTree, exact: xr.DataTree) -> bool:
+    """Whether a quantity means the same in two fits: lp does where they are written in one form."""
+    return quantity != "lp" or tree.attrs.get("form") == exact.attrs.get("form")
+
+
+def _scored(draws: Draws, sides: Mapping[str, Exact]) -> Scores:
+    """Return the distances of a fit in a quantity, and in what else is read of its draws."""
+    return {
+        of: scores(draws.sizes() if of == "ranking" else draws, exact)
+        for of, exact in sides.items()
+    }
 
 
 def scores(found: Draws, exact: Exact) -> dict[str, Score]:
