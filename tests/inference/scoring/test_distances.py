@@ -106,7 +106,7 @@ def test_components_that_never_move():
     np.testing.assert_array_equal(found["wasserstein"], [np.nan, np.inf, np.inf])
     for name in SHARES:  # a point is no interval: nothing can be inside
         assert np.isnan(found[name]).all()
-        assert np.isnan(reduced(name, found[name]))
+        assert np.isnan(MARGINAL[name].reduce(found[name]))
 
 
 def test_a_single_draw_has_a_mean_and_nothing_else():

@@ -107,7 +107,8 @@ def test_the_floor_asks_whether_the_methods_draws_are_independent():
     found, M = generator.normal(size=(4, 100, 3)), S / 10
 
     def ratio(independent):
-        few, many = (exact.scores(found, independent, m)["error"].floor for m in (M, 1e12))
+        sizes = (Draws(found, independent, known=(m, m)) for m in (M, 1e12))
+        few, many = (scores(draws, exact)["error"].floor for draws in sizes)
         return few / many
 
     room = z_limit() * np.sqrt(2.0 / len(exact.blocks)) + 0.05
