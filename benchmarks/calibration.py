@@ -36,6 +36,7 @@ from ardvark.inference.calibration.calibrate import KERNELS
 from ardvark.inference.calibration.joint import joint_test
 from ardvark.inference.calibration.ranks import Calibration, detectable
 from ardvark.inference.calibration.sbc import sbc
+from ardvark.inference.contract.sampling import Sampling
 from ardvark.inference.contract.target import Target
 from ardvark.models import ZOO, Problem
 
@@ -111,11 +112,13 @@ def measure(row: Row, settings: argparse.Namespace) -> Calibration:
         "basis_labels": row.basis_labels,
         "folder": settings.out,
         "processes": settings.processes,
-        "progressbar": True,
     }
     if row.test == "joint":
-        return joint_test(problem, KERNELS[row.method], **common)
-    return sbc(problem, row.method, **common, **(SAMPLER if row.method in KERNELS else {}))
+        return joint_test(problem, KERNELS[row.method], **common, progressbar=True)
+    sampling = Sampling(draws=250, chains=2, seed=0, progressbar=True)
+    return sbc(
+        problem, row.method, sampling, **common, **(SAMPLER if row.method in KERNELS else {})
+    )
 
 
 def line(row: Row, found: Calibration) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ardvark.common.html import table
-from ardvark.common.validate import InputError, distinct, matrix, named, two_classes
+from ardvark.common.validate import InputError, distinct, matrix, named, two_classes, whole
 
 FEW = 20
 """Samples below which a data set is said to be small; a quarter of it, of one class."""
@@ -315,7 +315,7 @@ class Dataset:
         Raises
         ------
         InputError
-            `test` is not a share, or a class has one row only.
+            `test` is not a share, the seed is negative, or a class has one row only.
         """
         share = isinstance(test, float | np.floating) and 0 < test < 1
         if not share:
@@ -323,7 +323,7 @@ class Dataset:
                 f"test must be a share strictly between 0 and 1, got {test!r}. "
                 "For chosen rows use take(rows)."
             )
-        rng = np.random.default_rng(random_seed)
+        rng = np.random.default_rng(whole("random_seed", random_seed))
         held = np.zeros(self.N, dtype=bool)
         for label in (0, 1):
             rows = np.flatnonzero(self.y == label)

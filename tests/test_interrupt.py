@@ -229,17 +229,20 @@ import sys
 import time
 from pathlib import Path
 
-from ardvark import interrupt
-from ardvark.common.processes import run_pieces
+from ardvark.common import interrupt
+from ardvark.common.work import Work
 
 
-def start():
-    return work
+class Naps(Work):
+    def start(self):
+        return self.nap
 
+    def nap(self, piece):
+        Path(__file__).with_name(f"piece-{piece}").touch()
+        time.sleep(60)
 
-def work(piece):
-    Path(__file__).with_name(f"piece-{piece}").touch()
-    time.sleep(60)
+    def failure(self, key, reason):
+        raise AssertionError(reason)
 
 
 if __name__ == "__main__":
@@ -247,7 +250,7 @@ if __name__ == "__main__":
         interrupt.ends_at_once()
     print("begins", file=sys.stderr, flush=True)
     try:
-        list(run_pieces(start, range(10), 2))
+        Naps().run(range(10), 2)
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
         sys.exit(130)

@@ -206,10 +206,11 @@ def compare(
     """
     from ardvark.common.validate import named
     from ardvark.inference.comparison import study
+    from ardvark.inference.contract.sampling import Sampling
     from ardvark.inference.fitting import registry, run
     from ardvark.inference.references import references
 
-    run.check_sizes(draws=draws, chains=chains)
+    sampling = Sampling(draws=draws, chains=chains, seed=seed, keep=keep, progressbar=True)
     settings: dict[str, Any] = {
         "model": model,
         "data": str(Path(data).resolve()) if target else data,
@@ -247,19 +248,10 @@ def compare(
     if stored:
         references.stored(problem)  # before anything is computed
     typer.echo(problem.describe(), err=True)
-    large = run.megabytes(problem, draws=draws, chains=chains, keep=keep)
+    large = run.megabytes(problem, sampling)
     typer.echo(f"Results go to {folder}, at most {large:.0f} MB a method.", err=True)
     last_words(f"Stopped. Finished fits are in {folder}; run the same command to go on.")
-    fits = study.run(
-        problem,
-        chosen,
-        folder,
-        draws=draws,
-        chains=chains,
-        random_seed=seed,
-        keep=keep,
-        settings=settings,
-    )
+    fits = study.run(problem, chosen, folder, sampling, settings=settings)
     _finish(folder, problem, test, fits, settings)
 
 

@@ -78,6 +78,18 @@ def positive(name: str, value: object, why: str = "") -> None:
         raise InputError(f"{name} must be a finite number above 0, got {shown!r}.{reason}")
 
 
+def whole(name: str, value: object, least: int = 0, most: int | None = None) -> int:
+    """Return an integer of at least `least`, and of at most `most`; refuse anything else."""
+    number = least - 1  # refused
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        number = int(value)
+    if number < least or (most is not None and number > most):
+        shown = value.item() if isinstance(value, np.generic) else value
+        limit = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise InputError(f"{name} must be an integer {limit}, got {shown!r}.")
+    return number
+
+
 def one_of(name: str, value: object, allowed: Sequence[str]) -> None:
     """Refuse a setting that is not among the allowed words."""
     if value not in allowed:

@@ -3,26 +3,24 @@
 import argparse
 import os
 import time
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections import Counter
 from fnmatch import fnmatch
 from pathlib import Path
 
 from ardvark.common import interrupt
 
-if __name__ == "__main__":  # before the imports that take time
+if __name__ == "__main__":  # before the imports, which take time and read the numbers of threads
+    for library in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
+        os.environ[f"{library}_NUM_THREADS"] = "1"
     interrupt.ends_at_once()
     interrupt.last_words("Stopped. Finished folds are stored; the same command goes on.")
 
-from ardvark.common.processes import SPAWN, end_with_parent
 from ardvark.common.validate import InputError
 
 from . import __doc__ as ABOUT
 from . import page, store
-from .fold import find, run_fold
+from .store import Task
 from .tables import GROUPS, costly
-
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-Task = tuple[str, int]  # row, fold
 
 
 def plan(patterns: list[str], most: int | None = None, folder: Path = store.FOLDS) -> list[Task]:
@@ -55,29 +53,14 @@ def first(name: str, patterns: list[str]) -> int | None:
 
 
 def run(tasks: list[Task], jobs: int, folder: Path = store.FOLDS) -> None:
-    """Compute folds in processes, write each as it ends, and tell when a row is done."""
-    os.environ.update(dict.fromkeys(THREADS, "1"))
-    version, seconds, left = store.version(), {}, {}
-    for name, _ in tasks:
-        left[name], seconds[name] = left.get(name, 0) + 1, 0.0
-    with ProcessPoolExecutor(jobs, mp_context=SPAWN, initializer=end_with_parent) as pool:
-        running = {pool.submit(run_fold, *task): task for task in tasks}
-        try:
-            for future in as_completed(running):
-                name, _ = running[future]
-                group, row = find(name)
-                marks = {"identity": store.identity(group, row), "version": version}
-                line, *path = ({**x, **marks} for x in future.result())
-                if path:
-                    store.append(store.file_of(group, True, folder), path)
-                store.append(store.file_of(group, False, folder), [line])
-                left[name] -= 1
-                seconds[name] += line["seconds"]
-                if left[name] == 0:
-                    print(f"{name}: {seconds[name]:.1f} s in its folds", flush=True)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    """Compute folds, in processes if more than one job, and tell when a row is done."""
+    left = Counter(name for name, _ in tasks)
+    seconds = dict.fromkeys(left, 0.0)
+    for (name, _), (line, *_) in store.Folds(store.version(), folder).results(tasks, jobs):
+        left[name] -= 1
+        seconds[name] += line["seconds"]
+        if left[name] == 0:
+            print(f"{name}: {seconds[name]:.1f} s in its folds", flush=True)
 
 
 def main() -> None:

@@ -6,11 +6,14 @@ import io
 import json
 import os
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .fold import DRAWS, INNER
+from ardvark.common.work import Work
+
+from .fold import DRAWS, INNER, Line, find, run_fold
 from .protocols import Group, Row
 from .tables import FILTER, SELECTED
 
@@ -22,6 +25,8 @@ COLUMNS = (
 )  # fmt: skip
 DIGITS = {"accuracy": 5, "accuracy_draws": 5, "f1": 5, "log_score": 4, "seconds": 2}
 Stored = dict[str, str]
+Task = tuple[str, int]
+"""A row, and one of its folds."""
 
 
 def identity(group: Group, row: Row) -> str:
@@ -50,6 +55,29 @@ def version() -> str:
 def file_of(group: Group, path: bool = False, folder: Path = FOLDS) -> Path:
     """Return the file of a group's folds, or of its paths."""
     return folder / f"{group.name.replace('/', '_')}{'_paths' if path else ''}.csv"
+
+
+@dataclass(frozen=True)
+class Folds(Work[Task, list[Line]]):
+    """Folds of rows; those that are stored already are left out by whoever asks (`whole`)."""
+
+    version: str
+    folder: Path = FOLDS
+
+    def start(self) -> Callable[[Task], list[Line]]:
+        return lambda task: run_fold(*task)
+
+    def failure(self, key: Task, reason: str) -> list[Line]:
+        name, fold = key
+        return [{"row": name, "fold": fold, "status": "failed", "reason": reason, "seconds": 0.0}]
+
+    def keep(self, key: Task, result: list[Line]) -> None:
+        group, row = find(key[0])
+        marks = {"identity": identity(group, row), "version": self.version}
+        line, *path = ({**x, **marks} for x in result)
+        if path:
+            append(file_of(group, True, self.folder), path)
+        append(file_of(group, False, self.folder), [line])
 
 
 def mend(path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 from ardvark.common.validate import InputError, one_of, unknown_option
 from ardvark.models import Problem
 
+from ..contract.sampling import Sampling
 from ..fitting import registry
 from ..gibbs import sampling as gibbs
 from .joint import Kernel, NutsKernel, joint_test
@@ -78,16 +79,15 @@ def calibrate(
         The method does not apply, returns no draws, or has no transition to test.
     """
     one_of("test", test, get_args(Test))
+    sampling = Sampling(draws=draws, chains=chains, seed=random_seed, progressbar=progressbar)
     shared: dict[str, Any] = {
         "replicates": replicates,
-        "random_seed": random_seed,
+        "basis_labels": basis_labels,  # of the joint test never rederived: checked there
         "folder": folder,
         "processes": processes,
-        "progressbar": progressbar,
     }
     if test == "sbc":
-        sizes: dict[str, Any] = {"draws": draws, "chains": chains, "basis_labels": basis_labels}
-        return sbc(problem, method, **shared, **sizes, **options)
+        return sbc(problem, method, sampling, **shared, **options)
     name = registry.prepare(method, problem, {}).name
     if name not in KERNELS:
         raise InputError(
@@ -97,5 +97,5 @@ def calibrate(
         )
     if options:
         raise unknown_option("the joint test", options, ())
-    shared["basis_labels"] = basis_labels  # checked there: never rederived
-    return joint_test(problem, KERNELS[name], **shared)
+    seed = sampling.seed
+    return joint_test(problem, KERNELS[name], random_seed=seed, progressbar=progressbar, **shared)

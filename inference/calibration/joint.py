@@ -32,14 +32,14 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from ardvark.common.validate import InputError, one_of, positive
+from ardvark.common.validate import InputError, one_of, positive, whole
 from ardvark.models import Problem
 from ardvark.models.spec import Point
 
 from ..contract.target import Target
 from ..generic import nuts
 from .ranks import Calibration, holm, quantities, rank, shared_names
-from .replicates import Row, Trial, draw_basis_labels, repeat
+from .replicates import Row, Trial, draw_basis_labels
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -210,15 +210,16 @@ def joint_test(
     positive("sweeps", sweeps)
     positive("references", references)
     own = dataclasses.replace(problem)  # with a model of its own, whose labels are rebound
-    chains = _Chains(own, make_kernel, sweeps, references, random_seed, basis_labels)
+    seed = whole("random_seed", random_seed)
+    chains = _Chains(own, make_kernel, sweeps, references, seed, basis_labels)
     identity = {
         "problem": (problem.fingerprint, problem.form),
         "kernel": (make_kernel.__module__, make_kernel.__qualname__),
-        "ranks": (sweeps, references, random_seed, basis_labels),
+        "ranks": (sweeps, references, seed, basis_labels),
     }
     name = f"joint-{problem.spec.name}-{make_kernel.__name__}"
-    trial = Trial(name, identity, chains.start)
-    return repeat(trial, replicates, folder=folder, processes=processes, progressbar=progressbar)
+    trial = Trial.of(name, chains.start, identity, folder)
+    return trial.calibration(replicates, processes, progressbar)
 
 
 @dataclass(frozen=True)

@@ -4,17 +4,16 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from ardvark.common.processes import run_pieces
 from ardvark.common.progress import Reporter
-from ardvark.common.validate import logger, positive
+from ardvark.common.validate import positive
+from ardvark.common.work import Work
 from ardvark.models import Problem
 
 from ..fits.datatree import as_json, versions
@@ -27,55 +26,83 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Trial:
-    """One experiment to repeat. Sent to each process once, so it must pickle."""
+class Trial(Work[int, Row]):
+    """One experiment to repeat: replicate r is piece r.
+
+    With a folder each replicate is one line of a file, written as it ends. Failed ones are tried
+    again. A run that was killed goes on where it was, and a longer one continues a shorter one: the
+    numbers are those of a run in one go, with any number of processes.
+    """
 
     name: str
-    """The start of its file's name."""
-    identity: Mapping[str, Any]
-    """Everything that decides a replicate's numbers, beside its index."""
-    start: Callable[[], Callable[[int], Row]]
+    """What is repeated, in a few words: the start of the file's name."""
+    make: Callable[[], Callable[[int], Row]]
     """Compiles, once in each process; returns the function that does replicate r. A row holds `u`,
     a dict of ranks, and `draws`, the number they are taken among; equal r give equal rows."""
+    path: Path | None = None
+    """The file of the replicates, if they are stored."""
 
-    def work(self) -> Callable[[int], Row]:
-        """Return the work of one process: a replicate, failed or not."""
-        return partial(_attempt, self.start())
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        make: Callable[[], Callable[[int], Row]],
+        identity: Mapping[str, Any],
+        folder: str | os.PathLike[str] | None,
+    ) -> "Trial":
+        """Return the trial with its file in a folder, if one is given.
 
-
-def repeat(
-    trial: Trial,
-    replicates: int,
-    *,
-    folder: str | os.PathLike[str] | None = None,
-    processes: int = 1,
-    progressbar: bool = False,
-) -> Calibration:
-    """Do replicates 0..R-1 of a trial; those its file in `folder` holds are not done again.
-
-    Each replicate is one line of the file, written as it ends. Failed ones are tried again. A run
-    that was killed goes on where it was, and a longer one continues a shorter one: the numbers are
-    those of a run in one go, with any number of processes.
-    """
-    positive("replicates", replicates)
-    positive("processes", processes)
-    rows: dict[int, Row] = {}
-    path = None
-    if folder is not None:
-        asked = as_json({**trial.identity, "versions": versions()})
+        `identity` is everything that decides a replicate's numbers, beside its index and versions:
+        another trial has another file.
+        """
+        if folder is None:
+            return cls(name, make)
+        asked = as_json({**identity, "versions": versions()})
         request = hashlib.sha256(asked.encode()).hexdigest()[:16]
-        path = Path(folder) / f"{trial.name}-{request}.jsonl"
-        rows = _stored(path)
-    missing = [r for r in range(replicates) if r not in rows]
-    done = replicates - len(missing)
-    with Reporter(trial.name, progressbar).stage("replicates", total=replicates) as update:
-        for row in run_pieces(trial.work, missing, int(processes)):
-            rows[row["replicate"]] = row
-            if path is not None:
-                _append(path, row)
-            done += 1
-            update(done)
-    return _collect(trial.name, [rows[r] for r in range(replicates)])
+        return cls(name, make, Path(folder) / f"{name}-{request}.jsonl")
+
+    def start(self) -> Callable[[int], Row]:
+        """Return the function that does a replicate, and times it."""
+        replicate = self.make()
+
+        def timed(r: int) -> Row:
+            started = time.perf_counter()
+            row = {"replicate": r, "status": "finished", "reason": "", **replicate(r)}
+            return row | {"seconds": time.perf_counter() - started}
+
+        return timed
+
+    def failure(self, key: int, reason: str) -> Row:
+        """Return a replicate without ranks."""
+        return {"replicate": key, "status": "failed", "reason": reason, "seconds": 0.0}
+
+    def stored(self, keys: Sequence[int]) -> Iterable[tuple[int, Row]]:
+        """Return the replicates that did not fail; a line that a kill cut short is none."""
+        rows = {}
+        there = self.path.read_text() if self.path and self.path.exists() else ""
+        for line in there.splitlines():
+            try:
+                row = json.loads(line)
+            except ValueError:
+                continue
+            if finished(row["status"]):
+                rows[row["replicate"]] = row
+        return ((r, rows[r]) for r in keys if r in rows)
+
+    def keep(self, key: int, result: Row) -> None:
+        """Add a line to the file."""
+        if self.path is not None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("a") as file:  # newline first: the last write may have been killed
+                file.write(f"\n{json.dumps(result)}")
+
+    def calibration(self, replicates: int, processes: int, progressbar: bool) -> Calibration:
+        """Return what replicates 0..R-1 say."""
+        positive("replicates", replicates)
+        positive("processes", processes)
+        stage = Reporter(self.name, progressbar).stage("replicates", total=replicates)
+        rows = self.run(range(replicates), int(processes), stage)
+        return _collect(self.name, list(rows.values()))
 
 
 def _collect(name: str, rows: list[Row]) -> Calibration:
@@ -89,35 +116,6 @@ def _collect(name: str, rows: list[Row]) -> Calibration:
         seconds=float(sum(r["seconds"] for r in rows)),
         name=name,
     )
-
-
-def _attempt(replicate: Callable[[int], Row], r: int) -> Row:
-    started = time.perf_counter()
-    try:
-        row = {"replicate": r, "status": "finished", "reason": "", **replicate(r)}
-    except Exception as error:
-        logger.debug("traceback", exc_info=True)
-        row = {"replicate": r, "status": "failed", "reason": f"{type(error).__name__}: {error}"}
-    return row | {"seconds": time.perf_counter() - started}
-
-
-def _stored(path: Path) -> dict[int, Row]:
-    """Return the replicates a file holds that did not fail; a line cut short by a kill is none."""
-    rows = {}
-    for line in path.read_text().splitlines() if path.exists() else []:
-        try:
-            row = json.loads(line)
-        except ValueError:
-            continue
-        if row["status"] == "finished":
-            rows[row["replicate"]] = row
-    return rows
-
-
-def _append(path: Path, row: Row) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as file:
-        file.write(f"\n{json.dumps(row)}")  # newline first: the last write may have been killed
 
 
 def draw_basis_labels(

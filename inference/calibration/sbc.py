@@ -21,22 +21,23 @@ with that many replicates; `Calibration.table` says in which direction it errs.
 
 import dataclasses
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from ardvark.common.processes import check_processes
 from ardvark.common.validate import InputError, one_of, positive
+from ardvark.common.work import check_processes
 from ardvark.models import Problem
 
 from ..contract.backend import FitFailed, Job
+from ..contract.sampling import Sampling
 from ..contract.target import Target
 from ..fitting import registry
 from .ranks import Calibration, quantities, rank, shared_names
-from .replicates import BasisLabels, Row, Trial, draw_basis_labels, repeat
+from .replicates import BasisLabels, Row, Trial, draw_basis_labels
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -88,16 +89,13 @@ def relabelled(problem: Problem, y: np.ndarray, basis_labels: np.ndarray | None)
 def sbc(
     problem: Problem,
     method: str,
+    sampling: Sampling,
     *,
     replicates: int = 200,
     ranks: int = 100,
-    draws: int = 250,
-    chains: int = 2,
-    random_seed: int = 0,
     basis_labels: BasisLabels = "independent",
     folder: str | os.PathLike[str] | None = None,
     processes: int = 1,
-    progressbar: bool = False,
     **options: Any,
 ) -> Calibration:
     """Rank true values among the draws of a method, over data sets simulated from the model.
@@ -108,12 +106,12 @@ def sbc(
         Gives X, Z and hyperparameters; its labels are not used.
     method : str
         A name in `BACKENDS`, or "paper". A point or a search has no draws to rank among.
-    replicates, draws, chains : int
-        Simulated data sets, and the size of each fit.
+    sampling : Sampling
+        Of each fit. Replicate r is a function of (seed, r).
+    replicates : int
+        Simulated data sets.
     ranks : int
         L, the largest number of draws to rank among; a chain that mixes slowly gives fewer.
-    random_seed : int
-        Replicate r is a function of (random_seed, r).
     basis_labels : {"independent", "fixed", "rederived"}
         Drawn for each replicate, those of the problem, or 2y - 1 (a negative control).
     folder : path, optional
@@ -129,7 +127,7 @@ def sbc(
         The method does not apply, or returns no draws from a stated distribution.
     """
     plan = registry.prepare(method, problem, options)
-    name, backend, settings = plan.name, plan.backend, plan.options
+    name, backend = plan.name, plan.backend
     if backend.KIND not in ("mcmc", "approximation"):
         raise InputError(
             f"method {name!r} is a {backend.KIND}: it returns no draws to rank a true value among. "
@@ -138,18 +136,18 @@ def sbc(
     one_of("basis_labels", basis_labels, get_args(BasisLabels))
     positive("ranks", ranks)
     check_processes(processes, name, backend)
-    if processes > 1 and hasattr(settings, "cores"):
-        settings = dataclasses.replace(settings, cores=1)  # it changes the time, never the draws
+    if processes > 1:
+        plan = plan.on_one_core()
     own = dataclasses.replace(problem)  # with a model of its own, whose labels are rebound
-    sizes = {"draws": draws, "chains": chains}
-    fits = _Fits(own, name, ranks, sizes, settings, random_seed, basis_labels)
+    fits = _Fits(own, plan, sampling, ranks, basis_labels)
+    options = dataclasses.asdict(plan.options) | {"cores": None}  # they change the time alone
     identity = {
         "problem": (problem.fingerprint, problem.form),
-        "method": (name, dataclasses.asdict(settings) | {"cores": None}, draws, chains),
-        "ranks": (ranks, random_seed, basis_labels),
+        "method": (name, options, sampling.draws, sampling.chains),
+        "ranks": (ranks, sampling.seed, basis_labels),
     }
-    trial = Trial(f"sbc-{problem.spec.name}-{name}", identity, fits.start)
-    return repeat(trial, replicates, folder=folder, processes=processes, progressbar=progressbar)
+    trial = Trial.of(f"sbc-{problem.spec.name}-{name}", fits.start, identity, folder)
+    return trial.calibration(replicates, processes, sampling.progressbar)
 
 
 @dataclass(frozen=True)
@@ -157,38 +155,35 @@ class _Fits:
     """The replicates of `sbc`: simulate, fit, rank."""
 
     problem: Problem
-    method: str
+    plan: registry.Plan
+    sampling: Sampling
     ranks: int
-    sizes: Mapping[str, int]
-    options: Any
-    seed: int
     basis_labels: BasisLabels
 
     def start(self) -> Callable[[int], Row]:
         return self.replicate
 
     def replicate(self, r: int) -> Row:
-        rng = np.random.default_rng([self.seed, r])
+        rng = np.random.default_rng([self.sampling.seed, r])
         signs = draw_basis_labels(self.problem, self.basis_labels, rng)
         true = dataclasses.replace(self.problem, basis_labels=signs).simulate(rng)
         y = true["y"]
         if self.basis_labels == "rederived" and signs is not None:
             signs = 2.0 * y - 1.0
         problem = relabelled(self.problem, y, signs)
-        backend = registry.BACKENDS[self.method]
         # the backend itself: what `fit` adds to its draws takes as long as they do
         job = Job(
-            draws=self.sizes["draws"],
-            chains=self.sizes["chains"],
+            draws=self.sampling.draws,
+            chains=self.sampling.chains,
             seed=int(rng.integers(2**31)),
         )
-        drawn = backend.fit(Target(problem), self.options, job).posterior
+        drawn = self.plan.backend.fit(Target(problem), self.plan.options, job).posterior
         names = shared_names(problem, true, drawn)
         value = quantities(problem, true, y, names)
         found = np.stack(list(quantities(problem, drawn, y, names).values()), axis=-1)
         if not np.isfinite(found).all():
-            raise FitFailed(f"{self.method} returned draws that are not finite")
-        others = self._thinned(found, backend.KIND)
+            raise FitFailed(f"{self.plan.name} returned draws that are not finite")
+        others = self._thinned(found, self.plan.backend.KIND)
         u = rank(np.array(list(value.values())), others, rng)
         return {"u": dict(zip(value, u.tolist(), strict=True)), "draws": len(others)}
 

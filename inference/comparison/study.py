@@ -19,10 +19,10 @@ from ardvark.common.validate import InputError, logger
 from ardvark.data import Dataset
 from ardvark.models import Problem
 
+from ..contract.sampling import Sampling
 from ..fits.datatree import read, replacing
 from ..fitting import registry
-from ..fitting.reuse import stored_fit
-from ..fitting.run import Keep
+from ..fitting.reuse import Fits
 from ..refits.sensitivity import Sensitivity, changes, sensitivity
 from .entry import reference_of
 from .table import Comparison, compare
@@ -35,12 +35,8 @@ def run(
     problem: Problem,
     methods: Mapping[str, Mapping[str, Any]],
     folder: str | os.PathLike[str],
+    sampling: Sampling,
     *,
-    draws: int = 1000,
-    chains: int = 4,
-    random_seed: int = 0,
-    keep: Keep = "all",
-    progressbar: bool = True,
     settings: Mapping[str, Any] | None = None,
 ) -> dict[str, xr.DataTree]:
     """Fit the problem by each method that is not in the folder yet; return all the fits.
@@ -54,8 +50,8 @@ def run(
         Options by method name ("paper" for the model's own algorithm).
     folder : path
         Made if it does not exist, and only once everything asked for has been checked.
-    keep : {"all", "shared"}
-        What of each fit is stored, as in `fit`.
+    sampling : Sampling
+        Of each fit.
     settings : dict, optional
         Kept in the folder, so that `ardvark report` can make the problem again.
 
@@ -65,25 +61,16 @@ def run(
         An unknown method, one that does not apply, or a folder that holds another problem's study.
     """
     folder = Path(folder)
-    plan = {registry.prepare(m, problem, given).name: given for m, given in methods.items()}
+    plans = [registry.prepare(m, problem, given) for m, given in methods.items()]
     if settings is not None:
         write_settings(folder, {**settings, "fingerprint": problem.fingerprint})
     folder.mkdir(parents=True, exist_ok=True)
-    fits = {}
-    for number, (name, given) in enumerate(plan.items(), 1):
-        if progressbar:
-            print(f"method {number} of {len(plan)}: {name}", file=sys.stderr, flush=True)
-        fits[name] = stored_fit(
-            problem,
-            name,
-            given,
-            folder / f"{name}.nc",
-            draws=draws,
-            chains=chains,
-            random_seed=random_seed,
-            keep=keep,
-            progressbar=progressbar,
-        )
+    work = Fits({plan.name: (problem, plan) for plan in plans}, sampling, folder)
+    fits: dict[str, xr.DataTree] = {}
+    for number, name in enumerate(work.asked, 1):
+        if sampling.progressbar:
+            print(f"method {number} of {len(work.asked)}: {name}", file=sys.stderr, flush=True)
+        fits |= work.run([name])
     return fits
 
 

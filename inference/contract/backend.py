@@ -23,6 +23,7 @@ backend may also have `predict_paper` (problem, details, X_new) -> P(y = 1), its
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
@@ -30,6 +31,7 @@ import numpy as np
 from ardvark.common.progress import Reporter
 from ardvark.common.validate import one_of
 
+from .sampling import Sampling
 from .target import Target
 
 Kind = Literal["mcmc", "approximation", "search", "point"]
@@ -44,35 +46,28 @@ class FitFailed(RuntimeError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
-    """What a fit is asked for beside the options of its method.
+class Job(Sampling):
+    """A `Sampling` as a method gets it: `keep` is spelled out for the target, stages are shown.
 
     Attributes
     ----------
-    draws, chains : int
-        Draws a chain, and chains. A point or search method returns one draw.
-    seed : int
-        Equal seeds give equal results.
-    keep : tuple of str, optional
+    names : tuple of str, optional
         Names of the variables to return; None: all.
-    report : Reporter
-        Where stages are shown; silent unless given.
+    label : str
+        What is running, put before each stage.
     """
 
-    draws: int
-    chains: int
-    seed: int
-    keep: tuple[str, ...] | None = None
-    report: Reporter = field(default_factory=lambda: Reporter(enabled=False))
+    names: tuple[str, ...] | None = None
+    label: str = ""
 
-    def generators(self) -> list[np.random.Generator]:
-        """Return a generator a chain, each with a random stream of its own."""
-        streams = np.random.SeedSequence(self.seed).spawn(self.chains)
-        return [np.random.default_rng(stream) for stream in streams]
+    @cached_property
+    def report(self) -> Reporter:
+        """Where stages are shown; silent without `progressbar`."""
+        return Reporter(self.label, self.progressbar)
 
     def keeps(self, name: str) -> bool:
         """Whether the variable is to be returned."""
-        return self.keep is None or name in self.keep
+        return self.names is None or name in self.names
 
     def one_draw(self, point: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """Return a point as a posterior of one chain and one draw, {name: (1, 1, ...)}."""

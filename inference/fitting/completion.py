@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ardvark.common.validate import whole
 from ardvark.models import Problem
 
 from ..fits.datatree import check_same, dataset, group, log_prior, problem_dims
-from .run import check_sizes
 
 
 def complete(
@@ -50,8 +50,8 @@ def complete(
         or the prior cannot be drawn from in float64.
     """
     check_same(problem, tree)
-    check_sizes(draws=draws)
-    for_prior, for_labels = map(np.random.default_rng, np.random.SeedSequence(random_seed).spawn(2))
+    draws, seed = whole("draws", draws, 1), whole("random_seed", random_seed)
+    for_prior, for_labels = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(2))
     posterior = group(tree, "posterior")
     point = {str(k): v.transpose("chain", "draw", ...).values for k, v in posterior.items()}
     dims: dict[str, tuple[str, ...]] = {**problem_dims(problem), "y": ("obs",)}

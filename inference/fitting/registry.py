@@ -126,8 +126,18 @@ class Plan:
     """A method that applies, with its options: what `prepare` found good."""
 
     name: str
-    backend: Backend
     options: Any
+
+    @property
+    def backend(self) -> Backend:
+        """The method itself."""
+        return BACKENDS[self.name]
+
+    def on_one_core(self) -> "Plan":
+        """Return the plan for one of several processes: unless asked for, it uses one core."""
+        if getattr(self.options, "cores", 0) is not None:
+            return self
+        return Plan(self.name, dataclasses.replace(self.options, cores=1))
 
 
 def prepare(method: str, target: Target | Problem, options: Mapping[str, Any]) -> Plan:
@@ -158,4 +168,4 @@ def prepare(method: str, target: Target | Problem, options: Mapping[str, Any]) -
     if why_not:
         what = "model" if target.problem is None else "problem"
         raise InputError(f"method {name!r} does not apply to this {what}: {why_not}.")
-    return Plan(name, backend, settings)
+    return Plan(name, settings)

@@ -2,33 +2,25 @@
 
 import dataclasses
 import hashlib
-from typing import Any
 
 from ardvark.models import Problem
 
+from ..contract.sampling import Sampling
 from ..fits.datatree import as_json, versions
+from .registry import Plan
 
 
-def request(
-    problem: Problem | None,
-    name: str,
-    options: Any,
-    *,
-    draws: int,
-    chains: int,
-    seed: int,
-    keep: str,
-) -> str:
+def request(problem: Problem | None, plan: Plan, sampling: Sampling) -> str:
     """Return the hash of everything that decides a fit's draws: a stored fit with it is reused."""
     identity = {
         "fingerprint": "" if problem is None else problem.fingerprint,
         "form": "" if problem is None else problem.form,
-        "method": name,
-        "options": dataclasses.asdict(options),
-        "draws": draws,
-        "chains": chains,
-        "seed": seed,
-        "keep": keep,
+        "method": plan.name,
+        "options": dataclasses.asdict(plan.options),
+        "draws": sampling.draws,
+        "chains": sampling.chains,
+        "seed": sampling.seed,
+        "keep": sampling.keep,
         "versions": versions(),
     }
     return hashlib.sha256(as_json(identity).encode()).hexdigest()[:16]

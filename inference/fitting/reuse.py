@@ -6,89 +6,97 @@ read, or is no fit of this problem by this method, is set aside, not overwritten
 """
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
 import xarray as xr
 
 from ardvark.common.validate import InputError, logger
+from ardvark.common.work import Work
 from ardvark.models import Problem
 
 from ..contract.backend import Result
+from ..contract.sampling import Sampling
+from ..contract.target import Target
 from ..fits.datatree import assemble, check_same, read, save
-from . import registry, run
+from . import run
+from .registry import Plan
 from .request import request
 
 
-def stored_fit(
-    problem: Problem,
-    method: str,
-    given: Mapping[str, Any],
-    path: Path | None,
-    *,
-    draws: int,
-    chains: int,
-    random_seed: int,
-    keep: run.Keep = "all",
-    progressbar: bool = True,
-) -> xr.DataTree:
-    """Return the fit at a path if it is the one asked for; else fit, and write it there.
+@dataclass(frozen=True, eq=False)
+class Fits(Work[str, xr.DataTree]):
+    """Fits of several problems, or by several methods, each in a file that has its key's name.
 
-    A fit that fails, by whatever error, is returned with the status "failed" and the reason.
+    A fit that fails, by whatever error, is one with the status "failed" and the reason.
 
-    Parameters
+    Attributes
     ----------
-    method : str
-        A name in `BACKENDS`, or "paper".
-    given : dict
-        Options of the method.
-    path : Path or None
+    asked : dict of (Problem, Plan)
+        What is fitted, by key.
+    sampling : Sampling
+        Of each of them.
+    folder : Path, optional
         None: nothing is read or written.
-    keep : {"all", "shared"}
-        What of a fit is stored, as in `fit`.
-
-    Raises
-    ------
-    InputError, TypeError
-        The method does not apply, or an option is wrong (`registry.prepare`).
     """
-    plan = registry.prepare(method, problem, given)
-    asked = request(
-        problem, plan.name, plan.options, draws=draws, chains=chains, seed=random_seed, keep=keep
-    )
-    stored = None if path is None else _stored(path, problem, plan.name, asked)
-    if stored is not None:
-        logger.info("%s: stored fit used again", path.stem if path else plan.name)
-        return stored
-    try:
-        tree = run.fit(
-            problem,
-            plan.name,
-            random_seed=random_seed,
-            progressbar=progressbar,
-            draws=draws,
-            chains=chains,
-            keep=keep,
-            **given,
-        )
-    except Exception as error:
-        logger.error("%s failed: %s: %s", plan.name, type(error).__name__, error)
-        logger.debug("traceback", exc_info=True)
-        tree = _failure(problem, plan.name, f"{type(error).__name__}: {error}")
-    if path is not None:
-        save(tree, path)
-    return tree
+
+    quiet: ClassVar[bool] = False
+    asked: Mapping[str, tuple[Problem, Plan]]
+    sampling: Sampling
+    folder: Path | None = None
+
+    def start(self) -> Callable[[str], xr.DataTree]:
+        """Return the function that fits."""
+
+        def fit(key: str) -> xr.DataTree:
+            problem, plan = self.asked[key]
+            return run.compute(Target(problem), plan, self.sampling)
+
+        return fit
+
+    def failure(self, key: str, reason: str) -> xr.DataTree:
+        """Return a fit without draws, which says why."""
+        problem, plan = self.asked[key]
+        logger.error("%s failed: %s", key, reason)
+        attrs = {
+            "method": plan.name,
+            "kind": plan.backend.KIND,
+            "status": "failed",
+            "reason": reason,
+            "fingerprint": problem.fingerprint,
+            "form": problem.form,
+        }
+        return assemble(Result(posterior={}), model=None, problem=problem, attrs=attrs)
+
+    def stored(self, keys: Sequence[str]) -> Iterator[tuple[str, xr.DataTree]]:
+        """Yield the fits whose files hold what is asked for, and did not fail."""
+        for key in keys if self.folder is not None else ():
+            problem, plan = self.asked[key]
+            tree = _stored(self._path(key), problem, plan, request(problem, plan, self.sampling))
+            if tree is not None:
+                logger.info("%s: stored fit used again", key)
+                yield key, tree
+
+    def keep(self, key: str, result: xr.DataTree) -> None:
+        """Write the fit to its file."""
+        if self.folder is not None:
+            save(result, self._path(key))
+
+    def _path(self, key: str) -> Path:
+        assert self.folder is not None
+        return self.folder / f"{key}.nc"
 
 
-def _stored(path: Path, problem: Problem, method: str, asked: str) -> xr.DataTree | None:
+def _stored(path: Path, problem: Problem, plan: Plan, asked: str) -> xr.DataTree | None:
     """Return the fit at a path if it is the one asked for, and did not fail."""
     if not path.exists():
         return None
     try:
         tree = read(path)
         check_same(problem, tree, empty=True)
-        if tree.attrs["method"] != method:
+        if tree.attrs["method"] != plan.name:
             raise InputError(f"{path} holds a fit by {tree.attrs['method']}.")
     except InputError as error:
         kept = _aside(path)
@@ -103,15 +111,3 @@ def _aside(path: Path) -> Path:
     names = (path.with_name(f"{path.name}.aside{i or ''}") for i in itertools.count())
     kept = next(name for name in names if not name.exists())
     return path.replace(kept)
-
-
-def _failure(problem: Problem, name: str, reason: str) -> xr.DataTree:
-    attrs = {
-        "method": name,
-        "kind": registry.BACKENDS[name].KIND,
-        "status": "failed",
-        "reason": reason,
-        "fingerprint": problem.fingerprint,
-        "form": problem.form,
-    }
-    return assemble(Result(posterior={}), model=None, problem=problem, attrs=attrs)

@@ -4,28 +4,28 @@ import dataclasses
 import secrets
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 from threadpoolctl import threadpool_limits
 
 from ardvark.common.progress import Reporter
-from ardvark.common.validate import InputError, logger, one_of
+from ardvark.common.validate import logger
 from ardvark.models import SHARED, Problem
 
 from ..contract.backend import FitFailed, Job, Kind, Result
+from ..contract.sampling import Keep, Sampling
 from ..contract.target import Target
 from ..fits.datatree import as_json, assemble, versions
 from ..fits.diagnostics import convergence
 from ..fits.selection import lacking, select
-from .registry import MethodName, prepare
+from .registry import MethodName, Plan, prepare
 from .request import request
 
 if TYPE_CHECKING:
     import pymc as pm
 
-Keep = Literal["all", "shared"]
 LARGEST_KEPT = 1e8
 """Stored numbers up to which `keep="all"` keeps everything (800 MB)."""
 
@@ -77,44 +77,54 @@ def fit(
     Raises
     ------
     InputError
-        An unknown method, or one that does not apply to the model (the message says why).
+        An unknown method, or one that does not apply to the model (the message says why); sizes
+        or a seed that are none (`Sampling`).
     """
+    seed = secrets.randbits(31) if random_seed is None else random_seed
+    sampling = Sampling(draws=draws, chains=chains, seed=seed, keep=keep, progressbar=progressbar)
     wrapped = Target(target)
-    check_sizes(draws=draws, chains=chains)
-    one_of("keep", keep, get_args(Keep))
-    plan = prepare(method, wrapped, options)
-    name, problem = plan.name, wrapped.problem
-    kept = _kept(wrapped, keep, draws * chains)
-    if keep == "all" and kept is not None:
+    return compute(wrapped, prepare(method, wrapped, options), sampling, selection=selection)
+
+
+def compute(
+    target: Target, plan: Plan, sampling: Sampling, *, selection: bool = True
+) -> xr.DataTree:
+    """Return the fit of a target by a method that applies: `fit`, below its checks.
+
+    Parameters
+    ----------
+    target : Target
+        What to fit.
+    plan : Plan
+        By what: `registry.prepare` makes it.
+    sampling : Sampling
+        How much is drawn, under which seed.
+    selection : bool
+        As for `fit`.
+    """
+    problem, names = target.problem, _kept(target, sampling)
+    if sampling.keep == "all" and names is not None:
         logger.warning(
             "more than %.0e numbers to store: keeping %s and the scalars only",
             LARGEST_KEPT, ", ".join(SHARED),
         )  # fmt: skip
-    job = Job(
-        draws=draws,
-        chains=chains,
-        seed=secrets.randbits(31) if random_seed is None else int(random_seed),
-        keep=kept,
-        report=Reporter(name, progressbar),
-    )
-    asked = request(
-        problem, name, plan.options, draws=draws, chains=chains, seed=job.seed, keep=keep
-    )
-    attrs = facts(problem, method=name, kind=plan.backend.KIND, draws=draws, chains=chains) | {
-        "seed": job.seed,
+    job = Job(**vars(sampling), names=names, label=plan.name)
+    sizes = {"draws": sampling.draws, "chains": sampling.chains}
+    attrs = facts(problem, method=plan.name, kind=plan.backend.KIND, **sizes) | {
+        "seed": sampling.seed,
         "options": as_json(dataclasses.asdict(plan.options)),
-        "request": asked,
+        "request": request(problem, plan, sampling),
     }
     started = time.perf_counter()
     try:
         with threadpool_limits(1, user_api="blas"):  # equal draws whatever the number of cores
-            result = plan.backend.fit(wrapped, plan.options, job)
+            result = plan.backend.fit(target, plan.options, job)
         if result.seconds_run == 0.0:  # it has not timed itself
             result.seconds_run = time.perf_counter() - started - result.seconds_compile
         _refuse_nan(result)
     except FitFailed as error:
         result = Result(posterior={}, status="failed", reason=str(error))
-    return finish(wrapped, result, attrs, report=job.report, selection=selection)
+    return finish(target, result, attrs, report=job.report, selection=selection)
 
 
 def finish(
@@ -157,26 +167,19 @@ def finish(
     return tree
 
 
-def check_sizes(**sizes: object) -> None:
-    """Refuse numbers of draws or chains that are no integers of at least 1."""
-    for name, value in sizes.items():
-        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-            raise InputError(f"{name} must be an integer of at least 1, got {value!r}.")
-
-
-def megabytes(problem: Problem, *, draws: int, chains: int, keep: Keep = "all") -> float:
-    """Return about how large a stored fit of that many draws is: draws and likelihood, 8 bytes."""
-    target, samples = Target(problem), draws * chains
-    names = _kept(target, keep, samples)
+def megabytes(problem: Problem, sampling: Sampling) -> float:
+    """Return about how large the stored fit is: draws and likelihood, 8 bytes a number."""
+    target = Target(problem)
+    names = _kept(target, sampling)
     kept = sum(size for name, size in target.sizes.items() if names is None or name in names)
-    return 8e-6 * samples * (kept + len(problem.y))
+    return 8e-6 * sampling.draws * sampling.chains * (kept + len(problem.y))
 
 
-def _kept(target: Target, keep: Keep, samples: int) -> tuple[str, ...] | None:
+def _kept(target: Target, sampling: Sampling) -> tuple[str, ...] | None:
     """Return the names of the variables to keep, or None for all."""
     problem, sizes = target.problem, target.sizes
-    small = samples * sum(sizes.values()) <= LARGEST_KEPT
-    if keep == "all" and (small or problem is None):
+    small = sampling.draws * sampling.chains * sum(sizes.values()) <= LARGEST_KEPT
+    if sampling.keep == "all" and (small or problem is None):
         return None
     names = SHARED if problem is None else (*SHARED, *problem.spec.needed)
     return tuple(name for name, size in sizes.items() if name in names or size == 1)

@@ -122,7 +122,7 @@ def fit(target: Target, options: Options, job: Job) -> Result:
     x = q.sample(noise)
     log_q = q.log_density(noise)
     with job.report.stage("drawing"):
-        posterior = density.constrain(x, job.keep)
+        posterior = density.constrain(x, job.names)
         lp = density.logp(x)
         reason = reason or _fell(density, lp - log_q, options, rng)
     return Result(

@@ -104,7 +104,7 @@ def fit(target: Target, options: Options, job: Job) -> Result:
     details = {"location": mode, "log_density": np.asarray(values)}
     dims: Dims = {"location": ("unconstrained",), "log_density": ("start",)}
     if curvature is None or reason:
-        posterior = {k: v[None] for k, v in density.constrain(mode[None, :], job.keep).items()}
+        posterior = {k: v[None] for k, v in density.constrain(mode[None, :], job.names).items()}
         stats = {"lp": density.logp(mode[None, :])[None]}
     else:
         details["sd"], dims["sd"] = curvature.sd, ("unconstrained",)

@@ -101,7 +101,7 @@ def _nutpie(target: Target, options: Options, job: Job) -> Result:
 
     started = time.perf_counter()
     with job.report.stage("compiling"):
-        compiled = _compiled(target, job.keep)
+        compiled = _compiled(target, job.names)
     compile_seconds = time.perf_counter() - started
 
     started = time.perf_counter()
@@ -186,7 +186,7 @@ def _pymc(target: Target, options: Options, job: Job) -> Result:
                 cores=options.cores,
                 step=step,
                 random_seed=job.seed,
-                var_names=None if job.keep is None else [*job.keep],
+                var_names=None if job.names is None else [*job.names],
                 progressbar=False,
                 compute_convergence_checks=False,
             )

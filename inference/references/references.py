@@ -30,6 +30,8 @@ from ardvark.common.validate import InputError, logger, named
 from ardvark.models import Problem
 
 from ..contract.backend import FitFailed, Result
+from ..contract.sampling import Sampling
+from ..contract.target import Target
 from ..fits.datatree import as_json, assemble, group, read, replacing
 from ..fitting import registry, run
 from ..fitting.request import request
@@ -81,28 +83,18 @@ def make(
     seed = reference.seed if seed is None else seed
     problem, path = reference.problem(), (folder or FOLDER) / f"{reference.name}.nc"
     plan = registry.prepare(reference.method, problem, reference.options)
-    asked = request(
-        problem,
-        plan.name,
-        plan.options,
+    sampling = Sampling(
         draws=reference.draws,
         chains=reference.chains,
         seed=seed,
         keep="shared",
+        progressbar=progressbar,
     )
+    asked = request(problem, plan, sampling)
     if path.exists() and attributes(path).get("request") == asked:
         logger.info("%s: made already", reference.name)
         return path
-    tree = run.fit(
-        problem,
-        plan.name,
-        draws=reference.draws,
-        chains=reference.chains,
-        random_seed=seed,
-        keep="shared",
-        progressbar=progressbar,
-        **reference.options,
-    )
+    tree = run.compute(Target(problem), plan, sampling)
     if tree.attrs["status"] == "failed":
         raise FitFailed(f"{reference.name}: {tree.attrs['reason']}")
     made = {"reference": reference.name, "command": reference.command, "note": reference.note}

@@ -17,7 +17,7 @@ import dataclasses
 import json
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,11 +27,13 @@ import pandas as pd
 import xarray as xr
 from scipy import special
 
-from ardvark.common.processes import check_processes, run_pieces
 from ardvark.common.progress import Reporter
 from ardvark.common.validate import InputError, logger
+from ardvark.common.work import Work, check_processes
 from ardvark.models import Problem
 
+from ..contract.sampling import Sampling
+from ..contract.target import Target
 from ..fits.datatree import check_same, group, pointwise, replacing
 from ..fitting import registry, run
 from ..fitting.prediction import classes
@@ -187,31 +189,18 @@ def refit_loo(
         The method does not apply, a class would vanish or the basis be empty without some sample,
         or the folder holds refits of another problem. Raised before anything is fitted.
     """
+    sampling = Sampling(draws=draws, chains=chains, seed=random_seed, keep="shared")
     plan = registry.prepare(method, problem, options)
-    name, settings = plan.name, plan.options
-    check_processes(processes, name, plan.backend)
+    check_processes(processes, plan.name, plan.backend)
     _check_every_fold(problem)
-    sizes: dict[str, int] = {"draws": draws, "chains": chains}
-    asked = request(problem, name, settings, seed=random_seed, keep="shared", **sizes)
-    folder = Path(folder)
-    stored = _stored(folder, name, problem, asked)
-    folder.mkdir(parents=True, exist_ok=True)
-    if processes > 1 and hasattr(settings, "cores") and settings.cores is None:
-        options = {**options, "cores": 1}  # it changes the time, never the draws
-    job = _Refits(
-        dataclasses.replace(problem), name, sizes, int(random_seed), options, asked, str(folder)
-    )
-
-    rows, N = dict(stored), problem.data.N
-    missing = [i for i in range(N) if i not in rows]
-    if stored:
-        logger.info("%s: %d of %d stored refits used again", name, len(stored), N)
-    with Reporter(f"refit_loo {name}", progressbar).stage("refitting", total=N) as update:
-        update(len(rows))
-        for row in run_pieces(job.start, missing, int(processes)):
-            rows[row["index"]] = row
-            update(len(rows), f"{row['sample']}: {row['status']}")
-    return _table(problem, name, [rows[i] for i in range(N)])
+    asked = request(problem, plan, sampling)
+    if processes > 1:
+        plan = plan.on_one_core()
+    work = _Refits(dataclasses.replace(problem), plan, sampling, asked, Path(folder))
+    N = problem.data.N
+    stage = Reporter(f"refit_loo {plan.name}", progressbar).stage("refitting", total=N)
+    rows = work.run(range(N), int(processes), stage)
+    return _table(problem, plan.name, list(rows.values()))
 
 
 def _table(problem: Problem, name: str, rows: list[Row]) -> pd.DataFrame:
@@ -316,56 +305,92 @@ class Sharing(Problem):
 
 
 @dataclasses.dataclass(frozen=True)
-class _Refits:
-    """What every refit of one call shares; sent to each process once."""
+class _Refits(Work[int, Row]):
+    """The refits of one call, each in a file of its own; sent to each process once."""
 
     problem: Problem
-    method: str
-    sizes: Mapping[str, int]
-    seed: int
-    options: Mapping[str, Any]
+    plan: registry.Plan
+    sampling: Sampling
     request: str
-    folder: str
+    folder: Path
 
     def start(self) -> Callable[[int], Row]:
         """Return the refits of one process: they share what is compiled."""
-        return partial(_refit, self, models={})
+        return partial(self._refit, models={})
 
-
-def _refit(job: _Refits, i: int, *, models: Models) -> Row:
-    """Fit without sample i, predict it, keep the result in the folder, and return it."""
-    data = job.problem.data
-    row: Row = {
-        "index": i,
-        "sample": data.sample_names[i],
-        "y": int(data.y[i]),
-        **dict.fromkeys(("probability", "log_score", "correct", "seconds")),
-        "fingerprint": job.problem.fingerprint,
-        "request": job.request,
-    }
-    seed = int(np.random.SeedSequence([job.seed, i]).generate_state(1)[0]) >> 1
-    try:
-        fold = Sharing.of(without(job.problem, i), models)
-        tree = run.fit(
-            fold,
-            job.method,
-            **job.sizes,
-            random_seed=seed,
-            progressbar=False,
-            # a model without a basis predicts by weights of its own, which "shared" drops
-            keep="shared",
-            selection=False,  # nobody reads a fold's
-            **job.options,
-        )
-        row |= {"status": tree.attrs["status"], "reason": tree.attrs["reason"]}
-        if tree.attrs["status"] != "failed":
+    def _refit(self, i: int, *, models: Models) -> Row:
+        """Fit without sample i, and predict it."""
+        data, folds_seed = self.problem.data, np.random.SeedSequence([self.sampling.seed, i])
+        seed = int(folds_seed.generate_state(1)[0]) >> 1
+        fold = Sharing.of(without(self.problem, i), models)
+        sampling = dataclasses.replace(self.sampling, seed=seed)
+        # nobody reads a fold's selection
+        tree = run.compute(Target(fold), self.plan, sampling, selection=False)
+        row = self._row(i, tree.attrs["status"], tree.attrs["reason"])
+        if row["status"] != "failed":
             row |= _score(fold, tree, data.X[i : i + 1], int(data.y[i]))
             row["seconds"] = float(tree.attrs["seconds_compile"] + tree.attrs["seconds_run"])
-    except Exception as error:
-        logger.debug("traceback", exc_info=True)
-        row |= {"status": "failed", "reason": f"{type(error).__name__}: {error}"}
-    _write(_path(Path(job.folder), job.method, i), row)
-    return row
+        return row
+
+    def failure(self, key: int, reason: str) -> Row:
+        """Return the row of a refit that raised an error."""
+        return self._row(key, "failed", reason)
+
+    def _row(self, i: int, status: str, reason: str) -> Row:
+        data = self.problem.data
+        return {
+            "index": i,
+            "sample": data.sample_names[i],
+            "y": int(data.y[i]),
+            **dict.fromkeys(("probability", "log_score", "correct", "seconds")),
+            "fingerprint": self.problem.fingerprint,
+            "request": self.request,
+            "status": status,
+            "reason": reason,
+        }
+
+    def note(self, key: int, result: Row) -> str:
+        """Return which sample was left out, and how its refit ended."""
+        return f"{result['sample']}: {result['status']}"
+
+    def keep(self, key: int, result: Row) -> None:
+        """Write the refit to its file."""
+        with replacing(self._path(key)) as part:
+            part.write_text(json.dumps(result))
+
+    def stored(self, keys: Sequence[int]) -> Iterator[tuple[int, Row]]:
+        """Yield the refits of the folder that are the ones asked for and did not fail.
+
+        Raises
+        ------
+        InputError
+            The folder holds refits of another problem.
+        """
+        mine, found = self.problem.fingerprint, 0
+        for i in keys:
+            path = self._path(i)
+            if not path.exists():
+                continue
+            try:
+                row = json.loads(path.read_text())
+                other, same = row["fingerprint"] != mine, row["request"] == self.request
+            except (ValueError, KeyError, TypeError) as error:
+                logger.warning("%s cannot be read and is computed again: %s", path.name, error)
+                continue
+            if other:
+                raise InputError(
+                    f"{self.folder} holds refits of another problem (fingerprint "
+                    f"{row['fingerprint']}, this one's is {mine}). Choose another folder, or "
+                    "remove that one."
+                )
+            if same and row["status"] != "failed":
+                found += 1
+                yield i, row
+        if found:
+            logger.info("%s: %d of %d stored refits used again", self.plan.name, found, len(keys))
+
+    def _path(self, i: int) -> Path:
+        return self.folder / f"{self.plan.name}-{i:05d}.json"
 
 
 def _score(fold: Problem, tree: xr.DataTree, x: np.ndarray, y: int) -> Row:
@@ -388,38 +413,3 @@ def _score(fold: Problem, tree: xr.DataTree, x: np.ndarray, y: int) -> Row:
         "log_score": float(special.logsumexp(terms) - np.log(len(terms))),
         "correct": bool(classes(fold, np.asarray(mean)) == y),
     }
-
-
-# --- disk -----------------------------------------------------------------------------------------
-
-
-def _path(folder: Path, method: str, i: int) -> Path:
-    return folder / f"{method}-{i:05d}.json"
-
-
-def _write(path: Path, row: Row) -> None:
-    with replacing(path) as part:
-        part.write_text(json.dumps(row))
-
-
-def _stored(folder: Path, method: str, problem: Problem, asked: str) -> dict[int, Row]:
-    """Return the refits of a folder that are the ones asked for and did not fail, by index."""
-    found = {}
-    for i in range(problem.data.N):
-        path = _path(folder, method, i)
-        if not path.exists():
-            continue
-        try:
-            row = json.loads(path.read_text())
-            same_problem, same = row["fingerprint"] == problem.fingerprint, row["request"] == asked
-        except (ValueError, KeyError, TypeError) as error:
-            logger.warning("%s cannot be read and is computed again: %s", path.name, error)
-            continue
-        if not same_problem:
-            raise InputError(
-                f"{folder} holds refits of another problem (fingerprint {row['fingerprint']}, "
-                f"this one's is {problem.fingerprint}). Choose another folder, or remove that one."
-            )
-        if same and row["status"] != "failed":
-            found[i] = row
-    return found

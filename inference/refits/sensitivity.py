@@ -23,12 +23,13 @@ from ardvark.common.validate import InputError, logger
 from ardvark.data import Dataset
 from ardvark.models import ZOO, Problem
 
+from ..contract.sampling import Sampling
 from ..fits import diagnostics
 from ..fits.datatree import check_same, group, pointwise
 from ..fits.selection import lacking, select, summary
 from ..fitting import registry
 from ..fitting.prediction import predict
-from ..fitting.reuse import stored_fit
+from ..fitting.reuse import Fits
 from ..scoring.columns import Column, described
 from ..scoring.measures import moments, score
 from .leave_one_out import Sharing
@@ -249,28 +250,23 @@ def sensitivity(
         An unknown option.
     """
     rows = changes(problem)
-    name = registry.prepare(method, problem, options).name
+    sampling = Sampling(draws=draws, chains=chains, seed=random_seed, progressbar=progressbar)
+    plan = registry.prepare(method, problem, options)
     if baseline is not None:
         check_same(problem, baseline)
     variants, refused = _variants(problem, rows)
+    keys = {f"{plan.name}-{row.replace(' ', '-')}": row for row in variants}
     models: dict[Any, Any] = {}  # refits differ in numbers only: they share what is compiled
+    asked = {key: (Sharing.of(variants[row], models), plan) for key, row in keys.items()}
     fits: dict[str, xr.DataTree] = {} if baseline is None else {BASELINE: baseline}
-    for i, (row, variant) in enumerate(variants.items()):
-        if row in fits:
-            continue
-        logger.info("prior sensitivity, fit %d of %d: %s", i + 1, len(variants), row)
-        fits[row] = stored_fit(
-            Sharing.of(variant, models),
-            name,
-            options,
-            None if folder is None else Path(folder) / f"{name}-{row.replace(' ', '-')}.nc",
-            draws=draws,
-            chains=chains,
-            random_seed=random_seed,
-            progressbar=progressbar,
-        )
-        if row == BASELINE and not group(fits[row], "posterior").data_vars:
-            raise InputError(f"the problem itself could not be fitted: {fits[row].attrs['reason']}")
+    missing = [key for key, row in keys.items() if row not in fits]
+    work = Fits(asked, sampling, None if folder is None else Path(folder))
+    for key, tree in work.results(missing):
+        row = keys[key]
+        fits[row] = tree
+        logger.info("prior sensitivity, fit %d of %d: %s", len(fits), len(variants), row)
+        if row == BASELINE and not group(tree, "posterior").data_vars:
+            raise InputError(f"the problem itself could not be fitted: {tree.attrs['reason']}")
     return summarised(problem, variants, fits, refused, test)
 
 

@@ -24,10 +24,11 @@ import xarray as xr
 from ardvark.common.validate import InputError, logger, one_of
 from ardvark.models import Problem
 
+from ..contract.sampling import Sampling
 from ..fits.datatree import group
 from ..fits.selection import PROBABILITY
 from ..fitting import registry
-from ..fitting.reuse import stored_fit
+from ..fitting.reuse import Fits
 from .leave_one_out import Sharing
 
 RATE = 0.1
@@ -194,28 +195,22 @@ def stability(
     """
     if resamples < 2:
         raise InputError(f"resamples must be at least 2, got {resamples}: pairs are compared.")
-    name = registry.prepare(method, problem, options).name
+    sampling = Sampling(draws=draws, chains=chains, seed=random_seed, progressbar=progressbar)
+    plan = registry.prepare(method, problem, options)
     number = {sample: n for n, sample in enumerate(problem.data.sample_names)}
     models: dict[Any, Any] = {}  # parts of one size share what is compiled
-    sets: dict[str, list[np.ndarray]] = {}
+    asked = {}
     for i in range(resamples):
-        left, _ = problem.data.split(1.0 - share, random_seed=random_seed + i)
+        left, _ = problem.data.split(1.0 - share, random_seed=sampling.seed + i)
         part = problem.take([number[sample] for sample in left.sample_names])
-        logger.info("stability, fit %d of %d", i + 1, resamples)
-        tree = stored_fit(
-            Sharing.of(part, models),
-            name,
-            options,
-            None if folder is None else Path(folder) / f"{name}-part-{i}.nc",
-            draws=draws,
-            chains=chains,
-            random_seed=random_seed,
-            progressbar=progressbar,
-        )
+        asked[f"{plan.name}-part-{i}"] = Sharing.of(part, models), plan
+    work = Fits(asked, sampling, None if folder is None else Path(folder))
+    tables = {}
+    for key, tree in work.results(list(asked)):
         if "p_active_feature" in group(tree, "selection"):
-            found = selected(tree).loc[list(problem.data.feature_names)]
-            for rule in (r for r in RULES if r in found):
-                sets.setdefault(rule, []).append(found[rule].to_numpy())
+            tables[key] = selected(tree).loc[list(problem.data.feature_names)]
+        logger.info("stability: %s", key)
+    sets = {r: [tables[k][r] for k in asked if k in tables and r in tables[k]] for r in RULES}
     chosen = {rule: np.array(found) for rule, found in sets.items() if len(found) > 1}
     if not chosen:
         raise InputError("fewer than two fits say what is active: nothing to compare.")

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from dataclasses import replace
 
 import numpy as np
 import pymc as pm
@@ -13,6 +14,7 @@ import ardvark as av
 from ardvark.common.validate import InputError
 from ardvark.inference import BACKENDS, read, save
 from ardvark.inference.contract.backend import KINDS, FitFailed, Result
+from ardvark.inference.contract.sampling import Sampling
 from ardvark.inference.fits.datatree import SAMPLE_STATS, UNWEIGHTED, pointwise
 from ardvark.inference.fitting import registry, run
 from ardvark.inference.fitting.request import request
@@ -122,7 +124,7 @@ def test_what_a_fit_contains(fitted, tmp_path):
     assert tree["selection"].sizes == dims
 
     # the size that is announced before a fit is made
-    most = run.megabytes(problem, draws=60, chains=2)
+    most = run.megabytes(problem, Sampling(draws=60, chains=2, seed=0))
     kept = [*posterior.data_vars.values(), *pointwise(tree).data_vars.values()]
     found = 1e-6 * sum(v.nbytes for v in kept)
     assert found == pytest.approx(most) if method == "nuts" else found <= most
@@ -200,19 +202,17 @@ def test_a_request_is_another_when_anything_has_changed(change, dataset):
 
     def asked(hypers=None, method="laplace", options=None, **settings):
         problem = av.problem("rfvm", dataset, **(hypers or {}))
-        chosen = registry.make_options(method, options or {})
-        settings = {"draws": 60, "chains": 2, "seed": 3, "keep": "all"} | settings
-        return request(problem, method, chosen, **settings)
+        sampling = replace(Sampling(draws=60, chains=2, seed=3), **settings)
+        return request(problem, registry.prepare(method, problem, options or {}), sampling)
 
     assert asked() == asked()
     assert asked(**change) != asked()
 
 
 def test_a_request_is_of_its_data(small_data):
-    options = registry.make_options("laplace", {})
-    settings = {"draws": 60, "chains": 2, "seed": 3, "keep": "all"}
+    sampling = Sampling(draws=60, chains=2, seed=3)
     problems = [av.problem("rfvm", small_data(seed=number)) for number in (0, 1)]
-    first, second = (request(p, "laplace", options, **settings) for p in problems)
+    first, second = (request(p, registry.prepare("laplace", p, {}), sampling) for p in problems)
     assert first != second
 
 
@@ -254,6 +254,8 @@ def test_bad_calls_are_refused_before_any_work(problem):
         av.fit(np.ones(3), "nuts")
     with pytest.raises(InputError, match="draws must be an integer of at least 1, got 0"):
         av.fit(problem, "nuts", draws=0)
+    with pytest.raises(InputError, match=r"random_seed must be an integer from 0 to .* got -1"):
+        av.fit(problem, "nuts", random_seed=-1)
     with pytest.raises(InputError, match="keep must be one of"):
         av.fit(problem, "nuts", keep="some")
     with pytest.raises(InputError, match=r"target_accept must be a finite number in \(0, 1\), got"):

@@ -17,6 +17,7 @@ from ardvark.inference.calibration.sbc import sbc
 from ardvark.inference.comparison import study
 from ardvark.inference.contract.backend import About, Job, Result, continuous_only, only_for
 from ardvark.inference.contract.draws import Draws, draw_in_chunks
+from ardvark.inference.contract.sampling import Sampling
 from ardvark.inference.contract.target import Target
 from ardvark.inference.fitting import registry
 from ardvark.inference.gibbs import ard, jcfo, masks
@@ -99,16 +100,15 @@ def test_only_a_method_that_reads_the_model_builds_it(dataset, tmp_path, monkeyp
     monkeypatch.setattr(Problem, "model", property(refuse))
     problem = av.problem("rfvm", dataset)
     sizes = {"draws": 5, "chains": 2}
+    sampling = Sampling(seed=0, **sizes)
     vb, xolon = {"restarts": 1, "max_sweeps": 3}, {"starts": 1, "select": "problem"}
-    fits = study.run(
-        problem, {"paper": vb, "xolon": xolon}, tmp_path / "study", progressbar=False, **sizes
-    )
+    fits = study.run(problem, {"paper": vb, "xolon": xolon}, tmp_path / "study", sampling)
     for tree in fits.values():
         assert tree.attrs["status"] != "failed", tree.attrs["reason"]
     rest = {"processes": 1, "progressbar": False, **sizes}
     table = av.refit_loo(problem, "rfvm_vb", folder=tmp_path / "loo", **rest, **vb)
     assert (table["status"] != "failed").all()
-    assert sbc(problem, "rfvm_vb", replicates=2, **sizes, **vb).failed == 0
+    assert sbc(problem, "rfvm_vb", sampling, replicates=2, **vb).failed == 0
     with pytest.raises(AssertionError, match="was built"):
         av.fit(problem, "laplace")
 
@@ -136,7 +136,7 @@ def test_each_model_with_a_gibbs_sampler_is_in_the_zoo():
 
 
 def test_a_job_has_a_stream_a_chain_and_keeps_what_it_names():
-    job = Job(draws=5, chains=3, seed=11, keep=("a",))
+    job = Job(draws=5, chains=3, seed=11, names=("a",))
     streams = np.random.SeedSequence(11).spawn(3)
     for rng, stream in zip(job.generators(), streams, strict=True):
         assert rng.random() == np.random.default_rng(stream).random()
@@ -150,7 +150,7 @@ def test_a_job_has_a_stream_a_chain_and_keeps_what_it_names():
 
 @pytest.mark.parametrize("size", [1, 3, 4, 100])
 def test_draws_do_not_depend_on_the_size_of_a_chunk(size):
-    job, done = Job(draws=7, chains=2, seed=5, keep=("x", "n")), []
+    job, done = Job(draws=7, chains=2, seed=5, names=("x", "n")), []
 
     def draw(rng, S):
         x = rng.standard_normal((S, 2))

@@ -8,6 +8,7 @@ from ardvark.inference.calibration import sbc as cal
 from ardvark.inference.calibration.joint import NutsKernel, joint_test, successive_conditional
 from ardvark.inference.contract.density import Density
 from ardvark.models import ZOO
+from tests.inference.calibration.toy import sbc
 from tests.support import ALARM, rng, seed
 
 
@@ -147,7 +148,7 @@ def test_nuts_leaves_every_posterior_invariant(name, choice):
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_nuts_is_calibrated(name):
     settings = {"replicates": 300, "tune": 300, "cores": 1, "random_seed": seed()}
-    found = cal.sbc(make(name, N=10), "nuts", **settings)
+    found = sbc(make(name, N=10), "nuts", **settings)
     assert found.failed == 0
     assert found.p_value > ALARM, found.table.head()
 
@@ -158,6 +159,6 @@ def test_nuts_is_calibrated(name):
 def test_rederived_basis_labels_are_not_calibrated(name):
     """Over three seeds each, -log10 p is 18 to 26, and the limit is at 5.5."""
     settings = {"replicates": 150, "tune": 300, "cores": 1, "random_seed": seed()}
-    found = cal.sbc(make(name, N=10), "nuts", basis_labels="rederived", **settings)
+    found = sbc(make(name, N=10), "nuts", basis_labels="rederived", **settings)
     assert found.failed == 0
     assert found.p_value < ALARM

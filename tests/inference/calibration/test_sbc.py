@@ -12,10 +12,9 @@ import ardvark as av
 from ardvark.common.validate import InputError
 from ardvark.inference import BACKENDS
 from ardvark.inference.calibration import ranks as ranking
-from ardvark.inference.calibration import sbc as cal
 from ardvark.inference.calibration.joint import NutsKernel
 from ardvark.inference.fitting import registry
-from tests.inference.calibration.toy import Conjugate, make_toy
+from tests.inference.calibration.toy import Conjugate, make_toy, sbc
 from tests.support import ALARM, rng, seed, z_limit
 
 
@@ -140,7 +139,7 @@ def test_sbc_of_a_known_posterior(toy, conjugate, wrong, sizes, quantity):
     """
     replicates = 200
     settings = {"replicates": replicates, "random_seed": seed()}
-    found = cal.sbc(toy, "conjugate", **settings, **sizes, **wrong)
+    found = sbc(toy, "conjugate", **settings, **sizes, **wrong)
     assert found.failed == 0
     assert found.ranks.shape == (replicates, len(found.names))
     assert set(found.names) >= {"theta", "bit", "eta[0]", "eta[3]", "log likelihood"}
@@ -163,11 +162,11 @@ def test_a_chain_is_thinned_by_its_memory(toy, conjugate, monkeypatch):
     """
     settings = {"replicates": 200, "memory": 0.999, "chains": 2, "draws": 200}
     settings["random_seed"] = seed()
-    found = cal.sbc(toy, "conjugate", **settings)  # taken as independent
+    found = sbc(toy, "conjugate", **settings)  # taken as independent
     assert found.p_value < ALARM
     assert set(found.draws) == {100}
     monkeypatch.setattr(Conjugate, "KIND", "mcmc")
-    found = cal.sbc(toy, "conjugate", **settings)
+    found = sbc(toy, "conjugate", **settings)
     assert found.p_value > ALARM
     # half of the effective draws, of which there are one or two, overestimated by short chains
     assert np.median(found.draws) < 10
@@ -181,7 +180,7 @@ def test_bad_calls_are_refused_before_any_work(toy, conjugate, tmp_path, monkeyp
 
     def refused(match, method="conjugate", error=InputError, **settings):
         with pytest.raises(error, match=match):
-            cal.sbc(toy, method, folder=out, **settings)
+            sbc(toy, method, folder=out, **settings)
 
     refused("unknown method 'conjugat'", method="conjugat")
     refused("does not apply", method="nuts")  # the toy has a bit
@@ -197,13 +196,13 @@ def test_bad_calls_are_refused_before_any_work(toy, conjugate, tmp_path, monkeyp
 
 
 def test_sbc_is_resumed(toy, conjugate, tmp_path):
-    whole = cal.sbc(toy, "conjugate", replicates=5)
-    cal.sbc(toy, "conjugate", replicates=2, folder=tmp_path)
-    resumed = cal.sbc(toy, "conjugate", replicates=5, folder=tmp_path)
+    whole = sbc(toy, "conjugate", replicates=5)
+    sbc(toy, "conjugate", replicates=2, folder=tmp_path)
+    resumed = sbc(toy, "conjugate", replicates=5, folder=tmp_path)
     np.testing.assert_array_equal(resumed.ranks, whole.ranks)
     assert len(list(tmp_path.iterdir())) == 1
     for other in ({"factor": 2.0}, {"random_seed": 1}, {"draws": 20}, {"ranks": 20}):
-        found = cal.sbc(toy, "conjugate", replicates=2, folder=tmp_path, **other)
+        found = sbc(toy, "conjugate", replicates=2, folder=tmp_path, **other)
         assert not np.array_equal(found.ranks, whole.ranks[:2])
     assert len(list(tmp_path.iterdir())) == 5
 
@@ -215,8 +214,8 @@ def rfvm_problem():
 def test_processes_give_the_same_numbers(tmp_path, caplog):
     problem = rfvm_problem()
     settings = {"draws": 50, "chains": 1, "replicates": 6}
-    two = cal.sbc(problem, "paper", processes=2, folder=tmp_path, **settings)
-    one = cal.sbc(problem, "paper", **settings)
+    two = sbc(problem, "paper", processes=2, folder=tmp_path, **settings)
+    one = sbc(problem, "paper", **settings)
     np.testing.assert_array_equal(one.ranks, two.ranks)
     assert two.failed == 0
     assert {"tau", "product[0]", "u[0]", "log likelihood"} <= set(two.names)
@@ -230,6 +229,6 @@ def test_an_approximation_is_scored():
     The mean of |2u - 1| is 9 to 13 standard errors above 1/2, from five seeds at half as many.
     """
     settings = {"draws": 50, "chains": 1, "random_seed": seed(), "replicates": 160}
-    found = cal.sbc(rfvm_problem(), "paper", **settings)
+    found = sbc(rfvm_problem(), "paper", **settings)
     assert found.failed == 0
     assert found.table.loc["eta[0]", "width"] - 0.5 > z_limit() * np.sqrt(1.0 / 12.0 / 160)

@@ -6,9 +6,17 @@ import numpy as np
 import pymc as pm
 from scipy import stats
 
+from ardvark.inference.calibration import sbc as cal
 from ardvark.inference.contract.backend import Result
+from ardvark.inference.contract.sampling import Sampling
 from ardvark.models.problems import make_problem
 from ardvark.models.spec import BaseHypers, Inputs, ModelSpec
+
+
+def sbc(problem, method, *, draws=250, chains=2, random_seed=0, **settings):
+    """Simulation-based calibration at the sizes that `av.calibrate` has."""
+    sampling = Sampling(draws=draws, chains=chains, seed=random_seed)
+    return cal.sbc(problem, method, sampling, **settings)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,7 @@
 """A study in a folder: finished fits are kept, a killed run goes on, a failure stays alone."""
 
+from dataclasses import replace
+
 import pytest
 import xarray as xr
 
@@ -8,12 +10,13 @@ from ardvark.common.validate import InputError
 from ardvark.inference import BACKENDS, read, save
 from ardvark.inference.comparison import study
 from ardvark.inference.contract.backend import FitFailed
+from ardvark.inference.contract.sampling import Sampling
 from ardvark.inference.fits.datatree import UNWEIGHTED
 from ardvark.inference.fitting import registry, run
 from tests.inference.comparison.quick import Prior
 
 METHODS = {"prior": {}, "other": {}}
-SMALL = {"draws": 50, "chains": 2, "random_seed": 1, "progressbar": False}
+SMALL = Sampling(draws=50, chains=2, seed=1)
 
 
 @pytest.fixture(autouse=True)
@@ -32,17 +35,17 @@ def fails(error):
 
 
 def test_finished_fits_are_used_again(problem, tmp_path, monkeypatch):
-    first = study.run(problem, METHODS, tmp_path, **SMALL)
+    first = study.run(problem, METHODS, tmp_path, SMALL)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["other.nc", "prior.nc"]
-    monkeypatch.setattr(run, "fit", fails(AssertionError("computed again")))
-    again = study.run(problem, METHODS, tmp_path, **SMALL)
+    monkeypatch.setattr(run, "compute", fails(AssertionError("computed again")))
+    again = study.run(problem, METHODS, tmp_path, SMALL)
     for name in METHODS:
         assert again[name].attrs["status"] == "finished"
         assert again[name].identical(first[name])
 
 
 def test_the_order_of_the_methods_is_told(problem, tmp_path, capsys):
-    study.run(problem, METHODS, tmp_path, **{**SMALL, "progressbar": True})
+    study.run(problem, METHODS, tmp_path, replace(SMALL, progressbar=True))
     told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("method")]
     assert told == ["method 1 of 2: prior", "method 2 of 2: other"]
 
@@ -51,32 +54,32 @@ def test_the_order_of_the_methods_is_told(problem, tmp_path, capsys):
     "change",
     [
         {"draws": 40},
-        {"random_seed": 2},
+        {"seed": 2},
         {"keep": "shared"},
         {"methods": {"prior": {"fail_without": "3"}}},
     ],
 )
 def test_anything_else_is_computed_again(problem, tmp_path, change):
-    study.run(problem, {"prior": {}}, tmp_path, **SMALL)
+    study.run(problem, {"prior": {}}, tmp_path, SMALL)
     before = read(tmp_path / "prior.nc").attrs["request"]
     methods = change.get("methods", {"prior": {}})
-    settings = {**SMALL, **{k: v for k, v in change.items() if k != "methods"}}
-    study.run(problem, methods, tmp_path, **settings)
+    sampling = replace(SMALL, **{k: v for k, v in change.items() if k != "methods"})
+    study.run(problem, methods, tmp_path, sampling)
     assert read(tmp_path / "prior.nc").attrs["request"] != before
 
 
 def test_another_form_of_one_posterior_is_computed_again(problem, dataset, tmp_path):
     """Equal fingerprints, so one folder; but `lp` and the variables are those of the form."""
-    study.run(problem, {"prior": {}}, tmp_path, **SMALL)
+    study.run(problem, {"prior": {}}, tmp_path, SMALL)
     other = av.problem("rfvm", dataset, parametrization="marginal")
     assert other.fingerprint == problem.fingerprint
-    fit = study.run(other, {"prior": {}}, tmp_path, **SMALL)["prior"]
+    fit = study.run(other, {"prior": {}}, tmp_path, SMALL)["prior"]
     assert fit.attrs["form"] == other.form != problem.form
 
 
 def test_a_damaged_file_is_seen(problem, tmp_path):
     path = tmp_path / "prior.nc"
-    tree = study.run(problem, {"prior": {}}, tmp_path, **SMALL)["prior"]
+    tree = study.run(problem, {"prior": {}}, tmp_path, SMALL)["prior"]
     whole = path.read_bytes()
     at = whole.index(tree["posterior"]["eta"].values.tobytes()[:64]) + 9  # one bit of one number
     damages = {
@@ -94,7 +97,7 @@ def test_a_damaged_file_is_seen(problem, tmp_path):
 
 
 def test_a_damaged_file_is_kept_and_computed_again(problem, tmp_path, caplog):
-    first = study.run(problem, METHODS, tmp_path, **SMALL)
+    first = study.run(problem, METHODS, tmp_path, SMALL)
     bytes_then = (tmp_path / "prior.nc").read_bytes()[:5000]
     (tmp_path / "prior.nc").write_bytes(bytes_then)
 
@@ -102,7 +105,7 @@ def test_a_damaged_file_is_kept_and_computed_again(problem, tmp_path, caplog):
     assert list(left) == ["other"]
     assert "left out" in caplog.text
 
-    again = study.run(problem, METHODS, tmp_path, **SMALL)
+    again = study.run(problem, METHODS, tmp_path, SMALL)
     assert (tmp_path / "prior.nc.aside").read_bytes() == bytes_then
     assert again["other"].identical(first["other"])
     seconds = {"seconds_run": 0.0, "seconds_compile": 0.0}
@@ -114,12 +117,12 @@ def test_a_damaged_file_is_kept_and_computed_again(problem, tmp_path, caplog):
 
 def test_what_is_no_fit_by_this_method_is_never_overwritten(problem, dataset, tmp_path, caplog):
     """Draws of one's own under a method's name; then a fit of another problem; twice."""
-    tree = study.run(problem, {"prior": {}}, tmp_path, **SMALL)["prior"]
+    tree = study.run(problem, {"prior": {}}, tmp_path, SMALL)["prior"]
     own = av.adopt(problem, {"eta": tree["posterior"]["eta"].values})
     other = av.problem("rfvm", dataset, bias_sd=2.0)
     for n, (kept, asked) in enumerate([(own, problem), (tree, other)]):
         save(kept, tmp_path / "prior.nc")
-        fit = study.run(asked, {"prior": {}}, tmp_path, **SMALL)["prior"]
+        fit = study.run(asked, {"prior": {}}, tmp_path, SMALL)["prior"]
         assert fit.attrs["fingerprint"] == asked.fingerprint
         assert read(tmp_path / f"prior.nc.aside{n or ''}").identical(kept)
     assert "holds a fit by adopted. It is kept as prior.nc.aside, and" in caplog.text
@@ -127,7 +130,7 @@ def test_what_is_no_fit_by_this_method_is_never_overwritten(problem, dataset, tm
 
 
 def test_adopted_draws_in_the_folder_are_shown(problem, tmp_path):
-    tree = study.run(problem, {"prior": {}}, tmp_path, **SMALL)["prior"]
+    tree = study.run(problem, {"prior": {}}, tmp_path, SMALL)["prior"]
     save(av.adopt(problem, {"eta": tree["posterior"]["eta"].values}), tmp_path / "mine.nc")
     fits = study.load_fits(tmp_path, problem)
     assert list(fits) == ["prior", "mine"]
@@ -137,7 +140,7 @@ def test_adopted_draws_in_the_folder_are_shown(problem, tmp_path):
 
 def test_a_fit_of_an_earlier_version_is_read(problem, tmp_path):
     """Its pointwise likelihood had ArviZ's name, whatever its kind, and its file no checksums."""
-    tree = study.run(problem, {"prior": {}}, tmp_path, **SMALL)["prior"]
+    tree = study.run(problem, {"prior": {}}, tmp_path, SMALL)["prior"]
     old = tree.copy()
     old["log_likelihood"] = old[UNWEIGHTED]
     del old[UNWEIGHTED]
@@ -162,7 +165,7 @@ def test_one_failure_loses_nothing_and_is_tried_again(
 ):
     with monkeypatch.context() as patch:
         patch.setattr(registry.BACKENDS["other"], "fit", fails(error))
-        fits = study.run(problem, METHODS, tmp_path, **SMALL)
+        fits = study.run(problem, METHODS, tmp_path, SMALL)
     assert fits["other"].attrs["status"] == "failed"
     assert fits["other"].attrs["reason"] == reason
     assert fits["prior"].attrs["status"] == "finished"
@@ -170,15 +173,15 @@ def test_one_failure_loses_nothing_and_is_tried_again(
     table = study.summarise(tmp_path, problem, fits, progressbar=False).table
     assert table.loc["other", "status"] == "failed"
     assert read(tmp_path / "other.nc").attrs["status"] == "failed"
-    assert study.run(problem, METHODS, tmp_path, **SMALL)["other"].attrs["status"] == "finished"
+    assert study.run(problem, METHODS, tmp_path, SMALL)["other"].attrs["status"] == "finished"
 
 
 def test_a_method_that_does_not_apply_is_refused_before_anything_runs(dataset, tmp_path):
     problem = av.problem("rfvm", dataset, latent_noise="none")
     with pytest.raises(InputError, match="'rfvm_vb' does not apply"):
-        study.run(problem, {"prior": {}, "paper": {}}, tmp_path / "out", **SMALL)
+        study.run(problem, {"prior": {}, "paper": {}}, tmp_path / "out", SMALL)
     with pytest.raises(TypeError, match="no option 'fail_withou'"):
-        study.run(problem, {"prior": {"fail_withou": "2"}}, tmp_path / "out", **SMALL)
+        study.run(problem, {"prior": {"fail_withou": "2"}}, tmp_path / "out", SMALL)
     assert not (tmp_path / "out").exists()
 
 

@@ -156,13 +156,13 @@ def test_stored_refits_are_used_again(prior, problem, tmp_path, monkeypatch, cap
     (tmp_path / "prior-00004.json").write_text('{"cut sho')
     (tmp_path / "prior-00009.json").unlink()
     done = []
-    right = run.fit
+    right = run.compute
 
     def counted(*args, **kwargs):
         done.append(1)
         return right(*args, **kwargs)
 
-    monkeypatch.setattr(run, "fit", counted)
+    monkeypatch.setattr(run, "compute", counted)
     again = av.refit_loo(problem, "prior", folder=tmp_path, **SMALL)
     assert len(done) == 2
     assert "prior-00004.json cannot be read and is computed again" in caplog.text

@@ -13,6 +13,7 @@ import ardvark as av
 from ardvark.common.validate import InputError
 from ardvark.inference import BACKENDS
 from ardvark.inference.comparison import study
+from ardvark.inference.contract.sampling import Sampling
 from ardvark.inference.fitting import registry, run
 from ardvark.inference.refits import sensitivity as sens
 from ardvark.inference.refits.leave_one_out import Sharing
@@ -294,8 +295,8 @@ def test_refits_are_kept_and_used_again(dataset, chain, tmp_path, monkeypatch):
     first = av.sensitivity(problem, "chain", folder=tmp_path, random_seed=2, **SMALL)
     assert len(list(tmp_path.glob("chain-*.nc"))) == 5
     (tmp_path / "chain-slab-halved.nc").unlink()
-    calls, fit = [], run.fit
-    monkeypatch.setattr(run, "fit", lambda *a, **k: calls.append(a) or fit(*a, **k))
+    calls, compute = [], run.compute
+    monkeypatch.setattr(run, "compute", lambda *a, **k: calls.append(a) or compute(*a, **k))
     again = av.sensitivity(problem, "chain", folder=tmp_path, random_seed=2, **SMALL)
     assert len(calls) == 1
     pd.testing.assert_frame_equal(again.table, first.table)
@@ -348,7 +349,8 @@ def test_refits_share_one_model_bound_to_their_own_prior(dataset):
 
 def test_the_report_has_a_section(dataset, chain, tmp_path):
     problem = av.problem("rfvm", dataset, active_features=2.6)
-    fits = study.run(problem, {"chain": {}}, tmp_path, random_seed=1, **SMALL)
+    sampling = Sampling(draws=150, chains=2, seed=1)
+    fits = study.run(problem, {"chain": {}}, tmp_path, sampling)
     study.check_sensitivity(problem, ["chain"])
     found = study.prior_sensitivity(tmp_path, problem, fits, progressbar=False)
     assert len(list((tmp_path / study.SENSITIVITY).glob("*.nc"))) == 3  # one cannot be

@@ -1,0 +1,60 @@
+"""How much a method draws: what a fit is asked for beside its problem, its method and the options.
+
+The functions that a user calls take `draws`, `chains`, `random_seed`, `keep` and `progressbar`, and
+make one `Sampling` of them. Below, that one object is handed on.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from ardvark.common.validate import one_of, whole
+
+Keep = Literal["all", "shared"]
+LARGEST_SEED = 2**63 - 1
+"""A fit's attributes hold its seed, in 64 bits with a sign."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """Sizes and seed of one fit, what of it is kept, and whether its progress is shown.
+
+    Attributes
+    ----------
+    draws, chains : int
+        Draws a chain, and chains. A point or search method returns one draw.
+    seed : int
+        Equal seeds give equal results.
+    keep : {"all", "shared"}
+        Keep every variable, or only `feature_weight`, `sample_weight`, `eta` and the scalars.
+    progressbar : bool
+        Show each stage.
+
+    Raises
+    ------
+    InputError
+        A size is no integer of at least 1, the seed none from 0 to `LARGEST_SEED`, or `keep`
+        neither word.
+    """
+
+    draws: int = 1000
+    chains: int = 4
+    seed: int
+    keep: Keep = "all"
+    progressbar: bool = False
+
+    def __post_init__(self) -> None:
+        checked = {
+            "draws": whole("draws", self.draws, 1),
+            "chains": whole("chains", self.chains, 1),
+            "seed": whole("random_seed", self.seed, 0, LARGEST_SEED),
+        }
+        for name, value in checked.items():  # a NumPy integer is a plain one from here on
+            object.__setattr__(self, name, value)
+        one_of("keep", self.keep, get_args(Keep))
+
+    def generators(self) -> list[np.random.Generator]:
+        """Return a generator a chain, each with a random stream of its own."""
+        streams = np.random.SeedSequence(self.seed).spawn(self.chains)
+        return [np.random.default_rng(stream) for stream in streams]

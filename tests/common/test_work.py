@@ -1,0 +1,251 @@
+"""Work: equal results here and elsewhere, one start a process, errors and deaths stay alone."""
+
+import importlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import types
+
+import pytest
+from threadpoolctl import threadpool_limits
+
+from ardvark.common.validate import InputError, logger
+from ardvark.common.work import check_processes
+from ardvark.inference.generic import laplace
+
+SUMS = '''
+"""A module that another process can import, which a test file is not."""
+import json
+import os
+import signal
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from threadpoolctl import threadpool_info
+
+from ardvark.common.validate import logger
+from ardvark.common.work import Work
+
+
+@dataclass(frozen=True)
+class Sums(Work):
+    """A number a piece; 13 has a bug, 66 kills its process, 99 does not start."""
+
+    folder: Path
+    seconds: float = 0.05
+
+    def start(self):
+        if self.seconds == 99:
+            raise LookupError("no compiler")
+        made, done = time.monotonic_ns(), 0
+
+        def compute(piece):
+            nonlocal done
+            if piece == 13:
+                raise ZeroDivisionError("piece 13")
+            if piece == 66:
+                os.kill(os.getpid(), signal.SIGKILL)
+            time.sleep(self.seconds)
+            done += 1
+            blas = [p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"]
+            return {
+                "piece": piece,
+                "value": float(np.random.default_rng(piece).normal(size=(9, 9)).sum()),
+                "worker": (os.getpid(), made),
+                "done": done,
+                "threads": max(blas, default=1),
+                "silent": not logger.isEnabledFor(40),
+            }
+
+        return compute
+
+    def failure(self, key, reason):
+        return {"piece": key, "reason": reason}
+
+    def path(self, key):
+        return self.folder / f"{key}.json"
+
+    def stored(self, keys):
+        found = ((k, json.loads(self.path(k).read_text())) for k in keys if self.path(k).exists())
+        return ((k, row) for k, row in found if "reason" not in row)
+
+    def keep(self, key, result):
+        if key == 77:
+            raise OSError("the disk is full")
+        part = self.path(key).with_suffix(".part")
+        part.write_text(json.dumps({k: result.get(k) for k in ("piece", "value")} | (
+            {"reason": result["reason"]} if "reason" in result else {})))
+        part.replace(self.path(key))
+
+
+if __name__ == "__main__":
+    Sums(Path(sys.argv[1])).run(range(20), int(sys.argv[2]))
+'''
+
+
+@pytest.fixture
+def sums(tmp_path, monkeypatch):
+    """Makes the work, which stores in its folder."""
+    (tmp_path / "sums.py").write_text(SUMS)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "sums", raising=False)
+    out = tmp_path / "out"
+    out.mkdir()
+    return lambda folder=out, **settings: importlib.import_module("sums").Sums(folder, **settings)
+
+
+def files(folder):
+    return {path.name: path.read_text() for path in folder.iterdir()}
+
+
+def test_two_processes_give_the_results_of_one(sums, tmp_path, monkeypatch):
+    keys = list(range(8))
+    folders = [tmp_path / name for name in ("here", "elsewhere")]
+    for folder in folders:
+        folder.mkdir()
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")  # else one BLAS thread is what there is
+    with threadpool_limits(2, user_api="blas"):
+        here = sums(folders[0]).run(keys)
+    elsewhere = sums(folders[1]).run(keys, 2)
+    assert list(here) == list(elsewhere) == keys  # in the order given, whichever ended first
+    assert {r["worker"][0] for r in here.values()} == {os.getpid()}
+    assert [r["value"] for r in elsewhere.values()] == [r["value"] for r in here.values()]
+    assert os.getpid() not in {r["worker"][0] for r in elsewhere.values()}
+    assert files(folders[0]) == files(folders[1])
+    for found in (list(here.values()), list(elsewhere.values())):
+        assert all(r["threads"] == 1 and r["silent"] for r in found)
+        for worker in {r["worker"] for r in found}:  # started once in each process
+            mine = sorted(r["done"] for r in found if r["worker"] == worker)
+            assert mine == list(range(1, len(mine) + 1))
+        assert len({r["worker"] for r in found}) == len({r["worker"][0] for r in found})
+    assert logger.isEnabledFor(40)
+
+
+def test_a_single_piece_starts_no_process(sums):
+    ((_, row),) = sums().results([3], 4)
+    assert row["worker"][0] == os.getpid()
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_what_is_stored_is_not_computed_again(sums, tmp_path, processes):
+    done = sums().run([2, 5])
+    whole = sums().run(range(7), processes)
+    assert list(whole) == list(range(7))
+    assert whole[2] == {k: done[2][k] for k in ("piece", "value")}  # as it was stored
+    (tmp_path / "out" / "5.json").unlink()
+    again = sums().run(range(7), processes)
+    assert [k for k, row in again.items() if "done" in row] == [5]
+    work = sums(seconds=99)  # nothing is left to compute: it does not even start
+    assert list(work.run(range(7), processes)) == list(range(7))
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_an_error_is_the_result_of_its_own_piece(sums, processes):
+    keys = [0, 13, *range(20, 25)]
+    found = sums().run(keys, processes)
+    assert found[13] == {"piece": 13, "reason": "ZeroDivisionError: piece 13"}
+    assert [k for k, row in found.items() if "value" in row] == [0, *range(20, 25)]
+    assert logger.isEnabledFor(40)
+    again = sums().run(keys, processes)  # the next run tries it again, and nothing else
+    assert {k for k, row in again.items() if "worker" in row or "reason" in row} == {13}
+
+
+def test_a_process_that_dies_loses_its_own_piece_alone(sums, tmp_path):
+    keys = [1, 66, *range(20, 26)]
+    found = sums().run(keys, 2)
+    assert found[66] == {"piece": 66, "reason": "its process died: killed, or out of memory"}
+    assert [k for k, row in found.items() if "value" in row] == [1, *range(20, 26)]
+    assert len(list((tmp_path / "out").glob("*.json"))) == len(keys)
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_an_error_of_the_work_itself_ends_it(sums, tmp_path, processes):
+    with pytest.raises(LookupError, match="no compiler"):
+        sums(seconds=99).run([0, 1], processes)
+    with pytest.raises(OSError, match="disk is full"):
+        sums().run([0, 77, *range(20, 500)], processes)
+    assert logger.isEnabledFor(40)
+    assert len(list((tmp_path / "out").iterdir())) < 50
+
+
+def test_whoever_stops_asking_gets_the_logger_back(sums):
+    running = sums().results(range(20, 500))
+    assert next(running)[0] == 20
+    assert not logger.isEnabledFor(40)
+    running.close()
+    assert logger.isEnabledFor(40)
+
+
+def test_a_script_without_its_guard_is_told_so(tmp_path):
+    """Its processes run it again, and none of them can start."""
+    (tmp_path / "sums.py").write_text(SUMS.replace('if __name__ == "__main__":', "if True:"))
+    out = tmp_path / "out"
+    out.mkdir()
+    command = [sys.executable, str(tmp_path / "sums.py"), str(out), "2"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 1
+    assert 'needs `if __name__ == "__main__":`' in done.stderr.splitlines()[-1]
+    assert not list(out.iterdir())
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_killed_run_goes_on_and_gives_the_same_files(sums, tmp_path, processes):
+    out, whole = tmp_path / "out", tmp_path / "whole"
+    sums()
+    whole.mkdir()
+    command = [sys.executable, str(tmp_path / "sums.py"), str(out), str(processes)]
+    running = subprocess.Popen(command, start_new_session=True)
+    deadline = time.monotonic() + 300
+    while len(list(out.glob("*.json"))) < 3 and time.monotonic() < deadline:
+        time.sleep(0.005)
+    running.send_signal(signal.SIGKILL)  # the caller alone: its processes end by themselves
+    running.wait()
+    while time.monotonic() < deadline:
+        try:
+            os.killpg(running.pid, 0)
+        except ProcessLookupError:
+            break
+        time.sleep(0.05)
+    else:
+        pytest.fail("processes outlive their caller")
+    stored = {path.name: path.stat().st_mtime_ns for path in out.glob("*.json")}
+    assert 3 <= len(stored) < 20
+    assert all(json.loads((out / name).read_text())["value"] for name in stored)
+
+    subprocess.run(command, check=True, timeout=300)
+    assert {name: (out / name).stat().st_mtime_ns for name in stored} == stored
+    sums(whole).run(range(20))
+    for path in out.glob("*.part"):
+        path.unlink()
+    assert files(out) == files(whole)
+
+
+def test_progress_is_told_of_stored_pieces_too(sums):
+    sums().run([1])
+    told: list[tuple] = []
+
+    class Stage:
+        def __enter__(self):
+            return lambda *state: told.append(state)
+
+        def __exit__(self, *error):
+            told.append(("end",))
+
+    sums().run([0, 1, 2], stage=Stage())
+    assert told == [(1, ""), (2, ""), (3, ""), ("end",)]
+
+
+def test_a_method_of_this_process_alone_stays_in_it():
+    own = types.SimpleNamespace(__name__="ardvark.mine")
+    check_processes(2, "laplace", laplace)
+    check_processes(1, "mine", own)
+    with pytest.raises(InputError, match=r"'mine' was registered in this process.*processes=1"):
+        check_processes(2, "mine", own)
+    with pytest.raises(InputError, match="processes must be a finite number above 0, got 0"):
+        check_processes(0, "laplace", laplace)
