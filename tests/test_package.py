@@ -1,5 +1,6 @@
 """What holds for the package as a whole: imports and the README."""
 
+import ast
 import os
 import re
 import subprocess
@@ -35,9 +36,12 @@ def test_there_is_one_copy_of_each_module():
 def test_every_public_name_is_there():
     import ardvark
 
+    stub = ast.parse((ROOT / "ardvark" / "__init__.pyi").read_text())
+    (declared,) = (node.value for node in stub.body if isinstance(node, ast.Assign))
+    assert sorted(ardvark.__all__) == sorted(ast.literal_eval(declared))
     for name in ardvark.__all__:
         assert getattr(ardvark, name) is not None
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+    with pytest.raises(AttributeError, match="ardvark attribute nothing"):
         _ = ardvark.nothing
 
 
@@ -45,6 +49,7 @@ def test_every_file_of_code_is_in_the_wheel():
     """Setuptools finds the folders of `ardvark` that have an `__init__.py`, links included."""
     found = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
     assert found["find"] == {"include": ["ardvark*"]}
+    assert {"py.typed", "*.pyi"} <= set(found["package-data"]["ardvark"])  # read at import
     folders = {
         Path(folder).relative_to(ROOT / "ardvark"): set(names)
         for folder, _, names in os.walk(ROOT / "ardvark", followlinks=True)

@@ -238,6 +238,8 @@ def test_a_broken_rule_is_seen(rule, tmp_path):
         ("from ardvark.models import Problem", "models/problems.py"),
         ("from ardvark.inference.fitting.run import fit", "inference/fitting/run.py"),
         ("from ardvark.data import Dataset", "data/dataset.py"),
+        ("import ardvark; ardvark.fit", "inference/fitting/run.py"),
+        ("import ardvark as av; av.Problem", "models/problems.py"),
     ],
 )
 def test_go_to_definition(line, home):
