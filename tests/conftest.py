@@ -26,7 +26,7 @@ LONG = (
     "test_rfvm_posterior.py",
     "test_refit_loo.py",
     "test_paper_check.py",
-    "test_processes.py",
+    "test_work.py",
     "test_model_posteriors.py",
 )
 

@@ -180,8 +180,10 @@ def _energy(tree: xr.DataTree, total: int) -> list[Finding]:
 
 def bfmi(energy: np.ndarray) -> np.ndarray:
     """Return the E-FMI of each chain of energies (chain, draw); NaN where they never change."""
+    from arviz_stats.base import array_stats
+
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.square(np.diff(energy, axis=1)).mean(axis=1) / energy.var(axis=1)
+        return array_stats.bfmi(energy, chain_axis=0, draw_axis=1)
 
 
 # --- approximations, points and searches ----------------------------------------------------------

@@ -234,7 +234,7 @@ def test_chains_that_disagree():
 
 def test_energies_worked_out_by_hand():
     energy = np.array([[0.0, 2.0, 0.0, 2.0], [0.0, 0.0, 2.0, 2.0], [1.0, 1.0, 1.0, 1.0]])
-    np.testing.assert_allclose(diagnostics.bfmi(energy), [4.0, 4.0 / 3.0, np.nan])
+    np.testing.assert_allclose(diagnostics.bfmi(energy), [3.0, 1.0, np.nan])
 
 
 def test_trajectories_at_the_largest_depth_are_a_remark():
