@@ -85,7 +85,7 @@ class Trial(Work[int, Row]):
                 row = json.loads(line)
             except ValueError:
                 continue
-            if finished(row["status"]):
+            if row["status"] == "finished":
                 rows[row["replicate"]] = row
         return ((r, rows[r]) for r in keys if r in rows)
 
