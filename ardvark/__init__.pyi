@@ -1,60 +1,34 @@
-# The public names and where each is from: `__init__.py` imports a name from there when it is first
-# used, and editors and type checkers read this file.
-from . import data, inference, models
-from .common.validate import InputError
-from .data import Dataset, available, load
-from .inference import (
-    BACKENDS,
-    Comparison,
-    adopt,
-    calibrate,
-    compare,
-    complete,
-    fit,
-    loo,
-    power_scaling,
-    predict,
-    refit_loo,
-    register_backend,
-    select,
-    selected,
-    selection_text,
-    sensitivity,
-    stability,
-    summary,
-)
-from .models import ZOO, Problem, problem
+# The public names, a line each, and where they are from: `__init__.py` imports a name from there
+# when it is first used, and editors and type checkers read this file. With `as` a stub makes a name
+# public.
+from . import data as data
+from . import inference as inference
+from . import models as models
+from .common.validate import InputError as InputError
+from .data import Dataset as Dataset
+from .data import available as available
+from .data import load as load
+from .inference import BACKENDS as BACKENDS
+from .inference import Comparison as Comparison
+from .inference import adopt as adopt
+from .inference import calibrate as calibrate
+from .inference import compare as compare
+from .inference import complete as complete
+from .inference import fit as fit
+from .inference import loo as loo
+from .inference import power_scaling as power_scaling
+from .inference import predict as predict
+from .inference import refit_loo as refit_loo
+from .inference import register_backend as register_backend
+from .inference import select as select
+from .inference import selected as selected
+from .inference import selection_text as selection_text
+from .inference import sensitivity as sensitivity
+from .inference import stability as stability
+from .inference import summary as summary
+from .models import ZOO as ZOO
+from .models import Problem as Problem
+from .models import problem as problem
 
-__all__ = [
-    "BACKENDS",
-    "ZOO",
-    "Comparison",
-    "Dataset",
-    "InputError",
-    "Problem",
-    "__version__",
-    "adopt",
-    "available",
-    "calibrate",
-    "compare",
-    "complete",
-    "data",
-    "fit",
-    "inference",
-    "load",
-    "loo",
-    "models",
-    "power_scaling",
-    "predict",
-    "problem",
-    "refit_loo",
-    "register_backend",
-    "select",
-    "selected",
-    "selection_text",
-    "sensitivity",
-    "stability",
-    "summary",
-]
-
+__all__: list[str]
 __version__: str

@@ -1,6 +1,5 @@
 """What holds for the package as a whole: imports and the README."""
 
-import ast
 import os
 import re
 import subprocess
@@ -36,9 +35,8 @@ def test_there_is_one_copy_of_each_module():
 def test_every_public_name_is_there():
     import ardvark
 
-    stub = ast.parse((ROOT / "ardvark" / "__init__.pyi").read_text())
-    (declared,) = (node.value for node in stub.body if isinstance(node, ast.Assign))
-    assert sorted(ardvark.__all__) == sorted(ast.literal_eval(declared))
+    assert {"fit", "models", "InputError", "__version__"} < set(ardvark.__all__)
+    assert set(ardvark.__all__) - set(dir(ardvark)) == {"__version__"}
     for name in ardvark.__all__:
         assert getattr(ardvark, name) is not None
     with pytest.raises(AttributeError, match="ardvark attribute nothing"):
