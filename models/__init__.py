@@ -14,8 +14,18 @@ ModelName = Literal[
 """The names in `ZOO`, for editors to complete."""
 
 ZOO = Zoo(
-    (module.SPEC.name, module.SPEC)
-    for module in (pfcvm, pcvm, rvm, jcfo, sparse_probit, fsklr, sklr, fs_skr, rfvm)
+    (spec.name, spec)
+    for spec in (
+        ModelSpec.of(pfcvm),
+        ModelSpec.of(pcvm),
+        ModelSpec.of(rvm),
+        ModelSpec.of(jcfo),
+        ModelSpec.of(sparse_probit),
+        ModelSpec.of(fsklr),
+        ModelSpec.of(sklr),
+        ModelSpec.of(fs_skr),
+        ModelSpec.of(rfvm),
+    )
 )
 """Every model, by name: the four papers', and the simpler models they contain."""
 

@@ -35,7 +35,7 @@ Known difficulties
 - The residuals of -1 and +1 are not normal; posterior widths are no statement about labels.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,7 @@ from scipy import stats
 from ardvark.common.declared import hyper
 
 from . import fsklr
+from .fsklr import decision as decision  # a part of this model's contract too
 from .spec import Coords, Inputs, Point, check_simulable
 
 
@@ -115,8 +116,8 @@ def simulate(rng: np.random.Generator, inputs: Inputs, hypers: Hypers) -> dict[s
     return point | {"tau": np.asarray(tau), "y": (1.0 + s) / 2.0}
 
 
-SPEC = fsklr.SPEC.variant(
-    globals(),
+CARD = replace(
+    fsklr.CARD,
     name="fs_skr",
     title="Doubly Sparse Bayesian Kernel Regression on the signs of the labels",
     citation="Kojima, Tanaka (2017), APSIPA, FS-SKR-Sa",

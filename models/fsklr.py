@@ -70,7 +70,7 @@ Known difficulties
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import pymc as pm
@@ -83,7 +83,7 @@ from ardvark.common.validate import InputError
 from .parts.distributions import LogisticBernoulli, logistic_logp
 from .parts.kernels import Kernel, make_kernel
 from .parts.masks import BinaryMask, MaskPrior, draw_mask, expected_selected, log_mask_prior
-from .spec import BaseHypers, Coords, Inputs, ModelSpec, Point
+from .spec import BaseHypers, Coords, Inputs, ModelCard, Point, known
 
 _SMALLEST_SHAPE = 0.05  # of an explicit Beta(a/n, 1): a draw underflows with chance e^(-708 a/n)
 
@@ -164,6 +164,15 @@ class SampleMaskHypers(BaseHypers):
             delta = self.kernel_of().mask_scale(samples, selected)
         return replace(self, a_z=a_z, delta=delta)
 
+    @property
+    def scale(self) -> float:
+        """The filled delta."""
+        return known("delta", self.delta)
+
+    def masks(self) -> list[tuple[str, str, float]]:
+        """Return (variable, what it selects, its filled a) of every mask of the model."""
+        return [("z", "sample", known("a_z", self.a_z))]
+
     def _check_explicit(self, what: str, a: float, n: int) -> None:
         if self.mask_probability == "explicit" and a / n < _SMALLEST_SHAPE:
             raise InputError(
@@ -194,6 +203,10 @@ class Hypers(SampleMaskHypers):
         self._check_explicit("feature", a_zeta, D)
         selected = expected_selected(D, a_zeta, self.mask_prior)
         return replace(self, a_zeta=a_zeta)._filled(B, selected)
+
+    def masks(self) -> list[tuple[str, str, float]]:
+        """Return (variable, what it selects, its filled a) of both masks."""
+        return [*super().masks(), ("zeta", "feature", known("a_zeta", self.a_zeta))]
 
 
 # --- the PyMC model -------------------------------------------------------------------------------
@@ -262,15 +275,15 @@ def decision(point: Point, inputs: Inputs, hypers: SampleMaskHypers) -> np.ndarr
     else:
         weight = np.asarray(point["sample_weight"])
     if not hypers.FEATURE_MASK:  # one kernel matrix serves every draw
-        return weight @ kernel.gram(X, Z, np.full(X.shape[1], hypers.delta)).T
+        return weight @ kernel.gram(X, Z, np.full(X.shape[1], hypers.scale)).T
     zeta = _bits(point, "zeta" if "zeta" in point else "feature_weight")  # (..., D)
     if kernel.is_primal:
-        return kernel.decision(X, Z, hypers.delta * zeta, weight)
+        return kernel.decision(X, Z, hypers.scale * zeta, weight)
     lead = weight.shape[:-1]
     eta = np.empty((*lead, len(X)))
     for s in np.ndindex(lead):
         on, active = zeta[s] == 1, weight[s] != 0.0
-        theta = np.full(np.count_nonzero(on), hypers.delta)
+        theta = np.full(np.count_nonzero(on), hypers.scale)
         eta[s] = kernel.gram(X[:, on], Z[active][:, on], theta) @ weight[s][active]
     return eta
 
@@ -283,7 +296,7 @@ def log_predictive(y: Any, eta: np.ndarray, point: Point, hypers: BaseHypers) ->
 def log_prior(point: Point, hypers: SampleMaskHypers) -> np.ndarray:
     """Return log p(masks, probabilities where explicit, alpha): FS-SKLR (11) and the masks'."""
     total = stats.norm.logpdf(point["alpha"], 0.0, hypers.xi**-0.5).sum(-1)
-    for name, what, a in _masks(hypers):
+    for name, what, a in hypers.masks():
         mask = _bits(point, name)
         if hypers.mask_probability == "integrated":
             total = total + log_mask_prior(mask, a, hypers.mask_prior)
@@ -315,7 +328,7 @@ def log_jacobian(point: Point, hypers: SampleMaskHypers) -> np.ndarray:
     """
     total = np.zeros(np.shape(point["alpha"])[:-1])
     if hypers.mask_probability == "explicit":
-        for _, what, _ in _masks(hypers):
+        for _, what, _ in hypers.masks():
             q = np.asarray(point[f"{what}_mask_probability"])
             terms = np.log(q) + np.log1p(-q)
             total = total + (terms if hypers.mask_prior == "shared" else terms.sum(-1))
@@ -325,7 +338,7 @@ def log_jacobian(point: Point, hypers: SampleMaskHypers) -> np.ndarray:
 def to_free(point: Point, inputs: Inputs, hypers: SampleMaskHypers) -> dict[str, np.ndarray]:
     """Return the free variables of the PyMC model: the paper's own, nothing is reparametrised."""
     names = ["alpha"]
-    for name, what, _ in _masks(hypers):
+    for name, what, _ in hypers.masks():
         explicit = hypers.mask_probability == "explicit"
         names += [name, f"{what}_mask_probability"] if explicit else [name]
     return {name: point[name] for name in names}
@@ -337,7 +350,7 @@ def simulate_prior(
     """Return one ancestral draw of everything but the labels."""
     h = hypers
     point: dict[str, np.ndarray] = {"feature_weight": np.ones(inputs.D)}
-    for name, what, a in _masks(h):
+    for name, what, a in h.masks():
         n = inputs.B if what == "sample" else inputs.D
         point[name], q = draw_mask(rng, n, a, h.mask_prior)
         if h.mask_probability == "explicit" and q is not None:
@@ -360,15 +373,7 @@ def simulate(
 
 def kernel_theta(point: Point, hypers: SampleMaskHypers) -> np.ndarray:
     """Return the kernel's theta = delta * zeta (..., D)."""
-    return cast(float, hypers.delta) * np.asarray(point["feature_weight"], dtype=float)
-
-
-def _masks(hypers: SampleMaskHypers) -> list[tuple[str, str, float]]:
-    """Return (variable, what it selects, its filled a) of every mask of the model."""
-    masks = [("z", "sample", cast(float, hypers.a_z))]
-    if isinstance(hypers, Hypers):
-        masks.append(("zeta", "feature", cast(float, hypers.a_zeta)))
-    return masks
+    return hypers.scale * np.asarray(point["feature_weight"], dtype=float)
 
 
 def _bits(point: Point, name: str) -> np.ndarray:
@@ -383,8 +388,7 @@ def _bits(point: Point, name: str) -> np.ndarray:
     return mask
 
 
-SPEC = ModelSpec.of(
-    globals(),
+CARD = ModelCard(
     name="fsklr",
     title="Doubly Sparse Bayesian Kernel Logistic Regression",
     citation="Kojima, Tanaka (2017), APSIPA",

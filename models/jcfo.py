@@ -71,7 +71,7 @@ from ardvark.common.declared import hyper
 
 from .parts.kernels import KERNELS, Kernel, KernelName, make_kernel
 from .parts.probit import PositiveNormal, ProbitBernoulli, probit_logp
-from .spec import BaseHypers, Coords, Inputs, ModelSpec, Point
+from .spec import BaseHypers, Coords, Inputs, ModelCard, Point, known
 
 _IMPROPER = (
     "It is the squared rate of a Laplace or exponential prior: at 0 the prior is flat, and the "
@@ -96,6 +96,8 @@ class Hypers(BaseHypers):
     """Hyperparameters of JCFO. gamma1, gamma2 left at None are filled from N and D (`filled`)."""
 
     FORM: ClassVar[tuple[str, ...]] = ("parametrization",)
+    GAMMAS: ClassVar[tuple[str, ...]] = ("gamma1", "gamma2")
+    """The fields that `gammas` holds."""
 
     kernel: KernelName = hyper(
         "polynomial", "kernel of a row and a basis centre", paper="polynomial"
@@ -124,6 +126,11 @@ class Hypers(BaseHypers):
     def kernel_of(self) -> Kernel:
         """Return the kernel; what the paper calls linear is the polynomial one of degree 1."""
         return make_kernel(self.kernel, self.degree)
+
+    @property
+    def gammas(self) -> tuple[float, ...]:
+        """The filled gamma1 and gamma2."""
+        return known("gamma1", self.gamma1), known("gamma2", self.gamma2)
 
     def filled(self, N: int, B: int, D: int) -> "Hypers":
         """Return a copy with gamma1 and gamma2 set, so that eta has a useful prior range."""
@@ -228,7 +235,7 @@ def decision(point: Point, inputs: Inputs, hypers: Hypers) -> np.ndarray:
     return hypers.kernel_of().decision(inputs.X, inputs.Z, theta, beta, point["bias"])
 
 
-def log_predictive(y: Any, eta: np.ndarray, point: Point, hypers: Hypers) -> np.ndarray:
+def log_predictive(y: Any, eta: np.ndarray, point: Point, hypers: BaseHypers) -> np.ndarray:
     """Return log P(y | eta) = log Phi(s eta), shape of eta: the latent noise is integrated out."""
     return probit_logp(y, eta)
 
@@ -317,8 +324,7 @@ def simulate_laplace(
     return tau, np.asarray(rng.normal(0.0, np.sqrt(tau)))
 
 
-SPEC = ModelSpec.of(
-    globals(),
+CARD = ModelCard(
     name="jcfo",
     title="Joint Classifier and Feature Optimization",
     citation="Krishnapuram, Carin & Hartemink (2004), J. Comput. Biol. 11",

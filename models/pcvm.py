@@ -45,7 +45,7 @@ from .parts import ard
 from .parts.kernels import KERNELS
 from .pfcvm import KernelHypers, log_predictive
 from .sparse import Group, filled
-from .spec import Coords, Inputs, ModelSpec, Point, check_simulable
+from .spec import Coords, Inputs, ModelCard, Point, check_simulable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,8 +165,7 @@ def simulate(rng: np.random.Generator, inputs: Inputs, hypers: Hypers) -> dict[s
     return point | {"eta": eta, "y": rng.binomial(1, special.expit(eta))}
 
 
-SPEC = ModelSpec.of(
-    globals(),
+CARD = ModelCard(
     name="pcvm",
     title="Probabilistic Classification Vector Machine",
     citation="Chen, Tino & Yao (2009), IEEE Transactions on Neural Networks 20(6)",

@@ -87,7 +87,7 @@ from .sparse import (
     rate,
     shape,
 )
-from .spec import Coords, Inputs, ModelSpec, Point, check_simulable
+from .spec import Coords, Inputs, ModelCard, Point, check_simulable
 
 _IMPROPER = (
     "A flat hyperprior on the precisions (shape 0 or rate 0) makes the posterior improper: "
@@ -312,8 +312,7 @@ def simulate(rng: np.random.Generator, inputs: Inputs, hypers: Hypers) -> dict[s
     return point | {"eta": eta, "y": rng.binomial(1, special.expit(eta))}
 
 
-SPEC = ModelSpec.of(
-    globals(),
+CARD = ModelCard(
     name="pfcvm",
     title="Probabilistic Feature selection and Classification Vector Machine",
     citation="Jiang et al. (2019), ACM TKDD 13(2), doi 10.1145/3309541",

@@ -36,7 +36,7 @@ class Problem:
 
     spec: ModelSpec
     data: Dataset
-    hypers: Any  # the `Hypers` of the model, whose fields are its own
+    hypers: BaseHypers
     basis: np.ndarray
     basis_names: tuple[str, ...]
     basis_labels: np.ndarray | None

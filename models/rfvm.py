@@ -85,7 +85,7 @@ from .sparse import (
     rate,
     shape,
 )
-from .spec import Coords, Inputs, ModelSpec, Point, check_simulable
+from .spec import Coords, Inputs, ModelCard, Point, check_simulable
 
 _IMPROPER = (
     "The posterior is improper without a proper prior here: the likelihood tends to a positive "
@@ -317,8 +317,7 @@ def simulate(rng: np.random.Generator, inputs: Inputs, hypers: Hypers) -> dict[s
     return point
 
 
-SPEC = ModelSpec.of(
-    globals(),
+CARD = ModelCard(
     name="rfvm",
     title="Relevance Feature and Vector Machine",
     citation="Belenguer-Llorens et al. (2024), arXiv 2402.07135",

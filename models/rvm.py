@@ -49,7 +49,7 @@ from .parts import ard
 from .parts.kernels import KERNELS
 from .pcvm import decision, fixed_data, fixed_theta
 from .pfcvm import log_predictive
-from .spec import Coords, Inputs, ModelSpec, Point, check_simulable
+from .spec import Coords, Inputs, ModelCard, Point, check_simulable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,8 +121,7 @@ def simulate(rng: np.random.Generator, inputs: Inputs, hypers: Hypers) -> dict[s
     return point | {"eta": eta, "y": rng.binomial(1, special.expit(eta))}
 
 
-SPEC = ModelSpec.of(
-    globals(),
+CARD = ModelCard(
     name="rvm",
     title="Relevance Vector Machine",
     citation="Tipping (2001), JMLR 1, 211-244",

@@ -32,12 +32,19 @@ Known difficulties
 - PyMC's own steps build the constant K again for every gradient; a sampler should keep it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ardvark.common.declared import hyper
 
 from . import fsklr
+from .fsklr import build as build  # these are parts of this model's contract too
+from .fsklr import decision as decision
+from .fsklr import log_jacobian as log_jacobian
+from .fsklr import log_joint as log_joint
+from .fsklr import log_predictive as log_predictive
+from .fsklr import simulate as simulate
+from .fsklr import to_free as to_free
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,14 +54,14 @@ class Hypers(fsklr.SampleMaskHypers):
     kernel: Literal["rbf"] = hyper("rbf", "kernel of a row and a basis centre", paper="rbf")
 
 
-SPEC = fsklr.SPEC.variant(
-    globals(),
+CARD = replace(
+    fsklr.CARD,
     name="sklr",
     title="Sparse Bayesian Kernel Logistic Regression",
     citation="Kojima, Tanaka (2017), APSIPA, SKLR-SaVB",
     priors="beta-process binary mask on samples, normal coefficients",
     kernels=("rbf",),
-    dims={k: v for k, v in fsklr.SPEC.dims.items() if v == ("basis",)},
+    dims={k: v for k, v in fsklr.CARD.dims.items() if v == ("basis",)},
     fixed=("feature_weight",),
     masked=("sample_weight",),
 )

@@ -7,6 +7,7 @@ rate and slab of each group of weights of it, by `parts/sparsity.py`.
 
 import dataclasses
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -113,6 +114,12 @@ class SparseHypers(BaseHypers):
     def weight_priors(self) -> dict[str, WeightPrior]:
         """Return the priors of the shared weights, filled."""
         return {f"{kind}_weight": getattr(self, f"{kind}_prior") for kind in self.KINDS}
+
+    def numbers(self) -> dict[str, float]:
+        """Return what the prior was asked for, as filled, where it is a number."""
+        fields = dataclasses.asdict(self)
+        names = (*(f"active_{kind}s" for kind in reversed(self.KINDS)), "slab")
+        return {name: float(fields[name]) for name in names if isinstance(fields[name], Real)}
 
     def heavy_tails(self) -> dict[str, float]:
         """Return the shapes at or below 1 of weights whose tail no slab ends."""

@@ -65,7 +65,7 @@ from .jcfo import (
 from .jcfo import log_predictive as log_predictive  # a part of this model's contract too
 from .parts.ard import Form
 from .parts.probit import ProbitBernoulli, probit_logp
-from .spec import BaseHypers, Coords, Inputs, ModelSpec, Point
+from .spec import BaseHypers, Coords, Inputs, ModelCard, Point, known
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +73,8 @@ class Hypers(BaseHypers):
     """Hyperparameters of sparse probit regression; gamma1 left at None is filled from D."""
 
     FORM: ClassVar[tuple[str, ...]] = ("parametrization",)
+    GAMMAS: ClassVar[tuple[str, ...]] = ("gamma1",)
+    """The fields that `gammas` holds."""
 
     parametrization: Form = hyper(
         "hierarchical",
@@ -83,6 +85,11 @@ class Hypers(BaseHypers):
     gamma1: float | None = laplace_hyper(
         "the bias and a feature weight", "filled: weight scale gamma1^-1/2 = D^-1/2"
     )
+
+    @property
+    def gammas(self) -> tuple[float, ...]:
+        """The filled gamma1."""
+        return (known("gamma1", self.gamma1),)
 
     def filled(self, N: int, B: int, D: int) -> "Hypers":
         """Return a copy with gamma1 set, so that eta has a useful prior range."""
@@ -158,8 +165,7 @@ def simulate(rng: np.random.Generator, inputs: Inputs, hypers: Hypers) -> dict[s
     return point | {"feature_weight": np.abs(beta), "eta": eta, "y": y}
 
 
-SPEC = ModelSpec.of(
-    globals(),
+CARD = ModelCard(
     name="sparse_probit",
     title="Sparse probit regression",
     citation="Figueiredo & Jain (2001); Krishnapuram, Carin & Hartemink (2004)",

@@ -1,6 +1,7 @@
 """What a paper's file must offer: the contract of a model.
 
-Mandatory, under the same names in every file of this folder:
+A file of this folder is a `ModelFile`. It has these names, and mypy checks their arguments and
+types where the file is registered (`ModelSpec.of` in `models/__init__.py`):
 
     Hypers        frozen dataclass of every hyperparameter, each declared with `hyper(...)`
     build         (inputs, y, hypers, coords) -> pm.Model
@@ -12,8 +13,10 @@ Mandatory, under the same names in every file of this folder:
     simulate      (rng, inputs, hypers) -> one ancestral draw of everything, with y
     decision      (point, inputs, hypers) -> eta at the rows of inputs.X
     log_predictive (y, eta, point, hypers) -> log P(y | eta), latent noise integrated out
-    SPEC          `ModelSpec.of(globals(), ...)`: picks these names from the file, and adds words
-                  and the dims of every variable
+    CARD          a `ModelCard`: the name, the paper, and what the model can do
+
+A model that shares functions with another imports them under their names (`sklr.py`). Other code
+asks the card what a model can do, never its name.
 
 `inputs` is an `Inputs`: the rows X and the basis they are scored against. In `build`, every array
 that depends on the data is a `pm.Data` named as in `REBOUND`, or as the hyperparameter it holds:
@@ -29,7 +32,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 
@@ -50,17 +53,6 @@ SHARED = ("feature_weight", "sample_weight", "eta")
 REBOUND = ("X", "Z", "label", "basis_labels", "K")
 """Names of the `pm.Data` that hold data: inputs, centres, labels y, labels in the basis, and the
 kernel matrix of a model whose theta is fixed. A model has those of them that it needs."""
-PARTS = (
-    "Hypers",
-    "build",
-    "log_joint",
-    "log_jacobian",
-    "to_free",
-    "simulate",
-    "decision",
-    "log_predictive",
-)
-"""The names of a model's file that `ModelSpec` holds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,13 +152,51 @@ class BaseHypers(Settings, ABC):
         return {k: v for k, v in shapes.items() if v <= 1.0}
 
 
+class ModelFile[H: BaseHypers](Protocol):
+    """The names that a model's file has; the module docstring says what each is."""
+
+    __doc__: str | None
+    CARD: "ModelCard"
+    Hypers: type[H]
+
+    def build(self, inputs: Inputs, y: np.ndarray, hypers: H, coords: Coords) -> "pm.Model":
+        """Return the PyMC model."""
+        ...
+
+    def log_joint(self, point: Point, inputs: Inputs, y: np.ndarray, hypers: H) -> np.ndarray:
+        """Return the log density of the paper's variables."""
+        ...
+
+    def log_jacobian(self, point: Point, hypers: H) -> np.ndarray:
+        """Return the log Jacobian of the unconstrained vector."""
+        ...
+
+    def to_free(self, point: Point, inputs: Inputs, hypers: H) -> dict[str, np.ndarray]:
+        """Return the values of the free variables."""
+        ...
+
+    def simulate(
+        self, rng: np.random.Generator, inputs: Inputs, hypers: H
+    ) -> dict[str, np.ndarray]:
+        """Return one ancestral draw."""
+        ...
+
+    def decision(self, point: Point, inputs: Inputs, hypers: H) -> np.ndarray:
+        """Return eta."""
+        ...
+
+    def log_predictive(self, y: Any, eta: np.ndarray, point: Point, hypers: H) -> np.ndarray:
+        """Return log P(y | eta)."""
+        ...
+
+
 def _feature_weight(point: Point, hypers: Any) -> np.ndarray:
     return np.asarray(point["feature_weight"])
 
 
-@dataclass(frozen=True, repr=False)
-class ModelSpec:
-    """One paper's model. The module docstring gives the mathematics; this names its parts."""
+@dataclass(frozen=True, kw_only=True)
+class ModelCard:
+    """What a model is called, where it comes from, and what it can do."""
 
     name: str
     title: str
@@ -180,16 +210,7 @@ class ModelSpec:
     priors: str
     kernels: tuple[str, ...]
     paper_method: str
-    Hypers: type[BaseHypers]
-    build: "Callable[..., pm.Model]"
-    log_joint: Callable[..., np.ndarray]
-    log_jacobian: Callable[..., np.ndarray]
-    to_free: Callable[..., dict[str, np.ndarray]]
-    simulate: Callable[..., dict[str, np.ndarray]]
-    decision: Callable[..., np.ndarray]
-    log_predictive: Callable[..., np.ndarray]
     dims: dict[str, tuple[str, ...]]
-    doc: str
     labels_in_basis: bool = False
     shared: tuple[str, ...] = SHARED
     """The shared quantities the model has: one without a basis has no sample weights."""
@@ -203,15 +224,47 @@ class ModelSpec:
     """(point, hypers) -> the kernel's feature weights (..., D), where they are not the shared
     `feature_weight` itself. Without a basis it is the size of the primal weights."""
 
-    @classmethod
-    def of(cls, module: Mapping[str, Any], **words: Any) -> "ModelSpec":
-        """Return the spec of a file, from its `globals()`, with what only words can say."""
-        return cls(doc=module["__doc__"], **{name: module[name] for name in PARTS}, **words)
+    @property
+    def has_basis(self) -> bool:
+        """Whether eta is a sum over basis centres; else it is primal weights times x."""
+        return "sample_weight" in self.shared
 
-    def variant(self, module: Mapping[str, Any], **words: Any) -> "ModelSpec":
-        """Return this spec with the names that another file defines anew."""
-        own = {name: module[name] for name in PARTS if name in module}
-        return dataclasses.replace(self, doc=module["__doc__"], **own, **words)
+    @property
+    def learns_theta(self) -> bool:
+        """Whether the feature weights are variables; else they are constants of the model."""
+        return "feature_weight" not in self.fixed
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ModelSpec[H: BaseHypers](ModelCard):
+    """One paper's model: its card and the parts of its file."""
+
+    Hypers: type[H]
+    build: "Callable[[Inputs, np.ndarray, H, Coords], pm.Model]"
+    log_joint: Callable[[Point, Inputs, np.ndarray, H], np.ndarray]
+    log_jacobian: Callable[[Point, H], np.ndarray]
+    to_free: Callable[[Point, Inputs, H], dict[str, np.ndarray]]
+    simulate: Callable[[np.random.Generator, Inputs, H], dict[str, np.ndarray]]
+    decision: Callable[[Point, Inputs, H], np.ndarray]
+    log_predictive: Callable[[Any, np.ndarray, Point, H], np.ndarray]
+    doc: str
+    """The file's docstring: the mathematics."""
+
+    @classmethod
+    def of(cls, file: ModelFile[H]) -> "ModelSpec[H]":
+        """Return the model of a file: a module of this folder, or one's own."""
+        return cls(
+            **{f.name: getattr(file.CARD, f.name) for f in dataclasses.fields(ModelCard)},
+            Hypers=file.Hypers,
+            build=file.build,
+            log_joint=file.log_joint,
+            log_jacobian=file.log_jacobian,
+            to_free=file.to_free,
+            simulate=file.simulate,
+            decision=file.decision,
+            log_predictive=file.log_predictive,
+            doc=file.__doc__ or "",
+        )
 
     def __repr__(self) -> str:
         return f"ModelSpec({self.name!r}: {self.title}, {self.citation})"
@@ -230,7 +283,7 @@ class ModelSpec:
             return False
         return True
 
-    def make_hypers(self, given: Mapping[str, Any]) -> BaseHypers:
+    def make_hypers(self, given: Mapping[str, Any]) -> H:
         """Return Hypers from keyword arguments; an unknown one is a TypeError that lists them."""
         known = {f.name for f in dataclasses.fields(self.Hypers)}
         wrong = [name for name in given if name not in known]
@@ -253,7 +306,14 @@ class ModelSpec:
         return hypers
 
 
-class Zoo(dict[str, ModelSpec]):
+def known(name: str, value: float | None) -> float:
+    """Return a filled hyperparameter; refuse one that is not filled yet."""
+    if value is None:
+        raise InputError(f"{name} is not filled yet: use hypers.filled(N, B, D).")
+    return value
+
+
+class Zoo(dict[str, ModelSpec[Any]]):
     """Models by name, shown as a short table."""
 
     def __repr__(self) -> str:

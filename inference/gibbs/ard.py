@@ -60,7 +60,7 @@ from polyagamma import random_polyagamma
 from scipy import stats
 
 from ardvark.common.declared import Settings, option
-from ardvark.models import Problem
+from ardvark.models import Problem, pfcvm, rfvm
 from ardvark.models.parts.ard import WeightPrior
 
 from .ard_steps import Pairs, Prior, draw_noisy, pair_scan, scale_move, weight_scan
@@ -145,8 +145,11 @@ class Sampler:
         self.problem = problem
         self.options = Options() if options is None else options
         h = problem.hypers
+        assert isinstance(h, pfcvm.Hypers | rfvm.Hypers)  # as `supports` says
+        self.bias_sd = h.bias_sd
         self.signed = not problem.spec.labels_in_basis
-        self.noise = getattr(h, "latent_noise", "none") != "none"
+        # tau's prior, and the form of the noise
+        self.noise = h if isinstance(h, rfvm.Hypers) and h.latent_noise != "none" else None
         self.precise = h.parametrization == "hierarchical"
         # feature-major copies: a scan reads one feature after the other
         self.Xt = np.ascontiguousarray(problem.X.T)  # (D, N)
@@ -202,7 +205,7 @@ class Sampler:
             point |= dict(zip(names, precisions, strict=True))
         if self.noise:
             point["tau"] = np.asarray(state.tau)
-            if self.problem.hypers.latent_noise == "explicit":
+            if self.noise.latent_noise == "explicit":
                 point["u"] = state.u.copy()
         return point | self.problem.to_free(point)
 
@@ -266,7 +269,7 @@ class Sampler:
     def bias(self, state: State, working: Working, rng: np.random.Generator) -> None:
         """Draw b given the weights; the score follows."""
         held = working.W.sum()
-        precision = held + self.problem.hypers.bias_sd**-2.0
+        precision = held + self.bias_sd**-2.0
         mean = (working.score.sum() + held * state.bias) / precision
         new = float(rng.normal(mean, precision**-0.5))
         working.score -= working.W * (new - state.bias)
@@ -276,12 +279,11 @@ class Sampler:
         """Draw u, which was integrated out given this omega and tau, and then tau."""
         if not self.noise:
             return
-        h = self.problem.hypers
         precision = state.tau + working.omega
         mean = (0.5 * self.s + state.tau * state.eta) / precision
         state.u = rng.normal(mean, precision**-0.5)
-        rate = h.noise_rate + 0.5 * np.sum((state.u - state.eta) ** 2)
-        state.tau = float(rng.gamma(h.noise_shape + 0.5 * len(state.u), 1.0 / rate))
+        rate = self.noise.noise_rate + 0.5 * np.sum((state.u - state.eta) ** 2)
+        state.tau = float(rng.gamma(self.noise.noise_shape + 0.5 * len(state.u), 1.0 / rate))
 
     def scale(self, state: State, rng: np.random.Generator) -> None:
         """Step 4."""

@@ -60,7 +60,7 @@ import numpy as np
 
 from ardvark.common.declared import Settings, option
 from ardvark.common.validate import InputError
-from ardvark.models import Problem
+from ardvark.models import Problem, jcfo
 
 from .jcfo_steps import (
     draw_latent,
@@ -135,7 +135,9 @@ class Sampler:
         self.problem = problem
         self.options = Options() if options is None else options
         h = problem.hypers
-        self.gamma1, self.gamma2 = float(h.gamma1), float(h.gamma2)
+        assert isinstance(h, jcfo.Hypers)  # as `supports` says
+        self.form = h.parametrization
+        self.gamma1, self.gamma2 = map(float, h.gammas)
         self.root1, self.root2 = math.sqrt(self.gamma1), math.sqrt(self.gamma2)
         self.kernel_function = h.kernel_of()
         self.degree, self.linear = self.kernel_function.degree, self.kernel_function.is_primal
@@ -213,7 +215,7 @@ class Sampler:
 
     def point(self, state: State) -> dict[str, np.ndarray]:
         """Return copies of the variables of the problem's form, and of `eta`."""
-        form = self.problem.hypers.parametrization
+        form = self.form
         out = {
             "bias": np.array(state.beta[0]),
             "sample_weight": state.beta[1:].copy(),

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from polyagamma import random_polyagamma
 
-from ardvark.models import Problem
+from ardvark.models import Problem, fs_skr, fsklr
 from ardvark.models.parts.masks import mask_log_odds
 
 from .mask_moves import (
@@ -85,17 +85,19 @@ class Sampler:
 
     def __init__(self, problem: Problem) -> None:
         h = problem.hypers
-        self.problem = problem
+        assert isinstance(h, fsklr.SampleMaskHypers)  # as `supports` says
+        self.problem, self.hypers = problem, h
         self.masked = h.FEATURE_MASK
-        self.normal = hasattr(h, "noise_shape")
+        self.noise = h if isinstance(h, fs_skr.Hypers) else None  # of a normal likelihood
+        a = {variable: a for variable, _, a in h.masks()}
         Xt = np.ascontiguousarray(problem.X.T)  # (D, N)
         Zt = Xt if problem.Z is problem.X else np.ascontiguousarray(problem.Z.T)
-        self.kernel = Kernel(Xt, Zt, float(h.delta), h.kernel_of().by_distance)
+        self.kernel = Kernel(Xt, Zt, float(h.scale), h.kernel_of().by_distance)
         (self.D, self.N), self.B = Xt.shape, Zt.shape[1]
-        self.odds_z = mask_log_odds(np.arange(self.B), self.B, h.a_z, h.mask_prior)
+        self.odds_z = mask_log_odds(np.arange(self.B), self.B, a["z"], h.mask_prior)
         self.partners = correlated(problem.X, PARTNERS)
         if self.masked:
-            self.odds_zeta = mask_log_odds(np.arange(self.D), self.D, h.a_zeta, h.mask_prior)
+            self.odds_zeta = mask_log_odds(np.arange(self.D), self.D, a["zeta"], h.mask_prior)
         self.set_labels(problem.y)
 
     def set_labels(self, y: np.ndarray) -> None:
@@ -106,9 +108,9 @@ class Sampler:
 
     def start(self, rng: np.random.Generator, chain: int) -> State:
         """Return a start that differs from chain to chain: a few bits on, or up to half of them."""
-        h, share = self.problem.hypers, (0.1, 0.5, 0.25, 0.02)[chain % 4]
+        noise, share = self.noise, (0.1, 0.5, 0.25, 0.02)[chain % 4]
         zeta = rng.random(self.D) < share if self.masked else np.ones(self.D)
-        tau = float(rng.gamma(h.noise_shape, 1.0 / h.noise_rate)) if self.normal else 0.0
+        tau = float(rng.gamma(noise.noise_shape, 1.0 / noise.noise_rate)) if noise else 0.0
         point = {
             "zeta": zeta,
             "z": rng.random(self.B) < share,
@@ -125,7 +127,7 @@ class Sampler:
         sample = np.zeros(self.B, dtype=np.int64)
         sample[: len(on)] = on
         active = Active(sample, np.zeros((self.B, self.N)), np.zeros((self.B, self.N)))
-        empty = Working(np.zeros(self.N), np.zeros(self.N), float(self.problem.hypers.xi))
+        empty = Working(np.zeros(self.N), np.zeros(self.N), float(self.hypers.xi))
         state = State(
             zeta=zeta,
             z=z,
@@ -133,7 +135,7 @@ class Sampler:
             eta=np.zeros(self.N),
             active=active,
             A=len(on),
-            tau=float(point["tau"]) if self.normal else 0.0,
+            tau=float(point["tau"]) if self.noise else 0.0,
             working=empty,
             probabilities={},
         )
@@ -152,7 +154,7 @@ class Sampler:
         }
         if self.masked:
             point["zeta"] = state.zeta.copy()
-        if self.normal:
+        if self.noise:
             point["tau"] = np.asarray(state.tau)
         return point | state.probabilities
 
@@ -206,10 +208,9 @@ class Sampler:
 
     def augment(self, state: State, rng: np.random.Generator) -> None:
         """Draw omega (or tau), and with it the normal likelihood that is left of the labels."""
-        h = self.problem.hypers
-        if self.normal:
-            shape = h.noise_shape + 0.5 * self.N
-            rate = h.noise_rate + 0.5 * np.sum((self.s - state.eta) ** 2)
+        if self.noise:
+            shape = self.noise.noise_shape + 0.5 * self.N
+            rate = self.noise.noise_rate + 0.5 * np.sum((self.s - state.eta) ** 2)
             state.tau = float(rng.gamma(shape, 1.0 / rate))
             w, r = np.full(self.N, state.tau), state.tau * self.s
         else:
@@ -237,20 +238,18 @@ class Sampler:
     def coefficients(self, state: State, rng: np.random.Generator) -> None:
         """Draw alpha, and set eta."""
         on = state.active.sample[: state.A]
-        state.alpha = rng.normal(0.0, self.problem.hypers.xi**-0.5, self.B)
+        state.alpha = rng.normal(0.0, self.hypers.xi**-0.5, self.B)
         noise = rng.normal(size=state.A)
         state.alpha[on] = draw_coefficients(state.active.K[: state.A], state.working, noise)
         self._decide(state)
 
     def probabilities(self, state: State, rng: np.random.Generator) -> None:
         """Draw the probabilities of the masks, where the form of the model keeps them."""
-        h = self.problem.hypers
+        h, bits = self.hypers, {"z": state.z, "zeta": state.zeta}
         if h.mask_probability != "explicit":
             return
-        masks = [("sample", state.z, h.a_z)]
-        if self.masked:
-            masks.append(("feature", state.zeta, h.a_zeta))
-        for what, mask, a in masks:
+        for variable, what, a in h.masks():
+            mask = bits[variable]
             n, S = len(mask), mask.sum()
             if h.mask_prior == "shared":
                 q = rng.beta(S + a / n, n - S + 1)

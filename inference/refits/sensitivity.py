@@ -22,6 +22,7 @@ import xarray as xr
 from ardvark.common.validate import InputError, logger
 from ardvark.data import Dataset
 from ardvark.models import ZOO, Problem
+from ardvark.models.sparse import SparseHypers
 
 from ..contract.sampling import Sampling
 from ..fits import diagnostics
@@ -177,14 +178,13 @@ def changes(problem: Problem) -> dict[str, dict[str, float]]:
     InputError
         The model has no sparse prior, or this problem's is dense or given by shape and rate.
     """
-    having = [n for n, spec in ZOO.items() if "slab" in _fields(spec.Hypers)]
-    if problem.spec.name not in having:
+    having = [n for n, spec in ZOO.items() if issubclass(spec.Hypers, SparseHypers)]
+    if not isinstance(problem.hypers, SparseHypers):
         raise InputError(
             f"model {problem.spec.name!r} has none of {', '.join(_NUMBERS)}, which prior "
             f"sensitivity halves and doubles; {', '.join(having)} have them."
         )
-    values = {n: getattr(problem.hypers, n, "all") for n in _NUMBERS}
-    finite = {n: float(v) for n, v in values.items() if v != "all" and np.isfinite(v)}
+    finite = {n: v for n, v in problem.hypers.numbers().items() if np.isfinite(v)}
     if "active_features" in finite:
         finite.pop("active_samples", None)
     if not finite:
@@ -197,10 +197,6 @@ def changes(problem: Problem) -> dict[str, dict[str, float]]:
         for name, value in finite.items()
         for factor, word in FACTORS.items()
     }
-
-
-def _fields(hypers: type) -> set[str]:
-    return set(getattr(hypers, "__dataclass_fields__", {}))
 
 
 def sensitivity(
@@ -311,13 +307,13 @@ def summarised(
     test : Dataset, optional
         Held-out samples.
     """
-    what = "feature" if hasattr(problem.hypers, "active_features") else "sample"
+    what = "feature" if problem.spec.learns_theta else "sample"
     base = _look(variants[BASELINE], fits[BASELINE], what, test)
     table: dict[str, dict[str, Any]] = {}
     p_active = {}
     for row, variant in variants.items():
-        tree, numbers = fits[row], {c: getattr(variant.hypers, c, None) for c in _NUMBERS}
-        table[row] = {k: v for k, v in numbers.items() if isinstance(v, float)}
+        assert isinstance(variant.hypers, SparseHypers)  # as `changes` saw to it
+        tree, table[row] = fits[row], dict(variant.hypers.numbers())
         table[row] |= {k: tree.attrs.get(k) for k in ("status", "reason")}
         if not group(tree, "posterior").data_vars:
             continue

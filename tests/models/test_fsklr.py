@@ -10,12 +10,12 @@ from scipy import integrate, special, stats
 from scipy.spatial.distance import cdist
 
 from ardvark.common.validate import InputError
-from ardvark.models import fs_skr, fsklr, sklr
+from ardvark.models import ZOO, fsklr
 from ardvark.models.parts.masks import BinaryMask, expected_selected, log_mask_prior, mask_log_odds
 from tests.models import forms
 from tests.support import ALARM, rng, seed, z_limit
 
-SPECS = {spec.name: spec for spec in (fsklr.SPEC, sklr.SPEC, fs_skr.SPEC)}
+SPECS = {name: ZOO[name] for name in ("fsklr", "sklr", "fs_skr")}
 PRIORS = ("independent", "shared", "printed")
 every_prior = pytest.mark.parametrize("mask_prior", PRIORS)
 every_size = pytest.mark.parametrize(("n", "a"), [(1, 0.5), (4, 2.0), (7, 0.8), (9, 12.0)])
@@ -138,7 +138,7 @@ def test_simulated_masks_follow_the_prior(mask_prior):
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     "choice",
-    [c for c in fsklr.SPEC.choices() if c["kernel"] == "rbf"],
+    [c for c in ZOO["fsklr"].choices() if c["kernel"] == "rbf"],
     ids=lambda c: "-".join(c.values()),
 )
 def test_pymc_draws_of_masks_follow_the_prior(choice):

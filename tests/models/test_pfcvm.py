@@ -14,13 +14,13 @@ import pytest
 from scipy import integrate, stats
 
 from ardvark.common.validate import InputError
-from ardvark.models import pcvm, pfcvm, rvm
+from ardvark.models import ZOO, pfcvm
 from ardvark.models.parts import ard
 from ardvark.models.parts.kernels import make_kernel
 from tests.models.forms import Compiled, make, prior_points, stacked
 from tests.support import rng
 
-FAMILY = {m.SPEC.name: m.SPEC for m in (pfcvm, pcvm, rvm)}
+FAMILY = {name: ZOO[name] for name in ("pfcvm", "pcvm", "rvm")}
 KERNELS = pfcvm.KERNELS
 every_kernel = pytest.mark.parametrize("kernel", KERNELS)
 every_member = pytest.mark.parametrize("name", list(FAMILY))
@@ -172,7 +172,7 @@ def test_basis_labels_come_from_y_unless_given(name):
 
 
 def test_rvm_has_no_labels_in_its_basis():
-    assert not rvm.SPEC.labels_in_basis
+    assert not ZOO["rvm"].labels_in_basis
     assert make("rvm").basis_labels is None
     with pytest.raises(InputError, match="no labels in its basis"):
         make("rvm", basis_labels=np.ones(9))

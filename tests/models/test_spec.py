@@ -8,9 +8,23 @@ import pytest
 
 import ardvark as av
 from ardvark.data import Dataset
-from ardvark.models import ZOO, Inputs, ModelName, fsklr, pcvm, rvm, sklr
+from ardvark.models import (
+    SHARED,
+    ZOO,
+    Inputs,
+    ModelName,
+    fs_skr,
+    fsklr,
+    jcfo,
+    pcvm,
+    pfcvm,
+    rfvm,
+    rvm,
+    sklr,
+    sparse_probit,
+)
 from ardvark.models.parts.kernels import KERNELS, KernelName
-from ardvark.models.spec import PARTS, REBOUND
+from ardvark.models.spec import REBOUND, ModelCard, ModelFile, ModelSpec
 from tests.support import rng
 
 every_model = pytest.mark.parametrize("name", ZOO)
@@ -35,15 +49,30 @@ def test_data_of_a_model_has_the_names_that_rebinding_relies_on(name):
         assert ("basis_labels" in found) == problem.spec.labels_in_basis
 
 
-def test_a_spec_picks_the_functions_of_its_file_by_name():
-    for module in (rvm, pcvm, fsklr):
-        for part in PARTS:
-            assert getattr(module.SPEC, part) is getattr(module, part)
-        assert module.SPEC.doc == module.__doc__
-    # a variant takes what its file defines and keeps the rest
-    assert sklr.SPEC.Hypers is sklr.Hypers
-    assert sklr.SPEC.build is fsklr.build
-    assert sklr.SPEC.doc == sklr.__doc__
+def test_a_spec_holds_the_parts_of_its_file():
+    parts = [f.name for f in dataclasses.fields(ModelSpec) if f.name in vars(ModelFile)]
+    assert len(parts) == 7
+    for module in (pfcvm, pcvm, rvm, jcfo, sparse_probit, fsklr, sklr, fs_skr, rfvm):
+        spec = ZOO[module.CARD.name]
+        for part in (*parts, "Hypers"):
+            assert getattr(spec, part) is getattr(module, part)
+        assert spec.doc == module.__doc__
+        for f in dataclasses.fields(ModelCard):
+            assert getattr(spec, f.name) is getattr(module.CARD, f.name)
+
+
+@every_model
+def test_a_card_says_what_the_model_can_do(name):
+    """What other code asks of a card holds for a draw and for the variables of the model."""
+    spec, problem, draws = ZOO[name], make(name), rng(2)
+    points = [problem.simulate(draws) for _ in range(40)]
+    assert spec.has_basis == ("sample_weight" in points[0])
+    assert set(spec.shared) == {*SHARED} & {*points[0]}
+    theta = np.array([point["feature_weight"] for point in points])
+    assert spec.learns_theta == bool(np.ptp(theta, axis=0).all())
+    for weight in spec.shared[:-1]:  # exactly 0 somewhere, by a mask
+        values = np.array([point[weight] for point in points])
+        assert (values == 0.0).any() == (weight in spec.masked)
 
 
 def test_names_that_editors_complete_are_the_registry():

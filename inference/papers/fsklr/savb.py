@@ -88,7 +88,7 @@ from scipy.spatial.distance import cdist
 
 from ardvark.common.declared import Settings, option
 from ardvark.common.progress import Reporter
-from ardvark.models import Problem
+from ardvark.models import Problem, fs_skr, fsklr
 from ardvark.models.parts.masks import MaskPrior, log_mask_prior, mask_log_odds
 
 from ...contract.backend import About, Dims, FitFailed, Job, Kind, Result, Status, only_for
@@ -183,14 +183,16 @@ class Search:
     """
 
     def __init__(self, problem: Problem, options: Options, rng: np.random.Generator) -> None:
+        assert isinstance(problem.hypers, fsklr.SampleMaskHypers)  # as `supports` says
         self.h, self.options, self.rng = problem.hypers, options, rng
         self.kernel = self.h.kernel_of()
+        self.a = {variable: a for variable, _, a in self.h.masks()}
         self.X, self.Z = problem.X, problem.Z
         # feature-major copies: a sweep reads one feature after the other
         self.Xt = np.ascontiguousarray(self.X.T)  # (D, N)
         self.Zt = self.Xt if self.Z is self.X else np.ascontiguousarray(self.Z.T)  # (D, B)
         self.y = problem.y.astype(np.float64)
-        self.squared_errors = problem.spec.link == "identity"
+        self.noise = self.h if isinstance(self.h, fs_skr.Hypers) else None  # of squared errors
         self.mask_prior: MaskPrior = "printed" if options.prior == "printed" else self.h.mask_prior
         self.labels = Labels(2.0 * self.y - 1.0, 0.0)
         self.zeta = np.ones(self.X.shape[1], dtype=np.bool_)
@@ -203,24 +205,24 @@ class Search:
         X, Z = self.X[:, self.zeta], self.Z[:, self.zeta]
         if not self.kernel.by_distance:
             with np.errstate(over="ignore", invalid="ignore"):  # `check_kernel` refuses them
-                self.K = self.h.delta * (X @ Z.T)
+                self.K = self.h.scale * (X @ Z.T)
             check_kernel(self.K)
             return
         self.square = cdist(X, Z, "sqeuclidean")
         if not np.isfinite(self.square).all():
             raise FitFailed("squared distances overflow; standardise X")
-        self.K = np.exp(-self.h.delta * self.square)
+        self.K = np.exp(-self.h.scale * self.square)
 
     def sweep_features(self) -> np.ndarray:
         """Draw every zeta_k from (28); K follows, alpha does not."""
-        rule, eta = self._rule(len(self.zeta), self.h.a_zeta), self.eta.copy()
+        rule, eta = self._rule(len(self.zeta), self.a["zeta"]), self.eta.copy()
         weight = self.z * self.alpha
         if not self.kernel.by_distance:
-            slope = self.h.delta * (weight @ self.Z)
+            slope = self.h.scale * (weight @ self.Z)
             values = additive_sweep(self.zeta, self.Xt, slope, eta, self.labels, rule)
         else:
             values = distance_sweep(
-                self.zeta, self.Xt, self.Zt, self.square, self.h.delta, weight, eta,
+                self.zeta, self.Xt, self.Zt, self.square, self.h.scale, weight, eta,
                 self.labels, rule,
             )  # fmt: skip
         self.set_kernel()
@@ -228,7 +230,7 @@ class Search:
 
     def sweep_samples(self) -> np.ndarray:
         """Draw every z_j from (29); alpha stays."""
-        rule, columns = self._rule(len(self.z), self.h.a_z), np.ascontiguousarray(self.K.T)
+        rule, columns = self._rule(len(self.z), self.a["z"]), np.ascontiguousarray(self.K.T)
         return additive_sweep(self.z, columns, self.alpha, self.eta.copy(), self.labels, rule)
 
     def _rule(self, n: int, a: float) -> Rule:
@@ -246,8 +248,8 @@ class Search:
         if self.kernel.is_primal and self.zeta.sum() < self.z.sum():  # the rank of K is below A
             basis = np.linalg.qr(self.Z[np.ix_(self.z, self.zeta)])[0]
             reduced = K @ basis
-        if self.squared_errors:
-            noise = (h.noise_shape, h.noise_rate)
+        if self.noise:
+            noise = (self.noise.noise_shape, self.noise.noise_rate)
             self.q = gaussian(reduced, self.labels.sign, h.xi, noise, *limits)
         else:
             self.q = logistic(reduced, self.y, h.xi, rng.random(len(self.y)), *limits)
@@ -259,9 +261,9 @@ class Search:
         else:
             self.alpha[~self.z] = h.xi**-0.5 * rng.standard_normal(np.count_nonzero(~self.z))
             self.alpha[self.z] = self.q.draw(rng)
-            if self.squared_errors:
+            if self.noise:
                 tau = rng.gamma(self.q.tau_shape, 1.0 / self.q.tau_rate)
-        if self.squared_errors:
+        if self.noise:
             self.labels = self.labels._replace(tau=tau)
         self.eta = K @ self.alpha[self.z]
 
@@ -269,9 +271,9 @@ class Search:
         """Return the current state with its score, FS-SKLR (16), FS-SKLR (17)."""
         likelihood = log_likelihood(self.eta, self.labels)
         score = likelihood if self.options.score == "likelihood" else self.q.elbo[-1]
-        score += float(log_mask_prior(self.z, self.h.a_z, self.mask_prior))
+        score += float(log_mask_prior(self.z, self.a["z"], self.mask_prior))
         if self.h.FEATURE_MASK:
-            score += float(log_mask_prior(self.zeta, self.h.a_zeta, self.mask_prior))
+            score += float(log_mask_prior(self.zeta, self.a["zeta"], self.mask_prior))
         return State(
             stage, self.zeta.copy(), self.z.copy(), self.alpha.copy(), self.labels.tau, self.q,
             likelihood, score,
@@ -398,20 +400,19 @@ def _point(problem: Problem, state: State) -> dict[str, Any]:
         "z": state.z.astype(np.int64),
         "alpha": np.where(state.z, state.alpha, 0),
     }
-    if problem.hypers.FEATURE_MASK:
+    if "feature_weight" in problem.spec.masked:
         point["zeta"] = state.zeta.astype(np.int64)
     if problem.spec.link == "identity":
         point["tau"] = state.tau
+    assert isinstance(problem.hypers, fsklr.SampleMaskHypers)  # as `supports` says
     return point | _probabilities(state, problem.hypers)
 
 
-def _probabilities(state: State, h: Any) -> dict[str, np.ndarray]:
+def _probabilities(state: State, h: fsklr.SampleMaskHypers) -> dict[str, np.ndarray]:
     """Return E[probability | mask] of the explicit form, {} of the integrated one."""
-    masks = [("sample", state.z, h.a_z)]
-    if h.FEATURE_MASK:
-        masks.append(("feature", state.zeta, h.a_zeta))
-    out = {}
-    for what, mask, a in masks if h.mask_probability == "explicit" else []:
+    out, bits = {}, {"z": state.z, "zeta": state.zeta}
+    for variable, what, a in h.masks() if h.mask_probability == "explicit" else []:
+        mask = bits[variable]
         n = len(mask)
         if h.mask_prior == "shared":  # Beta(S + a/n, n - S + 1)
             mean = (mask.sum() + a / n) / (n + 1.0 + a / n)

@@ -88,7 +88,7 @@ from scipy import special
 from ardvark.common.declared import option
 from ardvark.common.progress import Reporter
 from ardvark.common.validate import InputError
-from ardvark.models import Problem
+from ardvark.models import Problem, jcfo, sparse_probit
 from ardvark.models.parts.probit import probit_logp
 
 from ...contract.backend import About, Dims, FitFailed, Job, Kind, Result, Status, only_for
@@ -123,7 +123,8 @@ ABOUT = About(
         "the work."
     ),
 )
-NAMES = {"jcfo": ("gamma1", "gamma2"), "sparse_probit": ("gamma1",)}
+MODELS = ("jcfo", "sparse_probit")
+Hypers = jcfo.Hypers | sparse_probit.Hypers
 DIMS: Dims = {
     "beta": ("feature",),
     "kkt_feature": ("feature",),
@@ -165,7 +166,7 @@ class Options(EngineOptions):
     holdout: float = option(0.1, "part of each class that is held out", above=0.0, below=1.0)
 
 
-supports = only_for(tuple(NAMES), "the own algorithm of 'jcfo'")
+supports = only_for(MODELS, "the own algorithm of 'jcfo'")
 
 
 # --- the paper's protocol: filter, and gammas by hold-out -----------------------------------------
@@ -213,7 +214,9 @@ def rates_of(gammas: Gammas, options: Options) -> tuple[float, float]:
 
 def filled_gammas(problem: Problem, D: int) -> Gammas:
     """Return the gammas as filled for D features."""
-    blank = replace(problem.hypers, **dict.fromkeys(NAMES[problem.spec.name]))
+    hypers = _hypers(problem)
+    none: dict[str, Any] = dict.fromkeys(hypers.GAMMAS)
+    blank = replace(hypers, **none)
     return _gammas(blank.filled(len(problem.X), len(problem.Z), D))
 
 
@@ -222,7 +225,7 @@ def own_gammas(problem: Problem, D: int) -> Gammas:
 
     A given value that equals the filled one cannot be told from it.
     """
-    own, D_all = _gammas(problem.hypers), problem.X.shape[1]
+    own, D_all = _gammas(_hypers(problem)), problem.X.shape[1]
     before, after = filled_gammas(problem, D_all), filled_gammas(problem, D)
     return (
         after[0] if own[0] == before[0] else own[0],
@@ -230,15 +233,21 @@ def own_gammas(problem: Problem, D: int) -> Gammas:
     )
 
 
-def _gammas(hypers: Any) -> Gammas:
-    return float(hypers.gamma1), float(getattr(hypers, "gamma2", 1.0))  # sparse probit: no theta
+def _hypers(problem: Problem) -> Hypers:
+    assert isinstance(problem.hypers, Hypers)  # as `supports` says
+    return problem.hypers
+
+
+def _gammas(hypers: Hypers) -> Gammas:
+    first, second = (*hypers.gammas, 1.0)[:2]  # without theta there is one
+    return float(first), float(second)
 
 
 def grid(problem: Problem, options: Options, D: int) -> list[Gammas]:
     """Return the gammas that the hold-out tries, the strongest penalty first."""
     own, few = own_gammas(problem, D), filled_gammas(problem, min(len(problem.X), D))
     first, second = options.gamma1_grid, options.gamma2_grid
-    if problem.spec.name == "sparse_probit":
+    if not problem.spec.has_basis:
         first, second = first or tuple(few[0] * factor for factor in FACTORS), (1.0,)
     else:
         first, second = first or (own[0],), second or tuple(few[1] * f for f in FACTORS)
@@ -352,7 +361,7 @@ def _verdict(problem: Problem, run: Run, options: Options, found: Optimality) ->
             f"the log posterior stands still, but the slope at a weight that is not 0 misses the "
             f"rate of its prior by {found.worst:.0%} (kkt_nonzero); lower the tolerance"
         )
-    if problem.spec.name == "sparse_probit":
+    if not problem.spec.has_basis:
         empty = not run.state.beta[1:].any()
         return "finished", "every weight is 0: gamma1 is too large for these data" if empty else ""
     if not run.state.theta.any():
@@ -417,7 +426,7 @@ def fit(target: Target, options: Options, job: Job) -> Result:
     tau, rho and z integrated out, at the gammas used, whatever the form of the problem.
     """
     problem, started = target.zoo_problem, time.perf_counter()
-    sparse = problem.spec.name == "sparse_probit"
+    sparse, hypers = not problem.spec.has_basis, _hypers(problem)
     if sparse and options.prefilter is not None:
         raise InputError("prefilter is for 'jcfo'; 'sparse_probit' is that filter itself.")
     y = problem.y.astype(np.float64)
@@ -437,10 +446,10 @@ def fit(target: Target, options: Options, job: Job) -> Result:
     details |= {"objective_start": finals, "converged": np.asarray(not run.reason)}
 
     point, lp = _point(run.state.beta, theta), np.nan
-    if problem.hypers.parametrization == "marginal" and (sparse or theta.all()):
+    if hypers.parametrization == "marginal" and (sparse or theta.all()):
         lp = float(problem.log_density(point))
     weight = {"feature_weight": np.abs(point["beta"]) if sparse else theta}
-    gammas = dict(zip(NAMES[problem.spec.name], choice.gammas, strict=False))
+    gammas = dict(zip(hypers.GAMMAS, choice.gammas, strict=False))
     return Result(
         posterior=job.one_draw(point | weight | {"eta": problem.decision(point)}),
         sample_stats={"lp": np.full((1, 1), lp)},

@@ -36,7 +36,7 @@ def draw(
     """Return draws of q at a state with its curvatures, and both densities where they exist."""
     (N, D), B, (of_w, of_theta) = problem.X.shape, len(problem.Z), curvatures
     whole = len(e.sample.u) == B + 1 and len(e.feature.u) == D
-    covered = whole and problem.hypers.parametrization == "marginal"
+    covered = whole and e.hypers.parametrization == "marginal"
     covered = covered and not (e.signed and positive == "none")
 
     def some(rng: np.random.Generator, S: int) -> tuple[Point, Point]:

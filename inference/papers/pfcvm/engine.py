@@ -29,8 +29,9 @@ from scipy import special
 
 from ardvark.common.declared import Settings, option
 from ardvark.models import Problem
+from ardvark.models.pcvm import Hypers as FixedHypers
 from ardvark.models.pcvm import fixed_theta
-from ardvark.models.pfcvm import KernelHypers
+from ardvark.models.pfcvm import Hypers, KernelHypers
 
 from ...contract.backend import Dims, only_for
 from ..path import PATH
@@ -106,7 +107,8 @@ class Engine:
         are then meant.
         """
         h, B, D = problem.hypers, len(problem.Z), problem.X.shape[1]
-        s, free = problem.basis_labels, problem.spec.name == "pfcvm"
+        assert isinstance(h, KernelHypers)  # as `supports` says
+        s = problem.basis_labels
         signs = s is not None
         threshold = options.sample_threshold
         if threshold is None:
@@ -133,10 +135,11 @@ class Engine:
         )  # fmt: skip
         sample = Block(**{n: np.concatenate([getattr(bias, n), getattr(sample, n)]) for n in NAMES})
         unit_theta = 1.0
-        if free:
+        if isinstance(h, Hypers):
             first = options.initial_feature_precision
             feature, unit_theta = block(first, h.feature_prior, D, True)
         else:
+            assert isinstance(h, FixedHypers)
             fixed, zero = np.ones(D, dtype=bool), np.zeros(D)
             feature = Block(
                 fixed_theta(h, D), np.ones(D), zero, zero, zero, np.arange(D), fixed, fixed, zero
@@ -150,7 +153,7 @@ class Engine:
             sample=sample,
             feature=feature,
             signed=signs,
-            free_theta=free,
+            free_theta=problem.spec.learns_theta,
             thresholds=(threshold / unit_w**2, options.feature_threshold / unit_theta**2),
             floor=-np.inf if options.feature_floor is None else options.feature_floor * unit_theta,
             sizes=(D, B),
@@ -420,8 +423,9 @@ def predictive_moments(
     kept = s["feature_mode"] != 0.0
     used = np.flatnonzero(np.asarray(state["selected_sample"]))
     signs = np.ones(len(problem.Z)) if problem.basis_labels is None else problem.basis_labels
-    Z = problem.Z[np.ix_(used, kept)]
-    K = problem.hypers.kernel_of().gram(X_new[:, kept], Z, s["feature_mode"][kept])
+    Z, kernel = problem.Z[np.ix_(used, kept)], problem.kernel
+    assert kernel is not None  # as `supports` says
+    K = kernel.gram(X_new[:, kept], Z, s["feature_mode"][kept])
     phi = np.column_stack([np.ones(len(X_new)), K * signs[used]])  # (M, 1 + kept samples)
     mean = phi @ np.concatenate([[s["bias_mode"]], s["sample_mode"][used]])
     if "sample_factor" not in state:

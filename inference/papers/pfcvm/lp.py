@@ -348,12 +348,12 @@ def _factor(run: Run, B: int) -> np.ndarray:
 
 def _check(problem: Problem, options: Options) -> None:
     """Refuse options that mean nothing for the problem."""
-    kernel, name = problem.kernel, problem.spec.name
-    assert kernel is not None
-    if options.scale == "fixed" and not (kernel.is_linear and name == "pfcvm"):
+    kernel = problem.kernel
+    assert kernel is not None  # as `supports` says
+    if options.scale == "fixed" and not (kernel.is_linear and problem.spec.learns_theta):
         raise InputError(
             'scale="fixed" needs a free theta and the linear kernel, whose eta does not depend on '
-            f"the scale; this is {name} with kernel {kernel.name!r}."
+            f"the scale; this is {problem.spec.name} with kernel {kernel.name!r}."
         )
 
 

@@ -75,7 +75,7 @@ from scipy import linalg, special
 
 from ardvark.common.declared import option
 from ardvark.common.progress import Reporter, Update
-from ardvark.models import Problem
+from ardvark.models import Problem, rfvm
 from ardvark.models.spec import Point
 
 from ...contract.backend import About, Dims, FitFailed, Job, Kind, Result, Status, only_for
@@ -130,12 +130,16 @@ class Options(EngineOptions):
 def supports(target: Target) -> str | None:
     """Return why the method does not apply, or None."""
     why_not = only_for(("rfvm",), "the RFVM's own algorithm")(target)
-    if why_not is None and target.zoo_problem.hypers.latent_noise == "none":
+    if why_not is not None:
+        return why_not
+    hypers = target.zoo_problem.hypers
+    assert isinstance(hypers, rfvm.Hypers)
+    if hypers.latent_noise == "none":
         return (
             "its factors q(tau) and q(u) need the latent noise, and latent_noise is 'none' "
             "(choose 'explicit' or 'integrated')"
         )
-    return why_not
+    return None
 
 
 # --- the fit ------------------------------------------------------------------------------------
@@ -249,6 +253,7 @@ def _draw(
 ) -> Draws:
     """Return draws of q, and what follows from them."""
     (N, D), B, h = problem.X.shape, len(problem.Z), problem.hypers
+    assert isinstance(h, rfvm.Hypers)  # as `supports` says
     pruned = len(q.features) < D or len(q.samples) < B
     absent = {"psi", "delta"} if pruned or h.parametrization == "marginal" else set()
     if h.latent_noise != "explicit":

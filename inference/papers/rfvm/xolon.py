@@ -70,7 +70,7 @@ from scipy import linalg, optimize, special
 
 from ardvark.common.declared import Settings, option
 from ardvark.common.progress import Reporter, Update
-from ardvark.models import Problem
+from ardvark.models import Problem, rfvm
 from ardvark.models.parts.distributions import logistic_logp
 
 from ...contract.backend import About, Dims, FitFailed, Job, Kind, Result, Status, only_for
@@ -302,6 +302,7 @@ def solve(
 def prior_rates(problem: Problem) -> tuple[float, float]:
     """Return c1, c2 as rates of Laplace priors at the problem's prior scales."""
     h = problem.hypers
+    assert isinstance(h, rfvm.Hypers)  # as `supports` says
     return 1.0 / float(h.sample_prior.scale), 1.0 / float(h.feature_prior.scale)
 
 
@@ -437,6 +438,7 @@ def fit(target: Target, options: Options, job: Job) -> Result:
     details |= {"objective_start": ends, "converged": np.asarray(status == "finished")}
     point = {name: details[name] for name in ("bias", "sample_weight", "feature_weight")}
     posterior = point | {"eta": problem.decision(point)}
+    assert isinstance(problem.hypers, rfvm.Hypers)  # as `supports` says
     if problem.hypers.latent_noise != "none":
         posterior["tau"] = np.asarray(NO_NOISE)
     return Result(
