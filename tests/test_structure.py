@@ -192,6 +192,22 @@ def wrong_style(root: Path) -> list[str]:
     ]
 
 
+def models_by_name(root: Path) -> list[str]:
+    """A model told by its name, or by whether its hyperparameters have an attribute.
+
+    The model's card declares what it can do, and `isinstance` says whose hyperparameters they are.
+    """
+    wrong = []
+    for module, path in files(root, "inference", "ardvark").items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            asks = isinstance(node, ast.Compare) and ast.unparse(node.left).endswith("spec.name")
+            named = asks and any(isinstance(c, ast.Constant) for c in node.comparators)
+            guesses = isinstance(node, ast.Call) and ast.unparse(node.func) == "hasattr"
+            if named or (guesses and ast.unparse(node.args[0]).split(".")[-1] in ("h", "hypers")):
+                wrong.append(f"{module}:{node.lineno}: {ast.unparse(node)}")
+    return wrong
+
+
 RULES = {
     methods_as_libraries: {
         "inference/papers/a.py": 'NAME = "a"\n',
@@ -207,6 +223,9 @@ RULES = {
         "inference/fitting/run.py": (
             "from ..contract import backend\n\nprint(backend._HIDDEN, backend.__name__)\n"
         ),
+    },
+    models_by_name: {
+        "inference/papers/em.py": 'sparse = problem.spec.name == "sparse_probit"\n',
     },
     wrong_style: {
         "models/pcvm.py": "from ardvark.models import pfcvm\n",
