@@ -285,10 +285,10 @@ class ModelSpec[H: BaseHypers](ModelCard):
 
     def make_hypers(self, given: Mapping[str, Any]) -> H:
         """Return Hypers from keyword arguments; an unknown one is a TypeError that lists them."""
-        known = {f.name for f in dataclasses.fields(self.Hypers)}
-        wrong = [name for name in given if name not in known]
+        names = {d.name for d in self.Hypers.declared()}
+        wrong = [name for name in given if name not in names]
         if wrong:
-            raise unknown_option(f"model {self.name!r}", wrong, known)
+            raise unknown_option(f"model {self.name!r}", wrong, names)
         for one, other in self.Hypers.conflicts():
             if given.get(one) is not None and given.get(other) is not None:
                 raise InputError(
