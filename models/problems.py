@@ -4,7 +4,7 @@ import dataclasses
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ardvark.common.html import table
-from ardvark.common.validate import InputError, logger, matrix, named
-from ardvark.data import Dataset, load
+from ardvark.common.validate import InputError, logger, named
+from ardvark.data import Dataset
 
+from .arguments import as_dataset, basis_centres
 from .parts import ard
 from .parts.kernels import Kernel
 from .spec import BaseHypers, Inputs, ModelSpec, Point
@@ -379,7 +380,7 @@ def make_problem(
     """Return the Problem; see `ardvark.problem` for the arguments."""
     spec = zoo[named("model", model, zoo, "`ardvark models` lists them.")]
     wanted = spec.make_hypers(hypers)
-    dataset = _as_dataset(data, y, X)
+    dataset = as_dataset(data, y, X)
     center, scale = standardization(dataset, standardize)
     if standardize and dataset.constant_features:  # named here once, and not again by each fold
         constant = dataset.constant_features
@@ -387,7 +388,7 @@ def make_problem(
         logger.info(
             "%s: %d constant feature(s), centred only: %s", dataset.name, len(constant), shown
         )
-    centres, names, labels = _basis(dataset, basis, basis_labels, spec)
+    centres, names, labels = basis_centres(dataset, basis, basis_labels, spec)
     return Problem(
         spec=spec,
         data=dataset,
@@ -416,31 +417,6 @@ def _filled(hypers: BaseHypers, given: Mapping[str, Any], data: Dataset, B: int)
         ) from error
 
 
-def _as_dataset(data: Any, y: Any, X: Any) -> Dataset:
-    """Return the data set that is meant by a Dataset, a name, (X, y), or X and y on their own."""
-    if X is not None:
-        if data is not None:
-            raise InputError("give X= and y=, or data, not both.")
-        data = X
-    if y is not None and data is not None and not isinstance(data, Dataset | str):
-        return Dataset.from_arrays(data, y)
-    if y is not None:
-        what = "no X was given" if data is None else "a data set has labels of its own"
-        raise InputError(f"y was given, and {what}. Give X and y, or a data set alone.")
-    if X is None and isinstance(data, Dataset):
-        return data
-    if X is None and isinstance(data, str):
-        return load(data)
-    if X is None and isinstance(data, tuple) and len(data) == 2:
-        return Dataset.from_arrays(*data)
-    if X is not None or hasattr(data, "shape"):
-        raise InputError("X was given without y. Give the labels as well, one a row of X.")
-    raise InputError(
-        "data must be a Dataset, the name of one, or a pair (X, y), "
-        f"got {'nothing' if data is None else type(data).__name__}."
-    )
-
-
 def standardization(data: Dataset, standardize: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return mean and population standard deviation; a constant feature is centred only."""
     if not standardize:
@@ -456,51 +432,3 @@ def standardization(data: Dataset, standardize: bool) -> tuple[np.ndarray, np.nd
             "the numbers of a computer (1e-308 to 1e308, squared). Give it in other units."
         )
     return center, np.where(constant, 1.0, spread)
-
-
-def _basis(
-    data: Dataset, basis: Any, basis_labels: Any, spec: ModelSpec
-) -> tuple[np.ndarray, tuple[str, ...], np.ndarray | None]:
-    """Return basis centres (B, D), their names, and their labels where the model uses them."""
-    if basis_labels is not None and not spec.labels_in_basis:
-        raise InputError(f"model {spec.name!r} has no labels in its basis; leave basis_labels out.")
-    rows: Sequence[int] | None
-    if basis is None:
-        centres, rows = data.X, range(data.N)
-    elif np.ndim(basis) == 1:
-        index = np.asarray(basis)
-        if index.dtype.kind not in "iu" or index.size == 0 or not _inside(index, data.N):
-            raise InputError(
-                f"basis row indices must be integers in 0..{data.N - 1}, at least one, got "
-                f"{basis!r}. Give row indices, an array of centres (B, D), or None for all rows."
-            )
-        centres, rows = data.X[index], index.tolist()
-    else:
-        centres, rows = matrix(basis, name="basis"), None
-        if centres.shape[1] != data.D:
-            raise InputError(
-                f"basis centres have {centres.shape[1]} features and X has {data.D}; "
-                "they must be equal."
-            )
-    if rows is None:
-        names = tuple(f"centre_{j}" for j in range(len(centres)))
-    else:
-        names = tuple(data.sample_names[j] for j in rows)
-    if len(set(names)) < len(names):
-        raise InputError("basis rows must be distinct; a repeated centre adds nothing.")
-    if not spec.labels_in_basis:
-        return centres, names, None
-    if basis_labels is None:
-        if rows is None:
-            raise InputError("centres that are not training rows need basis_labels, -1 or +1 each.")
-        basis_labels = 2 * data.y[list(rows)] - 1
-    labels = np.asarray(basis_labels)
-    if labels.shape != (len(centres),) or not np.isin(labels, (-1, 1)).all():
-        raise InputError(
-            f"basis_labels must be {len(centres)} values of -1 or +1, got {labels.tolist()[:6]}..."
-        )
-    return centres, names, labels.astype(np.float64)
-
-
-def _inside(index: np.ndarray, N: int) -> bool:
-    return bool((index >= 0).all() and (index < N).all())

@@ -193,7 +193,7 @@ def wrong_style(root: Path) -> list[str]:
 
 
 def models_by_name(root: Path) -> list[str]:
-    """A model told by its name, or by whether its hyperparameters have an attribute.
+    """A model told by its name, or by what attribute its hyperparameters may have.
 
     The model's card declares what it can do, and `isinstance` says whose hyperparameters they are.
     """
@@ -202,8 +202,9 @@ def models_by_name(root: Path) -> list[str]:
         for node in ast.walk(ast.parse(path.read_text())):
             asks = isinstance(node, ast.Compare) and ast.unparse(node.left).endswith("spec.name")
             named = asks and any(isinstance(c, ast.Constant) for c in node.comparators)
-            guesses = isinstance(node, ast.Call) and ast.unparse(node.func) == "hasattr"
-            if named or (guesses and ast.unparse(node.args[0]).split(".")[-1] in ("h", "hypers")):
+            call = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+            owner = ast.unparse(node.args[0]) if call in ("hasattr", "getattr") else ""
+            if named or owner.split(".")[-1] in ("h", "hypers"):
                 wrong.append(f"{module}:{node.lineno}: {ast.unparse(node)}")
     return wrong
 

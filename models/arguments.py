@@ -1,0 +1,84 @@
+"""What a person may give in place of a data set and a basis, and the errors for the rest."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ardvark.common.validate import InputError, matrix
+from ardvark.data import Dataset, load
+
+from .spec import ModelSpec
+
+
+def as_dataset(data: Any, y: Any, X: Any) -> Dataset:
+    """Return the data set that is meant by a Dataset, a name, (X, y), or X and y on their own."""
+    if X is not None:
+        if data is not None:
+            raise InputError("give X= and y=, or data, not both.")
+        data = X
+    if y is not None and data is not None and not isinstance(data, Dataset | str):
+        return Dataset.from_arrays(data, y)
+    if y is not None:
+        what = "no X was given" if data is None else "a data set has labels of its own"
+        raise InputError(f"y was given, and {what}. Give X and y, or a data set alone.")
+    if X is None and isinstance(data, Dataset):
+        return data
+    if X is None and isinstance(data, str):
+        return load(data)
+    if X is None and isinstance(data, tuple) and len(data) == 2:
+        return Dataset.from_arrays(*data)
+    if X is not None or hasattr(data, "shape"):
+        raise InputError("X was given without y. Give the labels as well, one a row of X.")
+    raise InputError(
+        "data must be a Dataset, the name of one, or a pair (X, y), "
+        f"got {'nothing' if data is None else type(data).__name__}."
+    )
+
+
+def basis_centres(
+    data: Dataset, basis: Any, basis_labels: Any, spec: ModelSpec
+) -> tuple[np.ndarray, tuple[str, ...], np.ndarray | None]:
+    """Return basis centres (B, D), their names, and their labels where the model uses them."""
+    if basis_labels is not None and not spec.labels_in_basis:
+        raise InputError(f"model {spec.name!r} has no labels in its basis; leave basis_labels out.")
+    rows: Sequence[int] | None
+    if basis is None:
+        centres, rows = data.X, range(data.N)
+    elif np.ndim(basis) == 1:
+        index = np.asarray(basis)
+        if index.dtype.kind not in "iu" or index.size == 0 or not _inside(index, data.N):
+            raise InputError(
+                f"basis row indices must be integers in 0..{data.N - 1}, at least one, got "
+                f"{basis!r}. Give row indices, an array of centres (B, D), or None for all rows."
+            )
+        centres, rows = data.X[index], index.tolist()
+    else:
+        centres, rows = matrix(basis, name="basis"), None
+        if centres.shape[1] != data.D:
+            raise InputError(
+                f"basis centres have {centres.shape[1]} features and X has {data.D}; "
+                "they must be equal."
+            )
+    if rows is None:
+        names = tuple(f"centre_{j}" for j in range(len(centres)))
+    else:
+        names = tuple(data.sample_names[j] for j in rows)
+    if len(set(names)) < len(names):
+        raise InputError("basis rows must be distinct; a repeated centre adds nothing.")
+    if not spec.labels_in_basis:
+        return centres, names, None
+    if basis_labels is None:
+        if rows is None:
+            raise InputError("centres that are not training rows need basis_labels, -1 or +1 each.")
+        basis_labels = 2 * data.y[list(rows)] - 1
+    labels = np.asarray(basis_labels)
+    if labels.shape != (len(centres),) or not np.isin(labels, (-1, 1)).all():
+        raise InputError(
+            f"basis_labels must be {len(centres)} values of -1 or +1, got {labels.tolist()[:6]}..."
+        )
+    return centres, names, labels.astype(np.float64)
+
+
+def _inside(index: np.ndarray, N: int) -> bool:
+    return bool((index >= 0).all() and (index < N).all())
