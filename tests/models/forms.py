@@ -13,6 +13,29 @@ FORMS = [(name, choice) for name, spec in ZOO.items() for choice in spec.choices
 IDS = ["-".join([name, *choice.values()]) for name, choice in FORMS]
 every_form = pytest.mark.parametrize(("name", "choice"), FORMS, ids=IDS)
 every_model = pytest.mark.parametrize("name", list(ZOO))
+# Hyperparameters that are not 1, and no two alike: a scale for a rate, a missing root or another
+# weight's shape is seen.
+UNLIKE = {
+    "sample_shape": 2.5,
+    "sample_rate": 0.4,
+    "feature_shape": 3.5,
+    "feature_rate": 0.2,
+    "bias_sd": 1.7,
+    "noise_shape": 2.2,
+    "noise_rate": 5.0,
+    "gamma1": 3.0,
+    "gamma2": 0.5,
+    "xi": 2.5,
+    "a_z": 3.0,
+    "a_zeta": 2.0,
+}
+SLABS = {"sample_slab": 1.6, "feature_slab": 0.8}
+
+
+def unlike(name, slabs=True):
+    """Return the hyperparameters of a model that no default makes equal, with or without slabs."""
+    given = UNLIKE | SLABS if slabs else UNLIKE
+    return {k: v for k, v in given.items() if k in ZOO[name].Hypers.__dataclass_fields__}
 
 
 def make(name, choice=None, N=9, D=4, number=0, **settings):

@@ -6,7 +6,7 @@ from scipy import integrate, stats
 
 from ardvark.common.validate import InputError
 from ardvark.models import ZOO
-from tests.models.forms import every_form, make, prior_points, stacked
+from tests.models.forms import every_form, make, prior_points, stacked, unlike
 
 SPARSE = [name for name in ZOO if "slab" in ZOO[name].Hypers.__dataclass_fields__]
 
@@ -41,12 +41,29 @@ def test_every_form_has_the_same(name):
             np.testing.assert_allclose(values, found[0][part], rtol=1e-12)
 
 
+def by_quadrature(name, h, part, x):
+    """Return the log density (...,) of weights (..., k): Student-t times slab, over its integral.
+
+    By the hyperparameters of this part's own names, and SciPy.
+    """
+    kind = part.removesuffix("_weight")
+    shape, rate, slab = (getattr(h, f"{kind}_{what}") for what in ("shape", "rate", "slab"))
+    law = stats.t(2.0 * shape, scale=np.sqrt(rate / shape))
+    mass = integrate.quad(lambda u: law.pdf(u) * np.exp(-0.5 * (u / slab) ** 2), -9.0, 9.0)[0]
+    signed = part == "sample_weight" and name in ("rvm", "rfvm")
+    each = law.logpdf(x) - 0.5 * (x / slab) ** 2 - np.log(mass) + (0.0 if signed else np.log(2.0))
+    return each.sum(-1)
+
+
 @pytest.mark.parametrize("name", SPARSE)
 def test_the_parts_are_those_of_their_own_variables(name):
     """Moving the weights of one kind moves its own part and no other; the rest is the bias's."""
-    problem = make(name, {"kernel": "linear"})
+    problem = make(name, {"kernel": "linear"}, **unlike(name))
     point = stacked(prior_points(problem, 3))
     before = problem.log_prior(point)
+    h = problem.hypers
+    for part in before.keys() - {"rest"}:
+        np.testing.assert_allclose(before[part], by_quadrature(name, h, part, point[part]))
     for part in before:
         if part == "rest":
             moved = {**point, "bias": 2.0 * point["bias"] + 1.0}
@@ -60,9 +77,8 @@ def test_the_parts_are_those_of_their_own_variables(name):
                 assert (np.abs(values - before[other]) > 1e-3).all()
             else:
                 np.testing.assert_allclose(values, before[other], rtol=1e-9, atol=1e-9)
-    bias = stats.norm.logpdf(point["bias"], 0.0, problem.hypers.bias_sd)
+    bias = stats.norm.logpdf(point["bias"], 0.0, h.bias_sd)
     if "tau" in point:
-        h = problem.hypers
         bias = bias + stats.gamma.logpdf(point["tau"], h.noise_shape, scale=1.0 / h.noise_rate)
     np.testing.assert_allclose(before["rest"], bias, rtol=1e-9, atol=1e-9)
 

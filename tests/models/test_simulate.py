@@ -11,7 +11,7 @@ import pytest
 from scipy import special, stats
 
 from ardvark.models import ZOO
-from tests.models.forms import make, stacked
+from tests.models.forms import make, stacked, unlike
 from tests.support import ALARM, rng, z_limit
 
 N, D, DRAWS = 12, 6, 600
@@ -163,22 +163,6 @@ FORMS = {
 }
 """Settings that change what `simulate` does; kernels only change eta, which is an equality."""
 
-# Hyperparameters that are not 1, and no two alike: a scale for a rate or a missing root is seen.
-UNLIKE = {
-    "sample_shape": 2.5,
-    "sample_rate": 0.4,
-    "feature_shape": 3.5,
-    "feature_rate": 0.2,
-    "bias_sd": 1.7,
-    "noise_shape": 2.2,
-    "noise_rate": 5.0,
-    "gamma1": 3.0,
-    "gamma2": 0.5,
-    "xi": 2.5,
-    "a_z": 3.0,
-    "a_zeta": 2.0,
-}
-
 every_program = pytest.mark.parametrize(
     ("name", "choice"),
     [
@@ -190,8 +174,7 @@ every_program = pytest.mark.parametrize(
 
 
 def simulated(name, choice):
-    known = {k: v for k, v in UNLIKE.items() if k in ZOO[name].Hypers.__dataclass_fields__}
-    problem = make(name, choice, N=N, D=D, **known)
+    problem = make(name, choice, N=N, D=D, **unlike(name, slabs=False))
     draws = rng(20)
     return problem, stacked([problem.simulate(draws) for _ in range(DRAWS)])
 

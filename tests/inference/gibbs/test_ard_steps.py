@@ -203,7 +203,7 @@ def test_conditionals_of_the_weights(prior):
 @every_prior
 def test_conditionals_of_the_bias_and_the_precisions(prior):
     """Draws of the bias given u, and of each precision given its weight, against log_joint."""
-    problem = made("rfvm-explicit", prior)
+    problem = made("rfvm-explicit", prior, bias_sd=0.4)
     sampler, state, point, random = drawn(problem)
     W = np.full(len(state.eta), state.tau)
 
@@ -259,7 +259,7 @@ def test_noise_is_integrated_out_of_the_working_likelihood():
 @pytest.mark.statistical
 def test_latent_values():
     """u given omega, tau given u, and u given the label without omega."""
-    problem = made("rfvm-explicit")
+    problem = made("rfvm-explicit", noise_shape=2.6, noise_rate=1.9)
     sampler, state, point, random = drawn(problem)
     working = sampler.augment(state, random)
     h, tau, level = problem.hypers, state.tau, ALARM / 30

@@ -94,7 +94,7 @@ CASES = [
     ("fsklr", {"mask_prior": "independent", "kernel": "linear"}),
     ("fsklr", {"mask_prior": "shared", "kernel": "linear", "mask_probability": "explicit"}),
     ("sklr", {"mask_prior": "independent"}),
-    ("fs_skr", {"mask_prior": "independent"}),
+    ("fs_skr", {"mask_prior": "independent", "noise_shape": 6.0, "noise_rate": 1.5}),
     ("fs_skr", {"mask_prior": "shared", "kernel": "linear"}),
 ]
 

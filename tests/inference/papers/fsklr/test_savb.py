@@ -63,6 +63,17 @@ def test_stages_scores_and_selection(model, kernel):
     assert objective[chosen] == result.attrs["score"]
 
 
+def test_the_error_has_the_prior_of_the_problem():
+    """q(tau) of the mean field is Gamma(noise_shape + N / 2, noise_rate + E|s - K alpha|^2 / 2)."""
+    problem = made("fs_skr", noise_shape=2.6, noise_rate=1.9)
+    search = searching(problem)
+    search.refit()
+    q, K, s = search.q, search.K[:, search.z], 2.0 * problem.y - 1.0
+    error = np.sum((s - K @ q.mean) ** 2) + np.trace(K @ q.covariance() @ K.T)
+    assert q.tau_shape == pytest.approx(2.6 + len(s) / 2)
+    assert q.tau_rate == pytest.approx(1.9 + error / 2)
+
+
 def test_score_by_the_bound():
     problem = made()
     d = direct(problem, score="bound").details

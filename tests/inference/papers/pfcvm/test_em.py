@@ -60,7 +60,7 @@ def test_negative_control_28_is_no_e_step():
 @pytest.mark.parametrize("given", [dense, slabs, lambda model: {}], ids=["dense", "slab", "sparse"])
 def test_em_objective_is_the_models_log_joint(model, given):
     """Up to a constant, once the smoothing is sharp; and EM's end is a maximum of it."""
-    problem = make(model, N=20, D=4, parametrization="marginal", **given(model))
+    problem = make(model, N=20, D=4, parametrization="marginal", bias_sd=1.7, **given(model))
     options = EM(hyperprior="model", smoothing=1e9)
     e, random = Engine.start(problem, options, False), rng(0)
     gaps = []

@@ -13,7 +13,11 @@ PARAMETERS = (
     "tau_shape", "tau_rate", "psi_shape", "psi_rate", "delta_shape", "delta_rate",
 )  # fmt: skip
 
-WIDE = {"sample_rate": 1.5, "feature_rate": 1.5}
+# wide, and no two alike: what takes one weight's prior for the other's has another bound
+WIDE = {
+    "sample_shape": 1.3, "sample_rate": 1.5, "feature_shape": 1.6, "feature_rate": 0.9,
+    "noise_shape": 2.6, "noise_rate": 1.9,
+}  # fmt: skip
 SLAB = WIDE | {"sample_slab": 0.7, "feature_slab": 0.9}
 DENSE = {"active_features": "all", "active_samples": "all"}
 

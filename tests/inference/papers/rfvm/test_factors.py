@@ -119,7 +119,7 @@ def test_elbo_is_below_the_evidence(given, v_factor, optimum):
 @pytest.mark.parametrize("factor", list(FACTORS))
 def test_each_update_is_the_maximum_over_its_factor(factor, given):
     X, y, Z = arrays(10, 6, number=3, B=4)
-    h = hypers(10, 4, 6, **given)
+    h = hypers(10, 4, 6, **given, bias_sd=0.7)
     q = factors(X, y, Z, h, v_factor="truncated")
     if factor in ("delta", "psi", "v"):
         q.update_a()  # something else moved since
