@@ -122,9 +122,12 @@ def test_standardisation_is_that_of_the_training_rows():
 
 
 def test_basis_as_rows_or_centres():
-    rows = av.problem("rfvm", (frame(), Y), basis=[0, 5, 7])
-    assert rows.basis_names == ("p0", "p5", "p7")
-    np.testing.assert_array_equal(rows.Z, rows.X[[0, 5, 7]])
+    order = [5, 8, 0]  # as given: not sorted, and not its own inverse
+    rows = av.problem("pfcvm", (frame(), Y), basis=order)
+    assert rows.basis_names == ("p5", "p8", "p0")
+    np.testing.assert_array_equal(rows.Z, rows.X[order])
+    np.testing.assert_array_equal(rows.basis_labels, 2 * Y[order] - 1)
+    assert len(set(Y[order])) == 2
     centres = av.problem("rfvm", (X, Y), basis=X[:4] + 0.5)
     assert centres.basis_names[0] == "centre_0"
     np.testing.assert_allclose(centres.Z, centres.X[:4] + 0.5 / X.std(0))
