@@ -259,7 +259,7 @@ def test_noise_is_integrated_out_of_the_working_likelihood():
 @pytest.mark.statistical
 def test_latent_values():
     """u given omega, tau given u, and u given the label without omega."""
-    problem = made("rfvm-explicit", noise_shape=2.6, noise_rate=1.9)
+    problem = made("rfvm-explicit", noise_shape=2.6, noise_rate=20.0)
     sampler, state, point, random = drawn(problem)
     working = sampler.augment(state, random)
     h, tau, level = problem.hypers, state.tau, ALARM / 30
