@@ -21,16 +21,16 @@ N^2 D.
 """
 
 import argparse
-import importlib
 import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from benchmarks.records import Goal, at_most, table
+from benchmarks.script import Measured, Part, Row, apart, one_thread, run, seconds
 
 MODELS = [("pfcvm", "linear"), ("pfcvm", "rbf"), ("rfvm", "linear"), ("jcfo", "linear")]
 SIZES = [("linear", 62, 2000), ("linear", 72, 7129), ("linear", 100, 100_000),
@@ -39,99 +39,103 @@ GRID = [(62, 2000), (72, 7129), (100, 100_000), (20, 1000), (20, 10_000), (20, 1
         (20, 1_000_000)]  # fmt: skip
 RBF_GRID = [(100, 60), (200, 60), (400, 60), (800, 60), (100, 600), (100, 6000), (100, 60_000),
             (20, 1_000_000)]  # fmt: skip
+TINY = (12, 5)
+JUDGED = ("72 x 7129", "100 x 100000")  # sizes that have a goal
+LIMIT = 1.5  # times the floor
 
 
-def seconds(call: Callable[[], Any]) -> float:
-    started = time.perf_counter()
-    call()
-    return time.perf_counter() - started
-
-
-def compile_here(model: str, kernel: str, which: str) -> None:
-    """Print the seconds for two shapes, in this process."""
+def compile_here(model: str, kernel: str, which: str, cache: str = "") -> list[float]:
+    """Return the seconds for two shapes, in this process; `cache` is PyTensor's folder."""
+    if cache:  # read when PyTensor is imported
+        os.environ["PYTENSOR_FLAGS"] = f"base_compiledir={cache}"
     import nutpie
 
     import ardvark as av
     from ardvark.inference.contract.density import Density
 
-    rng = np.random.default_rng(0)
+    def ours(built: Any) -> None:
+        Density(built).expansion([v.name for v in built.unobserved_RVs])
+
+    rng, out = np.random.default_rng(0), []
     for N, D in ((20, 5), (31, 9)):
         problem = av.problem(model, (rng.normal(size=(N, D)), np.arange(N) % 2), kernel=kernel)
         built = problem.model
-        if which == "ardvark":
-            print(seconds(lambda m=built: Density(m).expansion([v.name for v in m.unobserved_RVs])))
-        else:
-            print(seconds(lambda m=built: nutpie.compile_pymc_model(m)))
+        call = ours if which == "ardvark" else nutpie.compile_pymc_model
+        out.append(seconds(lambda built=built, call=call: call(built)))
+    return out
 
 
-def compile_part() -> None:
-    """Print one row for each model."""
-    print(
-        f"{'':<14}{'ardvark: none':>15}{'cached':>8}{'shape':>8}{'nutpie: cached':>17}{'shape':>8}"
-    )
-    for model, kernel in MODELS:
-        with tempfile.TemporaryDirectory() as cache:
-            flags = {"PYTENSOR_FLAGS": f"base_compiledir={cache}"}
-
-            def fresh(which: str, m: str = model, k: str = kernel, f: dict = flags) -> list[float]:
-                code = f"from benchmarks.compiled_speed import compile_here as c; c{m, k, which}"
-                run = [sys.executable, "-c", code]
-                done = subprocess.run(run, env=os.environ | f, capture_output=True, text=True)
-                if done.returncode:
-                    sys.exit(done.stderr)
-                return [float(x) for x in done.stdout.split()]
-
-            (none, shape), (cached, _) = fresh("ardvark"), fresh("ardvark")
-            fresh("nutpie")
-            by_nutpie, again = fresh("nutpie")
-        row = f"{none:>15.1f}{cached:>8.2f}{shape:>8.2f}{by_nutpie:>17.1f}{again:>8.1f}"
-        print(f"{model + ' ' + kernel:<14}{row}", flush=True)
+def compile_part(given: argparse.Namespace) -> Measured:
+    """Measure one row for each model."""
+    rows = []
+    for model, kernel in MODELS[:1] if given.quick else MODELS:
+        with tempfile.TemporaryDirectory() as folder:
+            how = (model, kernel, "ardvark", "" if given.quick else folder)
+            none, shape = apart(compile_here, *how, quick=given.quick)
+            cached, _ = apart(compile_here, *how, quick=given.quick)
+            row = {"model": f"{model} {kernel}", "no cache, s": none, "cached, s": cached,
+                   "other shape, s": shape}  # fmt: skip
+            if not given.quick:
+                apart(compile_here, model, kernel, "nutpie", folder)
+                theirs, again = apart(compile_here, model, kernel, "nutpie", folder)
+                row |= {"nutpie, cached, s": theirs, "nutpie, other shape, s": again}
+        rows.append(row)
+    return Measured(tables=[table("", rows, {name: ".2f" for name in rows[0] if "," in name})])
 
 
-def least(call: Callable[[], Any]) -> float:
-    """Return the least processor time of one call among those of a second, in microseconds.
+def least(call: Callable[[], Any], at_least: float) -> float:
+    """Return the least processor time of one call among those of some seconds, in microseconds.
 
     Of this thread: other jobs lengthen it by what they take of the caches and the memory only.
     """
     call()
     best, count, started = np.inf, 0, time.perf_counter()
-    while count < 3 or time.perf_counter() - started < 1.0:
+    while count < 3 or time.perf_counter() - started < at_least:
         before = time.thread_time()
         call()
         best, count = min(best, time.thread_time() - before), count + 1
     return best * 1e6
 
 
-def gradient_part() -> None:
-    """Print one row for each kernel and size."""
+def products(kernel: str, N: int, D: int, at_least: float) -> Row:
+    """Return the times of value and gradient of K a: one operation, the formula, two sums."""
     import pytensor
     import pytensor.tensor as pt
-    from threadpoolctl import threadpool_limits
 
     from ardvark.models.parts.kernels import make_kernel
 
-    importlib.import_module("scipy.linalg")  # its BLAS must be there before the limit on threads
-    print(f"{'':<24}{'operation':>11}{'formula':>11}{'ratio':>8}{'two sums':>11}")
-    with threadpool_limits(1, user_api="blas"):
-        for kernel, N, D in SIZES:
-            rng = np.random.default_rng(0)
-            values = (rng.normal(size=(N, D)), rng.gamma(1.0, size=D) / D,
-                      rng.normal(size=N), rng.normal(size=N))  # fmt: skip
-            times = []
-            for fused in (True, False):
-                X, theta, a, g = pt.dmatrix(), pt.dvector(), pt.dvector(), pt.dvector()
-                if fused:
-                    f = make_kernel(kernel).product(X, X, theta, a)
-                elif kernel == "linear":
-                    f = X @ (theta * (X.T @ a))
-                else:
-                    f = make_kernel(kernel).gram(X, X, theta, pt) @ a
-                outputs = [f, *pt.grad((f * g).sum(), [theta, a])]
-                function = pytensor.function([X, theta, a, g], outputs, mode="NUMBA")
-                times.append(least(lambda call=function, v=values: call(*v)))
-            two = least(lambda X=values[0]: (X.sum(), X.sum()))
-            row = f"{times[0]:>11.0f}{times[1]:>11.0f}{times[1] / times[0]:>8.2f}{two:>11.0f}"
-            print(f"{f'{kernel} {N} x {D}':<24}{row}", flush=True)
+    rng = np.random.default_rng(0)
+    values = (rng.normal(size=(N, D)), rng.gamma(1.0, size=D) / D,
+              rng.normal(size=N), rng.normal(size=N))  # fmt: skip
+    taken = []
+    for fused in (True, False):
+        X, theta, a, g = pt.dmatrix(), pt.dvector(), pt.dvector(), pt.dvector()
+        if fused:
+            f = kernel_product(X, X, theta, a, kernel=kernel)
+        elif kernel == "linear":
+            f = linear_decision(X, X, theta, a)
+        else:
+            f = gram(X, X, theta, kernel=kernel, xp=pt) @ a
+        outputs = [f, *pt.grad((f * g).sum(), [theta, a])]
+        function = pytensor.function([X, theta, a, g], outputs, mode="NUMBA")
+        taken.append(least(lambda call=function: call(*values), at_least))
+    two = least(lambda: (values[0].sum(), values[0].sum()), at_least)
+    return {"size": f"{kernel} {N} x {D}", "operation, us": taken[0], "formula, us": taken[1],
+            "formula / operation": taken[1] / taken[0], "two sums, us": two}  # fmt: skip
+
+
+def gradient_part(given: argparse.Namespace) -> Measured:
+    """Measure one row for each kernel and size."""
+    sizes = [("linear", *TINY)] if given.quick else SIZES
+    with one_thread():
+        rows = [products(*size, 0.01 if given.quick else 1.0) for size in sizes]
+    goals = [
+        at_most(f"gradient of {row['size']}, over two sums over X",
+                row["operation, us"] / row["two sums, us"], LIMIT)
+        for row in rows if row["size"] in [f"linear {size}" for size in JUDGED]
+    ]  # fmt: skip
+    formats = {name: ".0f" for name in rows[0] if name.endswith("us")}
+    return Measured(goals, [table("", rows, formats | {"formula / operation": ".2f"})])
 
 
 def gradient_of(model: str, X: np.ndarray, **hypers: str) -> tuple[Callable[[], Any], np.ndarray]:
@@ -144,48 +148,50 @@ def gradient_of(model: str, X: np.ndarray, **hypers: str) -> tuple[Callable[[], 
     return (lambda: density.logp_grad(x)), x
 
 
-def density_part() -> None:
-    """Print one row for each model and size."""
-    from threadpoolctl import threadpool_limits
-
-    importlib.import_module("scipy.linalg")  # its BLAS must be there before the limit on threads
-    print(f"{'':<24}{'density':>11}{'floor':>11}{'ratio':>8}{'ns / (N D)':>12}")
-    with threadpool_limits(1, user_api="blas"):
-        for N, D in GRID:
+def density_part(given: argparse.Namespace) -> Measured:
+    """Measure one row for each model and size."""
+    rows, goals, spell = [], list[Goal](), 0.01 if given.quick else 1.0
+    with one_thread():
+        for N, D in [TINY] if given.quick else GRID:
             X = np.random.default_rng(0).normal(size=(N, D))
-            for model in ("pfcvm", "rfvm"):
+            for model in ("pfcvm",) if given.quick else ("pfcvm", "rfvm"):
                 call, x = gradient_of(model, X)
-                taken, some = least(call), x[-D:]
-                floor = least(lambda X=X, v=some: (X.sum(), X.sum(), np.exp(v)))
-                row = f"{taken:>11.0f}{floor:>11.0f}{taken / floor:>8.2f}"
-                each = taken / (N * D) * 1e3
-                print(f"{f'{model} {N} x {D}':<24}{row}{each:>12.2f}", flush=True)
+                taken, some = least(call, spell), x[-D:]
+                floor = least(lambda X=X, v=some: (X.sum(), X.sum(), np.exp(v)), spell)
+                name = f"{model} {N} x {D}"
+                rows.append(
+                    {"model, N x D": name, "density, us": taken, "floor, us": floor,
+                     "ratio": taken / floor, "ns / (N D)": taken / (N * D) * 1e3}
+                )  # fmt: skip
+                if f"{N} x {D}" in JUDGED:
+                    goals.append(at_most(f"{name}, over its floor", taken / floor, LIMIT))
+    formats = {"density, us": ".0f", "floor, us": ".0f", "ratio": ".2f", "ns / (N D)": ".2f"}
+    return Measured(goals, [table("", rows, formats)])
 
 
-def rbf_part() -> None:
-    """Print one row for each size."""
-    from threadpoolctl import threadpool_limits
-
-    importlib.import_module("scipy.linalg")  # its BLAS must be there before the limit on threads
-    print(f"{'':<24}{'density':>11}{'ns / (N^2 D)':>14}")
-    with threadpool_limits(1, user_api="blas"):
-        for N, D in RBF_GRID:
+def rbf_part(given: argparse.Namespace) -> Measured:
+    """Measure one row for each size."""
+    rows = []
+    with one_thread():
+        for N, D in [TINY] if given.quick else RBF_GRID:
             X = np.random.default_rng(0).normal(size=(N, D))
-            taken = least(gradient_of("pfcvm", X, kernel="rbf")[0])
-            row = f"{taken:>11.0f}{taken / (N * N * D) * 1e3:>14.3f}"
-            print(f"{f'pfcvm {N} x {D}':<24}{row}", flush=True)
+            call = gradient_of("pfcvm", X, kernel="rbf")[0]
+            taken = least(call, 0.01 if given.quick else 1.0)
+            each = taken / (N * N * D) * 1e3
+            rows.append({"N x D": f"{N} x {D}", "density, us": taken, "ns / (N^2 D)": each})
+    return Measured(tables=[table("", rows, {"density, us": ".0f", "ns / (N^2 D)": ".3f"})])
 
 
-def main() -> None:
-    """Print the parts that are asked for."""
-    parts = {"compile": compile_part, "gradient": gradient_part, "density": density_part,
-             "rbf": rbf_part}  # fmt: skip
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("part", nargs="?", choices=tuple(parts))
-    asked = parser.parse_args().part
-    for name, show in parts.items():
-        if asked in (None, name):
-            show()
+PARTS = [
+    Part("Seconds to compile", compile_part, "compile"),
+    Part("One gradient of K a", gradient_part, "gradient"),
+    Part("Density and gradient of a model", density_part, "density"),
+    Part("Density and gradient with the rbf kernel", rbf_part, "rbf"),
+]
+
+
+def main(words: list[str] | None = None) -> None:
+    run(__file__, PARTS, words)
 
 
 if __name__ == "__main__":

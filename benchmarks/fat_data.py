@@ -10,33 +10,27 @@ compilation; a unit is a sweep of `gibbs` or a step of `nuts`, and the growth th
 its time from one size to the next. Data as in `benchmarks.sparsity.plant`: features in blocks of
 five, correlation 0.8; one in each of two blocks has an effect of +-6 logits a standard deviation.
 "planted" is the largest P(active) in each of these two blocks, "other" the largest elsewhere. The
-name of a data set in place of a number of features takes that set.
+name of a data set in place of a number of features takes that set. Rows are kept in WORK as they
+end, by their settings.
 """
 
 import argparse
-import json
 import logging
-import math
 import resource
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
 
+from benchmarks.records import Goal, at_least, at_most, table
+from benchmarks.script import DENSE, Measured, Part, Row, apart, growth, resumed, run
 from benchmarks.sparsity import BLOCK, plant
 
-N, CHAINS = 100, 4
-DATA = ("1000", "10000", "100000")
-PRIORS: dict[str, dict[str, Any]] = {
-    "sparse": {},
-    "dense": {"active_features": "all", "active_samples": "all"},
-}
-ROW = "{:<6} {:<6} {:>14} {:>7} {:>10} {:>7} {:>8} {:>7} {:>6} {:>11} {:>6}  {}"
-HEAD = ("model", "method", "data", "s", "ms a unit", "growth", "peak GB", "R-hat", "ESS", "planted")
+MANY, FEW, CHAINS = 100, 20, 4  # samples, those of the quick form, chains
+DATA = ["1000", "10000", "100000"]
+PRIORS: dict[str, dict[str, Any]] = {"sparse": {}, "dense": DENSE}
 
 
-def one(model: str, method: str, data: str, prior: str, tune: int, draws: int) -> dict[str, object]:
+def one(model: str, method: str, data: str, prior: str, tune: int, draws: int) -> Row:
     """Return what one fit costs, how it mixed and what it found."""
     import ardvark as av
     from ardvark.inference.fits import diagnostics
@@ -45,6 +39,7 @@ def one(model: str, method: str, data: str, prior: str, tune: int, draws: int) -
     hypers = {k: v for k, v in PRIORS[prior].items() if hasattr(av.ZOO[model].Hypers(), k)}
     hypers |= {"kernel": "linear"} if model == "jcfo" else {}
     if data.isdigit():
+        N = FEW if int(data) < 1000 else MANY
         X, y, truth = plant(1, N=N, D=int(data), active=2, effect=6.0)
         problem = av.problem(model, (X, y), **hypers)
         del X  # the problem has its own
@@ -75,41 +70,71 @@ def one(model: str, method: str, data: str, prior: str, tune: int, draws: int) -
     return found
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.fat_data")
+def rows(given: argparse.Namespace) -> list[Row]:
+    """Return a row for each model, method and size, with the growth from one size to the next."""
+    settings = {"prior": given.prior, "tune": given.tune, "draws": given.draws}
+    asked = [
+        {"model": m, "method": k, "data": d} | settings
+        for m in given.models for k in given.methods for d in given.data
+    ]  # fmt: skip
+    found = resumed(
+        given.work / "rows.csv",
+        ((key, lambda k=key: apart(one, *k.values(), quick=given.quick)) for key in asked),
+    )
+    for before, row in zip(found, found[1:], strict=False):
+        same = all(before[k] == row[k] for k in ("model", "method"))
+        if same and all(str(r["data"]).isdigit() for r in (before, row)):
+            power = growth([int(r["data"]) for r in (before, row)], [before["unit"], row["unit"]])
+            row["growth"] = f"D^{power:.2f}"
+    return found
+
+
+def goals(found: list[Row]) -> list[Goal]:
+    """Return the goals of the sizes that have some."""
+    out = []
+    for row in found:
+        name = f"{row['model']} by `{row['method']}`"
+        if str(row["data"]) == "100000":
+            out += [at_most(f"{name}, 100 x 100 000: R-hat of eta", row["rhat"], 1.01),
+                    at_most(f"{name}, 100 x 100 000: sampling", row["seconds"], 600.0, "s"),
+                    at_most(f"{name}, 100 x 100 000: peak memory", row["peak"], 8.0, "GB")]
+        if row["data"] == "allaml":
+            limit = 60.0 if row["prior"] == "dense" else 120.0
+            what = f"{name}, 72 x 7129, {row['prior']} prior"
+            out += [at_most(f"{what}: R-hat of eta", row["rhat"], 1.01),
+                    at_least(f"{what}: ESS of eta", row["ess"], 1000.0),
+                    at_most(f"{what}: sampling", row["seconds"], limit, "s")]
+    return out  # fmt: skip
+
+
+def measure(given: argparse.Namespace) -> Measured:
+    """Measure what is asked for."""
+    if given.quick:
+        given.data, given.methods, given.models = ["10", "20"], ["gibbs"], ["pfcvm"]
+        given.tune, given.draws = 10, 10
+    found = rows(given)
+    names = {"seconds": "s", "unit": "ms a unit", "peak": "peak, GB", "rhat": "R-hat", "ess": "ESS"}
+    shown = [
+        {names.get(k, k): 1e3 * v if k == "unit" else v for k, v in row.items()} for row in found
+    ]
+    formats = {"s": ".0f", "ms a unit": ".2f", "peak, GB": ".2f", "R-hat": ".3f", "ESS": ".0f"}
+    return Measured(goals(found), [table("", shown, formats)])
+
+
+def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", nargs="+", default=DATA, help="numbers of features, or a name")
     parser.add_argument("--prior", choices=tuple(PRIORS), default="sparse")
-    parser.add_argument("--models", nargs="+", default=("pfcvm", "rfvm"))
-    parser.add_argument("--methods", nargs="+", default=("gibbs", "nuts"))
+    parser.add_argument("--models", nargs="+", default=["pfcvm", "rfvm"])
+    parser.add_argument("--methods", nargs="+", default=["gibbs", "nuts"])
     parser.add_argument("--tune", type=int, default=250, help="a chain (default 250)")
     parser.add_argument("--draws", type=int, default=500, help="a chain (default 500)")
-    parser.add_argument("--one", nargs=6, help=argparse.SUPPRESS)
-    chosen = parser.parse_args()
-    if chosen.one:
-        *names, tune, draws = chosen.one
-        print(json.dumps(one(*names, int(tune), int(draws))))
-        return
-    print(ROW.format(*HEAD, "other", "status"))
-    for model in chosen.models:
-        for method in chosen.methods:
-            before: tuple[int, float] | None = None
-            for data in chosen.data:
-                how = (model, method, data, chosen.prior, str(chosen.tune), str(chosen.draws))
-                command = [sys.executable, "-m", "benchmarks.fat_data", "--one", *how]
-                done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
-                f, growth = json.loads(done.stdout), ""
-                if data.isdigit():
-                    D = int(data)
-                    if before is not None:
-                        power = math.log(f["unit"] / before[1]) / math.log(D / before[0])
-                        growth = f"D^{power:.2f}"
-                    before = D, f["unit"]
-                row = (
-                    model, method, data, f"{f['seconds']:.0f}", f"{1e3 * f['unit']:.2f}", growth,
-                    f"{f['peak']:.2f}", f"{f['rhat']:.3f}", f"{f['ess']:.0f}", f["planted"],
-                    f["other"], f["status"],
-                )  # fmt: skip
-                print(ROW.format(*row), flush=True)
+
+
+PARTS = [Part("Many features: 72 x 7129 and 100 x 100 000", measure)]
+
+
+def main(words: list[str] | None = None) -> None:
+    run(__file__, PARTS, words, add)
 
 
 if __name__ == "__main__":

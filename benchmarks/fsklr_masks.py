@@ -85,7 +85,7 @@ def seeds_table(name: str, problem: Any, searches: list[xr.DataTree], test: av.D
     }
     rows = [{"": k, "mean": np.mean(v), "sd": np.std(v, ddof=1)} for k, v in values.items()]
     title = f"{name}: the search over {len(searches)} seeds"
-    return records.table(title, rows, mean=".3f", sd=".3f")
+    return records.table(title, rows, {"mean": ".3f", "sd": ".3f"})
 
 
 def jaccard(a: np.ndarray, b: np.ndarray) -> float:
@@ -109,7 +109,7 @@ def masks_table(name: str, exact: xr.DataTree, p: np.ndarray, searches: list[Any
         "samples under the posterior, sd": on.std(),
     }  # fmt: skip
     rows = [{"": what, "value": value} for what, value in values.items()]
-    return records.table(f"{name}: the masks", rows, value=".2f")
+    return records.table(f"{name}: the masks", rows, {"value": ".2f"})
 
 
 def features_table(

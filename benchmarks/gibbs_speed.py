@@ -25,12 +25,22 @@ from ardvark.data import Dataset
 from ardvark.inference.fits import diagnostics
 from ardvark.inference.fits.datatree import group
 from ardvark.inference.gibbs.masks import Sampler
+from benchmarks.records import Table, at_least, at_most, table
+from benchmarks.script import Measured, Part, Row, run, times
+
+TARGET_RATIO, TARGET_SECONDS = 50.0, 300.0
 
 
 def rows_of(name: str, N: int) -> Dataset:
     """Return N rows of a data set, shuffled with a fixed seed."""
     data = av.load(name)
     return data.take(np.random.default_rng(0).permutation(data.N)[:N])
+
+
+def warm() -> None:
+    """Compile once, outside every clock."""
+    sampler = Sampler(copies())
+    sampler.sweep(sampler.start(np.random.default_rng(0), 0), np.random.default_rng(0))
 
 
 def smallest_ess(bits: xr.DataArray, free: np.ndarray, lp: xr.DataArray) -> tuple[float, float]:
@@ -46,86 +56,114 @@ def free_bits(tree: xr.DataTree, name: str) -> np.ndarray:
     return (p > 0.02) & (p < 0.98)
 
 
-def beside_pymc(name: str, N: int, tune: int, draws: int) -> None:
+def by_pymc(problem: Any, tune: int, draws: int) -> tuple[xr.Dataset, xr.DataArray, float]:
+    """Return PyMC's draws by its own steps, their log posterior, and the seconds."""
     import pymc as pm
 
-    problem = av.problem("fsklr", rows_of(name, N))
-    tree = av.fit(problem, "gibbs", draws=5000, random_seed=1, progressbar=False)
-    posterior, seconds = group(tree, "posterior"), tree.attrs["seconds_run"]
     with problem.model as model:
         steps = [pm.BinaryGibbsMetropolis([model["zeta"], model["z"]]), pm.NUTS([model["alpha"]])]
-        started = time.perf_counter()
-        theirs = pm.sample(
-            draws,
-            tune=tune,
-            chains=4,
-            cores=2,
-            step=steps,
-            random_seed=1,
-            progressbar=False,
+        began = time.perf_counter()
+        tree = pm.sample(
+            draws, tune=tune, chains=4, cores=2, step=steps, random_seed=1, progressbar=False,
             compute_convergence_checks=False,
-        )
-        elapsed = time.perf_counter() - started
-    other = theirs["posterior"].to_dataset()
-    point = {k: other[k].values for k in ("zeta", "z", "alpha", "feature_weight", "sample_weight")}
-    their_lp = xr.DataArray(problem.log_density(point), dims=("chain", "draw"))
-    print(
-        f"\n{name}, N = {N}, D = {problem.data.D}: gibbs 4 x (1000 + 5000) in {seconds:.1f} s, "
-        f"PyMC 4 x ({tune} + {draws}) in {elapsed:.1f} s, both with tuning"
-    )
-    print(f"{'':<12}{'gibbs ESS':>10}{'a second':>10}{'PyMC ESS':>10}{'a second':>10}{'ratio':>9}")
+        )  # fmt: skip
+        taken = time.perf_counter() - began
+    found = tree["posterior"].to_dataset()
+    point = {k: found[k].values for k in ("zeta", "z", "alpha", "feature_weight", "sample_weight")}
+    return found, xr.DataArray(problem.log_density(point), dims=("chain", "draw")), taken
+
+
+def beside_pymc(data: Dataset, ours: int, tune: int, draws: int) -> list[Row]:
+    """Return a row for each kind of bit, and for the log posterior."""
+    problem = av.problem("fsklr", data)
+    tree = av.fit(problem, "gibbs", draws=ours, random_seed=1, progressbar=False)
+    posterior, taken = group(tree, "posterior"), tree.attrs["seconds_run"]
+    other, their_lp, their_seconds = by_pymc(problem, tune, draws)
+    rows = []
     for what in ("zeta", "z"):
         free = free_bits(tree, what)
-        ours = smallest_ess(posterior[what], free, tree["sample_stats"]["lp"])
-        found = smallest_ess(other[what], free, their_lp)
-        labels = [f"{what} ({free.sum()})"] + (["lp"] if what == "z" else [])
-        for i, label in enumerate(labels):
-            bound = ">" if found[i] <= 4.0 else ""
-            ratio = ours[i] / seconds / (found[i] / elapsed)
-            print(
-                f"{label:<12}{ours[i]:>10.0f}{ours[i] / seconds:>10.1f}"
-                f"{found[i]:>10.1f}{found[i] / elapsed:>10.2f}{bound + format(ratio, '.0f'):>9}"
-            )
+        if not free.any():
+            continue
+        found = smallest_ess(posterior[what], free, tree["sample_stats"]["lp"])
+        theirs = smallest_ess(other[what], free, their_lp)
+        labels = [f"{what}, {free.sum()} bits"] + (["lp"] if what == "z" else [])
+        for label, mine, yours in zip(labels, found, theirs, strict=False):
+            rows.append(
+                {"problem": f"{data.name}, {data.N} x {data.D}", "of": label,
+                 "`gibbs`, ESS": mine, "`gibbs`, ESS / s": mine / taken, "PyMC, ESS": yours,
+                 "PyMC, ESS / s": yours / their_seconds,
+                 "ratio": mine / taken / (yours / their_seconds),
+                 "a lower bound": ">" if yours <= 4.0 else ""}
+            )  # fmt: skip
+    return rows
 
 
-def full() -> None:
-    problem = av.problem("fsklr", "digits38_noisy")
-    tree = av.fit(problem, "gibbs", draws=5000, random_seed=1, progressbar=False)
-    row = av.compare({"gibbs": tree}).table.loc["gibbs"]
-    seconds = tree.attrs["seconds_run"]
-    print(f"\ndigits38_noisy 357 x 64, 4 x (1000 + 5000) sweeps: {seconds:.0f} s (goal 300)")
-    print(row[["status", "rhat_eta", "mcse_bits", "spread_bits", "unmoved_bits"]].to_string())
+def pymc_part(given: argparse.Namespace) -> Measured:
+    """Measure `gibbs` beside PyMC's own steps; seconds hold tuning."""
+    warm()
+    cases = [("sonar", 60, 5000, 200, 1000), ("digits38", 120, 5000, 200, 200)]
+    if given.quick:
+        cases = [("digits38", 14, 50, 20, 30)]
+    found = Measured()
+    rows = []
+    for name, N, *settings in cases:
+        some = beside_pymc(rows_of(name, N), *settings)
+        if some:
+            least = min(row["ratio"] for row in some)
+            found.goals.append(at_least(f"{name}, {N} rows, times PyMC's", least, TARGET_RATIO))
+        rows += some
+    formats = {name: ".0f" if name.endswith("ESS") else ".1f" for name in
+               ("`gibbs`, ESS", "`gibbs`, ESS / s", "PyMC, ESS", "PyMC, ESS / s")}  # fmt: skip
+    found.tables.append(table("", rows, formats | {"ratio": ".0f"}))
+    return found
+
+
+def full(given: argparse.Namespace) -> Measured:
+    """Measure 5000 sweeps of digits38_noisy."""
+    warm()
+    data = rows_of("digits38_noisy", 20) if given.quick else av.load("digits38_noisy")
+    draws = 50 if given.quick else 5000
+    tree = av.fit(
+        av.problem("fsklr", data), "gibbs", draws=draws, random_seed=1, progressbar=False
+    )
+    row, taken = av.compare({"gibbs": tree}).table.loc["gibbs"], tree.attrs["seconds_run"]
+    names = ("status", "rhat_eta", "mcse_bits", "spread_bits", "unmoved_bits")
+    rows: list[Row] = [{"what": name, "value": row[name]} for name in names]
     for what in ("zeta", "z"):
-        least, lp = smallest_ess(
-            group(tree, "posterior")[what], free_bits(tree, what), tree["sample_stats"]["lp"]
-        )
-        print(f"smallest bulk ESS of {what} {least:.0f} ({least / seconds:.0f} a second)")
-    print(f"bulk ESS of lp {lp:.0f}")
+        free = free_bits(tree, what)
+        least, lp = smallest_ess(group(tree, "posterior")[what], free, tree["sample_stats"]["lp"])
+        rows.append({"what": f"smallest bulk ESS of {what}", "value": least})
+    rows.append({"what": "bulk ESS of lp", "value": lp})
+    what = f"digits38_noisy {data.N} x {data.D}, 4 x (1000 + {draws}) sweeps"
+    return Measured([at_most(what, taken, TARGET_SECONDS, "s")], [table("", rows)])
 
 
-def cost() -> None:
-    print(f"\none sweep\n{'N':>6}{'D':>8}{'A':>6}{'S':>6}{'ms':>9}")
-    for N, D, a_z in (
+def cost(given: argparse.Namespace) -> Measured:
+    """Measure a sweep as N, D and the active basis size grow."""
+    cases: list[tuple[int, int, float]] = [
         *((N, 64, 10.0) for N in (100, 200, 400)),
         *((200, D, 10.0) for D in (200, 800, 3200)),
         *((200, 64, a_z) for a_z in (3.0, 30.0, 100.0)),
-    ):
+    ]
+    sweeps, rows = 4 if given.quick else 60, []
+    for N, D, a_z in [(14, 5, 10.0)] if given.quick else cases:
         rng = np.random.default_rng(0)
         X = rng.normal(size=(N, D))
         y = (X[:, 0] + X[:, 1] > 0).astype(int)
         sampler = Sampler(av.problem("fsklr", (X, y), a_z=a_z))
-        state, times, on = sampler.start(rng, 0), [], []
-        for sweep in range(60):
-            started = time.perf_counter()
-            sampler.sweep(state, rng)
-            if sweep >= 30:
-                times.append(time.perf_counter() - started)
-                on.append((state.A, state.zeta.sum()))
-        A, S = np.mean(on, axis=0)
-        print(f"{N:>6}{D:>8}{A:>6.0f}{S:>6.0f}{1e3 * np.median(times):>9.2f}")
+        state, taken, on = sampler.start(rng, 0), [], []
+        for _ in range(sweeps):
+            taken += times(lambda f=sampler.sweep, s=state, r=rng: f(s, r), 1)
+            on.append((state.A, state.zeta.sum()))
+        half = sweeps // 2
+        A, S = np.mean(on[half:], axis=0)
+        rows.append({"N": N, "D": D, "A": A, "S": S, "ms a sweep": 1e3 * np.median(taken[half:])})
+    formats = {"A": ".0f", "S": ".0f", "ms a sweep": ".2f"}
+    note = "A is the number of active basis functions, S that of active features."
+    return Measured(tables=[table("", rows, formats, note)])
 
 
-class _Variant(Sampler):
+class Variant(Sampler):
     """The sampler without some of its moves."""
 
     def __init__(self, problem: Any, given_alpha: bool, collapsed: bool, swaps: bool) -> None:
@@ -148,63 +186,73 @@ def copies() -> Any:
     return av.problem("fsklr", (X, y), a_zeta=0.5, delta=0.5, xi=0.1)
 
 
-def moves(sweeps: int = 2000) -> None:
-    variants = {
-        "all": (True, True, True),
-        "features given alpha only": (True, False, True),
-        "features collapsed only": (False, True, True),
-        "no swaps": (True, True, False),
-    }
-    problems = {
-        "digits38, N = 120": av.problem("fsklr", rows_of("digits38", 120)),
-        "copies of two features": copies(),
-    }
-    head = f"{'zeta ESS':>10}{'a second':>10}{'eta ESS':>9}{'a second':>10}{'spread':>8}"
+VARIANTS = {
+    "all": (True, True, True),
+    "features given alpha only": (True, False, True),
+    "features collapsed only": (False, True, True),
+    "no swaps": (True, True, False),
+}
+
+
+def chains(problem: Any, choice: tuple[bool, bool, bool], tune: int, sweeps: int) -> Row:
+    """Return what four chains of a variant are worth, on one core."""
+    sampler = Variant(problem, *choice)
+    bits, eta, taken = [], [], 0.0
+    for chain in range(4):
+        rng = np.random.default_rng([5, chain])
+        state = sampler.start(rng, chain)
+        for _ in range(tune):
+            sampler.sweep(state, rng)
+        began = time.perf_counter()
+        drawn = []
+        for _ in range(sweeps):
+            sampler.sweep(state, rng)
+            drawn.append((state.zeta.copy(), state.eta.copy()))
+        taken += time.perf_counter() - began
+        bits.append([b for b, _ in drawn])
+        eta.append([e for _, e in drawn])
+    z, e = (xr.DataArray(np.array(v, dtype=float), dims=("chain", "draw", "k")) for v in (bits, eta))
+    found = diagnostics.inclusion(z)
+    p = found["probability"].values
+    free = (p > 0.02) & (p < 0.98)
+    least = diagnostics.ess(z[..., free], "bulk").min() if free.any() else np.nan
+    low = diagnostics.ess(e, "bulk").min()
+    return {"zeta ESS": least, "zeta ESS / s": least / taken, "eta ESS": low,
+            "eta ESS / s": low / taken, "spread": float(found["spread"].max())}  # fmt: skip
+
+
+def moves(given: argparse.Namespace) -> Measured:
+    """Measure the sampler without some of its moves."""
+    tune, sweeps = (5, 20) if given.quick else (500, 2000)
+    problems = {"Copies of two features": copies()}
+    if not given.quick:
+        problems["digits38, 120 rows"] = av.problem("fsklr", rows_of("digits38", 120))
+    formats = {"zeta ESS": ".0f", "zeta ESS / s": ".1f", "eta ESS": ".0f", "eta ESS / s": ".1f",
+               "spread": ".3f"}  # fmt: skip
+    tables: list[Table] = []
     for title, problem in problems.items():
-        print(f"\n{title}: four chains of {sweeps}, one core\n{'':<28}{head}")
-        for name, choice in variants.items():
-            sampler = _Variant(problem, *choice)
-            bits, eta, seconds = [], [], 0.0
-            for chain in range(4):
-                rng = np.random.default_rng([5, chain])
-                state = sampler.start(rng, chain)
-                for _ in range(500):
-                    sampler.sweep(state, rng)
-                started = time.perf_counter()
-                drawn = []
-                for _ in range(sweeps):
-                    sampler.sweep(state, rng)
-                    drawn.append((state.zeta.copy(), state.eta.copy()))
-                seconds += time.perf_counter() - started
-                bits.append([b for b, _ in drawn])
-                eta.append([e for _, e in drawn])
-            dims = ("chain", "draw", "k")
-            z, e = (xr.DataArray(np.array(v, dtype=float), dims=dims) for v in (bits, eta))
-            found = diagnostics.inclusion(z)
-            p = found["probability"].values
-            least = diagnostics.ess(z[..., (p > 0.02) & (p < 0.98)], "bulk").min()
-            low = diagnostics.ess(e, "bulk").min()
-            print(
-                f"{name:<28}{least:>10.0f}{least / seconds:>10.1f}{low:>9.0f}"
-                f"{low / seconds:>10.1f}{float(found['spread'].max()):>8.3f}"
-            )
+        rows = [
+            {"moves": name} | chains(problem, choice, tune, sweeps)
+            for name, choice in VARIANTS.items()
+        ]
+        tables.append(table(title, rows, formats))
+    note = (
+        f"Four chains of {sweeps} sweeps on one core. \"spread\" is the largest distance between a "
+        "chain's inclusion probability and the mean of all."
+    )
+    return Measured(tables=tables, notes=[note])
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("parts", nargs="*", default=["pymc", "full", "cost", "moves"])
-    parts = parser.parse_args().parts
-    warm = Sampler(copies())  # compile once, outside every clock
-    warm.sweep(warm.start(np.random.default_rng(0), 0), np.random.default_rng(0))
-    if "pymc" in parts:
-        beside_pymc("sonar", 60, 200, 1000)
-        beside_pymc("digits38", 120, 200, 200)
-    if "full" in parts:
-        full()
-    if "cost" in parts:
-        cost()
-    if "moves" in parts:
-        moves()
+PARTS = [
+    Part("Masks: `gibbs` beside PyMC's own steps", pymc_part, "pymc"),
+    Part("Masks: 5000 sweeps of digits38_noisy", full, "full"),
+    Part("Masks: cost of a sweep", cost, "cost"),
+    Part("Masks: what each move is for", moves, "moves"),
+]
+
+
+def main(words: list[str] | None = None) -> None:
+    run(__file__, PARTS, words)
 
 
 if __name__ == "__main__":

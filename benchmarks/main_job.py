@@ -1,9 +1,10 @@
 """The main job, timed as a user meets it: whole processes, cold and warm compile caches.
 
     python -m benchmarks.main_job            everything (ARDVARK_DATA for colon_discrete)
-    python -m benchmarks.main_job --only import demo
+    python -m benchmarks.main_job import demo
 
-Each line is printed beside its target. A cold run has empty caches for PyTensor and Numba.
+A cold run has empty caches for PyTensor and Numba. The quick form runs smaller commands, in the
+caches that there are.
 """
 
 import argparse
@@ -18,12 +19,19 @@ from pathlib import Path
 
 import pandas as pd
 
+from benchmarks.records import Goal, at_most, table
+from benchmarks.script import Measured, Part, Row, run
+
 ARDVARK = [sys.executable, "-m", "ardvark"]
 DEMO = ["compare", "rfvm", "digits38", "--test-size", "0.3"]
+COLON = ["compare", "rfvm", "colon_discrete", "--methods", "nuts"]
+QUICK = ["compare", "pfcvm", "waveform", "--methods", "pfcvm_lp", "--draws", "20"]
+LIMITS = {"import ardvark": 0.5, "ardvark --help": 0.5}
+DEMO_LIMITS = {"cold": 45.0, "warm": 15.0}
 
 
 @dataclass
-class Run:
+class Process:
     """Wall seconds, peak resident memory in MB and exit code of one process."""
 
     seconds: float
@@ -31,7 +39,7 @@ class Run:
     code: int
 
 
-def run(command: list[str], cache: str | None = None) -> Run:
+def process(command: list[str], cache: str | None = None) -> Process:
     """Run a command as a process of its own; `cache` is a folder for its compile caches."""
     environment = dict(os.environ)
     if cache is not None:
@@ -39,73 +47,96 @@ def run(command: list[str], cache: str | None = None) -> Run:
         environment["NUMBA_CACHE_DIR"] = f"{cache}/numba"
     started = time.perf_counter()
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    process = subprocess.Popen(command, env=environment, **quiet)
-    _, status, usage = os.wait4(process.pid, 0)
+    running = subprocess.Popen(command, env=environment, **quiet)
+    _, status, usage = os.wait4(running.pid, 0)
     seconds = time.perf_counter() - started
-    return Run(seconds, usage.ru_maxrss / 1024.0, os.waitstatus_to_exitcode(status))
+    return Process(seconds, usage.ru_maxrss / 1024.0, os.waitstatus_to_exitcode(status))
 
 
-def line(what: str, value: str, target: str) -> None:
-    print(f"{what:<58} {value:>22}   target {target}", flush=True)
+def scorecard(command: list[str], out: Path, cache: str | None) -> tuple[Process, pd.DataFrame]:
+    """Run a comparison; return its cost and its table."""
+    found = process([*ARDVARK, *command, "--out", str(out)], cache)
+    if found.code:
+        raise RuntimeError(f"ardvark {' '.join(command)} ended with {found.code}")
+    return found, pd.read_csv(out / "scorecard.csv", index_col="method")
 
 
-def imports() -> None:
-    for what, command in (
-        ("import ardvark", [sys.executable, "-c", "import ardvark"]),
-        ("ardvark --help", [*ARDVARK, "--help"]),
-    ):
-        run(command)
-        median = statistics.median(run(command).seconds for _ in range(7))
-        line(f"{what}, median of 7", f"{median:.2f} s", "0.5 s")
+def imports(given: argparse.Namespace) -> Measured:
+    """Measure the import and the help."""
+    commands = {
+        "import ardvark": [sys.executable, "-c", "import ardvark"],
+        "ardvark --help": [*ARDVARK, "--help"],
+    }
+    out, rows, count = Measured(), list[Row](), 1 if given.quick else 7
+    for what, command in commands.items():
+        process(command)
+        median = statistics.median(process(command).seconds for _ in range(count))
+        rows.append({"what": f"{what}, median of {count}", "s": median})
+        out.goals.append(at_most(f"`{what}`, median of {count}", median, LIMITS[what], "s"))
+    out.tables.append(table("", rows, {"s": ".2f"}))
+    return out
 
 
-def demo() -> None:
+def demo(given: argparse.Namespace) -> Measured:
+    """Measure `make demo` after installation."""
+    rows, goals, command = list[Row](), list[Goal](), QUICK if given.quick else DEMO
     with tempfile.TemporaryDirectory() as folder:
-        for what, target in (("cold", "45 s"), ("warm", "15 s")):
-            out = Path(folder) / what
-            found = run([*ARDVARK, *DEMO, "--out", str(out)], cache=f"{folder}/cache")
-            assert found.code == 0
-            line(f"make demo (RFVM on digits38, five methods), {what} caches",
-                 f"{found.seconds:.0f} s", target)  # fmt: skip
-            table = pd.read_csv(out / "scorecard.csv", index_col="method")
-            spent = table[["seconds_compile", "seconds_run"]].sum()
-            for name, seconds in spent.items():
-                line(f"  {name} of all fits", f"{seconds:.0f} s", "-")
-            line("  peak memory", f"{found.megabytes:.0f} MB", "-")
-        print(table.drop(columns="reason").T.to_string())
+        for what in ("warm",) if given.quick else ("cold", "warm"):
+            cache = None if given.quick else f"{folder}/cache"
+            found, card = scorecard(command, Path(folder) / what, cache)
+            spent = card[["seconds_compile", "seconds_run"]].sum()
+            rows.append(
+                {"caches": what, "whole command, s": found.seconds,
+                 "compilation in the fits, s": spent["seconds_compile"],
+                 "running the fits, s": spent["seconds_run"], "peak memory, MB": found.megabytes}
+            )  # fmt: skip
+            goals.append(
+                at_most(f"`make demo`, {what} caches", found.seconds, DEMO_LIMITS[what], "s")
+            )
+    note = f"The command is `ardvark {' '.join(command)}`."
+    return Measured(goals, [table("", rows, {k: ".0f" for k in rows[0] if "," in k})], [note])
 
 
-def colon() -> None:
-    if "ARDVARK_DATA" not in os.environ:
-        print("colon_discrete: left out, ARDVARK_DATA is not set")
-        return
+def colon(given: argparse.Namespace) -> Measured:
+    """Measure NUTS on colon_discrete, 62 x 2000."""
+    rows, goals = list[Row](), list[Goal]()
+    command = [*COLON[:2], "digits38", *COLON[3:], "--draws", "20"] if given.quick else COLON
     with tempfile.TemporaryDirectory() as folder:
-        for what, target in (("cold", "90 s"), ("warm", "90 s")):
-            out = Path(folder) / what
-            command = [*ARDVARK, "compare", "rfvm", "colon_discrete", "--methods", "nuts"]
-            found = run([*command, "--out", str(out)], cache=f"{folder}/cache")
-            assert found.code == 0
-            row = pd.read_csv(out / "scorecard.csv", index_col="method").loc["nuts"]
-            spent = row["seconds_compile"] + row["seconds_run"]
-            line(f"NUTS on colon_discrete 62 x 2000, {what} caches", f"{spent:.0f} s", target)
-            line("  compilation", f"{row['seconds_compile']:.0f} s", "-")
-            line("  whole command, diagnostics and report included",
-                 f"{found.seconds:.0f} s", "-")  # fmt: skip
-            line("  worst R-hat of eta", f"{row['rhat_eta']:.4f}", "1.01")
-            line("  worst R-hat of everything", f"{row['rhat']:.4f}", "1.02")
-            line("  smallest bulk ESS of everything", f"{row['ess_bulk']:.0f}", "-")
-            line("  divergences", f"{row['divergences']:.0f}", "5")
-            line("  peak memory", f"{found.megabytes:.0f} MB", "3000 MB")
+        for what in ("warm",) if given.quick else ("cold", "warm"):
+            out, cache = Path(folder) / what, None if given.quick else f"{folder}/cache"
+            found, card = scorecard(command, out, cache)
+            row = card.loc["nuts"]
             size = (out / "nuts.nc").stat().st_size / 1e6
-            line("  stored fit", f"{size:.0f} MB", "250 MB")
+            spent = row["seconds_compile"] + row["seconds_run"]
+            rows.append(
+                {"caches": what, "NUTS, s": spent, "compilation, s": row["seconds_compile"],
+                 "whole command, s": found.seconds, "worst R-hat of eta": row["rhat_eta"],
+                 "worst R-hat of everything stored": row["rhat"],
+                 "smallest bulk ESS": row["ess_bulk"], "divergences": row["divergences"],
+                 "peak memory, MB": found.megabytes, "stored fit, MB": size}
+            )  # fmt: skip
+            at = f"{what} caches"
+            goals += [
+                at_most(f"NUTS on colon_discrete, {at}", spent, 90.0, "s"),
+                at_most(f"worst R-hat of `eta`, {at}", row["rhat_eta"], 1.01),
+                at_most(f"worst R-hat of everything stored, {at}", row["rhat"], 1.02),
+                at_most(f"divergences, {at}", row["divergences"], 5),
+                at_most(f"peak memory, {at}", found.megabytes, 3000.0, "MB"),
+                at_most(f"stored fit, {at}", size, 250.0, "MB"),
+            ]
+    formats = {k: ".4f" if "R-hat" in k else ".0f" for k in rows[0] if k != "caches"}
+    return Measured(goals, [table("", rows, formats)])
 
 
-def main() -> None:
-    parts = {"import": imports, "demo": demo, "colon": colon}
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", nargs="+", choices=list(parts), default=list(parts))
-    for name in parser.parse_args().only:
-        parts[name]()
+PARTS = [
+    Part("Import and help", imports, "import"),
+    Part("The demo", demo, "demo"),
+    Part("NUTS on colon_discrete", colon, "colon"),
+]
+
+
+def main(words: list[str] | None = None) -> None:
+    run(__file__, PARTS, words)
 
 
 if __name__ == "__main__":

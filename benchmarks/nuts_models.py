@@ -1,22 +1,19 @@
 """NUTS on every continuous model and parametrisation: time, mixing, and memory of a gradient.
 
     python -m benchmarks.nuts_models                          everything (ARDVARK_DATA for the data)
-    python -m benchmarks.nuts_models --list                   the names of the rows
     python -m benchmarks.nuts_models --only 'pfcvm-*' '*-sonar-*'
     python -m benchmarks.nuts_models --only memory
 
-Rows are appended to OUT/rows.csv as they end; a killed run goes on with the same command. Data:
-`sonar` and `digits38` shuffled with a fixed seed, their first 100 and 120 rows (rbf kernel), and
+Rows are kept in WORK as they end; a killed run goes on with the same command. Data: `sonar` and
+`digits38` shuffled with a fixed seed, their first 100 and 120 rows (rbf kernel), and
 `colon_discrete` whole, 62 x 2000 (linear kernels). The goal: R-hat of eta below 1.01 and at most 5
-divergences in each model's default form, in no more seconds of sampling than first tries took.
+divergences in each model's default form, in no more seconds of sampling than first tries took; and
+a gradient that holds no (N, N, D) array.
 
 A bulk ESS is the smallest over the components of eta; ESS per second is of sampling alone.
 """
 
 import argparse
-import csv
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatch
 from pathlib import Path
@@ -26,8 +23,10 @@ import numpy as np
 
 import ardvark as av
 from ardvark.data import Dataset
-from ardvark.inference.comparison.table import compare
+from ardvark.inference.fits import diagnostics
 from ardvark.models import ZOO
+from benchmarks.records import Goal, at_most, table
+from benchmarks.script import Measured, Part, Row, apart, resumed, run, tiny
 
 FIRST_TRIES = {  # seconds of sampling, before any tuning, by model, data and kernel
     "pfcvm-colon_discrete-linear": 18,
@@ -39,12 +38,8 @@ FIRST_TRIES = {  # seconds of sampling, before any tuning, by model, data and ke
 }
 KERNELS = {"sonar": ("rbf",), "digits38": ("rbf",), "colon_discrete": ("linear", "polynomial")}
 SIZES = {"sonar": 100, "digits38": 120, "colon_discrete": None}
-COLUMNS = (
-    "row", "default", "draws", "tune", "chains", "seed", "fingerprint", "status", "seconds_compile",
-    "seconds_run", "rhat_eta", "ess_eta", "ess_per_second", "divergences", "tree_depth",
-    "first_try",
-)  # fmt: skip
-LINE = "{:<52} {:>9} {:>8} {:>9} {:>7} {:>8} {:>8} {:>5} {:>6}"
+LIMITS = {"R-hat": 1.01, "divergences": 5}
+SHARE = 0.5  # of an (N, N, D) array: a gradient needs less
 
 
 def rows() -> Iterator[tuple[str, str, str, dict[str, Any]]]:
@@ -63,6 +58,9 @@ def rows() -> Iterator[tuple[str, str, str, dict[str, Any]]]:
 
 
 def load(name: str) -> Dataset:
+    """Return a data set of `SIZES`, or the tiny one."""
+    if name == "tiny":
+        return tiny()
     data, size = av.load(name), SIZES[name]
     if size is None:
         return data
@@ -75,74 +73,67 @@ def is_default(model: str, choice: dict[str, Any]) -> bool:
     return all(getattr(hypers, k) == v for k, v in choice.items() if k != "kernel")
 
 
-def measure(problem: Any, settings: argparse.Namespace) -> dict[str, Any]:
+def sampled(problem: Any, given: argparse.Namespace) -> Row:
+    """Return what one fit costs and how it mixed."""
     tree = av.fit(
         problem,
         "nuts",
-        draws=settings.draws,
-        chains=settings.chains,
-        tune=settings.tune,
-        random_seed=settings.seed,
+        draws=given.draws,
+        chains=given.chains,
+        tune=given.tune,
+        random_seed=given.seed,
         progressbar=False,
         keep="shared",
     )
-    row = compare({"nuts": tree}).table.loc["nuts"]
-    import arviz_stats
-
-    eta = tree["posterior"].to_dataset()[["eta"]]
-    ess = float(arviz_stats.ess(eta, method="bulk")["eta"].min())
+    eta, stats = tree["posterior"]["eta"], tree["sample_stats"]
+    ess = float(diagnostics.ess(eta, "bulk").min())
     return {
+        "compile, s": tree.attrs["seconds_compile"],
+        "run, s": tree.attrs["seconds_run"],
+        "R-hat": float(diagnostics.rhat(eta).max()),
+        "ESS": ess,
+        "ESS / s": ess / tree.attrs["seconds_run"],
+        "divergences": diagnostics.divergences(tree),
+        "tree depth": float(stats["tree_depth"].mean()),
         "status": tree.attrs["status"],
-        "seconds_compile": round(row["seconds_compile"], 1),
-        "seconds_run": round(row["seconds_run"], 1),
-        "rhat_eta": round(row["rhat_eta"], 4),
-        "ess_eta": round(ess),
-        "ess_per_second": round(ess / row["seconds_run"], 1),
-        "divergences": int(row["divergences"]),
-        "tree_depth": round(float(tree["sample_stats"]["tree_depth"].mean()), 2),
     }
 
 
-def sample(settings: argparse.Namespace) -> None:
-    path = settings.out / "rows.csv"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    asked = {k: str(getattr(settings, k)) for k in ("draws", "tune", "chains", "seed")}
-    done = {}
-    if path.exists():
-        with path.open(newline="") as file:
-            for row in csv.DictReader(file):
-                if all(row[k] == v for k, v in asked.items()):
-                    done[row["row"], row["fingerprint"]] = row
-    header = ("", "compile s", "run s", "first try", "R-hat", "ESS", "ESS/s", "div", "depth")
-    print(LINE.format(*header) + "   (* default form)", flush=True)
-    datasets: dict[str, Dataset] = {}
-    for name, model, data, choice in rows():
-        if not any(fnmatch(name, pattern) for pattern in settings.only):
-            continue
-        datasets[data] = datasets.get(data) or load(data)
-        problem = av.problem(model, datasets[data], **choice)
-        row = done.get((name, problem.fingerprint))
-        if row is None:
-            kernel = choice.get("kernel", "none")
-            row = {
-                "row": name,
-                "default": "*" if is_default(model, choice) else "",
-                "fingerprint": problem.fingerprint,
-                "first_try": FIRST_TRIES.get(f"{model}-{data}-{kernel}", ""),
-                **asked,
-                **measure(problem, settings),
-            }
-            new = not path.exists()
-            with path.open("a", newline="") as file:  # a line is written at once
-                writer = csv.DictWriter(file, COLUMNS)
-                if new:
-                    writer.writeheader()
-                writer.writerow(row)
-        shown = (
-            "seconds_compile", "seconds_run", "first_try", "rhat_eta", "ess_eta", "ess_per_second",
-            "divergences", "tree_depth",
-        )  # fmt: skip
-        print(LINE.format(name + row["default"], *(str(row[k]) for k in shown)), flush=True)
+def sample(given: argparse.Namespace) -> list[Row]:
+    """Return a row for each model, data set and form."""
+    asked = {k: getattr(given, k) for k in ("draws", "tune", "chains", "seed")}
+
+    def work() -> Iterator[tuple[Row, Callable[[], Row]]]:
+        datasets: dict[str, Dataset] = {}
+        listed = [("pfcvm-tiny", "pfcvm", "tiny", {})] if given.quick else rows()
+        for name, model, data, choice in listed:
+            if not any(fnmatch(name, pattern) for pattern in given.only):
+                continue
+            datasets[data] = datasets.get(data) or load(data)
+            problem = av.problem(model, datasets[data], **choice)
+            first = FIRST_TRIES.get(f"{model}-{data}-{choice.get('kernel', 'none')}")
+            form = {"default form": "yes" if is_default(model, choice) else "no"}
+            key = {"row": name, "fingerprint": problem.fingerprint} | asked
+            yield (
+                key,
+                lambda p=problem, f=form, t=first: f | sampled(p, given) | {"first try, s": t},
+            )
+
+    return resumed(given.work / "rows.csv", work())
+
+
+def goals(found: list[Row]) -> list[Goal]:
+    """Return the goals, over the default forms."""
+    out, default = [], [row for row in found if row["default form"] == "yes"]
+    for what, limit in LIMITS.items():
+        missed = [f"{r['row']} {r[what]:.5g}" for r in default if not r[what] <= limit]
+        text = f"{len(default) - len(missed)} of {len(default)}"
+        text += f"; missed: {', '.join(missed)}" if missed else ""
+        out.append(Goal(f"{what} at most {limit} in every default form", text, not missed))
+    for row in default:
+        if row["first try, s"] is not None:
+            out.append(at_most(f"{row['row']}: sampling", row["run, s"], row["first try, s"], "s"))
+    return out
 
 
 # --- memory of one gradient -----------------------------------------------------------------------
@@ -162,8 +153,8 @@ def peak_of(call: Callable[[], Any]) -> float:
     return resident("VmHWM") - before
 
 
-def gradient_memory(N: int, D: int, model: str, kernel: str) -> None:
-    """Print the memory of one compiled gradient, and of one (N, N, D) array, measured alike."""
+def gradient_memory(N: int, D: int, model: str, kernel: str) -> Row:
+    """Return the memory of one compiled gradient, and of one (N, N, D) array, measured alike."""
     rng = np.random.default_rng(0)
     degree = {"degree": 2} if kernel == "polynomial" else {}
     data = (rng.normal(size=(N, D)), np.arange(N) % 2)
@@ -172,40 +163,64 @@ def gradient_memory(N: int, D: int, model: str, kernel: str) -> None:
     start = problem.model.initial_point()
     gradient(start)  # compiles, which has a peak of its own
     found, cube = peak_of(lambda: gradient(start)), peak_of(lambda: np.ones((N, N, D)))
-    print(
-        f"{model:<8} {kernel:<11} N = {N:>3}, D = {D:>4}: a gradient {found:6.1f} MB, "
-        f"an (N, N, D) array {cube:6.1f} MB, an (N, N) one {N * N * 8 / 2**20:.1f} MB",
-        flush=True,
-    )
+    return {
+        "model": f"{model} {kernel}",
+        "size": f"{N} x {D}",
+        "a gradient, MB": found,
+        "an (N, N, D) array, MB": cube,
+        "an (N, N) one, MB": N * N * 8 / 2**20,
+    }
 
 
-def memory() -> None:
-    for N, D in ((400, 40), (100, 2000)):
-        for model in ("pfcvm", "jcfo"):
-            for kernel in ("rbf", "polynomial"):
-                # a process for each, so that peaks do not add up
-                code = f"gradient_memory({N}, {D}, {model!r}, {kernel!r})"
-                command = f"from benchmarks.nuts_models import gradient_memory; {code}"
-                subprocess.run([sys.executable, "-c", command], check=True)
+def memory(quick: bool) -> list[Row]:
+    """Return a row for each size, model and kernel, in a process of its own: peaks do not add up."""
+    if quick:
+        return [gradient_memory(14, 3, "pfcvm", "rbf")]
+    return [
+        apart(gradient_memory, N, D, model, kernel)
+        for N, D in ((400, 40), (100, 2000))
+        for model in ("pfcvm", "jcfo")
+        for kernel in ("rbf", "polynomial")
+    ]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def measure(given: argparse.Namespace) -> Measured:
+    """Sample, and measure memory, where asked."""
+    if given.quick:
+        given.draws, given.tune, given.chains = 30, 30, 2
+    out = Measured()
+    if given.only != ["memory"]:
+        found = sample(given)
+        hidden = ("fingerprint", "draws", "tune", "chains", "seed")
+        shown = [{k: v for k, v in row.items() if k not in hidden} for row in found]
+        formats = {"compile, s": ".1f", "run, s": ".1f", "R-hat": ".4f", "ESS": ".0f",
+                   "ESS / s": ".1f", "tree depth": ".2f"}  # fmt: skip
+        title = f"{given.chains} x ({given.tune} + {given.draws}) draws"
+        out.goals += goals(found)
+        out.tables.append(table(title, shown, formats))
+    if "*" in given.only or "memory" in given.only:
+        rows = memory(given.quick)
+        out.tables.append(
+            table("Memory of a gradient", rows, {k: ".1f" for k in rows[0] if "MB" in k})
+        )
+        worst = max(r["a gradient, MB"] / r["an (N, N, D) array, MB"] for r in rows)
+        out.goals.append(at_most("a gradient's memory over an (N, N, D) array's", worst, SHARE))
+    return out
+
+
+def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", nargs="+", default=["*"], help="patterns of rows, or memory")
-    parser.add_argument("--out", type=Path, default=Path("results/nuts_models"))
-    parser.add_argument("--list", action="store_true", help="print the names of the rows")
     parser.add_argument("--draws", type=int, default=1000)
     parser.add_argument("--tune", type=int, default=1000)
     parser.add_argument("--chains", type=int, default=4)
     parser.add_argument("--seed", type=int, default=0)
-    settings = parser.parse_args()
-    if settings.list:
-        print("\n".join(name for name, *_ in rows()))
-        return
-    if settings.only != ["memory"]:
-        sample(settings)
-    if "*" in settings.only or "memory" in settings.only:
-        memory()
+
+
+PARTS = [Part("NUTS on every continuous model", measure)]
+
+
+def main(words: list[str] | None = None) -> None:
+    run(__file__, PARTS, words, add)
 
 
 if __name__ == "__main__":

@@ -5,23 +5,19 @@
 
 Each problem is sampled at several pairs of target acceptance and tuning draws. Leapfrog steps of
 the kept draws are counted, which no load disturbs; the processor's seconds hold the tuning too.
-Rows are appended to OUT/settings.csv as they end, and a killed run goes on with the same command.
+Rows are kept in WORK as they end, and a killed run goes on with the same command.
 """
 
 import argparse
-import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
-
-import pandas as pd
 
 import ardvark as av
 from ardvark.inference.fits import diagnostics
+from benchmarks.records import table
+from benchmarks.script import DENSE, RBF, Measured, Part, Row, resumed, run, tiny
 
-DENSE = {"active_features": "all", "active_samples": "all"}
-RBF = {"kernel": "rbf"}
 PROBLEMS: list[tuple[str, str, dict[str, Any]]] = [
     ("pfcvm", "colon", {}),
     ("rfvm", "colon", {}),
@@ -36,52 +32,58 @@ PROBLEMS: list[tuple[str, str, dict[str, Any]]] = [
 SETTINGS = [(0.95, 1000), (0.95, 400), (0.9, 400), (0.8, 400)]
 
 
-def rows(only: list[str]) -> Iterator[tuple[str, Any, float, int]]:
+def rows(given: argparse.Namespace) -> Iterator[tuple[str, Any, float, int]]:
     """Yield name, problem, target acceptance and tuning draws."""
-    for model, data, hypers in PROBLEMS:
+    settings = [(0.8, 30)] if given.quick else SETTINGS
+    for model, data, hypers in [("pfcvm", "tiny", {})] if given.quick else PROBLEMS:
         words = "dense" if hypers is DENSE else hypers.get("kernel", "")
-        for target, tune in SETTINGS:
+        for target, tune in settings:
             name = " ".join(filter(None, (model, data, words, f"{target} {tune}")))
-            if not only or any(word in name for word in only):
-                yield name, av.problem(model, data, **hypers), target, tune
+            if not given.only or any(word in name for word in given.only):
+                held = tiny() if given.quick else data
+                yield name, av.problem(model, held, **hypers), target, tune
 
 
-def measured(problem: Any, target: float, tune: int) -> dict[str, Any]:
-    """Sample 4 x 1000 draws; return what they cost and what they are worth."""
-    settings = {"random_seed": 1, "progressbar": False, "keep": "shared"}
+def measured(problem: Any, target: float, tune: int, draws: int) -> Row:
+    """Sample 4 chains; return what they cost and what they are worth."""
+    settings = {"random_seed": 1, "progressbar": False, "keep": "shared", "draws": draws}
     before = time.process_time()
     fit = av.fit(problem, "nuts", target_accept=target, tune=tune, **settings)
-    seconds = time.process_time() - before
+    taken = time.process_time() - before
     eta, steps = fit["posterior"]["eta"], int(fit["sample_stats"]["n_steps"].sum())
     ess = float(diagnostics.ess(eta, "bulk").min())
     return {
         "steps": steps,
-        "cpu_seconds": seconds,
-        "rhat_eta": float(diagnostics.rhat(eta).max()),
-        "ess_eta": ess,
-        "ess_per_million": 1e6 * ess / steps,
-        "ess_per_cpu_second": ess / seconds,
+        "processor's s": taken,
+        "R-hat": float(diagnostics.rhat(eta).max()),
+        "ESS": ess,
+        "ESS per 1e6 steps": 1e6 * ess / steps,
+        "ESS a second": ess / taken,
         "divergences": diagnostics.divergences(fit),
     }
 
 
-def main() -> None:
-    """Run what is missing and print what there is."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path("results/nuts_settings"))
+def measure(given: argparse.Namespace) -> Measured:
+    """Measure what is missing."""
+    draws = 30 if given.quick else 1000
+    work = (
+        ({"problem": name, "draws": draws}, lambda p=p, t=t, n=n: measured(p, t, n, draws))
+        for name, p, t, n in rows(given)
+    )
+    formats = {"processor's s": ".0f", "R-hat": ".3f", "ESS": ".0f", "ESS per 1e6 steps": ".0f",
+               "ESS a second": ".1f"}  # fmt: skip
+    return Measured(tables=[table("", resumed(given.work / "settings.csv", work), formats)])
+
+
+def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", nargs="+", default=[], help="words in the names of rows")
-    given = parser.parse_args()
-    path = given.out / "settings.csv"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    table = pd.read_csv(path) if path.exists() else pd.DataFrame({"row": []})
-    for name, problem, target, tune in rows(given.only):
-        if name in set(table["row"]):
-            continue
-        row = pd.DataFrame([{"row": name} | measured(problem, target, tune)])
-        table = pd.concat([table, row], ignore_index=True) if len(table) else row
-        table.to_csv(path, index=False)
-        print(row.round(4).to_string(index=False), file=sys.stderr, flush=True)
-    print(table.round(4).to_string(index=False))
+
+
+PARTS = [Part("Step size and tuning of NUTS", measure)]
+
+
+def main(words: list[str] | None = None) -> None:
+    run(__file__, PARTS, words, add)
 
 
 if __name__ == "__main__":

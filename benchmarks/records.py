@@ -70,12 +70,17 @@ class Table:
             raise ValueError(f"{self.title}: formats of other columns: {self.formats}")
 
 
-def table(title: str, rows: Iterable[Mapping[str, Any]], note: str = "", **formats: str) -> Table:
-    """Return a table of rows by column; formats are of the columns whose name is an identifier."""
+def table(
+    title: str,
+    rows: Iterable[Mapping[str, Any]],
+    formats: Mapping[str, str] | None = None,
+    note: str = "",
+) -> Table:
+    """Return a table of rows by column; formats of columns that it lacks are left out."""
     listed = [dict(row) for row in rows]
     columns = list(dict.fromkeys(name for row in listed for name in row))
     cells = [[plain(row.get(name)) for name in columns] for row in listed]
-    used = {name: spec for name, spec in formats.items() if name in columns}
+    used = {name: spec for name, spec in (formats or {}).items() if name in columns}
     return Table(title, columns, cells, used, note)
 
 
@@ -88,7 +93,8 @@ def plain(value: Any) -> Cell:
 
 @dataclass(frozen=True)
 class Record:
-    """One measurement. `notes` are paragraphs of Markdown; `conditions` is what else was running."""
+    """One measurement. `notes` are paragraphs of Markdown; `conditions` says what else was running.
+    """
 
     name: str
     title: str
@@ -237,11 +243,16 @@ def lines(rows: list[list[str]], right: list[bool]) -> str:
 
 
 def cell(value: Cell, spec: str = "") -> str:
-    """Return a cell's text: a number in its column's format, nothing for None."""
+    """Return a cell's text: a number in its column's format, nothing for None.
+
+    A number without a format has its own digits, four of them where they are many.
+    """
     if value is None:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, float) and not spec and len(str(value)) > 8:
+        spec = ".4g"
     return value if isinstance(value, str) else format(value, spec)
 
 

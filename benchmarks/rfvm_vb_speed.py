@@ -1,61 +1,61 @@
 """Time and memory of a sweep of `rfvm_vb`, its growth with D, and the D x D form beside it.
 
-Run from the root of the checkout, on one core:
-
-    python -m benchmarks.rfvm_vb_speed
+    python -m benchmarks.rfvm_vb_speed                      (ARDVARK_DATA for allaml; on one core)
 
 Seconds are the median over sweeps after the first (which compiles); memory is the peak of
-allocations above X and y (tracemalloc, in a run of its own). With ARDVARK_DATA set, ALLAML too.
+allocations above X and y (tracemalloc, in a run of its own).
 """
 
-import os
-import time
-import tracemalloc
+import argparse
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from ardvark.data import load
 from ardvark.inference.papers.rfvm.factors import Factors
 from ardvark.inference.papers.rfvm.vb import Options
 from ardvark.models import problem, rfvm
+from benchmarks.records import Table, at_most, table
+from benchmarks.script import (
+    Measured,
+    Part,
+    growth,
+    has_data,
+    one_thread,
+    peak_mb,
+    run,
+    seconds,
+    synthetic,
+    times,
+)
 
-TARGET_SECONDS, TARGET_MB = 0.05, 300.0
-ROW = "{:<44} {:>12} {:>12} {:>12} {:>12}"
-
-
-def synthetic(N: int, D: int) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((N, D))
-    y = (X[:, :10].sum(axis=1) > 0).astype(float)
-    return X, y
+TARGET_SECONDS, TARGET_MB, TARGET_GROWTH = 0.05, 300.0, 1.1
+Pair = tuple[np.ndarray, np.ndarray]
 
 
 def start(X: np.ndarray, y: np.ndarray, **options: str) -> Factors:
     N, D = X.shape
     h = rfvm.Hypers().filled(N, N, D)
-    return Factors(X, y, X, h, np.random.default_rng(1), Options(**options))
+    return Factors(X, y.astype(float), X, h, np.random.default_rng(1), Options(**options))
 
 
-def seconds_per_sweep(q: Factors, sweeps: int) -> float:
-    times = []
-    for _ in range(sweeps + 1):
-        began = time.perf_counter()
-        q.sweep()
-        q.elbo()
-        times.append(time.perf_counter() - began)
-    return float(np.median(times[1:]))
+def sweep(q: Factors) -> None:
+    q.sweep()
+    q.elbo()
 
 
-def peak_mb(X: np.ndarray, y: np.ndarray, **options: str) -> float:
-    tracemalloc.start()
-    q = start(X, y, **options)
-    for _ in range(2):
-        q.sweep()
-        q.elbo()
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return peak / 1e6
+def seconds_a_sweep(q: Factors, sweeps: int) -> float:
+    return float(np.median(times(lambda: sweep(q), sweeps + 1)[1:]))
+
+
+def memory(X: np.ndarray, y: np.ndarray, **options: str) -> float:
+    """Return the peak of a start and two sweeps, in MB."""
+
+    def call() -> None:
+        q = start(X, y, **options)
+        sweep(q)
+        sweep(q)
+
+    return peak_mb(call)
 
 
 def dense_update(q: Factors) -> np.ndarray:
@@ -66,43 +66,73 @@ def dense_update(q: Factors) -> np.ndarray:
     return q.tau * (linear - GP @ q.v) / q.precision
 
 
-def main() -> None:
-    print(ROW.format("", "s a sweep", "target", "MB", "target"))
-    cases = {"synthetic 72 x 7129": synthetic(72, 7129)}
-    if os.environ.get("ARDVARK_DATA"):
-        given = problem("rfvm", load("allaml"))
-        cases["allaml 72 x 7129"] = (given.X, given.y.astype(float))
+def forms(cases: dict[str, Pair], sweeps: int) -> Table:
+    """Return a row for each factor and update of v."""
+    rows = []
     for name, (X, y) in cases.items():
         for v_factor in ("folded", "truncated"):
             for v_update in ("sequential", "simultaneous"):
                 options = {"v_factor": v_factor, "v_update": v_update}
-                seconds = seconds_per_sweep(start(X, y, **options), 40)
-                row = (f"{seconds:.4f}", TARGET_SECONDS, f"{peak_mb(X, y, **options):.0f}")
-                print(ROW.format(f"{name} {v_factor} {v_update}", *row, f"{TARGET_MB:.0f}"))
+                taken = seconds_a_sweep(start(X, y, **options), sweeps)
+                rows.append(
+                    {"size": name, "factor": v_factor, "update": v_update, "s a sweep": taken,
+                     "MB above the data": memory(X, y, **options)}
+                )  # fmt: skip
+    return table("", rows, {"s a sweep": ".4f", "MB above the data": ".0f"})
 
-    before = 0.0
-    for D in (10_000, 100_000):
-        X, y = synthetic(100, D)
-        seconds = seconds_per_sweep(start(X, y), 5)
-        growth = f"x{seconds / before:.1f}" if before else ""
-        memory = peak_mb(X, y)
-        target = "x10" if before else ""
-        print(ROW.format(f"100 x {D} {growth}", f"{seconds:.4f}", target, f"{memory:.0f}", ""))
-        print(f"    that is {memory / (X.nbytes / 1e6):.2f} copies of X")
-        before = seconds
 
-    for D in (1000, 2000, 4000):
-        q = start(*synthetic(72, D), v_update="simultaneous")
-        seconds = seconds_per_sweep(q, 10)
-        began = time.perf_counter()
-        dense_update(q)
-        dense = time.perf_counter() - began
-        print(
-            f"72 x {D}: whole sweep {seconds:.4f} s; one D x D update of m alone {dense:.4f} s, "
-            f"at least {3 * D * D * 8 / 1e6:.0f} MB"
-        )
+def sizes(N: int, Ds: list[int], sweeps: int) -> tuple[Table, float]:
+    """Return a row for each number of features, and the exponent of D of the time."""
+    rows, taken = [], []
+    for D in Ds:
+        X, y = synthetic(N, D)
+        taken.append(seconds_a_sweep(start(X, y), sweeps))
+        used = memory(X, y)
+        rows.append({"size": f"{N} x {D}", "s a sweep": taken[-1], "MB above the data": used,
+                     "copies of X": used / (X.nbytes / 1e6)})  # fmt: skip
+    formats = {"s a sweep": ".4f", "MB above the data": ".0f", "copies of X": ".1f"}
+    return table("Growth with D", rows, formats), growth(Ds, taken)
+
+
+def dense(N: int, Ds: list[int]) -> Table:
+    """Return our sweep beside one update by D x D matrices."""
+    rows = []
+    for D in Ds:
+        q = start(*synthetic(N, D), v_update="simultaneous")
+        rows.append({"size": f"{N} x {D}", "whole sweep, s": seconds_a_sweep(q, 10),
+                     "one D x D update of m, s": seconds(lambda q=q: dense_update(q)),
+                     "its memory, MB, at least": 3 * D * D * 8 / 1e6})  # fmt: skip
+    formats = {"whole sweep, s": ".4f", "one D x D update of m, s": ".4f"}
+    return table("Beside the D x D form", rows, formats | {"its memory, MB, at least": ".0f"})
+
+
+def measure(given: argparse.Namespace) -> Measured:
+    """Measure the forms, the growth and the D x D form."""
+    N, D = (12, 5) if given.quick else (72, 7129)
+    cases = {f"synthetic {N} x {D}": synthetic(N, D)}
+    if has_data(given):
+        real = problem("rfvm", load("allaml"))
+        cases["allaml 72 x 7129"] = (real.X, real.y)
+    with one_thread():
+        first = forms(cases, 2 if given.quick else 40)
+        grown, power = sizes(12 if given.quick else 100, [10, 20] if given.quick else
+                             [10_000, 100_000], 5)  # fmt: skip
+        beside = dense(N, [5, 6] if given.quick else [1000, 2000, 4000])
+    taken, used = ([row[i] for row in first.rows] for i in (3, 4))
+    goals = [
+        at_most("a sweep at 72 x 7129", max(taken), TARGET_SECONDS, "s"),
+        at_most("its memory above the data", max(used), TARGET_MB, "MB"),
+        at_most("growth to 100 x 100 000: exponent of D", power, TARGET_GROWTH),
+    ]
+    return Measured(goals, [first, grown, beside])
+
+
+PARTS = [Part("RFVM's own algorithm", measure)]
+
+
+def main(words: list[str] | None = None) -> None:
+    run(__file__, PARTS, words)
 
 
 if __name__ == "__main__":
-    with threadpool_limits(1, user_api="blas"):
-        main()
+    main()

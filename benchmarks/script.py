@@ -2,15 +2,18 @@
 
 import argparse
 import csv
+import importlib
 import inspect
 import json
 import logging
 import math
+import os
 import subprocess
 import sys
 import time
 import tracemalloc
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -126,6 +129,11 @@ def command(script: str, part: str, words: list[str]) -> str:
     return " ".join(filter(None, [f"python -m benchmarks.{script}", part, *kept]))
 
 
+def has_data(given: argparse.Namespace) -> bool:
+    """Whether the run uses the data sets of ARDVARK_DATA: they are there, and it is not quick."""
+    return bool(os.environ.get("ARDVARK_DATA")) and not given.quick
+
+
 # --- rows that a stopped run keeps ----------------------------------------------------------------
 
 
@@ -195,6 +203,23 @@ def synthetic(N: int, D: int) -> tuple[np.ndarray, np.ndarray]:
     """Return X (N, D), standard normal, and y (N,) in {0, 1}, the sign of ten columns' sum."""
     X = np.random.default_rng(0).standard_normal((N, D))
     return X, (X[:, :10].sum(axis=1) > 0).astype(int)
+
+
+def tiny() -> Any:
+    """Return the data set of quick forms that need one: 14 samples, 3 features."""
+    from ardvark.data import Dataset
+
+    return Dataset.from_arrays(*synthetic(14, 3), name="tiny")
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Hold BLAS at one thread inside the block."""
+    from threadpoolctl import threadpool_limits
+
+    importlib.import_module("scipy.linalg")  # its BLAS must be there before the limit
+    with threadpool_limits(1, user_api="blas"):
+        yield
 
 
 def seconds(call: Callable[[], Any]) -> float:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from . import curves, store, summary
+from . import curves, goals, store, summary
 from .protocols import Group
 from .results import REFERENCE, Result, everything
 from .summary import kept, plus_minus, signed
@@ -29,6 +29,7 @@ def text(folder: Path = store.FOLDS) -> str:
     """Return the document."""
     found = everything(folder)
     parts = {
+        "goals": goals.table(folder),
         "summary": "\n".join(sentences(found)),
         "SELECTED": str(SELECTED),
         "FILTER": str(FILTER),

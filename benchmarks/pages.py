@@ -1,0 +1,160 @@
+"""The pages of the benchmarks, made from the records alone.
+
+    python -m benchmarks.pages              write them all
+    python -m benchmarks.pages --check      exit 1 if a page is not what the records say
+
+To add a record to a page, name it in `PAGES`. PAPER_CHECK.md is made of its stored folds by
+`python -m benchmarks.paper_check page`; RESULTS.md takes its goals from there.
+"""
+
+import argparse
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks import records
+from benchmarks.paper_check import goals as fidelity
+from benchmarks.records import Goal, Record
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page: its file, its title, what it is about, and the records on it, in order."""
+
+    file: str
+    title: str
+    about: str
+    records: tuple[str, ...]
+
+
+PAGES = (
+    Page(
+        "SPEED.md",
+        "Speed and memory",
+        "What a user waits for, and how far the time of each algorithm is from what it could be. "
+        "Compare only figures of one run: the machines are shared and noisy.",
+        (
+            "main_job-import", "main_job-demo", "main_job-colon", "compiled_speed-gradient",
+            "compiled_speed-density", "compiled_speed-rbf", "compiled_speed-compile",
+            "nuts_models", "nuts_settings", "peers", "fat_data", "gibbs_speed-pymc",
+            "gibbs_speed-full", "gibbs_speed-cost", "gibbs_speed-moves", "rfvm_vb_speed",
+            "rfvm_vb_million", "rfvm_vb_stop", "pfcvm_lp_speed", "jcfo_em_speed",
+            "fsklr_savb_speed", "laplace_genes", "advi_rank", "rfvm_noise", "model_choices",
+            "comparison_speed",
+        ),
+    ),
+    Page(
+        "CALIBRATION.md",
+        "Calibration",
+        "Are the samplers right? Joint tests, simulation-based calibration, the floors of the "
+        "comparison, and reference posteriors that were run twice.",
+        ("calibration", "calibration_sparse", "calibration_rfvm_vb", "references", "floors"),
+    ),
+    Page(
+        "PRIORS.md",
+        "The sparse prior",
+        "What the default prior expects, how it samples, what it finds, and what it costs in "
+        "prediction.",
+        ("sparsity-prior", "sparsity-sampling", "sparsity-colon", "sparsity-planted",
+         "sparsity_slab"),
+    ),
+    Page(
+        "TESTS.md",
+        "The tests",
+        "How long the tests take, whether they hold under other seeds, which defects they see, and "
+        "what happens to a run that is interrupted.",
+        ("test_suite", "reseed", "mutation", "interrupts", "installation"),
+    ),
+    Page(
+        "FSKLR_MASKS.md",
+        "FS-SKLR: search and posterior",
+        "The masks that the paper's search selects, beside their exact posterior.",
+        ("fsklr_masks",),
+    ),
+)  # fmt: skip
+FIDELITY = "PAPER_CHECK.md"
+INDEX = "RESULTS.md"
+
+
+def text(page: Page, found: dict[str, Record]) -> str:
+    """Return a page: its goals first, then its records."""
+    held = [found[name] for name in page.records]
+    parts = [
+        f"# {page.title}",
+        f"{page.about} Made by `python -m benchmarks.pages` from the files in "
+        "`benchmarks/results/`.",
+        records.goals_table(held),
+        *(records.render(record) for record in held),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def index(found: dict[str, Record]) -> str:
+    """Return RESULTS.md: a line for each page, and the goals that are missed."""
+    parts = [
+        "# Results of the benchmarks",
+        "Each script of this folder writes what it measured to `benchmarks/results/`, and "
+        "`python -m benchmarks.pages` makes these pages of it. Each page opens with its goals. What "
+        "was measured before is in the history of the files.",
+    ]
+    for page in PAGES:
+        goals = [(found[n].title, g) for n in page.records for g in found[n].goals]
+        parts += [f"## [{page.title}]({page.file})", page.about, headline(goals)]
+    parts += [
+        f"## [The papers' tables, repeated]({FIDELITY})",
+        "The papers' own protocols, row by row, from a stored line a fold.",
+        headline([("", goal) for goal in fidelity.goals()]),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def headline(goals: list[tuple[str, Goal]]) -> str:
+    """Return how many goals are met, and those that are not."""
+    missed = [(title, g) for title, g in goals if g.met is False]
+    said = f"**{sum(g.met is True for _, g in goals)} of {len(goals)} goals met.**"
+    if not missed:
+        return said
+    listed = [
+        f"- {f'{title}: ' if title else ''}{goal.goal}. Measured: {goal.measured}."
+        for title, goal in missed
+    ]
+    return "\n".join([f"{said} Missed:", "", *listed])
+
+
+def texts(folder: Path = records.RESULTS) -> dict[str, str]:
+    """Return every page that is made of records, by its file.
+
+    Raises
+    ------
+    ValueError
+        A record is on no page or on two, is missing, or was written by a quick run.
+    """
+    found = records.everything(folder)
+    placed = [name for page in PAGES for name in page.records]
+    if sorted(placed) != sorted(found):
+        odd = sorted(set(placed) ^ set(found)) or sorted({n for n in placed if placed.count(n) > 1})
+        raise ValueError(f"each record belongs to one page (`PAGES`): {', '.join(odd)}")
+    if quick := [name for name, record in found.items() if record.quick]:
+        raise ValueError(f"written by --quick, which measures nothing: {', '.join(quick)}")
+    return {page.file: text(page, found) for page in PAGES} | {INDEX: index(found)}
+
+
+def main(words: list[str] | None = None) -> int:
+    """Write the pages, or check them."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; compare")
+    given = parser.parse_args(words)
+    wrong = []
+    for file, said in texts().items():
+        path = records.HERE / file
+        if given.check and (not path.exists() or path.read_text() != said):
+            wrong.append(file)
+        elif not given.check:
+            path.write_text(said)
+    if wrong:
+        print(f"not what the records say: {', '.join(wrong)}; run `python -m benchmarks.pages`")
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
