@@ -71,7 +71,7 @@ reseed: $(INSTALLED)
 SAMPLE ?= 150
 SEED ?= 1
 mutants: $(INSTALLED)
-	$(BIN)/python -m benchmarks.mutation --sample $(SAMPLE) --seed $(SEED) --out results/mutation
+	$(BIN)/python -m benchmarks.mutation --sample $(SAMPLE) --seed $(SEED)
 
 notebooks: $(INSTALLED)
 	$(BIN)/python notebooks/store.py

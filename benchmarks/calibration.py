@@ -1,16 +1,15 @@
 """Joint tests and simulation-based calibration of every (model, form, sampler): rung 6, full size.
 
     python -m benchmarks.calibration                        everything
-    python -m benchmarks.calibration --list                 the names of the rows
     python -m benchmarks.calibration --only 'default/*'     default forms only: a quarter of an hour
     python -m benchmarks.calibration --only 'score/*'       approximations: measured, not judged
 
-Each replicate is a line of a file in OUT, so a killed run goes on with the same command; remove the
-folder after a change of code. N = 10 samples, D = 3 features, normal inputs of a fixed seed, one
-process a core. A row ends with the smallest p-value over its test quantities, Holm-corrected, the
-quantity it belongs to, and what that many replicates can see: the shift, in standard deviations of
-the distribution that is ranked in (the posterior in an `sbc` row, the prior in a `joint` one), and
-the factor of the standard deviation, that half of all runs would find at p < 1e-4. Seconds are
+Each replicate is a line of a file in WORK, so a killed run goes on with the same command; remove
+the folder after a change of code. N = 10 samples, D = 3 features, normal inputs of a fixed seed,
+one process a core. A row ends with the smallest p-value over its test quantities, Holm-corrected,
+the quantity it belongs to, and what that many replicates can see: the shift, in standard deviations
+of the distribution that is ranked in (the posterior in an `sbc` row, the prior in a `joint` one),
+and the factor of the standard deviation, that half of all runs would find at p < 1e-4. Seconds are
 those of the replicates, added over the processes.
 
 `default`, `form`: samplers, in a model's default form and in its others; p-values must be above
@@ -25,7 +24,6 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,12 +37,22 @@ from ardvark.inference.calibration.sbc import sbc
 from ardvark.inference.contract.sampling import Sampling
 from ardvark.inference.contract.target import Target
 from ardvark.models import ZOO, Problem
+from benchmarks import script
+from benchmarks.records import Goal, table
+from benchmarks.script import Measured, Part
 
 N, D = 10, 3
 SCORED = ("laplace", "advi", "paper")
 REPLICATES = {"joint": 4000, "sbc": 800}
 SAMPLER = {"tune": 300}  # of an `sbc` row: small problems
-LINE = "{:<58} {:>5} {:>6} {:>5} {:>7} {:>9}  {:<30} {:>6} {:>6} {:>6} {:>6}"
+ALARM = 1e-4  # the smallest p-value of a row of a sampler
+QUICK = ["default/joint-pcvm-*", "control/sbc-pcvm-*", "score/sbc-pcvm-*-laplace"]
+TITLES = {
+    "default": "Samplers, default forms",
+    "form": "Samplers, other forms",
+    "control": "Controls: basis labels that follow the simulated y",
+    "score": "Approximations",
+}
 
 
 @dataclass(frozen=True)
@@ -110,8 +118,9 @@ def measure(row: Row, settings: argparse.Namespace) -> Calibration:
     common = {
         "replicates": settings.replicates or REPLICATES[row.test],
         "basis_labels": row.basis_labels,
-        "folder": settings.out,
+        "folder": settings.work,
         "processes": settings.processes,
+        "progressbar": not settings.quick,
     }
     if row.test == "joint":
         return joint_test(problem, KERNELS[row.method], **common, progressbar=True)
@@ -121,46 +130,63 @@ def measure(row: Row, settings: argparse.Namespace) -> Calibration:
     )
 
 
-def line(row: Row, found: Calibration) -> str:
+def shown(row: Row, found: Calibration) -> script.Row:
+    """Return a row of the table."""
+    out: script.Row = {"row": row.name, "R": len(found.ranks), "failed": found.failed}
     if not len(found.ranks):
-        return f"{row.name:<58} every replicate failed, the first: {found.reasons[0]}"
+        return out | {"quantity": f"every replicate failed, the first: {found.reasons[0]}"}
     worst = found.table.iloc[0]
     shift, factor = detectable(len(found.ranks), len(found.names))
-    return LINE.format(
-        row.name, len(found.ranks), found.failed, f"{np.median(found.draws):.0f}",
-        f"{found.seconds:.0f}", f"{worst['holm']:.2g}", str(worst.name), f"{worst['mean']:.3f}",
-        f"{worst['width']:.3f}", f"{shift:.2f}", f"{factor:.2f}",
-    )  # fmt: skip
+    return out | {
+        "L": int(np.median(found.draws)), "seconds": found.seconds, "p": worst["holm"],
+        "quantity": str(worst.name), "mean": worst["mean"], "width": worst["width"],
+        "shift": shift, "factor": factor,
+    }  # fmt: skip
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def goals(rows: dict[str, list[script.Row]]) -> list[Goal]:
+    """Return whether every sampler passes and every control is caught."""
+    out = []
+    exact = rows.get("default", []) + rows.get("form", [])
+    if exact:
+        passed = [row for row in exact if row.get("p", 0.0) >= ALARM]
+        low = min(exact, key=lambda row: row.get("p", 0.0))
+        said = f"{len(passed)} of {len(exact)} rows; the smallest p is {low.get('p', 0.0):.2g}"
+        whole = len(passed) == len(exact)
+        text = f"every row of an exact sampler: p at least {ALARM:g}"
+        out.append(Goal(text, f"{said} (`{low['row']}`)", whole))
+    if controls := rows.get("control", []):
+        found = [row.get("p", 1.0) for row in controls]
+        text = f"basis labels that follow the simulated y: p below {ALARM:g}"
+        out.append(Goal(text, ", ".join(f"{p:.2g}" for p in found), max(found) < ALARM))
+    return out
+
+
+def run_rows(given: argparse.Namespace) -> Measured:
+    """Measure the rows that are asked for, a table for each group."""
+    if given.quick:
+        given.only, given.replicates, given.processes = QUICK, 6, 1
+    found: dict[str, list[script.Row]] = {}
+    for row in rows():
+        if any(fnmatch(row.name, pattern) for pattern in given.only):
+            found.setdefault(row.group, []).append(shown(row, measure(row, given)))
+    formats = {"seconds": ".0f", "p": ".2g", "mean": ".3f", "width": ".3f", "shift": ".2f",
+               "factor": ".2f"}  # fmt: skip
+    tables = [table(TITLES[group], listed, formats) for group, listed in found.items()]
+    return Measured(goals(found), tables)
+
+
+def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", nargs="+", default=["*"], help="patterns of rows")
-    parser.add_argument("--out", type=Path, default=Path("results/calibration"))
-    parser.add_argument("--list", action="store_true", help="print the names of the rows")
     parser.add_argument("--replicates", type=int, help="of every row, instead of its own number")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
-    settings = parser.parse_args()
-    chosen = [r for r in rows() if any(fnmatch(r.name, p) for p in settings.only)]
-    if settings.list:
-        print("\n".join(r.name for r in chosen))
-        return
-    header = (
-        "",
-        "R",
-        "failed",
-        "L",
-        "seconds",
-        "p",
-        "quantity",
-        "mean",
-        "width",
-        "shift",
-        "factor",
-    )
-    print(LINE.format(*header), flush=True)
-    for row in chosen:
-        print(line(row, measure(row, settings)), flush=True)
+
+
+PARTS = [Part("Joint tests and simulation-based calibration", run_rows)]
+
+
+def main(words: list[str] | None = None) -> None:
+    script.run(__file__, PARTS, words, add)
 
 
 if __name__ == "__main__":

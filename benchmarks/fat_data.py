@@ -15,6 +15,7 @@ end, by their settings.
 """
 
 import argparse
+import itertools
 import logging
 import resource
 from typing import Any
@@ -81,7 +82,7 @@ def rows(given: argparse.Namespace) -> list[Row]:
         given.work / "rows.csv",
         ((key, lambda k=key: apart(one, *k.values(), quick=given.quick)) for key in asked),
     )
-    for before, row in zip(found, found[1:], strict=False):
+    for before, row in itertools.pairwise(found):
         same = all(before[k] == row[k] for k in ("model", "method"))
         if same and all(str(r["data"]).isdigit() for r in (before, row)):
             power = growth([int(r["data"]) for r in (before, row)], [before["unit"], row["unit"]])
@@ -95,15 +96,19 @@ def goals(found: list[Row]) -> list[Goal]:
     for row in found:
         name = f"{row['model']} by `{row['method']}`"
         if str(row["data"]) == "100000":
-            out += [at_most(f"{name}, 100 x 100 000: R-hat of eta", row["rhat"], 1.01),
-                    at_most(f"{name}, 100 x 100 000: sampling", row["seconds"], 600.0, "s"),
-                    at_most(f"{name}, 100 x 100 000: peak memory", row["peak"], 8.0, "GB")]
+            out += [
+                at_most(f"{name}, 100 x 100 000: R-hat of eta", row["rhat"], 1.01),
+                at_most(f"{name}, 100 x 100 000: sampling", row["seconds"], 600.0, "s"),
+                at_most(f"{name}, 100 x 100 000: peak memory", row["peak"], 8.0, "GB"),
+            ]
         if row["data"] == "allaml":
             limit = 60.0 if row["prior"] == "dense" else 120.0
             what = f"{name}, 72 x 7129, {row['prior']} prior"
-            out += [at_most(f"{what}: R-hat of eta", row["rhat"], 1.01),
-                    at_least(f"{what}: ESS of eta", row["ess"], 1000.0),
-                    at_most(f"{what}: sampling", row["seconds"], limit, "s")]
+            out += [
+                at_most(f"{what}: R-hat of eta", row["rhat"], 1.01),
+                at_least(f"{what}: ESS of eta", row["ess"], 1000.0),
+                at_most(f"{what}: sampling", row["seconds"], limit, "s"),
+            ]
     return out  # fmt: skip
 
 

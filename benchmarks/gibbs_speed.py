@@ -123,9 +123,7 @@ def full(given: argparse.Namespace) -> Measured:
     warm()
     data = rows_of("digits38_noisy", 20) if given.quick else av.load("digits38_noisy")
     draws = 50 if given.quick else 5000
-    tree = av.fit(
-        av.problem("fsklr", data), "gibbs", draws=draws, random_seed=1, progressbar=False
-    )
+    tree = av.fit(av.problem("fsklr", data), "gibbs", draws=draws, random_seed=1, progressbar=False)
     row, taken = av.compare({"gibbs": tree}).table.loc["gibbs"], tree.attrs["seconds_run"]
     names = ("status", "rhat_eta", "mcse_bits", "spread_bits", "unmoved_bits")
     rows: list[Row] = [{"what": name, "value": row[name]} for name in names]
@@ -211,7 +209,9 @@ def chains(problem: Any, choice: tuple[bool, bool, bool], tune: int, sweeps: int
         taken += time.perf_counter() - began
         bits.append([b for b, _ in drawn])
         eta.append([e for _, e in drawn])
-    z, e = (xr.DataArray(np.array(v, dtype=float), dims=("chain", "draw", "k")) for v in (bits, eta))
+    z, e = (
+        xr.DataArray(np.array(v, dtype=float), dims=("chain", "draw", "k")) for v in (bits, eta)
+    )
     found = diagnostics.inclusion(z)
     p = found["probability"].values
     free = (p > 0.02) & (p < 0.98)
@@ -237,7 +237,7 @@ def moves(given: argparse.Namespace) -> Measured:
         ]
         tables.append(table(title, rows, formats))
     note = (
-        f"Four chains of {sweeps} sweeps on one core. \"spread\" is the largest distance between a "
+        f'Four chains of {sweeps} sweeps on one core. "spread" is the largest distance between a '
         "chain's inclusion probability and the mean of all."
     )
     return Measured(tables=tables, notes=[note])

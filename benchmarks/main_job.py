@@ -25,7 +25,7 @@ from benchmarks.script import Measured, Part, Row, run
 ARDVARK = [sys.executable, "-m", "ardvark"]
 DEMO = ["compare", "rfvm", "digits38", "--test-size", "0.3"]
 COLON = ["compare", "rfvm", "colon_discrete", "--methods", "nuts"]
-QUICK = ["compare", "pfcvm", "waveform", "--methods", "pfcvm_lp", "--draws", "20"]
+SMALL = ["compare", "sparse_probit", "waveform", "--methods", "nuts", "--draws", "20"]
 LIMITS = {"import ardvark": 0.5, "ardvark --help": 0.5}
 DEMO_LIMITS = {"cold": 45.0, "warm": 15.0}
 
@@ -79,7 +79,7 @@ def imports(given: argparse.Namespace) -> Measured:
 
 def demo(given: argparse.Namespace) -> Measured:
     """Measure `make demo` after installation."""
-    rows, goals, command = list[Row](), list[Goal](), QUICK if given.quick else DEMO
+    rows, goals, command = list[Row](), list[Goal](), SMALL if given.quick else DEMO
     with tempfile.TemporaryDirectory() as folder:
         for what in ("warm",) if given.quick else ("cold", "warm"):
             cache = None if given.quick else f"{folder}/cache"
@@ -100,7 +100,7 @@ def demo(given: argparse.Namespace) -> Measured:
 def colon(given: argparse.Namespace) -> Measured:
     """Measure NUTS on colon_discrete, 62 x 2000."""
     rows, goals = list[Row](), list[Goal]()
-    command = [*COLON[:2], "digits38", *COLON[3:], "--draws", "20"] if given.quick else COLON
+    command = SMALL if given.quick else COLON
     with tempfile.TemporaryDirectory() as folder:
         for what in ("warm",) if given.quick else ("cold", "warm"):
             out, cache = Path(folder) / what, None if given.quick else f"{folder}/cache"

@@ -1,13 +1,14 @@
 """Do the tests see a defect? Small ones are put into the code one at a time, and the tests are run.
 
-    python -m benchmarks.mutation --sample 150 --seed 1 --out results/mutation     (make mutants)
-    python -m benchmarks.mutation --only models/rfvm.py --sample 10 --nearest      (minutes)
+    python -m benchmarks.mutation --sample 150 --seed 1                            (make mutants)
+    python -m benchmarks.mutation --only models/rfvm.py --nearest --out FOLDER    (minutes)
     python -m benchmarks.mutation --again survived                  (after a test has been added)
 
 Each mutant meets the nearest tests first: those of its own file or room, and the contracts. Only
-if they pass, the rest of the default run follows. What ends is stored in OUT at once, so a stopped
+if they pass, the rest of the default run follows. What ends is stored in WORK at once, so a stopped
 run goes on where it was; an outcome holds until its source file changes. At the end come the counts
-by room and the survivors, for a person to judge: some change nothing that can be seen.
+by room and the survivors, for a person to judge: some change nothing that can be seen. The quick
+form puts two defects into a project of one file.
 
 The work is done in copies of the working tree, which is never touched. First the tests pass there
 without a defect, and say how long they take: a mutant that takes four times as long, and three
@@ -40,19 +41,23 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from xml.etree import ElementTree
 
+from benchmarks import script
 from benchmarks.mutants import Mutant, draw
+from benchmarks.records import Table, at_least, table
+from benchmarks.script import Measured, Part
 
 ROOT = Path(__file__).parents[1]
 SHOWN = ("docs", "figures", "judging_plots", "look", "plots", "progress", "report", "summary")
 LEFT_OUT = {f"{name}.py" for name in SHOWN}  # what is only shown
 KILLED, TIMEOUT, SURVIVED = OUTCOMES = ("killed", "timeout", "survived")
+TARGET = 0.95  # of the defects
 NO_TESTS = 5  # pytest's exit code where all tests of these files are slow ones
 
 
-def sources(only: str = "") -> dict[str, str]:
+def sources(only: str = "", root: Path = ROOT) -> dict[str, str]:
     """Return the files that get defects, by their path."""
-    files = [p for top in ("models", "inference") for p in sorted((ROOT / top).rglob("*.py"))]
-    named = {p.relative_to(ROOT).as_posix(): p for p in files if p.name not in LEFT_OUT}
+    files = [p for top in ("models", "inference") for p in sorted((root / top).rglob("*.py"))]
+    named = {p.relative_to(root).as_posix(): p for p in files if p.name not in LEFT_OUT}
     return {name: p.read_text() for name, p in named.items() if name.startswith(only)}
 
 
@@ -72,14 +77,14 @@ def nearest(path: str, tests: list[str]) -> list[str]:
 # --- a copy of the project, and its tests ---------------------------------------------------------
 
 
-def copy_of_the_project(to: Path) -> Path:
+def copy_of_the_project(to: Path, root: Path = ROOT) -> Path:
     """Copy what git knows or would add, as it is in the working tree."""
     listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    names = subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    names = subprocess.run(listing, cwd=root, capture_output=True, text=True, check=True).stdout
     for name in filter(None, names.split("\0")):
-        if (ROOT / name).is_file() or (ROOT / name).is_symlink():
+        if (root / name).is_file() or (root / name).is_symlink():
             (to / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, to / name, follow_symlinks=False)
+            shutil.copy2(root / name, to / name, follow_symlinks=False)
     return to
 
 
@@ -181,7 +186,9 @@ async def judge(tree: Path, mutant: Mutant, seconds: dict, all_of_them: bool) ->
     }
 
 
-async def run(todo: list[Mutant], out: Path, jobs: int, all_of_them: bool) -> None:
+async def run(
+    todo: list[Mutant], out: Path, jobs: int, all_of_them: bool, root: Path = ROOT
+) -> None:
     """Judge these mutants, `jobs` at a time, and store each outcome as it ends."""
     waiting, ended = iter(todo), 0
 
@@ -195,7 +202,7 @@ async def run(todo: list[Mutant], out: Path, jobs: int, all_of_them: bool) -> No
             print(f"{ended}/{len(todo)} {line(found)}", flush=True)
 
     with tempfile.TemporaryDirectory() as folder:
-        trees = [copy_of_the_project(Path(folder) / str(i)) for i in range(jobs)]
+        trees = [copy_of_the_project(Path(folder) / str(i), root) for i in range(jobs)]
         tests = [p.relative_to(trees[0]) for p in (trees[0] / "tests").rglob("test_*.py")]
         names = sorted(t.as_posix() for t in tests)
         if not all_of_them:
@@ -228,56 +235,91 @@ def line(found: dict) -> str:
     return f"{found['outcome']:<8} {found['seconds']:6.0f} s  {what}: {change}  {found['by']}"
 
 
-def summary(found: list[dict]) -> str:
-    """Return the counts by room, and the survivors with their diffs."""
+def rooms_table(found: list[dict]) -> Table:
+    """Return the counts by room."""
     counts = Counter((str(PurePosixPath(f["path"]).parent), f["outcome"]) for f in found)
     rooms = sorted({room for room, _ in counts})
-    rows = [(room, *(counts[room, o] for o in OUTCOMES)) for room in rooms]
-    rows.append(("all", *(sum(f["outcome"] == o for f in found) for o in OUTCOMES)))
-    text = [f"{'room':<24}" + "".join(f"{o:>10}" for o in OUTCOMES) + f"{'seen':>8}"]
-    for room, *numbers in rows:
-        share = 1.0 - numbers[-1] / max(sum(numbers), 1)
-        text.append(f"{room:<24}" + "".join(f"{n:>10}" for n in numbers) + f"{share:>8.0%}")
+    rows = [{"room": room} | {o: counts[room, o] for o in OUTCOMES} for room in rooms]
+    rows.append({"room": "all"} | {o: sum(f["outcome"] == o for f in found) for o in OUTCOMES})
+    for row in rows:
+        row["seen"] = seen(row[SURVIVED], sum(row[o] for o in OUTCOMES))
+    return table("Outcomes by room", rows, {"seen": ".0%"})
+
+
+def seen(survived: int, count: int) -> float:
+    """Return the share of defects that a test sees."""
+    return 1.0 - survived / max(count, 1)
+
+
+def survivors(found: list[dict]) -> Iterator[str]:
+    """Yield what no test saw, and what took too long, with its diff."""
     for outcome in (TIMEOUT, SURVIVED):
         for f in sorted((f for f in found if f["outcome"] == outcome), key=lambda f: f["path"]):
-            text += ["", line(f), f["diff"]]
-    return "\n".join(text)
+            yield f"{outcome}: `{f['path']}`, {f['operator']}\n\n```diff\n{f['diff'].rstrip()}\n```"
 
 
-def options(words: list[str]) -> argparse.Namespace:
-    """Return the options of the command line."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.mutation")
+@contextmanager
+def toy_project() -> Iterator[Path]:
+    """Make a project of one file; its one test looks at one of two functions."""
+    files = {
+        "models/area.py": "def area(a, b):\n    return a * b\n\n\n"
+        "def edge(a, b):\n    return a + b\n",
+        "tests/models/test_area.py": "from pathlib import Path\nfrom runpy import run_path\n\n"
+        "MODULE = run_path(str(Path(__file__).parents[2] / 'models' / 'area.py'))\n\n\n"
+        "def test_area():\n    assert MODULE['area'](3, 4) == 12\n",
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in files.items():
+            (Path(folder) / name).parent.mkdir(parents=True, exist_ok=True)
+            (Path(folder) / name).write_text(text)
+        subprocess.run(["git", "init", "-q", folder], check=True)
+        yield Path(folder)
+
+
+def measure(given: argparse.Namespace) -> Measured:
+    """Judge a sample, and return the counts and the survivors."""
+    if not given.quick:
+        return judged(given, ROOT)
+    given.jobs, given.sample, given.nearest = 1, 3, True
+    with toy_project() as root:
+        return judged(given, root)
+
+
+def judged(given: argparse.Namespace, root: Path) -> Measured:
+    """Judge what has no outcome yet."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # leave no test running behind
+    texts = sources(given.only, root)
+    sample = draw(texts, given.sample, given.seed)
+    given.work.mkdir(parents=True, exist_ok=True)
+    known = stored(given.work)
+    keys = {m.key(texts[m.path]): m for m in sample}
+    todo = [m for k, m in keys.items() if not settled(known.get(k), given)]
+    if todo:
+        try:
+            asyncio.run(run(todo, given.work, given.jobs, not given.nearest, root))
+        except KeyboardInterrupt:
+            sys.exit("stopped: the same command goes on from here")
+    known = stored(given.work)
+    found = [known[k] for k in keys]
+    share = seen(sum(f["outcome"] == SURVIVED for f in found), len(found))
+    goal = at_least(f"share of {len(found)} defects that a test sees", share, TARGET)
+    return Measured([goal], [rooms_table(found)], list(survivors(found)))
+
+
+def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sample", type=int, default=150, help="mutants (default 150)")
     parser.add_argument("--seed", type=int, default=1, help="of the sample (default 1)")
-    parser.add_argument("--out", type=Path, default=Path("results/mutation"))
     parser.add_argument("--jobs", type=int, default=2, help="mutants at a time (default 2)")
     parser.add_argument("--only", default="", help="files whose path starts so: inference/papers")
     parser.add_argument("--nearest", action="store_true", help="leave out the rest of the tests")
     parser.add_argument("--again", choices=OUTCOMES, help="judge those once more")
-    parser.add_argument("--list", action="store_true", help="print the sample and stop")
-    return parser.parse_args(words)
 
 
-def main() -> None:
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # leave no test running behind
-    arguments = options(sys.argv[1:])
-    texts = sources(arguments.only)
-    sample = draw(texts, arguments.sample, arguments.seed)
-    if arguments.list:
-        for m in sample:
-            print(f"{m.path}:{m.line} {m.operator}: {m.before} -> {m.after}")
-        return
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    known = stored(arguments.out)
-    keys = {m.key(texts[m.path]): m for m in sample}
-    todo = [m for k, m in keys.items() if not settled(known.get(k), arguments)]
-    if todo:
-        try:
-            asyncio.run(run(todo, arguments.out, arguments.jobs, not arguments.nearest))
-        except KeyboardInterrupt:
-            sys.exit("stopped: the same command goes on from here")
-    known = stored(arguments.out)
-    print(summary([known[k] for k in keys]))
+PARTS = [Part("Defects that the tests see", measure)]
+
+
+def main(words: list[str] | None = None) -> None:
+    script.run(__file__, PARTS, words, add)
 
 
 if __name__ == "__main__":

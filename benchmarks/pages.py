@@ -94,8 +94,8 @@ def index(found: dict[str, Record]) -> str:
     parts = [
         "# Results of the benchmarks",
         "Each script of this folder writes what it measured to `benchmarks/results/`, and "
-        "`python -m benchmarks.pages` makes these pages of it. Each page opens with its goals. What "
-        "was measured before is in the history of the files.",
+        "`python -m benchmarks.pages` makes these pages of it. Each page opens with its goals. "
+        "What was measured before is in the history of the files.",
     ]
     for page in PAGES:
         goals = [(found[n].title, g) for n in page.records for g in found[n].goals]

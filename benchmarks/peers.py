@@ -3,7 +3,6 @@
     pip install -e '.[peers]'            JAX, NumPyro, BlackJAX
     python -m benchmarks.peers                          everything (ARDVARK_DATA for the data)
     python -m benchmarks.peers --only rfvm 'sonar dense'    rows whose name contains one of these
-    python -m benchmarks.peers --table                  what there is
 
 Every sampler draws from the problem's own PyMC model: the same priors, data and form, in float64.
 NumPyro and BlackJAX get its density through JAX; before their clock starts it is compared with ours
@@ -14,8 +13,8 @@ smallest bulk ESS above 400, or until the limit, 15 minutes of compilation and s
 run is begun in less time than the last one took.
 
 A row is one problem and one sampler, in a process of its own with empty compile caches, ended at
-the limit. Rows are appended to OUT/peers.csv as they end; a killed run goes on with the same
-command, and a row that failed is tried again.
+the limit. Rows are kept in WORK as they end; a killed run goes on with the same command,
+and a row that failed is tried again. The quick form draws a few times by `nuts` and by PyMC, here.
 
 Seconds of sampling, with tuning, ESS and steps (gradients, those of tuning not counted) are of the
 last run alone, which favours a sampler that needed several; seconds of compilation are of the
@@ -31,6 +30,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,15 +40,17 @@ import pandas as pd
 import ardvark as av
 from ardvark.inference.contract.target import Target
 from ardvark.inference.fits import diagnostics
+from benchmarks import records, script
 from benchmarks.nuts_models import load
+from benchmarks.records import Goal, at_least
+from benchmarks.script import DENSE, RBF, Measured, Part, Row, resumed
 
 CORES, CHAINS, DRAWS = 2, 4, 1000
 RHAT, ESS = 1.01, 400.0
+GOAL = 5.0  # times the ESS a second of another sampler
 SAMPLERS = {"ours": 500, "numpyro": 1000, "blackjax": 1000, "pymc": 1000}
 """Tuning draws by default."""
 
-DENSE = {"active_features": "all", "active_samples": "all"}
-RBF = {"kernel": "rbf"}
 PROBLEMS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "pfcvm rbf sonar sparse": ("pfcvm", "sonar", RBF),
     "pfcvm rbf sonar dense": ("pfcvm", "sonar", RBF | DENSE),
@@ -161,27 +163,34 @@ def sample(problem_name: str, sampler: str, path: str, limit: float) -> None:
                 f"JAX's log density differs by {row['density_error']:.1e} of its value"
             )
     signal.setitimer(signal.ITIMER_REAL, limit)
-    began = time.perf_counter()
-    for run in range(20):
-        draws, tune, seed = DRAWS * 2**run, first * 2**run, 1 + run
-        if sampler == "ours":
-            tree, seconds, seconds_compile = ours(problem, draws, tune, seed)
-        else:
-            tree, seconds, seconds_compile = theirs(problem, sampler, draws, tune, seed)
-        eta, stats = tree["posterior"]["eta"], tree["sample_stats"]
-        row |= {
-            "runs": run + 1, "draws": draws, "tune": tune,
-            "ess_eta": float(diagnostics.ess(eta, "bulk").min()),
-            "rhat_eta": float(diagnostics.rhat(eta).max()),
-            "divergences": int(stats["diverging"].sum()),
-            "steps": int(stats["n_steps"].sum()),
-            "seconds": seconds,
-            "seconds_compile": row.get("seconds_compile", seconds_compile),
-        }  # fmt: skip
-        row["converged"] = row["rhat_eta"] < RHAT and row["ess_eta"] > ESS
+    for found in doubled(problem, sampler, DRAWS, first, limit):
+        row |= found
         Path(path).with_suffix(".new").write_text(json.dumps(row))
         Path(path).with_suffix(".new").replace(path)
-        if row["converged"] or time.perf_counter() - began + seconds > limit:
+
+
+def doubled(
+    problem: Any, sampler: str, draws: int, tune: int, limit: float
+) -> Iterator[dict[str, Any]]:
+    """Yield what each run found; draws and tuning are doubled until one has converged."""
+    began, compiling = time.perf_counter(), None
+    for run in range(20):
+        length = (draws * 2**run, tune * 2**run, 1 + run)
+        if sampler == "ours":
+            tree, seconds, seconds_compile = ours(problem, *length)
+        else:
+            tree, seconds, seconds_compile = theirs(problem, sampler, *length)
+        compiling = seconds_compile if compiling is None else compiling
+        eta, stats = tree["posterior"]["eta"], tree["sample_stats"]
+        ess, rhat = diagnostics.ess(eta, "bulk").min(), diagnostics.rhat(eta).max()
+        yield {
+            "runs": run + 1, "draws": length[0], "tune": length[1],
+            "ess_eta": float(ess), "rhat_eta": float(rhat),
+            "divergences": int(stats["diverging"].sum()), "steps": int(stats["n_steps"].sum()),
+            "seconds": seconds, "seconds_compile": compiling,
+            "converged": bool(rhat < RHAT and ess > ESS),
+        }  # fmt: skip
+        if (rhat < RHAT and ess > ESS) or time.perf_counter() - began + seconds > limit:
             return
 
 
@@ -226,7 +235,7 @@ def one_row(problem: str, sampler: str, minutes: float) -> dict[str, Any]:
                 f"the process ended with {process.returncode}; what it said is above"
             )
         row = json.loads(result.read_text()) if result.exists() else {"converged": False}
-    return {"problem": problem, "sampler": sampler, "limit": minutes} | row | {"memory_mb": peak}
+    return {"limit": minutes} | row | {"memory_mb": peak}
 
 
 def table(rows: pd.DataFrame) -> pd.DataFrame:
@@ -235,7 +244,7 @@ def table(rows: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     rows : DataFrame
-        What `one_row` returns, a line each.
+        Problem and sampler, and what `one_row` returns, a line each.
 
     Returns
     -------
@@ -261,36 +270,62 @@ def table(rows: pd.DataFrame) -> pd.DataFrame:
     return out
 
 
-def main() -> None:
-    """Run what is missing and print what there is."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path("results/peers"))
+def quick_row(problem: str, sampler: str, minutes: float) -> Row:
+    """Return a row of the tiny data set, sampled in this process, without a limit or a clock."""
+    row = next(iter(doubled(av.problem("pfcvm", load("tiny")), sampler, 30, 30, 0.0)))
+    return {"limit": minutes} | row | {"memory_mb": memory(os.getpgid(0))}
+
+
+def collected(given: argparse.Namespace) -> tuple[list[Row], list[str]]:
+    """Return the rows, and what to say of those that failed."""
+    failed: list[str] = []
+    problems, samplers = (["tiny"], ["ours", "pymc"]) if given.quick else (PROBLEMS, SAMPLERS)
+    compute = quick_row if given.quick else one_row
+    rows: list[Row] = []
+    for problem in problems:
+        for sampler in samplers:
+            name, key = f"{problem} {sampler}", {"problem": problem, "sampler": sampler}
+            if given.only and not any(word in name for word in given.only):
+                continue
+            call: Callable[[], Row] = lambda k=key: compute(*k.values(), given.limit)  # noqa: E731
+            try:
+                rows += resumed(given.work / "peers.csv", [(key, call)])
+            except RuntimeError as error:
+                failed.append(f"{name} failed, and is tried again by the same command: {error}")
+    return rows, failed
+
+
+def goals(lines: pd.DataFrame) -> list[Goal]:
+    """Return the goal for each other sampler: 5 times its effective draws a second."""
+    out = []
+    for sampler in (s for s in SAMPLERS if s != "ours"):
+        ratios = lines.loc[lines["sampler"] == sampler, "times"].dropna()
+        if len(ratios):
+            what = f"times the ESS a second of {sampler}, the least over problems"
+            out.append(at_least(what, float(ratios.min()), GOAL))
+    return out
+
+
+def measure(given: argparse.Namespace) -> Measured:
+    """Run what is missing."""
+    rows, failed = collected(given)
+    lines = table(pd.DataFrame(rows))
+    formats = dict.fromkeys(("seconds", "seconds_compile", "times", "times_compiled"), ".1f")
+    formats |= dict.fromkeys(("ess_eta", "ess_s", "ess_s_compiled", "memory_mb"), ".0f")
+    shown = records.table("", lines.to_dict("records"), formats | {"rhat_eta": ".3f"})
+    return Measured(goals(lines), [shown], failed)
+
+
+def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", nargs="+", default=[], help="words in the names of rows")
     parser.add_argument("--limit", type=float, default=15.0, help="minutes a row")
-    parser.add_argument("--table", action="store_true", help="print the rows that there are")
-    given = parser.parse_args()
-    path = given.out / "peers.csv"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    columns: dict[str, list[Any]] = {"problem": [], "sampler": [], "limit": [], "converged": []}
-    rows = pd.read_csv(path) if path.exists() else pd.DataFrame(columns)
-    failed = []
-    for problem in PROBLEMS:
-        for sampler in SAMPLERS:
-            name, known = f"{problem} {sampler}", (problem, sampler)
-            skipped = given.table or (given.only and not any(word in name for word in given.only))
-            if skipped or known in set(zip(rows["problem"], rows["sampler"], strict=True)):
-                continue
-            try:
-                row = pd.DataFrame([one_row(*known, given.limit)])
-            except RuntimeError as error:
-                failed.append(f"{name}: {error}")
-                continue
-            rows = pd.concat([rows, row], ignore_index=True) if len(rows) else row
-            rows.to_csv(path, index=False)
-            print(table(row).round(4).to_string(index=False), file=sys.stderr, flush=True)
-    print(table(rows).round(4).to_string(index=False))
-    if failed:
-        sys.exit("\n".join(["", "failed, and tried again by the same command:", *failed]))
+
+
+PARTS = [Part("The same posterior by other samplers", measure)]
+
+
+def main(words: list[str] | None = None) -> None:
+    script.run(__file__, PARTS, words, add)
 
 
 if __name__ == "__main__":

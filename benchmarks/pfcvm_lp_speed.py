@@ -19,7 +19,7 @@ from ardvark.inference.papers.pfcvm import lp as pfcvm_lp
 from ardvark.inference.papers.pfcvm.engine import Engine
 from ardvark.models import Problem, problem
 from benchmarks import script
-from benchmarks.records import Goal, Table, at_most, table
+from benchmarks.records import Table, at_most, table
 from benchmarks.script import Measured, Part, growth, has_data, one_thread, run, seconds
 
 TARGET_SECONDS, TARGET_MB, TARGET_GROWTH, TARGET_FIT = 0.25, 300.0, 1.1, 20.0

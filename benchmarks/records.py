@@ -93,7 +93,9 @@ def plain(value: Any) -> Cell:
 
 @dataclass(frozen=True)
 class Record:
-    """One measurement. `notes` are paragraphs of Markdown; `conditions` says what else was running.
+    """One measurement.
+
+    `notes` are paragraphs of Markdown; `conditions` says what else was running.
     """
 
     name: str

@@ -29,7 +29,7 @@ Departures from the paper
 Known difficulties
 ------------------
 - With N > D and a linear kernel, N - rank(Z) directions of w are left to the prior.
-- The marginal form mixes worse than the hierarchical one (benchmarks/RESULTS.md).
+- The marginal form mixes worse than the hierarchical one (benchmarks/SPEED.md).
 - With the rbf kernel neither form mixes (R-hat of `eta` above 1.3): many small sets of large
   weights explain the labels, and a chain stays with its own. PCVM's signs prevent this.
 - Sparsity of the type-II estimate (most precisions infinite) is a property of that estimate: the

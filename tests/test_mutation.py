@@ -4,6 +4,7 @@ import ast
 import os
 import subprocess
 import sys
+from argparse import Namespace
 from contextlib import suppress
 from pathlib import Path
 
@@ -194,10 +195,10 @@ def test_a_survivor_of_the_nearest_tests_has_still_to_meet_the_rest(tmp_path):
     def found(outcome, stages):
         return {"outcome": outcome, "stages": stages}
 
-    whole = mutation.options([])
+    whole = Namespace(again=None, nearest=False)
     assert not mutation.settled(None, whole)
     assert mutation.settled(found("killed", 1), whole)
     assert not mutation.settled(found("survived", 1), whole)
     assert mutation.settled(found("survived", 2), whole)
-    assert mutation.settled(found("survived", 1), mutation.options(["--nearest"]))
-    assert not mutation.settled(found("survived", 2), mutation.options(["--again", "survived"]))
+    assert mutation.settled(found("survived", 1), Namespace(again=None, nearest=True))
+    assert not mutation.settled(found("survived", 2), Namespace(again="survived", nearest=False))

@@ -13,7 +13,7 @@ FIGURES = ("accuracy", "f1")
 
 
 def goals(folder: Path = store.FOLDS) -> list[Goal]:
-    """Return whether the printed figures come out, paper by paper, and whether every row was run."""
+    """Return whether the printed figures come out, by paper, and whether every row was run."""
     found = everything(folder)
     out = []
     for paper in dict.fromkeys(group.paper for group in GROUPS):
