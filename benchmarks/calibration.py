@@ -165,7 +165,7 @@ def goals(rows: dict[str, list[script.Row]]) -> list[Goal]:
 def run_rows(given: argparse.Namespace) -> Measured:
     """Measure the rows that are asked for, a table for each group."""
     if given.quick:
-        given.only, given.replicates, given.processes = QUICK, 6, 1
+        given.only, given.replicates, given.processes = QUICK, 4, 1
     found: dict[str, list[script.Row]] = {}
     for row in rows():
         if any(fnmatch(row.name, pattern) for pattern in given.only):

@@ -115,7 +115,7 @@ def goals(found: list[Row]) -> list[Goal]:
 def measure(given: argparse.Namespace) -> Measured:
     """Measure what is asked for."""
     if given.quick:
-        given.data, given.methods, given.models = ["10", "20"], ["gibbs"], ["pfcvm"]
+        given.data, given.methods, given.models = ["20", "30"], ["gibbs"], ["pfcvm"]
         given.tune, given.draws = 10, 10
     found = rows(given)
     names = {"seconds": "s", "unit": "ms a unit", "peak": "peak, GB", "rhat": "R-hat", "ess": "ESS"}

@@ -34,6 +34,10 @@ class Goal:
     measured: str
     met: bool | None
 
+    def __post_init__(self) -> None:
+        if self.met is not None:  # NumPy's truth values do not fit into JSON
+            object.__setattr__(self, "met", bool(self.met))
+
 
 def at_most(what: str, value: float, limit: float, unit: str = "") -> Goal:
     """Return the goal that a value is at most `limit`."""

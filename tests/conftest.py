@@ -19,6 +19,7 @@ gc.set_threshold(50_000, 20, 100)  # graphs are many small objects, hardly any o
 # from half a minute to one and a half each: first, so that no core waits for one at the end
 LONG = (
     "test_package.py",
+    "test_quick.py",
     "test_density.py",
     "test_notebooks.py",
     "test_contract.py",

@@ -172,6 +172,19 @@ def test_a_defect_is_in_the_copy_and_goes_again(tmp_path):
     assert (tmp_path / "a.py").read_text() == source
 
 
+def test_links_are_copied_as_links(tmp_path):
+    """The packages of `ardvark` are links to folders at the top."""
+    root = tmp_path / "project"
+    (root / "models").mkdir(parents=True)
+    (root / "models" / "a.py").write_text("x = 1\n")
+    (root / "package").mkdir()
+    (root / "package" / "models").symlink_to("../models")
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    copy = mutation.copy_of_the_project(tmp_path / "copy", root)
+    assert (copy / "package" / "models").is_symlink()
+    assert (copy / "package" / "models" / "a.py").read_text() == "x = 1\n"
+
+
 def test_the_copy_is_what_is_imported(tmp_path):
     """Also where an editable install finds the packages elsewhere."""
     hook = tmp_path / "benchmarks" / "mutation_site" / "sitecustomize.py"

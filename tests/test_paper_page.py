@@ -144,6 +144,23 @@ def test_the_page_is_made_of_the_files():
     assert page.text() == PAGE
 
 
+@pytest.mark.parametrize("paper", sorted({group.paper for group in GROUPS}))
+def test_the_goals_count_printed_figures_that_are_near(paper):
+    near = []
+    for group in (g for g in GROUPS if g.paper == paper):
+        for row in (r for r in group.rows if r.reading == "as printed"):
+            name = f"{group.name}/{row.label}"
+            for what in ("accuracy", "f1"):
+                values = list(column(name, what).values())
+                if what in row.printed and values:
+                    gap = abs(100 * fmean(values) - row.printed[what])
+                    near.append(gap <= 2 * 100 * error(values, left_out(name)))
+    head = PAGE.split("## What it says")[0]
+    line = next(x for x in head.splitlines() if x.startswith(f"| {paper}, as printed"))
+    verdict = "yes" if all(near) else "**no**"
+    assert line.endswith(f"| {sum(near)} of {len(near)} figures | {verdict} |")
+
+
 def test_a_changed_fold_changes_the_page(tmp_path):
     for file in FILES:
         shutil.copy(file, tmp_path)
