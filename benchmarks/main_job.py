@@ -50,7 +50,8 @@ def process(command: list[str], cache: str | None = None) -> Process:
     running = subprocess.Popen(command, env=environment, **quiet)
     _, status, usage = os.wait4(running.pid, 0)
     seconds = time.perf_counter() - started
-    return Process(seconds, usage.ru_maxrss / 1024.0, os.waitstatus_to_exitcode(status))
+    running.returncode = os.waitstatus_to_exitcode(status)  # Popen has not seen it end
+    return Process(seconds, usage.ru_maxrss / 1024.0, running.returncode)
 
 
 def scorecard(command: list[str], out: Path, cache: str | None) -> tuple[Process, pd.DataFrame]:

@@ -279,6 +279,7 @@ def toy_project() -> Iterator[Path]:
 def measure(given: argparse.Namespace) -> Measured:
     """Judge a sample, and return the counts and the survivors."""
     if not given.quick:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # leave no test running behind
         return judged(given, ROOT)
     given.jobs, given.sample, given.nearest = 1, 3, True
     with toy_project() as root:
@@ -287,7 +288,6 @@ def measure(given: argparse.Namespace) -> Measured:
 
 def judged(given: argparse.Namespace, root: Path) -> Measured:
     """Judge what has no outcome yet."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # leave no test running behind
     texts = sources(given.only, root)
     sample = draw(texts, given.sample, given.seed)
     given.work.mkdir(parents=True, exist_ok=True)
