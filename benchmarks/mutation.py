@@ -281,7 +281,7 @@ def measure(given: argparse.Namespace) -> Measured:
     if not given.quick:
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # leave no test running behind
         return judged(given, ROOT)
-    given.jobs, given.sample, given.nearest = 1, 3, True
+    given.jobs, given.sample, given.nearest = 1, 2, True
     with toy_project() as root:
         return judged(given, root)
 

@@ -126,7 +126,8 @@ def command(script: str, part: str, words: list[str]) -> str:
         if not skip and word not in ("--out", "--work"):
             kept.append(word if word.replace("-", "").isalnum() else f"'{word}'")
         skip = word in ("--out", "--work")
-    return " ".join(filter(None, [f"python -m benchmarks.{script}", part, *kept]))
+    data = "ARDVARK_DATA=..." if os.environ.get("ARDVARK_DATA") else ""
+    return " ".join(filter(None, [data, f"python -m benchmarks.{script}", part, *kept]))
 
 
 def has_data(given: argparse.Namespace) -> bool:
@@ -160,10 +161,8 @@ def resumed(path: Path, rows: Iterable[tuple[Mapping[str, Any], Callable[[], Row
         row = next((r for r in known if all(str(r.get(k)) == v for k, v in texts.items())), None)
         if row is None:
             row = {k: records.plain(v) for k, v in ({**key} | compute()).items()}
-            columns = list(known[0]) if known else list(row)
-            if more := [c for c in row if c not in columns]:  # a row of another kind: write anew
-                columns += more
             known.append(row)
+            columns = list(dict.fromkeys(name for r in known for name in r))
             with path.open("w", newline="") as file:
                 writer = csv.DictWriter(file, columns)
                 writer.writeheader()
