@@ -120,11 +120,11 @@ def measure(row: Row, settings: argparse.Namespace) -> Calibration:
         "basis_labels": row.basis_labels,
         "folder": settings.work,
         "processes": settings.processes,
-        "progressbar": not settings.quick,
     }
+    shown = not settings.quick
     if row.test == "joint":
-        return joint_test(problem, KERNELS[row.method], **common, progressbar=True)
-    sampling = Sampling(draws=250, chains=2, seed=0, progressbar=True)
+        return joint_test(problem, KERNELS[row.method], **common, progressbar=shown)
+    sampling = Sampling(draws=250, chains=2, seed=0, progressbar=shown)
     return sbc(
         problem, row.method, sampling, **common, **(SAMPLER if row.method in KERNELS else {})
     )

@@ -111,11 +111,11 @@ def products(kernel: str, N: int, D: int, at_least: float) -> Row:
     for fused in (True, False):
         X, theta, a, g = pt.dmatrix(), pt.dvector(), pt.dvector(), pt.dvector()
         if fused:
-            f = kernel_product(X, X, theta, a, kernel=kernel)
+            f = make_kernel(kernel).product(X, X, theta, a)
         elif kernel == "linear":
-            f = linear_decision(X, X, theta, a)
+            f = X @ (theta * (X.T @ a))
         else:
-            f = gram(X, X, theta, kernel=kernel, xp=pt) @ a
+            f = make_kernel(kernel).gram(X, X, theta, pt) @ a
         outputs = [f, *pt.grad((f * g).sum(), [theta, a])]
         function = pytensor.function([X, theta, a, g], outputs, mode="NUMBA")
         taken.append(least(lambda call=function: call(*values), at_least))
