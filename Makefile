@@ -1,5 +1,5 @@
-# `make demo` and `make test` do all the set-up: a virtual environment in .venv, then the package.
-# uv is used when it is on PATH, else venv and pip.
+# `make demo` and `make test` set up everything: a virtual environment in .venv, then the package.
+# They use uv if it is on PATH, otherwise venv and pip.
 
 .DEFAULT_GOAL := help
 VENV := .venv
@@ -11,21 +11,22 @@ SHELL := /bin/sh
 .PHONY: help demo test slow reseed mutants notebooks lint wheel types clean
 
 help:
-	@echo "make demo     the main job: RFVM on digits, exact posterior beside four other methods"
-	@echo "make test     set up from nothing and run the tests"
-	@echo "make slow     the full forms of the tests that have a fast one (long)"
-	@echo "make reseed   the statistical tests under other seeds, ROUNDS=20 times"
-	@echo "make mutants  which of 150 small defects the tests see (hours; goes on where it was stopped)"
-	@echo "make notebooks  execute the notebooks and store them with their outputs (minutes)"
-	@echo "make lint     ruff, import-linter;   make types   mypy"
-	@echo "make wheel    build an sdist, of it a wheel; install and try that"
-	@echo "make clean    remove the virtual environment"
+	@echo "make demo       fit RFVM to digits: the exact posterior and four other methods"
+	@echo "make test       set up everything and run the tests"
+	@echo "make slow       run the long forms of tests that also have a fast form"
+	@echo "make reseed     run the statistical tests with other seeds, ROUNDS=20 times"
+	@echo "make mutants    see which of 150 small defects the tests detect (hours; can be resumed)"
+	@echo "make notebooks  execute the notebooks and store their outputs (minutes)"
+	@echo "make lint       run ruff and import-linter"
+	@echo "make types      run mypy"
+	@echo "make wheel      build an sdist and a wheel, install the wheel and try it"
+	@echo "make clean      remove the virtual environment and build products"
 
-# The first Python >= 3.12 that really runs: a pyenv shim may exist and refuse.
+# Take the first Python >= 3.12 that really runs. A pyenv shim may exist and still refuse to.
 $(BIN)/python:
 	@if command -v uv >/dev/null 2>&1; then \
 	  uv venv --quiet --seed --python "$(or $(PYTHON),>=3.12)" $(VENV) && exit 0; \
-	  echo "uv found no Python >= 3.12; trying the ones on PATH" >&2; \
+	  echo "uv found no Python >= 3.12; trying those on PATH" >&2; \
 	fi; \
 	for p in $(PYTHON) python3.13 python3.12 python3.14 python3 python; do \
 	  if $$p -c 'import sys; sys.exit(sys.version_info < (3, 12))' >/dev/null 2>&1; then \
@@ -38,7 +39,7 @@ $(BIN)/python:
 	exit 1
 
 $(INSTALLED): $(BIN)/python pyproject.toml constraints.txt
-	@echo "installing ardvark and what it needs into $(VENV) (some minutes the first time)"
+	@echo "installing ardvark and its dependencies into $(VENV) (takes minutes the first time)"
 	@if command -v uv >/dev/null 2>&1; then \
 	  uv pip install --quiet --python $(BIN)/python -c constraints.txt -e ".[dev]"; \
 	else \
@@ -49,8 +50,8 @@ $(INSTALLED): $(BIN)/python pyproject.toml constraints.txt
 demo: $(INSTALLED)
 	$(BIN)/ardvark compare rfvm digits38 --test-size 0.3 --out results/demo
 
-# one worker a core; tests of one file stay together, for they share compiled models; the order of
-# the files is that of tests/conftest.py
+# One worker per core. The tests of a file stay together, because they share compiled models. The
+# order of the files is set in tests/conftest.py.
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 test: $(INSTALLED)
@@ -59,7 +60,7 @@ test: $(INSTALLED)
 slow: $(INSTALLED)
 	$(PYTEST) -m slow
 
-# Draws differ from machine to machine: what asserts something about them must hold under any seed.
+# Draws differ between machines, so an assertion about them must hold with any seed.
 ROUNDS ?= 20
 FIRST ?= 1
 reseed: $(INSTALLED)
@@ -81,8 +82,8 @@ lint: $(INSTALLED)
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache --no-logo
 
-# The package as a user gets it: the wheel of an sdist, in a clean environment, from another folder.
-# Missing modules show here and not in an editable install.
+# Test the package as a user gets it: a wheel built from the sdist, in a clean environment and from
+# another folder. This finds missing modules, which an editable install hides.
 CLEAN := build/clean
 wheel: $(INSTALLED)
 	rm -rf build dist

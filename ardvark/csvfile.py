@@ -1,8 +1,9 @@
-"""A person's own CSV file, as the command line takes it: what is odd is said, and how to go on.
+"""Read a user's CSV file for the command line. Every problem is reported with its remedy.
 
-The separator is found from the header (comma, semicolon, tab or bar), and a comma as decimal sign
-where the separator is another one. A first column without a name, or one named as in `ROW_NAMES`
-whose entries are all different, names the rows and is no feature. Nothing is left out in silence.
+The separator is detected from the header (comma, semicolon, tab or bar). A decimal comma is
+detected if the separator is not a comma. The first column is used as row names, not as a feature,
+if it has no name, or if its name is in `ROW_NAMES` and its entries are all different. Whatever is
+left out is reported.
 """
 
 import csv
@@ -42,20 +43,20 @@ def read_csv(
     target : str
         The column of the labels.
     sep : str, optional
-        One character between fields, or "tab"; by default found from the header.
+        The character between fields, or "tab"; by default detected from the header.
     drop : sequence of str
-        Columns that are no features.
+        Columns not to use as features.
     drop_missing : bool
         Leave out rows with a missing value.
     classes : sequence of str
-        The two labels to keep rows of, (y = 0, y = 1).
+        The two labels whose rows are kept, (y = 0, y = 1).
     positive : str, optional
-        The label of y = 1; among more than two, all others are y = 0.
+        The label of y = 1. All other labels are y = 0, even if there are several.
 
     Raises
     ------
     InputError
-        The file cannot be read as such a table, or the table is not one of numbers and two labels.
+        The file cannot be read as a table, or the table does not consist of numbers and two labels.
     """
     frame = _frame(_text(Path(path)), _separator(sep), Path(path))
     columns = list(frame.columns)
@@ -63,7 +64,7 @@ def read_csv(
     frame = _without_row_names(frame, target)
     gone = [named("column", name, columns) for name in drop]
     if target in gone:
-        raise InputError(f"--drop {target} would leave no labels: it is the label column.")
+        raise InputError(f"--drop {target} is not possible: it is the label column.")
     frame = frame.drop(columns=[name for name in gone if name in frame])
     labels = _texts(frame[target])
     if classes:
@@ -80,11 +81,11 @@ def read_csv(
 
 
 def _text(path: Path) -> str:
-    """Return the file's text; refuse what is none."""
+    """Return the file's text; refuse a file that is not text."""
     if not path.exists():
-        raise InputError(f"there is no file {path}.")
+        raise InputError(f"the file {path} does not exist.")
     if not path.is_file():
-        raise InputError(f"{path} is a folder, and a CSV file is expected.")
+        raise InputError(f"{path} is a folder; expected a CSV file.")
     content = path.read_bytes()
     try:
         text = content.decode("utf-8-sig")
@@ -95,9 +96,11 @@ def _text(path: Path) -> str:
             "Save it as UTF-8; spreadsheets call that 'CSV UTF-8'."
         ) from None
     if "\0" in text:
-        raise InputError(f"{path} is not text: it holds zero bytes. Save it as 'CSV UTF-8'.")
+        raise InputError(
+            f"{path} is not text, because it contains zero bytes. Save it as 'CSV UTF-8'."
+        )
     if not text.strip():
-        raise InputError(f"{path} is empty. A header and one row a sample are expected.")
+        raise InputError(f"{path} is empty; expected a header and one row for each sample.")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -110,7 +113,7 @@ def _separator(given: str | None) -> str | None:
 
 
 def _frame(text: str, sep: str | None, path: Path) -> pd.DataFrame:
-    """Return the table as it is read, under the names in the header."""
+    """Return the table as read, with the names in the header."""
     text = text.lstrip("\n")
     if sep is None:
         unquoted = "".join(text.split("\n", 1)[0].split('"')[::2])
@@ -124,31 +127,33 @@ def _frame(text: str, sep: str | None, path: Path) -> pd.DataFrame:
         if sep != "," and not all(map(types.is_numeric_dtype, frame.dtypes)):
             other = pd.read_csv(io.StringIO(text), **settings, decimal=",")
             if _numeric(other) > _numeric(frame):
-                logger.info("%s: a comma is read as the decimal sign", path.name)
+                logger.info("%s: commas are read as decimal points", path.name)
                 frame = other
     except (csv.Error, ValueError, OverflowError, StopIteration) as error:
         reason = " ".join(str(error).split()).removeprefix("Error tokenizing data. C error: ")
         raise InputError(
             f"{path} could not be read as a table: {reason}. Look for a quote that is not closed, "
-            "a row with other fields than the header, or another separator (--sep)."
+            "or a row whose number of fields differs from the header's, or name the separator "
+            "(--sep)."
         ) from None
     nameless = [k for k, name in enumerate(header) if not name and k > 0]
     if nameless:
         raise InputError(
-            f"{path}: column {nameless[0] + 1} of the header has no name. Name it, or remove it."
+            f"{path}: column {nameless[0] + 1} of the header has no name. Name it, or delete it."
         )
     distinct("column", header)
     if len(header) != frame.shape[1] or extra > 1 or (extra and "" in header):
         raise InputError(
-            f"{path}: rows have {frame.shape[1] + extra} fields, and the header has "
-            f"{len(header)}. They must be equal; look at the separator (--sep)."
+            f"{path}: rows have {frame.shape[1] + extra} fields, but the header has "
+            f"{len(header)}. The numbers must be equal; check the separator (--sep)."
         )
     if frame.empty:
-        raise InputError(f"{path} has a header and no rows.")
+        raise InputError(f"{path} has a header but no rows.")
     if extra:  # a field more in each row than in the header, which pandas takes for row names
         if frame.iloc[:, -1].isna().all():
             raise InputError(
-                f"{path}: each row ends with a separator, and the header does not. Remove them."
+                f"{path}: each row ends with a separator, but the header does not. Delete these "
+                "separators."
             )
         return _named_rows(frame.set_axis(header, axis=1).reset_index(names=""), "")
     return frame.set_axis(header, axis=1)
@@ -159,7 +164,7 @@ def _numeric(frame: pd.DataFrame) -> int:
 
 
 def _without_row_names(frame: pd.DataFrame, target: str) -> pd.DataFrame:
-    """Return the table with its first column as row names, where that is what it holds."""
+    """Return the table with its first column as row names, if it contains row names."""
     first = str(frame.columns[0])
     values = frame.iloc[:, 0]
     told_apart = values.is_unique and not values.isna().any()
@@ -176,9 +181,9 @@ def _named_rows(frame: pd.DataFrame, column: str) -> pd.DataFrame:
     values = frame[column]
     what = f"column {column!r}" if column else "the first column, which has no name,"
     if values.is_unique and not values.isna().any():
-        logger.info("%s names the rows and is no feature (rename it to make it one)", what)
+        logger.info("%s is used as row names, not as a feature (rename it to use it as one)", what)
         return frame.drop(columns=column).set_axis(values.astype(str), axis=0)
-    logger.info("%s is left out: its entries are not all different", what)
+    logger.info("%s is left out, because its entries are not all different", what)
     return frame.drop(columns=column)
 
 
@@ -192,10 +197,12 @@ def _complete(frame: pd.DataFrame, target: str, drop_missing: bool) -> pd.DataFr
     if not rows.any():
         return frame
     if drop_missing:
-        logger.info("%d of %d rows have a missing value and are left out", rows.sum(), len(frame))
+        logger.info(
+            "%d of %d rows are left out, because they have a missing value", rows.sum(), len(frame)
+        )
         return frame[~rows]
     where = missing.columns[missing.any()].drop(target, errors="ignore")
-    or_drop = f", --drop COLUMN a column ({_listed(where)})" if len(where) else ""
+    or_drop = f", --drop COLUMN leaves out a column ({_listed(where)})" if len(where) else ""
     raise InputError(
         f"{int(rows.sum())} of {len(frame)} rows have a missing value, the first in row "
         f"{str(rows.idxmax())!r}, column {missing[rows].iloc[0].idxmax()!r}. "
@@ -204,7 +211,7 @@ def _complete(frame: pd.DataFrame, target: str, drop_missing: bool) -> pd.DataFr
 
 
 def _numbers(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the features as numbers; say which are none."""
+    """Return the features as numbers; name those that are not numbers."""
     out = {}
     texts = {}
     for name, values in frame.items():
@@ -216,9 +223,9 @@ def _numbers(frame: pd.DataFrame) -> pd.DataFrame:
     if texts:
         first = next(iter(texts))
         raise InputError(
-            f"features must be numbers, but {len(texts)} column(s) hold text: {_listed(texts)}. "
+            f"features must be numbers, but {len(texts)} column(s) contain text: {_listed(texts)}. "
             f"The first, {first!r}, has {texts[first]}. --drop {','.join(list(texts)[:_SHOWN])} "
-            "leaves them out; a category of k values becomes k columns of 0 and 1."
+            "leaves them out. To use a category with k values, replace it by k columns of 0 and 1."
         )
     return pd.DataFrame(out, index=frame.index)
 
@@ -234,7 +241,7 @@ def _texts(values: pd.Series) -> pd.Series:
 
 
 def _known_label(target: str, word: str, labels: pd.Series) -> str:
-    """Return the label that a word means; refuse one that no row has."""
+    """Return the label that a word refers to; refuse a label that no row has."""
     return named(f"label of {target!r}", word.strip(), labels.unique().tolist())
 
 
@@ -252,9 +259,9 @@ def _two(
         if len(order) != 2 and (positive is None or len(order) < 2):
             shown = _listed([str(text) for text in _texts(pd.Series(order))])
             raise InputError(
-                f"column {target!r} must hold two labels, got {len(order)}: {shown}. --classes A,B "
-                "keeps the rows of two, --positive A sets one against the rest, --target names "
-                "another column."
+                f"column {target!r} must contain two labels, got {len(order)}: {shown}. --classes "
+                "A,B keeps the rows of two labels, --positive A compares one label with the rest, "
+                "and --target names another column."
             )
         zero, one = _texts(pd.Series([order[0], order[-1]])).tolist()
     if positive is None:
@@ -262,7 +269,9 @@ def _two(
     wanted = _known_label(target, positive, labels)
     rest = [text for text in labels.unique() if text != wanted]
     if len(rest) > 1:
-        logger.info("y = 0 is every label of %r other than %r: %s", target, wanted, _listed(rest))
+        logger.info(
+            "y = 0 stands for every label of %r except %r: %s", target, wanted, _listed(rest)
+        )
     name = rest[0] if len(rest) == 1 else f"not {wanted}"
     return (labels == wanted).to_numpy().astype(int), (name, wanted)
 

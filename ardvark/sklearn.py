@@ -1,8 +1,8 @@
-"""scikit-learn's habits: every model and method of the zoo as one estimator.
+"""Every model and method of the zoo as one scikit-learn estimator.
 
-`SparseBayesClassifier` is a classifier of two classes and a feature selector at once: `predict`
-averages over the posterior, `transform` keeps the features that are probably active. The posterior
-itself is one attribute away, and all of `ardvark` works with it:
+`SparseBayesClassifier` is both a classifier for two classes and a feature selector. `predict`
+averages over the posterior, and `transform` keeps the features that are probably active. The
+posterior itself is an attribute, and all of `ardvark` works with it:
 
     classifier = SparseBayesClassifier("rfvm", random_state=0).fit(X, y)
     av.select(classifier.problem_, classifier.posterior_)
@@ -40,8 +40,8 @@ def _predicts_labels(classifier: "SparseBayesClassifier") -> bool:
     spec = ZOO.get(str(classifier.model).casefold())  # an unknown one is for `fit` to refuse
     if spec is not None and spec.link == "identity":
         raise AttributeError(
-            f"model {classifier.model!r} regresses on the signs of the labels: it has a score "
-            "(decision_function), and no probability of a class."
+            f"model {classifier.model!r} regresses on the signs of the labels. It gives scores "
+            "(decision_function), but no class probabilities."
         )
     return True
 
@@ -54,12 +54,12 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
     model : str
         A model of the zoo (`ardvark models`).
     method : str
-        How its posterior is computed (`ardvark methods`); "paper" is the model's own algorithm,
-        "nuts" and "gibbs" are exact.
+        How its posterior is computed (`ardvark methods`). "paper" is the algorithm of the model's
+        paper; "nuts" and "gibbs" are exact.
     draws, chains : int
-        Draws a chain, and chains; a point or search method returns one draw.
+        Draws per chain, and number of chains. A point or search method returns one draw.
     random_state : int, RandomState or None
-        An int gives equal results at each call of `fit`.
+        With an int, every call of `fit` gives the same result.
     hypers : dict, optional
         Hyperparameters of the model, by name.
     method_options : dict, optional
@@ -86,8 +86,8 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
     feature_importances_ : ndarray (D,)
         P(active) of each feature.
     coef_, intercept_ : ndarray (1, D), ndarray (1,)
-        The posterior mean of eta is ``X @ coef_[0] + intercept_[0]``, X in its own units. Only
-        where eta is linear in the features.
+        The posterior mean of eta is ``X @ coef_[0] + intercept_[0]``, with X in its own units.
+        Available only if eta is linear in the features.
     relevance_ : ndarray (n,)
         Training rows whose P(active) is above `threshold`. Only for models with a basis.
     relevance_vectors_ : ndarray (n, D)
@@ -96,7 +96,7 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
     Warns
     -----
     ConvergenceWarning
-        The draws must not be trusted: why, and what to do.
+        The draws must not be trusted. The warning says why, and what to do.
 
     Raises
     ------
@@ -107,9 +107,10 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    `decision_function` is the log odds of the probability that `predict_proba` gives, which
-    averages over the posterior: not the mean of eta. Meta-estimators that read `coef_` first
-    (`SelectFromModel`, `RFE`) rank by the sizes of coefficients in the units of X, unless told
+    `decision_function` is the log odds of the probability that `predict_proba` returns. That
+    probability is an average over the posterior, so the log odds are not the mean of eta.
+    Meta-estimators that read `coef_` first (`SelectFromModel`, `RFE`) rank features by the size of
+    their coefficients in the units of X, unless you pass
     ``importance_getter="feature_importances_"``.
 
     Examples
@@ -169,7 +170,7 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise InputError(
-                f"y must hold two classes, got only the class {self.classes_.tolist()[0]!r}."
+                f"y must contain two classes, got only the class {self.classes_.tolist()[0]!r}."
             )
         data = Dataset.from_arrays(
             X,
@@ -207,7 +208,7 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
     # --- prediction -------------------------------------------------------------------------------
 
     def _mean_prediction(self, X: ArrayLike) -> np.ndarray:
-        """Return what `predict` of the zoo gives, averaged over draws (M,)."""
+        """Return what `ardvark.predict` returns, averaged over draws (M,)."""
         check_is_fitted(self)
         rows: np.ndarray = validate_data(self, X, dtype=np.float64, reset=False)
         sizes = self.posterior_["posterior"].sizes
@@ -223,7 +224,7 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
         return np.column_stack([1.0 - p, p])
 
     def decision_function(self, X: ArrayLike) -> np.ndarray:
-        """Return the log odds (M,) of the second class; a score for a model without probability."""
+        """Return the log odds (M,) of the second class, or a score if there is no probability."""
         value = self._mean_prediction(X)
         if self.problem_.spec.link == "identity":
             return value
@@ -231,7 +232,7 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
         return np.log(p) - np.log1p(-p)
 
     def predict(self, X: ArrayLike) -> np.ndarray:
-        """Return the more probable label (M,) of each row of X (M, D); of a tie, the first one."""
+        """Return the more probable label (M,) of each row of X (M, D); a tie goes to the first."""
         value = self._mean_prediction(X)  # which asks first whether there is a fit
         return self.classes_[classes(self.problem_, value)]
 
@@ -244,7 +245,7 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
             return np.asarray(self.posterior_["selection"][f"p_active_{what}"].values)
         except KeyError:
             raise AttributeError(
-                f"a fit of {self.problem_.spec.name!r} says nothing of {what}s"
+                f"a fit of {self.problem_.spec.name!r} has no P(active) for {what}s"
             ) from None
 
     def _get_support_mask(self) -> np.ndarray:
@@ -287,7 +288,7 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
 
 @contextmanager
 def _verdict_untold() -> Iterator[None]:
-    """Keep the logger from saying that a fit failed or has not converged: the estimator does."""
+    """Silence the logger about fits that failed or did not converge; the estimator reports it."""
 
     def other(record: logging.LogRecord) -> bool:
         return not hasattr(record, "status")
@@ -300,6 +301,6 @@ def _verdict_untold() -> Iterator[None]:
 
 
 def _distinct(rows: Any) -> list[str] | None:
-    """Return the row names of a data frame, None where there are none or they repeat."""
+    """Return the row names of a data frame, or None if there are none or they repeat."""
     names = [] if rows is None or callable(rows) else [str(row) for row in rows]
     return names if names and len(set(names)) == len(names) else None

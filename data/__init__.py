@@ -1,4 +1,4 @@
-"""Where X and y come from: the `Dataset`, built-in sets, and loaders of public ones.
+"""Where X and y come from: the `Dataset`, built-in data sets, and loaders of public ones.
 
 >>> from ardvark.data import Dataset, available, load
 >>> load("digits38")

@@ -1,6 +1,6 @@
-"""The data sets that need no download: scikit-learn's digits, and three that are drawn.
+"""The data sets that need no download: scikit-learn's digits, and three that are simulated.
 
-Drawn ones have a fixed seed and their own generator, so every call gives the same values.
+Simulated ones have a fixed seed and their own generator, so every call gives the same values.
 """
 
 from collections.abc import Callable
@@ -19,10 +19,10 @@ _DIGITS = (
 
 
 def digits38(*, raw: bool = False) -> Dataset:
-    """Return handwritten 3 against 8: 357 images of 8 x 8 pixels, 183 and 174 a class.
+    """Return handwritten 3 against 8: 357 images of 8 x 8 pixels, 183 and 174 per class.
 
     Source: `sklearn.datasets.load_digits`, part of scikit-learn. y = 1 is the 8. Feature
-    `pixel_r_c` is row r, column c, both from 0. Ten pixels are white in every image: constant.
+    `pixel_r_c` is row r, column c, both from 0. Ten pixels are constant: white in every image.
 
     Parameters
     ----------
@@ -45,12 +45,12 @@ def digits38(*, raw: bool = False) -> Dataset:
 
 
 def digits38_noisy(*, random_seed: int = 0) -> Dataset:
-    """Return `digits38` with noise: the data of the FS-SKLR paper, as far as its text fixes them.
+    """Return `digits38` with noise: the data of the FS-SKLR paper, as far as its text goes.
 
-    The paper says: grey levels scaled to [0, 1], noise from U(0, 1) added to the input patterns.
-    Read here as independent noise on every pixel of every image, added once before any split, the
-    sum neither clipped nor rescaled (values in [0, 2]). Its draw and seed are not published, so its
-    figures can be met only up to the draw.
+    The paper says that grey levels are scaled to [0, 1], and noise from U(0, 1) is added to the
+    input patterns. We take this to mean independent noise on every pixel of every image, added once
+    before any split. The sum is neither clipped nor rescaled (values in [0, 2]). The draw and its
+    seed are not published, so the paper's figures can be reproduced only up to the draw.
 
     Parameters
     ----------
@@ -84,10 +84,10 @@ def waveform(*, n_per_class: int = 200, random_seed: int = 0) -> Dataset:
         wave 1:  x = u h1 + (1 - u) h2 + e
         wave 2:  x = u h1 + (1 - u) h3 + e
 
-    followed by 19 features of pure N(0, 1) noise: D = 40. y = 1 is wave 2. Features `wave_1` to
-    `wave_21` carry the waves (`wave_1` and `wave_21` have mean 0 in both classes), `noise_22` to
-    `noise_40` none. Which triangles make which class is numbered differently in some textbooks;
-    here as in UCI's file (`waveform_uci`, there from 0), whose class means a test compares.
+    followed by 19 features of pure N(0, 1) noise, so D = 40. y = 1 is wave 2. Features `wave_1` to
+    `wave_21` carry the waves (`wave_1` and `wave_21` have mean 0 in both classes); `noise_22` to
+    `noise_40` are noise. Some textbooks number the classes differently. The numbers here are those
+    of UCI's file (`waveform_uci`, where they start from 0); a test compares the class means.
 
     Parameters
     ----------
@@ -123,11 +123,11 @@ def waveform_names() -> list[str]:
 def fat(*, n: int = 60, d: int = 2000, n_informative: int = 10, random_seed: int = 0) -> Dataset:
     """Return a synthetic set with many more features than samples, and known informative ones.
 
-    Half of the samples have y = 1. Every value is N(0, 1), and an informative feature is moved by
-    +0.75 in one class and by -0.75 in the other: its two class means are 1.5 standard deviations
-    apart, in a random direction. The best rule is linear in the informative features, with equal
-    weights. They sit at random places and are called `informative_k`, all others `noise_k`, where
-    k is the column from 1.
+    Half of the samples have y = 1. Every value is N(0, 1). An informative feature is shifted by
+    +0.75 in one class and by -0.75 in the other, so its two class means are 1.5 standard deviations
+    apart, in a random direction. The best rule is linear in the informative features, with weights
+    of equal size. Their columns are chosen at random. They are called `informative_k`, and all
+    others `noise_k`, where k is the column, counted from 1.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def fat(*, n: int = 60, d: int = 2000, n_informative: int = 10, random_seed: int
 
 @dataclass(frozen=True)
 class Builtin:
-    """What `available` says of a built-in set without making it.
+    """What `available` says about a built-in data set without making it.
 
     Parameters
     ----------

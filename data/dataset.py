@@ -1,7 +1,7 @@
-"""The one container of data: N samples, D features, two classes, never changed after construction.
+"""The container of data: N samples, D features and two classes, immutable after construction.
 
-A `Dataset` is checked when it is made, so that everything behind it (models, inference, the command
-line) may rely on finite values, two classes and distinct names. Selecting rows gives a new one.
+A `Dataset` is checked when it is made. All code that uses it (models, inference, the command line)
+may rely on finite values, two classes and distinct names. Selecting rows gives a new data set.
 """
 
 from collections.abc import Sequence
@@ -26,8 +26,8 @@ COMMON = 0.9
 class Dataset:
     """Features, binary labels and their names, frozen.
 
-    `Dataset.from_arrays` takes labels of any two kinds, data frames, and makes up names;
-    the constructor wants everything in its final form.
+    `Dataset.from_arrays` accepts any two labels and data frames, and fills in names. The
+    constructor expects everything in its final form.
 
     Parameters
     ----------
@@ -40,12 +40,12 @@ class Dataset:
     class_names : tuple of str
         The names of y = 0 and of y = 1, in this order.
     name, citation : str
-        What it is called, and whom to cite.
+        Its name, and the reference to cite.
     transform : str
-        What was done to the values the source publishes, "" for nothing.
+        The transform that was applied to the published values, "" for none.
     both : bool
-        False accepts a single class and a single row: a fold or a test set that is only predicted
-        can be so. Nothing can be fitted to it.
+        False also accepts a single class or a single row, as in a fold or test set that is only
+        predicted. No model can be fitted to such a data set.
 
     Raises
     ------
@@ -88,8 +88,8 @@ class Dataset:
         y, labels = two_classes(self.y, len(X), both=both)
         if not np.isin(np.asarray(self.y), (0, 1)).all():
             raise InputError(
-                f"y must hold 0 and 1, got {labels[0]!r} and {labels[1]!r}. "
-                "Dataset.from_arrays takes any two labels."
+                f"y must contain 0 and 1, got {labels[0]!r} and {labels[1]!r}. "
+                "Dataset.from_arrays accepts any two labels."
             )
         y = np.asarray(self.y).astype(np.int64)  # two_classes would read a lone 0 as its class 1
         for field, value in (
@@ -114,17 +114,17 @@ class Dataset:
         citation: str = "",
         transform: str = "",
     ) -> Self:
-        """Make a data set from arrays or a data frame, with labels of any two kinds.
+        """Make a data set from arrays or a data frame, with any two labels.
 
         Parameters
         ----------
         X : array-like (N, D) or DataFrame
-            A frame's column labels become feature names and its index becomes sample names;
-            without one they are x1, x2, ... (from 1, as in the papers) and 0, 1, ... (row numbers).
+            A frame's column labels become feature names, and its index becomes sample names.
+            Otherwise features are x1, x2, ... (from 1, as in the papers) and samples are 0, 1, ...
         y : array-like (N,), Series, or str
-            The name of a column of a frame X, which is then no feature; or two distinct labels,
-            of strings, numbers or booleans. The one that sorts last is y = 1. A series must have
-            the index of a frame X: rows are never matched silently.
+            Two distinct labels: strings, numbers or booleans. The one that sorts last is y = 1. Or
+            the name of a column of a frame X, which is then not a feature. A series must have the
+            index of a frame X, because rows are never matched silently.
         name, citation, transform : str
             As in the class.
         feature_names, sample_names : sequence of str, optional
@@ -142,8 +142,8 @@ class Dataset:
         frame = X if isinstance(X, pd.DataFrame) else None
         if frame is not None and isinstance(y, pd.Series) and not frame.index.equals(y.index):
             raise InputError(
-                "X and y have different indices, so their rows may not belong together. "
-                "Give y.reindex(X.index), or y.to_numpy() where the order is right."
+                "X and y have different indices, so their rows may not match. "
+                "Pass y.reindex(X.index), or y.to_numpy() if the order is right."
             )
         array = matrix(X, min_rows=2)
         if feature_names is None:
@@ -190,16 +190,16 @@ class Dataset:
 
     @cached_property
     def remarks(self) -> tuple[str, ...]:
-        """What a reader of results should know of the data: few, unbalanced or repeated rows."""
+        """What a reader of results should know: rows that are few, unbalanced or repeated."""
         said = []
         if self.N < FEW:
-            said.append(f"Only {self.N} samples: expect wide intervals, and little from accuracy.")
+            said.append(f"Only {self.N} samples: expect wide intervals and an unreliable accuracy.")
         small = int(np.argmin(self.counts))
         size, share = self.counts[small], 1.0 - self.counts[small] / self.N
         if size < FEW / 4 or share > COMMON:
             said.append(
                 f"{size} of {self.N} samples are {self.class_names[small]!r}: always answering "
-                f"{self.class_names[1 - small]!r} is right in {100 * share:.1f} %."
+                f"{self.class_names[1 - small]!r} would be right for {100 * share:.1f} %."
             )
         distinct_rows = {row.tobytes(): label for row, label in zip(self.X, self.y, strict=True)}
         repeated = self.N - len(distinct_rows)
@@ -208,9 +208,9 @@ class Dataset:
                 {(row.tobytes(), label) for row, label in zip(self.X, self.y.tolist(), strict=True)}
             )
             said.append(
-                f"{repeated} of {self.N} rows repeat the features of another one"
-                f"{', some with the other label' if both else ''}: such rows are no independent "
-                "evidence, and a split may put one on each side."
+                f"{repeated} of {self.N} rows repeat the features of another row"
+                f"{', some with the other label' if both else ''}. Such rows are not independent "
+                "evidence, and a split may put one of them on each side."
             )
         return tuple(said)
 
@@ -254,7 +254,7 @@ class Dataset:
         rows : array-like of int or bool
             Distinct row numbers (negative ones count from the end), or a mask of length N.
         both : bool
-            False lets a single class or a single row through: for a fold that is only predicted.
+            False also accepts a single class or a single row, for a fold that is only predicted.
 
         Raises
         ------
@@ -278,7 +278,7 @@ class Dataset:
             )
         index = np.where(index < 0, index + self.N, index)
         if len(np.unique(index)) != len(index):
-            raise InputError("rows must be distinct: samples are told apart by name.")
+            raise InputError("rows must be distinct, because samples are identified by name.")
         X, y = self.X[index], self.y[index]
         X.flags.writeable = y.flags.writeable = False  # fresh copies: spares another one
         samples = [self.sample_names[i] for i in index]
@@ -295,9 +295,9 @@ class Dataset:
         )
 
     def split(self, test: float = 0.3, random_seed: int = 0) -> tuple["Dataset", "Dataset"]:
-        """Split into train and test, each class by itself (stratified).
+        """Split into training and test samples, each class separately (stratified).
 
-        Each class gives round(test * its size) rows to the test set, but at least one row to each
+        Each class gives round(test * its size) rows to the test set, and at least one row to each
         side. Rows keep their order. The same seed gives the same split.
 
         Parameters
@@ -310,7 +310,7 @@ class Dataset:
         Returns
         -------
         tuple of Dataset
-            Train and test: disjoint, together all rows.
+            Training and test samples; each row is in exactly one of them.
 
         Raises
         ------
@@ -330,7 +330,7 @@ class Dataset:
             if len(rows) < 2:
                 raise InputError(
                     f"class {self.class_names[label]!r} has {len(rows)} sample(s), but a split "
-                    "needs at least 2: one to train on, one to test on. Use take(rows)."
+                    "needs at least 2: one for training and one for testing. Use take(rows)."
                 )
             size = min(max(round(test * len(rows)), 1), len(rows) - 1)
             held[rng.permutation(rows)[:size]] = True
@@ -344,7 +344,7 @@ def _counted(names: Sequence[str], most: int = 6) -> str:
 
 
 def _named_matrix(X: Any, features: tuple, samples: tuple, *, min_rows: int) -> np.ndarray:
-    """Return X checked; its names are in the message where a value is not finite."""
+    """Return X checked; an error about a value that is not finite uses the names."""
     if not isinstance(X, pd.DataFrame):
         array = np.asarray(X)
         fits = array.ndim == 2 and array.shape == (len(samples), len(features))
@@ -359,7 +359,7 @@ def _apart(frame: Any, target: str) -> tuple[pd.DataFrame, pd.Series]:
     if not isinstance(frame, pd.DataFrame):
         raise InputError(
             f"y = {target!r} names a column of a data frame, and X is {type(frame).__name__}. "
-            "Give the labels themselves, one a row."
+            "Pass the labels themselves, one for each row."
         )
     columns = [str(c) for c in frame.columns]
     at = columns.index(named("label column", target, columns))
@@ -368,7 +368,7 @@ def _apart(frame: Any, target: str) -> tuple[pd.DataFrame, pd.Series]:
 
 
 def _plain_labels(y: Any) -> Any:
-    """Return labels as one type, so that they sort; odd ones are the validator's to name."""
+    """Return labels of one type, so that they sort; the validator reports odd labels."""
     try:
         labels = np.asarray(y)
         if labels.dtype != object or pd.isna(labels).any():
@@ -379,7 +379,7 @@ def _plain_labels(y: Any) -> Any:
 
 
 def _locked(array: np.ndarray) -> np.ndarray:
-    """Return the array read-only; one that somebody else could still write to is copied first."""
+    """Return the array read-only; copy it first if someone else could still write to it."""
     owner = array if array.base is None else array.base
     if array.flags.writeable or getattr(getattr(owner, "flags", None), "writeable", True):
         array = array.copy()

@@ -1,8 +1,8 @@
-"""Find a data set by name, fetch it where it is missing, check it, and hand it over.
+"""Find a data set by name, download it if it is missing, check it and return it.
 
-Looked up in this order: built-in; the folder in the environment variable ARDVARK_DATA (its `raw`
-and `tables` sub-folders, then itself); the user's cache; the public home. What is fetched is kept
-in the cache only after it has been read and found right.
+The places are searched in this order: the built-in data sets; the folder in the environment
+variable ARDVARK_DATA (its sub-folders `raw` and `tables`, then the folder itself); the user's
+cache; the public source. A download is kept in the cache only after it has been read and checked.
 """
 
 import os
@@ -26,7 +26,7 @@ TIMEOUT = 30  # seconds without an answer from a server
 
 
 class Found(NamedTuple):
-    """Where a set lies: "ARDVARK_DATA" or "cache", in which form, in which files."""
+    """Where a data set is: "ARDVARK_DATA" or "cache", in which form, in which files."""
 
     place: str
     form: Form
@@ -41,17 +41,19 @@ def load(name: str, *, raw: bool = False, fetch: bool = True) -> Dataset:
     name : str
         A built-in set, or one of the registry.
     raw : bool
-        Leave out the usual transform (`Dataset.transform`) of a set that has one: `colon` (natural
-        log), `golub` (clip to [100, 16000], log10), `digits38` (pixels divided by 16). The others
-        are the same either way.
+        Skip the usual transform (`Dataset.transform`) of a data set that has one: `colon` (natural
+        log), `golub` (clip to [100, 16000], log10), `digits38` (pixels divided by 16). For the
+        others it makes no difference.
     fetch : bool
-        Download a set that is neither in ARDVARK_DATA nor in the cache, where its home allows.
+        Download a data set that is neither in ARDVARK_DATA nor in the cache, if it has a public
+        download.
 
     Raises
     ------
     InputError
-        An unknown name; a set that is missing and could not be fetched (the message names the
-        address, the folder and the command); a file that cannot be read or holds other values.
+        The name is unknown. Or the data set is missing and could not be downloaded; the message
+        then gives the address, the folder and the command. Or a file cannot be read or contains
+        other values.
     """
     name = known_name(name)
     if name in BUILTIN:
@@ -100,9 +102,9 @@ def fetch(name: str) -> tuple[Path, ...]:
 def available() -> pd.DataFrame:
     """Return a table of all data sets, indexed by name, without reading any of them.
 
-    Columns: `n`, `d` (samples, features), `class_1`, `class_0` (their counts), `positive` (what
-    y = 1 means), `present` ("built-in", "ARDVARK_DATA", "cache" or "no"), `home`, `note`. Sizes
-    are missing where a set has no fixed form.
+    The columns are `n`, `d` (samples, features), `class_1`, `class_0` (their counts), `positive`
+    (the meaning of y = 1), `present` ("built-in", "ARDVARK_DATA", "cache" or "no"), `home` and
+    `note`. Sizes are missing for a data set without a fixed form.
     """
     rows: list[tuple] = [
         (name, *b.shape, b.counts[1], b.counts[0], b.positive, "built-in", b.home, b.note)
@@ -135,7 +137,7 @@ def golub_split(dataset: Dataset) -> tuple[Dataset, Dataset]:
 
 
 def data_folder() -> Path | None:
-    """Return the folder in the environment variable ARDVARK_DATA, None where it is not set."""
+    """Return the folder in the environment variable ARDVARK_DATA, or None if it is not set."""
     value = os.environ.get("ARDVARK_DATA", "")
     if not value:
         return None
@@ -143,20 +145,20 @@ def data_folder() -> Path | None:
     if not folder.is_dir():
         raise InputError(
             f"the environment variable ARDVARK_DATA is {value!r}, which is not a folder. "
-            "Set it to the folder of your data files, or unset it."
+            "Set it to the folder with your data files, or unset it."
         )
     return folder
 
 
 def cache_folder() -> Path:
-    """Return the folder where fetched files are kept; it need not exist."""
+    """Return the folder for downloaded files; it need not exist."""
     import pooch
 
     return Path(pooch.os_cache("ardvark"))
 
 
 def locate(name: str) -> Found | None:
-    """Return where the files of a set of the registry lie, None where it is nowhere."""
+    """Return where the files of a registered data set are, or None if they are nowhere."""
     own = data_folder()
     places = {"ARDVARK_DATA": [] if own is None else [own / "raw", own / "tables", own]}
     places["cache"] = [cache_folder()]
@@ -176,7 +178,7 @@ def _first(folders: Sequence[Path], file: str) -> Path | None:
 
 
 def known_name(name: str) -> str:
-    """Return the name of a set, whatever its case; refuse one that no set has."""
+    """Return the name of a data set, given in any case; refuse an unknown name."""
     hint = "`ardvark data` lists them with their sizes."
     return named("data set", name, [*BUILTIN, *SOURCES], hint)
 
@@ -184,7 +186,7 @@ def known_name(name: str) -> str:
 def _read(name: str, form: Form, paths: Sequence[Path]) -> Table:
     """Parse files and check what comes out against the registry."""
     shown = " and ".join(str(path) for path in paths)
-    remedy = f"Put the right file there, or remove it and run `ardvark data fetch {name}`."
+    remedy = f"Replace it by the right file, or delete it and run `ardvark data fetch {name}`."
     try:
         table = form.parse(paths)
     except Exception as error:  # foreign bytes may fail in any way
@@ -201,11 +203,11 @@ def _read(name: str, form: Form, paths: Sequence[Path]) -> Table:
     ):
         if expected is not None and got != expected:
             raise InputError(
-                f"{shown} does not hold {name!r}: its {what} is {got}, expected {expected}. "
+                f"{shown} does not contain {name!r}: its {what} is {got}, expected {expected}. "
                 f"{remedy}"
             )
     if not source.arrays:
-        logger.warning("the values of %s cannot be checked: no hash of them is known", name)
+        logger.warning("the values of %s cannot be checked, because their hash is not known", name)
     return table
 
 
@@ -215,12 +217,12 @@ def _download(name: str) -> tuple[Found, Table]:
 
     form = next((form for form in SOURCES[name].forms if form.urls), None)
     if form is None:
-        raise _missing(name, "it has no public download that could be checked")
+        raise _missing(name, "it has no public download with a known hash")
     cache = cache_folder()
     try:
         cache.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise _missing(name, f"the cache cannot be written ({_short(error)})") from error
+        raise _missing(name, f"the cache is not writable ({_short(error)})") from error
     # files stay in a scratch folder until all are right: neither an interrupted download nor a
     # wrong file is ever found in the cache
     with tempfile.TemporaryDirectory(prefix=".fetch-", dir=cache) as scratch:
@@ -242,8 +244,8 @@ def _download(name: str) -> tuple[Found, Table]:
             if expected and got != expected:
                 raise InputError(
                     f"{url} is not the file expected for {name!r}: its sha256 is {got}, expected "
-                    f"{expected}. Nothing was kept. Its home {SOURCES[name].home} may have "
-                    f"changed; a good copy can be put into {_folder()}."
+                    f"{expected}. Nothing was kept. The page {SOURCES[name].home} may have "
+                    f"changed. If you have a good copy, put it into {_folder()}."
                 )
             fresh.append(path)
         table = _read(name, form, fresh)
@@ -255,7 +257,7 @@ def _download(name: str) -> tuple[Found, Table]:
 
 
 def _downloader() -> object:
-    """Return pooch's HTTP downloader, with a time limit; its chatter is left to our own logger."""
+    """Return pooch's HTTP downloader with a time limit; only our own logger reports."""
     import pooch
 
     pooch.get_logger().setLevel("WARNING")
@@ -268,13 +270,13 @@ def _folder() -> Path:
 
 
 def _short(error: Exception) -> str:
-    """Return an error in a line: those of connections quote whole objects."""
+    """Return an error as one line, because connection errors print whole objects."""
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text[:160]}{'...' if len(text) > 160 else ''}"
 
 
 def _missing(name: str, why: str) -> InputError:
-    """Return the error for a set that is nowhere: the address, the folder, the command."""
+    """Return the error for a missing data set, with the address, the folder and the command."""
     source = SOURCES[name]
     own = data_folder()
     looked = f"ARDVARK_DATA ({own if own else 'not set'}) nor in the cache ({cache_folder()})"
@@ -288,10 +290,10 @@ def _missing(name: str, why: str) -> InputError:
     if public is None:
         steps += f"; {command} cannot do that for this set"
     else:
-        steps += f"; or run {command} where there is a connection"
+        steps += f"; or run {command} when you are online"
     if not source.forms:
-        steps += ". The table's first column is y (0 or 1), then one column a feature"
+        steps += ". The first column of the table is y (0 or 1); each further one is a feature"
     return InputError(
-        f"data set {name!r} is neither in {looked}, and {why}. {steps}. "
+        f"data set {name!r} was found neither in {looked}, and {why}. {steps}. "
         f"Citation: {source.citation} Licence: {source.licence}."
     )

@@ -1,10 +1,10 @@
 """Readers of the file formats in which the data sets are published.
 
-Each parser takes the files of one form (see `sources.Form`) and returns a `Table`: values as they
-are in the file, before any transform. Nothing here trusts a file: archives are never unpacked to
-disk, only the named member is read; nothing is unpickled; what a file should contain is checked by
-the caller against the registry. A file that is not in the expected format raises some exception,
-which the caller turns into one clear message.
+Each parser takes the files of one form (see `sources.Form`) and returns a `Table`: the values in
+the file, before any transform. No file is trusted. Archives are never unpacked to disk: only the
+named member is read. Nothing is unpickled. The caller checks the contents against the registry. A
+file that is not in the expected format raises some exception, which the caller turns into one clear
+message.
 """
 
 import csv
@@ -78,12 +78,12 @@ Parser = Callable[[Sequence[Path]], Table]
 
 
 def read_bytes(path: Path, member: str = "") -> bytes:
-    """Return the content of a file: one member of a zip archive, or unpacked gzip, or as it is."""
+    """Return the content of a file: of one member of a zip archive, of gzip, or of a plain file."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             info = archive.getinfo(member)  # KeyError names a missing member
             if info.file_size > LARGEST:
-                raise ValueError(f"{member} unpacks to {info.file_size} bytes")
+                raise ValueError(f"{member} would unpack to {info.file_size} bytes")
             return archive.read(info)
     with path.open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
@@ -93,12 +93,12 @@ def read_bytes(path: Path, member: str = "") -> bytes:
         with gzip.open(file) as unpacked:
             content = unpacked.read(LARGEST + 1)
     if len(content) > LARGEST:
-        raise ValueError(f"{path.name} unpacks to more than {LARGEST} bytes")
+        raise ValueError(f"{path.name} would unpack to more than {LARGEST} bytes")
     return content
 
 
 def _lines(path: Path, member: str = "") -> list[str]:
-    """Return the lines that are not blank. Latin 1 reads any byte, and ASCII as it is."""
+    """Return the lines that are not blank. Latin 1 accepts any byte and leaves ASCII unchanged."""
     return [
         line for line in read_bytes(path, member).decode("latin-1").splitlines() if line.strip()
     ]
@@ -117,14 +117,14 @@ def _table(X: object, y: object, features: Sequence[str], samples: Sequence[str]
 
 
 def tidy(paths: Sequence[Path]) -> Table:
-    """Read a tidy table: a header, first column y (0 or 1), then one column a feature."""
+    """Read a tidy table: a header, first column y (0 or 1), then one column per feature."""
     header, *rows = _lines(paths[0])
     first, *features = next(csv.reader([header]))
     if first != "y":
         raise ValueError(f"the first column must be called y, got {first!r}")
     values = _numbers(rows)
     if not np.isin(values[:, 0], (0, 1)).all():
-        raise ValueError("column y must hold 0 and 1")
+        raise ValueError("column y must contain 0 and 1")
     return _table(values[:, 1:], values[:, 0], features)
 
 
@@ -136,22 +136,22 @@ def tidy_golub(paths: Sequence[Path]) -> Table:
 def mat(paths: Sequence[Path], *, positive: int) -> Table:
     """Read a MATLAB file of scikit-feature: X (N, D) and Y (N, 1), where y = 1 is Y == positive.
 
-    The files name no genes; columns are called gene_1, gene_2, ... from 1, as the papers count.
+    The files do not name the genes. Columns are gene_1, gene_2, ..., counted as in the papers.
     """
     from scipy.io import loadmat
 
     content = loadmat(BytesIO(read_bytes(paths[0])), variable_names=("X", "Y"))
     X, Y = np.asarray(content["X"]), np.asarray(content["Y"]).ravel()
     if X.dtype.kind not in "biuf" or X.ndim != 2:
-        raise ValueError(f"X holds {X.dtype} values in {X.ndim} dimensions")
+        raise ValueError(f"X contains {X.dtype} values in {X.ndim} dimensions")
     return _table(X, positive == Y, [f"gene_{k + 1}" for k in range(X.shape[1])])
 
 
 def colon_princeton(paths: Sequence[Path]) -> Table:
     """Read the authors' pages: I2000.html (genes in rows), tissues.html (signs), names.html.
 
-    A tissue of negative number is a tumour. The k-th line of names.html begins with an identifier
-    and the accession number of gene k; where it cannot be read so, columns are gene_1, gene_2, ...
+    A tissue with a negative number is a tumour. Line k of names.html begins with an identifier and
+    the accession number of gene k. If that cannot be read, columns are gene_1, gene_2, ...
     """
     values, tissues, names = (re.sub(r"<[^>]*>", " ", "\n".join(_lines(p))) for p in paths)
     rows = [line.split() for line in values.splitlines() if len(line) > 400]  # 62 numbers each
@@ -162,7 +162,7 @@ def colon_princeton(paths: Sequence[Path]) -> Table:
     if len(genes) == X.shape[1]:
         features = colon_names(genes)
     else:
-        logger.warning("%s lists no %d genes; columns are numbered", paths[2], X.shape[1])
+        logger.warning("%s does not list %d genes, so columns are numbered", paths[2], X.shape[1])
         features = [f"gene_{k + 1}" for k in range(X.shape[1])]
     return _table(X, np.array(signs) < 0, features)
 

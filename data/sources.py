@@ -1,12 +1,13 @@
-"""The registry of data sets that are not part of the package: what they are and where they live.
+"""The registry of data sets that are not part of the package: what they are and where to get them.
 
-One `Source` a set. It holds no data: addresses, hashes, and what must come out. A set is known by
-the sha256 of its canonical arrays (X as float64 in C order, then y as int8, before any transform;
--0 counts as 0), because the same values travel in files of different bytes. A file's own hash is
-checked where it is fetched from its public home and known.
+There is one `Source` per data set. It contains no data, only addresses, hashes and the expected
+result. A data set is identified by the sha256 of its canonical arrays (X as float64 in C order,
+then y as int8, before any transform; -0 counts as 0), because files with different bytes may
+contain the same values. The hash of a file itself is checked if it is known and the file is
+downloaded from its public source.
 
-Every set can also be given as a tidy table `NAME.csv.gz` or `NAME.csv`: a header, the first column
-`y` (0 or 1), then one column a feature.
+Every data set can also be provided as a tidy table `NAME.csv.gz` or `NAME.csv`: a header, the first
+column `y` (0 or 1), then one column per feature.
 """
 
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from .parsers import Parser
 
 @dataclass(frozen=True)
 class Form:
-    """One way in which a set is stored: the files it takes, who reads them, where they are public.
+    """One form in which a data set is stored: its files, their parser, their public addresses.
 
     Parameters
     ----------
@@ -30,9 +31,9 @@ class Form:
     files : tuple of str
         File names, looked up in the user's folders and in the cache.
     urls : tuple of str
-        Their addresses; empty where no public download has these very files, or none is checked.
+        Their addresses; empty if these files have no public download, or none that was checked.
     sha256 : tuple of str
-        Their hashes at these addresses; "" where not known (the arrays are checked anyway).
+        Their hashes at these addresses; "" if not known (the arrays are checked anyway).
     """
 
     parse: Parser
@@ -60,9 +61,9 @@ class Source:
     forms : tuple of Form
         In order of preference.
     citation, licence, note : str
-        The original authors; under which terms; what to know.
+        The original authors, the terms of use, and a remark.
     transform : str
-        What `change` does, in a word.
+        What `change` does, in a few words.
     change : callable, optional
         Applied to X unless `raw=True`.
     """
@@ -100,7 +101,7 @@ _GOLUB = "Golub, T. R. et al. (1999). Science 286, 531-537."
 def _public(parse: Parser, *addresses: tuple[str, str]) -> Form:
     """Return the form of files at public addresses, given as (url, sha256 or "").
 
-    Files keep the names they have there, so that one saved by hand is found.
+    Files keep the names they have there, so that a file saved by hand is found.
     """
     urls, hashes = zip(*addresses, strict=True)
     return Form(parse, tuple(url.rsplit("/", 1)[1] for url in urls), urls, hashes)
@@ -140,8 +141,8 @@ SOURCES: dict[str, Source] = {
         ),
         citation=_ALON,
         licence=_UNSTATED,
-        note="9 columns copy another one. libsvm's colon-cancer (OpenML 1432) is normalised over "
-        "all rows, so its values are not these",
+        note="9 columns are copies of others. libsvm's colon-cancer (OpenML 1432) is normalised "
+        "over all rows, so its values differ",
         transform="log",
         change=np.log,
     ),
@@ -161,7 +162,7 @@ SOURCES: dict[str, Source] = {
         citation=_ALON,
         licence=_UNSTATED,
         note="levels -2, 0, 2: intensities of `colon` cut at mean -+ sd/2 of all rows, which leaks "
-        "the test rows. RFVM's colon",
+        "information from test rows. This is the colon data of RFVM",
     ),
     "golub": Source(
         home="https://www.openml.org/d/1104",
@@ -198,7 +199,8 @@ SOURCES: dict[str, Source] = {
         ),
         citation=_GOLUB,
         licence=_UNSTATED,
-        note="`golub` less its mean over its sd (N - 1) of all 72 rows, which leaks the test rows",
+        note="`golub` standardised by the mean and sd (N - 1) of all 72 rows, which leaks "
+        "information from test rows",
     ),
     "leukemia_discrete": Source(
         home=_SKFEATURE,
@@ -250,7 +252,7 @@ SOURCES: dict[str, Source] = {
         ),
         citation="Spira, A. et al. (2007). Nature Medicine 13, 361-366 (GEO GSE4115).",
         licence=_UNSTATED,
-        note="smokers; class meaning read off the class sizes; values not checked by this project",
+        note="smokers; class meaning inferred from the class sizes; values not checked here",
     ),
     "gli_85": Source(
         home=_SKFEATURE,
@@ -263,7 +265,7 @@ SOURCES: dict[str, Source] = {
         ),
         citation="Freije, W. A. et al. (2004). Cancer Research 64, 6503-6510 (GEO GSE4412).",
         licence=_UNSTATED,
-        note="gliomas; class meaning read off the class sizes; needs your own file",
+        note="gliomas; class meaning inferred from the class sizes; needs your own file",
     ),
     "dorothea8000": Source(
         home="https://archive.ics.uci.edu/dataset/169/dorothea",
@@ -375,7 +377,7 @@ SOURCES: dict[str, Source] = {
         forms=(),
         citation="Gruvberger, S. et al. (2001). Cancer Research 61, 5979-5984.",
         licence=_UNSTATED,
-        note="JCFO's 58 Lund tumours, as far as its text tells; needs your own table",
+        note="the 58 Lund tumours of JCFO, as far as its text tells; needs your own table",
     ),
     "seed_eeg": Source(
         home="https://bcmi.sjtu.edu.cn/home/seed/",
@@ -393,7 +395,7 @@ SOURCES: dict[str, Source] = {
 
 
 def forms(name: str) -> tuple[Form, ...]:
-    """Return every form in which a set may lie about: its own, then the tidy tables NAME.csv.*."""
+    """Return every form in which a data set may be stored: its own, then tidy tables NAME.csv.*."""
     own = SOURCES[name].forms
     taken = {file for form in own for file in form.files}
     tables = (Form(parsers.tidy, (file,)) for file in (f"{name}.csv.gz", f"{name}.csv"))

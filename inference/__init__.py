@@ -1,4 +1,4 @@
-"""How a posterior is computed, and how two are compared: one file per algorithm."""
+"""How posteriors are computed and compared: one file per algorithm."""
 
 from .calibration.calibrate import calibrate
 from .comparison.table import Comparison, compare

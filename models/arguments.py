@@ -29,7 +29,7 @@ def as_dataset(data: Any, y: Any, X: Any) -> Dataset:
     if X is None and isinstance(data, tuple) and len(data) == 2:
         return Dataset.from_arrays(*data)
     if X is not None or hasattr(data, "shape"):
-        raise InputError("X was given without y. Give the labels as well, one a row of X.")
+        raise InputError("X was given without y. Also give the labels, one for each row of X.")
     raise InputError(
         "data must be a Dataset, the name of one, or a pair (X, y), "
         f"got {'nothing' if data is None else type(data).__name__}."
@@ -65,7 +65,7 @@ def basis_centres(
     else:
         names = tuple(data.sample_names[j] for j in rows)
     if len(set(names)) < len(names):
-        raise InputError("basis rows must be distinct; a repeated centre adds nothing.")
+        raise InputError("basis rows must be distinct, because a repeated centre adds nothing.")
     if not spec.labels_in_basis:
         return centres, names, None
     if basis_labels is None:

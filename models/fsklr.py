@@ -383,7 +383,7 @@ def _bits(point: Point, name: str) -> np.ndarray:
     if wrong.any():
         raise InputError(
             f"{name} is a mask of 0 and 1, got {mask[wrong].ravel()[0]!r} among its values. "
-            "A posterior mean is no state of the model; threshold it first."
+            "A posterior mean is not a state of the model; threshold it first."
         )
     return mask
 

@@ -162,7 +162,7 @@ class Problem:
         if len(basis) == 0:
             raise InputError(
                 "the basis would be empty without the rows that are left out: "
-                f"{', '.join(self.basis_names[:6])}. Give more basis rows, or centres of your own."
+                f"{', '.join(self.basis_names[:6])}. Give more basis rows, or your own centres."
             )
         return dataclasses.replace(
             self,
@@ -361,7 +361,7 @@ def _needed(what: str) -> Iterator[None]:
         yield
     except KeyError as error:
         raise InputError(
-            f"{what} needs {error}, which is not there: fit with keep='all', or adopt it as well."
+            f"{what} needs {error}, which is missing: fit with keep='all', or adopt it as well."
         ) from error
 
 
@@ -412,8 +412,8 @@ def _filled(hypers: BaseHypers, given: Mapping[str, Any], data: Dataset, B: int)
     except (ArithmeticError, ValueError) as error:  # a root that is nowhere, a number too large
         values = ", ".join(f"{name} = {value!r}" for name, value in given.items())
         raise InputError(
-            f"the hyperparameters left out cannot be filled beside {values}: that is beyond what "
-            f"can be computed ({error}). Give values of an ordinary size."
+            f"the other hyperparameters cannot be computed from {values}, because the result would "
+            f"overflow ({error}). Give less extreme values."
         ) from error
 
 
@@ -428,7 +428,7 @@ def standardization(data: Dataset, standardize: bool) -> tuple[np.ndarray, np.nd
     if bad.any():
         name = data.feature_names[int(bad.argmax())]
         raise InputError(
-            f"feature {name!r} cannot be standardised: its mean or standard deviation is beyond "
-            "the numbers of a computer (1e-308 to 1e308, squared). Give it in other units."
+            f"feature {name!r} cannot be standardised, because its mean or standard deviation is "
+            "out of the range of a float (1e-308 to 1e308, squared). Use other units."
         )
     return center, np.where(constant, 1.0, spread)

@@ -186,18 +186,18 @@ def filled(
     Raises
     ------
     InputError
-        More weights are to be active than there are, the slab is no size of an effect, or no scale
-        does what is asked.
+        More weights are asked to be active than there are, the slab is out of range, or no scale
+        gives the requested numbers.
     """
     features, samples, share = sizes.kernel.sparse_defaults
     sparse = sample.sparse or (feature is not None and feature.sparse)
     if sparse and slab is not None and not LEAST_SLAB <= slab <= LARGEST_SLAB:
         raise InputError(
-            f"slab must be between {LEAST_SLAB:g} and {LARGEST_SLAB:g} beside a sparse prior, got "
+            f"slab must be between {LEAST_SLAB:g} and {LARGEST_SLAB:g} for a sparse prior, got "
             f"{slab:g}. It is the standard deviation, in logits, of what one visible weight may "
-            f"add: {DEFAULT_SLAB:g} is the default, 0.25 to 5 make sense, below {VISIBLE:g} it is "
-            'not visible. Without a slab the prior is dense: active_features="all", '
-            'active_samples="all".'
+            f"add. The default is {DEFAULT_SLAB:g}, 0.25 to 5 make sense, and an effect below "
+            f"{VISIBLE:g} is not visible. For a dense prior without a slab use "
+            'active_features="all", active_samples="all".'
         )
     logits = slab if slab is not None else DEFAULT_SLAB if sparse else np.inf
     unit = sizes.kernel.feature_unit

@@ -292,14 +292,14 @@ class ModelSpec[H: BaseHypers](ModelCard):
         for one, other in self.Hypers.conflicts():
             if given.get(one) is not None and given.get(other) is not None:
                 raise InputError(
-                    f"give {one} or {other}, not both: {one} = {given[one]!r} stands for the prior "
-                    f"that it is filled from, and {other} = {given[other]!r} for another."
+                    f"give {one} or {other}, not both: {one} = {given[one]!r} and {other} = "
+                    f"{given[other]!r} specify different priors."
                 )
         hypers = self.Hypers(**given)
         for name, value in hypers.heavy_tails().items():
             logger.warning(
-                "%s = %g: weights whose precision has a Gamma shape of 1 or less have no finite "
-                "second moment on separable data; compare ranks, quantiles or bounded functions",
+                "%s = %g: on separable data, weights whose precision has a Gamma shape of 1 or "
+                "less have no finite second moment; compare ranks, quantiles or bounded functions",
                 name,
                 value,
             )

@@ -1,10 +1,10 @@
-"""The posterior of the colon data that `01_sparsity` reads, in small.
+"""Write the summary of the colon data's posterior that `01_sparsity` reads.
 
     ARDVARK_DATA=... python notebooks/colon_sparse.py
 
 samples PFCVM by its default (sparse) prior with NUTS and writes `colon_sparse.csv` beside this
-file: summaries of the posterior, and how many genes resemble a gene, but no value of the data. One
-row a number:
+file: summaries of the posterior and the number of genes correlated with each gene, but no values of
+the data. There is one row per number:
 
     p_active  gene    P(active), and its Monte Carlo error
     partners  gene    how many other genes have a correlation above 0.6 with it, in absolute value
@@ -12,8 +12,8 @@ row a number:
     any_prior gene    the same under the prior, by simulation
     with      gene    how many partners are active on average in the draws in which it is
     without   gene    the same in the draws in which it is not
-    n90       number  share of draws in which so many genes carry 90 % of the effect
-    active    number  share of draws in which so many genes are active
+    n90       number  share of draws in which this many genes carry 90 % of the effect
+    active    number  share of draws in which this many genes are active
     fit       name    sizes and diagnostics of the fit
 """
 

@@ -2,8 +2,8 @@
 
     python notebooks/store.py [NAME ...]      all notebooks of this folder, or 00_tour ...
 
-What a reader does not need is left out: times of execution, state of widgets, the kernel's version.
-Stored again, a notebook differs only by what its draws change.
+Execution times, widget state and the kernel's version are not stored, because no reader needs them.
+When a notebook is stored again, only what depends on its draws changes.
 """
 
 import os

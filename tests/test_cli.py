@@ -103,7 +103,7 @@ def test_compare_and_report_on_ones_own_table(own_csv, tmp_path, command):
     # another problem does not overwrite this one
     other = command(*words, "--out", out, "--set", "bias_sd=3")
     assert other.returncode == 2
-    assert "holds a study of another problem" in other.stderr
+    assert "contains a study of another problem" in other.stderr
 
 
 @pytest.mark.parametrize(
@@ -117,25 +117,25 @@ def test_compare_and_report_on_ones_own_table(own_csv, tmp_path, command):
         (["compare", "rfvm", "digits38", "--set", "bias_sd=-1"], "finite number above 0, got -1"),
         (["compare", "rfvm", "digits38", "--option", "nuts"], "expected name=value"),
         (["compare", "rfvm", "digits38", "--option", "nots.tune=1"], "method.name=value"),
-        (["compare", "rfvm", "missing.csv", "--target", "y"], "there is no file"),
+        (["compare", "rfvm", "missing.csv", "--target", "y"], "missing.csv does not exist"),
         (["compare", "rfvm", "missing.csv"], "--target COLUMN"),
-        (["compare", "jcfo", "digits38", "--sensitivity"], "'jcfo' has none of active_features"),
+        (["compare", "jcfo", "digits38", "--sensitivity"], "'jcfo' has none of them"),
         (
             ["compare", "rfvm", "digits38", "--sensitivity", "--methods", "paper"],
-            "none of the methods is a Markov chain",
+            "none of the chosen methods is a Markov chain",
         ),
         (["compare", "rfvm", "digits38", "--draws", "0"], "draws must be an integer of at least 1"),
         (["compare", "rfvm", "digits38", "--keep", "some"], "'some' is not one of"),
         (["compare", "rfvm", "digits38", "--chains", "-1"], "chains must be an integer of at lea"),
         (["compare", "rfvm", "digits38", "--seed", "-1"], "Invalid value for '--seed'"),
-        (["compare", "rfvm", "digits38", "--methods", ","], "names no method"),
-        (["compare", "rfvm", "digits38", "--drop", "a"], "--drop is for a CSV file"),
-        (["compare", "rfvm", "digits38", "--classes", "a,b"], "--classes is for a CSV file"),
-        (["compare", "rfvm", ".", "--target", "y"], "is a folder, and a CSV file is expected"),
+        (["compare", "rfvm", "digits38", "--methods", ","], "--methods is empty"),
+        (["compare", "rfvm", "digits38", "--drop", "a"], "--drop applies to a CSV file"),
+        (["compare", "rfvm", "digits38", "--classes", "a,b"], "--classes applies to a CSV file"),
+        (["compare", "rfvm", ".", "--target", "y"], "is a folder; expected a CSV file"),
         (["compare", "rfvm", "digits38", "--out", __file__], "is a file, so results cannot be"),
         (["compare", "rfvm", "digits38", "--out", f"{__file__}/a/b"], "is a file, so results"),
-        (["report", "nowhere"], "holds no study"),
-        (["export", "nowhere"], "holds no study"),
+        (["report", "nowhere"], "contains no study"),
+        (["export", "nowhere"], "contains no study"),
         (["models", "--bibtex"], "--bibtex needs a model"),
         (["data", "golubb"], "Did you mean 'golub'"),
         (["data", "fetch", "golubb"], "Did you mean 'golub'"),
@@ -185,7 +185,7 @@ def test_a_study_that_cannot_be_read_is_one_line(tmp_path, command, content, mes
         assert done.returncode == 2
         assert message in done.stderr
         assert "study.json" in done.stderr
-        assert "Remove it and run the same" in done.stderr
+        assert "Delete it and run the same" in done.stderr
     assert (tmp_path / "study.json").read_text() == content
 
 
@@ -252,7 +252,7 @@ def test_a_model_says_which_methods_apply(command, name, continuous):
     assert done.returncode == 0, done.stderr
     methods = next(line for line in done.stdout.splitlines() if line.startswith("Methods: "))
     assert ("nuts" in methods) is continuous
-    assert ("Not nuts: NUTS needs continuous variables" in done.stdout) is not continuous
+    assert ("Not nuts, because NUTS needs continuous variables" in done.stdout) is not continuous
     assert "rfvm_vb" not in done.stdout  # another model's own algorithm goes without saying
 
 

@@ -101,12 +101,12 @@ def test_labels_are_chosen(read, labels, settings, names, y):
     [
         ("", {}, "is empty"),
         ("\n \n", {}, "is empty"),
-        ("a,b,y\n", {}, "a header and no rows"),
+        ("a,b,y\n", {}, "a header but no rows"),
         ('a,b,y\n1,"2,u\n3,4,v\n', {}, "a quote that is not closed"),
         ('a,"b,y\n1,2,u\n3,4,v\n', {}, "a quote that is not closed"),
         ("a,b,y\n1,2,u\n3,4,v,5\n", {}, "Expected 3 fields in line 3, saw 4"),
         ("a,b,y\n1,2,u,\n3,4,v,\n", {}, "each row ends with a separator"),
-        ("a,b,y\n1,2,u,3,4\n3,4,v,3,4\n", {}, "rows have 5 fields, and the header has 3"),
+        ("a,b,y\n1,2,u,3,4\n3,4,v,3,4\n", {}, "rows have 5 fields, but the header has 3"),
         ("a,a,y\n1,2,u\n3,4,v\n", {}, "'a' occurs twice"),
         ("a,,y\n1,2,u\n3,4,v\n", {}, "column 2 of the header has no name"),
         (PLAIN.encode("utf-16"), {}, "not UTF-8 text.*Save it as UTF-8"),
@@ -114,7 +114,7 @@ def test_labels_are_chosen(read, labels, settings, names, y):
         (PLAIN.encode("utf-16-le"), {}, "zero bytes"),
         (PLAIN, {"target": "z"}, "unknown label column 'z'"),
         (PLAIN, {"drop": ["c"]}, "unknown column 'c'"),
-        (PLAIN, {"drop": ["y"]}, "would leave no labels"),
+        (PLAIN, {"drop": ["y"]}, "it is the label column"),
         (PLAIN, {"drop": ["a", "b"]}, "no features"),
         (PLAIN, {"sep": "ab"}, "--sep must be one ASCII character"),
         (PLAIN, {"sep": "|"}, "unknown label column 'y'"),
@@ -126,8 +126,8 @@ def test_labels_are_chosen(read, labels, settings, names, y):
         ("a,b,y\n1,,u\n3,4,v\n,5,u\n", {}, "2 of 3 rows.*row '0', column 'b'. --drop-missing.*b"),
         ("a,y\n1,u\n2,\n", {}, "1 of 2 rows have a missing value.*column 'y'"),
         ("a,y\n1,u\n2,\n", {"drop_missing": True}, "two labels, got 1"),
-        ("a,b,y\nred,1,u\nblue,2,v\n", {}, "hold text: a.*'red' in row '0'. --drop a leaves"),
-        ("a,b,y\n?,1,u\n3,2,v\n", {}, "hold text: a.*'[?]' in row '0'"),
+        ("a,b,y\nred,1,u\nblue,2,v\n", {}, "contain text: a.*'red' in row '0'. --drop a leaves"),
+        ("a,b,y\n?,1,u\n3,2,v\n", {}, "contain text: a.*'[?]' in row '0'"),
         ("a,b,y\ninf,1,u\n3,2,v\n", {}, "row '0', column 'a': inf"),
     ],
 )
@@ -139,7 +139,7 @@ def test_what_is_odd_is_refused_in_one_sentence_with_a_way_on(read, text, settin
 def test_what_is_no_file_is_refused(tmp_path):
     with pytest.raises(InputError, match="is a folder"):
         read_csv(tmp_path, "y")
-    with pytest.raises(InputError, match="there is no file"):
+    with pytest.raises(InputError, match="does not exist"):
         read_csv(tmp_path / "none.csv", "y")
 
 

@@ -58,12 +58,12 @@ def test_a_label_column_is_no_feature():
         ((), {"X": X}, "X was given without y"),
         ((), {"y": Y}, "no X was given"),
         ((X, Y), {"X": X}, "not both"),
-        (("digits38", Y), {}, "a data set has labels of its own"),
+        (("digits38", Y), {}, "a data set has its own labels"),
         ((X, "state"), {}, "names a column of a data frame, and X is ndarray"),
         ((LABELLED, "stat"), {}, "unknown label column 'stat'. Did you mean 'state'"),
-        ((X + 1j, Y), {}, "of the type complex128"),
+        ((X + 1j, Y), {}, "have the type complex128"),
         ((FRAME.assign(age=pd.array([None] * 24, dtype="Int64")), Y), {}, "row '0', column 'age'"),
-        ((LABELLED, Y), {}, "column 'state' holds"),
+        ((LABELLED, Y), {}, "column 'state' contains"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_in_words(given, named, message):
@@ -165,7 +165,7 @@ def test_names_are_no_markup_and_long_tables_are_cut():
         (X[:19], np.arange(19) % 2, ["Only 19 samples"]),
         (X[:20], np.arange(20) % 2, []),
         (X, np.arange(24) < 1, ["1 of 24 samples are 'True'", "always answering 'False'"]),
-        (X, np.arange(24) < 4, ["4 of 24", "right in 83.3 %"]),
+        (X, np.arange(24) < 4, ["4 of 24", "right for 83.3 %"]),
         (X, np.arange(24) < 5, []),
         (np.vstack([X, X[:3]]), np.arange(27) % 3 < 1, ["3 of 27 rows repeat"]),
         (np.vstack([X, X[:1]]), [*np.arange(24) % 2, 1], ["1 of 25", "some with the other label"]),
@@ -183,7 +183,7 @@ def test_few_unbalanced_and_repeated_rows_are_said_in_words(rows, labels, words)
 def test_a_common_class_is_named_in_large_data_too():
     data = av.Dataset.from_arrays(rng(1).normal(size=(200, 1)), np.arange(200) < 19)
     assert data.remarks == (
-        "19 of 200 samples are 'True': always answering 'False' is right in 90.5 %.",
+        "19 of 200 samples are 'True': always answering 'False' would be right for 90.5 %.",
     )
 
 

@@ -325,5 +325,5 @@ def test_bad_input_is_refused_in_words(settings, data, error, message):
 def test_a_score_is_no_probability():
     with pytest.raises(AttributeError) as raised:
         _ = SparseBayesClassifier("fs_skr").predict_proba
-    assert "no probability of a class" in str(raised.value.__cause__)
+    assert "no class probabilities" in str(raised.value.__cause__)
     assert hasattr(SparseBayesClassifier("no such model"), "predict_proba")  # `fit` will say

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="ardvark",
-    help="Doubly sparse Bayesian classifiers: exact posteriors beside the papers' approximations.",
+    help="Doubly sparse Bayesian classifiers: exact posteriors, and the papers' approximations.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -45,7 +45,7 @@ class _Names(typer.core.TyperGroup):
 
 data_app = typer.Typer(
     cls=_Names,
-    help="List the data sets, explain one (ardvark data NAME), or fetch one.",
+    help="List the data sets, describe one (ardvark data NAME), or download one.",
     invoke_without_command=True,
 )
 app.add_typer(data_app, name="data")
@@ -75,10 +75,10 @@ def _options(
 
 @app.command()
 def models(
-    name: Annotated[str | None, typer.Argument(help="A model, to read all about it.")] = None,
-    bibtex: Annotated[bool, typer.Option("--bibtex", help="Its paper, for a reference.")] = False,
+    name: Annotated[str | None, typer.Argument(help="The model to explain.")] = None,
+    bibtex: Annotated[bool, typer.Option("--bibtex", help="Print its paper as BibTeX.")] = False,
 ) -> None:
-    """List the models of the zoo, or explain one: its program, symbols, hyperparameters."""
+    """List the models, or explain one: its generative program, symbols and hyperparameters."""
     from ardvark.common.validate import named
     from ardvark.models import ZOO, docs
 
@@ -98,9 +98,9 @@ def models(
 
 @app.command()
 def methods(
-    name: Annotated[str | None, typer.Argument(help="A method, to read all about it.")] = None,
+    name: Annotated[str | None, typer.Argument(help="The method to explain.")] = None,
 ) -> None:
-    """List the methods, or explain one: what it approximates, its cost, its options."""
+    """List the methods, or explain one: what it approximates, its cost and its options."""
     from ardvark.common.validate import named
     from ardvark.inference import BACKENDS
 
@@ -115,7 +115,7 @@ def methods(
 
 @data_app.callback()
 def data(context: typer.Context) -> None:
-    """List the data sets, with what is present on this machine, or explain one."""
+    """List the data sets and which of them are on this machine, or describe one."""
     if context.invoked_subcommand is None:
         from . import listing
 
@@ -124,7 +124,7 @@ def data(context: typer.Context) -> None:
 
 @data_app.command(hidden=True)
 def show(name: str) -> None:
-    """Say what is known of a data set: `ardvark data NAME`."""
+    """Describe a data set: `ardvark data NAME`."""
     from ardvark.data import known_name
 
     from . import listing
@@ -134,7 +134,7 @@ def show(name: str) -> None:
 
 @data_app.command()
 def fetch(name: Annotated[str, typer.Argument(help="Name of the data set.")]) -> None:
-    """Fetch a data set from its public home into the user cache, and check it."""
+    """Download a data set from its public source into the user's cache, and check it."""
     from ardvark.data import fetch as fetch_data
 
     typer.echo(f"{name}: {fetch_data(name)}")
@@ -147,62 +147,63 @@ def compare(
     methods: Annotated[
         str | None,
         typer.Option(
-            help="Comma-separated; 'paper' is the model's own algorithm. Default: all that apply, "
-            "but one exact sampler."
+            help="Methods, comma-separated; 'paper' is the paper's algorithm. Default: all that "
+            "apply, but only one exact sampler."
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the results. Default: results/MODEL-DATA.")
+        Path | None, typer.Option(help="Folder for the results. Default: results/MODEL-DATA.")
     ] = None,
     target: Annotated[str | None, typer.Option(help="Label column of a CSV file.")] = None,
     sep: Annotated[
-        str | None, typer.Option(help="Its separator, or 'tab'. Default: found from the header.")
+        str | None, typer.Option(help="Its separator, or 'tab'. Default: taken from the header.")
     ] = None,
     drop: Annotated[
-        list[str] | None, typer.Option(help="Columns that are no features: A,B,...")
+        list[str] | None, typer.Option(help="Columns not to use as features: A,B,...")
     ] = None,
     drop_missing: Annotated[
-        bool, typer.Option("--drop-missing", help="Leave out rows with a missing value.")
+        bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")
     ] = False,
     classes: Annotated[
-        str | None, typer.Option(help="The two labels to keep, y = 0 and y = 1: A,B.")
+        str | None, typer.Option(help="Keep only the rows of two labels, y = 0 and y = 1: A,B.")
     ] = None,
     positive: Annotated[
-        str | None, typer.Option(help="The label of y = 1; among more than two, against the rest.")
+        str | None, typer.Option(help="The label of y = 1. All other labels become y = 0.")
     ] = None,
     test_size: Annotated[
-        float, typer.Option(help="Share held out for accuracy and log score; 0: none.")
+        float, typer.Option(help="Share of samples held out to test predictions; 0: none.")
     ] = 0.0,
     split_seed: Annotated[int, typer.Option(help="Seed of the split.", min=0)] = 0,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", help="A hyperparameter: name=value.")
+        list[str] | None, typer.Option("--set", help="Set a hyperparameter: name=value.")
     ] = None,
     option: Annotated[
-        list[str] | None, typer.Option(help="An option of a method: method.name=value.")
+        list[str] | None, typer.Option(help="Set an option of a method: method.name=value.")
     ] = None,
-    draws: Annotated[int, typer.Option(help="Draws a chain.")] = 1000,
-    chains: Annotated[int, typer.Option(help="Chains.")] = 4,
-    seed: Annotated[int, typer.Option(help="Random seed of every method.", min=0)] = 0,
+    draws: Annotated[int, typer.Option(help="Draws per chain.")] = 1000,
+    chains: Annotated[int, typer.Option(help="Number of chains.")] = 4,
+    seed: Annotated[int, typer.Option(help="Random seed for every method.", min=0)] = 0,
     stored: Annotated[
         bool,
         typer.Option(
-            "--stored", help="Measure errors from the stored posterior: `ardvark reference list`."
+            "--stored", help="Measure errors from a stored posterior (`ardvark reference list`)."
         ),
     ] = False,
     keep: Annotated[
         Literal["all", "shared"],
-        typer.Option(help="What is stored of each fit: every variable, or weights and eta."),
+        typer.Option(help="What to store of each fit: all variables, or only weights and eta."),
     ] = "all",
     sensitivity: Annotated[
         bool,
         typer.Option(
-            "--sensitivity", help="Refit the reference under half and twice its prior: four fits."
+            "--sensitivity",
+            help="Refit the reference with active features and slab halved and doubled: four fits.",
         ),
     ] = False,
 ) -> None:
-    """Fit one problem by several methods, compare them, write a report.
+    """Fit one problem by several methods, compare the fits and write a report.
 
-    Finished fits are kept: the same command after a kill computes only what is missing.
+    Finished fits are kept. Run an interrupted command again to compute only what is missing.
     """
     from ardvark.common.validate import named
     from ardvark.inference.comparison import study
@@ -234,13 +235,14 @@ def compare(
     known = [*registry.BACKENDS, "paper"]
     chosen: dict[str, dict[str, Any]] = {named("method", m, known): {} for m in names}
     if not chosen:
-        raise _input_error("--methods names no method; `ardvark methods` lists them.")
+        raise _input_error("--methods is empty; `ardvark methods` lists the methods.")
     for key, value in pairs(option, "--option").items():
         given, _, name = key.partition(".")
         method = {m.casefold(): m for m in chosen}.get(given.casefold(), "")
         if not method or not name:
             raise _input_error(
-                f"--option {key!r}: expected method.name=value, method one of {', '.join(chosen)}."
+                f"--option {key!r}: expected method.name=value, with a method out of "
+                f"{', '.join(chosen)}."
             )
         chosen[method][name] = value
     if sensitivity:
@@ -249,8 +251,8 @@ def compare(
         references.stored(problem)  # before anything is computed
     typer.echo(problem.describe(), err=True)
     large = run.megabytes(problem, sampling)
-    typer.echo(f"Results go to {folder}, at most {large:.0f} MB a method.", err=True)
-    last_words(f"Stopped. Finished fits are in {folder}; run the same command to go on.")
+    typer.echo(f"Results go to {folder}, at most {large:.0f} MB per method.", err=True)
+    last_words(f"Stopped. Finished fits are in {folder}. Run the same command to continue.")
     fits = study.run(problem, chosen, folder, sampling, settings=settings)
     _finish(folder, problem, test, fits, settings)
 
@@ -259,7 +261,7 @@ def compare(
 def report(
     folder: Annotated[Path, typer.Argument(help="A folder that `ardvark compare` wrote.")],
 ) -> None:
-    """Make the table, the figures and the page again from the stored fits."""
+    """Write the table, the figures and the report again from the stored fits."""
     from ardvark.inference.comparison import study
 
     settings = _settings(folder)
@@ -271,10 +273,10 @@ def report(
 def export(
     folder: Annotated[Path, typer.Argument(help="A folder that `ardvark compare` wrote.")],
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the CSV files. Default: the same.")
+        Path | None, typer.Option(help="Folder for the CSV files. Default: the same folder.")
     ] = None,
 ) -> None:
-    """Write P(active) of features and samples, and predictions, of each fit as CSV files."""
+    """Write P(active) of features and samples and the predictions of each fit to CSV files."""
     from ardvark.inference.comparison import study
     from ardvark.inference.fits.datatree import replacing
 
@@ -296,7 +298,7 @@ def _check_folder(folder: Path) -> None:
     """Refuse a folder that could not be written to, before anything is computed or written."""
     for place in (folder, *folder.parents):
         if place.exists() and not place.is_dir():
-            raise _input_error(f"{place} is a file, so results cannot be written into {folder}.")
+            raise _input_error(f"{place} is a file, so results cannot be written to {folder}.")
     if (folder / "study.json").exists():
         _settings(folder)
 
@@ -319,8 +321,8 @@ def _settings(folder: Path) -> dict[str, Any]:
             return settings
         reason = f"{', '.join(sorted(lacking))} missing"
     raise InputError(
-        f"{file} cannot be read ({reason}). Remove it and run the same `ardvark compare` again: "
-        "finished fits are used again."
+        f"{file} cannot be read ({reason}). Delete it and run the same `ardvark compare` again; "
+        "finished fits will be reused."
     )
 
 
@@ -335,10 +337,10 @@ def _problem(settings: dict[str, Any]) -> "tuple[Problem, Dataset | None]":
 
         source = read_csv(source, settings["target"], **reading)
     elif str(source).lower().endswith(".csv"):
-        raise _input_error(f"{source} is a file: name its label column with --target COLUMN.")
+        raise _input_error(f"{source} is a file: give its label column with --target COLUMN.")
     elif reading:
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in reading)
-        raise _input_error(f"{flags} is for a CSV file, which needs --target COLUMN as well.")
+        raise _input_error(f"{flags} applies to a CSV file, which also needs --target COLUMN.")
     else:
         source = av.load(source)
     test = None

@@ -17,37 +17,40 @@ if TYPE_CHECKING:
 def calibrate(
     model: Annotated[str, typer.Argument(help="Model: `ardvark models` lists them.")],
     data: Annotated[
-        str, typer.Argument(help="Data set whose X is used, or sizes, NxD, of normal inputs.")
+        str, typer.Argument(help="Data set whose X is used, or the size NxD of normal inputs.")
     ] = "20x3",
     method: Annotated[
-        str, typer.Option(help="Method: `ardvark methods`; 'paper' is the model's own.")
+        str, typer.Option(help="Method (`ardvark methods`); 'paper' is the paper's own.")
     ] = "paper",
     test: Annotated[
-        Literal["sbc", "joint"], typer.Option(help="sbc, or one transition of nuts or gibbs.")
+        Literal["sbc", "joint"],
+        typer.Option(help="sbc, or joint: one transition of nuts or gibbs."),
     ] = "sbc",
-    replicates: Annotated[int, typer.Option(help="Simulated data sets.")] = 100,
-    draws: Annotated[int, typer.Option(help="Draws a chain (sbc).")] = 250,
-    chains: Annotated[int, typer.Option(help="Chains (sbc).")] = 2,
+    replicates: Annotated[int, typer.Option(help="Number of simulated data sets.")] = 100,
+    draws: Annotated[int, typer.Option(help="Draws per chain (sbc).")] = 250,
+    chains: Annotated[int, typer.Option(help="Number of chains (sbc).")] = 2,
     seed: Annotated[int, typer.Option(help="Random seed.", min=0)] = 0,
-    processes: Annotated[int, typer.Option(help="Replicates that run at once.")] = 1,
+    processes: Annotated[int, typer.Option(help="Replicates run in parallel.")] = 1,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", help="A hyperparameter: name=value.")
+        list[str] | None, typer.Option("--set", help="Set a hyperparameter: name=value.")
     ] = None,
     option: Annotated[
-        list[str] | None, typer.Option(help="An option of the method: name=value.")
+        list[str] | None, typer.Option(help="Set an option of the method: name=value.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder. Default: results/calibration.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Output folder. Default: results/calibration.")
+    ] = None,
 ) -> None:
-    """Fit data sets drawn from the model itself: say where a method is wrong, and by how much.
+    """Fit data sets simulated from the model, to see where a method is wrong and by how much.
 
-    Finished replicates are kept: the same command after a kill, or with more of them, goes on.
+    Finished replicates are kept. Run the same command again to continue, or to add replicates.
     """
     from ardvark.inference import calibrate as run
     from ardvark.inference.fits.datatree import replacing
 
     folder = out or Path("results/calibration")
     problem = _problem(model, data, pairs(set_, "--set"))
-    last_words(f"Stopped. Finished replicates are in {folder}; the same command goes on.")
+    last_words(f"Stopped. Finished replicates are in {folder}. Run the same command to continue.")
     found = run(
         problem,
         method,

@@ -42,8 +42,8 @@ def print_table(
 def list_models() -> None:
     """Print one row a model."""
     rows = [(s.name, s.year, s.title, s.paper_method or "none") for s in ZOO.values()]
-    print_table("Models", ("model", "year", "what it is", "own method"), rows, NARROW)
-    typer.echo("`ardvark models MODEL` explains one: program, symbols, priors, methods.")
+    print_table("Models", ("model", "year", "what it is", "paper's method"), rows, NARROW)
+    typer.echo("`ardvark models MODEL` explains one: its program, symbols, priors and methods.")
 
 
 def explain_model(spec: ModelSpec) -> None:
@@ -64,9 +64,9 @@ def explain_model(spec: ModelSpec) -> None:
     typer.echo(f"Kernels: {', '.join(spec.kernels) or 'none'}.")
     typer.echo(f"Methods: {', '.join(apply) or 'none yet'}.")
     for method, reason in why_not.items():
-        typer.echo(f"Not {method}: {reason}.")
+        typer.echo(f"Not {method}, because {reason}.")
     if spec.paper_method and spec.paper_method not in BACKENDS:
-        typer.echo(f"The paper's own, {spec.paper_method}, is not in the zoo yet.")
+        typer.echo(f"The paper's own method, {spec.paper_method}, is not in the zoo yet.")
     typer.echo(f"Cite: `ardvark models {spec.name} --bibtex`.")
 
 
@@ -85,7 +85,7 @@ def list_methods() -> None:
     """Print one row a method."""
     rows = [(n, b.KIND, _models_of(n)) for n, b in BACKENDS.items()]
     print_table("Methods", ("method", "kind", "models"), rows, NARROW)
-    typer.echo("`ardvark methods METHOD` explains one.")
+    typer.echo("`ardvark methods METHOD` explains one and lists its options.")
 
 
 def explain_method(name: str) -> None:
@@ -107,7 +107,7 @@ def explain_method(name: str) -> None:
 
 def _print_settings(title: str, settings: type[Settings], unset: str) -> None:
     """Print declared settings; `unset` is what a default of None is called."""
-    typer.echo(f"{title}, with their defaults and what they accept\n")
+    typer.echo(f"{title}, with their defaults and accepted values\n")
     indent = " " * 6
     for s in settings.declared():  # a table would leave no room for what they mean
         default = unset if s.default is None else s.default
@@ -136,10 +136,10 @@ def _small_problem(model: str) -> Problem:
 def list_data() -> None:
     """Print one row a data set."""
     table = available()[["n", "d", "class_1", "positive", "present"]].reset_index()
-    columns = ("data set", "samples", "features", "y = 1", "which is", "present")
+    columns = ("data set", "samples", "features", "y = 1", "meaning", "present")
     rows = table.astype(object).where(table.notna(), "").to_numpy().tolist()
     print_table("Data sets", columns, rows, NARROW)
-    typer.echo("`ardvark data NAME` says more, `ardvark data fetch NAME` gets one.")
+    typer.echo("`ardvark data NAME` describes one, `ardvark data fetch NAME` downloads one.")
 
 
 def explain_data(name: str) -> None:

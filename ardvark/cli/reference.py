@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(help="Reference posteriors: list them, make or check one, export them.")
+app = typer.Typer(help="Reference posteriors: list, make, check or export them.")
 
 Names = Annotated[
     list[str] | None, typer.Argument(help="References (`ardvark reference list`). Default: all.")
@@ -14,7 +14,7 @@ Names = Annotated[
 
 @app.command("list")
 def list_() -> None:
-    """List the references: what made them, how sure they are, what they missed."""
+    """List the references: how they were made, how precise they are, which criteria they miss."""
     from ardvark.inference.references import references
 
     from .listing import print_table
@@ -29,18 +29,18 @@ def list_() -> None:
     print_table("Reference posteriors", columns, rows)
     absent = [name for name in references.REFERENCES if name not in table.index]
     if absent:
-        typer.echo(f"Declared, but not made: {', '.join(absent)}.")
-    typer.echo('compare(fits, reference="stored", problem=problem) uses the one of the problem.')
+        typer.echo(f"Declared, but not stored: {', '.join(absent)}.")
+    typer.echo('compare(fits, reference="stored", problem=problem) uses the one for the problem.')
 
 
 @app.command()
 def make(
     names: Names = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the files. Default: the package's own.")
+        Path | None, typer.Option(help="Folder for the files. Default: that of the package.")
     ] = None,
 ) -> None:
-    """Make references that are missing: minutes each; what is made already stays."""
+    """Make the references that are missing (minutes each). Existing ones are kept."""
     from ardvark.inference.references import references
 
     for name in names or list(references.REFERENCES):
@@ -53,11 +53,11 @@ def make(
 @app.command()
 def check(
     names: Names = None,
-    out: Annotated[Path, typer.Option(help="Folder of the reruns, which are kept.")] = Path(
+    out: Annotated[Path, typer.Option(help="Folder for the reruns, which are kept.")] = Path(
         "results/references"
     ),
 ) -> None:
-    """Run references again, under another seed: two runs must agree within Monte Carlo error."""
+    """Rerun references with another seed; the runs must agree within Monte Carlo error."""
     from ardvark.inference.references import references
 
     wrong = False
@@ -76,11 +76,11 @@ def check(
 @app.command()
 def export(
     names: Names = None,
-    out: Annotated[Path, typer.Option(help="Folder of the database.")] = Path(
+    out: Annotated[Path, typer.Option(help="Folder for the database.")] = Path(
         "results/posterior_database"
     ),
 ) -> None:
-    """Write references in the layout of posteriordb, with the data from your own copy."""
+    """Write references in the layout of posteriordb, with data from your own copy."""
     from ardvark.inference.references import posteriordb, references
 
     there = references.files()

@@ -1,1 +1,1 @@
-"""What every package stands on: checked input, declared options, progress, processes, HTML."""
+"""What every package uses: input checks, declared options, progress, processes, HTML."""

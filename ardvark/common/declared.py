@@ -90,15 +90,15 @@ def hyper(
     Parameters
     ----------
     default : object
-        Our default; None where it is filled from the sizes of the data.
+        Our default; None if it is computed from the sizes of the data.
     meaning : str
         What it means.
     paper : str
         The paper's value, in words.
     why : str
-        Why the two differ, or how it is filled.
+        Why the two differ, or how it is computed.
     outside : str
-        What a value outside the range would do: a sentence that ends the error.
+        What a value outside the range would do: the last sentence of the error.
     above, at_least, below, at_most : float, optional
         The range of its numbers, as for an `option`.
     """
@@ -206,7 +206,7 @@ class Settings:
         Raises
         ------
         TypeError
-            A field was not declared, or its type is none that a setting has.
+            A field was not declared, or its type is not supported.
         """
         hints = get_type_hints(cls)
         return tuple(_declared(f, hints[f.name]) for f in dataclasses.fields(cls))
@@ -229,7 +229,7 @@ def _declared(field: dataclasses.Field, hint: Any) -> Declared:
     kinds = {part for part in (*single, *tuples) if part not in literals} or {str}
     words = tuple(word for part in literals for word in get_args(part))
     if len(kinds) > 1 or not kinds <= {int, float, bool, str} or (kinds == {str} and not words):
-        raise TypeError(f"setting {field.name!r} has the type {hint}, which no setting has.")
+        raise TypeError(f"setting {field.name!r} has the type {hint}, which is not supported.")
     return Declared(
         name=field.name,
         default=field.default,

@@ -12,16 +12,16 @@ def table(
     columns: Sequence[str] = (),
     notes: Iterable[str] = (),
 ) -> str:
-    """Return an HTML table, one line a row; the texts are escaped here.
+    """Return an HTML table, one line per row; the texts are escaped here.
 
     Parameters
     ----------
     title : str
         What it is about.
     rows : iterable of sequences
-        Cells; the first of each row is its heading. Above 25 rows the rest is counted only.
+        Cells; the first cell of each row is its heading. After 25 rows, the rest is only counted.
     columns : sequence of str
-        Headings of the columns; none where there are no words for them.
+        Headings of the columns; may be empty.
     notes : iterable of str
         Sentences below the table.
     """

@@ -1,8 +1,8 @@
-"""Ctrl-C in a command: it ends at once, with one line and exit code 130, whatever is running.
+"""Make Ctrl-C end a command at once, with one line and exit code 130, whatever is running.
 
-Python's own way, an exception, is swallowed by compiled code and its callbacks, waits for the
-processes that were started, or ends as a traceback. Nothing is lost by going at once: a result is
-written whole or not at all, and the next run uses it.
+Python's own mechanism, an exception, is swallowed by compiled code and its callbacks, or waits for
+child processes, or ends as a traceback. Ending at once loses nothing: a result is written
+completely or not at all, and the next run reuses it.
 """
 
 import multiprocessing
@@ -21,7 +21,7 @@ _words = "Stopped."
 
 
 def ends_at_once() -> None:
-    """Let Ctrl-C end this process, from now on; not one in the background that is to ignore it."""
+    """From now on, let Ctrl-C end this process, unless it runs in the background and ignores it."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         return
     signal.signal(signal.SIGINT, _end)
@@ -32,7 +32,7 @@ def ends_at_once() -> None:
 
 
 def last_words(text: str) -> None:
-    """Set the line that Ctrl-C leaves: where results are, how to go on."""
+    """Set the line that Ctrl-C prints: where the results are, and how to continue."""
     global _words
     _words = text
 

@@ -1,4 +1,4 @@
-"""Progress of a long job: each stage is named, compilation as such."""
+"""Show the progress of a long job, with the name of each stage, including compilation."""
 
 import html
 import time
@@ -16,8 +16,8 @@ _OFTEN = 0.1
 class Reporter:
     """Shows stages on standard error, as bars on a terminal; silent if disabled.
 
-    A notebook shows one bar, below the cell, which goes through the stages and ends as a line. A
-    pipe gets a line a stage.
+    A notebook shows one bar below the cell. It goes through the stages and ends as a line of text.
+    A pipe gets one line per stage.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Reporter:
     def stage(self, name: str, total: float | None = None) -> Iterator[Update]:
         """Show one stage; yields `update(completed, note="")`.
 
-        With a total the bar shows the share done and the time left, without one it pulses. Where
+        With a total, the bar shows the share done and the time left; without one, it pulses. If
         there are no bars, one line per stage says what ran and how long it took.
         """
         if not self.enabled:
@@ -83,9 +83,10 @@ class Reporter:
 
 
 class _Cell:
-    """One output below a notebook's cell, rewritten in place: a bar, at the end what took how long.
+    """One output below a notebook's cell, rewritten in place: a bar, and finally the times.
 
-    Made of HTML: widgets would leave an empty output a stage, and be gone from a stored notebook.
+    It is HTML, because widgets would leave an empty output per stage and are lost when a notebook
+    is stored.
     """
 
     def __init__(self, label: str) -> None:

@@ -1,6 +1,7 @@
-"""One clear error for each kind of bad input: what, got, expected, what to do next.
+"""One clear error for each kind of invalid input.
 
-Everything here runs before any compilation, and nothing here imports PyMC.
+It says what was wrong, what was given, what was expected and what to do next. Everything here runs
+before any compilation, and nothing here imports PyMC.
 """
 
 import difflib
@@ -18,11 +19,11 @@ logger = logging.getLogger("ardvark")
 
 
 class InputError(ValueError):
-    """Bad input from the user. The message says what was wrong and what to do next."""
+    """Invalid input from the user. The message says what was wrong and what to do next."""
 
 
 def named(kind: str, got: object, known: Iterable[str], hint: str = "") -> str:
-    """Return the name that the user meant, whatever its case, or raise the error of `unknown`.
+    """Return the name that the user meant, in any case, or raise the error of `unknown`.
 
     Parameters are those of `unknown`.
     """
@@ -98,7 +99,7 @@ def one_of(name: str, value: object, allowed: Sequence[str]) -> None:
 
 
 def matrix(X: Any, *, name: str = "X", min_rows: int = 1) -> np.ndarray:
-    """Return X as a C-ordered float64 array (rows, columns), or say where it is not one.
+    """Return X as a C-ordered float64 array (rows, columns), or say why that is not possible.
 
     A data frame's own row and column labels are used in the message.
     """
@@ -111,13 +112,13 @@ def matrix(X: Any, *, name: str = "X", min_rows: int = 1) -> np.ndarray:
         if bad:
             kind = X.dtypes.iloc[columns.index(bad[0])]
             raise InputError(
-                f"{name} must be numeric, but column {bad[0]!r} holds {kind} "
+                f"{name} must be numeric, but column {bad[0]!r} contains {kind} "
                 f"({len(bad)} such column(s)). Encode or drop it first."
             )
     try:
         values = X.to_numpy(np.float64, na_value=np.nan) if frame else np.asarray(X)
         if values.dtype.kind not in "biufO":
-            raise TypeError(f"its values are of the type {values.dtype}")
+            raise TypeError(f"its values have the type {values.dtype}")
         array = np.ascontiguousarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(
@@ -126,7 +127,7 @@ def matrix(X: Any, *, name: str = "X", min_rows: int = 1) -> np.ndarray:
     if array.ndim != 2:
         raise InputError(
             f"{name} must have two dimensions (samples, features), got shape {array.shape}. "
-            "One feature is X.reshape(-1, 1)."
+            "For a single feature, pass X.reshape(-1, 1)."
         )
     if array.shape[1] == 0:
         raise InputError(
@@ -142,23 +143,25 @@ def matrix(X: Any, *, name: str = "X", min_rows: int = 1) -> np.ndarray:
         row = rows[i] if rows else i
         column = columns[k] if columns else k
         raise InputError(
-            f"{name} has {int((~finite).sum())} NaN or infinite value(s), the first in row "
+            f"{name} contains {int((~finite).sum())} NaN or infinite value(s), the first in row "
             f"{row!r}, column {column!r}: {array[i, k]}. Drop or impute them first."
         )
     return array
 
 
 def _dense(X: Any, name: str) -> Any:
-    """Return a sparse matrix as an array, anything else as it is; refuse one that is too large."""
+    """Return a sparse matrix as an array; refuse one that is too large. Return others unchanged."""
     if not (hasattr(X, "toarray") and hasattr(X, "nnz")):
         return X
     numbers = float(np.prod(X.shape))
     if numbers > LARGEST_DENSE:
         raise InputError(
-            f"{name} is a sparse matrix of shape {X.shape}, and models need it dense: "
+            f"{name} is a sparse matrix of shape {X.shape}. Models need it dense, which takes "
             f"{8e-9 * numbers:.3g} GB. Keep fewer columns, for example those with the most entries."
         )
-    logger.info("%s is sparse, and models need it dense: it takes %.3g GB", name, 8e-9 * numbers)
+    logger.info(
+        "%s is sparse and is converted to a dense matrix, which takes %.3g GB", name, 8e-9 * numbers
+    )
     return X.toarray()
 
 
@@ -177,17 +180,23 @@ def two_classes(y: Any, n_rows: int, *, both: bool = True) -> tuple[np.ndarray, 
     try:
         labels = np.asarray(y)
     except ValueError:  # parts of different lengths
-        raise InputError(f"y must hold one label a row, got {type(y).__name__} of lists.") from None
+        raise InputError(
+            f"y must contain one label for each row, got {type(y).__name__} of lists."
+        ) from None
     if labels.ndim != 1:
         raise InputError(
             f"y must have one dimension (samples,), got shape {labels.shape}. "
-            "A column of labels is y.ravel()."
+            "For a single column, pass y.ravel()."
         )
     if len(labels) != n_rows:
-        raise InputError(f"X has {n_rows} rows and y has {len(labels)} labels; they must be equal.")
+        raise InputError(
+            f"X has {n_rows} rows but y has {len(labels)} labels; the numbers must match."
+        )
     values = labels.tolist()
     if any(isinstance(value, list | tuple | dict | set | np.ndarray) for value in values):
-        raise InputError("y must hold one label a row, got lists or other collections of values.")
+        raise InputError(
+            "y must contain one label for each row, got lists or other collections of values."
+        )
     missing = np.array([_is_missing(value) for value in values], dtype=bool)
     if missing.any():
         raise InputError(
@@ -199,18 +208,18 @@ def two_classes(y: Any, n_rows: int, *, both: bool = True) -> tuple[np.ndarray, 
     except TypeError:
         kinds = ", ".join(sorted({type(value).__name__ for value in values}))
         raise InputError(
-            f"labels must be of one kind, all strings, numbers or booleans, got {kinds}."
+            f"labels must all be of one kind (strings, numbers or booleans), got {kinds}."
         ) from None
     shown = ", ".join(repr(c) for c in classes[:6].tolist()) + (", ..." if len(classes) > 6 else "")
     if len(classes) > 2:
         first, second = classes[:2].tolist()
         raise InputError(
-            f"y must hold two classes, got {len(classes)}: {shown}. Choose two, for example "
+            f"y must contain two classes, got {len(classes)}: {shown}. Choose two, for example "
             f"keep = np.isin(y, [{first!r}, {second!r}]); X, y = X[keep], y[keep]."
         )
     if len(classes) < 2 and both:
         raise InputError(
-            f"y must hold two classes, got only {shown}. Add samples of the other one."
+            f"y must contain two classes, got only {shown}. Add samples of the other class."
         )
     first, last = classes.tolist()[0], classes.tolist()[-1]
     return (labels == classes[-1]).astype(np.int64), (first, last)

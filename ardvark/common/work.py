@@ -108,19 +108,19 @@ class Work[Key: Hashable, Result](ABC):
 
 
 def check_processes(processes: int, name: str, backend: object) -> None:
-    """Refuse a number of processes that a method cannot be run in.
+    """Refuse a number of processes that a method cannot use.
 
     Raises
     ------
     InputError
-        The number is not positive; or it is above 1, and the method is no module of this package,
-        so that another process that imports ardvark does not have it.
+        The number is not positive. Or it is above 1 and the method is not part of this package, so
+        that another process that imports ardvark does not have it.
     """
     positive("processes", processes)
     known = isinstance(backend, types.ModuleType) and backend.__name__.startswith("ardvark.")
     if processes > 1 and not known:
         raise InputError(
-            f"method {name!r} was registered in this process and is not known in others. "
+            f"method {name!r} was registered in this process only, and others do not know it. "
             "Use processes=1."
         )
 
@@ -204,7 +204,7 @@ def _pooled(work: Work, keys: Sequence[Any], processes: int) -> Iterator[tuple[A
 
 
 class _Deaf(SpawnProcess):
-    """A process that Ctrl-C does not reach: a terminal sends it to all, and one is to answer."""
+    """A process that ignores Ctrl-C: a terminal sends it to all, and only one should answer."""
 
     def start(self) -> None:
         if not hasattr(signal, "pthread_sigmask"):  # on Windows
@@ -243,9 +243,9 @@ def _do(key: Any) -> Any:
 
 
 def _end_with_parent() -> None:
-    """End this process with the one that started it.
+    """End this process when the one that started it ends.
 
-    A killed caller cannot end its processes; they would wait for work for ever.
+    A killed caller cannot end its processes, which would otherwise wait for work forever.
     """
     threading.Thread(target=_wait_for_end, daemon=True).start()
 

@@ -1,4 +1,4 @@
-"""`calibrate`: one call that asks whether a method is right, for any problem and any method."""
+"""`calibrate`: one call to test whether a method is right, for any problem and any method."""
 
 import os
 from collections.abc import Callable
@@ -38,22 +38,23 @@ def calibrate(
     progressbar: bool = True,
     **options: Any,
 ) -> Calibration:
-    """Ask whether a method is right, on data sets that the problem's own model draws.
+    """Test whether a method is right, on data sets simulated from the problem's own model.
 
     Parameters
     ----------
     problem : Problem
-        Gives X, basis and hyperparameters; its labels are not used. A replicate is a fit, so take
-        a small one.
+        Gives X, basis and hyperparameters; its labels are not used. Choose a small problem, because
+        each replicate is a fit.
     method : str
-        A name in `BACKENDS`, one of your own (`register_backend`), or "paper".
+        A name in `BACKENDS`, your own method (`register_backend`), or "paper".
     test : {"sbc", "joint"}
-        Simulation-based calibration, for whatever returns draws: are true values exchangeable with
-        the draws? For an approximation it says where it is wrong, and by how much. Or the joint
-        test of a Markov chain's transition, "nuts" or "gibbs", which is exact whether or not the
-        chain mixes; `calibration.joint.joint_test` takes a kernel of your own.
+        "sbc" is simulation-based calibration, for any method that returns draws. It tests whether
+        true values are exchangeable with the draws. For an approximation it shows where it is
+        wrong, and by how much. "joint" is the joint test of the transition of a Markov chain,
+        "nuts" or "gibbs", which is exact whether or not the chain mixes.
+        `calibration.joint.joint_test` accepts your own kernel.
     replicates : int
-        Simulated data sets; a longer run goes on from a shorter one.
+        Number of simulated data sets. A longer run continues a shorter one.
     draws, chains : int
         The size of each fit ("sbc").
     random_seed : int
@@ -61,9 +62,9 @@ def calibrate(
     basis_labels : {"independent", "fixed", "rederived"}
         For models whose labels enter the basis; see `sbc`.
     folder : path, optional
-        Where replicates are kept, a line each, so that a killed run goes on.
+        Where replicates are kept, one line each, so that an interrupted run can continue.
     processes : int
-        Replicates that run at once.
+        Number of replicates that run in parallel.
     progressbar : bool
     **options
         Options of the method ("sbc").
@@ -91,9 +92,9 @@ def calibrate(
     name = registry.prepare(method, problem, {}).name
     if name not in KERNELS:
         raise InputError(
-            f"the joint test looks at one transition of a Markov chain, and {name!r} has none that "
-            f"it knows of: {' and '.join(KERNELS)} have. Use test='sbc', or joint_test with a "
-            "kernel of your own."
+            f"the joint test examines one transition of a Markov chain. It knows those of "
+            f"{' and '.join(KERNELS)}, but none of {name!r}. Use test='sbc', or call joint_test "
+            "with your own kernel."
         )
     if options:
         raise unknown_option("the joint test", options, ())

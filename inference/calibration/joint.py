@@ -3,20 +3,21 @@
 A kernel that leaves p(theta | y) invariant, started at theta_0 with (theta_0, y) ~ p(theta, y),
 leaves the pair distributed as p(theta, y) after any number of sweeps. Two tests follow.
 
-- `joint_test`, by independent replicates (Gandy & Scott 2020, arXiv 2001.06465): draw theta_0 and
+- `joint_test` uses independent replicates (Gandy & Scott 2020, arXiv 2001.06465). Draw theta_0 and
   y, do L sweeps from theta_0, and rank test quantities of (theta_L, y) among those of M independent
-  draws of (theta, y) from the model. The rank is uniform, for any L and M: a false alarm has the
-  stated probability, with no convergence to argue about, and no thinning. Bits and counts are
-  ranked like everything else, ties broken at random. More sweeps give a wrong kernel more time to
-  leave p(theta, y): L changes what can be seen, never what is right. A kernel that hardly moves is
-  invariant, and passes: slowness is seen by `sbc`, which starts chains elsewhere.
-- `successive_conditional`, Geweke's (2004, J. Am. Stat. Assoc. 99): one long chain that alternates
-  y | theta and one sweep of theta | y, compared with independent draws of (theta, y). Every sweep
-  gives a pair to compare, where above L sweeps give one; but the pairs depend on each other, and
-  the p-values rest on an estimate of that.
+  draws of (theta, y) from the model. The rank is uniform for any L and M. So a false alarm has the
+  stated probability, whether or not the chain has converged, and no thinning is needed. Bits and
+  counts are ranked like everything else, with ties broken at random. More sweeps give a wrong
+  kernel more time to leave p(theta, y): L changes the power of the test, never its validity. A
+  kernel that hardly moves is invariant, and passes. `sbc` detects slow mixing, because it starts
+  chains elsewhere.
+- `successive_conditional` is Geweke's test (2004, J. Am. Stat. Assoc. 99). One long chain
+  alternates y | theta and one sweep of theta | y, and is compared with independent draws of (theta,
+  y). Every sweep gives a pair to compare, whereas `joint_test` needs L sweeps for one. But the
+  pairs depend on each other, and the p-values rest on an estimate of that dependence.
 
-Ranking among independent draws stands for the two-sample test. The draws of the model cost little,
-and the ranks of a replicate are those of `sbc` (`ranks.py`): same quantities, same p-values.
+Ranking among independent draws replaces the two-sample test. Draws from the model cost little, and
+the ranks of a replicate are those of `sbc` (`ranks.py`): the same quantities and the same p-values.
 
 A kernel is an object made for one problem (`Kernel`); `NutsKernel` is PyMC's NUTS at a fixed step
 size and mass matrix, for every continuous model.
@@ -73,20 +74,20 @@ class Kernel[State](Protocol):
 class NutsKernel:
     """PyMC's own NUTS step on a problem's model, with its step size and masses held fixed.
 
-    Adapted to the prior: the mass matrix is diagonal, with the variances of prior draws, and the
-    step size is the one that reaches `target_accept` on average over data sets drawn from the
-    model. Both are fixed before the test begins, so the kernel does not depend on any replicate.
+    They are adapted to the prior. The mass matrix is diagonal, with the variances of prior draws.
+    The step size reaches `target_accept` on average over data sets simulated from the model. Both
+    are fixed before the test begins, so the kernel does not depend on any replicate.
 
     Parameters
     ----------
     problem : Problem
         A problem with continuous variables only.
     seed : int
-        Of the adaptation. Equal seeds give equal kernels.
+        Seed of the adaptation. Equal seeds give equal kernels.
     target_accept : float
-        Mean acceptance the step size is adapted to.
+        Mean acceptance to which the step size is adapted.
     adaptation : int
-        Data sets used; each is drawn with its own theta, and one step is done from there.
+        Number of data sets used. Each is drawn with its own theta, from which one step is done.
     """
 
     def __init__(
@@ -251,7 +252,7 @@ class _Chains:
         names = shared_names(problem, start, end)
         value = quantities(problem, end, y, names)
         if not np.isfinite(list(value.values())).all():
-            raise ValueError("the chain has left the finite numbers")
+            raise ValueError("the chain reached a value that is not finite")
         others = simulated_quantities(problem, self.references, names, rng)
         u = rank(np.array(list(value.values())), others, rng)
         return {"u": dict(zip(value, u.tolist(), strict=True)), "draws": len(others)}
@@ -299,11 +300,11 @@ def successive_conditional(
     problem, kernel
         The kernel is one made for the problem; basis labels stay those of the problem.
     iterations, references, batches : int
-        Length of the chain, number of independent draws, and of batches. A batch must be much
-        longer than the chain's memory, or errors come out too small.
+        Length of the chain, number of independent draws, and number of batches. A batch must be
+        much longer than the chain's memory, otherwise the errors are too small.
     labels : callable
-        Draws y given a point. The default integrates latent noise out, which is right only if the
-        kernel's state has none.
+        Draws y given a point. The default integrates out the latent noise, which is right only if
+        the kernel's state has none.
 
     Returns
     -------
@@ -329,8 +330,8 @@ def successive_conditional(
             latent = [n for n in names if problem.spec.dims.get(n) == ("obs",)]
             if latent and labels is draw_labels:
                 raise InputError(
-                    f"y depends on {latent[0]} beside eta: give `labels`, which draws y given all "
-                    "of the state, or use joint_test."
+                    f"y depends on {latent[0]} as well as eta: pass `labels`, which draws y given "
+                    "the whole state, or use joint_test."
                 )
         point = kernel.point(state)
         chain.append(quantities(problem, point, y, names))  # before y follows theta again

@@ -1,4 +1,4 @@
-"""The picture of a calibration: how far the ranks are from uniform ones."""
+"""The figure of a calibration: how far the ranks are from uniform ones."""
 
 import math
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ def band(replicates: int, share: float) -> tuple[np.ndarray, np.ndarray, np.ndar
     replicates : int
         R, the number of ranks.
     share : float
-        With which probability, by simulation (Saeilynoja, Buerkner, Vehtari 2022, Stat. Comput. 32;
+        The probability, by simulation (Saeilynoja, Buerkner, Vehtari 2022, Stat. Comput. 32;
         ArviZ).
     """
     from arviz_stats.ecdf_utils import ecdf_pit
@@ -40,15 +40,15 @@ def difference(u: np.ndarray, x: np.ndarray) -> np.ndarray:
 def differences(ranks: Mapping[str, np.ndarray], share: float, title: str) -> "Figure":
     """Draw the distribution function of u minus that of a uniform one, quantity by quantity.
 
-    Above zero on the left and below on the right, draws are too narrow; above all along, they lie
-    too high.
+    If the curve is above zero on the left and below zero on the right, the draws are too narrow. If
+    it is above zero everywhere, they are too high.
 
     Parameters
     ----------
     ranks : dict of array (R,)
         Ranks u by quantity.
     share : float
-        With which probability the curve of a right method lies in its band, each by itself.
+        The probability with which a single curve of a correct method lies in its band.
     title : str
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg

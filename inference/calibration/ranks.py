@@ -1,22 +1,23 @@
-"""What calibration looks at: test quantities, their ranks, and how uniform the ranks are.
+"""The quantities of calibration, their ranks, and how uniform the ranks are.
 
-If a true value and L draws are exchangeable, the rank of the true one is uniform. What every
-replicate looks at:
+If a true value and L draws are exchangeable, the rank of the true value is uniform. Every replicate
+ranks these quantities:
 
 - every variable that model and posterior share: its first and last entry, and the mean of
-  |x_k|^1/2, which adds up an error of scale over all entries (of a mask: the share of bits on);
-- the identified products theta_k (Z'a)_k, where both weights are free;
+  |x_k|^1/2, which accumulates an error of scale over all entries (for a mask: the share of bits
+  on);
+- the identified products theta_k (Z'a)_k, if both weights are free;
 - functions of theta and y: the log likelihood, and that of the first label. Without them a sampler
   that ignores y and returns its prior would pass (Modrak et al. 2023, arXiv 2211.02383).
 
-A rank needs no moments, so heavy tails do no harm. It is turned into a number
+A rank needs no moments, so heavy tails are harmless. It is turned into a number
 
     u = (#{f_l < f} + U (#{f_l = f} + 1)) / (L + 1),    U uniform on [0, 1],
 
 which is exactly uniform for any L, with ties (bits, counts) broken at random. Two
-Kolmogorov-Smirnov tests look at each quantity over the replicates, one at u (a shift) and one at
-|2u - 1| (a width); the smaller p-value counts twice, and Holm's correction covers the quantities.
-`detectable` says what they can see.
+Kolmogorov-Smirnov tests examine each quantity over the replicates: one of u (a shift) and one of
+|2u - 1| (a width). The smaller p-value is doubled, and Holm's correction covers the quantities.
+`detectable` returns what they can detect.
 """
 
 from dataclasses import dataclass
@@ -80,9 +81,9 @@ def rank(value: np.ndarray, others: np.ndarray, rng: np.random.Generator) -> np.
 def uniformity(u: np.ndarray) -> float:
     """Return the p-value of u (R,) being independent and uniform.
 
-    Twice the smaller of two exact Kolmogorov-Smirnov p-values, of u and of |2u - 1|. The second
-    sees a width that the first hardly does: on both sides of 1/2 the deviations have opposite
-    signs, and folded they add up.
+    It is twice the smaller of two exact Kolmogorov-Smirnov p-values, of u and of |2u - 1|. The
+    second detects a wrong width that the first hardly detects: the deviations on the two sides of
+    1/2 have opposite signs, and add up when folded.
     """
     folded = np.abs(2.0 * u - 1.0)
     return min(1.0, 2.0 * min(stats.kstest(v, "uniform").pvalue for v in (u, folded)))
@@ -98,7 +99,7 @@ def holm(p: np.ndarray) -> np.ndarray:
 
 
 def detectable(replicates: int, tests: int, level: float = 1e-4) -> tuple[float, float]:
-    """Return the shift and the factor of the standard deviation that half of all runs would see.
+    """Return the shift, and the factor of the sd, that half of all runs would detect.
 
     For a normal posterior, in its own standard deviations, and `tests` quantities at a corrected
     p-value of `level`. A shift d moves the distribution of u by up to 2 Phi(d/2) - 1, a factor c
@@ -115,7 +116,7 @@ def detectable(replicates: int, tests: int, level: float = 1e-4) -> tuple[float,
 
 
 def as_normal(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return by how much a normal posterior would have to be wrong to have such ranks.
+    """Return by how much a normal posterior would have to be wrong to give such ranks.
 
     Draws of N(m + d c s, (c s)^2) in the place of N(m, s^2) give the true value the rank
     u = Phi(z) with z ~ N(-d, 1 / c^2). So d is minus the mean of z, and c one over its sd. Of L
@@ -129,7 +130,7 @@ def as_normal(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Returns
     -------
     tuple of array (F,)
-        d, how far draws lie too high, in their own sds; c, their sd over the right one.
+        d, by how many of their own sds the draws are too high; c, their sd over the right one.
     """
     tiny = np.finfo(float).eps
     z = stats.norm.ppf(np.clip(u, tiny, 1.0 - tiny))
@@ -142,7 +143,7 @@ LEVEL = 0.01
 
 @dataclass(frozen=True)
 class Calibration:
-    """Ranks of the test quantities over the replicates, and what they say."""
+    """Ranks of the test quantities over the replicates, and their interpretation."""
 
     names: tuple[str, ...]
     ranks: np.ndarray
@@ -158,12 +159,12 @@ class Calibration:
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row a quantity, smallest p-value first.
+        """One row per quantity, smallest p-value first.
 
-        In `sbc` a `mean` of u below 1/2 says that draws lie above the truth, and a `width`, the
-        mean of |2u - 1|, below 1/2 that they spread too widely; `shift` and `sd_ratio` say by how
-        much, if the posterior were normal (`as_normal`). In a joint test, where the end of the
-        chain is ranked, all are the other way round. `holm` is corrected for all rows.
+        In `sbc`, a `mean` of u below 1/2 says that the draws lie above the truth. A `width`, the
+        mean of |2u - 1|, below 1/2 says that they spread too widely. `shift` and `sd_ratio` say by
+        how much, if the posterior were normal (`as_normal`). In a joint test the end of the chain
+        is ranked, and all signs are reversed. `holm` is corrected for all rows.
         """
         p = np.array([uniformity(u) for u in self.ranks.T])
         shift, ratio = as_normal(self.ranks)
@@ -189,35 +190,36 @@ class Calibration:
         return float(self.table["holm"].iloc[0]) if len(self.ranks) else float("nan")
 
     def text(self) -> str:
-        """Return in words what is wrong and by how much, or what would have been seen."""
+        """Return in words what is wrong and by how much, or what would have been detected."""
         done = f"{self.name}: {len(self.ranks)} replicates"
-        lines = [done + (f", {self.failed} more failed: {self.reasons[0]}" if self.failed else "")]
+        lines = [done + (f"; {self.failed} more failed: {self.reasons[0]}" if self.failed else "")]
         if len(self.ranks) < 2:
             return lines[0]
         table = self.table
         wrong = table[table["holm"] < LEVEL]
         shift, factor = detectable(len(self.ranks), len(table), LEVEL)
         if wrong.empty:
-            lines.append(f"No error is seen in {len(table)} quantities (p = {self.p_value:.2g}).")
+            lines.append(f"No error found in {len(table)} quantities (p = {self.p_value:.2g}).")
         else:
             lines.append(f"{len(wrong)} of {len(table)} quantities are wrong:")
         joint = self.name.startswith("joint")
         for name, row in wrong.iterrows():
             words = f"mean rank {row['mean']:.2f}" if joint else (
-                f"sd {row['sd_ratio']:.2f} of the right one, draws {abs(row['shift']):.2f} sd too "
-                f"{'high' if row['shift'] > 0 else 'low'}"
+                f"the sd is {row['sd_ratio']:.2f} times the right one, and the draws are "
+                f"{abs(row['shift']):.2f} sd too {'high' if row['shift'] > 0 else 'low'}"
             )  # fmt: skip
             lines.append(f"  {name}: {words} (p = {row['holm']:.1g})")
         lines.append(
-            f"So many replicates see a shift of {shift:.2f} sd, or an sd that is wrong by a factor "
-            f"of {factor:.2f}, half of the time."
+            f"With this many replicates, a shift of {shift:.2f} sd, or an sd that is wrong by a "
+            f"factor of {factor:.2f}, is detected half of the time."
         )
         return "\n".join(lines)
 
     def plot(self, most: int = 12) -> "Figure":
         """Draw how far the ranks are from uniform ones, the worst quantities first (`plots.py`).
 
-        A right method leaves no band, of all quantities, with probability 1 - `LEVEL` at least.
+        A correct method stays within the bands of all quantities with probability of at least
+        1 - `LEVEL`.
         """
         from .plots import differences
 

@@ -1,4 +1,4 @@
-"""Replicates of an experiment on simulated data: stored as they end, in one process or several."""
+"""Replicates of an experiment on simulated data, stored as they end, in one or more processes."""
 
 import hashlib
 import json
@@ -121,7 +121,7 @@ def _collect(name: str, rows: list[Row]) -> Calibration:
 def draw_basis_labels(
     problem: Problem, how: BasisLabels, rng: np.random.Generator
 ) -> np.ndarray | None:
-    """Return the basis labels that y is simulated with; None where a model has none."""
+    """Return the basis labels with which y is simulated; None if the model has none."""
     if how == "independent" and problem.spec.labels_in_basis:
         return rng.choice([-1.0, 1.0], len(problem.basis))
     return problem.basis_labels

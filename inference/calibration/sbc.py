@@ -1,22 +1,22 @@
-"""Simulation-based calibration: is a posterior right on data that its own model draws.
+"""Simulation-based calibration: test whether a posterior is right on data from its own model.
 
 If theta ~ p(theta), y ~ p(y | theta) and theta_1..theta_L are independent draws from p(theta | y),
 the L + 1 values of any test quantity f(theta, y) are exchangeable, and the rank of the true one
 among the drawn ones is uniform (Talts, Betancourt, Simpson, Vehtari, Gelman 2018, arXiv 1804.06788,
-theorem 1). A wrong density, a sampler that has not mixed, a posterior too wide or too narrow bend
-the distribution of the ranks. `ranks.py` has the quantities, the ranks and their p-values.
+theorem 1). If the density is wrong, the sampler has not mixed, or the posterior is too wide or too
+narrow, the ranks are not uniform. `ranks.py` has the quantities, the ranks and their p-values.
 
-**Ranks are uniform for independent draws only.** A Markov chain is thinned: half as many draws as
-the smallest bulk effective size of the quantities are used, evenly spaced. A chain started away
-from its target and stopped too early fails, as it should; `joint.py` has the test that is
-exact at any length.
+**Ranks are uniform for independent draws only.** So a Markov chain is thinned: the number of draws
+used is half of the smallest bulk effective size of the quantities, evenly spaced. A chain that
+starts away from its target and stops too early fails the test, as it should. `joint.py` has the
+test that is exact at any length.
 
-**Labels in the basis.** PFCVM and PCVM are calibrated for basis labels that are not a function of
-the simulated y. Each replicate draws its own, as fair coins; ``basis_labels="rederived"`` fits with
-2y - 1 instead, as a user does, and must fail: a negative control.
+**Labels in the basis.** PFCVM and PCVM are calibrated with basis labels that are not a function of
+the simulated y. Each replicate draws its own, as fair coins. ``basis_labels="rederived"`` fits with
+2y - 1 instead, as a user does. This must fail, and serves as a negative control.
 
-An approximation is scored by the same call. There the p-values only say how visible its error is
-with that many replicates; `Calibration.table` says in which direction it errs.
+An approximation is tested by the same call. Its p-values only say how detectable its error is with
+that many replicates; `Calibration.table` says in which direction it errs.
 """
 
 import dataclasses
@@ -47,9 +47,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Relabelled(Problem):
-    """A problem with other labels: of one class only, or real numbers, if the model drew them so.
+    """A problem with simulated labels, which may be of one class only, or real numbers.
 
-    A `Dataset` holds two classes, and dropping replicates without them would bend the ranks.
+    A `Dataset` requires two classes, and dropping replicates with one class would bias the ranks.
     """
 
     labels: np.ndarray
@@ -115,9 +115,11 @@ def sbc(
     basis_labels : {"independent", "fixed", "rederived"}
         Drawn for each replicate, those of the problem, or 2y - 1 (a negative control).
     folder : path, optional
-        Where replicates are kept, so that a killed run goes on. Remove it after a change of code.
+        Where replicates are kept, so that an interrupted run can continue. Delete it after a change
+        of code.
     processes : int
-        Replicates that run at once; above 1 in processes of their own, each of which compiles.
+        Number of replicates that run in parallel. Above 1 they run in new processes, each of which
+        compiles.
     **options
         Options of the method.
 
@@ -130,8 +132,8 @@ def sbc(
     name, backend = plan.name, plan.backend
     if backend.KIND not in ("mcmc", "approximation"):
         raise InputError(
-            f"method {name!r} is a {backend.KIND}: it returns no draws to rank a true value among. "
-            "Calibrate a method of kind mcmc or approximation."
+            f"method {name!r} is a {backend.KIND}: it returns no draws among which a true value "
+            "could be ranked. Calibrate a method of kind mcmc or approximation."
         )
     one_of("basis_labels", basis_labels, get_args(BasisLabels))
     positive("ranks", ranks)

@@ -18,32 +18,33 @@ KEPT = "stored"
 
 
 def entered(fits: Mapping[str, xr.DataTree], problem: Problem | None) -> dict[str, xr.DataTree]:
-    """Return fits, or what can be compared of trees that are none."""
+    """Return the fits; of trees that `fit` did not make, return what can be compared."""
     named = isinstance(fits, Mapping) and not isinstance(fits, xr.DataTree)
     if not named or not all(isinstance(tree, xr.DataTree) for tree in fits.values()):
         raise InputError(
-            "compare needs a dict of DataTrees by the name of their row, {'nuts': fit, ...}, got "
-            f"{type(fits).__name__}{' of other things' if named else ''}."
+            "compare needs a dict that maps row names to DataTrees, {'nuts': fit, ...}, got "
+            f"{type(fits).__name__}{' with other values' if named else ''}."
         )
     if not fits:
         raise InputError("nothing to compare: fits is empty.")
     foreign = [name for name, tree in fits.items() if "kind" not in tree.attrs]
     if foreign and (problem is not None or len(foreign) < len(fits)):
         raise InputError(
-            f"{foreign[0]!r} is no fit yet: enter it by ardvark.adopt(problem, draws), or compare "
-            "shared quantities alone, without a problem and without fits."
+            f"{foreign[0]!r} was not created by ardvark: wrap it with ardvark.adopt(problem, "
+            "draws). To compare shared quantities only, pass such trees alone and no problem."
         )
     return {n: _bare(n, tree) if n in foreign else tree for n, tree in fits.items()}
 
 
 def _bare(name: str, tree: xr.DataTree) -> xr.DataTree:
-    """Return the shared quantities of a tree from elsewhere, taken for Markov chains."""
+    """Return the shared quantities of a tree that ardvark did not make, as Markov chains."""
     posterior = group(tree, "posterior")
     shared = [n for n in SHARED if n in posterior]
     if not shared or not {"chain", "draw"} <= set(posterior.dims):
         raise InputError(
-            f"{name!r} is no fit, and its group posterior holds none of {', '.join(SHARED)} with "
-            "the dimensions chain and draw. Enter it by ardvark.adopt(problem, draws)."
+            f"{name!r} was not created by ardvark, and its group posterior contains none of "
+            f"{', '.join(SHARED)} with the dimensions chain and draw. Wrap it with "
+            "ardvark.adopt(problem, draws)."
         )
     bare = xr.DataTree.from_dict({"/posterior": posterior[shared]})
     bare.attrs = {"kind": "mcmc"}
@@ -59,7 +60,7 @@ def beside_the_kept(
     if reference != KEPT or KEPT in fits:
         return dict(fits)
     if problem is None:
-        raise InputError("a stored reference is found by the problem: pass problem=.")
+        raise InputError("the stored reference is looked up by problem: pass problem=.")
     return {KEPT: references.stored(problem), **fits}
 
 
@@ -81,7 +82,7 @@ def check(
 
 
 def reference_of(fits: Mapping[str, xr.DataTree]) -> str | None:
-    """Return the fit that errors are measured against: the first converged Markov chain, or any."""
+    """Return the fit that errors are measured from: the first converged Markov chain, or any."""
     good = [n for n, t in fits.items() if t.attrs["kind"] == "mcmc" and has_draws(t)]
     converged = [n for n in good if fits[n].attrs["status"] == "finished"]
     return next(iter(converged or good), None)

@@ -78,7 +78,7 @@ def held_out(problem: Problem, draws: np.ndarray, test: Dataset) -> dict[str, fl
 
 
 def reliability(tree: xr.DataTree) -> dict[str, Any]:
-    """Return draws, R-hat, ESS, divergences and k-hat of one fit, each where it means something."""
+    """Return draws, R-hat, ESS, divergences and k-hat of one fit, as far as they apply."""
     posterior, stats = group(tree, "posterior"), group(tree, "sample_stats")
     row: dict[str, Any] = {"draws": posterior.sizes["chain"] * posterior.sizes["draw"]}
     if tree.attrs["kind"] == "reference":  # few draws of many: what is known of all of them
@@ -105,7 +105,7 @@ def reliability(tree: xr.DataTree) -> dict[str, Any]:
 
 
 def _bits(tree: xr.DataTree) -> dict[str, float]:
-    """Return how far the inclusion probabilities of a fit's masks may be believed."""
+    """Return how reliable the inclusion probabilities of a fit's masks are."""
     found = [diagnostics.inclusion(weight) for weight in diagnostics.masks(tree).values()]
     if not found:
         return {}

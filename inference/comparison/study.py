@@ -1,4 +1,4 @@
-"""A study: fits of one problem by several methods, kept in a folder, resumed after a kill.
+"""A study: fits of one problem by several methods, kept in a folder and resumed if interrupted.
 
 The folder holds `study.json` (what was asked), one NetCDF file per fit, written as it finishes,
 `scorecard.csv`, `distances.csv`, the figures and `report.html`; refits under other priors in
@@ -39,10 +39,10 @@ def run(
     *,
     settings: Mapping[str, Any] | None = None,
 ) -> dict[str, xr.DataTree]:
-    """Fit the problem by each method that is not in the folder yet; return all the fits.
+    """Fit the problem by each method that is not in the folder yet, and return all the fits.
 
-    One failing method does not lose the others: its row says why. A method that does not apply, or
-    an unknown option, is an error before anything is computed.
+    If one method fails, the others are kept; its row says why it failed. A method that does not
+    apply, or an unknown option, raises an error before anything is computed.
 
     Parameters
     ----------
@@ -53,12 +53,12 @@ def run(
     sampling : Sampling
         Of each fit.
     settings : dict, optional
-        Kept in the folder, so that `ardvark report` can make the problem again.
+        Stored in the folder, so that `ardvark report` can rebuild the problem.
 
     Raises
     ------
     InputError
-        An unknown method, one that does not apply, or a folder that holds another problem's study.
+        The method is unknown or does not apply, or the folder contains another problem's study.
     """
     folder = Path(folder)
     plans = [registry.prepare(m, problem, given) for m, given in methods.items()]
@@ -75,13 +75,13 @@ def run(
 
 
 def check_sensitivity(problem: Problem, methods: Iterable[str]) -> None:
-    """Refuse a prior sensitivity that no fit by these methods could have; nothing is fitted."""
+    """Refuse prior sensitivity that no fit by these methods can have, before any fit is made."""
     changes(problem)
     kinds = [registry.prepare(m, problem, {}).backend.KIND for m in methods]
     if "mcmc" not in kinds:
         raise InputError(
-            "prior sensitivity refits the exact method, and none of the methods is a Markov "
-            "chain. Add nuts to them."
+            "prior sensitivity refits with an exact method, and none of the chosen methods is a "
+            "Markov chain. Add nuts to --methods."
         )
 
 
@@ -92,9 +92,9 @@ def prior_sensitivity(
     test: Dataset | None = None,
     progressbar: bool = True,
 ) -> Sensitivity:
-    """Return the prior sensitivity of the study's reference, refits as it was fitted.
+    """Return the prior sensitivity of the study's reference, refitted with its own settings.
 
-    Refits are kept in `SENSITIVITY` inside the folder, and used again.
+    Refits are kept in `SENSITIVITY` inside the folder, and reused.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def prior_sensitivity(
     """
     reference = reference_of(fits)
     if reference is None:
-        raise InputError("no fit of the study is a Markov chain with draws.")
+        raise InputError("no fit of this study is a Markov chain with draws.")
     attrs = fits[reference].attrs
     return sensitivity(
         problem,
@@ -120,7 +120,7 @@ def prior_sensitivity(
 
 
 def load_fits(folder: str | os.PathLike[str], problem: Problem) -> dict[str, xr.DataTree]:
-    """Return the fits of a problem that a folder holds: by `BACKENDS` first, in their order.
+    """Return the fits of a problem in a folder, first those by `BACKENDS`, in their order.
 
     A file that cannot be read is left out with a warning.
     """
@@ -133,28 +133,28 @@ def load_fits(folder: str | os.PathLike[str], problem: Problem) -> dict[str, xr.
     mine = {n: t for n, t in fits.items() if t.attrs.get("fingerprint") == problem.fingerprint}
     if not mine:
         raise InputError(
-            f"{folder} holds no fit of this problem (fingerprint {problem.fingerprint}); "
-            "has the data changed since? Run `ardvark compare` again."
+            f"{folder} contains no fit of this problem (fingerprint {problem.fingerprint}). "
+            "Have the data changed? Run `ardvark compare` again."
         )
     order = list(registry.BACKENDS)
     return {n: mine[n] for n in sorted(mine, key=lambda n: order.index(n) if n in order else 99)}
 
 
 def write_settings(folder: str | os.PathLike[str], settings: Mapping[str, Any]) -> None:
-    """Keep what was asked, so that `ardvark report` can make the same problem again.
+    """Store the settings, so that `ardvark report` can rebuild the same problem.
 
     Raises
     ------
     InputError
-        The folder holds a study of another problem; nothing is overwritten.
+        The folder contains a study of another problem; nothing is overwritten.
     """
     path = Path(folder) / SETTINGS
     if path.exists():
         before = read_settings(folder)
         if before["fingerprint"] != settings["fingerprint"]:
             raise InputError(
-                f"{folder} holds a study of another problem ({before['command']}). "
-                "Choose another folder with --out, or remove that one."
+                f"{folder} contains a study of another problem ({before['command']}). "
+                "Choose another folder with --out, or delete this one."
             )
     with replacing(path) as part:
         part.write_text(json.dumps(settings, indent=2) + "\n")
@@ -164,7 +164,9 @@ def read_settings(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """Return what `write_settings` kept."""
     path = Path(folder) / SETTINGS
     if not path.exists():
-        raise InputError(f"{folder} holds no study ({SETTINGS} is missing). Run `ardvark compare`.")
+        raise InputError(
+            f"{folder} contains no study ({SETTINGS} is missing). Run `ardvark compare`."
+        )
     return dict(json.loads(path.read_text()))
 
 
@@ -180,8 +182,7 @@ def summarise(
 ) -> Comparison:
     """Compare the fits and write scorecard.csv, distances.csv, the figures and report.html.
 
-    With a sensitivity also sensitivity.csv, and its section in the report. `reference` as for
-    `compare`.
+    A sensitivity adds sensitivity.csv and a section in the report. `reference` is as for `compare`.
     """
     folder = Path(folder)
     reporter = Reporter("comparison", progressbar)

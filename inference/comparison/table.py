@@ -1,6 +1,6 @@
 """Compare posteriors of one problem: one row per method, the exact one as reference.
 
-The columns are declared in `columns.py`; what they say follows below.
+The columns are declared in `columns.py`, and have the following meanings.
 
 """
 
@@ -41,7 +41,7 @@ __doc__ = f"{__doc__}{described()}\n"
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Fits of one problem beside each other.
+    """A comparison of fits of one problem.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Comparison:
     held_out : HeldOut or None
         The predictions for the test samples.
     remarks : list of str
-        What to know of data that are unbalanced or few.
+        Remarks on data that are unbalanced or few.
     """
 
     table: pd.DataFrame
@@ -114,7 +114,7 @@ class Comparison:
             time against error), "calibration" (reliability curves, with a test split), "ranks"
             (rank ECDFs of the reference's chains).
         **settings
-            Of the figure: `leading`, the number of features in a forest.
+            Settings of the figure: `leading`, the number of features in a forest.
 
         Raises
         ------
@@ -129,10 +129,10 @@ class Comparison:
         return figure.draw(getattr(self, figure.of), self.reference, self._subject, **settings)
 
     def pictures(self) -> dict[Kind, Picture]:
-        """Return every kind of figure that these fits have draws for, with its words.
+        """Return every kind of figure that these fits have draws for, with its description.
 
-        A figure that fails is left out with a warning: the page of hours of fits does not hang on
-        it.
+        A figure that fails is left out with a warning, so that it cannot cost the report of a long
+        run.
         """
         drawn: dict[Kind, Picture] = {}
         for kind in FIGURES:
@@ -167,7 +167,7 @@ class Comparison:
         command : str
             How the comparison was made, shown at the end of the page.
         sensitivity : Sensitivity, optional
-            What moves with the prior (`ardvark.sensitivity`): a section of the page.
+            What changes with the prior (`ardvark.sensitivity`); adds a section to the page.
         pictures : dict of Picture, optional
             `self.pictures()`, if they are drawn already.
         """
@@ -203,13 +203,13 @@ def compare(
     Parameters
     ----------
     fits : dict of DataTree
-        Results of `fit` or `adopt`, by the name of their row. Without a problem, and all of them:
-        trees from elsewhere that hold shared quantities (`eta`, `feature_weight`,
-        `sample_weight`), which are taken for Markov chains; only these are compared.
+        Results of `fit` or `adopt`, by the name of their row. Without a problem, they may instead
+        all be trees that ardvark did not make, with shared quantities (`eta`, `feature_weight`,
+        `sample_weight`). Those are treated as Markov chains; only these quantities are compared.
     reference : str, optional
-        The fit to measure errors against; by default the first converged Markov chain. "stored" is
-        the reference posterior of this problem that is kept with the package (`references.py`):
-        it needs `problem`, and is a row of its own.
+        The fit from which errors are measured; by default the first converged Markov chain. The
+        name "stored" is the reference posterior of this problem that comes with the package
+        (`references.py`). It needs `problem`, and gets its own row.
     problem : Problem, optional
         Needed with `test`, and for the features' own weights under a linear kernel.
     test : Dataset, optional
@@ -217,15 +217,15 @@ def compare(
         baselines.
     quantities : dict of callable, optional
         Further quantities to compare, by name: functions of the posterior (a Dataset) that return
-        an array (chain, draw, ...). They are in `Comparison.distances`; verdicts do not rest on
-        them.
+        an array (chain, draw, ...). They appear in `Comparison.distances` and do not influence
+        verdicts.
 
     Raises
     ------
     InputError
-        No fits, draws that are no fits yet beside a problem or beside fits, fits of different
-        problems, an unknown reference, `test` without `problem`, a quantity of a wrong shape or a
-        name that is taken, or no stored reference of the problem.
+        There are no fits, or fits of different problems. Trees that ardvark did not make are given
+        together with a problem or with fits. The reference is unknown, or there is no stored one.
+        `test` is given without `problem`. A quantity has the wrong shape or a name that is taken.
     """
     fits = beside_the_kept(entered(fits, problem), reference, problem)
     check(fits, reference, problem, test)
@@ -267,6 +267,6 @@ def _held_out(known: Mapping[str, np.ndarray], test: Dataset | None) -> HeldOut 
 
 
 def _some(draws: np.ndarray, most: int = 500) -> np.ndarray:
-    """Return at most so many of the draws (chain, draw, M), evenly spaced, as (S, M)."""
+    """Return at most `most` of the draws (chain, draw, M), evenly spaced, as (S, M)."""
     flat = draws.reshape(-1, draws.shape[-1])
     return flat[np.linspace(0, len(flat) - 1, min(most, len(flat))).astype(int)]

@@ -1,1 +1,1 @@
-"""What a method is given and what it hands back: target, density, job, result."""
+"""What a method receives and what it returns: target, density, job, result."""

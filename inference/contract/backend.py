@@ -1,4 +1,4 @@
-"""What a method must offer, and what it hands back.
+"""What a method must define, and what it returns.
 
 A backend is a module with these names (one file per method; `BACKENDS` in `fitting/registry.py`
 lists them):
@@ -6,19 +6,19 @@ lists them):
     NAME       its name on the command line and in tables
     KIND       "mcmc" (exact in the limit), "approximation" (draws from a stated q), "search"
                (visited states with scores) or "point" (one state)
-    ABOUT      what it approximates, when it is exact, what it costs: three sentences for a reader
-               who chooses (`ardvark methods` prints them)
+    ABOUT      what it approximates, when it is exact and what it costs: three sentences that help a
+               reader to choose (`ardvark methods` prints them)
     Options    its options, a subclass of `Settings`, every one with a default
     supports   (target) -> None, or the reason why the method cannot be used
     fit        (target, options, job) -> Result
 
-`supports` and `fit` ask the `Target`: `target.problem` is the problem of the zoo or None, and
-`target.model` its `pm.Model`, which for a problem is built when first read, on all its data. A
-method that looks at the problem alone never pays for it; `supports` should not read it.
+`supports` and `fit` use the `Target`: `target.problem` is the problem of the zoo or None, and
+`target.model` is its `pm.Model`. The model of a problem is built on all of its data when first
+read. A method that uses only the problem avoids that cost; `supports` should not read the model.
 
-`fit` receives options that were checked and a `Job`. It raises `FitFailed` when there is nothing to
-return, and sets `status` to "not_converged" when there is something that must not be trusted. A
-backend may also have `predict_paper` (problem, details, X_new) -> P(y = 1), its own predictor.
+`fit` receives checked options and a `Job`. It raises `FitFailed` if there is nothing to return, and
+sets `status` to "not_converged" if the result must not be trusted. A method may also define
+`predict_paper` (problem, details, X_new) -> P(y = 1), its own predictor.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -91,7 +91,7 @@ class Result:
     status, reason : str
         "finished" or "not_converged", and why.
     seconds_compile, seconds_run : float
-        Where the second is left out, it is all that the method took beside the first.
+        If the second is omitted, it is the rest of the time that the method took.
     attrs : dict
         Further facts for the fit's attrs (numbers and strings).
     """
@@ -112,7 +112,7 @@ class Result:
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """A method in three sentences, for someone who chooses between methods."""
+    """A method in three sentences, for a reader who chooses between methods."""
 
     approximates: str
     exact: str
@@ -134,14 +134,14 @@ class Backend(Protocol):
 
 
 def only_for(models: Sequence[str], what: str) -> Callable[[Target], str | None]:
-    """Return the `supports` of a method for some models of the zoo; `what` it is, in words."""
+    """Return the `supports` of a method for some models of the zoo; `what` describes the method."""
     names = " or ".join(map(repr, models))
     some = "model" if len(models) == 1 else "models"
 
     def supports(target: Target) -> str | None:
         """Return why the method does not apply, or None."""
         if target.problem is None:
-            return f"it needs a problem of the {some} {names}, not a bare pm.Model"
+            return f"it needs a problem for the {some} {names}, not a bare pm.Model"
         if target.problem.spec.name not in models:
             return f"it is {what}, and the model is {target.problem.spec.name!r}"
         return None

@@ -1,11 +1,11 @@
 """Functions of a model's unconstrained vector, compiled once for every shape of its data.
 
 PyMC and nutpie fix the length of each variable in the code that they compile, so another data set
-is compiled again, for many seconds. Here the vector is cut at lengths that are themselves data
-(the model's dims), and each array of data is handed over as an address. One piece of code then
-serves every data set, in this process and, through PyTensor's cache on disk, in the next.
+needs another compilation of many seconds. Here the vector is cut at lengths that are themselves
+data (the model's dims), and each array of data is passed as an address. The same code then serves
+every data set, in this process and, through PyTensor's cache on disk, in the next.
 
-The code is a C function: a sampler calls it at its address, Python through `ctypes`, which
+The code is a C function. A sampler calls it at its address. Python calls it through `ctypes`, which
 releases the interpreter's lock.
 """
 

@@ -1,4 +1,4 @@
-"""Draws of several chains, put together a few at a time."""
+"""Draws of several chains, collected a few at a time."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -14,7 +14,7 @@ Arrays = Mapping[str, np.ndarray]
 class Draws:
     """Posterior and statistics (chain, draw, ...) of a job, filled in pieces.
 
-    Arrays are made when their first piece comes. Chains may be filled by threads of their own.
+    Arrays are allocated when their first piece arrives. Each chain may be filled by its own thread.
     """
 
     def __init__(self, job: Job) -> None:

@@ -23,7 +23,7 @@ class Sampling:
     Attributes
     ----------
     draws, chains : int
-        Draws a chain, and chains. A point or search method returns one draw.
+        Draws per chain, and number of chains. A point or search method returns one draw.
     seed : int
         Equal seeds give equal results.
     keep : {"all", "shared"}
@@ -55,6 +55,6 @@ class Sampling:
         one_of("keep", self.keep, get_args(Keep))
 
     def generators(self) -> list[np.random.Generator]:
-        """Return a generator a chain, each with a random stream of its own."""
+        """Return one generator per chain, each with its own random stream."""
         streams = np.random.SeedSequence(self.seed).spawn(self.chains)
         return [np.random.default_rng(stream) for stream in streams]

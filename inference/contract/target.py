@@ -1,4 +1,4 @@
-"""What a method is asked to fit: a problem of the zoo, or a `pm.Model` of one's own."""
+"""What a method is asked to fit: a problem of the zoo, or your own `pm.Model`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ class Target:
     def zoo_problem(self) -> Problem:
         """The problem, for a method whose `supports` accepts nothing else."""
         if self.problem is None:
-            raise InputError("this method needs a problem of the zoo, got a bare pm.Model.")
+            raise InputError(
+                "this method needs a problem made by ardvark.problem, got a bare pm.Model."
+            )
         return self.problem
 
     @property

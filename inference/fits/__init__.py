@@ -1,1 +1,1 @@
-"""What a fit is: its groups, its convergence, what it says of features and samples."""
+"""What a fit is: its groups, its convergence, and which features and samples it selects."""

@@ -1,13 +1,13 @@
-"""What a fit contains: from plain arrays to the DataTree every method returns, and to disk.
+"""What a fit contains: it turns plain arrays into the DataTree of every method, and stores it.
 
-Groups: posterior, sample_stats, log_likelihood (pointwise), log_prior (in parts whose sum it is,
-where the variables were kept; `Problem.log_prior`), fit, observed_data, constant_data, and
-selection, which `fitting/run.py` adds; the root's attrs say what was fitted, how, and whether to
-trust it.
+The groups are posterior, sample_stats, log_likelihood (pointwise), log_prior (as parts that add up
+to it, if the variables were kept; `Problem.log_prior`), fit, observed_data, constant_data, and
+selection, which `fitting/run.py` adds. The attrs of the root say what was fitted, how, and whether
+to trust it.
 
-The pointwise log likelihood of anything but a Markov chain is in the group `UNWEIGHTED`: ArviZ's
-`loo` takes the draws of a group log_likelihood for draws of the posterior, and draws of an
-approximation must be weighed by p / q first, which `ardvark.loo` does.
+The pointwise log likelihood of anything but a Markov chain is in the group `UNWEIGHTED`. ArviZ's
+`loo` assumes that the draws of a group log_likelihood come from the posterior. Draws from an
+approximation must first be weighted by p / q, which `ardvark.loo` does.
 """
 
 import functools
@@ -44,7 +44,7 @@ the bits of a mask that a sweep changed."""
 UNWEIGHTED = "unweighted_log_likelihood"
 """The pointwise log likelihood at draws that are not of the posterior."""
 NOT_ADOPTED = (
-    "these draws come from elsewhere: what is needed beside them is not there. Enter them with "
+    "these draws were not made by ardvark, and lack what is needed here. Wrap them with "
     "ardvark.adopt(problem, draws)."
 )
 
@@ -139,7 +139,7 @@ def by_pieces(
     function: Callable[[Mapping[str, np.ndarray]], Mapping[str, np.ndarray]],
     point: Mapping[str, np.ndarray],
 ) -> dict[str, np.ndarray]:
-    """Return what a function gives, each (chain, draw, ...), some draws at a time."""
+    """Return the arrays (chain, draw, ...) of a function, computed for some draws at a time."""
     chains, draws = next(iter(point.values())).shape[:2]
     size = sum(v[0, 0].size for v in point.values())
     step = max(1, int(_CHUNK / size))
@@ -154,7 +154,7 @@ def by_pieces(
 
 
 def problem_dims(problem: Problem) -> dict[str, tuple[str, ...]]:
-    """Dims of a problem's variables, by the names every model uses; no model is built for it."""
+    """Dims of a problem's variables, by the names that every model uses; builds no model."""
     return problem.spec.dims | {
         "feature_weight": ("feature",),
         "sample_weight": ("basis",),
@@ -188,23 +188,23 @@ def group(tree: xr.DataTree, name: str) -> xr.Dataset:
 
 
 def pointwise(tree: xr.DataTree) -> xr.Dataset:
-    """Return the pointwise log likelihood of a fit of any kind; empty where it holds none."""
+    """Return the pointwise log likelihood of a fit of any kind; empty if it has none."""
     found = group(tree, UNWEIGHTED)
     return found if found.data_vars else group(tree, "log_likelihood")
 
 
 def check_same(problem: Problem, tree: xr.DataTree, empty: bool = False) -> None:
-    """Refuse a fit of another posterior, draws that are no fit yet, and unless `empty`, none."""
+    """Refuse a fit of another posterior, foreign draws and, unless `empty`, a fit without draws."""
     found = tree.attrs.get("fingerprint")
     if found is None:
         raise InputError(NOT_ADOPTED)
     if found != problem.fingerprint:
         raise InputError(
-            f"this fit is of another problem: its fingerprint is {found}, the problem's is "
+            f"this is a fit of another problem: its fingerprint is {found}, and this problem's is "
             f"{problem.fingerprint}. Fit this problem, or pass the one that was fitted."
         )
     if not empty and not tree["posterior"].data_vars:
-        raise InputError(f"this fit holds no draws: {tree.attrs.get('reason')}")
+        raise InputError(f"this fit has no draws: {tree.attrs.get('reason')}")
 
 
 # --- disk ---------------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ def check_same(problem: Problem, tree: xr.DataTree, empty: bool = False) -> None
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a path to write to, which becomes `path` at the end: whole, or not there at all."""
+    """Yield a path to write to, which becomes `path` at the end: complete, or not there at all."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")  # no other writer's
@@ -247,7 +247,7 @@ def read(path: str | os.PathLike[str]) -> xr.DataTree:
     FileNotFoundError
         There is no such file.
     InputError
-        It is cut short, damaged, no NetCDF file, or holds something else than a fit.
+        It is truncated or damaged, is not a NetCDF file, or contains something other than a fit.
     """
     file = Path(path)
     if not file.is_file():
@@ -257,13 +257,13 @@ def read(path: str | os.PathLike[str]) -> xr.DataTree:
             tree = stored.load()
     except Exception as error:  # whatever the libraries make of damaged bytes
         raise InputError(
-            f"{file} cannot be read: it is cut short, damaged, or no NetCDF file "
+            f"{file} cannot be read: it is truncated, damaged or not a NetCDF file "
             f"({type(error).__name__}: {error})."
         ) from error
     if "kind" not in tree.attrs or "posterior" not in tree.children:
         raise InputError(
-            f"{file} holds no fit: it was not written by ardvark. Draws from elsewhere become one "
-            "by ardvark.adopt(problem, draws)."
+            f"{file} contains no fit: it was not written by ardvark. To turn other draws into a "
+            "fit, use ardvark.adopt(problem, draws)."
         )
     if tree.attrs["kind"] != "mcmc" and "log_likelihood" in tree.children:  # stored before the name
         tree[UNWEIGHTED] = tree["log_likelihood"]

@@ -1,17 +1,17 @@
-"""When may draws be believed: R-hat, effective sample size, divergences, Pareto k-hat.
+"""Can draws be trusted? R-hat, effective sample size, divergences and Pareto k-hat.
 
-R-hat is rank-normalised and split, ESS is bulk and tail (Vehtari, Gelman, Simpson, Carpenter,
-Burkner 2021, Bayesian Analysis 16), both from ArviZ. They judge Markov chains: independent draws of
-an approximation always look perfect, so they are not computed for one.
+R-hat is rank-normalised and split, and ESS is bulk and tail (Vehtari, Gelman, Simpson, Carpenter,
+Burkner 2021, Bayesian Analysis 16); both come from ArviZ. They judge Markov chains. Independent
+draws of an approximation always look perfect, so they are not computed for those.
 
-A binary variable needs more. Where it never changes R-hat does not exist, and where it changes
-twice R-hat may look well. `inclusion` gives the probability of each bit with a Monte Carlo error
-from batch means, its changes, and the distance between chains; bits that never changed are counted,
-not believed.
+A binary variable needs more. If it never changes, R-hat does not exist; if it changes twice, R-hat
+may look good. `inclusion` gives the probability of each bit with a Monte Carlo error from batch
+means, its number of changes, and the distance between chains. Bits that never changed are counted,
+but their probability is not trusted.
 
 k-hat (Vehtari, Simpson, Gelman, Yao, Gabry 2024, J. Mach. Learn. Res. 25) is the tail index of the
-importance ratios p / q of an approximation's draws. Above `khat_limit(S)` the ratios' mean cannot
-be estimated, so q misses mass of p. Below it q may still be wrong: a warning, not a verdict.
+importance ratios p / q of an approximation's draws. Above `khat_limit(S)` the mean of the ratios
+cannot be estimated, so q misses part of the mass of p. Below the limit, q may still be wrong.
 """
 
 from collections.abc import Callable, Iterable
@@ -29,9 +29,9 @@ with smaller steps, and a verdict keeps its word."""
 
 
 def rhat(values: xr.DataArray) -> np.ndarray:
-    """Return R-hat of each component, flat; infinite where a component never moves.
+    """Return R-hat of each component, flat; infinite for a component that never changes.
 
-    ArviZ gives NaN there, which is easily dropped on the way to a table.
+    ArviZ returns NaN in that case, which is easily lost on the way to a table.
     """
     found = _statistic("rhat", values)
     return np.where(np.isnan(found), np.inf, found)
@@ -40,7 +40,7 @@ def rhat(values: xr.DataArray) -> np.ndarray:
 def ess(values: xr.DataArray, method: str) -> np.ndarray:
     """Return the effective sample size of each component ("bulk" or "tail"), flat.
 
-    A component that never moves counts as one draw a chain; ArviZ would count every draw.
+    A component that never changes counts as one draw per chain; ArviZ would count every draw.
     """
     found = _statistic("ess", values, method=method)
     array = values.transpose("chain", "draw", ...).values
@@ -72,7 +72,7 @@ def divergences(tree: xr.DataTree) -> int:
 
 
 def inclusion(values: xr.DataArray) -> xr.Dataset:
-    """Return how often each bit is on, and how far that may be believed.
+    """Return how often each bit is on, and how reliable that is.
 
     Parameters
     ----------
@@ -83,12 +83,12 @@ def inclusion(values: xr.DataArray) -> xr.Dataset:
     -------
     Dataset, each over k
         probability : the share of draws that are on.
-        mcse : its standard error from the means of about sqrt(draws) batches a chain, taken around
-            the mean over all chains, so that chains that disagree widen it. NaN for a bit that
-            never changed: its probability is near 0 or 1, how near nobody knows.
-        flips : changes from one stored draw to the next, all chains together.
-        spread : the largest distance of a chain's own probability from the mean of all.
-        unmoved : the bit has one value in every draw of every chain.
+        mcse : its standard error, from the means of about sqrt(draws) batches per chain, around the
+            mean over all chains, so that disagreeing chains widen it. NaN for a bit that never
+            changed: its probability is near 0 or 1, but how near is not known.
+        flips : number of changes from one stored draw to the next, over all chains.
+        spread : the largest distance of a chain's own probability from the mean of all chains.
+        unmoved : the bit has the same value in every draw of every chain.
     """
     on = (values != 0).transpose("chain", "draw", ...).astype(float)
     draws = on.sizes["draw"]
@@ -132,14 +132,14 @@ def moved(tree: xr.DataTree, values: xr.DataArray) -> xr.DataArray:
 def convergence(tree: xr.DataTree) -> tuple[Literal["finished", "not_converged"], str]:
     """Return ("finished", "") or ("not_converged", why) for the draws of a Markov chain.
 
-    Judged on `eta`, the quantity every model identifies, or on everything where there is no `eta`;
-    and on every bit that is on in 5 % to 95 % of the draws, where there is a mask. A mask of which
-    no bit ever changed has not been sampled.
+    They are judged by `eta`, which every model identifies, or by all variables if there is no
+    `eta`. With a mask, they are also judged by every bit that is on in 5 % to 95 % of the draws. A
+    mask in which no bit ever changed has not been sampled.
     """
     posterior = tree["posterior"].to_dataset()
     names = ["eta"] if "eta" in posterior else list(posterior.data_vars)
     if posterior.sizes["draw"] < 4:
-        return "not_converged", "fewer than 4 draws a chain: convergence cannot be judged"
+        return "not_converged", "fewer than 4 draws per chain, too few to judge convergence"
     value = worst((rhat(posterior[n]) for n in names), np.max)
     what = "eta" if names == ["eta"] else "all variables"
     if not value < RHAT_LIMIT:
@@ -169,7 +169,7 @@ def khat(log_p: np.ndarray, log_q: np.ndarray) -> float:
     Parameters
     ----------
     log_p, log_q : array
-        Log densities of the same unconstrained vectors, one a draw; draws outside the support of
+        Log densities of the same unconstrained vectors, one per draw. Draws outside the support of
         p (NaN or -inf) count as ratio 0.
     """
     from arviz_stats.base import array_stats

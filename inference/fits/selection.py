@@ -6,20 +6,21 @@ a sample likewise, with its sample weight (`models/parts/effects.py` has the eff
 kernel). P(active) is the share of draws in which it is. "Selected" is P(active) > 0.5. A constant
 feature is never active: nothing in the data tells it from the bias.
 
-n90 is the number of features that carry the effect: the smallest number whose squared effects add
-up to 90 % of the sum of all squared effects, in each draw. Where several features can stand in for
-each other no P(active) need be large, and n90 is small all the same.
+n90 is the number of features that carry the effect: in each draw, the smallest number whose squared
+effects add up to 90 % of the sum of all squared effects. If several features can stand in for each
+other, n90 may be small although no P(active) is large.
 
-The Monte Carlo error of a P(active) is that of batch means (`diagnostics.inclusion`), right for
-chains and for the independent draws of an approximation. It is NaN where the indicator has one
-value in every draw: then P(active) is near 0 or 1, how near these draws cannot say; with S
-independent draws a probability below 3 / S from there would be seen with 95 % (rule of three). A
-point or search method has one state, so its P(active) is 0 or 1 and says nothing of uncertainty.
+The Monte Carlo error of a P(active) comes from batch means (`diagnostics.inclusion`), which is
+right for chains and for the independent draws of an approximation. It is NaN if the indicator has
+the same value in every draw. P(active) is then near 0 or 1, but these draws cannot say how near: by
+the rule of three, S independent draws bound the distance by 3 / S with 95 % confidence. A point or
+search method has a single state, so its P(active) is 0 or 1 and says nothing about uncertainty.
 
-Effects of a feature are O((N + B) D) a draw where the model has primal weights (a linear kernel),
-and computed in every draw. Other kernels, and the samples' effects, need the kernel matrix of each
-draw: draws are thinned evenly until that costs about six seconds (`FEATURE_BUDGET`), or one
-(`SAMPLE_BUDGET`), and never below `FEWEST` draws. Where a draw was left out its counts are NaN.
+If the model has primal weights (a linear kernel), the effects of features cost O((N + B) D) per
+draw, and are computed for every draw. Other kernels, and the effects of samples, need the kernel
+matrix of each draw. Draws are then thinned evenly until the cost is about six seconds
+(`FEATURE_BUDGET`), or one second (`SAMPLE_BUDGET`), but never below `FEWEST` draws. The counts are
+NaN in draws that were left out.
 """
 
 import math
@@ -47,13 +48,13 @@ _NAMED = 8  # features named in a sentence
 
 
 def lacking(problem: Problem, tree: xr.DataTree) -> str | None:
-    """Return which weights a fit lacks that effects are made of, or None."""
+    """Return the weights that effects are computed from and this fit lacks, or None."""
     needed = [n for n in ("feature_weight", "sample_weight") if n in problem.spec.shared]
     return ", ".join(n for n in needed if n not in group(tree, "posterior")) or None
 
 
 def select(problem: Problem, tree: xr.DataTree, threshold: float = VISIBLE) -> xr.Dataset:
-    """Return which features and samples are active, and how surely; `fit` stores it.
+    """Return which features and samples are active, with their probabilities; `fit` stores it.
 
     Parameters
     ----------
@@ -68,13 +69,13 @@ def select(problem: Problem, tree: xr.DataTree, threshold: float = VISIBLE) -> x
     -------
     xarray.Dataset
         p_active_feature (feature), p_active_sample (basis) : share of draws in which it is active.
-        mcse_feature, mcse_sample : its Monte Carlo error; NaN where it never changed.
+        mcse_feature, mcse_sample : its Monte Carlo error; NaN if it never changed.
         active_features, active_samples (chain, draw) : how many are active in each draw.
         n90_features, n90_samples (chain, draw) : how many carry 90 % of the squared effects.
 
-        Counts are NaN in draws that were thinned out (``attrs["thin_features"]``,
-        ``attrs["thin_samples"]``: one draw in so many was looked at). A model without a basis has
-        no samples here. ``attrs["threshold"]`` is the threshold.
+        Counts are NaN in draws that were thinned out: one draw in ``attrs["thin_features"]``, or
+        ``attrs["thin_samples"]``, was used. A model without a basis has no samples here.
+        ``attrs["threshold"]`` is the threshold.
 
     Raises
     ------
@@ -86,7 +87,7 @@ def select(problem: Problem, tree: xr.DataTree, threshold: float = VISIBLE) -> x
     check_same(problem, tree)
     missing = lacking(problem, tree)
     if missing:
-        raise InputError(f"effects are made of the weights, and this fit lacks {missing}.")
+        raise InputError(f"effects are computed from the weights, and this fit lacks {missing}.")
     posterior = group(tree, "posterior")
     point = {
         name: posterior[name].transpose("chain", "draw", ...).values
@@ -183,7 +184,7 @@ def carriers(values: np.ndarray, share: float = SHARE) -> np.ndarray:
 
 
 def _probability(active: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return P(active) (k,) and its Monte Carlo error, NaN where nothing ever changed."""
+    """Return P(active) (k,) and its Monte Carlo error, NaN if nothing ever changed."""
     chains, draws, size = active.shape
     p, mcse = np.empty(size), np.empty(size)
     step = max(1, int(_CHUNK / (chains * draws)))
@@ -200,8 +201,8 @@ def _probability(active: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def summary(found: xr.Dataset, what: str) -> dict[str, float]:
     """Return the numbers of a selection: `what` is "feature" or "sample".
 
-    active, low, high: how many are active, on average and the 5 and 95 % quantiles over draws;
-    n90: its median; selected: how many have P(active) above 0.5. Empty where there is none.
+    active, low, high: the mean number of active ones, and its 5 % and 95 % quantiles over draws.
+    n90: its median. selected: how many have P(active) above 0.5. Empty if there is no selection.
     """
     if f"p_active_{what}" not in found:
         return {}
@@ -236,7 +237,7 @@ def selection_text(tree: xr.DataTree) -> str:
         which = f": {_listed(names)}; {carry}." if names else "."
         return f"At the returned point {len(names)} of {D} features are active{which}"
     if numbers["active"] == 0.0:
-        return f"None of {D} features is active in any draw."
+        return f"None of the {D} features is active in any draw."
     mean = numbers["active"]
     text = (
         f"On average {mean:.{1 if mean < 100 else 0}f} of {D} features are active "
@@ -244,16 +245,16 @@ def selection_text(tree: xr.DataTree) -> str:
     )
     if not names:
         return (
-            f"{text}No feature is active with probability above {PROBABILITY:g}: these data do "
-            f"not single out one; {carry}."
+            f"{text}No feature is active with probability above {PROBABILITY:g}, so these data "
+            f"single out no feature; {carry}."
         )
     shown = [f"{n} ({p:.2f})" for n, p in zip(names, probability.values[order], strict=True)]
-    return f"{text}Active with probability above {PROBABILITY:g}: {_listed(shown)}; {carry}."
+    return f"{text}Active with probability above {PROBABILITY:g} are {_listed(shown)}; {carry}."
 
 
 def _carry(n90: int) -> str:
     return "1 feature carries 90 % of the effect" if n90 == 1 else (
-        f"{n90} features share 90 % of the effect"
+        f"{n90} features carry 90 % of the effect"
     )  # fmt: skip
 
 

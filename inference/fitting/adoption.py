@@ -1,14 +1,14 @@
-"""`adopt`: draws from elsewhere become a fit, finished by the code that finishes every fit.
+"""`adopt` turns draws that ardvark did not make into a fit.
 
-They may come from `pm.sample(model=problem.model)`, from NumPyro or Stan, or from an algorithm of
-one's own: the model's variables under the model's names (`problem.shapes` lists them), or the
-shared quantities alone. What they lack is computed as far as it can be: free variables from the
-paper's and the other way round, eta from the weights, the pointwise likelihood, the densities of
-prior and posterior, the selection. Nothing here is random.
+They may come from `pm.sample(model=problem.model)`, from NumPyro or Stan, or from your own
+algorithm. They contain the model's variables under the model's names (`problem.shapes` lists them),
+or only the shared quantities. Whatever they lack is computed as far as possible: free variables
+from the paper's variables and vice versa, eta from the weights, the pointwise likelihood, the
+densities of prior and posterior, and the selection. Nothing here is random.
 
-That draws are of this posterior cannot be proven from them. What can be seen is refused: names of
-coordinates or labels that are not the problem's, values outside the support, and an eta that its
-own weights do not make, as where the inputs were on another scale.
+Draws cannot prove that they come from this posterior. Detectable contradictions raise an error:
+names of coordinates or labels that differ from the problem's, values outside the support, and an
+eta that contradicts its own weights, as happens if the inputs were on another scale.
 """
 
 from collections.abc import Mapping
@@ -47,7 +47,7 @@ TOLERANCE = 1e-3
 
 
 def adopt(problem: Problem, draws: Draws, kind: Kind = "mcmc") -> xr.DataTree:
-    """Return a fit that holds draws from elsewhere, for `compare`, `predict`, `loo`, `save`.
+    """Return a fit with draws that ardvark did not make, for `compare`, `predict`, `loo`, `save`.
 
     Parameters
     ----------
@@ -55,26 +55,26 @@ def adopt(problem: Problem, draws: Draws, kind: Kind = "mcmc") -> xr.DataTree:
         The problem they are draws of. ``problem.shapes`` has the names and shapes of its
         variables, which are on the scale of its standardised inputs, ``problem.X`` and ``.Z``.
     draws : DataTree, Dataset, or dict of array (chain, draw, ...)
-        The model's variables; the shared quantities alone (`feature_weight`, `sample_weight`,
-        `eta`) are enough for a comparison. One chain is ``array[None]``: the axis may not be left
-        out. Of a tree the groups posterior and sample_stats are read, the latter under the names
-        of PyMC, nutpie or ArviZ.
+        The model's variables. The shared quantities alone (`feature_weight`, `sample_weight`,
+        `eta`) are enough for a comparison. For a single chain pass ``array[None]``; the chain axis
+        is required. Of a tree, the groups posterior and sample_stats are read; the latter may use
+        the names of PyMC, nutpie or ArviZ.
     kind : {"mcmc", "approximation", "search", "point"}
         Draws of the posterior itself, draws of something else, or one state (1, 1, ...).
 
     Returns
     -------
     xarray.DataTree
-        What `fit` returns, of the method "adopted". `lp` is in it where the draws hold every
-        variable of the problem's form, and `log_q`, given in sample_stats, beside it only.
-        ``attrs["seconds_run"]`` is the sampling time that PyMC's trees tell, else NaN.
+        A fit like that of `fit`, with the method "adopted". It has `lp` if the draws contain every
+        variable of the problem's form. It has `log_q`, given in sample_stats, only together with
+        `lp`. ``attrs["seconds_run"]`` is the sampling time recorded in PyMC's trees, or NaN.
 
     Raises
     ------
     InputError
         An unknown name, no shared quantity, a wrong shape, a value that is not finite or outside
-        the support, coordinates or labels of another problem, or an eta that its weights do not
-        make.
+        the support, coordinates or labels of another problem, or an eta that contradicts the
+        weights.
     """
     one_of("kind", kind, KINDS)
     given, stats, seconds = _read(problem, draws)
@@ -83,7 +83,7 @@ def adopt(problem: Problem, draws: Draws, kind: Kind = "mcmc") -> xr.DataTree:
     point = _with_eta(problem, _completed(problem, point))
     if not any(name in point for name in SHARED):
         raise InputError(
-            f"these draws make none of {', '.join(SHARED)}: missing are "
+            f"none of {', '.join(SHARED)} can be computed from these draws. They lack "
             f"{', '.join(name for name in problem.shapes if name not in point)}."
         )
     lp = _log_density(problem, point, kind)
@@ -97,7 +97,7 @@ def adopt(problem: Problem, draws: Draws, kind: Kind = "mcmc") -> xr.DataTree:
         tree = finish(Target(problem), result, attrs)
     likelihood = pointwise(tree)
     if "y" in likelihood and np.isnan(likelihood["y"]).any():
-        raise InputError("the likelihood of some draws is NaN: they are outside the support.")
+        raise InputError("the likelihood of some draws is NaN, so they are outside the support.")
     missing = [name for name in problem.shapes if name not in point]
     if missing:
         there = {"eta": "eta" in point, "the likelihood": "y" in likelihood}
@@ -118,7 +118,7 @@ def _read(problem: Problem, draws: Draws) -> tuple[Arrays, Arrays, float]:
             check_same(problem, draws)
         observed = group(draws, "observed_data")
         if "y" in observed and not np.array_equal(observed["y"].values, problem.y):
-            raise InputError("the labels in observed_data are not those of the problem.")
+            raise InputError("the labels in observed_data differ from those of the problem.")
         posterior = group(draws, "posterior")
         seconds = float(posterior.attrs.get("sampling_time", np.nan))
         return _of_dataset(problem, posterior), _statistics(draws), seconds
@@ -126,8 +126,8 @@ def _read(problem: Problem, draws: Draws) -> tuple[Arrays, Arrays, float]:
         return _of_dataset(problem, draws), {}, np.nan
     if not isinstance(draws, Mapping):
         raise InputError(
-            "adopt needs a DataTree, a Dataset, or a dict of arrays (chain, draw, ...) by the "
-            f"name of the variable, got {type(draws).__name__}."
+            "adopt needs a DataTree, a Dataset, or a dict that maps names of variables to arrays "
+            f"(chain, draw, ...), got {type(draws).__name__}."
         )
     return {str(name): np.asarray(values) for name, values in draws.items()}, {}, np.nan
 
@@ -143,8 +143,8 @@ def _of_dataset(problem: Problem, posterior: xr.Dataset) -> Arrays:
         found = [str(label) for label in posterior[dim].values]
         if set(found) != set(names) or len(found) != len(names):
             raise InputError(
-                f"the draws' {dim!r} are not the problem's: they begin with {found[0]!r}, the "
-                f"problem's with {names[0]!r}."
+                f"the names along {dim!r} differ: those of the draws begin with {found[0]!r}, "
+                f"those of the problem with {names[0]!r}."
             )
         posterior = posterior.isel({dim: [found.index(name) for name in names]})
     return {str(k): v.transpose(*LEAD, ...).values for k, v in posterior.data_vars.items()}
@@ -162,7 +162,7 @@ def _statistics(tree: xr.DataTree) -> Arrays:
 
 
 def _checked(problem: Problem, given: Arrays) -> Arrays:
-    """Return the variables as the model has them; refuse names, shapes, values that are not."""
+    """Return the variables in the model's form; refuse wrong names, shapes and values."""
     shapes, lead = problem.shapes, None
     if not given:
         raise InputError(f"there are no draws: expected some of {', '.join(shapes)}.")
@@ -176,24 +176,26 @@ def _checked(problem: Problem, given: Arrays) -> Arrays:
         lead = values.shape[:2] if lead is None else lead
         want = ", ".join(("chain", "draw", *map(str, shapes[name])))
         if values.shape[2:] != shapes[name] or values.ndim < 2:
-            chain = " One chain is array[None]." if values.shape[1:] == shapes[name] else ""
+            chain = " For one chain, pass array[None]." if values.shape[1:] == shapes[name] else ""
             raise InputError(f"{name} must have the shape ({want}), got {values.shape}.{chain}")
         if values.shape[:2] != lead or 0 in lead:
             first = next(iter(given))
             raise InputError(
-                f"every variable must have the same chains and draws, at least one: {name} has "
-                f"{values.shape[:2]}, {first} has {lead}."
+                f"every variable must have the same number of chains and draws, at least one: "
+                f"{name} has {values.shape[:2]}, {first} has {lead}."
             )
         if values.dtype.kind not in "biuf":
-            raise InputError(f"{name} must be numbers, got values of the type {values.dtype}.")
+            raise InputError(f"{name} must contain numbers, got values of type {values.dtype}.")
         bad = ~np.isfinite(values)
         if bad.any():
             raise InputError(
-                f"{name} has {int(bad.sum())} NaN or infinite value(s), {_first(bad)}."
+                f"{name} contains {int(bad.sum())} NaN or infinite value(s), {_first(bad)}."
             )
         if name in discrete and not np.isin(values, (0, 1)).all():
             wrong = ~np.isin(values, (0, 1))
-            raise InputError(f"{name} is a mask of 0 and 1, got another value {_first(wrong)}.")
+            raise InputError(
+                f"{name} is a mask and must be 0 or 1; another value is {_first(wrong)}."
+            )
         point[name] = values.astype(discrete.get(name, "float64"))
     return point
 
@@ -205,7 +207,7 @@ def _first(bad: np.ndarray) -> str:
 
 
 def _check_support(model: "pm.Model", point: Arrays, kind: Kind) -> None:
-    """Refuse draws of a Markov chain that no posterior has; an approximation may leave it."""
+    """Refuse draws of a Markov chain outside the support; an approximation may leave it."""
     from pymc.logprob.transforms import LogOddsTransform, LogTransform
 
     upper = {"feature_weight": np.inf}  # no model has a negative one
@@ -227,7 +229,7 @@ def _check_support(model: "pm.Model", point: Arrays, kind: Kind) -> None:
 
 
 def _completed(problem: Problem, point: Arrays) -> Arrays:
-    """Return the point with what follows from it but eta: free variables and deterministics."""
+    """Return the point with the free variables and deterministics that follow, except eta."""
     import pymc as pm
 
     model = problem.model
@@ -252,7 +254,7 @@ def _completed(problem: Problem, point: Arrays) -> Arrays:
 
 
 def _with_eta(problem: Problem, point: Arrays) -> Arrays:
-    """Return the point with the eta of its weights; refuse another one that was given."""
+    """Return the point with the eta of its weights; refuse a given eta that differs."""
     try:
         eta = by_pieces(lambda some: {"eta": problem.decision(some)}, point)["eta"]
     except InputError:  # weights are missing
@@ -261,9 +263,8 @@ def _with_eta(problem: Problem, point: Arrays) -> Arrays:
         off = np.abs(point["eta"] - eta)
         if (off > TOLERANCE * (1.0 + np.abs(eta))).any():
             raise InputError(
-                f"eta differs from that of its own weights, by up to {off.max():.3g}. Weights are "
-                "those of problem.X and problem.Z, which are standardised, and eta includes the "
-                "bias."
+                f"eta differs by up to {off.max():.3g} from the eta that the weights give. Weights "
+                "must refer to the standardised problem.X and problem.Z, and eta includes the bias."
             )
     return point | {"eta": eta}
 
@@ -279,7 +280,7 @@ def _log_density(problem: Problem, point: Arrays, kind: Kind) -> np.ndarray | No
     if kind == "mcmc" and outside.any():
         raise InputError(
             f"{int(outside.sum())} of {lp.size} draws are outside the support, "
-            f"{_first(outside)}: their posterior density is 0. A precision that underflowed to 0 "
-            "may be left out."
+            f"{_first(outside)}: their posterior density is 0. If a precision underflowed to 0, "
+            "leave that variable out."
         )
     return np.where(outside, np.nan, lp)

@@ -1,14 +1,14 @@
-"""`complete`: the groups of a fit that ArviZ's predictive checks need, drawn for it.
+"""`complete` adds the groups that ArviZ's predictive checks need.
 
-    prior                  draws of the prior, of every variable that the posterior holds
-    prior_predictive       labels at the training rows under them
-    posterior_predictive   labels at the training rows, one set a posterior draw
-    log_prior              its density at the posterior's draws, which fits of older versions lack
+    prior                  prior draws of every variable in the posterior
+    prior_predictive       labels at the training rows for these draws
+    posterior_predictive   labels at the training rows, one set per posterior draw
+    log_prior              the prior density at the posterior draws
 
-With them ArviZ's plot_prior_posterior, plot_ppc_*, loo_pit and psense run. Predictive labels have
-latent noise of their own: they are of other samples with the same inputs. In a model with labels in
-its basis (PFCVM, PCVM) the basis keeps those that were observed. A model whose likelihood is not of
-a label (link "identity") draws real numbers around 0 and 1, in the units of y.
+With them, ArviZ's plot_prior_posterior, plot_ppc_*, loo_pit and psense run. Predictive labels have
+their own latent noise: they belong to other samples with the same inputs. In a model with labels in
+its basis (PFCVM, PCVM), the basis keeps the observed labels. If the likelihood is not that of a
+label (link "identity"), the model draws real numbers around 0 and 1, in the units of y.
 """
 
 from typing import Any
@@ -80,7 +80,7 @@ def _prior(problem: Problem, draws: int, rng: np.random.Generator) -> dict[str, 
 
 
 def _labels(problem: Problem, point: dict[str, Any], rng: np.random.Generator) -> np.ndarray:
-    """Return labels (chain, draw, N) at the training rows, one set a draw."""
+    """Return labels (chain, draw, N) at the training rows, one set per draw."""
     eta = point["eta"] if "eta" in point else problem.decision(point)
     if problem.spec.link == "identity":  # s = 2y - 1 is normal
         return (1.0 + rng.normal(eta, np.asarray(point["tau"])[..., None] ** -0.5)) / 2.0

@@ -1,4 +1,4 @@
-"""Prediction: P(y = 1) at new inputs, one number a posterior draw."""
+"""Prediction: P(y = 1) at new inputs, one number per posterior draw."""
 
 from typing import Literal, get_args
 
@@ -32,14 +32,14 @@ def predict(problem: Problem, tree: xr.DataTree, X_new: Rows, rule: Rule = "draw
     X_new : array (M, D), data frame, or Dataset
         Inputs in the original units. A data frame's columns are matched by name.
     rule : {"draws", "paper"}
-        "draws": one probability a draw, latent noise integrated at the new point; the posterior
-        predictive probability is its mean over draws, and the class is that mean's (`classes`).
-        "paper": the own algorithm's formula.
+        "draws": one probability per draw, with the latent noise at the new point integrated out.
+        Its mean over draws is the posterior predictive probability, which decides the class
+        (`classes`). "paper": the formula of the paper's algorithm.
 
     Returns
     -------
     xarray.DataArray (chain, draw, obs)
-        P(y = 1); for a model whose likelihood is not of a label (link "identity"), its score eta.
+        P(y = 1). If the likelihood is not that of a label (link "identity"), the score eta.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def predict(problem: Problem, tree: xr.DataTree, X_new: Rows, rule: Rule = "draw
         own = getattr(registry.BACKENDS.get(str(tree.attrs["method"])), "predict_paper", None)
         if own is None:
             raise InputError(
-                f'method {tree.attrs["method"]!r} has no own predictor; use rule="draws".'
+                f'method {tree.attrs["method"]!r} has no predictor of its own; use rule="draws".'
             )
         details = {str(k): v.values for k, v in tree["fit"].data_vars.items()}
         values = np.asarray(own(problem, details, X))[None, None, :]
@@ -76,8 +76,9 @@ def predict(problem: Problem, tree: xr.DataTree, X_new: Rows, rule: Rule = "draw
 def classes(problem: Problem, mean: np.ndarray) -> np.ndarray:
     """Return the class, 0 or 1, of mean predictions: of P(y = 1), or of a score.
 
-    It is the more probable one. A tie, P(y = 1) = 1/2 or a score of 0, is class 0: one answer for
-    every row, so that a constant decision is as accurate as its class is frequent.
+    It is the more probable one. A tie, P(y = 1) = 1/2 or a score of 0, is class 0. The answer is
+    the same for every row, so that the accuracy of a constant decision is the frequency of its
+    class.
     """
     return (mean > (0.0 if problem.spec.link == "identity" else 0.5)).astype(int)
 
@@ -85,8 +86,8 @@ def classes(problem: Problem, mean: np.ndarray) -> np.ndarray:
 def linear_rule(problem: Problem, tree: xr.DataTree) -> tuple[np.ndarray, float]:
     """Return the posterior mean of eta as a function of x: coefficients (D,) and intercept.
 
-    Where eta is affine in x, so is its mean over draws: E[eta](x) = coefficients . x + intercept,
-    with x in the original units.
+    If eta is affine in x, so is its mean over draws: E[eta](x) = coefficients . x + intercept, with
+    x in the original units.
 
     Parameters
     ----------
@@ -135,13 +136,13 @@ def _inputs(problem: Problem, X_new: Rows) -> tuple[np.ndarray, tuple[str, ...]]
     elif columns != features:
         missing = [f for f in features if f not in columns]
         raise InputError(
-            f"X_new lacks {len(missing)} feature(s) of the training data, first {missing[0]!r}. "
-            "Its columns must hold every training feature by name."
+            f"X_new lacks {len(missing)} feature(s) of the training data; the first is "
+            f"{missing[0]!r}. It needs a column with the name of every training feature."
         )
     if X.shape[1] != len(features):
         raise InputError(
-            f"X_new has {X.shape[1]} features and the training data {len(features)}; "
-            "they must be equal."
+            f"X_new has {X.shape[1]} features and the training data have {len(features)}; "
+            "the numbers must be equal."
         )
     return problem.standardized(X), names
 

@@ -56,8 +56,8 @@ _BUILT_IN = (*BACKENDS, "paper")
 def register_backend(module: Any) -> None:
     """Add a method of your own: a module or object with the names of `backend.Backend`.
 
-    ABOUT may be absent; a method without options has `Options = Settings`. One of your own that
-    has this NAME already is replaced: the cell of a notebook that defines a method may run again.
+    ABOUT may be absent. A method without options has `Options = Settings`. Registering the same
+    NAME again replaces your earlier method, so that a notebook's cell can run twice.
 
     Raises
     ------
@@ -67,24 +67,26 @@ def register_backend(module: Any) -> None:
     missing = [n for n in ("NAME", "KIND", "Options", "supports", "fit") if not hasattr(module, n)]
     if missing:
         raise InputError(
-            f"a backend needs NAME, KIND, Options, supports and fit; missing: {', '.join(missing)}."
+            f"a method needs NAME, KIND, Options, supports and fit; missing: {', '.join(missing)}."
         )
     one_of("KIND", module.KIND, KINDS)
     if module.NAME in _BUILT_IN:
-        raise InputError(f"the package has a method {module.NAME!r}; choose another NAME.")
+        raise InputError(f"the package already has a method {module.NAME!r}; choose another NAME.")
     BACKENDS[module.NAME] = module
 
 
 def resolve(method: str, problem: Problem | None) -> str:
-    """Return the backend's name: "paper" is the own algorithm of the problem's model."""
+    """Return the method's name; "paper" is the algorithm of the paper on the problem's model."""
     method = named("method", method, [*BACKENDS, "paper"], "`ardvark methods` lists them.")
     if method == "paper":
         if problem is None:
-            raise InputError('method "paper" needs a problem of the zoo, got a bare pm.Model.')
+            raise InputError(
+                'method "paper" needs a problem made by ardvark.problem, got a bare pm.Model.'
+            )
         method = problem.spec.paper_method
         if method not in BACKENDS:
             raise InputError(
-                f"the zoo has no own algorithm of {problem.spec.name}"
+                f"{problem.spec.name} has no paper algorithm in the zoo"
                 f"{f' ({method}) yet' if method else ''}. "
                 f"Use one of {', '.join(applicable(problem))}."
             )
@@ -103,9 +105,9 @@ def applicable(problem: Problem) -> list[str]:
 
 
 def usual(problem: Problem) -> list[str]:
-    """Return the methods that are compared where none are named: those that apply, one exact.
+    """Return the methods compared by default: all that apply, but only one exact method.
 
-    Where NUTS applies, Gibbs is a second opinion for which to ask: it is dear where rows are many.
+    If NUTS applies, Gibbs is only run on request, because it is slow for many rows.
     """
     names = applicable(problem)
     return [name for name in names if name != "gibbs" or "nuts" not in names]
@@ -123,7 +125,7 @@ def make_options(name: str, given: Mapping[str, Any]) -> Any:
 
 @dataclass(frozen=True)
 class Plan:
-    """A method that applies, with its options: what `prepare` found good."""
+    """A method that applies, with its checked options; `prepare` returns it."""
 
     name: str
     options: Any
@@ -141,9 +143,9 @@ class Plan:
 
 
 def prepare(method: str, target: Target | Problem, options: Mapping[str, Any]) -> Plan:
-    """Return the plan of fitting a target by a method: the one place that refuses a method.
+    """Return the plan for fitting a target by a method. All refusals of a method happen here.
 
-    Nothing is computed, and of a problem no model is built.
+    Nothing is computed, and no model is built for a problem.
 
     Parameters
     ----------
@@ -152,7 +154,7 @@ def prepare(method: str, target: Target | Problem, options: Mapping[str, Any]) -
     target : Target or Problem
         What is to be fitted.
     options : dict
-        Options of the method by name; those left out take their defaults.
+        Options of the method by name; omitted ones take their defaults.
 
     Raises
     ------

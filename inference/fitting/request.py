@@ -1,4 +1,4 @@
-"""What was asked for: the hash of everything that decides the draws of a fit."""
+"""The request: the hash of everything that determines the draws of a fit."""
 
 import dataclasses
 import hashlib
@@ -11,7 +11,7 @@ from .registry import Plan
 
 
 def request(problem: Problem | None, plan: Plan, sampling: Sampling) -> str:
-    """Return the hash of everything that decides a fit's draws: a stored fit with it is reused."""
+    """Return the hash of everything that determines a fit's draws; a stored fit is reused by it."""
     identity = {
         "fingerprint": "" if problem is None else problem.fingerprint,
         "form": "" if problem is None else problem.form,

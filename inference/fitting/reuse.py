@@ -1,8 +1,8 @@
-"""Fits kept in files: what has been computed is used again, and a failure is a fit that says why.
+"""Fits kept in files: finished fits are reused, and a failed fit records the reason.
 
-A stored fit is used again when its request (problem, form, method, options, draws, chains, seed,
-versions) is the one asked for; a failed one is tried again. A file in its place that cannot be
-read, or is no fit of this problem by this method, is set aside, not overwritten.
+A stored fit is reused if its request (problem, form, method, options, draws, chains, seed,
+versions) is the same. A failed fit is tried again. If the file cannot be read, or contains another
+problem or method, it is renamed and not overwritten.
 """
 
 import itertools
@@ -76,7 +76,7 @@ class Fits(Work[str, xr.DataTree]):
             problem, plan = self.asked[key]
             tree = _stored(self._path(key), problem, plan, request(problem, plan, self.sampling))
             if tree is not None:
-                logger.info("%s: stored fit used again", key)
+                logger.info("%s: reusing the stored fit", key)
                 yield key, tree
 
     def keep(self, key: str, result: xr.DataTree) -> None:
@@ -90,17 +90,17 @@ class Fits(Work[str, xr.DataTree]):
 
 
 def _stored(path: Path, problem: Problem, plan: Plan, asked: str) -> xr.DataTree | None:
-    """Return the fit at a path if it is the one asked for, and did not fail."""
+    """Return the fit at a path if it matches the request and did not fail."""
     if not path.exists():
         return None
     try:
         tree = read(path)
         check_same(problem, tree, empty=True)
         if tree.attrs["method"] != plan.name:
-            raise InputError(f"{path} holds a fit by {tree.attrs['method']}.")
+            raise InputError(f"{path} contains a fit by {tree.attrs['method']}.")
     except InputError as error:
         kept = _aside(path)
-        logger.warning("%s It is kept as %s, and the fit is computed again.", error, kept.name)
+        logger.warning("%s It was renamed to %s, and the fit is computed again.", error, kept.name)
         return None
     same = tree.attrs.get("request") == asked and tree.attrs.get("status") != "failed"
     return tree if same else None

@@ -1,4 +1,4 @@
-"""`fit`: one call for every method, one kind of object back."""
+"""`fit`: the same call for every method, and the same kind of result."""
 
 import dataclasses
 import secrets
@@ -49,19 +49,20 @@ def fit(
     target : Problem or pm.Model
         What to fit. A bare model works with every generic method.
     method : str
-        A name in `BACKENDS`, or "paper" for the own algorithm of the problem's model.
+        A name in `BACKENDS`, or "paper" for the algorithm of the paper on the problem's model.
     draws, chains : int
-        Draws a chain, and chains. An approximation's draws are independent, so its chains are
-        only a layout; a point or search method returns one draw.
+        Draws per chain, and number of chains. An approximation's draws are independent, so its
+        chains are only a layout. A point or search method returns one draw.
     random_seed : int, optional
         Equal seeds give equal draws, with any number of cores. None draws a seed and records it.
     progressbar : bool
         Show each stage.
     keep : {"all", "shared"}
         Keep every variable, or only `feature_weight`, `sample_weight`, `eta` and the scalars.
-        "all" turns into "shared", with a message, above 1e8 stored numbers.
+        Above 1e8 stored numbers, "all" becomes "shared", with a message.
     selection : bool
-        Say which features and samples are active (`select`, seconds at most): group selection.
+        Compute which features and samples are active (`select`, seconds at most), as the group
+        selection.
     **options
         Options of the method; an unknown one is a TypeError that lists the known ones.
 
@@ -71,8 +72,8 @@ def fit(
         Groups posterior, sample_stats, log_likelihood (of a Markov chain; else
         `datatree.UNWEIGHTED`), log_prior, fit, observed_data, constant_data, and selection
         (`select`) where it is a problem's and has the weights. `complete` adds the predictive ones.
-        ``attrs["status"]`` is "finished", "not_converged" or "failed", with the reason beside it in
-        ``attrs["reason"]``; anything but "finished" is also a warning of the ``ardvark`` logger.
+        ``attrs["status"]`` is "finished", "not_converged" or "failed", and ``attrs["reason"]`` says
+        why. The ``ardvark`` logger warns if it is not "finished".
 
     Raises
     ------
@@ -105,7 +106,7 @@ def compute(
     problem, names = target.problem, _kept(target, sampling)
     if sampling.keep == "all" and names is not None:
         logger.warning(
-            "more than %.0e numbers to store: keeping %s and the scalars only",
+            "there are more than %.0e numbers to store: keeping only %s and the scalars",
             LARGEST_KEPT, ", ".join(SHARED),
         )  # fmt: skip
     job = Job(**vars(sampling), names=names, label=plan.name)
@@ -135,20 +136,20 @@ def finish(
     report: Reporter | None = None,
     selection: bool = True,
 ) -> xr.DataTree:
-    """Return the fit that a result becomes: what is not in it is computed, and it is judged.
+    """Turn a result into a fit: compute what it lacks, and judge its convergence.
 
     Parameters
     ----------
     target : Target
         What was fitted.
     result : Result
-        Draws, from a backend or from elsewhere (`adoption.py`).
+        Draws, from a method or from `adoption.py`.
     attrs : dict
-        What is known of them: `facts` at least.
+        Attributes of the fit: at least `facts`.
     report : Reporter, optional
         Where stages are shown.
     selection : bool
-        Whether to say which features and samples are active.
+        Whether to compute which features and samples are active.
     """
     problem, method, kind = target.problem, attrs["method"], attrs["kind"]
     seconds = {"seconds_compile": result.seconds_compile, "seconds_run": result.seconds_run}
@@ -194,7 +195,7 @@ def _refuse_nan(result: Result) -> None:
 def facts(
     problem: Problem | None, *, method: str, kind: Kind, draws: int, chains: int
 ) -> dict[str, Any]:
-    """Return the attrs that every fit has: what was fitted and how, with which versions."""
+    """Return the attrs that every fit has: what was fitted, how, and with which versions."""
     attrs: dict[str, Any] = {
         "method": method,
         "kind": kind,

@@ -10,23 +10,23 @@ vector (P,) and g its log density, Jacobian included, q is a Gaussian on x,
 and the evidence lower bound ELBO(q) = E_q[g(x)] + H[q] is maximised by stochastic gradients of the
 reparametrised expectation.
 
-Exact when the unconstrained density is Gaussian (mean field: with a diagonal precision). Biased
-otherwise: it minimises KL(q || p), which avoids regions where p is small, so mean-field variances
-are too small; on a Gaussian with precision matrix Lambda they are 1 / Lambda_ii. Low rank widens q
-in `rank` directions and narrows it in none. Cost: one gradient a sample a step, and O(P rank^2);
-full rank stores P^2 numbers and updates them at every step, hence its limit. Mean field is low rank
-with no column in V. By Woodbury's identity
+ADVI is exact if the unconstrained density is Gaussian (mean field: with a diagonal precision).
+Otherwise it is biased: it minimises KL(q || p), which avoids regions where p is small, so
+mean-field variances are too small. For a Gaussian with precision matrix Lambda they are 1 /
+Lambda_ii. Low rank widens q in `rank` directions and narrows it in none. The cost is one gradient
+per sample and step, and O(P rank^2). Full rank stores P^2 numbers and updates them at every step,
+hence its limit. Mean field is low rank with no column in V. By Woodbury's identity
 
     (I + V V')^-1 = I - V M^-1 V',    log|I + V V'| = log|M|,    M = I + V'V  (rank, rank)
 
 (Ong, Nott & Smith 2018, "Gaussian variational approximation with a factor covariance structure",
 J. Comput. Graph. Statist. 27).
 
-Convergence is monitored, not assumed. Adam runs at a constant step size until the mean ELBO of the
-last blocks is no longer above that of the blocks before by more than two standard errors; then the
-step size falls, and the next stage begins. The answer is the average of the iterates of the last
-stage (Polyak & Juditsky 1992), which removes the noise a constant step leaves. An ELBO that ends
-below that of the start has not converged, whatever its trace.
+Convergence is monitored, not assumed. Adam runs at a constant step size as long as the mean ELBO of
+the last blocks is above that of the blocks before by more than two standard errors. Then the step
+size falls, and the next stage begins. The answer is the average of the iterates of the last stage
+(Polyak & Juditsky 1992), which removes the noise that a constant step size leaves. If the final
+ELBO is below that of the start, the method has not converged, whatever its trace looks like.
 """
 
 from __future__ import annotations
@@ -53,16 +53,16 @@ NAME = "advi"
 KIND: Kind = "approximation"
 ABOUT = About(
     approximates=(
-        "The unconstrained density, by a Gaussian of diagonal, diagonal plus low-rank, or full "
-        "covariance that maximises the ELBO."
+        "The unconstrained density, by the Gaussian that maximises the ELBO. Its covariance is "
+        "diagonal, diagonal plus low-rank, or full."
     ),
     exact=(
-        "For a Gaussian density (mean field: with a diagonal precision); mean-field variances "
-        "are too small otherwise."
+        "If the density is Gaussian (for a mean field: with a diagonal precision). Otherwise "
+        "mean-field variances are too small."
     ),
     cost=(
-        "One gradient a sample a step; full rank stores P^2 numbers for P parameters, hence "
-        "at most 500."
+        "One gradient per sample and step. Full rank stores P^2 numbers for P parameters, so P is "
+        "limited to 500."
     ),
 )
 LARGEST_FULL_RANK = 500
@@ -75,20 +75,22 @@ class Options(Settings):
     """Options of `advi`."""
 
     family: Literal["mean_field", "full_rank"] = option("mean_field", "covariance of q")
-    rank: int = option(0, "directions in which a mean field is correlated besides", at_least=0)
-    samples: int = option(4, "draws of e a step, in antithetic pairs", above=0)
+    rank: int = option(0, "number of directions of correlation to add to a mean field", at_least=0)
+    samples: int = option(4, "draws of the noise in each step, in antithetic pairs", above=0)
     step_sizes: tuple[float, ...] = option(
-        (0.05, 0.02, 0.005, 0.001), "Adam's step size in each stage, falling", above=0.0
+        (0.05, 0.02, 0.005, 0.001), "Adam's step size in each stage, in falling order", above=0.0
     )
-    max_iterations: int = option(60_000, "steps in all; at that many it has not converged", above=0)
+    max_iterations: int = option(
+        60_000, "total number of steps; reaching it means not converged", above=0
+    )
     start_sd: float = option(0.1, "standard deviation of q at the start", above=0.0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.rank and self.family == "full_rank":
             raise InputError(
-                f"rank adds directions to a mean field, got rank = {self.rank} with "
-                "family = 'full_rank', which has them all. Leave one of them out."
+                f"rank adds directions of correlation to a mean field, got rank = {self.rank} with "
+                "family = 'full_rank', which has all of them. Omit one of the two."
             )
 
 
@@ -104,9 +106,9 @@ def fit(target: Target, options: Options, job: Job) -> Result:
     full = options.family == "full_rank"
     if full and density.size > LARGEST_FULL_RANK:
         raise FitFailed(
-            f"full rank stores {density.size}^2 numbers and updates them at every step; "
-            f"its limit is {LARGEST_FULL_RANK} unconstrained parameters. Use family='mean_field', "
-            "with rank=10 for its strongest correlations."
+            f"full rank stores {density.size}^2 numbers and updates them at every step, so it is "
+            f"limited to {LARGEST_FULL_RANK} unconstrained parameters. Use family='mean_field', "
+            "with rank=10 to include the strongest correlations."
         )
     started = time.perf_counter()
     q: LowRank | FullRank
@@ -146,21 +148,21 @@ def fit(target: Target, options: Options, job: Job) -> Result:
 
 
 class LowRank:
-    """q(x) = N(x | m, S (I + V V') S), S = diag(exp(w)); a mean field where V has no column.
+    """q(x) = N(x | m, S (I + V V') S), S = diag(exp(w)); a mean field if V has no column.
 
     Parameters
     ----------
     start : array (P,)
-        Of m.
+        The initial m.
     sd : float
-        exp(w) at the start.
+        The initial exp(w).
     rank : int
-        Columns of V.
+        Number of columns of V.
     rng : Generator
-        Draws V, small: at V = 0 the ELBO has no slope in V.
+        Draws a small initial V, because the slope of the ELBO in V is zero at V = 0.
 
-    `parameters` stacks m, w and sqrt(P) V. A column of V of length 1 has entries of 1 / sqrt(P);
-    where they moved as fast as m does, their noise alone would be a direction of many sd.
+    `parameters` stacks m, w and sqrt(P) V. A column of V of length 1 has entries of 1 / sqrt(P). If
+    they moved as fast as m does, their noise alone would be a direction of many sd.
     """
 
     def __init__(self, start: np.ndarray, sd: float, rank: int, rng: np.random.Generator) -> None:
@@ -176,12 +178,12 @@ class LowRank:
 
     @property
     def w(self) -> np.ndarray:
-        """Log of the standard deviation that a component has by itself (P,)."""
+        """Log of each component's independent standard deviation (P,)."""
         return self.parameters[self.size : 2 * self.size]
 
     @property
     def V(self) -> np.ndarray:
-        """What components have in common, in units of exp(w) (P, rank)."""
+        """The shared part of the components, in units of exp(w) (P, rank)."""
         columns = self.parameters[2 * self.size :].reshape(self.size, self.rank)
         return columns / np.sqrt(self.size)
 
@@ -283,7 +285,7 @@ def _maximise(
     rng: np.random.Generator,
     update: Update,
 ) -> tuple[np.ndarray, str]:
-    """Run Adam stage by stage; leave the averaged optimum in q; return block ELBOs and a reason."""
+    """Run Adam stage by stage and store the averaged optimum in q; return block ELBOs, a reason."""
     trace: list[float] = []
     first = np.zeros_like(q.parameters)
     second = np.zeros_like(q.parameters)
@@ -319,7 +321,7 @@ def _maximise(
 def _estimate(
     density: Density, q: LowRank | FullRank, samples: int, rng: np.random.Generator
 ) -> tuple[float, np.ndarray]:
-    """Return a noisy ELBO and its gradient; draws of infinite density are left out."""
+    """Return a noisy ELBO and its gradient, without the draws of infinite density."""
     half = rng.standard_normal(((samples + 1) // 2, q.noise))
     e = np.concatenate([half, -half])[:samples]
     x = q.sample(e)
@@ -328,14 +330,14 @@ def _estimate(
         values[s], gradients[s] = density.logp_grad(x[s])
     good = np.isfinite(values) & np.isfinite(gradients).all(axis=1)
     if not good.any():
-        raise FitFailed("the log density or its gradient is not finite anywhere q looks")
+        raise FitFailed("the log density or its gradient is not finite at any draw of q")
     return float(values[good].mean()) + q.entropy(), q.gradient(e[good], gradients[good])
 
 
 def _fell(density: Density, found: np.ndarray, options: Options, rng: np.random.Generator) -> str:
-    """Return why an ELBO that no longer rises is no optimum, where it is below that of the start.
+    """Return a reason if an ELBO that no longer rises is below that of the start.
 
-    `found` holds log p - log q of the draws (S,).
+    `found` contains log p - log q of the draws (S,).
     """
     q = LowRank(density.start, options.start_sd, 0, rng)
     noise = rng.standard_normal((100, density.size))
@@ -344,8 +346,8 @@ def _fell(density: Density, found: np.ndarray, options: Options, rng: np.random.
     if found.mean() > start.mean() - 4.0 * np.hypot(sem(found), sem(start)):
         return ""
     return (
-        f"the ELBO fell from {start.mean():.4g} to {found.mean():.4g}: the steps are too long; "
-        "lower step_sizes"
+        f"the ELBO fell from {start.mean():.4g} to {found.mean():.4g}, because the steps are "
+        "too long; lower step_sizes"
     )
 
 

@@ -1,9 +1,10 @@
-"""The curvature H = -d2 g / dx dx' of a log density, never P x P where features are many.
+"""The curvature H = -d2 g / dx dx' of a log density, which is never P x P if features are many.
 
-**Dense.** Any model: a column of H is the difference of two exact gradients, 2 P of them.
+**Dense.** For any model, a column of H is the difference of two exact gradients; it takes 2 P of
+them.
 
-**A linear kernel.** A feature meets the others in f = X (theta s), s = Z'a, alone: g(x) = G(x, f)
-with f (N,) held as a variable of its own, and G has no term with two features in it. Let x_d be
+**A linear kernel.** Features interact only through f = X (theta s), s = Z'a. So g(x) = G(x, f) with
+f (N,) as a separate variable, and no term of G contains two features. Let x_d be
 the p variables that make theta_d (its weight, its precision), t_d = d theta_d / d x_d (p,), and the
 border every other variable. By the chain rule, with w = -d2 G / df2 and
 k = s (X' dG/df) = dG/df . df/dtheta::
@@ -22,8 +23,9 @@ From the singular values J = U sigma V', V' of N rows, any power of I + J'J is
 I + V ((1 + sigma^2)^power - 1) V'. Time O(P (N + R)^2) and memory O(P R) for a border of R
 variables, of the order of N.
 
-A block A_d need not be positive definite where H is: the data hold a strong feature, not its prior.
-J'J has rank N, so at most N blocks are like that, and those features join the border.
+A block A_d need not be positive definite although H is: a strong feature is determined by the data,
+not by its prior. J'J has rank N, so there are at most N such blocks. Their features join the
+border.
 """
 
 from __future__ import annotations
@@ -50,14 +52,14 @@ _NO_PART = np.empty((0, 1)), np.empty((0, 1, 1)), np.empty(0)
 
 
 def linear_kernel(problem: Problem | None) -> bool:
-    """Whether the problem's features are variables that meet in f = X (theta Z'a) only."""
+    """Whether the problem's features are variables that interact only in f = X (theta Z'a)."""
     if problem is None or problem.kernel is None or not problem.kernel.is_primal:
         return False
     return problem.free_feature_size > 0
 
 
 class Features:
-    """What the features of a linear kernel add to the curvature, compiled.
+    """The contribution of a linear kernel's features to the curvature, compiled.
 
     Parameters
     ----------
@@ -69,7 +71,7 @@ class Features:
     X : array (N, D)
         Inputs.
     own : array (p, D) of int
-        Where the variables that make theta_d lie in the vector.
+        The positions in the vector of the variables that make theta_d.
     """
 
     def __init__(self, density: Density) -> None:
@@ -128,9 +130,9 @@ class Curvature:
     x : array (P,)
         The point.
     features : Features, optional
-        Of a linear kernel; None: dense.
+        The features of a linear kernel; None: dense.
     update : callable, optional
-        Told how many columns are done.
+        Called with the number of columns that are done.
 
     Raises
     ------

@@ -4,19 +4,20 @@ With x the unconstrained vector and g(x) its log density, Jacobian of the transf
 
     x* = argmax g(x),      H = -d2 g / dx dx' at x*,      q(x) = N(x*, H^-1).
 
-The Jacobian matters twice. Without it the mode of an ARD prior sits at zero weights, which is minus
-infinity on the log scale; and a Gaussian on x must approximate the density of x.
+The Jacobian matters for two reasons. Without it, the mode of an ARD prior is at zero weights, which
+is minus infinity on the log scale. And a Gaussian on x must approximate the density of x.
 
-Exact for a Gaussian density. Biased wherever the density is skewed or has several modes: it sees
-one point and its curvature. The curvature is the true one, by central differences of the exact
-gradient (relative error about 1e-9), not an optimiser's running guess.
-Cost: with a linear kernel, where features meet in eta only, 2 R gradients and O(P R^2) for P
-unconstrained parameters of which R belong to no feature; a draw and its log q are O(P R)
-(`curvature.py`). Otherwise 2 P gradients and a P x P Cholesky factor, hence the limit.
+The approximation is exact for a Gaussian density. It is biased if the density is skewed or has
+several modes, because it uses only one point and the curvature there. The curvature is computed by
+central differences of the exact gradient (relative error about 1e-9); it is not an optimiser's
+running estimate. With a linear kernel, features interact only in eta. The cost is then 2 R
+gradients and O(P R^2) for P unconstrained parameters, of which R do not belong to a feature; a draw
+and its log q cost O(P R) (`curvature.py`). Otherwise it is 2 P gradients and a P x P Cholesky
+factor, hence the limit.
 
-A fit is `not_converged`, and is returned as the one point it found, when the optimiser stops short,
-when a parameter has run off to a boundary, or when the curvature is not positive definite: then no
-Gaussian sits there.
+A fit is `not_converged`, and is returned as the single point that it found, if the optimiser stops
+short, if a parameter has run to a boundary, or if the curvature is not positive definite. In these
+cases no Gaussian fits there.
 """
 
 from __future__ import annotations
@@ -43,12 +44,12 @@ KIND: Kind = "approximation"
 ABOUT = About(
     approximates="The unconstrained density, by a Gaussian at its mode with the curvature there.",
     exact=(
-        "For a Gaussian density; it sees one point, so not where the density is skewed or has "
-        "several modes."
+        "If the density is Gaussian. It looks at one point only, so it is wrong where the density "
+        "is skewed or has several modes."
     ),
     cost=(
-        "Linear kernel: O(N^2 D), a draw O(N D). Otherwise 2 P gradients and one P x P Cholesky "
-        "factor for P unconstrained parameters, hence at most 5000."
+        "With a linear kernel O(N^2 D), and O(N D) per draw. Otherwise 2 P gradients and one P x P "
+        "Cholesky factor for P unconstrained parameters, so P is limited to 5000."
     ),
 )
 LARGEST = 5000
@@ -60,12 +61,12 @@ _BOUNDARY = 30.0  # on a log scale: a factor of 1e13 from where it started
 class Options(Settings):
     """Options of `laplace`."""
 
-    starts: int = option(4, "starting points; the first is PyMC's own, others around it", above=0)
-    jitter: float = option(1.0, "standard deviation of the other starts around it", above=0.0)
-    max_iterations: int = option(5000, "of the optimiser, a start", above=0)
+    starts: int = option(4, "number of starting points: PyMC's own, and others around it", above=0)
+    jitter: float = option(1.0, "standard deviation of the other starting points", above=0.0)
+    max_iterations: int = option(5000, "iterations of the optimiser per start", above=0)
     tolerance: float = option(
         1e-6,
-        "largest Newton decrement g'H^-1 g / 2, in units of log density, accepted as a mode",
+        "largest Newton decrement g'H^-1 g / 2, in log density, at which a point counts as a mode",
         above=0.0,
     )
 
@@ -80,14 +81,14 @@ def supports(target: Target) -> str | None:
         size -= problem.free_feature_size
     if size > LARGEST:
         return (
-            f"its dense {size} x {size} curvature matrix is too large "
-            f"(limit: {LARGEST} unconstrained parameters, features of a linear kernel not counted)"
+            f"its dense {size} x {size} curvature matrix is too large (the limit is {LARGEST} "
+            "unconstrained parameters, not counting the features of a linear kernel)"
         )
     return None
 
 
 def fit(target: Target, options: Options, job: Job) -> Result:
-    """Find the best mode over several starts, take its curvature, draw from the Gaussian."""
+    """Find the best mode over several starts, compute its curvature, and draw from the Gaussian."""
     rng = np.random.default_rng(job.seed)
     with job.report.stage("compiling"):
         seconds_compile = target.compile_density()
@@ -95,7 +96,7 @@ def fit(target: Target, options: Options, job: Job) -> Result:
     features = Features(density) if linear_kernel(target.problem) else None
     started = time.perf_counter()
 
-    with job.report.stage("searching the mode", total=options.starts) as update:
+    with job.report.stage("searching for the mode", total=options.starts) as update:
         mode, values = best_mode(density, options, rng, update)
     with job.report.stage("curvature") as update:
         mode, curvature, decrement, reason = _newton(density, mode, features, update)
@@ -133,8 +134,8 @@ def _draw(
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Return draws of x = x* + R e, R R' = H^-1, as variables, with lp and log q.
 
-    log q(x) = -e'e / 2 + log|H| / 2 - P log(2 pi) / 2 has no inverse in it. A few draws at a time:
-    the vectors themselves are not kept.
+    log q(x) = -e'e / 2 + log|H| / 2 - P log(2 pi) / 2 needs no inverse. A few draws are computed at
+    a time; the vectors themselves are not kept.
     """
     count, P = job.chains * job.draws, density.size
     names = [n for n in density.names if job.keeps(n)]
@@ -183,7 +184,7 @@ def best_mode(
             best = found
         update(start + 1, f"log density {values[-1]:.2f}")
     if best is None:
-        raise FitFailed("no start reached a point with a finite density and gradient")
+        raise FitFailed("no starting point led to a finite density and gradient")
     return np.asarray(best.x), values
 
 
@@ -192,8 +193,8 @@ def _newton(
 ) -> tuple[np.ndarray, Curvature | None, float, str]:
     """Polish the mode by Newton steps; return it, its curvature, the last decrement, a reason.
 
-    L-BFGS stops where the log density no longer changes in its last digits; a step or two with the
-    curvature that is needed anyway brings the gradient to zero.
+    L-BFGS stops when the log density no longer changes in its last digits. One or two steps with
+    the curvature, which is needed anyway, then bring the gradient to zero.
     """
     for _ in range(3):
         try:

@@ -1,18 +1,18 @@
-"""NUTS: gradient Markov chain Monte Carlo, the zoo's exact column for continuous models.
+"""NUTS: gradient-based Markov chain Monte Carlo, the exact method for continuous models.
 
 The No-U-Turn sampler (Hoffman & Gelman 2014, J. Mach. Learn. Res. 15) with multinomial sampling
 along the trajectory (Betancourt 2017, arXiv 1701.02434). It targets the posterior itself; its only
 error is Monte Carlo error, as long as the chains have converged (R-hat) and the integrator did not
 diverge. One gradient per leapfrog step, so O(2^depth N D) a draw for a linear kernel.
 
-The sampler is pinned. `pm.sample` takes nutpie silently where it is installed, and then its
-statistics have other names and tuning another length; here `sampler="nutpie"` (default, compiled,
+The sampler is fixed. `pm.sample` silently uses nutpie if it is installed; statistics then have
+other names, and tuning has another length. Here `sampler="nutpie"` (the default: compiled, with
 chains in threads) and `sampler="pymc"` return the same statistics under the same names.
 
-Products of two heavy-tailed weights bend the posterior. At a target acceptance of 0.8 trajectories
-diverge on several data sets, at 0.9 on few, and 0.95 costs half as much again
-(`benchmarks/nuts_settings.py`). So, unless a target is given, the first run is at 0.9, and where it
-diverges, a second one at 0.95 takes its place, which the fit's attrs and a message say.
+Products of two heavy-tailed weights give a strongly curved posterior. At a target acceptance of
+0.8, trajectories diverge on several data sets; at 0.9 they diverge on few, and 0.95 costs half as
+much again (`benchmarks/nuts_settings.py`). So the first run is at 0.9, unless a target is given. If
+it diverges, a second run at 0.95 replaces it; the fit's attrs and a message say so.
 """
 
 import math
@@ -35,9 +35,9 @@ from ..fits.diagnostics import FEW_DIVERGENT
 NAME = "nuts"
 KIND: Kind = "mcmc"
 ABOUT = About(
-    approximates="The posterior itself, by a Markov chain that follows gradients.",
-    exact="In the limit of many draws, once the chains have converged and no trajectory diverged.",
-    cost="One gradient a leapfrog step, so O(2^depth N D) a draw for a linear kernel.",
+    approximates="Nothing: its Markov chain samples the posterior itself, guided by gradients.",
+    exact="In the limit of many draws, if the chains have converged and no trajectory diverged.",
+    cost="One gradient per leapfrog step, so O(2^depth N D) per draw for a linear kernel.",
 )
 
 FIRST, SECOND = 0.9, 0.95  # target acceptance where none is given
@@ -59,17 +59,17 @@ class Options(Settings):
     """Options of `nuts`."""
 
     sampler: Literal["nutpie", "pymc"] = option("nutpie", "which implementation samples")
-    tune: int = option(500, "adaptation draws a chain, discarded", above=0)
+    tune: int = option(500, "adaptation draws per chain, which are discarded", above=0)
     target_accept: float | None = option(
         None,
-        "mean acceptance that the step size is adapted to, None: 0.9, and again at 0.95 with twice "
-        "the adaptation where trajectories diverge",
+        "target for the mean acceptance probability. None: 0.9; if transitions diverge, a second "
+        "run at 0.95 with twice the adaptation",
         above=0.0,
         below=1.0,
     )
-    max_treedepth: int = option(10, "a trajectory has at most 2^this - 1 steps", above=0)
+    max_treedepth: int = option(10, "a trajectory has at most 2^max_treedepth - 1 steps", above=0)
     cores: int | None = option(
-        None, "chains that run at once, None: all cores; changes the time, never the draws", above=0
+        None, "chains that run in parallel. None: all cores. It does not change the draws", above=0
     )
 
 
@@ -77,7 +77,7 @@ supports = continuous_only("NUTS")
 
 
 def fit(target: Target, options: Options, job: Job) -> Result:
-    """Sample the posterior; where steps were too large, once more with smaller ones."""
+    """Sample the posterior; if transitions diverged, sample again with smaller steps."""
     run = _nutpie if options.sampler == "nutpie" else _pymc
     if options.target_accept is not None:
         return run(target, options, job)
@@ -87,8 +87,8 @@ def fit(target: Target, options: Options, job: Job) -> Result:
     if count <= FEW_DIVERGENT * job.chains * job.draws:
         return result
     logger.warning(
-        "nuts: %d transitions diverged at target acceptance %g; a second run, at %g, "
-        "takes its place.", count, FIRST, SECOND,
+        "nuts: %d transitions diverged at target_accept %g; running again at %g and discarding "
+        "the first run.", count, FIRST, SECOND,
     )  # fmt: skip
     again = run(target, replace(options, target_accept=SECOND, tune=2 * options.tune), job)
     again.attrs |= {"target_accept": SECOND, "diverged_at_first": count}
@@ -134,8 +134,8 @@ def _nutpie(target: Target, options: Options, job: Job) -> Result:
 def _compiled(target: Target, keep: tuple[str, ...] | None) -> Any:
     """Return the target's compiled density as nutpie's kind of model.
 
-    nutpie calls C functions at their addresses, so ours, which serve data of any shape, take the
-    place of those it would compile. A chain starts at the density's start, moved by U(-1, 1).
+    nutpie calls C functions at their addresses. So our functions, which serve data of any shape,
+    replace those that it would compile. A chain starts at the density's start plus U(-1, 1).
     """
     from nutpie.compile_pymc import CompiledPyMCModel
 

@@ -1,1 +1,1 @@
-"""Exact Gibbs samplers: binary masks, and JCFO's latent form as a second opinion beside NUTS."""
+"""Exact Gibbs samplers for binary masks, and for models that NUTS samples too, as a check."""

@@ -1,19 +1,19 @@
-"""Exact Gibbs sampler of PFCVM and RFVM with the linear kernel.
+"""Exact Gibbs sampler for PFCVM and RFVM with the linear kernel.
 
-Every prior of their weights, sparse or dense, and each treatment of RFVM's noise. The posterior is
-the same in all forms, so `point` returns the variables of whichever form the problem has. No
-gradient, no step size, nothing is adapted: a check of NUTS that shares no code with it, and the
-faster one under sparse priors, whose posterior has many modes: of two correlated features either
-one is visible, or the other, and a path between them has next to no probability. A gradient
-follows paths; the proposals here know both ends of them (`ard_steps.py`).
+It covers every prior of their weights, sparse or dense, and each treatment of RFVM's noise. The
+posterior is the same in all forms, so `point` returns the variables of the problem's own form. It
+uses no gradient and no step size, and adapts nothing. So it is a check of NUTS that shares no code
+with it. Under sparse priors it is also faster, because their posterior has many modes: of two
+correlated features one or the other is visible, and any path between these modes has almost no
+probability. A gradient follows paths; the proposals here jump between their ends (`ard_steps.py`).
 
 Notation: N samples, B basis centres, D features; theta (D,) feature weights >= 0, a = s x (B,)
 sample weights, with x >= 0 and s the basis labels in PFCVM, x real and s = 1 in RFVM;
 
     eta = b + X diag(theta) Z'a = b + X diag(Z'a) theta = b + M a,    M = X diag(theta) Z'.
 
-Precisions are integrated out of every step: given them, a weight near zero and its large precision
-hold each other there. A form that keeps them draws them at the end, from
+Precisions are integrated out of every step. Otherwise, a weight near zero and its large precision
+would keep each other there. A form that keeps them draws them at the end, from
 Gamma(shape + 1/2, rate + x^2 / 2).
 
 One sweep
@@ -76,11 +76,11 @@ LARGE = 5.0  # weights of each kind beyond the threshold of `Pairs`, expected un
 class Options(Settings):
     """Options of the sampler."""
 
-    rounds: int = option(4, "rounds a sweep", above=0)
-    feature_scans: int = option(2, "passes of step 2 a round", above=0)
-    sample_scans: int = option(2, "passes of step 3 a round", above=0)
-    feature_pairs: int = option(300, "pairs tried in a pass of step 2", at_least=0)
-    sample_pairs: int = option(60, "pairs tried in a pass of step 3", at_least=0)
+    rounds: int = option(4, "rounds per sweep", above=0)
+    feature_scans: int = option(2, "passes of step 2 per round", above=0)
+    sample_scans: int = option(2, "passes of step 3 per round", above=0)
+    feature_pairs: int = option(300, "pairs tried in each pass of step 2", at_least=0)
+    sample_pairs: int = option(60, "pairs tried in each pass of step 3", at_least=0)
     scale_moves: bool = option(True, "make the move of step 4")
 
 

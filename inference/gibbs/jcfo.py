@@ -84,11 +84,11 @@ class Options(Settings):
     """Options of the sampler."""
 
     feature_update: Literal["auto", "truncated", "slice"] = option(
-        "auto", "which way of step 1; auto: truncated where it exists and D >= N, else slice"
+        "auto", "how step 1 is done; auto: truncated if it exists and D >= N, else slice"
     )
     scale_moves: bool = option(True, "make the moves of step 2")
-    latent_scans: int = option(3, "passes over z in step 4", at_least=0)
-    elliptical_steps: int = option(5, "moves of step 5", at_least=0)
+    latent_scans: int = option(3, "number of passes over z in step 4", at_least=0)
+    elliptical_steps: int = option(5, "number of moves in step 5", at_least=0)
 
 
 @dataclass
@@ -199,8 +199,8 @@ class Sampler:
             state.z[:] = point["z"]
             if not np.array_equal(state.z > 0.0, self.sign > 0.0):
                 raise InputError(
-                    "z of the point must be positive where y is 1 and not elsewhere; leave z out "
-                    "to draw it for the present labels."
+                    "z of the point must be positive where y = 1 and negative or 0 elsewhere. Omit "
+                    "z to draw it for the current labels."
                 )
         return state
 

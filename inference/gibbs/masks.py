@@ -1,7 +1,7 @@
-"""Exact Gibbs sampler of FS-SKLR, SKLR and FS-SKR: the state, and the order of its moves.
+"""Exact Gibbs sampler for FS-SKLR, SKLR and FS-SKR: the state, and the order of its moves.
 
-The target is the joint posterior of both masks, the coefficients, and what belongs to them
-(`models/fsklr.py`). One sweep, in this order:
+The target is the joint posterior of both masks, the coefficients and their auxiliary variables
+(`models/fsklr.py`). One sweep has these steps, in this order:
 
 1. features      zeta | alpha, z, with omega integrated out: each bit from its full conditional
                  under the logistic likelihood, then swaps. Leaves omega stale.
@@ -11,17 +11,17 @@ The target is the joint posterior of both masks, the coefficients, and what belo
 3. masks         z | zeta, omega, then in every fourth sweep zeta | z, omega, with alpha integrated
                  out: each bit, then swaps. Leaves alpha stale.
 4. coefficients  alpha | zeta, z, omega with the same omega; alpha_j ~ N(0, 1/xi) where z_j = 0.
-5. probabilities of the masks where the form keeps them; all else has them integrated out.
+5. probabilities of the masks, if the form keeps them; every other step has them integrated out.
 
-The order is part of the algorithm: between 3 and 4 nothing may read alpha or renew omega, and 3
-may not use an omega that is stale. `tests/inference/gibbs/test_masks.py` shows by enumeration that
-this order is exact and that others are not. The moves are in `mask_moves.py`.
+The order is part of the algorithm. Between 3 and 4, nothing may read alpha or renew omega, and 3
+must not use a stale omega. `tests/inference/gibbs/test_masks.py` shows by enumeration that this
+order is exact and that others are not. The moves are in `mask_moves.py`.
 
-Features are visited in 1 and in 3, because each visit fails where the other does well. Given alpha
-a bit is cheap, and on data that say little it mixes best; but where labels are informative alpha
-fits its own mask only, and of two equal features a second one hardly ever joins the first. With
-alpha integrated out it does, at twice the cost. Swaps are needed for correlated features: one must
-leave for another to enter. `benchmarks/gibbs_speed.py` shows all three.
+Features are visited in 1 and in 3, because each visit works well where the other fails. Given
+alpha, a bit is cheap to draw and mixes best if the data are not informative. But if the labels are
+informative, alpha fits only its own mask, and of two equal features, the second rarely joins the
+first. With alpha integrated out it does, at twice the cost. Correlated features need swaps: one
+must leave for another to enter. `benchmarks/gibbs_speed.py` shows all three.
 """
 
 from dataclasses import dataclass
@@ -72,16 +72,16 @@ class State:
 
 
 class Sampler:
-    """The sampler of one problem; it holds data only, so that chains may share it.
+    """The sampler of one problem. It has no state, so that chains may share it.
 
     Parameters
     ----------
     problem : Problem
-        Of fsklr, sklr or fs_skr.
+        A problem of fsklr, sklr or fs_skr.
     """
 
     SWAPS = 1  # attempts a sweep for every bit that is on, at least five in all
-    COLLAPSED = 4  # every so many sweeps features move with alpha integrated out
+    COLLAPSED = 4  # every COLLAPSED sweeps, features move with alpha integrated out
 
     def __init__(self, problem: Problem) -> None:
         h = problem.hypers
@@ -207,7 +207,7 @@ class Sampler:
         )
 
     def augment(self, state: State, rng: np.random.Generator) -> None:
-        """Draw omega (or tau), and with it the normal likelihood that is left of the labels."""
+        """Draw omega (or tau), which makes the likelihood of the labels normal."""
         if self.noise:
             shape = self.noise.noise_shape + 0.5 * self.N
             rate = self.noise.noise_rate + 0.5 * np.sum((self.s - state.eta) ** 2)
@@ -244,7 +244,7 @@ class Sampler:
         self._decide(state)
 
     def probabilities(self, state: State, rng: np.random.Generator) -> None:
-        """Draw the probabilities of the masks, where the form of the model keeps them."""
+        """Draw the probabilities of the masks, if the form of the model keeps them."""
         h, bits = self.hypers, {"z": state.z, "zeta": state.zeta}
         if h.mask_probability != "explicit":
             return

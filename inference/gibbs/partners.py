@@ -1,4 +1,4 @@
-"""Which features a feature may change places with: those it is most correlated with."""
+"""The features that a feature may swap with: those with which it is most correlated."""
 
 from typing import NamedTuple
 
@@ -8,14 +8,14 @@ _BLOCK = 2_000_000  # correlations at once: 16 MB
 
 
 class Partners(NamedTuple):
-    """Who may swap with whom: of feature k, `partner[k, :degree[k]]`; a symmetric relation."""
+    """The partners of feature k are `partner[k, :degree[k]]`; the relation is symmetric."""
 
     partner: np.ndarray
     degree: np.ndarray
 
 
 def correlated(X: np.ndarray, most: int) -> Partners:
-    """Return for each column of X (N, D) those it is most correlated with, or they with it.
+    """Return for each column of X (N, D) the most correlated ones, in either direction.
 
     The relation is symmetric, so a feature may have more partners than `most`. Correlations come
     in blocks of features: no D x D array. O(N D^2) time.

@@ -1,11 +1,11 @@
 """Gibbs sampling: exact Markov chains for binary masks, for JCFO, and for PFCVM and RFVM.
 
 Each block of variables is drawn from its full conditional, or moved by a Metropolis step that
-leaves it invariant, so the chain targets the posterior itself; its only error is Monte Carlo error,
-once it has converged. It is the zoo's exact column where NUTS cannot go (binary variables), and
-where it goes slowly: under the sparse priors of PFCVM and RFVM, whose posterior has many modes.
-Where NUTS does well it is an independent second opinion. JCFO's chain runs in its latent form, that
-of PFCVM and RFVM with the precisions integrated out, and each draw holds the variables of the
+leaves it invariant. So the chain targets the posterior itself, and once it has converged, its only
+error is Monte Carlo error. It is the exact method where NUTS does not apply (binary variables), and
+where NUTS is slow: under the sparse priors of PFCVM and RFVM, whose posterior has many modes. Where
+NUTS works well, it is an independent check. The chain of JCFO runs in its latent form. The chains
+of PFCVM and RFVM run with the precisions integrated out. Each draw has the variables of the
 problem's own form.
 
     model                  sweep, and its source         cost of a sweep
@@ -13,12 +13,13 @@ problem's own form.
     jcfo                   `gibbs_jcfo`                  O(N B D + N^2 B + N^3)
     pfcvm, rfvm            `ard`, linear kernel          O(N B D)
 
-with A the samples that are on (`benchmarks/gibbs_speed.py`).
+where A is the number of samples that are on (`benchmarks/gibbs_speed.py`).
 
-Chains start far apart: masks with few bits on and with half of them, weights from the prior.
-Nothing is adapted, so `tune` only lets a chain come near. How far binary chains may be believed is
-not in R-hat alone: see `diagnostics.inclusion`, the counts `feature_flips` and `sample_flips` of
-each sweep in sample_stats, and the columns of the comparison that are made of them.
+Chains start far apart: some masks with few bits on and some with half of them, and weights drawn
+from the prior. Nothing is adapted, so `tune` only lets a chain approach the posterior. R-hat alone
+does not show whether chains over binary masks have converged. See also `diagnostics.inclusion`, the
+counts `feature_flips` and `sample_flips` of each sweep in sample_stats, and the columns of the
+comparison that are computed from them.
 """
 
 import os
@@ -43,16 +44,16 @@ NAME = "gibbs"
 KIND: Kind = "mcmc"
 ABOUT = About(
     approximates=(
-        "The posterior itself, by a Markov chain that draws block after block from full "
-        "conditionals."
+        "Nothing: its Markov chain samples the posterior itself, drawing each block from its full "
+        "conditional."
     ),
     exact=(
-        "In the limit of many draws, once the chains have converged; binary chains need more "
-        "than R-hat to show it."
+        "In the limit of many draws, if the chains have converged. For chains over binary masks, "
+        "R-hat alone does not show that."
     ),
     cost=(
-        "A sweep is O(N A (D + B) + N A^2 (D + 1)) for A samples in use under masks, O(N B D "
-        "+ N^2 B + N^3) for JCFO, O(N B D) for PFCVM and RFVM."
+        "A sweep costs O(N A (D + B) + N A^2 (D + 1)) under masks, for A samples in use; O(N B D "
+        "+ N^2 B + N^3) for JCFO; and O(N B D) for PFCVM and RFVM."
     ),
 )
 BATCH = 100  # draws whose log density is computed at once
@@ -62,15 +63,15 @@ BATCH = 100  # draws whose log density is computed at once
 class Options(Settings):
     """Options of `gibbs`."""
 
-    tune: int = option(1000, "sweeps a chain, discarded", above=0)
-    thin: int = option(1, "sweeps a stored draw", above=0)
+    tune: int = option(1000, "sweeps per chain, which are discarded", above=0)
+    thin: int = option(1, "sweeps per stored draw", above=0)
     cores: int | None = option(
-        None, "chains that run at once, None: all cores; changes the time, never the draws", above=0
+        None, "chains that run in parallel. None: all cores. It does not change the draws", above=0
     )
 
 
 class Sampler(Protocol):
-    """One sweep of one problem's chain, and the way in and out. It holds no state of its own."""
+    """One sweep of one problem's chain, with its start and its output. It has no own state."""
 
     def __init__(self, problem: Problem) -> None: ...
 
@@ -109,7 +110,7 @@ def supports(target: Target) -> str | None:
     if why_not is None and target.zoo_problem.spec.name in ard.MODELS:
         kernel = target.zoo_problem.kernel
         if kernel is not None and not kernel.is_linear:
-            return f"for {' and '.join(ard.MODELS)} it needs the linear kernel, not {kernel.name!r}"
+            return f"it needs the linear kernel for {' and '.join(ard.MODELS)}, not {kernel.name!r}"
     return why_not
 
 
@@ -119,7 +120,7 @@ def make_sampler(problem: Problem) -> Sampler:
 
 
 def fit(target: Target, options: Options, job: Job) -> Result:
-    """Sample the posterior: independent chains, each with a random stream of its own."""
+    """Sample the posterior with independent chains, each with its own random stream."""
     sampler = make_sampler(target.zoo_problem)
     started = time.perf_counter()
     with job.report.stage("compiling"):
@@ -139,7 +140,7 @@ def fit(target: Target, options: Options, job: Job) -> Result:
 
 
 class Chains:
-    """The chains of one fit, a thread each; `draws` fills as they go."""
+    """The chains of one fit, one thread each, which fill `draws` as they run."""
 
     def __init__(self, problem: Problem, sampler: Sampler, options: Options, job: Job) -> None:
         self.problem, self.sampler, self.options, self.job = problem, sampler, options, job

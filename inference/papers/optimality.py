@@ -1,4 +1,4 @@
-"""The conditions of a maximum where weights have exponential or Laplace priors."""
+"""The conditions of a maximum if weights have exponential or Laplace priors."""
 
 import numpy as np
 

@@ -1,7 +1,7 @@
-"""The path of a paper's algorithm: its weights at the iterations kept, on request.
+"""The path of a paper's algorithm: its weights at some iterations, stored on request.
 
-With them every held-out score along the path can be computed afterwards, which no algorithm may
-look at: `problem.decision({"feature_weight": ..., "sample_weight": ..., "bias": ...}, X)` of the
+They allow every held-out score along the path to be computed afterwards; no algorithm may use these
+scores. `problem.decision({"feature_weight": ..., "sample_weight": ..., "bias": ...}, X)` with the
 arrays stored as `path_feature_weight`, ... is eta (state, rows) at standardised rows X.
 """
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from ..contract.backend import Dims
 
-PATH = "keep the weights along the way: path_feature_weight, path_sample_weight, path_bias"
+PATH = "keep the weights along the path: path_feature_weight, path_sample_weight, path_bias"
 _FALL = 0.95  # a thinned path keeps a state with fewer weights than so much of the last one's
 
 
@@ -26,9 +26,9 @@ class Path:
     sizes: tuple[float, float] = (np.inf, np.inf)
 
     def due(self, features: int, samples: int) -> bool:
-        """Return whether either number has fallen by 5 % since this was last so, and note both.
+        """Return whether either number has fallen by 5 % since the last state, and record both.
 
-        For algorithms of thousands of iterations.
+        This thins the path of algorithms with thousands of iterations.
         """
         fell = features < _FALL * self.sizes[0] or samples < _FALL * self.sizes[1]
         self.sizes = (features, samples) if fell else self.sizes

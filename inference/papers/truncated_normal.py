@@ -14,8 +14,8 @@ Folded. With e = 2 (phi(t) - abs(t) Phi(-abs(t))) >= 0,
 
     mean = abs(t) + e,    variance = 1 - 2 abs(t) e - e^2.
 
-An e ~ Normal(t, 1) is its absolute value together with its sign, whose probability given abs(e) is
-a sigmoid of 2 t e. So the entropy is that of the normal less what the sign still holds:
+An e ~ Normal(t, 1) consists of its absolute value and its sign, whose probability given abs(e) is a
+sigmoid of 2 t e. So the entropy is that of the normal minus the remaining entropy of the sign:
 
     entropy = ln(2 pi e)/2 - C(t),   C(t) = E_e[binary entropy of sigmoid(2 t e)],
 
@@ -114,7 +114,7 @@ def truncated_draw(rng: np.random.Generator, t: float) -> float:
     Raises
     ------
     RuntimeError
-        No proposal out of _TRIES was accepted, which in right code does not happen.
+        None of _TRIES proposals was accepted, which cannot happen if the code is right.
     """
     if t >= 0.0:
         for _ in range(_TRIES):

@@ -1,10 +1,10 @@
-"""What is kept of a long run beside some of its draws, and the bar that it has to clear.
+"""What is stored of a long run besides some of its draws, and the criteria that it has to meet.
 
-The bar is posteriordb's (Magnusson et al. 2025, AISTATS), and what binary masks need beside: at
-least four chains; R-hat below 1.01 for every scalar; bulk and tail ESS of 4000 for eta and the
-weights; no divergence; E-FMI above 0.2; the stored draws hardly correlated; under masks, chains
-that agree in every inclusion probability. A run that misses a line is stored all the same, with the
-line and its number: its Monte Carlo errors say how far it may be believed.
+The criteria ("the bar") are those of posteriordb (Magnusson et al. 2025, AISTATS), with one more
+for binary masks: at least four chains; R-hat below 1.01 for every scalar; bulk and tail ESS of 4000
+for eta and the weights; no divergence; E-FMI above 0.2; nearly uncorrelated stored draws; and under
+masks, chains that agree in every inclusion probability. A run that misses a criterion is still
+stored, together with that criterion and its number. Its Monte Carlo errors say how precise it is.
 """
 
 from collections.abc import Iterator
@@ -48,8 +48,8 @@ def summarise(tree: xr.DataTree) -> xr.Dataset:
     Returns
     -------
     Dataset
-        Each quantity (statistic, component's dim), statistics as in `STATISTICS`; those of the
-        convergence of a component that never moves are NaN. Constants of the model are left out.
+        Each quantity (statistic, component's dim), with the statistics in `STATISTICS`. Convergence
+        statistics are NaN for a component that never changes. Constants of the model are left out.
     """
     posterior, fixed = group(tree, "posterior"), str(tree.attrs.get("fixed", "")).split()
     found = {}
@@ -98,7 +98,7 @@ def extreme(summary: xr.Dataset, statistic: str, names: list[str] | None = None)
 
 @dataclass(frozen=True)
 class Line:
-    """One line of the bar: what is looked at, the limit in words, the number, whether it is met."""
+    """One criterion of the bar: its name, the limit in words, the number and whether it is met."""
 
     what: str
     limit: str
@@ -114,9 +114,9 @@ def bar(tree: xr.DataTree, summary: xr.Dataset, thin: int) -> list[Line]:
     tree : DataTree
         All draws of the run.
     summary : Dataset
-        What `summarise` says of it.
+        The result of `summarise`.
     thin : int
-        One draw in so many is stored.
+        One draw in every `thin` is stored.
     """
     sample_stats = group(tree, "sample_stats")
     chains = float(group(tree, "posterior").sizes["chain"])
@@ -149,8 +149,8 @@ def bar(tree: xr.DataTree, summary: xr.Dataset, thin: int) -> list[Line]:
 def autocorrelation(values: xr.DataArray, lag: int) -> float:
     """Return the largest |autocorrelation| over components at a lag, from all draws.
 
-    At the distance at which draws are stored it is the lag-1 autocorrelation of the stored ones;
-    those few would not give it with an error below 0.05.
+    If the lag is the distance between stored draws, this is their lag-1 autocorrelation. The few
+    stored draws alone would not give it with an error below 0.05.
     """
     x = values.transpose("chain", "draw", ...).values
     if x.shape[1] <= lag:
@@ -161,10 +161,10 @@ def autocorrelation(values: xr.DataArray, lag: int) -> float:
 
 
 def _chains_agree(name: str, weight: xr.DataArray) -> Line:
-    """Return whether no chain's inclusion probability is further from all than noise.
+    """Return whether the chains' inclusion probabilities agree within Monte Carlo error.
 
-    Of C chains alike, one's probability differs from the mean of all by (C - 1)^1/2 standard
-    errors of that mean.
+    If C chains are alike, the probability of one differs from the mean of all by (C - 1)^1/2
+    standard errors of that mean.
     """
     found = diagnostics.inclusion(weight)
     chains, draws = weight.sizes["chain"], weight.sizes["draw"]
@@ -181,21 +181,21 @@ def _chains_agree(name: str, weight: xr.DataArray) -> Line:
 
 
 def agreement(first: xr.DataTree, second: xr.DataTree) -> pd.DataFrame:
-    """Say of each quantity whether two runs of one posterior agree within Monte Carlo error.
+    """Return for each quantity whether two runs agree within Monte Carlo error.
 
-    Compared are the mean and the sd of every component in the groups "summary", and P(active) in
-    the groups "selection". The difference of two independent runs, over the root of the sum of
-    their squared errors, is Student's t with about ESS - 1 degrees of freedom, of the smaller
-    effective size: a mean is known as from so many independent draws. The limit is Bonferroni's
-    over all numbers compared, `ALARM` in all, valid whatever the dependence among them. A component
-    that moved in one run only has the error of that one in both; one that moved in neither must be
-    the same.
+    The means and sds of every component in the groups "summary" are compared, and P(active) in the
+    groups "selection". The difference of two independent runs, divided by the root of the sum of
+    their squared errors, follows Student's t with about ESS - 1 degrees of freedom, where ESS is
+    the smaller effective size. The limit is Bonferroni's over all numbers compared, with a total
+    false-alarm probability of `ALARM`; it is valid whatever the dependence among them. A component
+    that changed in only one run has the error of that run in both. A component that changed in
+    neither run must be equal.
 
     Returns
     -------
     pandas.DataFrame
-        One row a quantity: `numbers` compared, `z` the largest, `limit` at that component,
-        `beyond` how many exceed their limit, and `agrees`.
+        One row per quantity: `numbers` compared, the largest `z`, the `limit` at that component,
+        the number `beyond` their limit, and `agrees`.
     """
     compared = list(_compared(first, second))
     total = sum(len(z) for _, z, _ in compared)
@@ -234,7 +234,7 @@ def _compared(
 
 
 def _z(a: np.ndarray, b: np.ndarray, error_a: np.ndarray, error_b: np.ndarray) -> np.ndarray:
-    """Return |a - b| over its standard error; infinite where both are still and differ."""
+    """Return |a - b| over its standard error; infinite if both never change and differ."""
     own = np.where(np.isnan(error_a), error_b, error_a)
     other = np.where(np.isnan(error_b), error_a, error_b)
     error = np.sqrt(np.nan_to_num(own) ** 2 + np.nan_to_num(other) ** 2)
@@ -246,5 +246,5 @@ def _z(a: np.ndarray, b: np.ndarray, error_a: np.ndarray, error_b: np.ndarray) -
 
 
 def _size(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the smaller effective size of each component; of two that never moved, any will do."""
+    """Return the smaller effective size of each component; any value if neither ever changed."""
     return np.nan_to_num(np.fmin(a, b), nan=2.0)

@@ -1,7 +1,8 @@
 """The reference posteriors that are kept with the package, each declared once.
 
-To add one, declare it here and run `ardvark reference make NAME`: minutes, and a file of some
-hundred kB. Built-in data, or sets of the registry that can be fetched; sparse priors, the default.
+To add one, declare it here and run `ardvark reference make NAME`. It takes minutes and writes a
+file of a few hundred kB. The data are built in or can be downloaded, and the priors are sparse,
+which is the default.
 """
 
 from collections.abc import Mapping
@@ -14,18 +15,18 @@ from ardvark.models import problem as make_problem
 
 @dataclass(frozen=True, kw_only=True)
 class Reference:
-    """A run to be kept: everything that decides its draws.
+    """A run to be stored: everything that determines its draws.
 
     Attributes
     ----------
     model, data, method : str
         Names in their registries.
     draws : int
-        A chain; there are four, unless `chains` says otherwise.
+        Draws per chain; there are four chains, unless `chains` says otherwise.
     hypers, options : dict
-        Those that are not the default, of the model and of the method.
+        Settings of the model and of the method that differ from the default.
     note : str
-        What is special about it.
+        A remark about it.
     """
 
     model: str
@@ -72,7 +73,7 @@ REFERENCES: dict[str, Reference] = {
             method="gibbs",
             draws=1000,
             options={"tune": 500},
-            note="hard: of correlated genes one or another is active; chains rarely change over",
+            note="hard: any of several correlated genes may be active, and chains rarely switch",
         ),
         Reference(model="pfcvm", data="digits38", method="nuts", draws=800),
         Reference(model="pfcvm", data="colon", method="gibbs", draws=600, options={"tune": 300}),

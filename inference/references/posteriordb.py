@@ -6,7 +6,7 @@
     reference_posteriors/draws/info/NAME.info.json        how the draws were made, diagnostics
     reference_posteriors/draws/draws/NAME.json.zip        {"eta[1]": [...], ...} a chain
 
-The data are written from where the user has them, so nothing is passed on that may not be.
+The data are written from the user's own copy, so nothing is redistributed without a licence.
 """
 
 import json
@@ -47,7 +47,7 @@ def export(reference: Reference, path: Path, folder: Path) -> list[Path]:
     path : Path
         Its file.
     folder : Path
-        Made if it does not exist; what it holds of the same names is replaced.
+        Created if it does not exist; files of the same names are replaced.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def export(reference: Reference, path: Path, folder: Path) -> list[Path]:
     Raises
     ------
     InputError
-        Data that are not there.
+        The data are missing.
     """
     problem, name = reference.problem(), reference.name
     tree, attrs = opened(path, problem), attributes(path)
@@ -123,7 +123,7 @@ def export(reference: Reference, path: Path, folder: Path) -> list[Path]:
 
 
 def _variables(tree: xr.DataTree) -> dict[str, np.ndarray]:
-    """Return the draws (chain, draw, ...) of everything that is no constant of the model."""
+    """Return the draws (chain, draw, ...) of everything that is not a constant of the model."""
     fixed = str(tree.attrs.get("fixed", "")).split()
     posterior = group(tree, "posterior").transpose("chain", "draw", ...)
     return {str(n): v.values for n, v in posterior.data_vars.items() if n not in fixed}
@@ -187,7 +187,7 @@ def _data(data: Dataset) -> dict[str, Any]:
 
 
 def _code(reference: Reference) -> str:
-    """Return the model as posteriordb's Python files have it: a function of the data."""
+    """Return the model in the form of posteriordb's Python files: a function of the data."""
     settings = "".join(f", {name}={value!r}" for name, value in reference.hypers.items())
     return (
         "import ardvark as av\n"

@@ -1,15 +1,15 @@
 """Reference posteriors: long runs on real data, made once, kept with the package.
 
-`declared.py` declares them. Each is a file of a few hundred kB in `FOLDER`: some hundred
-draws of the weights and the scalars, far enough apart to be almost independent, to eight bits;
-moments, quantiles, effective sizes and Monte Carlo errors of every component from all draws;
-P(active); what made it, and how it stands to the bar (`bar.py`). No data are in it: X and
-y come from where they always come from, and eta is computed from them and the weights.
+`declared.py` declares them. Each is a file of a few hundred kB in `FOLDER`. It contains a few
+hundred draws of the weights and the scalars, far enough apart to be almost independent, to eight
+bits; moments, quantiles, effective sizes and Monte Carlo errors of every component from all draws;
+P(active); its provenance; and which criteria of the bar it meets (`bar.py`). It contains no data:
+X and y come from their usual source, and eta is computed from them and the weights.
 
 A file belongs to a problem if model, hyperparameters and inputs are the same up to rounding. A
-fingerprint is stricter than that: it changes with the last digit of a logarithm, which differs
-between processors. So the file has a hash of the inputs to six decimals (`inputs_hash`), and
-hyperparameters, which are filled by numerical roots, are compared to five digits.
+fingerprint would be too strict: it changes with the last digit of a logarithm, which differs
+between processors. So the file has a hash of the inputs to six decimals (`inputs_hash`).
+Hyperparameters are computed by numerical root finding, and are compared to five digits.
 """
 
 import dataclasses
@@ -61,7 +61,7 @@ _WHOLE = ("lp", "active_features", "active_samples", "n90_features", "n90_sample
 def make(
     name: str, folder: Path | None = None, *, seed: int | None = None, progressbar: bool = True
 ) -> Path:
-    """Run a reference's method and write its file, unless the folder holds that very run.
+    """Run a reference's method and write its file, unless the folder already has that run.
 
     Parameters
     ----------
@@ -70,14 +70,14 @@ def make(
     folder : Path, optional
         By default the package's own.
     seed : int, optional
-        Another one than the reference's own.
+        A seed other than that of the reference.
 
     Raises
     ------
     InputError
-        An unknown name, or data that are not there.
+        The name is unknown, or the data are missing.
     FitFailed
-        The method had nothing to return.
+        The method returned no draws.
     """
     reference = REFERENCES[known(name)]
     seed = reference.seed if seed is None else seed
@@ -92,7 +92,7 @@ def make(
     )
     asked = request(problem, plan, sampling)
     if path.exists() and attributes(path).get("request") == asked:
-        logger.info("%s: made already", reference.name)
+        logger.info("%s: already stored", reference.name)
         return path
     tree = run.compute(Target(problem), plan, sampling)
     if tree.attrs["status"] == "failed":
@@ -154,7 +154,7 @@ def condensed(problem: Problem, tree: xr.DataTree, made: Mapping[str, str]) -> x
 
 
 def write(condensed: xr.DataTree, path: Path) -> None:
-    """Write what is stored of a fit, compressed, with checksums, whole or not at all."""
+    """Write what is stored of a fit, compressed and with checksums, completely or not at all."""
     packed = {"zlib": True, "complevel": 9, "shuffle": True, "fletcher32": True}
     encoding = {
         node.path: dict.fromkeys(node.to_dataset(inherit=False).data_vars, packed)
@@ -173,9 +173,9 @@ def _small(data: xr.Dataset, bits: int) -> xr.Dataset:
 
 
 def rounded(values: np.ndarray, bits: int = BITS) -> np.ndarray:
-    """Return values in single precision, to the nearest with so many bits behind the leading one.
+    """Return values in single precision, rounded to `bits` bits after the leading one.
 
-    The bits that are gone are zeros, which compress.
+    The removed bits are zeros, which compress well.
     """
     if bits == WHOLE:
         return values.astype(np.float32)
@@ -204,9 +204,9 @@ def known(name: str) -> str:
 
 
 def not_stored(name: str, folder: Path | None = None) -> InputError:
-    """Return the error for a reference that is declared, and not there."""
+    """Return the error for a reference that is declared but not stored."""
     return InputError(
-        f"{name} is not in {folder or FOLDER}: `{REFERENCES[name].command}` makes it."
+        f"{name} is not in {folder or FOLDER}: run `{REFERENCES[name].command}` to make it."
     )
 
 
@@ -227,7 +227,7 @@ def files(folder: Path | None = None) -> dict[str, Path]:
 
 
 def find(problem: Problem, folder: Path | None = None) -> Path | None:
-    """Return the file of the reference of a problem's posterior, in whatever form it is written."""
+    """Return the file with the reference of a problem's posterior, in whatever form it was run."""
     inputs, hypers = "", json.loads(as_json(problem.hypers.posterior_fields()))
     for path in files(folder).values():
         attrs = attributes(path)
@@ -242,7 +242,7 @@ def find(problem: Problem, folder: Path | None = None) -> Path | None:
 
 
 def _close(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
-    """Whether hyperparameters are the same, but for the last digits of a root."""
+    """Whether hyperparameters are equal up to the last digits of a numerical root."""
 
     def same(a: Any, b: Any) -> bool:
         if isinstance(a, list) and isinstance(b, list):
@@ -257,21 +257,21 @@ def _close(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
 def stored(problem: Problem, folder: Path | None = None) -> xr.DataTree:
     """Return the stored reference of a problem, as a fit: draws, likelihood, selection, summary.
 
-    Its `attrs["kind"]` is "reference": draws that count as independent, of a run whose diagnostics
-    are in the attributes, so that nobody judges it by the few that are stored.
+    Its `attrs["kind"]` is "reference". Its draws count as independent. The diagnostics of the whole
+    run are in the attributes, so that it is not judged by the few draws that are stored.
 
     Raises
     ------
     InputError
-        There is none; the message lists those that are there.
+        There is none; the message lists the stored ones.
     """
     path = find(problem, folder)
     if path is None:
         raise InputError(
             f"there is no stored reference of {problem.spec.name} on {problem.data.name} "
-            f"(fingerprint {problem.fingerprint}), on all of its rows and with these "
-            f"hyperparameters. There are: {', '.join(files(folder)) or 'none'}. "
-            "Fit it by nuts or gibbs, and name that fit as the reference."
+            f"(fingerprint {problem.fingerprint}) with all of its rows and these "
+            f"hyperparameters. Stored are: {', '.join(files(folder)) or 'none'}. "
+            "Fit the problem by nuts or gibbs, and name that fit as the reference."
         )
     return opened(path, problem)
 
@@ -301,13 +301,13 @@ def opened(path: Path, problem: Problem) -> xr.DataTree:
 
 
 def missed(attrs: Mapping[str, Any]) -> list[str]:
-    """Return which lines of the bar a stored reference missed, with the numbers."""
+    """Return which criteria of the bar a stored reference misses, with the numbers."""
     lines = json.loads(attrs["bar"])
     return [f"{i['what']} {i['value']:.4g} ({i['limit']})" for i in lines if not i["met"]]
 
 
 def table(folder: Path | None = None) -> pd.DataFrame:
-    """Return the references that are stored: sizes, method, diagnostics, what they missed."""
+    """Return the stored references: sizes, method, diagnostics and missed criteria."""
     rows = {}
     for name, path in files(folder).items():
         attrs = attributes(path)
@@ -328,19 +328,19 @@ def table(folder: Path | None = None) -> pd.DataFrame:
 def check(
     names: Iterable[str], folder: Path, *, against: Path | None = None, progressbar: bool = True
 ) -> dict[str, pd.DataFrame]:
-    """Make references again under another seed, and say whether the two runs agree.
+    """Run references again with another seed, and report whether the two runs agree.
 
-    Reruns are kept in the folder, so that a killed check goes on where it was.
+    Reruns are kept in the folder, so that an interrupted check can continue.
 
     Returns
     -------
     dict of DataFrame
-        By name, what `reference_bar.agreement` says.
+        The result of `bar.agreement`, by name.
 
     Raises
     ------
     InputError
-        An unknown name, one that is not stored, or data that are not there.
+        The name is unknown, or the reference is not stored, or its data are missing.
     """
     chosen = [known(name) for name in names]
     there = files(against)

@@ -1,1 +1,1 @@
-"""Questions answered by fitting again: other rows, other priors, half of the data."""
+"""Questions that need refits: with other rows, other priors, or half of the data."""

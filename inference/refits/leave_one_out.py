@@ -2,15 +2,15 @@
 
 Two questions with two answers:
 
-- `loo`: how well is y_n predicted by the other labels, **the basis being fixed**? Pareto-smoothed
-  importance sampling (Vehtari, Gelman, Gabry 2017, Stat. Comput. 27; ArviZ) reweighs the draws of
-  one fit. It needs p(y | basis) to be a density of y; where the labels are a part of the basis
-  (PFCVM, PCVM) it is none: s_n stays in the basis when observation n is left out, and pulls the
-  prediction towards its own label. On labels of coin flips this gives a mean log probability of
-  -0.41, where refitting gives -0.72 and guessing -0.69. So it is refused there.
-- `refit_loo`: how well does the whole procedure predict a sample it has never seen? Sample n leaves
-  X, y and the basis. This is the leave-one-out of the four papers. N fits, each kept in a file of
-  its own as it finishes.
+- `loo`: how well do the other labels predict y_n, **with the basis fixed**? Pareto-smoothed
+  importance sampling (Vehtari, Gelman, Gabry 2017, Stat. Comput. 27; ArviZ) reweights the draws of
+  one fit. This requires p(y | basis) to be a density of y. If the labels are part of the basis
+  (PFCVM, PCVM), it is not: s_n stays in the basis when observation n is left out, and pulls the
+  prediction towards its own label. With coin flips as labels, this gives a mean log probability of
+  -0.41, whereas refitting gives -0.72 and guessing -0.69. So `loo` refuses these models.
+- `refit_loo`: how well does the whole procedure predict a sample that it has never seen? Sample n
+  is removed from X, y and the basis. This is the leave-one-out of the four papers. It takes N fits,
+  each stored in its own file when it finishes.
 """
 
 import dataclasses
@@ -61,15 +61,15 @@ def loo(problem: Problem, tree: xr.DataTree) -> "ELPDData":
     problem : Problem
         The problem that was fitted.
     tree : xarray.DataTree
-        A Markov chain, or an approximation with the density of its draws (`log_q`), whose draws
-        are then reweighed by p / q as well.
+        A Markov chain, or an approximation with the density of its draws (`log_q`). The draws of
+        an approximation are also reweighted by p / q.
 
     Returns
     -------
     arviz_stats ELPDData
-        `elpd` (sum over samples), `se`, `p`, and by sample `elpd_i` and `pareto_k`. Where
-        `pareto_k` is above `good_k` the estimate for that sample cannot be trusted, and a warning
-        of the ``ardvark`` logger says for how many.
+        `elpd` (sum over samples), `se`, `p`, and for each sample `elpd_i` and `pareto_k`. If
+        `pareto_k` is above `good_k`, the estimate for that sample cannot be trusted. The
+        ``ardvark`` logger warns about the number of such samples.
 
     Raises
     ------
@@ -80,15 +80,15 @@ def loo(problem: Problem, tree: xr.DataTree) -> "ELPDData":
     spec = problem.spec
     if spec.labels_in_basis:
         raise InputError(
-            f"pointwise leave-one-out is not valid for {spec.name}: the label of a sample also "
-            "signs its own basis function, and stays in the basis when its observation is left "
-            "out, so that held-out samples look better predicted than they are. Use "
+            f"pointwise leave-one-out is not valid for {spec.name}. The label of a sample is also "
+            "the sign of its basis function, and stays in the basis when the observation is left "
+            "out. Held-out samples would look better predicted than they are. Use "
             "refit_loo(problem, method, folder=...), which leaves the sample out of X, y and basis."
         )
     check_same(problem, tree)
     likelihood = pointwise(tree)
     if "y" not in likelihood:
-        raise InputError("this fit holds no pointwise log-likelihood: it did not keep `eta`.")
+        raise InputError("this fit has no pointwise log likelihood, because `eta` was not kept.")
     kind, method = tree.attrs["kind"], tree.attrs["method"]
     # only `eta` decides the relative efficiency: the other variables would cost time and memory
     data = xr.DataTree.from_dict(
@@ -99,15 +99,15 @@ def loo(problem: Problem, tree: xr.DataTree) -> "ELPDData":
     stats = group(tree, "sample_stats")
     if kind != "approximation" or "log_q" not in stats or "lp" not in stats:
         raise InputError(
-            f"leave-one-out reweighs draws of a stated distribution, and {method!r} "
-            f"({kind}) gives none for this problem. Use refit_loo, or a fit by nuts."
+            f"leave-one-out reweights draws from a known density, and {method!r} ({kind}) gives "
+            "none for this problem. Use refit_loo, or a fit by nuts."
         )
     log_p, log_q = stats["lp"], stats["log_q"]
     outside = int((~np.isfinite(log_p)).sum())
     if outside:
         raise InputError(
-            f"{outside} draws of {method!r} lie outside the posterior's support and have no "
-            "importance ratio. Use refit_loo, or a fit by nuts."
+            f"{outside} draws of {method!r} lie outside the support of the posterior, so they have "
+            "no importance ratio. Use refit_loo, or a fit by nuts."
         )
     return _psis(data, log_p=log_p, log_q=log_q)
 
@@ -123,8 +123,8 @@ def _psis(data: xr.DataTree, **densities: xr.DataArray) -> "ELPDData":
     high = int((result.pareto_k > result.good_k).sum())
     if high:
         logger.warning(
-            "loo: Pareto k-hat is above %.2f for %d of %d samples: their terms cannot be "
-            "estimated from these draws; refit without them (refit_loo)",
+            "loo: Pareto k-hat is above %.2f for %d of %d samples. Their terms cannot be "
+            "estimated from these draws: refit without them (refit_loo)",
             result.good_k,
             high,
             result.n_data_points,
@@ -149,8 +149,8 @@ def refit_loo(
 ) -> pd.DataFrame:
     """Fit N times, each time without one sample in X, y and the basis, and predict that sample.
 
-    The hyperparameters stay as the problem filled them; the remaining samples are standardised
-    anew. Each refit is written to `folder` as it ends, so that a killed run goes on where it was.
+    The hyperparameters stay as the problem computed them. The remaining samples are standardised
+    again. Each refit is written to `folder` when it ends, so that an interrupted run can continue.
 
     Parameters
     ----------
@@ -159,15 +159,15 @@ def refit_loo(
     method : str
         A name in `BACKENDS`, or "paper".
     folder : path
-        Where the refits are kept, one small JSON file each. A stored one is used again when
-        problem, method, options, sizes, seed and versions are the same and it did not fail.
+        Where the refits are kept, one small JSON file each. A stored refit is reused if problem,
+        method, options, sizes, seed and versions are the same and it did not fail.
     draws, chains : int
-        Of each refit.
+        The size of each refit.
     random_seed : int
         Equal seeds give equal tables, with any number of processes.
     processes : int
-        Refits that run at once, each on one core. Above 1 they run in processes of their own: a
-        script that calls this needs the usual ``if __name__ == "__main__":``.
+        Number of refits that run in parallel, each on one core. Above 1 they run in new processes,
+        so a script that calls this needs the usual ``if __name__ == "__main__":``.
     progressbar : bool
         Show how many refits are done.
     **options
@@ -186,8 +186,9 @@ def refit_loo(
     Raises
     ------
     InputError
-        The method does not apply, a class would vanish or the basis be empty without some sample,
-        or the folder holds refits of another problem. Raised before anything is fitted.
+        The method does not apply. Or without some sample, a class would vanish or the basis would
+        be empty. Or the folder contains refits of another problem. Raised before anything is
+        fitted.
     """
     sampling = Sampling(draws=draws, chains=chains, seed=random_seed, keep="shared")
     plan = registry.prepare(method, problem, options)
@@ -221,7 +222,7 @@ def _table(problem: Problem, name: str, rows: list[Row]) -> pd.DataFrame:
     bad = frame.loc[~good, "reason"]
     if len(bad):
         logger.warning(
-            "refit_loo %s: %d of %d refits did not finish well, the first without %s: %s",
+            "refit_loo %s: %d of %d refits did not finish; the first is the one without %s: %s",
             name,
             len(bad),
             len(frame),
@@ -240,14 +241,14 @@ def _check_every_fold(problem: Problem) -> None:
         if count < 2:
             sample = data.sample_names[int(np.flatnonzero(data.y == label)[0])]
             raise InputError(
-                f"class {data.class_names[label]!r} has one sample only, {sample!r}: without it "
-                "one class is left and nothing can be fitted. Leave-one-out needs at least 2 "
-                "samples a class."
+                f"class {data.class_names[label]!r} has only one sample, {sample!r}. Without it, "
+                "only one class remains and there is nothing to fit. Leave-one-out needs at least "
+                "2 samples of each class."
             )
     if len(problem.basis) == 1 and problem.basis_names[0] in data.sample_names:
         raise InputError(
-            f"the basis is the one sample {problem.basis_names[0]!r}, and would be empty without "
-            "it. Give at least 2 basis rows, or centres of your own."
+            f"the basis consists of the one sample {problem.basis_names[0]!r}, and would be empty "
+            "without it. Give at least 2 basis rows, or your own centres."
         )
 
 
@@ -260,14 +261,14 @@ def without(problem: Problem, i: int) -> Problem:
 
 
 def share_model(problem: Problem, models: Models) -> None:
-    """Give the problem the compiled model of an earlier one that differs from it in data only.
+    """Give the problem the compiled model of an earlier one that differs only in its data.
 
-    Building a `pm.Model` takes milliseconds and compiling it seconds. Every data array of the
-    zoo's models is a `pm.Data`, and so are the scales that are filled from it: the first model of
-    each kind (model, shapes, and every hyperparameter that is no `pm.Data`) is kept in `models`,
-    and the values of this problem's own are bound to it. Only the last problem it was given to may
-    then be fitted. The names of samples on the shared model are those of the first problem; a fit
-    of a problem takes them from the problem.
+    Building a `pm.Model` takes milliseconds; compiling it takes seconds. Every data array of the
+    zoo's models is a `pm.Data`, and so are the scales computed from the data. The first model of
+    each kind (model, shapes, and every hyperparameter that is not a `pm.Data`) is kept in `models`,
+    and gets the values of this problem. After that, only the problem that received it last may be
+    fitted. The sample names on the shared model are those of the first problem; a fit takes them
+    from its own problem.
     """
     own = problem.model
     values = {v.name: v.get_value() for v in own.data_vars}
@@ -375,11 +376,11 @@ class _Refits(Work[int, Row]):
                 row = json.loads(path.read_text())
                 other, same = row["fingerprint"] != mine, row["request"] == self.request
             except (ValueError, KeyError, TypeError) as error:
-                logger.warning("%s cannot be read and is computed again: %s", path.name, error)
+                logger.warning("%s cannot be read, so it is computed again: %s", path.name, error)
                 continue
             if other:
                 raise InputError(
-                    f"{self.folder} holds refits of another problem (fingerprint "
+                    f"{self.folder} contains refits of another problem (fingerprint "
                     f"{row['fingerprint']}, this one's is {mine}). Choose another folder, or "
                     "remove that one."
                 )
@@ -387,7 +388,7 @@ class _Refits(Work[int, Row]):
                 found += 1
                 yield i, row
         if found:
-            logger.info("%s: %d of %d stored refits used again", self.plan.name, found, len(keys))
+            logger.info("%s: reusing %d of %d stored refits", self.plan.name, found, len(keys))
 
     def _path(self, i: int) -> Path:
         return self.folder / f"{self.plan.name}-{i:05d}.json"

@@ -1,18 +1,19 @@
 """Power scaling: how a posterior moves when its prior, or likelihood, is made a little stronger.
 
-The prior is raised to a power alpha near 1 and the draws of one fit are reweighed, smoothed
-importance sampling of weights p(theta)^(alpha - 1). The sensitivity of a quantity is the distance
-(cumulative Jensen-Shannon) between its two distributions per doubling of alpha; above `LIMIT` it
-counts. Kallioinen, Paananen, Burkner, Vehtari (2024), "Detecting and diagnosing prior and
-likelihood sensitivity with power-scaling", Stat. Comput. 34, 57; ArviZ computes it (`psense`).
+The prior is raised to a power alpha near 1, and the draws of one fit are reweighted by smoothed
+importance sampling with weights p(theta)^(alpha - 1). The sensitivity of a quantity is the distance
+(cumulative Jensen-Shannon) between its two distributions per doubling of alpha. Above `LIMIT` the
+quantity is sensitive. Kallioinen, Paananen, Burkner, Vehtari (2024), "Detecting and diagnosing
+prior and likelihood sensitivity with power-scaling", Stat. Comput. 34, 57; ArviZ computes it
+(`psense`).
 
-The prior is that of the variables the likelihood depends on, precisions and latent noise
-integrated out (`Problem.log_prior`), the same in every form. A sparse prior of D weights is a
-product of D factors, and a doubled alpha is a far larger step than a doubled `active_features`: a
-half-Cauchy weight's P(visible) ~ (scale / threshold) goes to its square. So in these models the
-prior nearly always counts; the parts say which of it, and refits (`sensitivity.py`) how much a
-plausible other prior matters. With many features the importance weights may fail: their k-hat says
-so.
+The prior is that of the variables on which the likelihood depends, with precisions and latent noise
+integrated out (`Problem.log_prior`). It is the same in every form. A sparse prior of D weights is a
+product of D factors, so doubling alpha is a far larger step than doubling `active_features`:
+P(visible) ~ (scale / threshold) of a half-Cauchy weight is squared. So in these models the prior
+matters almost always. The parts show which part of it matters, and refits (`sensitivity.py`) show
+how much another plausible prior changes. With many features the importance weights may be
+unreliable; their k-hat shows that.
 """
 
 from collections.abc import Mapping
@@ -54,10 +55,10 @@ def power_scaling(
     Returns
     -------
     pandas.DataFrame
-        One row a quantity: `prior` and `likelihood`, the sensitivities; `prior_feature_weight`,
-        `prior_sample_weight`, `prior_rest`, those to each part of the prior alone; `khat`, the
-        largest tail index of the importance weights of prior and likelihood; `diagnosis`, ""
-        where there is nothing to say.
+        One row per quantity. `prior` and `likelihood` are the sensitivities.
+        `prior_feature_weight`, `prior_sample_weight` and `prior_rest` are those to each part of the
+        prior alone. `khat` is the largest tail index of the importance weights of prior and
+        likelihood. `diagnosis` is "" if there is nothing to report.
 
     Raises
     ------
@@ -68,11 +69,11 @@ def power_scaling(
     for missing, part in (("log_prior", prior), ("log_likelihood", likelihood)):
         if not part.data_vars:
             raise InputError(
-                f"power scaling needs the group {missing}, which this fit lacks: variables were "
-                "not kept (keep='all'), or the fit is older than the group."
+                f"power scaling needs the group {missing}, which this fit lacks. Either not all "
+                "variables were kept (keep='all' keeps them), or the fit predates that group."
             )
     if prior.sizes["chain"] * prior.sizes["draw"] < FEWEST:
-        raise InputError(f"power scaling needs at least {FEWEST} draws in all.")
+        raise InputError(f"power scaling needs at least {FEWEST} draws in total.")
     found = _quantities(tree) if quantities is None else dict(quantities)
     together: dict[bytes, list[str]] = {}  # those of the same draws share importance weights
     for name, values in found.items():
@@ -150,4 +151,4 @@ def _diagnosis(prior: float, likelihood: float, worst: float, draws: int) -> str
         return ""
     if likelihood < LIMIT:
         return "strong prior or weak likelihood"
-    return "prior and data both count"
+    return "prior and data both matter"

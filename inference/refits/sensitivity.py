@@ -1,10 +1,10 @@
-"""Prior sensitivity: how a posterior moves when its sparse prior asks for half, or twice, as much.
+"""Prior sensitivity: how a posterior changes when its sparse prior expects half, or twice, as much.
 
-The expected number of active features (of active samples, where features have no prior) and the
-slab are each halved and doubled, one at a time, everything else as it was given; each is a refit.
-The columns of the table are declared below; the first row is the problem as it is, and compares
-one half of its chains with the other: a noise floor. `power_scaling.py` adds what one fit says
-without refits.
+The expected number of active features (or of active samples, if features have no prior) and the
+slab are halved and doubled, one at a time, with everything else as given. Each change is a refit.
+The columns of the table are declared below. The first row is the problem as it is; it compares one
+half of its chains with the other, which gives a noise floor. `power_scaling.py` adds what a single
+fit can tell without refits.
 
 """
 
@@ -41,23 +41,25 @@ BASELINE = "as it is"
 LEADING = 10
 _NUMBERS = ("active_features", "active_samples", "slab")
 
-_ASKED = "What the prior was asked for: the hyperparameters as they are filled in this row."
+_ASKED = "The hyperparameters of the prior in this refit."
 _FOUND = (
-    "How many are active in a draw (features; samples, where features have no prior): mean, and "
-    "the 5 and 95 % quantiles in brackets."
+    "The mean number of active features per draw, with the 5 % and 95 % quantiles in brackets. For "
+    "a model whose features have no prior, it is the number of active samples."
 )
 _P = (
-    "The largest change of P(active), with its own Monte Carlo error and whose it is. How many of "
-    f"the leading {LEADING} by P(active) are again among the leading {LEADING} (of fewer than "
-    f"{2 * LEADING}, the leading half)."
+    "The largest change of P(active), with its Monte Carlo error and the name of the feature or "
+    f"sample. The last column is how many of the {LEADING} with the largest P(active) are still "
+    f"among the leading {LEADING} (the leading half, if there are fewer than {2 * LEADING})."
 )
 _ETA = (
-    "The largest change of the posterior mean of eta over the training rows, in standard "
-    "deviations of the first row's posterior; the mean absolute change of P(y = 1) over the "
-    "training rows, and over the held-out ones."
+    "The largest change of the posterior mean of eta over the training rows, in posterior standard "
+    "deviations of the first fit. Then the mean absolute change of P(y = 1) over the training "
+    "rows, and over the held-out rows."
 )
 COLUMNS = (
-    Column("status", "status", None, "Of the refit; `not possible` where no prior does it."),
+    Column(
+        "status", "status", None, "Status of the refit; `not possible` if no such prior exists."
+    ),
     Column("active_features", "active_features", 1, _ASKED),
     Column("active_samples", "active_samples", 1, _ASKED),
     Column("slab", "slab", 2, _ASKED),
@@ -73,7 +75,7 @@ COLUMNS = (
     Column("change_test", "held out", 3, _ETA),
     Column("log_score", "log score", 3, "Mean log probability of the held-out labels."),
     Column("rhat_eta", "R-hat of eta", 3, "Should be below 1.01."),
-    Column("reason", "", None, "Why the status is not finished."),
+    Column("reason", "", None, "Why the status is not `finished`."),
 )
 """Every column. A change in the first row is that from one half of the chains to the other."""
 
@@ -87,14 +89,14 @@ class Sensitivity:
     Attributes
     ----------
     table : pandas.DataFrame
-        One row a change, `BASELINE` first; the columns of this module's docstring.
+        One row per change, `BASELINE` first, with the columns of this module's docstring.
     p_active : pandas.DataFrame
-        P(active) of each feature (of each sample, where features have no prior), one column a row
-        of the table that has draws.
+        P(active) of each feature (of each sample, if features have no prior), with one column for
+        each row of the table that has draws.
     power : pandas.DataFrame
-        `power_scaling` of the first row's fit; empty where it lacks what that needs.
+        `power_scaling` of the first row's fit; empty if it lacks what that needs.
     what : {"feature", "sample"}
-        Whose P(active) it is.
+        Whether P(active) is that of features or of samples.
     """
 
     table: pd.DataFrame
@@ -106,7 +108,7 @@ class Sensitivity:
         return textwrap.fill(self.text(), 80)
 
     def text(self) -> str:
-        """Return what the table says, a sentence or two a hyperparameter."""
+        """Return what the table says, in a sentence or two per hyperparameter."""
         floor, train, before = (
             float(self.table[c][BASELINE]) for c in ("change_p", "change_train", "active")
         )
@@ -116,13 +118,13 @@ class Sensitivity:
         worst = changed["change_train"].dropna()
         if len(worst):
             sentences.append(
-                f"P(y = 1) of a training row moves by {worst.max():.3f} on average at most "
+                f"P(y = 1) of the training rows changes by at most {worst.max():.3f} on average "
                 f"({worst.idxmax()}{_floor(train, 3)})."
             )
         bad = self.table["status"] == "not_converged"
         if bad.any():
             rows = ", ".join(map(str, self.table.index[bad]))
-            sentences.append(f"Not converged, so not to be trusted: {rows}.")
+            sentences.append(f"Do not trust these refits, which did not converge: {rows}.")
         bad = ~((self.table["status"] == "finished") | bad)
         for row, (status, reason) in self.table.loc[bad, ["status", "reason"]].iterrows():
             sentences.append(f"{str(row).capitalize()}: {status}: {str(reason).rstrip('.')}.")
@@ -135,17 +137,17 @@ class Sensitivity:
         failed = self.power["diagnosis"].str.startswith("weights")
         if failed.any():
             return (
-                f"Power scaling fails: k-hat of its weights is {self.power['khat'].max():.2f}. "
-                "The refits decide."
+                f"Power scaling is not reliable here: k-hat of its importance weights is "
+                f"{self.power['khat'].max():.2f}. Rely on the refits instead."
             )
         counts = self.power["prior"] >= LIMIT
         if not counts.any():
-            return "By power scaling nothing depends on the prior."
+            return "By power scaling, no quantity depends on the prior."
         parts = [c for c in map(str, self.power) if c.startswith("prior_")]
         most = str(self.power.loc[counts, parts].max().idxmax()).removeprefix("prior_")
-        through = "" if len(parts) < 2 else f", most through {most.replace('_', ' ')}"
+        through = "" if len(parts) < 2 else f", mostly through {most.replace('_', ' ')}"
         return (
-            f"By power scaling (limit {LIMIT}) the prior counts for "
+            f"By power scaling (limit {LIMIT}), the prior matters for "
             f"{', '.join(map(str, self.power.index[counts]))}{through}."
         )
 
@@ -154,14 +156,14 @@ def _sentence(name: str, changed: pd.DataFrame, floor: float, before: float, wha
     rows = changed[[str(row).startswith(f"{name} ") for row in changed.index]]
     moves = rows["change_p"].dropna()
     if not len(moves):
-        return f"Nothing is known of a change of {name}."
+        return f"No refit with another {name} succeeded."
     row = str(moves.idxmax())
     known = rows["active"].dropna().items()
     counts = [f"{n:.1f} ({str(r).rpartition(' ')[2]})" for r, n in known]
     return (
-        f"A change of {name} by a factor of two moves P(active) of no {what} by more than "
+        f"Halving or doubling {name} changes P(active) of any {what} by at most "
         f"{moves.max():.2f} ({rows['name_p'][row]}, {row.rpartition(' ')[2]}"
-        f"{_floor(floor, 2)}), and the mean number of active {what}s from "
+        f"{_floor(floor, 2)}). The mean number of active {what}s goes from "
         f"{before:.1f} to {' and '.join(counts)}."
     )
 
@@ -181,16 +183,16 @@ def changes(problem: Problem) -> dict[str, dict[str, float]]:
     having = [n for n, spec in ZOO.items() if issubclass(spec.Hypers, SparseHypers)]
     if not isinstance(problem.hypers, SparseHypers):
         raise InputError(
-            f"model {problem.spec.name!r} has none of {', '.join(_NUMBERS)}, which prior "
-            f"sensitivity halves and doubles; {', '.join(having)} have them."
+            f"prior sensitivity halves and doubles {', '.join(_NUMBERS)}, and model "
+            f"{problem.spec.name!r} has none of them. {', '.join(having)} have."
         )
     finite = {n: v for n, v in problem.hypers.numbers().items() if np.isfinite(v)}
     if "active_features" in finite:
         finite.pop("active_samples", None)
     if not finite:
         raise InputError(
-            "nothing to halve or double: the priors of this problem are dense, or given by shape "
-            'and rate, without a slab. Leave those (and "all") out for the sparse prior.'
+            "there is nothing to halve or double: the priors of this problem are dense, or given "
+            'by shape and rate, and have no slab. Omit those (and "all") to get the sparse prior.'
         )
     return {
         f"{name} {word}": {name: value * factor}
@@ -212,7 +214,7 @@ def sensitivity(
     progressbar: bool = True,
     **options: Any,
 ) -> Sensitivity:
-    """Refit a problem under half and twice its sparse prior, and say what moves.
+    """Refit a problem with its sparse prior halved and doubled, and report what changes.
 
     Parameters
     ----------
@@ -279,7 +281,7 @@ def _variants(
             refused[row] = str(error)
             continue
         if variant.fingerprint == problem.fingerprint:
-            refused[row] = "it changes nothing: shape, rate and slabs are given"
+            refused[row] = "it would change nothing, because shape, rate and slabs are given"
             continue
         variants[row] = variant
     return variants, refused
@@ -358,7 +360,7 @@ class _Seen:
 def _look(problem: Problem, tree: xr.DataTree, what: str, test: Dataset | None) -> _Seen:
     missing = lacking(problem, tree)
     if missing:
-        raise InputError(f"P(active) is made of the weights, and a fit lacks {missing}.")
+        raise InputError(f"P(active) is computed from the weights, and a fit lacks {missing}.")
     posterior = group(tree, "posterior")
     found = group(tree, "selection")
     if not found.data_vars:
@@ -385,7 +387,7 @@ def _look(problem: Problem, tree: xr.DataTree, what: str, test: Dataset | None) 
 
 
 def _halves(tree: xr.DataTree) -> list[xr.DataTree]:
-    """Return a fit's halves: of its chains, or of one chain's draws; none of a single draw."""
+    """Return the two halves of a fit's chains, or of its one chain; none for a single draw."""
     dim = "chain" if tree["posterior"].sizes["chain"] > 1 else "draw"
     size = tree["posterior"].sizes[dim]
     halves: list[xr.DataTree] = []

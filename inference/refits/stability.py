@@ -1,14 +1,15 @@
-"""Which features, or samples, each rule selects, beside P(active); and how stable that is.
+"""Which features, or samples, each rule selects, with their P(active), and how stable that is.
 
     P > 0.5    P(active) above one half: the median model
     FDR 10 %   the longest list, in the order of P(active), whose mean of 1 - P(active) is at most
-               0.1: that is its expected share of false discoveries (Mueller, Parmigiani & Rice
-               2006). None where already the first would be too doubtful
-    own        the rule of the method's paper, where it has one (`fit/selected_feature`)
+               0.1. That mean is its expected share of false discoveries (Mueller, Parmigiani & Rice
+               2006). The list is empty if even its first entry would be too uncertain
+    own        the rule of the method's paper, if it has one (`fit/selected_feature`)
 
-A set is stable when other data of the same kind select it again. Of sets s and t out of D, with
-r features in each and b in both: Jaccard b / (r_s + r_t - b), and Pearson's correlation of their
-indicators, which is 0 for sets that share no more than chance (PFCVM_LP, (16)-(19)).
+A set is stable if other data of the same kind select it again. For sets s and t out of D features,
+with r features in each and b in both, the measures are Jaccard b / (r_s + r_t - b), and Pearson's
+correlation of their indicators, which is 0 for sets that share no more than chance (PFCVM_LP,
+(16)-(19)).
 """
 
 import os
@@ -48,8 +49,8 @@ def selected(tree: xr.DataTree, what: str = "feature") -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row each, in the order of P(active): p_active, and a column of bool for each rule that
-        the fit knows (`RULES`).
+        One row per feature or sample, in the order of P(active). The columns are p_active and a
+        bool for each rule that the fit supports (`RULES`).
 
     Raises
     ------
@@ -59,7 +60,7 @@ def selected(tree: xr.DataTree, what: str = "feature") -> pd.DataFrame:
     one_of("what", what, ("feature", "sample"))
     found, own = group(tree, "selection"), group(tree, "fit")
     if f"p_active_{what}" not in found:
-        raise InputError(f"this fit holds no P(active) of a {what}: see ardvark.select.")
+        raise InputError(f"this fit has no P(active) for any {what}: see ardvark.select.")
     values = found[f"p_active_{what}"]
     p = values.values
     frame = pd.DataFrame({"p_active": p}, index=values[values.dims[0]].values.astype(str))
@@ -80,10 +81,10 @@ def discoveries(p: np.ndarray, rate: float = RATE) -> np.ndarray:
 
 
 def beside(fits: Mapping[str, xr.DataTree], reference: str | None, most: int = 20) -> pd.DataFrame:
-    """Return P(active) and the rules that select a feature, in words, one column a fit.
+    """Return P(active) and the rules that select a feature, in words, one column per fit.
 
-    Rows are the features that any rule selects in any fit, those most probable under the reference
-    (or the first fit) first, at most so many.
+    Rows are the features that any rule selects in any fit, up to a maximum number. The most
+    probable ones under the reference (or the first fit) come first.
     """
     known = {n: t for n, t in fits.items() if "p_active_feature" in group(t, "selection")}
     frames = {n: selected(t) for n, t in known.items()}
@@ -108,7 +109,7 @@ def agreement(chosen: np.ndarray) -> dict[str, float]:
 
     PFCVM (16) of a pair gives PFCVM (17), and PFCVM (18) of a pair gives PFCVM (19).
 
-    Pairs for which one is 0 / 0 (nothing, or everything selected) are left out of it.
+    Pairs for which a measure is 0 / 0 (nothing, or everything, is selected) are left out of it.
     """
     S = chosen.astype(float)
     D, r, both = S.shape[1], S.sum(axis=1), S @ S.T
@@ -134,15 +135,15 @@ def jackknife(chosen: np.ndarray, name: str) -> float:
 
 @dataclass(frozen=True)
 class Stability:
-    """What is selected again, on halves of the data.
+    """How often selections are repeated on parts of the data.
 
     Attributes
     ----------
     table : pandas.DataFrame
-        One row a rule: sets (resamples it was applied in), size (mean number of features), jaccard
-        and pearson with their jackknife errors, `_se`.
+        One row per rule: sets (the number of resamples it was applied to), size (mean number of
+        features), jaccard and pearson, with their jackknife errors, `_se`.
     frequency : pandas.DataFrame
-        One row a feature, one column a rule: the share of resamples that select it.
+        The share of resamples that select a feature: one row per feature, one column per rule.
     """
 
     table: pd.DataFrame
@@ -162,10 +163,10 @@ def stability(
     progressbar: bool = True,
     **options: Any,
 ) -> Stability:
-    """Refit a problem on random parts of its samples, and say how well the selected sets agree.
+    """Refit a problem on random parts of its samples, and report how well the selections agree.
 
-    Each part has the same share of both classes. Hyperparameters stay as they were filled, so the
-    sets differ by the data alone; parts that overlap agree more than independent data would.
+    Each part has the same share of both classes. Hyperparameters stay as they are, so the sets
+    differ only because of the data. Overlapping parts agree more than independent data would.
 
     Parameters
     ----------
@@ -188,13 +189,15 @@ def stability(
     Raises
     ------
     InputError
-        Fewer than two resamples, a share that is none, a method that does not apply, or fewer
-        than two fits that say what is active.
+        There are fewer than two resamples, the share is out of range, the method does not apply, or
+        fewer than two fits have P(active).
     TypeError
         An unknown option.
     """
     if resamples < 2:
-        raise InputError(f"resamples must be at least 2, got {resamples}: pairs are compared.")
+        raise InputError(
+            f"resamples must be at least 2, because pairs are compared, got {resamples}."
+        )
     sampling = Sampling(draws=draws, chains=chains, seed=random_seed, progressbar=progressbar)
     plan = registry.prepare(method, problem, options)
     number = {sample: n for n, sample in enumerate(problem.data.sample_names)}
@@ -213,7 +216,7 @@ def stability(
     sets = {r: [tables[k][r] for k in asked if k in tables and r in tables[k]] for r in RULES}
     chosen = {rule: np.array(found) for rule, found in sets.items() if len(found) > 1}
     if not chosen:
-        raise InputError("fewer than two fits say what is active: nothing to compare.")
+        raise InputError("there is nothing to compare: fewer than two fits have P(active).")
     rows = {rule: _row(S) for rule, S in chosen.items()}
     frequency = {rule: S.mean(axis=0) for rule, S in chosen.items()}
     return Stability(

@@ -1,4 +1,4 @@
-"""Every figure of a comparison: its name, what draws it, of what, and how to read it."""
+"""Every figure of a comparison: its name, its function, its data and how to read it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ class Figure:
     Attributes
     ----------
     draw : callable
-        (what is drawn, reference, subject, **settings) -> Picture; it raises `InputError` where
-        these fits cannot be drawn so.
+        (what is drawn, reference, subject, **settings) -> Picture. It raises `InputError` if these
+        fits cannot be drawn in this way.
     of : {"fits", "table", "held_out"}
         What is drawn: an attribute of the comparison.
     reading : str
@@ -33,39 +33,39 @@ class Figure:
 FIGURES: dict[Kind, Figure] = {
     "frontier": Figure(
         judging_plots.frontier, "table",
-        "Lower left is better. Below the dotted line an error is the reference's own noise.",
+        "Lower left is better. An error below the dotted line is within the reference's own noise.",
     ),
     "eta": Figure(
         plots.eta, "fits",
-        "On the diagonal a mean is right; a bar that is shorter upright than across is "
-        "overconfident.",
+        "A point on the diagonal has the right mean. A method is overconfident where its upright "
+        "bar is shorter than the reference's bar across it.",
     ),
     "forest": Figure(
         plots.forest, "fits",
-        "Features in the order of P(active). A method whose bars miss the black one is wrong about "
-        "a weight, one whose bars are shorter is overconfident.",
+        "Features are ordered by P(active). A method is wrong about a weight where its bar misses "
+        "the black one, and overconfident where its bar is shorter.",
     ),
     "image": Figure(
-        plots.image, "fits", "The same for features that are pixels, each at its place.",
+        plots.image, "fits", "The same for features that are pixels, drawn as an image.",
     ),
     "samples": Figure(
-        plots.samples, "fits", "Samples in the order of P(active); their weights have a sign.",
+        plots.samples, "fits", "Samples are ordered by P(active). Their weights have a sign.",
     ),
     "pair": Figure(
         plots.pair, "fits",
-        "Of the leading features, the two with the most negative posterior correlation. Grey is "
-        "the reference: a method whose cloud is round where that is a ridge treats them as "
-        "independent.",
+        "The two leading features with the most negative posterior correlation. The reference is "
+        "grey. A method treats the two as independent if its cloud is round where the grey one is "
+        "a ridge.",
     ),
     "calibration": Figure(
         judging_plots.calibration, "held_out",
-        "A curve that leaves the band says that the probabilities do not hold: flatter than the "
-        "diagonal is overconfident, steeper is too cautious.",
+        "The probabilities are miscalibrated where a curve leaves the band. A curve flatter than "
+        "the diagonal is overconfident; a steeper one is too cautious.",
     ),
     "ranks": Figure(
         judging_plots.ranks, "fits",
-        "One line a chain. Chains that agree stay around zero; black points mark where they do "
-        "not.",
+        "One line for each chain. Chains that agree stay around zero; black points mark where they "
+        "do not agree.",
     ),
 }  # fmt: skip
 """Every figure, by the name that `Comparison.plot` takes, in the order of the page."""

@@ -1,4 +1,4 @@
-"""Pictures that judge: what accuracy costs, whether probabilities hold, whether chains agree."""
+"""Figures that judge fits: the cost of accuracy, calibration, and agreement of chains."""
 
 from collections.abc import Mapping
 
@@ -40,7 +40,7 @@ def frontier(table: pd.DataFrame, reference: str | None, subject: str = "") -> P
     known = table[["seconds_run", "error_eta"]].astype(float).dropna()
     known = known[(known > 0.0).all(axis=1)]
     if reference is None or not len(known.drop(index=reference, errors="ignore")):
-        raise InputError("the frontier needs a reference and another fit with draws.")
+        raise InputError("the frontier plot needs a reference and another fit with draws.")
     methods = sorted(map(str, known.index), key=lambda m: m != reference)
     palette = look.colours(methods, reference)
     said, spots = [], []
@@ -61,7 +61,7 @@ def frontier(table: pd.DataFrame, reference: str | None, subject: str = "") -> P
         if reference in known.index:
             floor = float(known["error_eta"][reference])
             axis.axhline(floor, ls=":", color="black", lw=1.0)
-            said.append(f"halves of {reference} differ by {floor:.2f} sd")
+            said.append(f"the two halves of {reference} differ by {floor:.2f} sd")
         axis.set_xscale("log")
         axis.set_yscale("log")
         axis.margins(0.15, 0.2)
@@ -77,10 +77,10 @@ def frontier(table: pd.DataFrame, reference: str | None, subject: str = "") -> P
 
 
 def calibration(held_out: HeldOut | None, reference: str | None, subject: str = "") -> Picture:
-    """Draw the reliability curve of each method: how often y = 1 where P(y = 1) is p.
+    """Draw the reliability curve of each method: how often y = 1 if P(y = 1) is p.
 
     The curve is the isotonic regression of y on P (`arviz_plots.plot_ppc_pava`; Dimitriadis et al.
-    2021). The band is where it would lie, with 90 %, for labels drawn from the predictions.
+    2021). The band contains 90 % of such curves for labels drawn from the predictions.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def calibration(held_out: HeldOut | None, reference: str | None, subject: str = 
     import arviz_plots
 
     if held_out is None or not held_out.probability:
-        raise InputError("calibration needs predictions of held-out samples (test=).")
+        raise InputError("the calibration plot needs held-out samples (test=).")
     methods = sorted(held_out.probability, key=lambda m: m != reference)
     generator = np.random.default_rng(0)
     labels, truth = {}, {}
@@ -160,10 +160,10 @@ def ranks(
 ) -> Picture:
     """Draw the rank ECDF of each chain of the reference, minus that of chains that agree.
 
-    Of lp, of the eta with the largest R-hat, and of the leading feature's weight
-    (`arviz_plots.plot_rank`). Draws are thinned to about their effective number first, for the
-    test behind the black points, which mark ranks that a chain has too often or too seldom, takes
-    draws of a chain as independent.
+    It is drawn for lp, for the eta with the largest R-hat, and for the leading feature's weight
+    (`arviz_plots.plot_rank`). Black points mark ranks that a chain has too often or too rarely. The
+    test behind them treats the draws of a chain as independent, so the draws are first thinned to
+    about their effective number.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def ranks(
         and group(fits[m], "posterior").sizes["draw"] >= 20
     ]
     if not chains:
-        raise InputError("ranks need a fit of several Markov chains.")
+        raise InputError("the rank plot needs a fit with several Markov chains.")
     tree = fits[chains[0]]
     shown, rhats = _watched(tree)
     total = shown.sizes["chain"] * shown.sizes["draw"]
@@ -221,14 +221,14 @@ def ranks(
         for name, words in zip(shown.data_vars, said, strict=True)
     ]
     words = (
-        f"Rank ECDF of each of {count} chains of {chains[0]} minus that of equal chains, one draw "
-        f"in {every}. {'; '.join(said)}."
+        f"Rank ECDF of each of the {count} chains of {chains[0]}, minus the ECDF expected if the "
+        f"chains agree, from one draw in {every}. {'; '.join(said)}."
     )
     return Picture(figure, words, spots)
 
 
 def _watched(tree: xr.DataTree) -> tuple[xr.Dataset, dict[str, float]]:
-    """Return scalars (chain, draw) that are worth watching, and their R-hats."""
+    """Return the scalars (chain, draw) to plot, and their R-hats."""
     posterior, stats = group(tree, "posterior"), group(tree, "sample_stats")
     found: dict[str, xr.DataArray] = {}
     if "lp" in stats:
@@ -244,7 +244,7 @@ def _watched(tree: xr.DataTree) -> tuple[xr.Dataset, dict[str, float]]:
     finite = {n: v for n, v in found.items() if np.isfinite(v.values).all()}
     shown = xr.Dataset({n: v for n, v in finite.items() if float(v.std()) > 0.0})
     if not shown.data_vars:
-        raise InputError("nothing that these chains hold ever moved.")
+        raise InputError("no variable in these chains ever changed.")
     return shown, {str(n): float(rhat(v)[0]) for n, v in shown.data_vars.items()}
 
 

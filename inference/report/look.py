@@ -1,8 +1,8 @@
-"""One look for all figures, and what a figure is: a picture, its words, and what to hover.
+"""The common style of all figures, and what a figure is: a picture, its description, its marks.
 
-ArviZ draws through pyplot; its figures are closed there at once, so that none is shown twice in a
-notebook and none leaks. The reference is black, the other methods have Okabe and Ito's colours,
-which colour-blind readers tell apart.
+ArviZ draws through pyplot. Its figures are closed there at once, so that none is shown twice in a
+notebook and none stays in memory. The reference is black. The other methods have the colours of
+Okabe and Ito, which colour-blind readers can distinguish.
 """
 
 import base64
@@ -50,13 +50,13 @@ class Spot:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure with what it shows in words.
+    """A figure with its description in words.
 
     Attributes
     ----------
     figure : matplotlib Figure
     alt : str
-        What it shows, for who cannot see it.
+        A description for readers who cannot see it.
     spots : sequence of Spot
         Names and values of what is drawn, the most important first.
     """
@@ -85,7 +85,7 @@ class Picture:
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Draw in the one look, whatever the user's settings; they are as before afterwards."""
+    """Draw in the common style; the user's own settings are restored afterwards."""
     import matplotlib
 
     _shown_in_this_cell()
@@ -96,9 +96,9 @@ def style() -> Iterator[None]:
 
 
 def _shown_in_this_cell() -> None:
-    """Let a notebook show a figure as a picture, although no figure came from pyplot yet.
+    """Let a notebook show a figure as a picture, even if pyplot has not made any figure yet.
 
-    A kernel learns how when pyplot makes its first figure, and ours need not come from there.
+    A kernel is set up for that when pyplot makes its first figure, which ours may not come from.
     """
     if "ipykernel" not in sys.modules:
         return
@@ -115,7 +115,7 @@ def _shown_in_this_cell() -> None:
 
 
 def blank(panels: int = 1, height: float = 2.6, rows: int = 0) -> "tuple[Figure, list[Axes]]":
-    """Return (figure, axes): so many panels, `ACROSS` a row unless a number of rows is given.
+    """Return (figure, axes) with this many panels, `ACROSS` per row unless rows are given.
 
     `height` is that of a row, in inches.
     """

@@ -1,4 +1,4 @@
-"""One self-contained page of a comparison: the table, the pictures, and how to read them."""
+"""The report: one self-contained page with verdicts, figures, the table and how to read them."""
 
 import html
 import re
@@ -28,10 +28,10 @@ _BADGE: dict[Level, str] = {
 }
 """The class of a level: its colour, beside its word."""
 _RULES = (
-    "P(active), and the rules that select a feature. P &gt; 0.5: it is active in more than half of "
-    "the draws. FDR 10 %: it is in the longest list, by P(active), of which at most one in ten is "
-    "expected to be inactive. own: the rule of the method's paper. How stable a set is under other "
-    "data of the same kind: <code>ardvark.stability</code>."
+    "P(active), and which rules select the feature. P &gt; 0.5: the feature is active in more than "
+    "half of the draws. FDR 10 %: it is on the longest list, in the order of P(active), of which "
+    "at most one in ten is expected to be inactive. own: the rule in the method's paper. To see "
+    "how stable a set is when the data change, use <code>ardvark.stability</code>."
 )
 
 
@@ -57,11 +57,11 @@ def page(
     table : pandas.DataFrame
         `Comparison.table`.
     pictures : dict of Picture
-        Shown above it, by kind.
+        Shown above the table, by kind.
     selection : dict of str, optional
         Which features each method says are active, in words (`selection_text`).
     verdicts : dict of Verdict, optional
-        What each fit may be used for: the first section.
+        What each fit may be used for; the first section.
     scores : dict of Scores, optional
         `Comparison.scores`: every distance, folded, and the noise floors in the table.
     reference : str, optional
@@ -69,11 +69,11 @@ def page(
     problem : Problem, optional
         Adds a title, the hyperparameters and the model's program.
     sensitivity : Sensitivity, optional
-        Adds what moves with the prior.
+        Adds what changes with the prior.
     sets : pandas.DataFrame, optional
         What each rule selects (`selected.beside`), folded.
     remarks : sequence of str
-        What to know of the data, said first.
+        Remarks on the data, shown first.
     command, versions : str
         How it was made.
 
@@ -130,7 +130,7 @@ def page(
 def short(
     title: str, verdicts: Mapping[str, Verdict], table: pd.DataFrame, reference: str | None
 ) -> str:
-    """Return a comparison as a notebook shows it: verdicts, and the table folded below."""
+    """Return a comparison for a notebook: the verdicts, with the table folded below them."""
     shown = _folded("Table", _scorecard(table, reference))
     return (
         f'<style>{SHORT}</style><div class="ardvark"><p><b>{html.escape(title)}</b></p>'
@@ -143,7 +143,7 @@ def _folded(title: str, content: str) -> str:
 
 
 def _figure(kind: Kind, picture: Picture) -> str:
-    """Return a figure with its words, how to read it, and names and values under the pointer."""
+    """Return a figure with its description, how to read it, and values under the pointer."""
     width, height = picture.figure.get_size_inches()
     tall = 1000.0 * height / width
     spots = [
@@ -190,9 +190,10 @@ def _distances(found: pd.DataFrame) -> str:
     shown = shown.fillna("").set_axis([" ".join(pair) for pair in shown.index])
     return _folded(
         "Every distance from the reference, with its noise floor",
-        f"{_table(shown, None)}<p>In brackets: how far a second run of the reference, with as many "
-        "draws as the method, would be from a perfect score at most, in 19 of 20 runs (of a ratio, "
-        f"its logarithm). Inside that the cell says {FLOOR!r}.</p>",
+        f"{_table(shown, None)}<p>In brackets is the noise floor: 19 of 20 reruns of the "
+        "reference, with as many draws as the method, would be no farther from a perfect score "
+        "(for a ratio, on the log scale). A distance within its noise floor is marked "
+        f"{FLOOR!r}.</p>",
     )
 
 
@@ -213,7 +214,8 @@ def _sensitivity(found: Sensitivity) -> list[str]:
         f"<p>{html.escape(found.text())}</p>",
         shown,
         "<p>Each column is a refit with one hyperparameter halved or doubled, compared with the "
-        "first; changes in the first are those between halves of its chains: a noise floor.</p>",
+        "first column. Changes in the first column are those between the two halves of its chains, "
+        "and serve as a noise floor.</p>",
         _legend(OF_SENSITIVITY),
     ]
     if found.power_text():
@@ -221,16 +223,17 @@ def _sensitivity(found: Sensitivity) -> list[str]:
         parts += [
             f"<p>{html.escape(found.power_text())}</p>",
             _table(power, None),
-            "<p>Distance between the posteriors of a quantity per doubling of the power of prior "
-            "or likelihood (cumulative Jensen-Shannon), and k-hat of the importance weights. A "
-            "doubled power of a sparse prior is a far larger step than a doubled number of active "
-            "weights: read it for which part of the prior counts.</p>",
+            "<p>How far the posterior of each quantity moves when the power of the prior or of the "
+            "likelihood is doubled (cumulative Jensen-Shannon distance), and k-hat of the "
+            "importance weights. Doubling the power of a sparse prior is a far larger step than "
+            "doubling the number of active weights. Use it to see which part of the prior "
+            "matters.</p>",
         ]
     return parts
 
 
 def _legend(columns: Sequence[Column] | None = None) -> str:
-    """Return what the printed columns mean, those that are read together in one entry."""
+    """Return the meanings of the printed columns; those read together share an entry."""
     entries = []
     for meaning, together in groups(columns).items():
         headings = "; ".join(c.heading for c in together if c.heading)
@@ -249,7 +252,7 @@ def _khat_limit(table: pd.DataFrame) -> str:
 def _summary(table: pd.DataFrame, reference: str | None) -> str:
     """Return what the table says, in a sentence or two."""
     if reference is None:
-        return "No exact posterior among these fits, so no error is measured."
+        return "None of these fits is an exact posterior, so no error can be measured."
     state = "converged" if table.loc[reference, "status"] == "finished" else "did not converge"
     text = f"Reference: <b>{html.escape(reference)}</b>, which {state}."
     errors = {str(m): float(e) for m, e in table["error_eta"].dropna().items()}
@@ -257,8 +260,8 @@ def _summary(table: pd.DataFrame, reference: str | None) -> str:
     if errors:
         best = min(errors, key=lambda m: errors[m])
         text += (
-            f" Nearest to it in the decision values is <b>{html.escape(best)}</b>: largest "
-            f"error {errors[best]:.2f} posterior standard deviations"
+            f" The closest to it in the decision values is <b>{html.escape(best)}</b>, whose "
+            f"largest error is {errors[best]:.2f} posterior standard deviations"
         )
         text += "." if floor is None else f" (noise floor {floor:.2f})."
     return text
@@ -288,7 +291,7 @@ def _scorecard(
 
 
 def _told(column: Column | None, table: pd.DataFrame, method: str) -> str:
-    """Return the number of a cell with more digits than are printed, "" where it is a word."""
+    """Return the number in a cell with more digits than are printed, "" if it is a word."""
     value = None if column is None else table[column.name].get(method)
     number = isinstance(value, (int, float, np.number)) and not np.isnan(value)
     return f"{value:.6g}" if number else ""
@@ -301,10 +304,10 @@ def _table(
     told: Callable[[str, str], str] = lambda heading, method: "",
     beside: Callable[[str, str], str] = lambda heading, method: "",
 ) -> str:
-    """Return a table of strings with one column a method, which scrolls where it does not fit.
+    """Return a table of strings with one column per method, which scrolls if it does not fit.
 
-    `sections` names the group of each row; `told` and `beside` take row and column, and return
-    what a pointer over the cell says of its value, and small print in the cell.
+    `sections` names the group of each row. `told` and `beside` take a row and a column; they return
+    the text shown when the pointer is over the cell, and the small print in the cell.
     """
 
     def css(method: str, value: str = "") -> str:

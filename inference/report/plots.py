@@ -1,4 +1,4 @@
-"""Pictures of posteriors: what matters, how far `eta` is from the exact one, what is degenerate."""
+"""Figures of posteriors: what matters, how far `eta` is from the exact one, what trades off."""
 
 import re
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ def _drawn(fits: Fits, reference: str | None, name: str) -> list[str]:
     """Return the methods that hold a quantity, the reference first."""
     methods = [m for m, t in fits.items() if name in group(t, "posterior")]
     if not methods:
-        raise InputError(f"no fit holds {name!r}: nothing to draw.")
+        raise InputError(f"there is nothing to plot: no fit has {name!r}.")
     return sorted(methods, key=lambda m: m != reference)
 
 
@@ -36,7 +36,7 @@ def _label(method: str, reference: str | None) -> str:
 
 
 def _leading(tree: xr.DataTree, what: str, leading: int) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return which components lead by P(active), then by mean size; and P(active), if known."""
+    """Return the components that lead by P(active), then by mean size, and P(active) if known."""
     mean = np.abs(group(tree, "posterior")[f"{what}_weight"].mean(("chain", "draw")).values)
     found = group(tree, "selection")
     active = found[f"p_active_{what}"].values if f"p_active_{what}" in found else None
@@ -59,8 +59,8 @@ def forest(
     """Draw posterior mean, 50 % and 94 % interval of the leading feature weights, by method.
 
     Features are ordered by their P(active) under the reference (or the first method), which is
-    written beside them, and equal ones by the posterior mean of their weight. Under a binary mask
-    that mean is an inclusion probability; bars show two Monte Carlo errors each way.
+    written beside them; ties are ordered by the posterior mean of their weight. For a binary mask,
+    that mean is an inclusion probability, and bars extend by two Monte Carlo errors each way.
 
     Parameters
     ----------
@@ -135,9 +135,9 @@ def _forest(fits: Fits, reference: str | None, subject: str, leading: int, what:
         axis.set_ylim(height.min() - 0.3, height.max() + 0.3)
         axis.axvline(0.0, color="#888888", lw=0.8)
         axis.set_xlabel(
-            "inclusion probability and two Monte Carlo errors"
+            "inclusion probability +- 2 Monte Carlo errors"
             if masked
-            else f"{what} weight: mean, 50 and 94 % interval"
+            else f"{what} weight: mean, 50 % and 94 % intervals"
         )
         _legend(figure, {_label(m, reference): palette[m] for m in methods})
         beside_them = "" if active is None else f", their P(active) under {methods[0]}"
@@ -196,10 +196,10 @@ def _legend(figure: "Figure", colours: Mapping[str, str]) -> None:
 
 
 def eta(fits: Fits, reference: str | None, subject: str = "") -> Picture:
-    """Draw each method's posterior of `eta` against the reference's, one panel a method.
+    """Draw each method's posterior of `eta` against the reference's, one panel per method.
 
-    Points are posterior means, one a sample; bars are one posterior sd each way. Points on the
-    diagonal with equal bars are what a faithful approximation looks like.
+    Points are posterior means, one for each sample. Bars extend by one posterior sd each way. An
+    accurate approximation has points on the diagonal with bars of equal length.
 
     Parameters
     ----------
@@ -209,11 +209,11 @@ def eta(fits: Fits, reference: str | None, subject: str = "") -> Picture:
     Raises
     ------
     InputError
-        There is no reference, or nothing beside it.
+        There is no reference, or no other fit.
     """
     methods = _drawn(fits, reference, "eta")
     if reference is None or reference not in methods or len(methods) < 2:
-        raise InputError("eta needs a reference and at least one other fit with draws.")
+        raise InputError("the plot of eta needs a reference and at least one other fit with draws.")
     palette = look.colours(methods, reference)
     others = methods[1:]
     exact = group(fits[reference], "posterior")["eta"]
@@ -238,9 +238,9 @@ def eta(fits: Fits, reference: str | None, subject: str = "") -> Picture:
             axis.grid()
             off = (mean - mean0) / np.where(sd0 > 0.0, sd0, np.nan)
             said.append(
-                f"{method}: off by {np.nanmedian(np.abs(off)):.2f} sd in the median and "
-                f"{np.nanmax(np.abs(off)):.2f} sd at most, median sd {np.median(sd):.2f} against "
-                f"{np.median(sd0):.2f}"
+                f"{method}: the median error is {np.nanmedian(np.abs(off)):.2f} sd and the largest "
+                f"{np.nanmax(np.abs(off)):.2f} sd; the median sd is {np.median(sd):.2f}, the "
+                f"reference's {np.median(sd0):.2f}"
             )
             furthest = np.argsort(-np.abs(np.nan_to_num(off)))[:_POINTS]
             spots += [
@@ -276,7 +276,7 @@ def image(fits: Fits, reference: str | None = None, subject: str = "") -> Pictur
     """
     methods = [m for m in _drawn(fits, reference, "feature_weight") if "selection" in fits[m]]
     if not methods:
-        raise InputError("no fit holds P(active): nothing to draw.")
+        raise InputError("there is nothing to plot: no fit has P(active).")
     names = [str(n) for n in group(fits[methods[0]], "posterior")["feature"].values]
     rows, columns = _pixels(names)
     shape = (rows.max() + 1, columns.max() + 1)
@@ -322,7 +322,7 @@ def _pixels(names: list[str]) -> tuple[np.ndarray, np.ndarray]:
     matches = [re.fullmatch(r".*_(\d+)_(\d+)", name) for name in names]
     at = np.array([(int(m[1]), int(m[2])) for m in matches if m])  # (pixels, 2)
     if len(at) < len(names) or len(np.unique(at, axis=0)) < np.prod(at.max(axis=0) + 1):
-        raise InputError("features are not pixels: no names that end in _row_column.")
+        raise InputError("the features are not pixels: their names do not end in _row_column.")
     return at[:, 0], at[:, 1]
 
 
@@ -330,11 +330,11 @@ def _pixels(names: list[str]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def pair(fits: Fits, reference: str | None = None, subject: str = "", leading: int = 10) -> Picture:
-    """Draw the two leading features that trade off most, one panel a method.
+    """Draw the two leading features that trade off most, one panel per method.
 
-    They are those of the `leading` features (as in `forest`) whose weights have the most negative
+    Among the `leading` features (as in `forest`), these two have the weights with the most negative
     posterior correlation under the reference (or the first method). Grey points are its draws, in
-    every panel; an approximation of independent factors shows a round cloud on a ridge.
+    every panel. An approximation with independent factors shows a round cloud on a ridge.
 
     Parameters
     ----------
@@ -349,12 +349,14 @@ def pair(fits: Fits, reference: str | None = None, subject: str = "", leading: i
     methods: tuple[str, ...] | list[str] = _drawn(fits, reference, "feature_weight")
     tree = fits[methods[0]]
     if _binary(tree, "feature_weight"):
-        raise InputError("a pair of binary masks has four points: nothing to draw.")
+        raise InputError(
+            "there is nothing to plot: a pair of binary masks has only four possible values."
+        )
     order, _ = _leading(tree, "feature", leading)
     first = _flat(tree)[:, order]
     order = order[first.std(axis=0) > 0.0]
     if len(order) < 2:
-        raise InputError("fewer than two leading features vary: there is no pair to draw.")
+        raise InputError("there is no pair to plot: fewer than two leading features vary.")
     correlation = np.corrcoef(_flat(tree)[:, order], rowvar=False)
     np.fill_diagonal(correlation, np.inf)
     a, b = order[list(np.unravel_index(correlation.argmin(), correlation.shape))]

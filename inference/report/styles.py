@@ -1,4 +1,4 @@
-"""The style sheets of the page and of a comparison in a notebook, and the words of a page."""
+"""The style sheets of the page and of a comparison in a notebook."""
 
 SHORT = """
 .ardvark { --ink: #222; --paper: #fff; --line: #ddd; --shade: #f3f3f3; --bad: #b00020; }

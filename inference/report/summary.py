@@ -1,4 +1,4 @@
-"""One fit on one screen: what it is, what it may be used for, which features are active."""
+"""One fit on one screen: what it is, what it may be used for and which features are active."""
 
 import textwrap
 from dataclasses import dataclass
@@ -26,10 +26,10 @@ class Summary:
     rows : dict of str
         Draws, sizes, times and diagnostics, in words.
     verdict : Verdict
-        What it may be used for, by its own diagnostics alone: an approximation needs an exact fit
-        beside it (`ardvark.compare`) to be judged.
+        What it may be used for, by its own diagnostics alone. To judge an approximation, compare it
+        with an exact fit (`ardvark.compare`).
     active : str
-        Which features are active, "" where the fit cannot say.
+        Which features are active, "" if the fit cannot say.
     """
 
     title: str
@@ -59,12 +59,12 @@ def summary(tree: xr.DataTree) -> Summary:
     Parameters
     ----------
     tree : DataTree
-        What `ardvark.fit` returned, or reading its file gave.
+        A fit returned by `ardvark.fit` or read from its file.
 
     Returns
     -------
     Summary
-        Shows itself in a notebook and in a terminal.
+        Displays itself in a notebook and in a terminal.
 
     Raises
     ------
@@ -81,7 +81,9 @@ def summary(tree: xr.DataTree) -> Summary:
     posterior = group(tree, "posterior")
     attrs = tree.attrs
     if "method" not in attrs:
-        raise InputError("summary needs a fit of `ardvark.fit`; this tree names no method.")
+        raise InputError(
+            "summary needs a fit made by `ardvark.fit`; this tree does not name its method."
+        )
     title = str(attrs["method"])
     if "data" in attrs:
         title += f": {attrs['model']} on {attrs['data']}"

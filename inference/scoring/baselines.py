@@ -1,8 +1,9 @@
-"""Plain classifiers on the same split, so that a reader sees whether a model earns its cost.
+"""Plain classifiers on the same split, so that a reader sees whether a model is worth its cost.
 
-The majority class of the training rows, always, with its share as probability; L1 logistic
-regression and a linear support vector machine, both from scikit-learn, features standardised on
-the training rows, C chosen by inner cross-validation on the training rows only.
+One always answers the majority class of the training rows, with its share as probability. The
+others are L1 logistic regression and a linear support vector machine, both from scikit-learn. Their
+features are standardised on the training rows, and C is chosen by inner cross-validation on the
+training rows only.
 """
 
 import time
@@ -73,7 +74,7 @@ def baselines(train: Dataset, test: Dataset, *, seed: int = 0) -> dict[str, dict
 
 
 def _majority(train: Dataset, test: Dataset) -> dict[str, float]:
-    """Return the row of the commoner class, y = 0 where both are equally common."""
+    """Return the row of the more common class, which is y = 0 if both are equally common."""
     share = np.bincount(train.y, minlength=2) / train.N
     decided = np.full(test.N, int(share[1] > share[0]))
     return {

@@ -18,64 +18,68 @@ from ardvark.models import SHARED
 from .statistics import STATISTICS
 
 _KIND = (
-    "`mcmc` is exact up to Monte Carlo error, and so is a `reference`, made before and "
-    "stored; an `approximation` replaces the posterior by a simpler q, and its draws are "
-    "drawn from q; a `search` or `point` is one state without a spread; a `baseline` is a "
+    "`mcmc` is exact up to Monte Carlo error. So is a `reference`, which was computed earlier and "
+    "stored. An `approximation` replaces the posterior by a simpler distribution q, and its draws "
+    "come from q. A `search` or `point` is a single state without a spread. A `baseline` is a "
     "plain classifier."
 )
 _STATUS = (
-    "`finished` (which says nothing of how good the answer is), `not_converged` (there are "
-    "draws that must not be trusted) or `failed` (there are none); those have a reason."
+    "`finished` reports convergence, not accuracy. `not_converged` means that there are draws, "
+    "which must not be trusted. `failed` means that there are none. The reason for either is given."
 )
 _KHAT = (
-    "Where a method states its q: tail index of the ratios p / q at q's own draws. Above "
-    "min(0.7, 1 - 1 / log10 S), for S draws, q misses mass of the posterior; below, it may "
-    "still be wrong."
+    "For a method that states the density of its q: the tail index of the ratios p / q at q's own "
+    "draws. Above min(0.7, 1 - 1 / log10 S), for S draws, q misses part of the posterior mass. "
+    "Below that limit, q may still be wrong."
 )
 _CHAINS = (
-    "Whether Markov chains can be believed. The worst R-hat over everything stored, and over eta, "
-    "which should be below 1.01; the smallest effective sample sizes over everything stored, which "
-    "should be in the hundreds; divergent transitions, of which there should be few. Blank for an "
-    "approximation: independent draws always look perfect."
+    "Whether the Markov chains converged. R-hat should be below 1.01; given are the worst over "
+    "everything stored, and the worst over eta. The effective sample sizes are the smallest over "
+    "everything stored, and should be in the hundreds. Divergent transitions should be few. These "
+    "columns are blank for an approximation, since independent draws always look perfect."
 )
 _BITS = (
-    "Of binary masks in Markov chains: the largest Monte Carlo error (batch means) of an inclusion "
-    "probability, the largest distance between that of one chain and that of all, and the bits "
-    "that had one value in every draw, which R-hat, ESS and the Monte Carlo error leave out."
+    "For Markov chains over binary masks: the largest Monte Carlo error of an inclusion "
+    "probability (by batch means), the largest difference between one chain's inclusion "
+    "probability and that of all chains, and the number of bits that never changed. R-hat, ESS and "
+    "the Monte Carlo error leave out the bits that never changed."
 )
-_SECONDS = "Time of compilation, and of the rest of the fit, in seconds."
+_SECONDS = "Time in seconds spent on compilation, and on the rest of the fit."
 _VERDICT = (
-    "What a fit may be used for, in a word: `trust`, `with care` (for some purposes), `do not "
-    "use`, or `not judged` (no exact posterior to compare with). The sentences are beside."
+    "Whether the fit can be used: `trust`, `with care` (for some purposes only), `do not use`, or "
+    "`not judged` (there is no exact posterior to compare it with). The verdict on each fit says "
+    "more."
 )
 _ACTIVE = (
-    "Active in a draw are the features, and the samples, without which eta would change by more "
-    "than 0.1 (root mean square over the training rows). How many are active: mean over draws, and "
-    "the 5 and 95 % quantiles in brackets. n90: how many share 90 % of the sum of squared effects, "
-    "median over draws. With P > 0.5: how many are active in more than half of the draws, which "
-    "are those selected. Under a point or search, all of these are of its one state."
+    "A feature or sample is active in a draw if eta would change by more than 0.1 without it (root "
+    "mean square over the training rows). Given is the mean number of active ones over draws, with "
+    "the 5 % and 95 % quantiles in brackets. n90 is how many of them carry 90 % of the sum of "
+    "squared effects; the median over draws. With P > 0.5 is how many are active in more than half "
+    "of the draws; those are selected. For a point or search, all of these describe its one state."
 )
 _OWN = (
-    "How many the method itself selects, by the rule of its paper (groups `fit/selected_feature` "
-    "and `fit/selected_sample`); of the baselines, nonzero weights and support vectors."
+    "How many features and samples the method itself selects, by the rule in its paper (groups "
+    "`fit/selected_feature` and `fit/selected_sample`). For the baselines, these are the nonzero "
+    "weights and the support vectors."
 )
 _TEST = (
-    "On the held-out samples, of the posterior predictive probability (the mean over draws). Log "
-    "score is the mean log probability of the true class: 0 is perfect, -0.69 a coin. Brier score "
-    "is the mean square of P(y = 1) - y: 0 is perfect, 0.25 a coin. AUC is how often a sample of "
-    "y = 1 has a larger P than one of y = 0, F1 that of class 1, kappa the agreement beyond "
-    "chance; 0 is the majority's. Behind the sign +- are standard errors (bootstrap over samples); "
-    "none where all samples are alike: an error rate below 3 / M then goes unseen by M of them."
+    "How well the posterior predictive probability, averaged over draws, predicts the held-out "
+    "samples. Log score is the mean log probability of the true class: 0 is perfect, -0.69 is a "
+    "coin. Brier score is the mean square of P(y = 1) - y: 0 is perfect, 0.25 is a coin. AUC is "
+    "how often a sample with y = 1 has a larger P than one with y = 0. F1 is that of class 1. "
+    "Kappa is the agreement beyond chance; always answering the majority class scores 0. Standard "
+    "errors follow the sign +- (bootstrap over samples). There is none if all samples are alike; M "
+    "samples cannot show an error rate below 3 / M."
 )
 _CALIBRATION = (
-    "Expected calibration error on the held-out samples: mean distance between P(y = 1) and the "
-    "share of y = 1, over ten bins of P. `= floor`: labels drawn from P itself would score no "
-    "better in one of twenty draws."
+    "Expected calibration error on the held-out samples: the mean absolute difference between "
+    "P(y = 1) and the share of y = 1, over ten bins of P. `= floor` marks an error within its "
+    "noise: one in twenty sets of labels drawn from P itself would score no better."
 )
 
 
 FLOOR = "= floor"
-"""In print, a distance that a second run of the reference might have."""
+"""Printed for a distance that is within Monte Carlo error."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +161,7 @@ def declared() -> tuple[Column, ...]:
             Column("verdict", "verdict", None, _VERDICT),
             Column("kind", "kind", None, _KIND),
             Column("status", "status", None, _STATUS),
-            Column("draws", "draws", 0, "Chains times draws that were stored."),
+            Column("draws", "draws", 0, "Number of stored draws: chains times draws per chain."),
         ),
         *_section(
             "Markov chains, time, importance ratios",
@@ -203,7 +207,7 @@ def declared() -> tuple[Column, ...]:
             *_held_out("kappa", "kappa"),
             *_distance("ece", "calibration error", 3, _CALIBRATION),
         ),
-        Column("reason", "", None, "Why the status is not finished."),
+        Column("reason", "", None, "Why the status is not `finished`."),
     )  # fmt: skip
 
 
@@ -239,9 +243,9 @@ def table_text(table: pd.DataFrame, columns: Sequence[Column] | None = None) -> 
 
 
 def lines(shown: pd.DataFrame, width: int = 80) -> str:
-    """Return a table of strings as text of at most so many columns, in blocks of methods.
+    """Return a table of strings as text that is at most `width` wide, in blocks of methods.
 
-    A method that is wider by itself has a block by itself.
+    A method that alone exceeds the width gets its own block.
     """
     cells = shown.astype(str).to_numpy()  # (rows, methods)
     heads, names = [str(heading) for heading in shown.index], [str(m) for m in shown.columns]

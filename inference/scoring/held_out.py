@@ -169,22 +169,22 @@ def remarks(train: Dataset, test: Dataset | None = None) -> list[str]:
     of = f"{counts[few]} of {train.N} training samples"
     if counts[few] < FEW:
         out.append(
-            f"Tiny data: {of} are {label!r}. Whatever is learned of that class rests on them and "
-            "on the prior: see how it moves with the prior (--sensitivity) before it is quoted."
+            f"Tiny data: {of} are {label!r}. What is learned about that class depends strongly on "
+            "the prior: check prior sensitivity (--sensitivity) before you report it."
         )
     if counts[few] < RARE * train.N:
         out.append(
-            f"Unbalanced data: {of} are {label!r}. Always answering {often!r} is right in "
-            f"{_percent(counts[1 - few] / train.N)} of them: compare the accuracy with the row "
-            "'majority', and read AUC, F1 and kappa."
+            f"Unbalanced data: {of} are {label!r}. Always answering {often!r} would be right for "
+            f"{_percent(counts[1 - few] / train.N)} of them. Compare the accuracy with that of the "
+            "baseline 'majority', and look at AUC, F1 and kappa."
         )
     if test is not None:
         held = np.bincount(test.y, minlength=2)
         if held.min() < FEW:
             out.append(
                 f"Few held-out samples: {held[0]} are {test.class_names[0]!r} and {held[1]} "
-                f"{test.class_names[1]!r}. One sample more that is right moves the accuracy by "
-                f"{1.0 / test.N:.3f}, and standard errors from so few are rough themselves."
+                f"{test.class_names[1]!r}. One more correct sample changes the accuracy by "
+                f"{1.0 / test.N:.3f}, and standard errors from so few samples are rough."
             )
     return out
 

@@ -99,8 +99,8 @@ def _own(name: str, function: Function, _: str, tree: xr.DataTree) -> np.ndarray
     sizes = (posterior.sizes["chain"], posterior.sizes["draw"])
     if values.shape[:2] != sizes:
         raise InputError(
-            f"quantity {name!r} must return one value, or one array, a draw: its shape is "
-            f"{values.shape}, and the posterior's (chain, draw) are {sizes}."
+            f"quantity {name!r} must return one value, or one array, for each draw. It returned "
+            f"the shape {values.shape}, and the posterior's (chain, draw) are {sizes}."
         )
     return values.reshape(*sizes, -1)
 

@@ -40,7 +40,7 @@ class Limit:
     why : str
         The reason, for a reader who quotes the numbers.
     quantities : tuple of str
-        Whose distance; the worst of them counts.
+        The quantities whose distance is taken; the worst of them counts.
     told : int
         Of several limits of a purpose that lead to the same word, the smallest is told.
     """

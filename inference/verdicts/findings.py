@@ -1,7 +1,7 @@
-"""What the diagnostics of a single fit say against it, each with its remedy.
+"""What the diagnostics of a single fit say against it, each with a remedy.
 
-A finding caps what a verdict (`verdict.py`) may say of some purposes: "rough", "bad" or, where the
-diagnostic itself is missing, "unknown". One without purposes is a remark.
+A finding limits what a verdict (`verdict.py`) may say about some purposes, to "rough", "bad" or, if
+the diagnostic itself is missing, "unknown". A finding without purposes is a remark.
 """
 
 import json
@@ -23,13 +23,13 @@ Purposes = tuple[str, ...] | Literal["all"]
 # --- the limits, with their reasons ---------------------------------------------------------------
 
 RHAT_BAD = 1.1
-"""Above the 1.01 of Vehtari et al. (2021) chains are not mixed; above Gelman and Rubin's old 1.1
-between-chain variance is a fifth of the variance, and not even a mean can be quoted."""
+"""Above 1.01 (Vehtari et al. 2021) chains have not mixed. Above 1.1, the old limit of Gelman and
+Rubin, a fifth of the variance is between chains, and not even a mean can be reported."""
 LOW_ENERGY = 0.2
 """E-FMI below which momentum cannot reach the energies of the tails (Betancourt 2016)."""
 DEEP_SHARE = 0.05
-"""Share of trajectories that end at the largest tree depth above which it is worth saying: they
-cost effective draws, not correctness."""
+"""Above this share of trajectories that reach the maximum tree depth, the finding is reported. It
+costs effective draws, not correctness."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Finding:
     purposes : tuple of str, or "all"
         Names in `PURPOSES`; empty for a remark.
     remedy : str
-        What to do about it, "" where nothing helps.
+        What to do about it, "" if nothing helps.
     """
 
     text: str
@@ -68,15 +68,16 @@ def findings(tree: xr.DataTree, reference: xr.DataTree | None = None) -> list[Fi
     tree : DataTree
         A fit.
     reference : DataTree, optional
-        The fit that it is compared with; None, or the fit itself, where there is no other.
+        The fit that it is compared with; None, or the fit itself, if there is no other.
     """
     other = None if reference is tree else reference
     if other is not None and tree.attrs.get("fingerprint") != other.attrs.get("fingerprint"):
         return [
             Finding(
-                f"these are draws of another problem (fingerprint {tree.attrs.get('fingerprint')})",
+                "its draws are of a different problem "
+                f"(fingerprint {tree.attrs.get('fingerprint')})",
                 "bad",
-                remedy="fit the problem of the reference",
+                remedy="fit the same problem as the reference",
             )
         ]
     if not group(tree, "posterior").data_vars:
@@ -107,9 +108,9 @@ def _chains(tree: xr.DataTree) -> list[Finding]:
     posterior = group(tree, "posterior")
     chains, draws = posterior.sizes["chain"], posterior.sizes["draw"]
     if chains < 2:
-        return [Finding("chains=1: R-hat needs two", "unknown", remedy="run 4 chains")]
+        return [Finding("chains=1: R-hat needs at least 2", "unknown", remedy="run 4 chains")]
     if draws < 4:
-        text = f"draws={draws}: convergence cannot be judged"
+        text = f"draws={draws}: too few draws to judge convergence"
         return [Finding(text, "unknown", remedy="raise draws to about 1000")]
     eta, name = _judged(posterior)
     array = eta.transpose("chain", "draw", ...).values.reshape(chains, draws, -1)
@@ -118,7 +119,7 @@ def _chains(tree: xr.DataTree) -> list[Finding]:
     if stuck.any():
         which = ", ".join(str(c) for c in np.flatnonzero(stuck))
         text = f"chain {which} never moved" if stuck.sum() == 1 else f"chains {which} never moved"
-        remedy = "other starts (another seed), more tuning or a higher target_accept"
+        remedy = "other starting points (another seed), more tuning or a higher target_accept"
         return [Finding(text, "bad", remedy=remedy), *_energy(tree, draws * chains)]
     found = []
     rhat = diagnostics.worst([diagnostics.rhat(eta)], np.max)
@@ -138,7 +139,7 @@ def _chains(tree: xr.DataTree) -> list[Finding]:
 
 
 def _judged(posterior: xr.Dataset) -> tuple[xr.DataArray, str]:
-    """Return eta, or everything side by side where there is none, and what it is called."""
+    """Return eta and its name; without eta, all variables side by side."""
     if "eta" in posterior:
         return posterior["eta"], "eta"
     parts = [
@@ -149,31 +150,31 @@ def _judged(posterior: xr.Dataset) -> tuple[xr.DataArray, str]:
 
 
 def _energy(tree: xr.DataTree, total: int) -> list[Finding]:
-    """Return what the trajectories say: divergences, energy, tree depth."""
+    """Return the findings of the trajectories: divergences, energy, tree depth."""
     stats, found = group(tree, "sample_stats"), []
     count = diagnostics.divergences(tree)
     if count:
         text = f"{count} of {total} transitions diverged"
         if count <= diagnostics.FEW_DIVERGENT * total:
-            found.append(Finding(f"{text}: too few to lower a word", purposes=()))
+            found.append(Finding(f"{text}: too few to change the verdict", purposes=()))
         else:
             bad = count > diagnostics.DIVERGENT_SHARE * total
             purposes: Purposes = "all" if bad else ("means", "uncertainty")
-            text += ": a region of the posterior was not entered"
+            text += ": the chains may have missed a region of the posterior"
             found.append(
                 Finding(text, "bad" if bad else "rough", purposes, remedies.raise_target(tree))
             )
     if "energy" in stats:
         low = float(bfmi(stats["energy"].transpose("chain", "draw").values).min())
         if low < LOW_ENERGY:
-            text = f"E-FMI is {low:.2f} (limit {LOW_ENERGY}): the tails are explored slowly"
-            remedy = "the model's other form, or more draws"
+            text = f"E-FMI is {low:.2f} (limit {LOW_ENERGY}): the chains explore the tails slowly"
+            remedy = "another parameterisation of the model, or more draws"
             found.append(Finding(text, "rough", ("uncertainty",), remedy))
     if "tree_depth" in stats:
         limit = int(remedies.options(tree).get("max_treedepth", 10))
         share = float((stats["tree_depth"] >= limit).mean())
         if share > DEEP_SHARE:
-            text = f"{share:.0%} of the trajectories end at the largest tree depth, {limit}"
+            text = f"{share:.0%} of the trajectories reached the maximum tree depth, {limit}"
             found.append(Finding(text, "good", (), f"raise max_treedepth to {limit + 2}"))
     return found
 
@@ -195,27 +196,27 @@ def _approximation(tree: xr.DataTree, reference: xr.DataTree | None) -> list[Fin
         khat = diagnostics.khat(stats["lp"].values, stats["log_q"].values)
         limit = diagnostics.khat_limit(stats["lp"].size)
         if khat > limit:
-            text = f"k-hat is {khat:.2f} (limit {limit:.2f}): q misses mass of the posterior"
+            text = f"k-hat is {khat:.2f} (limit {limit:.2f}): q misses part of the posterior mass"
             # beside a reference the distances themselves are known
             alone: Purposes = ("means", "uncertainty") if reference is None else ()
             found.append(Finding(text, "bad", alone))
     posterior = group(tree, "posterior")
     if posterior.sizes["chain"] * posterior.sizes["draw"] == 1:
-        text = "one state: it has no spread, and no probability of its features"
+        text = "it is a single state, with no spread and no inclusion probabilities"
         found.append(Finding(text, "bad", ("uncertainty",)))
     return found
 
 
 def _nothing_active(tree: xr.DataTree, reference: xr.DataTree | None) -> list[Finding]:
-    """Return that no feature is active, where the reference has some."""
+    """Return the finding that no feature is active although the reference has active ones."""
     own = summary(group(tree, "selection"), "feature")
     other = {} if reference is None else summary(group(reference, "selection"), "feature")
     if not own or own["active"] >= 1.0 or other.get("active", 1.0) < 1.0:
         return []
-    text = "no feature is active in any draw"
+    text = "no feature is active in any of its draws"
     if own["active"] > 0.0:
-        text = f"{own['active']:.1f} features are active on average"
+        text = f"only {own['active']:.1f} features are active on average"
     if other:
-        text += f", where the reference has {other['active']:.1f}"
-    remedy = "it sits where the sparse prior peaks, at zero; use another method"
+        text += f"; the reference has {other['active']:.1f}"
+    remedy = "use another method; this one found the sparse prior's peak at zero"
     return [Finding(text, "bad", ("ranking", "selection"), remedy)]

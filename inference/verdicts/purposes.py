@@ -20,17 +20,17 @@ class Purpose:
     ----------
     name : str
     meaning : str
-        What is then read of the fit.
+        What is read off the fit for this purpose.
     quoted : str
-        What a sentence says can be quoted; "" where `said` has clauses of its own.
+        What the sentence says may be reported; "" if `said` has its own clauses.
     said : dict of str
-        By word, a clause of the sentence, before what can be quoted.
+        By word, a clause of the sentence, before what may be reported.
     within : str
-        Another purpose: where both have the same word, the sentence names only that one.
+        Another purpose. If both have the same word, the sentence names only that one.
     capped_with : tuple of str
-        Other purposes: a finding that caps one of them caps this one as well.
+        Other purposes. A finding that caps one of them caps this one as well.
     limits : dict of Limit
-        By statistic: limits beside those that the statistics declare.
+        By statistic: limits in addition to those that the statistics declare.
     """
 
     name: str
@@ -55,9 +55,9 @@ PURPOSES: dict[str, Purpose] = {
             name="predictions",
             meaning="P(y = 1), and the class",
             said={
-                "good": "predicts as the reference does",
-                "rough": "classifies",
-                "bad": "do not predict with it",
+                "good": "use its predictions",
+                "rough": "use its predicted classes, not its probabilities",
+                "bad": "do not use its predictions",
             },
         ),
         Purpose(
@@ -67,7 +67,7 @@ PURPOSES: dict[str, Purpose] = {
         ),
         Purpose(
             name="uncertainty",
-            meaning="intervals, sds, the joint",
+            meaning="intervals, sds, the joint distribution",
             quoted="its intervals",
         ),
         Purpose(name="ranking", meaning="which features come first", quoted="its ranking"),
@@ -75,7 +75,7 @@ PURPOSES: dict[str, Purpose] = {
             name="selection",
             meaning="P(active), and the features selected by it",
             quoted="its P(active)",
-            within="ranking",  # whose order cannot be quoted, of that no set can
+            within="ranking",  # without a reliable order there is no reliable set
         ),
     )
 }

@@ -14,21 +14,21 @@ from ardvark.models import Problem
 from ..fitting.registry import BACKENDS, applicable
 
 ENOUGH = 400.0
-"""Effective draws below which Vehtari et al. (2021) do not trust R-hat and ESS themselves; a mean
-is then known to 0.05 sd."""
+"""Effective draws below which Vehtari et al. (2021) do not trust R-hat and ESS themselves. With
+this many draws a mean is known to 0.05 sd."""
 _AGAIN: tuple[tuple[str, str], ...] = (
     ("still rising", "raise max_iterations"),
     ("the ELBO fell", "lower step_sizes"),
-    ("ran to a boundary", "no Gaussian fits a density that peaks at its boundary; use nuts"),
+    ("ran to a boundary", "use nuts; no Gaussian fits a density that peaks at its boundary"),
     ("stopped short", "raise max_iterations"),
-    ("curvature", "use nuts, or another start"),
+    ("curvature", "use nuts, or another starting point"),
     ("iterations", "raise max_iterations"),
     ("sweeps", "raise max_sweeps"),
 )
 
 
 def again(tree: xr.DataTree) -> str:
-    """Return what to do about a method that says that it did not converge."""
+    """Return what to do about a method that reports that it did not converge."""
     reason = str(tree.attrs.get("reason") or "")
     if "raise " in reason:  # it says so itself
         return ""
@@ -38,8 +38,11 @@ def again(tree: xr.DataTree) -> str:
 def mix(tree: xr.DataTree) -> str:
     """Return what to do about chains that disagree."""
     if tree.attrs.get("method") == "nuts":  # gibbs proposes to exchange correlated features
-        return "more tuning and draws, the model's other form, or gibbs where it applies"
-    return "more tuning and draws, or the model's other form"
+        return (
+            "more tuning and more draws, another parameterisation of the model, or gibbs if it "
+            "applies"
+        )
+    return "more tuning and more draws, or another parameterisation of the model"
 
 
 def raise_draws(draws: int, ess: float) -> str:
@@ -48,7 +51,7 @@ def raise_draws(draws: int, ess: float) -> str:
 
 
 def enough_draws(draws: int, ess: float) -> int:
-    """Return how many draws a chain would have `ENOUGH` effective ones, to two digits."""
+    """Return how many draws per chain would give `ENOUGH` effective draws, to two digits."""
     needed = draws * ENOUGH / max(ess, 1.0)
     unit = 10 ** max(0, math.floor(math.log10(needed)) - 1)
     return math.ceil(needed / unit) * unit
@@ -65,7 +68,7 @@ def raise_target(tree: xr.DataTree) -> str:
     taken = options(tree).get("target_accept") or tree.attrs.get("target_accept")
     target = float(taken or 0.8)
     higher = next((t for t in (0.9, 0.95, 0.99, 0.995) if t > target + 1e-9), 0.999)
-    return f"raise target_accept to {higher:g}, or use the model's other form"
+    return f"raise target_accept to {higher:g}, or use another parameterisation"
 
 
 def for_estimator(problem: Problem, method: str) -> str:
@@ -76,15 +79,15 @@ def for_estimator(problem: Problem, method: str) -> str:
     if backend.KIND == "mcmc":
         steps = ["raise draws", "method_options={'tune': ...}"]
         if "target_accept" in names:
-            steps.append("method_options={'target_accept': 0.95} against divergences")
-        words.append(f"Try more of the same: {', '.join(steps)}.")
+            steps.append("method_options={'target_accept': 0.95} if transitions diverge")
+        words.append(f"Try a longer run: {', '.join(steps)}.")
     else:
         words += [
-            f"Try method_options={{{name!r}: ...}} above its default."
+            f"Try method_options={{{name!r}: ...}} with more than the default."
             for name in names
             if name in ("max_iterations", "max_sweeps")
         ]
     exact = [n for n in applicable(problem) if BACKENDS[n].KIND == "mcmc" and n != method]
     if exact:
-        words.append(f"Or another method: {' or '.join(f'method={n!r}' for n in exact)}.")
+        words.append(f"Or try another method: {' or '.join(f'method={n!r}' for n in exact)}.")
     return " ".join(words)

@@ -6,8 +6,8 @@ floor counts as 0, and of what the diagnostics of the fit itself allow (`finding
 reference that can be believed the distances say nothing: "unknown". The reference is judged by its
 diagnostics alone.
 
-The limits are those of a reader who quotes the numbers, in posterior standard deviations where
-there is a choice. None depends on the number of draws: noise is the floor's business.
+The limits serve a reader who reports the numbers. If there is a choice, they are in posterior
+standard deviations. None depends on the number of draws, because the floor accounts for noise.
 """
 
 import dataclasses
@@ -65,7 +65,7 @@ class Verdict:
 
     @property
     def beside_level(self) -> str:
-        """The sentence, for where the level stands before it: not said twice."""
+        """The sentence without the level, for places where the level precedes it."""
         return self.sentence.removeprefix(f"{self.level}: ")
 
     def text(self, name: str, width: int = 80) -> str:
@@ -101,8 +101,8 @@ def verdicts(
         if name == reference:
             out[name] = judged({}, found[name], assumed="good", reference=True)
         elif reference is None or doubt:
-            missing = doubt or "there is no exact posterior beside it"
-            remedy = "" if doubt else "add nuts, or gibbs where there are masks"
+            missing = doubt or "there is no exact posterior to compare it with"
+            remedy = "" if doubt else "add nuts, or gibbs if the model has binary masks"
             if tree.attrs.get("kind") == "mcmc":
                 out[name] = judged({}, found[name], assumed="good", reference=True)
                 continue
@@ -114,9 +114,9 @@ def verdicts(
 
 
 def _doubt(reference: str, found: Sequence[Finding]) -> str:
-    """Return why a reference is none, "" where it is one."""
+    """Return why the reference cannot be trusted, "" if it can."""
     bad = [f for f in found if f.purposes == "all" and f.cap in ("bad", "unknown")]
-    return f"the reference, {reference}, cannot be believed: {bad[0].text}" if bad else ""
+    return f"the reference, {reference}, cannot be trusted: {bad[0].text}" if bad else ""
 
 
 def judged(
@@ -133,9 +133,9 @@ def judged(
         Distances of the fit, by quantity and statistic.
     found : sequence of Finding
     assumed : str
-        The word where no distance says anything: "good" for a reference.
+        The word to use if there is no distance: "good" for a reference.
     reference : bool
-        Its sentence is that of a Markov chain judged by itself.
+        Whether the sentence is that of a Markov chain judged by itself.
     """
     words: dict[str, Word] = {}
     reasons: list[_Said] = []
@@ -154,7 +154,7 @@ def judged(
 
 
 class _Said(NamedTuple):
-    """A word and what it rests on; of equal words the larger size is told.
+    """A word and its reason. Ties: the largest excess is reported.
 
     Size is first the place of its limit, `Limit.told`, then how far it is beyond that.
     """
@@ -191,15 +191,15 @@ def _said(purpose: Purpose, scores: Scores) -> list[_Said]:
 def _sentence(verdict: Verdict, reference: bool) -> str:
     """Return what a statistician would sign."""
     words, level = verdict.words, verdict.level
-    why = next(iter(verdict.reasons), "nothing is known of it")
+    why = next(iter(verdict.reasons), "there is nothing to judge it by")
     if level in ("do not use", "not judged"):
         return f"{level}: {why}."
     if level == "trust":
         good = [p for p in PURPOSES if words[p] == "good"]
         if reference:
-            return "exact up to Monte Carlo error: quote all of it."
+            return "exact up to Monte Carlo error: every summary may be reported."
         whole = len(good) == len(PURPOSES)
-        return "as good as the reference" + ("." if whole else f" in {_listed(good, 'and')}.")
+        return "as good as the reference" + ("." if whole else f" for {_listed(good, 'and')}.")
     if reference:
         return f"exact in the limit, but {why}."
     parts = [p.said[words[n]] for n, p in PURPOSES.items() if words[n] in p.said]
@@ -207,9 +207,9 @@ def _sentence(verdict: Verdict, reference: bool) -> str:
         p for n, p in PURPOSES.items() if p.quoted and words[n] != words.get(p.within, "unknown")
     ]
     for word, text, joined in (
-        ("good", "{} can be quoted", "and"),
-        ("rough", "{} only roughly", "and"),
-        ("bad", "do not quote {}", "or"),
+        ("good", "report {}", "and"),
+        ("rough", "treat {} as approximate", "and"),
+        ("bad", "do not report {}", "or"),
     ):
         names = [p.quoted for p in quoted if words[p.name] == word]
         if names:

@@ -137,7 +137,7 @@ def sparse_features(
     Raises
     ------
     InputError
-        No scale makes so many features visible.
+        No scale makes that many features visible.
     """
 
     def samples(feature: WeightPrior) -> tuple[WeightPrior, np.ndarray]:
@@ -160,7 +160,7 @@ def sparse_features(
             scale = optimize.brentq(excess, low, low + 0.5, xtol=1e-6)
             feature = _half_cauchy(scale, slab)
             return feature, samples(feature)[0]
-    asked = "" if isinstance(sample, WeightPrior) else f" beside active_samples = {sample[0]:g}"
+    asked = "" if isinstance(sample, WeightPrior) else f" with active_samples = {sample[0]:g}"
     raise InputError(
         f"no {sizes.kernel.name} prior makes active_features = {active:g} of {sizes.D} features "
         f"visible{asked}: lower active_features, or raise active_samples or slab."

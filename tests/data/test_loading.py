@@ -164,7 +164,7 @@ def test_a_failed_download_names_address_folder_and_command(toy, empty, monkeypa
         load("toy")
     message = str(refused.value)
     for part in (
-        f"data set 'toy' is neither in ARDVARK_DATA (not set) nor in the cache ({empty})",
+        f"data set 'toy' was found neither in ARDVARK_DATA (not set) nor in the cache ({empty})",
         f"fetching {url} failed (ConnectionError",
         f"Get it from https://example.org/toy (files: {url})",
         f"put toy.csv or toy.csv.gz into {empty}",
@@ -192,7 +192,7 @@ def test_every_missing_set_says_what_to_do(empty, name):
 
 @pytest.mark.parametrize("name", ["gli_85", "lund_breast", "seed_eeg"])
 def test_sets_without_public_download_are_not_fetched(empty, name):
-    with pytest.raises(InputError, match="no public download that could be checked") as refused:
+    with pytest.raises(InputError, match="no public download with a known hash") as refused:
         load(name)
     assert f"`ardvark data fetch {name}` cannot do that for this set" in str(refused.value)
     with pytest.raises(InputError, match="no public download"):
@@ -230,7 +230,7 @@ def test_damaged_files_are_named(empty, tmp_path, monkeypatch):
         load("sonar")
     message = str(refused.value)
     assert message.startswith(f"{tmp_path / 'sonar.csv'} could not be read as 'sonar' (ValueError")
-    assert "remove it and run `ardvark data fetch sonar`" in message
+    assert "delete it and run `ardvark data fetch sonar`" in message
 
 
 class Trap:

@@ -229,7 +229,7 @@ def test_prediction_needs_no_more_than_keep_shared_keeps(dataset):
 def test_keep_all_has_a_limit(problem, monkeypatch, caplog):
     monkeypatch.setattr(run, "LARGEST_KEPT", 1000)
     tree = fit(problem, "laplace")
-    assert "keeping feature_weight, sample_weight, eta and the scalars only" in caplog.text
+    assert "keeping only feature_weight, sample_weight, eta and the scalars" in caplog.text
     assert "delta" not in tree["posterior"]
 
 
@@ -307,7 +307,7 @@ def test_a_backend_of_ones_own(problem, monkeypatch, caplog):
     registry.register_backend(type("Better", (_Custom,), {"KIND": "approximation"}))
     assert av.fit(problem, "custom").attrs["kind"] == "approximation"
     for name in ("nuts", "paper"):
-        with pytest.raises(InputError, match=f"the package has a method {name!r}"):
+        with pytest.raises(InputError, match=f"the package already has a method {name!r}"):
             registry.register_backend(type("Taken", (_Custom,), {"NAME": name}))
     with pytest.raises(InputError, match="missing: KIND, Options, supports, fit"):
         registry.register_backend(type("Half", (), {"NAME": "half"}))

@@ -103,5 +103,5 @@ def test_what_is_not_there_is_named():
     problem = make("pfcvm", {"kernel": "linear"})
     point = stacked(prior_points(problem, 2))
     del point["w"]
-    with pytest.raises(InputError, match="needs 'w', which is not there: fit with keep='all'"):
+    with pytest.raises(InputError, match="needs 'w', which is missing: fit with keep='all'"):
         problem.log_prior(point)

@@ -44,7 +44,7 @@ BAD = {
     "missing label": ((X, [None, *"abababababa"]), "1 missing label.*row 0"),
     "too few samples": ((X[:1], Y[:1]), "1 sample.*expected at least 2"),
     "no features": ((X[:, :0], Y), "no features: shape .12, 0."),
-    "lengths": ((X, Y[:-1]), "X has 12 rows and y has 11 labels"),
+    "lengths": ((X, Y[:-1]), "X has 12 rows but y has 11 labels"),
     "one dimension": ((X[:, 0], Y), r"two dimensions .*got shape \(12,\).*reshape\(-1, 1\)"),
     "not data": (3.0, "must be a Dataset, the name of one, or a pair"),
     "unknown data set": ("digits83", "unknown data set 'digits83'. Did you mean 'digits38'"),

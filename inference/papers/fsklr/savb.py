@@ -26,7 +26,7 @@ prior, and is drawn from it: that is what its bit is decided with next time.
 returns) on the samples that are on, 0 on the others; `alpha_mean` in the group `fit` is the mean m
 of q. That group also holds every visited state (`visited_zeta`, `visited_z`) with its `stage` and
 its score, `objective`: ln p(y | zeta, z, alpha) + ln p(zeta) + ln p(z), which is (16) and (17) each
-up to a constant of its stage. Scores are not probabilities, and the visited states are no sample
+up to a constant of its stage. Scores are not probabilities, and the visited states are not a sample
 from the posterior.
 
 What it is not
@@ -59,10 +59,11 @@ alpha = "draw"           algorithm 2 ends with a draw from q.
       = "mean"           m instead, in sweeps, score and result. A sample that is off then has
                          alpha_j = 0, and its bit follows the prior.
 
-Always corrected, for S is no covariance as printed: (33) gives S for S^-1, (34) has a minus, (35)
-one rho for all observations. Not stated in the paper: the initial masks (all on), the numbers of
-sweeps and iterations (algorithm 2 also stops when its bound stands still). Sparsity, never defined
-in Table II: here the share of bits that are 0, `sample_sparsity` and `feature_sparsity` in attrs.
+Always corrected, as the printed S is not a covariance: (33) gives S for S^-1, (34) has a minus,
+(35) one rho for all observations. Not stated in the paper: the initial masks (all on), the numbers
+of sweeps and iterations (algorithm 2 also stops when its bound stands still). Sparsity, never
+defined in Table II: here the share of bits that are 0, `sample_sparsity` and `feature_sparsity` in
+attrs.
 
 Ablations: `sklr` has the second loop only. `fs_skr` has squared errors on the signs of the labels;
 its own source was not at hand, and ours is the same algorithm with q(alpha) q(tau), mean field, for
@@ -110,12 +111,12 @@ NAME = "fsklr_savb"
 KIND: Kind = "search"
 ABOUT = About(
     approximates=(
-        "Nothing: it is a stochastic search for a mode of the masks, with a score for each "
-        "visited state."
+        "Nothing: it is a stochastic search for a mode of the masks, which scores each state that "
+        "it visits."
     ),
-    exact="Nowhere: a biased search, whose visited states are no sample from the posterior.",
+    exact="Never: the search is biased, and the visited states are not a posterior sample.",
     cost=(
-        "A feature sweep is O(N B D), a sample sweep O(N B); then O(N A^2) an iteration for A "
+        "O(N B D) per feature sweep and O(N B) per sample sweep; then O(N A^2) per iteration for A "
         "samples in use."
     ),
 )
@@ -141,7 +142,7 @@ class Options(Settings):
     """Options of `fsklr_savb`; the module docstring says where they depart from the paper."""
 
     comparison: Literal["normalised", "printed"] = option(
-        "normalised", "what a uniform number is held against when a bit is drawn"
+        "normalised", "what a uniform number is compared with to draw a bit"
     )
     prior: Literal["problem", "printed"] = option("problem", "prior of the masks in the search")
     path: bool = option(False, f"{PATH} (every visited state, in the order of `objective`)")
@@ -149,13 +150,13 @@ class Options(Settings):
     alpha: Literal["draw", "mean"] = option("draw", "coefficients from q: a draw or the mean")
     feature_sweeps: int = option(100, "T_gsfs of algorithm 1", above=0)
     sample_sweeps: int = option(100, "T_gsms of algorithm 1", above=0)
-    vb_iterations: int = option(300, "at most so many of algorithm 2 (T_vb)", above=0)
+    vb_iterations: int = option(300, "largest number of iterations of algorithm 2 (T_vb)", above=0)
     vb_tolerance: float = option(
-        1e-3, "algorithm 2 stops when an iteration raises its bound by less", above=0.0
+        1e-3, "algorithm 2 stops if an iteration raises its bound by less than this", above=0.0
     )
 
 
-supports = only_for(("fsklr", "sklr", "fs_skr"), "the own algorithm of 'fsklr'")
+supports = only_for(("fsklr", "sklr", "fs_skr"), "the algorithm of the paper on 'fsklr'")
 
 
 # --- the search -----------------------------------------------------------------------------------
@@ -356,8 +357,8 @@ def _verdict(run: Run, options: Options) -> tuple[Status, str]:
         if options.comparison == "printed" and len(after_start) and not after_start.any():
             return "not_converged", (
                 f"every sweep turned every bit of the {kept.split('s_')[0]} mask off: "
-                'comparison="printed" holds a probability without its normalising constant against '
-                'a uniform number; use comparison="normalised"'
+                'comparison="printed" compares an unnormalised probability with a uniform number; '
+                'use comparison="normalised"'
             )
     best = run.best
     if not best.q.converged:
@@ -367,7 +368,7 @@ def _verdict(run: Run, options: Options) -> tuple[Status, str]:
         )
     for what, mask in (("feature", best.zeta), ("sample", best.z)):
         if not mask.any():
-            return "finished", f"the selected state has no {what}: its decision is constant"
+            return "finished", f"the selected state has no {what}, so its decision is constant"
     return "finished", ""
 
 

@@ -108,7 +108,7 @@ def check_kernel(K: np.ndarray) -> None:
     largest = np.abs(K).max(initial=0.0)
     if not largest < 1e100:
         raise FitFailed(
-            f"the kernel matrix holds values up to {largest:.2g}; standardise X or use a smaller "
+            f"the kernel matrix has values up to {largest:.2g}; standardise X or use a smaller "
             "delta"
         )
 

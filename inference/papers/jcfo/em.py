@@ -56,7 +56,7 @@ starts                   the first is the paper's seed, theta = 1 and a ridge re
                          every second one times the squared covariance of the feature with y. The
                          highest end is kept.
 revive = False           the paper. True: at convergence, weights at 0 that could raise the log
-                         posterior get a small value, and the algorithm goes on.
+                         posterior get a small value, and the algorithm continues.
 prune                    a weight with a penalty (rate times its size, a part of the log posterior)
                          below this is set to 0 where that raises the log posterior; below 0.01 at
                          convergence. The paper waits for underflow, thousands of iterations.
@@ -111,16 +111,16 @@ NAME = "jcfo_em"
 KIND: Kind = "point"
 ABOUT = About(
     approximates=(
-        "The posterior by one point: a maximum over (beta, theta), with tau, rho and z "
+        "The posterior by a single point: a maximum over (beta, theta), with tau, rho and z "
         "integrated out."
     ),
     exact=(
-        "For sparse_probit, whose problem is convex, as its mode; for jcfo it is a local "
-        "maximum at best."
+        "For sparse_probit the point is the mode, because the problem is convex. For jcfo it is a "
+        "local maximum at best."
     ),
     cost=(
-        "O(N B D) an evaluation of the kernel, O(min(N, B)^3) for beta; features at 0 leave "
-        "the work."
+        "O(N B D) per evaluation of the kernel and O(min(N, B)^3) for beta. Features at 0 cost "
+        "nothing."
     ),
 )
 MODELS = ("jcfo", "sparse_probit")
@@ -149,24 +149,24 @@ class Options(EngineOptions):
 
     printed_rates: bool = option(False, "inverse variances as printed, without the roots of gamma")
     prefilter: int | None = option(
-        None, "keep about so many features by sparse probit first; None: all", above=0
+        None, "first reduce to about this many features by sparse probit; None: all", above=0
     )
     select: Literal["problem", "holdout"] = option("problem", "where gamma1 and gamma2 come from")
     gamma1_grid: tuple[float, ...] | None = option(
         None,
-        "values that select=\"holdout\" tries; None: the problem's (for sparse_probit as gamma2's)",
+        'values that select="holdout" tries; None: the problem\'s (sparse_probit: as for gamma2)',
         above=0.0,
     )
     gamma2_grid: tuple[float, ...] | None = option(
         None,
-        "the same for gamma2; None: 1, 0.1, ..., 0.0001 times what is filled at min(N, D) features "
-        "(under the linear kernel only the product of both gammas matters to eta)",
+        "the same for gamma2; None: 1, 0.1, ..., 0.0001 times its default for min(N, D) features "
+        "(under the linear kernel, eta depends only on the product of both gammas)",
         above=0.0,
     )
-    holdout: float = option(0.1, "part of each class that is held out", above=0.0, below=1.0)
+    holdout: float = option(0.1, "share of each class that is held out", above=0.0, below=1.0)
 
 
-supports = only_for(MODELS, "the own algorithm of 'jcfo'")
+supports = only_for(MODELS, "the algorithm of the paper on 'jcfo'")
 
 
 # --- the paper's protocol: filter, and gammas by hold-out -----------------------------------------
@@ -262,7 +262,7 @@ def holdout_rows(y: np.ndarray, part: float, rng: np.random.Generator) -> np.nda
         count = min(max(1, round(part * len(rows))), len(rows) - 1)
         held[rng.permutation(rows)[:count]] = True
     if not held.any():
-        raise FitFailed('select="holdout" needs 2 samples of a class, to hold out one')
+        raise FitFailed('select="holdout" needs 2 samples of a class, so that one can be held out')
     return held
 
 
@@ -358,8 +358,8 @@ def _verdict(problem: Problem, run: Run, options: Options, found: Optimality) ->
         return "not_converged", run.reason
     if found.worst > FAR and not options.printed_rates:
         return "not_converged", (
-            f"the log posterior stands still, but the slope at a weight that is not 0 misses the "
-            f"rate of its prior by {found.worst:.0%} (kkt_nonzero); lower the tolerance"
+            f"the log posterior no longer rises, but the slope at a nonzero weight differs from "
+            f"the rate of its prior by {found.worst:.0%} (kkt_nonzero); lower the tolerance"
         )
     if not problem.spec.has_basis:
         empty = not run.state.beta[1:].any()
@@ -372,8 +372,8 @@ def _verdict(problem: Problem, run: Run, options: Options, found: Optimality) ->
         )
     if found.violations:
         return "finished", (
-            f"{found.violations} weight(s) at exactly 0 would raise the log posterior, and cannot "
-            "come back (kkt_violations); revive=True lets them"
+            f"{found.violations} weight(s) stayed at exactly 0, although leaving 0 would raise the "
+            "log posterior (kkt_violations); revive=True lets them leave it"
         )
     return "finished", ""
 

@@ -54,20 +54,20 @@ _STIFF = 1e10  # above it the normal equations of the ridge regression lose too 
 class EngineOptions(Settings):
     """Options of the iterations."""
 
-    starts: int = option(6, "starting points; the highest end is kept", above=0)
+    starts: int = option(6, "number of starting points; the one that ends highest is kept", above=0)
     prune: float = option(
         1e-6,
-        "a weight with a penalty below it is set to 0 where that raises the log posterior",
+        "a weight whose penalty is below this is set to 0 if that raises the log posterior",
         at_least=0.0,
         below=1.0,
     )
-    revive: bool = option(False, "let weights at 0 come back that could raise the log posterior")
+    revive: bool = option(False, "let weights leave 0 again if that raises the log posterior")
     tolerance: float = option(
-        1e-7, "converged when an iteration raises the log posterior by less", above=0.0
+        1e-7, "converged when an iteration raises the log posterior by less than this", above=0.0
     )
-    max_iterations: int = option(5000, "of one start", above=0)
-    inner_iterations: int = option(50, "of the optimiser in one M-step", above=0)
-    path: bool = option(False, f"{PATH} (each time another 5 % of the weights has gone)")
+    max_iterations: int = option(5000, "iterations per start", above=0)
+    inner_iterations: int = option(50, "iterations of the optimiser in one M-step", above=0)
+    path: bool = option(False, f"{PATH} (one state for each 5 % of the weights removed)")
 
 
 # --- the basis functions --------------------------------------------------------------------------
@@ -390,7 +390,7 @@ def iterate(state: State, options: EngineOptions, update: Update | None = None) 
             return run
     run.reason = (
         f"after {options.max_iterations} iterations the log posterior still rises by "
-        f"{run.objective[-1] - run.objective[-2]:.1e} an iteration; raise max_iterations or "
+        f"{run.objective[-1] - run.objective[-2]:.1e} per iteration; raise max_iterations or "
         "tolerance"
     )
     return run

@@ -14,7 +14,7 @@ from ardvark.models.parts.truncated_normal import truncated_moments
 
 
 def kl_truncated(mode: Any, precision: Any, prior_precision: Any) -> np.ndarray:
-    """Return KL(N+(m, 1/p) || N+(0, 1/p0)), PFCVM sec. 5.1, one a weight; the arguments broadcast.
+    """Return KL(N+(m, 1/p) || N+(0, 1/p0)), PFCVM sec. 5.1, per weight; the arguments broadcast.
 
     N+(m, v) is a normal of mean m and variance v truncated to x >= 0. With t = m sqrt(p),
     h = phi(t) / Phi(t)::

@@ -51,14 +51,14 @@ NAME = "pfcvm_em"
 KIND: Kind = "point"
 ABOUT = About(
     approximates=(
-        "The posterior by one point: a local maximum over the weights, with their precisions "
+        "The posterior by a single point: a local maximum over the weights, with their precisions "
         "integrated out."
     ),
     exact=(
-        "As the MAP of the zoo's own marginal form, up to its smoothing, with "
-        'hyperprior="model"; a point has no spread.'
+        'With hyperprior="model", it is the MAP estimate of the model with its precisions '
+        "integrated out, up to the smoothing. A point has no spread."
     ),
-    cost="O(N^2 D) time and O(N D) memory an iteration.",
+    cost="O(N^2 D) time and O(N D) memory per iteration.",
 )
 
 
@@ -68,11 +68,13 @@ class Options(EngineOptions):
 
     feature_threshold: float = option(
         1e8,
-        "prune features above it, that is below an absolute weight of 1e-4; inf: never",
+        "prune features whose precision exceeds this (an absolute weight below 1e-4); inf: never",
         above=0.0,
         at_most=np.inf,
     )
-    tolerance: float = option(1e-6, "part of the log posterior that counts as a change", above=0.0)
+    tolerance: float = option(
+        1e-6, "relative change of the log posterior that counts as a change", above=0.0
+    )
     max_iterations: int = option(1000, "E-steps", above=0)
 
 
@@ -81,7 +83,7 @@ supports = applies
 
 @dataclass
 class Run:
-    """A fit: the last state, one entry an iteration of each trace, and why it is no maximum."""
+    """A fit: the last state, traces with one entry per iteration, and why it is not a maximum."""
 
     engine: Engine
     log_posterior: list[float]

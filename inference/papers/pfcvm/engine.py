@@ -37,7 +37,7 @@ from ...contract.backend import Dims, only_for
 from ..path import PATH
 from .curvature import NAMES, Block, Curvature, prior_mode
 
-FAILED = "its numbers are too large or too unequal for a Cholesky factor; standardise X"
+FAILED = "a matrix is too ill-conditioned for a Cholesky factor; standardise X"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,26 +47,28 @@ class EngineOptions(Settings):
     hyperprior: Literal["paper", "model"] = option(
         "paper", "c = d = 0, or the problem's own c, d and slab"
     )
-    smoothing: float = option(5.0, "lam of the sigmoids that stand for w, theta >= 0", above=0.0)
+    smoothing: float = option(5.0, "lambda of the sigmoids that replace w, theta >= 0", above=0.0)
     initial_sample_precision: float = option(1.0, "where alpha starts", above=0.0)
     initial_feature_precision: float = option(1.0, "where beta starts", above=0.0)
     sample_threshold: float | None = option(
         None,
-        "prune samples above it; inf: never; None: feature_threshold, and 1e9 for the RVM, whose "
-        "precisions have no sigmoid to hold them",
+        "prune samples whose precision exceeds this. inf: never; None: feature_threshold, or 1e9 "
+        "for the RVM, whose precisions have no sigmoid to bound them",
         above=0.0,
         at_most=np.inf,
     )
     feature_threshold: float = option(
-        1e3, "prune features above it; inf: never", above=0.0, at_most=np.inf
+        1e3, "prune features whose precision exceeds this; inf: never", above=0.0, at_most=np.inf
     )
     feature_floor: float | None = option(
-        None, "set a theta below it to 0 (footnote 3); None: only precisions prune", at_least=0.0
+        None, "set a theta below this to 0 (footnote 3); None: only precisions prune", at_least=0.0
     )
-    path: bool = option(False, f"{PATH} (one state an iteration)")
-    tolerance: float = option(1e-4, "part of the objective that counts as a change", above=0.0)
+    path: bool = option(False, f"{PATH} (one state per iteration)")
+    tolerance: float = option(
+        1e-4, "relative change of the objective that counts as a change", above=0.0
+    )
     max_iterations: int = option(500, "updates of the precisions", above=0)
-    rounds: int = option(2, "turns of Newton in w and theta in each iteration", above=0)
+    rounds: int = option(2, "alternations of Newton steps in w and theta per iteration", above=0)
 
 
 applies = only_for(("pfcvm", "pcvm", "rvm"), "the algorithm of pfcvm, pcvm and rvm")

@@ -123,14 +123,14 @@ NAME = "pfcvm_lp"
 KIND: Kind = "approximation"
 ABOUT = About(
     approximates=(
-        "The posterior by two normals at the mode, of (b, w) and of theta, with precisions "
-        "set by maximum evidence."
+        "The posterior by two normals at the mode, one for (b, w) and one for theta. Precisions "
+        "maximise the evidence."
     ),
     exact=(
-        "Nowhere in this model: precisions are points, and the curvature between w and theta "
-        "is left out."
+        "Never in this model: precisions are points, and the curvature between w and theta is "
+        "ignored."
     ),
-    cost="O(N^2 D) time and O(N D) memory an iteration.",
+    cost="O(N^2 D) time and O(N D) memory per iteration.",
 )
 _FAR = 1e-3  # a larger gradient, in posterior sd, is not a mode
 _FALL = 10.0  # of the log evidence below its largest: more is a drift (flat hyperprior only)
@@ -142,7 +142,7 @@ class Options(EngineOptions):
     """Options of `pfcvm_lp`; the module docstring has the formulas."""
 
     update: Literal["mackay", "em"] = option("mackay", "how precisions are re-estimated")
-    positive: Positive = option("componentwise", "law of the draws of positive weights")
+    positive: Positive = option("componentwise", "how positive weights are drawn")
     damping: float = option(
         0.0, "weight of the old ln precision in the new one", at_least=0.0, below=1.0
     )
@@ -151,14 +151,14 @@ class Options(EngineOptions):
     )
     stopping: Literal["rise", "change"] | None = option(
         None,
-        "stop when the objective no longer rises, or no longer changes; None: rise under the "
-        "paper's hyperprior, change under the model's",
+        "stop when the objective no longer rises, or when it no longer changes. None: rise with "
+        "the paper's hyperprior, change with the model's",
     )
     patience: int = option(10, "iterations without a rise", above=0)
     update_bias_precision: bool | None = option(
         None,
-        "whether alpha_0, which starts at bias_sd^-2, is re-estimated; None: as the paper does, "
-        "and not under the model's hyperprior",
+        "whether alpha_0, which starts at bias_sd^-2, is re-estimated. None: only with the "
+        "paper's hyperprior, as the paper does",
     )
 
 
@@ -294,11 +294,11 @@ def _verdict(run: Run, options: Options) -> tuple[Status, str]:
     if options.hyperprior == "paper" and fall > _FALL and not reason:
         reason = (
             f"the objective fell by {fall:.3g} from iteration {int(np.argmax(run.objective)) + 1} "
-            "to the returned state: the scale of the weights drifted away (see the method's "
-            'docstring). Use stopping="rise"'
+            "to the returned state, because the scale of the weights drifted (see the docstring "
+            'of the method). Use stopping="rise"'
         )
     if run.kkt > _FAR and not reason:
-        reason = f"the state is no maximum of Q: its gradient is {run.kkt:.1g} a posterior sd"
+        reason = f"the state does not maximise Q: its gradient is {run.kkt:.1g} per posterior sd"
     return ("not_converged" if reason else "finished"), reason
 
 

@@ -42,24 +42,30 @@ _BLOCK = 4096  # features a product handles at once: no (N, D) temporary
 class EngineOptions(Settings):
     """Options of the factors and their updates."""
 
-    v_factor: Literal["folded", "truncated"] = option("folded", "law of q(v_d)")
+    v_factor: Literal["folded", "truncated"] = option("folded", "distribution family of q(v_d)")
     v_update: Literal["sequential", "simultaneous"] = option(
-        "sequential", "the v_d one after the other, or all at once"
+        "sequential", "update the v_d one after the other, or all at once"
     )
     order: Literal["u_xi_tau", "tau_xi_u"] = option(
-        "u_xi_tau", "how a sweep ends, after q(b); the released code has the second"
+        "u_xi_tau", "order of the updates after q(b); tau_xi_u is the released code's"
     )
     start: Literal["prior", "released"] = option(
-        "prior", "first q: at the prior, or as the released code's (see `Factors`)"
+        "prior", "the initial q: the prior, or that of the released code (see `Factors`)"
     )
     damping: float = option(
         0.0, "weight of the old natural parameters in the new q(v)", at_least=0.0, below=1.0
     )
     prune_feature: float = option(
-        0.01, "part of the largest <v_d> below which d is not selected", at_least=0.0, below=1.0
+        0.01,
+        "d is selected if <v_d> is at least this share of the largest",
+        at_least=0.0,
+        below=1.0,
     )
     prune_sample: float = option(
-        0.001, "part of the largest |<a_j>| below which j is not selected", at_least=0.0, below=1.0
+        0.001,
+        "j is selected if |<a_j>| is at least this share of the largest",
+        at_least=0.0,
+        below=1.0,
     )
 
 

@@ -1,27 +1,28 @@
-"""When the RFVM's variational Bayes has ended: rules that see weights drift.
+"""When the RFVM's variational Bayes stops: rules that detect drifting weights.
 
-The ELBO stands still long before the weights do. Under the hyperparameters of the released code a
-weight that is to vanish shrinks by about a thousandth a sweep, for thousands of sweeps until it is
-pruned; on colon_discrete all 2000 stand for 3000 sweeps, the ELBO of -5e4 moves by 1e-3 a sweep,
-and 2000 sweeps later five are left.
+The ELBO stops changing long before the weights do. Under the hyperparameters of the released code,
+a weight that will vanish shrinks by about a thousandth per sweep, for thousands of sweeps until it
+is pruned. On colon_discrete, all 2000 weights remain for 3000 sweeps while the ELBO of -5e4 changes
+by 1e-3 per sweep. After 2000 more sweeps, five are left.
 
-So q is held against what it was at an earlier sweep s, the reference, which is moved up to the
-present sweep t wherever
+So q is compared with its value at an earlier sweep s, the reference. The reference is moved to the
+current sweep t whenever
 
-- the set of weights that pruning has left is another one;
-- the root mean square of a weight, <v_d^2>^1/2 or <a_j^2>^1/2, as a part of the largest of its
+- pruning has left another set of weights;
+- the root mean square of a weight, <v_d^2>^1/2 or <a_j^2>^1/2, as a share of the largest of its
   kind, differs by more than `drift`;
 - a fitted probability differs by more than `drift`, or the ELBO by more than tolerance^1/2 of its
   value;
-- where weights are pruned: one has shrunk by more than `drift` of its own size, or would be pruned
+- if weights are pruned: one has shrunk by more than `drift` of its own size, or would be pruned
   within as many sweeps again, at its mean rate since s.
 
-q has settled at the first t >= 1.5 s, t >= s + 20, at which the last sweep did not move ELBO and
-fitted probabilities either. The window is a third of the run. So before a pruning a decay like t^-p
-is seen however late it is (at drift = 0.05 for p > 0.13), and what converges by a factor a sweep
-has done so for t / 3 more of them since `drift` was left to go. The price is at most half as many
-sweeps again. A precision is not looked at by itself: it is shape / (rate + half the mean square) of
-its weight. The scale r of (r v, a / r), which no probability depends on, is left to the ELBO.
+q has settled at the first t >= 1.5 s, t >= s + 20, at which the last sweep did not change the ELBO
+and the fitted probabilities either. The window is a third of the run. So a decay like t^-p before a
+pruning is detected however late it is (at drift = 0.05 for p > 0.13). What converges by a constant
+factor per sweep has had t / 3 more sweeps since the remaining distance was `drift`. The price is at
+most half as many sweeps again. Precisions are not compared separately: each is shape / (rate + half
+the mean square) of its weight. The scale r of (r v, a / r), on which no probability depends, is
+judged by the ELBO only.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class Weights:
             return ""
         ratio = np.minimum(now.size / self.size, 1.0)
         count = int(np.sum((ratio < 1.0 - most) | (now.size * ratio**ahead < now.threshold)))
-        return f"{count} shrank towards the threshold of pruning" if count else ""
+        return f"{count} shrank towards the pruning threshold" if count else ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,7 +34,7 @@ v_update = "sequential"  one feature after the other, as (18) says: the default 
                          (its Jacobi matrix has a spectral radius above 1 where features are
                          informative); over whole sweeps the next q(a) repairs the overshoot,
                          usually, and `damping` is for where it does not. However updated, a folded
-                         q can end with the ELBO falling a little: its fixed point is no maximum.
+                         q can end with a slightly falling ELBO: its fixed point is not a maximum.
 stopping = "settled"     ours.
          = "moving_average" the released code's: when the ELBO (there a bound of its own) differs
                          from the mean of the 199 before it by less than `tolerance` of its value,
@@ -93,10 +93,10 @@ ABOUT = About(
         "likelihood."
     ),
     exact=(
-        "Nowhere in this model: factors that the posterior ties are made independent, so "
-        "spreads are too small."
+        "Never in this model: it treats dependent variables as independent, so spreads are too "
+        "small."
     ),
-    cost="O(N B D + B^3) a sweep and O((N + B) D) memory.",
+    cost="O(N B D + B^3) per sweep and O((N + B) D) memory.",
 )
 _CHUNK = 500_000  # N + D + B times the draws of one chunk: a few dozen MB at once
 
@@ -105,38 +105,40 @@ _CHUNK = 500_000  # N + D + B times the draws of one chunk: a few dozen MB at on
 class Options(EngineOptions):
     """Options of `rfvm_vb`; the module docstring says where they depart from the paper."""
 
-    prune: bool = option(False, "remove what is not selected, from sweep prune_from on")
+    prune: bool = option(False, "from sweep prune_from on, remove what is not selected")
     prune_from: int = option(7, "first sweep that prunes", above=0)
-    restarts: int = option(2, "random starts; the one with the best ELBO is kept", above=0)
+    restarts: int = option(
+        2, "number of random starts; the one with the best ELBO is kept", above=0
+    )
     tolerance: float = option(
         1e-6,
-        "converged when a sweep changes the ELBO by less than this part of it and no fitted "
-        "probability by more than its square root, and nothing drifts",
+        "converged when a sweep changes the ELBO by less than this share of it, changes no fitted "
+        "probability by more than the square root of this, and nothing drifts",
         above=0.0,
     )
     drift: float = option(
         0.05,
-        "by how much a weight, as a part of the largest, or a fitted probability may change over "
-        "the last third of the sweeps",
+        "largest change that does not count as drift, over the last third of the sweeps: of a "
+        "weight, as a share of the largest, or of a fitted probability",
         above=0.0,
     )
     stopping: Literal["settled", "moving_average"] = option(
-        "settled", "stop when nothing drifts, or by the released code's average of the ELBO"
+        "settled", "stop when nothing drifts, or by the moving average of the released code"
     )
-    max_sweeps: int = option(3000, "of one start", above=0)
-    path: bool = option(False, f"{PATH} (each time another 5 % of what was selected has gone)")
+    max_sweeps: int = option(3000, "sweeps per start", above=0)
+    path: bool = option(False, f"{PATH} (one state for each 5 % of the selected removed)")
 
 
 def supports(target: Target) -> str | None:
     """Return why the method does not apply, or None."""
-    why_not = only_for(("rfvm",), "the RFVM's own algorithm")(target)
+    why_not = only_for(("rfvm",), "the algorithm of the RFVM's paper")(target)
     if why_not is not None:
         return why_not
     hypers = target.zoo_problem.hypers
     assert isinstance(hypers, rfvm.Hypers)
     if hypers.latent_noise == "none":
         return (
-            "its factors q(tau) and q(u) need the latent noise, and latent_noise is 'none' "
+            "its factors q(tau) and q(u) need the latent noise, but latent_noise is 'none' "
             "(choose 'explicit' or 'integrated')"
         )
     return None
@@ -206,8 +208,8 @@ def _drifts(run: Run, watch: Watch) -> str:
     """Return why a run has not settled."""
     falls = run.falls()
     return (
-        f"q has not settled after {len(run.elbo)} sweeps: {watch.drifted or 'they are few'}; the "
-        f"last one changed the ELBO by {watch.bound:.1e} of its value and a fitted probability "
+        f"q has not settled after {len(run.elbo)} sweeps: {watch.drifted or 'too few to tell'}; "
+        f"the last one changed the ELBO by {watch.bound:.1e} of its value and a fitted probability "
         f"by {watch.fitted:.1e} ({falls} sweeps lowered the ELBO); raise max_sweeps, drift or "
         "tolerance" + (", or use damping" if falls else "")
     )

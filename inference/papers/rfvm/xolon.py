@@ -81,14 +81,14 @@ NAME = "xolon"
 KIND: Kind = "point"
 ABOUT = About(
     approximates=(
-        "The posterior by one point: the minimum of an L1-penalised fit of the RFVM's "
+        "The posterior by a single point: the minimum of an L1-penalised fit of the RFVM's "
         "decision function."
     ),
     exact=(
-        "Given v, or given a, where the problem is convex; jointly it is the best of several "
-        "local minima."
+        "Given v, or given a, because the problem is then convex. Jointly it is the best of "
+        "several local minima."
     ),
-    cost="O((N + B) D) an evaluation of the objective and its gradient.",
+    cost="O((N + B) D) per evaluation of the objective and its gradient.",
 )
 NO_NOISE = 1e12  # a precision of the latent noise that stands for infinity
 FAR = 1e-3  # a KKT residual that no converged fit has
@@ -109,29 +109,29 @@ DIMS: Dims = {
 class Options(Settings):
     """Options of `xolon`; the module docstring says where they depart from the paper."""
 
-    c1: float | None = option(None, "penalty of a, used as it is; None: by select", above=0.0)
-    c2: float | None = option(None, "penalty of v, used as it is; None: by select", above=0.0)
-    select: Literal["cv", "problem"] = option("cv", "where penalties that are not given come from")
+    c1: float | None = option(None, "penalty on a; None: chosen by select", above=0.0)
+    c2: float | None = option(None, "penalty on v; None: chosen by select", above=0.0)
+    select: Literal["cv", "problem"] = option("cv", "how penalties that are not given are chosen")
     grid: tuple[float, ...] | None = option(
         None,
         'values of c = (c1 c2)^1/2 that select="cv" tries; None: seven, from 0.001 N to 0.3 N',
         above=0.0,
     )
-    folds: int = option(3, "of the cross-validation", at_least=2)
+    folds: int = option(3, "folds of the cross-validation", at_least=2)
     starts: int = option(
         12,
-        "of each descent, the first without random numbers; the cross-validation uses at most 2",
+        "starts of each descent, the first one not random; cross-validation uses at most 2",
         above=0,
     )
     tolerance: float = option(
         1e-6,
-        "converged when no KKT residual exceeds this part of c, or F no longer falls",
+        "converged when no KKT residual exceeds this share of c, or F no longer falls",
         above=0.0,
     )
-    max_iterations: int = option(20_000, "of one start", above=0)
+    max_iterations: int = option(20_000, "iterations per start", above=0)
 
 
-supports = only_for(("rfvm",), "the twin of the RFVM")
+supports = only_for(("rfvm",), "the deterministic twin of the RFVM")
 
 
 # --- the objective, with one c ------------------------------------------------------------------
@@ -386,7 +386,7 @@ def _verdict(run: Run, options: Options, worst: float, chosen: bool) -> tuple[St
     if not run.p[:-1].any():
         advice = 'use smaller c1 or c2, or select="cv"'
         if chosen:
-            advice = "the cross-validation found this c best; give smaller c1 or c2 for another"
+            advice = "cross-validation chose this c; give smaller c1 or c2 to get another fit"
         return "not_converged", (
             f"no start of {options.starts} ended below the origin (every weight 0, a constant "
             f"decision), which is a local minimum whatever the data; {advice}"

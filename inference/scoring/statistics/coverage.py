@@ -9,8 +9,8 @@ from ..floors import OfAverage
 from ..statistic import Limit, Shown, Statistic, average
 
 _MEANING = (
-    "Of eta: the share of the draws that lie in the reference's central intervals of 50 and 90 %; "
-    "more is overconfident."
+    "For eta: the share of the method's draws inside the reference's central 50 % and 90 % "
+    "intervals. A larger share means that the method is overconfident."
 )
 
 
@@ -74,12 +74,13 @@ COVERAGE_50 = declared(
     "coverage_50",
     0.5,
     "in 50 %",
-    "the middle half",
+    "the 50 % interval of the reference",
     uncertainty=Limit(
         0.10,
         0.24,
-        "Sds of 0.8 and 0.6 of the right one put 60 and 74 % of the draws in the middle half.",
+        "At 0.8 times the right sd, 60 % of the draws lie in the central 50 % interval; at 0.6 "
+        "times, 74 %.",
         told=1,
     ),
 )
-COVERAGE_90 = declared("coverage_90", 0.9, "in 90 %", "the middle 90 %")
+COVERAGE_90 = declared("coverage_90", 0.9, "in 90 %", "the 90 % interval of the reference")

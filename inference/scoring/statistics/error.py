@@ -45,17 +45,17 @@ ERROR = Statistic(
         "means": Limit(
             0.25,
             1.0,
-            "An interval of 90 % around a mean that is off by 0.25 sd covers 89 %; by 1 sd, 74 %.",
+            "A 90 % interval around a mean that is off by 0.25 sd covers 89 %; by 1 sd, 74 %.",
         )
     },
     columns={q: Shown(f"error of {q}", 2) for q in SHARED},
     meaning=(
-        "Of a quantity that all models have: the largest distance, over its components, of the "
-        "posterior mean from the reference's, in the reference's standard deviations. The "
-        "reference's own row compares one half of its chains with the other. Of a binary feature "
-        "mask: the largest difference of inclusion probabilities. `= floor`, here and in the "
-        "columns below: with so few draws a second run of the reference would score no better in "
-        "one of twenty runs."
+        "How far the posterior mean is from the reference's, in the reference's posterior standard "
+        "deviations; the component with the largest distance counts. The reference's own row "
+        "compares one half of its chains with the other half. For a binary feature mask, it is the "
+        "largest difference between two inclusion probabilities. `= floor`, here and in the "
+        "columns below, marks a distance that is within Monte Carlo error: with this many draws, "
+        "one in twenty reruns of the reference would score no better."
     ),
 )
 
@@ -70,7 +70,7 @@ INCLUSION = Statistic(
         "selection": Limit(
             0.1,
             0.3,
-            "The same of inclusion probabilities, where features have a mask.",
+            "The same for inclusion probabilities, in models with a feature mask.",
             quantities=("feature_weight",),
             told=1,
         )

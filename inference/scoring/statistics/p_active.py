@@ -57,7 +57,7 @@ P_ACTIVE = Statistic(
         "selection": Limit(
             0.1,
             0.3,
-            "A feature of P(active) 0.4 is then never given as one of 0.5; or as one of 0.7.",
+            "A feature whose P(active) is 0.4 is then reported at 0.5 at most; or at 0.7 at most.",
             quantities=("selection",),
         )
     },

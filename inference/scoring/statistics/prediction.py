@@ -6,8 +6,9 @@ from ..floors import OfMeans
 from ..statistic import Limit, Shown, Statistic
 
 _MEANING = (
-    "On the held-out samples, or the training samples without any: mean distance of P(y = 1) from "
-    "the reference's, and the share of samples in the same class."
+    "The mean absolute difference between this method's P(y = 1) and the reference's, and the "
+    "share of samples that both put into the same class. They are computed on the held-out "
+    "samples, or on the training samples if none are held out."
 )
 
 
@@ -34,8 +35,9 @@ DIFFERENCE = Statistic(
             0.02,
             0.15,
             "A difference of 0.02 costs at most 0.001 of the log score where P is near one half. "
-            "Above it only the classes may be right; from 0.15 on, P is another statement "
-            "altogether: a coin differs by as much from a classifier that is sure of two thirds.",
+            "Above 0.02 only the classes may be right. From 0.15 on, P says something else "
+            "altogether: that is about the difference between a coin and a probability of two "
+            "thirds.",
             quantities=("probability",),
         )
     },
@@ -49,12 +51,12 @@ AGREEMENT = Statistic(
     compute=_AGREEMENT.compute,
     noise=_AGREEMENT,
     perfect=1.0,
-    phrase="the class is the same in {percent} of the rows",
+    phrase="the predicted class is the same for {percent} of the rows",
     limits={
         "predictions": Limit(
             0.05,
             0.10,
-            "One row in ten in another class is what a plain classifier would differ by.",
+            "A plain classifier would put about one row in ten into another class.",
             quantities=("probability",),
             told=1,
         )

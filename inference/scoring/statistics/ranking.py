@@ -9,9 +9,10 @@ from ..statistic import Limit, Shown, Statistic
 LEADING = 10
 """Leading components whose overlap is counted, at most half of all."""
 _MEANING = (
-    "Of the features, ordered by the mean size of their weights (of their primal weights under a "
-    "linear kernel): correlation with the reference's order, and share of its ten leading features "
-    "(of fewer than 20, half) that lead here."
+    "How well the method ranks features. They are ordered by the mean size of their weights, or of "
+    "their primal weights under a linear kernel. Given are the rank correlation with the "
+    "reference's order, and the share of the reference's ten leading features that lead here too "
+    "(the leading half, if there are fewer than 20 features)."
 )
 
 
@@ -57,13 +58,12 @@ SPEARMAN = Statistic(
     compute=_SPEARMAN.compute,
     noise=_SPEARMAN,
     perfect=1.0,
-    phrase="rank correlation {value:.2f}",
+    phrase="the rank correlation of the features is {value:.2f}",
     limits={
         "ranking": Limit(
             0.2,
             0.5,
-            "The rank correlation of two orders that share four fifths, or half, of their "
-            "variance.",
+            "The rank correlation with the reference's order is then at least 0.8; or 0.5.",
             quantities=("ranking",),
             told=1,
         )
@@ -83,7 +83,7 @@ TOP = Statistic(
         "ranking": Limit(
             0.2,
             0.5,
-            "Two of the ten leading features are others; or half of them.",
+            "Two of the ten leading features differ; or half of them.",
             quantities=("ranking",),
         )
     },

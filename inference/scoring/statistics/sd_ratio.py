@@ -31,18 +31,18 @@ SD_RATIO = Statistic(
     perfect=1.0,
     distance=factor,
     noise=OfAverage(squares),
-    phrase="{quantity}: the sd is {value:.2g} times the right one",
+    phrase="{quantity}: the sd is {value:.2g} times that of the reference",
     floor_text=lambda floor: f"factor {np.exp(floor):.2f}",
     limits={
         "uncertainty": Limit(
             float(np.log(1.25)),
             float(np.log(1.0 / 0.6)),
-            "An interval of 90 % whose sd is 0.8 of the right one covers 81 %, one of 0.6, 68 %.",
+            "A 90 % interval covers 81 % if its sd is 0.8 times the right one; 68 % at 0.6 times.",
         )
     },
     columns={q: Shown(f"sd ratio of {q}", 2) for q in SHARED},
     meaning=(
-        "The median, over components, of the posterior standard deviation over the reference's: "
-        "below 1 the method is overconfident. None for a binary feature mask."
+        "The posterior standard deviation divided by the reference's; the median over components. "
+        "A method with a ratio below 1 is overconfident. It is not given for a binary feature mask."
     ),
 )

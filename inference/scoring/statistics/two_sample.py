@@ -150,20 +150,21 @@ TWO_SAMPLE = Statistic(
     noise=noise,
     perfect=0.5,
     distance=excess,
-    phrase="{quantity}: {percent} of the draws are recognised",
+    phrase="{quantity}: a classifier recognises {percent} of the draws",
     limits={
         "uncertainty": Limit(
             0.25,
             0.5,
-            "Three draws in four recognised: two normals 1.35 sds apart. It grows with the number "
-            "of components, so it never says bad by itself.",
+            "A classifier recognises three draws in four of two normals that are 1.35 sds apart. "
+            "The accuracy grows with the number of components, so alone it never gives the word "
+            "bad.",
             told=3,
         )
     },
     columns={"eta": Shown("recognised", 2)},
     meaning=(
-        "Of eta: accuracy of a classifier that tells the method's draws from the reference's; 0.5 "
-        "is a coin."
+        "For eta: the accuracy of a classifier trained to tell the method's draws from the "
+        "reference's. 0.5 is no better than a coin."
     ),
     halves=False,
 )

@@ -95,18 +95,18 @@ WASSERSTEIN = Statistic(
     compute=wasserstein,
     reduce=worst,
     noise=noise,
-    phrase="{quantity}: marginals are {value:.2g} sd apart",
+    phrase="{quantity}: the marginals are {value:.2g} sd apart",
     limits={
         "uncertainty": Limit(
             0.25,
             1.0,
-            "An interval's ends are then off by as much as a mean may be: it moves with the mean.",
+            "The ends of an interval may be off by as much as the mean, since they move with it.",
             told=2,
         )
     },
     columns={"eta": Shown("W1 of eta", 2)},
     meaning=(
-        "Of eta: the largest distance over components of the two distributions (Wasserstein-1), in "
-        "the reference's standard deviations."
+        "For eta: the Wasserstein-1 distance of the two distributions, in the reference's standard "
+        "deviations. The component with the largest distance counts."
     ),
 )

@@ -63,17 +63,17 @@ def test_a_users_backend_is_calibrated(conjugate):
     wide = av.calibrate(make_toy(), "conjugate", factor=2.5, **settings)
     ratio = wide.table.loc["theta", "sd_ratio"]
     assert abs(np.log(ratio / 2.5)) < 0.15 + z_limit() * 0.05
-    assert f"theta: sd {ratio:.2f} of the right one" in wide.text()
+    assert f"theta: the sd is {ratio:.2f} times the right one" in wide.text()
     assert wide.text().startswith("sbc-toy-conjugate: 200 replicates\n")
 
 
 def test_words_when_nothing_is_wrong():
     grid = (np.arange(100) + 0.5) / 100
     even = found(np.stack([grid, grid[::-1]], axis=1))
-    assert "No error is seen in 2 quantities" in even.text()
+    assert "No error found in 2 quantities" in even.text()
     assert "half of the time" in even.text()
     failed = dataclasses.replace(even, ranks=np.empty((0, 2)), reasons=("no start",))
-    assert failed.text() == "sbc-toy-own: 0 replicates, 1 more failed: no start"
+    assert failed.text() == "sbc-toy-own: 0 replicates; 1 more failed: no start"
     low = found(np.stack([grid, 0.3 * grid], axis=1))
     assert "1 of 2 quantities are wrong:\n  b: sd" in low.text()
     assert "sd too high" in low.text()
@@ -104,7 +104,9 @@ def test_the_joint_test_is_of_a_transition(conjugate, monkeypatch):
     problem = av.problem("fsklr", (X, np.arange(6) % 2))
     av.calibrate(problem, "gibbs", test="joint", replicates=7, progressbar=False)
     assert asked["replicates"] == 7
-    with pytest.raises(InputError, match="'conjugate' has none that it knows of: nuts and gibbs"):
+    with pytest.raises(
+        InputError, match="It knows those of nuts and gibbs, but none of 'conjugate'"
+    ):
         av.calibrate(make_toy(), "conjugate", test="joint")
     with pytest.raises(TypeError, match="the joint test has no option 'tune'"):
         av.calibrate(problem, "gibbs", test="joint", tune=3)

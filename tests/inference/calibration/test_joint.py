@@ -163,5 +163,5 @@ def test_latent_noise_needs_its_own_labels():
         def point(self, state):
             return state
 
-    with pytest.raises(InputError, match="y depends on u beside eta"):
+    with pytest.raises(InputError, match="y depends on u as well as eta"):
         successive_conditional(problem, Resting(), iterations=2, references=2)

@@ -89,10 +89,10 @@ def test_a_damaged_file_is_seen(problem, tmp_path):
     }
     for contents in damages.values():
         path.write_bytes(contents)
-        with pytest.raises(InputError, match=r"prior\.nc cannot be read: it is cut short, damaged"):
+        with pytest.raises(InputError, match=r"prior\.nc cannot be read: it is truncated, damaged"):
             read(path)
     xr.Dataset({"temperature": ("time", [1.0])}).to_netcdf(path, engine="h5netcdf")
-    with pytest.raises(InputError, match=r"prior\.nc holds no fit"):
+    with pytest.raises(InputError, match=r"prior\.nc contains no fit"):
         read(path)
 
 
@@ -125,8 +125,8 @@ def test_what_is_no_fit_by_this_method_is_never_overwritten(problem, dataset, tm
         fit = study.run(asked, {"prior": {}}, tmp_path, SMALL)["prior"]
         assert fit.attrs["fingerprint"] == asked.fingerprint
         assert read(tmp_path / f"prior.nc.aside{n or ''}").identical(kept)
-    assert "holds a fit by adopted. It is kept as prior.nc.aside, and" in caplog.text
-    assert "this fit is of another problem" in caplog.text
+    assert "contains a fit by adopted. It was renamed to prior.nc.aside, and" in caplog.text
+    assert "this is a fit of another problem" in caplog.text
 
 
 def test_adopted_draws_in_the_folder_are_shown(problem, tmp_path):
@@ -190,7 +190,7 @@ def test_a_folder_belongs_to_one_problem(problem, tmp_path):
     with pytest.raises(InputError, match=r"another problem \(ardvark compare a b\)"):
         study.write_settings(tmp_path, {"fingerprint": "two", "command": ""})
     assert study.read_settings(tmp_path)["fingerprint"] == "one"
-    with pytest.raises(InputError, match="holds no fit of this problem"):
+    with pytest.raises(InputError, match="contains no fit of this problem"):
         study.load_fits(tmp_path, problem)
-    with pytest.raises(InputError, match="holds no study"):
+    with pytest.raises(InputError, match="contains no study"):
         study.read_settings(tmp_path / "elsewhere")

@@ -133,7 +133,9 @@ def test_verdicts_stand_in_the_table_in_print_and_on_the_page(problem, tmp_path)
     assert "intervals" in words.loc["narrow", "verdict"]
     lines = repr(found).splitlines()
     assert lines[0] == "Comparison of 2 fits of rfvm on small, reference: exact"
-    assert lines[1] == "exact [trust]: exact up to Monte Carlo error: quote all of it."
+    assert (
+        lines[1] == "exact [trust]: exact up to Monte Carlo error: every summary may be reported."
+    )
     assert max(map(len, lines)) <= 80
     page = found.to_html(tmp_path / "new" / "page.html").read_text()
     first, table = page.index("What each fit may be used for"), page.index("<table>")
@@ -388,11 +390,11 @@ class TestPrediction:
             av.predict(problem, tree, np.ones((2, 3)))
         with pytest.raises(InputError, match="NaN or infinite"):
             av.predict(problem, tree, np.full((2, D), np.nan))
-        with pytest.raises(InputError, match="this fit is of another problem"):
+        with pytest.raises(InputError, match="this is a fit of another problem"):
             av.predict(av.problem("rfvm", small_data(seed=9)), tree, split[1])
         with pytest.raises(InputError, match="rule must be one of"):
             av.predict(problem, tree, split[1], rule="mode")
-        with pytest.raises(InputError, match="has no own predictor"):
+        with pytest.raises(InputError, match="has no predictor of its own"):
             av.predict(problem, tree, split[1], rule="paper")
 
     def test_the_papers_own_rule(self, problem, split):

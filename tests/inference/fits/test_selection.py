@@ -279,7 +279,7 @@ def test_what_has_no_weights_has_no_selection(problem, dataset, monkeypatch):
         av.select(problem, tree)
     with pytest.raises(InputError, match="threshold must be a finite number above 0, got 0"):
         av.select(problem, tree, threshold=0)
-    with pytest.raises(InputError, match="this fit is of another problem"):
+    with pytest.raises(InputError, match="this is a fit of another problem"):
         av.select(av.problem("rfvm", dataset, bias_sd=3.0), tree)
 
 
@@ -322,8 +322,8 @@ def test_when_some_are_identified():
     text = told([0.6, 0.1, 0.98], [1.0, 2.0, 2.0, np.nan], [2.0, 2.0, 1.0, np.nan])
     assert text == (
         "On average 1.7 of 3 features are active (90 % interval 1 to 2). "
-        "Active with probability above 0.5: g2 (0.98), g0 (0.60); "
-        "2 features share 90 % of the effect."
+        "Active with probability above 0.5 are g2 (0.98), g0 (0.60); "
+        "2 features carry 90 % of the effect."
     )
 
 
@@ -331,19 +331,19 @@ def test_when_none_is_identified():
     text = told([0.5, 0.2], [1.0, 0.0], [1.0, 1.0])
     assert text == (
         "On average 0.5 of 2 features are active (90 % interval 0 to 1). No feature is active with "
-        "probability above 0.5: these data do not single out one; "
+        "probability above 0.5, so these data single out no feature; "
         "1 feature carries 90 % of the effect."
     )
 
 
 def test_when_nothing_ever_is_active():
-    assert told([0.0, 0.0], [0.0], [2.0]) == "None of 2 features is active in any draw."
+    assert told([0.0, 0.0], [0.0], [2.0]) == "None of the 2 features is active in any draw."
 
 
 def test_many_names_are_cut_short():
     text = told([1.0] * 11, [11.0], [9.0])
     assert "g0 (1.00), " in text
-    assert "g7 (1.00) and 3 more; 9 features share" in text
+    assert "g7 (1.00) and 3 more; 9 features carry" in text
     assert "g8" not in text
 
 
@@ -352,7 +352,7 @@ def test_a_point_speaks_of_its_one_state(kind):
     text = told([0.0, 1.0, 1.0], [2.0], [2.0], kind)
     assert text == (
         "At the returned point 2 of 3 features are active: g1, g2; "
-        "2 features share 90 % of the effect."
+        "2 features carry 90 % of the effect."
     )
     assert told([0.0, 0.0], [0.0], [0.0], kind) == (
         "At the returned point 0 of 2 features are active."

@@ -123,7 +123,7 @@ def test_what_cannot_be_completed_is_refused():
     shared = {"eta": problem.decision(point)}
     with pytest.raises(InputError, match="the probability of a label needs 'tau'"):
         av.complete(problem, av.adopt(problem, shared), draws=2)
-    with pytest.raises(InputError, match="this fit is of another problem"):
+    with pytest.raises(InputError, match="this is a fit of another problem"):
         av.complete(make("rfvm", N=12, bias_sd=2.0), av.adopt(problem, point))
     with pytest.raises(InputError, match="draws must be an integer of at least 1"):
         av.complete(problem, av.adopt(problem, point), draws=0)

@@ -222,7 +222,7 @@ def test_low_rank_is_exact_where_its_rank_suffices(correlated):
 
 
 def test_rank_is_for_a_mean_field_only(gaussian):
-    with pytest.raises(InputError, match="rank adds directions to a mean field"):
+    with pytest.raises(InputError, match="rank adds directions of correlation to a mean field"):
         fit(gaussian, "advi", family="full_rank", rank=2)
 
 
@@ -455,7 +455,7 @@ def test_divergences_are_answered_by_smaller_steps_and_said(caplog):
     tree = fit(cliff, "nuts", tune=200, draws=500)
     assert tree.attrs["target_accept"] == nuts.SECOND
     count = tree.attrs["diverged_at_first"]
-    assert f"{count} transitions diverged at target acceptance 0.9" in caplog.text
+    assert f"{count} transitions diverged at target_accept 0.9" in caplog.text
     first = fit(cliff, "nuts", tune=200, draws=500, target_accept=nuts.FIRST)
     assert int(first["sample_stats"]["diverging"].sum()) == count
     assert "diverged_at_first" not in first.attrs

@@ -76,7 +76,7 @@ def test_state_starts_at_a_point():
     sampler.sweep(other, random)
     assert np.isfinite(log_joint(problem, sampler.point(other), point["y"]))
     sampler.set_labels(1 - point["y"])
-    with pytest.raises(InputError, match="leave z out"):
+    with pytest.raises(InputError, match="Omit z"):
         sampler.state(point)
 
 

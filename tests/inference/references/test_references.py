@@ -145,7 +145,7 @@ def test_a_reference_is_found_by_the_posterior(folder):
         problem.take(range(8)),
     ):
         assert references.find(other, folder) is None
-    with pytest.raises(InputError, match=r"no stored reference of pfcvm.*There are: tiny\."):
+    with pytest.raises(InputError, match=r"no stored reference of pfcvm.*Stored are: tiny\."):
         references.stored(tiny("pfcvm"), folder)
 
 
@@ -175,7 +175,7 @@ def test_compare_with_a_stored_reference(folder, monkeypatch):
     assert row["rhat"] == attrs["rhat"]
     assert row["kind"] == "reference"
     assert found.table.loc["xolon", "error_eta"] > 0.0
-    assert "cannot be believed" not in repr(found)
+    assert "cannot be trusted" not in repr(found)
     with pytest.raises(InputError, match="pass problem="):
         av.compare(fits, reference="stored")
 
@@ -191,7 +191,7 @@ def test_what_was_found_against_the_run_is_said_of_its_reference(tmp_path):
     fits = {"stored": found, "xolon": av.fit(problem, "xolon", random_seed=0, progressbar=False)}
     text = repr(av.compare(fits, reference="stored", problem=problem))
     assert "worst R-hat of eta" in text
-    assert "cannot be believed" in text
+    assert "cannot be trusted" in text
     assert any(line.startswith("R-hat") for line in references.missed(stored.attrs))
 
 

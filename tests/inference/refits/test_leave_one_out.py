@@ -147,7 +147,7 @@ def test_from_a_markov_chain_it_is_the_exact_answer_at_a_fixed_basis(exact):
 
 @pytest.mark.parametrize("name", ["pfcvm", "pcvm"])
 def test_refused_where_labels_are_in_the_basis(name, dataset):
-    with pytest.raises(InputError, match=rf"not valid for {name}: the label .* Use refit_loo"):
+    with pytest.raises(InputError, match=rf"not valid for {name}. The label .* Use refit_loo"):
         av.loo(av.problem(name, dataset), xr.DataTree())
 
 
@@ -161,7 +161,7 @@ def test_other_fits_it_cannot_use(problem, dataset, monkeypatch):
     tree = av.fit(problem, "prior", draws=20, chains=2, random_seed=seed(1))
     with pytest.raises(InputError, match=r"'prior' \(point\) gives none"):
         av.loo(problem, tree)
-    with pytest.raises(InputError, match="this fit is of another problem"):
+    with pytest.raises(InputError, match="this is a fit of another problem"):
         av.loo(av.problem("rfvm", dataset, bias_sd=2.0), tree)
     outside = av.fit(problem, "paper", draws=20, chains=2, random_seed=seed(1), progressbar=False)
     outside["sample_stats"]["lp"].values[0, 3] = -np.inf

@@ -165,7 +165,7 @@ def test_stored_refits_are_used_again(prior, problem, tmp_path, monkeypatch, cap
     monkeypatch.setattr(run, "compute", counted)
     again = av.refit_loo(problem, "prior", folder=tmp_path, **SMALL)
     assert len(done) == 2
-    assert "prior-00004.json cannot be read and is computed again" in caplog.text
+    assert "prior-00004.json cannot be read, so it is computed again" in caplog.text
     assert same_rows(first, again)
     assert len(list(tmp_path.iterdir())) == 24
     av.refit_loo(problem, "prior", folder=tmp_path, **{**SMALL, "draws": 40})
@@ -175,7 +175,7 @@ def test_stored_refits_are_used_again(prior, problem, tmp_path, monkeypatch, cap
 def test_a_folder_belongs_to_one_problem(prior, problem, dataset, tmp_path):
     av.refit_loo(problem, "prior", folder=tmp_path, **SMALL)
     other = av.problem("rfvm", dataset, bias_sd=2.0)
-    with pytest.raises(InputError, match="holds refits of another problem"):
+    with pytest.raises(InputError, match="contains refits of another problem"):
         av.refit_loo(other, "prior", folder=tmp_path, **SMALL)
 
 
@@ -255,7 +255,10 @@ def test_one_failure_loses_nothing_and_is_tried_again(
     assert np.isnan(table.attrs["elpd"])
     assert table.attrs["not_ok"] == 1
     assert np.isfinite(table.drop(index="3")["log_score"]).all()
-    assert "1 of 24 refits did not finish well, the first without 3: it was told to" in caplog.text
+    assert (
+        "1 of 24 refits did not finish; the first is the one without 3: it was told to"
+        in caplog.text
+    )
 
     def broken(*args, **kwargs):
         raise ZeroDivisionError("a bug")
@@ -278,10 +281,12 @@ def test_bad_calls_are_refused_before_any_work(problem, dataset, tmp_path, monke
     ill = np.flatnonzero(dataset.y == 1)
     lonely = dataset.take(np.setdiff1d(np.arange(24), ill[1:]))
     refused(
-        rf"class 'ill' has one sample only, '{dataset.sample_names[ill[0]]}'.*can be fitted",
+        rf"class 'ill' has only one sample, '{dataset.sample_names[ill[0]]}'.*nothing to fit",
         problem=av.problem("rfvm", lonely),
     )
-    refused(r"the basis is the one sample '4'", problem=av.problem("rfvm", dataset, basis=[4]))
+    refused(
+        r"the basis consists of the one sample '4'", problem=av.problem("rfvm", dataset, basis=[4])
+    )
     refused("has no option 'restartz'", error=TypeError, restartz=2)
     refused("unknown method 'nutz'", method="nutz")
     refused("processes must be a finite number above 0, got 0", processes=0)

@@ -63,7 +63,10 @@ def test_eta_says_how_far_means_are_off():
     exact = np.stack([z, 4 + 2 * z], axis=-1)[None]
     fits = {"a": fit(eta=exact), "q": fit("approximation", eta=1 + exact)}
     picture = plots.eta(fits, "a")
-    assert "q: off by 0.75 sd in the median and 1.00 sd at most, median sd 1.50" in picture.alt
+    assert (
+        "q: the median error is 0.75 sd and the largest 1.00 sd; the median sd is 1.50"
+        in picture.alt
+    )
     assert picture.spots[0].text == "row0: a 0.00 (sd 1.00), q 1.00 (sd 1.00)"
     with pytest.raises(InputError, match="needs a reference"):
         plots.eta(fits, None)
@@ -101,7 +104,7 @@ def test_a_mask_is_a_probability_and_what_it_switches_off_is_not():
     mean = mask[..., 0].mean()
     ends = f"{mean - 2 * error:.3g} to {mean + 2 * error:.3g}"
     assert features.spots[0].text == f"f0, a: mean {mean:.3g}, {ends}"
-    with pytest.raises(InputError, match="binary masks has four points"):
+    with pytest.raises(InputError, match="binary masks has only four possible values"):
         plots.pair({"a": tree})
 
 
@@ -110,7 +113,7 @@ def test_the_frontier_is_the_table():
     table = pd.DataFrame.from_dict(rows, orient="index", columns=["seconds_run", "error_eta"])
     picture = judging_plots.frontier(table, "nuts")
     assert [(s.x, s.y) for s in picture.spots] == [(10.0, 0.1), (2.0, 1.5)]
-    assert "q: 2.0 s, error 1.50 sd; halves of nuts differ by 0.10 sd" in picture.alt
+    assert "q: 2.0 s, error 1.50 sd; the two halves of nuts differ by 0.10 sd" in picture.alt
     drawn = [line.get_xydata().tolist() for line in picture.figure.axes[0].get_lines()[:2]]
     assert drawn == [[[10.0, 0.1]], [[2.0, 1.5]]]
     for reference, part in ((None, table), ("nuts", table.drop(index="q"))):
@@ -133,7 +136,7 @@ def test_the_reliability_curve_is_an_isotonic_regression():
     curve = max((line.get_xydata() for line in sure.get_lines()), key=len)
     assert curve[:100, 1] == pytest.approx(0.3)
     assert curve[100:, 1] == pytest.approx(0.6)
-    with pytest.raises(InputError, match="needs predictions"):
+    with pytest.raises(InputError, match="needs held-out samples"):
         judging_plots.calibration(None, "a")
 
 

@@ -54,10 +54,10 @@ def test_the_reference_comes_first_and_fits_without_p_active_are_left_out():
     ],
 )
 def test_other_features_are_no_image(names):
-    with pytest.raises(InputError, match="features are not pixels"):
+    with pytest.raises(InputError, match="the features are not pixels"):
         plots.image({"a": fit(names, np.ones(6), np.ones(6))})
 
 
 def test_without_p_active_there_is_nothing_to_draw():
-    with pytest.raises(InputError, match="no fit holds P"):
+    with pytest.raises(InputError, match="no fit has P"):
         plots.image({"a": fit(NAMES, np.ones(6))})

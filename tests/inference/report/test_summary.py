@@ -41,7 +41,7 @@ def test_the_paper_s_own_algorithm(caplog):
     assert found.rows["draws"] == "4 chains of 50"
     assert f"feature_weight ({D})" in found.rows["variables"]
     assert f"eta ({N})" in found.rows["variables"]
-    assert "no exact posterior beside it" in " ".join(found.verdict.reasons)
+    assert "no exact posterior to compare it with" in " ".join(found.verdict.reasons)
     assert found.active == av.selection_text(fit) != ""
     assert max(map(len, repr(found).splitlines())) <= 80
     page = found._repr_html_()
@@ -62,7 +62,7 @@ def test_a_chain_is_judged_by_its_own_diagnostics():
 
 
 def test_what_is_no_fit_is_refused():
-    with pytest.raises(InputError, match="this tree names no method"):
+    with pytest.raises(InputError, match="this tree does not name its method"):
         av.summary(xr.DataTree())
 
 

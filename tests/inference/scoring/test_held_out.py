@@ -157,7 +157,7 @@ def test_unbalanced_and_tiny_data_are_said_in_words():
     assert remarks(dataset(30, 40), dataset(12, 10)) == []
     (unbalanced,) = remarks(dataset(12, 108))
     assert "12 of 120 training samples are 'ill'" in unbalanced
-    assert "answering 'well' is right in 90 %" in unbalanced
+    assert "answering 'well' would be right for 90 %" in unbalanced
     tiny, *more = remarks(dataset(9, 9))
     assert tiny.startswith("Tiny data: 9 of 18")
     assert not more

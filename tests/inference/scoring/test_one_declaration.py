@@ -123,9 +123,10 @@ def test_a_purpose_is_one_declaration(monkeypatch, problem, tmp_path):
     assert words["tails"].to_dict() == {"exact": "good", "again": "good", "narrow": "bad"}
     narrow = found.verdict["narrow"]
     assert any(
-        r.endswith("lie in the middle 90 %" + r[r.index(" (noise") :]) for r in narrow.reasons
+        r.endswith("lie in the 90 % interval of the reference" + r[r.index(" (noise") :])
+        for r in narrow.reasons
     )
-    assert "do not quote its tails" in narrow.sentence
+    assert "do not report its tails" in narrow.sentence
     page = found.to_html(tmp_path / "page.html", pictures={}).read_text()
     assert "tails: bad" in page
 

@@ -7,10 +7,10 @@ from ardvark.inference.verdicts.findings import Finding, findings
 from tests.inference.verdicts.test_verdict import LOCATION, D, posterior, tree_of
 
 NONE_ACTIVE = Finding(
-    "no feature is active in any draw",
+    "no feature is active in any of its draws",
     "bad",
     ("ranking", "selection"),
-    "it sits where the sparse prior peaks, at zero; use another method",
+    "use another method; this one found the sparse prior's peak at zero",
 )
 
 
@@ -41,10 +41,10 @@ def test_no_active_feature_is_compared_with_the_reference():
     many = point_tree(np.full((1, 100, D), 12.0))
     (found,) = findings(some, many)
     assert found.text == (
-        f"0.5 features are active on average, where the reference has {float(D):.1f}"
+        f"only 0.5 features are active on average; the reference has {float(D):.1f}"
     )
     (found,) = findings(some)
-    assert found.text == "0.5 features are active on average"
+    assert found.text == "only 0.5 features are active on average"
     assert findings(point_tree(weights()), some) == []
     assert findings(many, some) == findings(many) == []
 

@@ -88,7 +88,7 @@ def test_the_reference_is_judged_by_its_diagnostics():
     exact = tree_of(*posterior(1))
     found = verdicts({"exact": exact}, "exact", {})["exact"]
     assert found.level == "trust"
-    assert found.sentence == "exact up to Monte Carlo error: quote all of it."
+    assert found.sentence == "exact up to Monte Carlo error: every summary may be reported."
 
 
 # --- negative controls, each named ----------------------------------------------------------------
@@ -103,10 +103,10 @@ def test_halved_sds():
     found = on(tree_of(*posterior(2, scale=0.5), "approximation"))
     assert found.words["means"] == found.words["ranking"] == "good"
     assert found.words["uncertainty"] == "bad"
-    assert "do not quote its intervals" in found.sentence
+    assert "do not report its intervals" in found.sentence
     said = " ".join(found.reasons)
     # whichever is farther beyond its limit: the ratio, or what is in the middle half
-    assert re.search(r"sd is 0\.(49|5|51) times|8[123] % of the draws lie in the middle half", said)
+    assert re.search(r"sd is 0\.(49|5|51) times|8[123] % of the draws lie in the 50 %", said)
 
 
 @pytest.mark.statistical
@@ -115,7 +115,7 @@ def test_a_shifted_mean():
     assert found.words["means"] == found.words["uncertainty"] == "bad"
     assert found.words["ranking"] == "good"
     assert any(r.startswith("eta: the mean is off by 1.") for r in found.reasons)
-    assert "do not quote its means or its intervals" in found.sentence
+    assert "do not report its means or its intervals" in found.sentence
 
 
 @pytest.mark.statistical
@@ -127,7 +127,8 @@ def test_an_ignored_mode():
     found = on(tree_of(*posterior(2), "approximation"), exact)
     assert found.words["uncertainty"] == "bad"
     said = " ".join(found.reasons)
-    assert re.search(r"the sd is 0\.3[0-3] times the right one", said)  # 1 / sqrt(1 + 9) = 0.316
+    # 1 / sqrt(1 + 9) = 0.316
+    assert re.search(r"the sd is 0\.3[0-3] times that of the reference", said)
 
 
 @pytest.mark.statistical
@@ -136,7 +137,7 @@ def test_permuted_features():
     found = on(tree_of(*posterior(2, order=order), "approximation"))
     assert found.words["ranking"] == found.words["selection"] == "bad"
     assert found.words["predictions"] == "good"
-    assert "do not quote its means, its intervals or its ranking" in found.sentence
+    assert "do not report its means, its intervals or its ranking" in found.sentence
     assert any("leading features are the same" in r for r in found.reasons)
 
 
@@ -144,7 +145,7 @@ def test_draws_of_another_problem():
     fits = {"exact": tree_of(*posterior(1)), "other": tree_of(*posterior(2), fingerprint="else")}
     found = verdicts(fits, "exact", {})["other"]
     assert found.level == "do not use"
-    assert "these are draws of another problem (fingerprint else)" in found.sentence
+    assert "its draws are of a different problem (fingerprint else)" in found.sentence
 
 
 def test_a_chain_that_never_moved():
@@ -187,7 +188,7 @@ def test_no_feature_is_active():
     eta, weight = posterior(2)
     found = on(tree_of(eta, weight * 1e-3, "approximation"))
     assert found.words["selection"] == "bad"
-    assert "no feature is active in any draw" in " ".join(found.reasons)
+    assert "no feature is active in any of its draws" in " ".join(found.reasons)
 
 
 # --- diagnostics, each with its remedy ------------------------------------------------------------
@@ -198,10 +199,10 @@ def test_one_chain():
     tree = tree_of(eta, weight)
     fits = {"exact": tree, "other": tree_of(*posterior(2), "approximation")}
     found = verdicts(fits, "exact", quantities.measure(fits, "exact"))
-    assert found["exact"].sentence == "not judged: chains=1: R-hat needs two."
+    assert found["exact"].sentence == "not judged: chains=1: R-hat needs at least 2."
     assert found["exact"].remedies == ("run 4 chains",)
     assert found["other"].level == "not judged"
-    assert "the reference, exact, cannot be believed: chains=1" in found["other"].sentence
+    assert "the reference, exact, cannot be trusted: chains=1" in found["other"].sentence
 
 
 def test_few_effective_draws():
@@ -254,7 +255,7 @@ def test_khat_speaks_only_where_there_is_no_reference():
     assert alone.words["means"] == alone.words["uncertainty"] == "bad"
     assert alone.words["ranking"] == "unknown"
     assert "k-hat is" in alone.reasons[0]
-    assert "add nuts, or gibbs where there are masks" in alone.remedies
+    assert "add nuts, or gibbs if the model has binary masks" in alone.remedies
     beside = on(tree)
     assert beside.level == "trust"
     assert any("k-hat is" in r for r in beside.reasons)
@@ -264,7 +265,7 @@ def test_khat_speaks_only_where_there_is_no_reference():
     ("reason", "remedy"),
     [
         ("the ELBO was still rising after 60000 iterations (stage 1 of 3)", ("raise max_iter",)),
-        ("the mode ran to a boundary: log theta = -14.6", ("no Gaussian fits",)),
+        ("the mode ran to a boundary: log theta = -14.6", ("use nuts; no Gaussian fits",)),
         ("it changes; raise max_iterations", ()),
     ],
 )
@@ -293,7 +294,7 @@ def test_one_state_has_no_spread():
     # P at the mean of eta is not the mean of P, but its class is nearly the same
     assert found.words["predictions"] == "rough"
     assert found.words["uncertainty"] == "bad"
-    assert "one state: it has no spread" in found.reasons[0]
+    assert "a single state, with no spread" in found.reasons[0]
 
 
 # --- words and sentences --------------------------------------------------------------------------
@@ -318,7 +319,8 @@ def test_the_papers_algorithm_of_the_demo():
         [],
     )  # fmt: skip
     assert found.sentence == (
-        "classifies; its means can be quoted; do not quote its intervals or its ranking."
+        "use its predicted classes, not its probabilities; report its means; do not report its "
+        "intervals or its ranking."
     )
     assert found.level == "with care"
 

@@ -163,9 +163,7 @@ def test_a_slab_beside_two_dense_priors_may_have_any_size(slab):
     dense = Hypers(active_features="all", active_samples="all", slab=slab).filled(*SIZES)
     assert (dense.feature_slab, dense.sample_slab, dense.slab) == (1.0, slab, slab)
     for given in ("features", "samples"):
-        with pytest.raises(
-            InputError, match=r"slab must be between 0\.01 and 1000 beside a sparse"
-        ):
+        with pytest.raises(InputError, match=r"slab must be between 0\.01 and 1000 for a sparse"):
             Hypers(**{f"active_{given}": "all"}, slab=slab).filled(*SIZES)
 
 
@@ -214,7 +212,10 @@ def test_every_size_of_data_has_a_default(kernel, N, D):
             {"slab": 1e9},
             r"slab must be between 0\.01 and 1000 .*, got 1e\+09\. .*in logits.*0\.25 to",
         ),
-        ({"slab": np.inf}, r"between 0\.01 and 1000 .*, got inf\. .*dense: active_features="),
+        (
+            {"slab": np.inf},
+            r"between 0\.01 and 1000 .*, got inf\. .*dense prior.* active_features=",
+        ),
         ({"feature_slab": 0.0}, r"feature_slab must be a number above 0"),
         ({"active_features": 5, "feature_rate": 0.1}, r"give active_features or feature_rate, not"),
         ({"active_samples": 5, "sample_shape": 0.5}, r"give active_samples or sample_shape, not"),

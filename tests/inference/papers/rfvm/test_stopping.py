@@ -84,7 +84,7 @@ def test_a_weight_that_will_soon_be_pruned_is_waited_for():
         ({"v": [1.0, 0.5, 0.2], "kept": [0, 1, 3]}, "3 became 3 by pruning"),
         ({"v": [1.0, 0.5], "kept": [0, 1]}, "3 became 2 by pruning"),
         ({"v": [1.0, 0.4, 0.2]}, "one changed by 0.1 of the largest"),
-        ({"v": [1.0, 0.5, 0.011]}, "1 shrank towards the threshold of pruning"),
+        ({"v": [1.0, 0.5, 0.011]}, "1 shrank towards the pruning threshold"),
         ({"p": 0.6}, "a fitted probability changed by 0.1"),
         ({"elbo": -101.0}, "the ELBO changed by 9.9e-03 of its value"),
         ({"v": [1.0, 0.5, 0.0113]}, "1 shrank towards"),  # by 7 % of its own size

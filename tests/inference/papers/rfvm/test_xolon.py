@@ -263,7 +263,7 @@ def test_a_fit_that_ends_at_the_origin_says_so():
     p = problem.y.mean()
     np.testing.assert_allclose(special.expit(result.posterior["eta"]), p)
     assert 'select="cv"' in result.reason
-    assert "cross-validation found" in direct(problem, grid=(30.0,), starts=1).reason
+    assert "cross-validation chose" in direct(problem, grid=(30.0,), starts=1).reason
 
 
 def test_too_few_iterations():
