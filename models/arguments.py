@@ -20,7 +20,7 @@ def as_dataset(data: Any, y: Any, X: Any) -> Dataset:
     if y is not None and data is not None and not isinstance(data, Dataset | str):
         return Dataset.from_arrays(data, y)
     if y is not None:
-        what = "no X was given" if data is None else "a data set has labels of its own"
+        what = "no X was given" if data is None else "a data set has its own labels"
         raise InputError(f"y was given, and {what}. Give X and y, or a data set alone.")
     if X is None and isinstance(data, Dataset):
         return data
@@ -41,7 +41,7 @@ def basis_centres(
 ) -> tuple[np.ndarray, tuple[str, ...], np.ndarray | None]:
     """Return basis centres (B, D), their names, and their labels where the model uses them."""
     if basis_labels is not None and not spec.labels_in_basis:
-        raise InputError(f"model {spec.name!r} has no labels in its basis; leave basis_labels out.")
+        raise InputError(f"model {spec.name!r} has no labels in its basis; omit basis_labels.")
     rows: Sequence[int] | None
     if basis is None:
         centres, rows = data.X, range(data.N)
