@@ -382,7 +382,7 @@ class _Refits(Work[int, Row]):
                 raise InputError(
                     f"{self.folder} contains refits of another problem (fingerprint "
                     f"{row['fingerprint']}, this one's is {mine}). Choose another folder, or "
-                    "remove that one."
+                    "delete this one."
                 )
             if same and row["status"] != "failed":
                 found += 1

@@ -386,7 +386,7 @@ class TestPrediction:
 
     def test_wrong_inputs(self, problem, small_data, split):
         tree = made(problem)
-        with pytest.raises(InputError, match="X_new has 3 features and the training data 4"):
+        with pytest.raises(InputError, match="X_new has 3 features and the training data have 4"):
             av.predict(problem, tree, np.ones((2, 3)))
         with pytest.raises(InputError, match="NaN or infinite"):
             av.predict(problem, tree, np.full((2, D), np.nan))
