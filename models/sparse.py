@@ -79,9 +79,14 @@ def slab(meaning: str, *, why: str) -> Any:
 
 
 def logit_slab() -> Any:
-    """Declare the slab of both kinds of weights, in logits."""
-    meaning = "standard deviation, in logits, of what one visible weight adds"
-    return slab(meaning, why="logits that a visible weight may add; filled: 1 where sparse")
+    """Declare the slab from which those of both kinds of weights are filled, in logits.
+
+    A slab ends the tail of one weight (`parts/slab.py`). An effect is made of weights of both
+    kinds, theta_k (Z'a)_k under the linear kernel, so two slabs meet in it: the slab is not the
+    standard deviation of an effect.
+    """
+    meaning = "standard deviation, in logits, of the normal factor that ends a weight's tail"
+    return slab(meaning, why="of a sample weight with a unit kernel; filled: 1 where sparse")
 
 
 def own_slab(kind: str, *, why: str) -> Any:
@@ -189,40 +194,43 @@ def filled(
         More weights are asked to be active than there are, the slab is out of range, or no scale
         gives the requested numbers.
     """
-    features, samples, share = sizes.kernel.sparse_defaults
+    features, samples, each = sizes.kernel.sparse_defaults
     sparse = sample.sparse or (feature is not None and feature.sparse)
     if sparse and slab is not None and not LEAST_SLAB <= slab <= LARGEST_SLAB:
         raise InputError(
             f"slab must be between {LEAST_SLAB:g} and {LARGEST_SLAB:g} for a sparse prior, got "
-            f"{slab:g}. It is the standard deviation, in logits, of what one visible weight may "
-            f"add. The default is {DEFAULT_SLAB:g}, 0.25 to 5 make sense, and an effect below "
-            f"{VISIBLE:g} is not visible. For a dense prior without a slab use "
+            f"{slab:g}. It is the standard deviation, in logits, of the normal factor that ends the "
+            f"tail of a weight. The default is {DEFAULT_SLAB:g}, 0.25 to 5 make sense, and below "
+            f"{VISIBLE:g} hardly any weight is visible. For a dense prior without a slab use "
             'active_features="all", active_samples="all".'
         )
     logits = slab if slab is not None else DEFAULT_SLAB if sparse else np.inf
     unit = sizes.kernel.feature_unit
     r = None if theta is None else np.array([sizes.kernel.fixed_factor(theta, sizes.N)])
     of_sample = logits / (1.0 if r is None else float(r[0]))  # a sample's slab, on its own scale
-    m = min(samples, max(sizes.B / share, min(2.0, sizes.B / 2.0)))
-    m = _number("sample", sample, m, sizes.B)
+    most = min(samples, max(sizes.B / 5, min(2.0, sizes.B / 2.0)))  # samples, if not asked
     a = None if sample.sparse else sample.dense(None if slab is None else of_sample)
-    asked = (m, sample.slab or of_sample)
+    own_slab = sample.slab or of_sample
     if feature is None:
         assert r is not None
-        return _fields("sample", sample, m, a or sparse_samples(*asked, sizes.B, r), logits)
+        m = _number("sample", sample, most, sizes.B)
+        a = a or sparse_samples(m, own_slab, sizes.B, r)
+        return _fields("sample", sample, m, a, logits)
     f = _number("feature", feature, min(features, sizes.D / 3), sizes.D)
     if feature.sparse:
         while True:  # features are halved until some scale does what is asked
+            m = _number("sample", sample, min(most, each * f), sizes.B)
             try:
-                v, a = sparse_features(f, feature.slab or unit, sizes, a or asked)
+                v, a = sparse_features(f, feature.slab or unit, sizes, a or (m, own_slab))
                 break
             except InputError:
                 if feature.active is not None or f < 1e-3:
                     raise
                 f *= 0.5
     else:
+        m = _number("sample", sample, most, sizes.B)
         v = feature.dense(None if slab is None else unit)
-        a = a or sparse_samples(*asked, sizes.B, kernel_factors(sizes, v)[1])
+        a = a or sparse_samples(m, own_slab, sizes.B, kernel_factors(sizes, v)[1])
     return _fields("sample", sample, m, a, logits) | _fields("feature", feature, f, v, logits)
 
 

@@ -1,10 +1,12 @@
 """Selection by the posterior: which features and samples matter, one definition for all models.
 
-A feature is active in a draw when taking it out (its feature weight set to 0, everything else of
-the draw as it is) changes eta by more than `VISIBLE` as root mean square over the training rows;
-a sample likewise, with its sample weight (`models/parts/effects.py` has the effect under each
-kernel). P(active) is the share of draws in which it is. "Selected" is P(active) > 0.5. A constant
-feature is never active: nothing in the data tells it from the bias.
+The effect of a feature in a draw is the standard deviation, over the training rows, of the change
+of eta when the feature is taken out: its feature weight set to 0, everything else of the draw as it
+is. The mean of the change is left out, for the bias can absorb it. A sample has an effect likewise,
+by its sample weight (`models/parts/effects.py` has both under each kernel). A feature or a sample
+is active in a draw when its effect is above `VISIBLE`. P(active) is the share of draws in which it
+is. "Selected" is P(active) > 0.5. A constant feature is never active: nothing in the data tells it
+from the bias. A model without a bias has the same definition.
 
 n90 is the number of features that carry the effect: in each draw, the smallest number whose squared
 effects add up to 90 % of the sum of all squared effects. If several features can stand in for each
@@ -63,7 +65,7 @@ def select(problem: Problem, tree: xr.DataTree, threshold: float = VISIBLE) -> x
     tree : xarray.DataTree
         A fit of it.
     threshold : float
-        The change of eta above which a feature or a sample is active.
+        The effect on eta above which a feature or a sample is active.
 
     Returns
     -------

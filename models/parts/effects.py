@@ -1,9 +1,11 @@
 """What eta loses when one feature or one sample is taken out of it, for each kernel.
 
 eta_i = b + sum_j a_j K_theta(x_i, z_j). Taking feature k out sets theta_k = 0, taking sample j out
-sets a_j = 0, and everything else stays. An effect is the root mean square over the rows x_i of the
-change of eta, in its units (logits, or standard deviations of a probit). With u = theta_k
-(x_ik - z_jk)^2 and S_ij = sum_k theta_k x_ik z_jk the changes are
+sets a_j = 0, and everything else stays. An effect is the standard deviation over the training rows
+x_i of the change of eta, in its units (logits, or standard deviations of a probit). The mean of the
+change over the rows is left out: the bias can absorb it. A model without a bias (FS-SKLR, SKLR,
+FS-SKR) has the same definition: what all rows share tells no two of them apart. With
+u = theta_k (x_ik - z_jk)^2 and S_ij = sum_k theta_k x_ik z_jk the changes are
 
     a sample                 a_j K_ij
     a feature, linear        theta_k x_ik sum_j a_j z_jk = w_k x_ik, w the primal weights
@@ -28,7 +30,7 @@ import numpy as np
 from .distance import decayed, square_distance
 
 VISIBLE = 0.1
-"""Change of eta, in logits (probit: in standard deviations), above which a weight is active."""
+"""Effect on eta, in logits (probit: in standard deviations), above which a weight is active."""
 _SLACK = 1e-3  # of the threshold: the error allowed to an rbf effect that is not near it
 _FAR = 16.0  # the largest u for which K exp(u) is formed: it cannot overflow
 EXPONENTIAL = 12.0
@@ -36,13 +38,8 @@ EXPONENTIAL = 12.0
 
 
 def primal_effects(X: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """Return the effects |w_k| rms(x_k) (S, D) of primal weights w (S, D)."""
-    return np.abs(w) * rms(X, axis=0)
-
-
-def rms(values: np.ndarray, axis: int) -> np.ndarray:
-    """Return the root mean square along an axis."""
-    return np.sqrt(np.mean(values * values, axis=axis))
+    """Return the effects |w_k| sd(x_k) (S, D) of primal weights w (S, D)."""
+    return np.abs(w) * X.std(axis=0)
 
 
 def live(
@@ -68,7 +65,7 @@ def polynomial_effects(
         change = np.zeros(X.shape)
         for p in powers:
             change += comb(degree, p) * step**p * ((inner ** (degree - p) * a[s]) @ Z_to[p])
-        out[s] = rms(change, axis=0)
+        out[s] = change.std(axis=0)
     return out
 
 
@@ -83,7 +80,8 @@ def rbf_effects_of_one_theta(
     K = decayed(distance)
     out = np.zeros((len(a), len(theta)))
     for k in np.flatnonzero(theta):
-        out[:, k] = rms(a @ _change(distance, K, X[:, k], Z[:, k], theta[k]).T, axis=1)
+        change = a @ _change(distance, K, X[:, k], Z[:, k], theta[k]).T  # (S, N)
+        out[:, k] = change.std(axis=1)
     return out
 
 
@@ -99,16 +97,18 @@ def rbf_effects(
     """Return the effect of each feature under the rbf kernel (S, D), each draw with its theta.
 
     exp(u) - 1 is u + r with 0 <= r <= u^2 exp(u) / 2. With r_k the largest u of feature k over all
-    pairs of a row and a centre, the first-order effect, three matrix products for all features,
-    is therefore off by at most
+    pairs of a row and a centre, the change of eta_i to first order is off by at most
+    (r_k^2 exp(r_k) / 2) sum_j |a_j| K_ij. Centring shortens vectors and obeys the triangle
+    inequality: |sd(f) - sd(g)| <= sd(f - g) <= rms(f - g). So the first-order effect, three matrix
+    products for all features, is off by at most
 
         (r_k^2 exp(r_k) / 2) rms_i(sum_j |a_j| K_ij)
 
     It stands in where r_k is at most 1, that is below a thousandth of the threshold, and the
     effect is farther than that from it; so no feature is put on the wrong side. Other features are
-    computed pair by pair (`_pairs`), to a relative 1e-9. Where a u exceeds 16, or a theta is
-    negative (draws of a Gaussian approximation may be), the difference of the two exponentials is
-    taken as it is.
+    computed pair by pair (`_pairs`), to 1e-9 of the root mean square of the change. Where a u
+    exceeds 16, or a theta is negative (draws of a Gaussian approximation may be), the difference of
+    the two exponentials is taken as it is.
     """
     out = np.zeros(theta.shape)
     low, high = np.minimum(X.min(0), Z.min(0)), np.maximum(X.max(0), Z.max(0))
@@ -119,7 +119,7 @@ def rbf_effects(
         K = decayed(distance)
         weighted = K * a[s, on]
         reach = t * widest[theta[s] != 0.0]
-        size = rms(np.abs(weighted).sum(1), axis=0)
+        size = np.sqrt(np.mean(np.abs(weighted).sum(1) ** 2))
         error = 0.5 * reach**2 * np.exp(np.minimum(reach, 1.0)) * size
         effect = np.zeros(len(t))
         # beyond u = 1 a K that underflowed could hide what K exp(u) is
@@ -140,15 +140,15 @@ def rbf_effects(
             settled[near] = True
         for k in np.flatnonzero(~settled):
             change = _change(distance, K, x[:, k], z[:, k], t[k])
-            effect[k] = rms(change @ a[s, on], axis=0)
+            effect[k] = (change @ a[s, on]).std()
         out[s, theta[s] != 0.0] = effect
     return out
 
 
 def _first_order(x: np.ndarray, z: np.ndarray, t: np.ndarray, weighted: np.ndarray) -> np.ndarray:
-    """Return rms_i(sum_j a_j K_ij u_ij) of each feature, (x - z)^2 = x^2 - 2 x z + z^2."""
+    """Return sd_i(sum_j a_j K_ij u_ij) of each feature, (x - z)^2 = x^2 - 2 x z + z^2."""
     change = x**2 * weighted.sum(1)[:, None] - 2.0 * x * (weighted @ z) + weighted @ z**2
-    return t * rms(change, axis=0)
+    return t * change.std(axis=0)
 
 
 @numba.njit(
@@ -157,7 +157,7 @@ def _first_order(x: np.ndarray, z: np.ndarray, t: np.ndarray, weighted: np.ndarr
 def _pairs(
     weighted: np.ndarray, x: np.ndarray, z: np.ndarray, t: np.ndarray, doublings: np.ndarray
 ) -> np.ndarray:
-    """Return rms_i(sum_j weighted_ij (exp(u_ij) - 1)) of each feature.
+    """Return sd_i(sum_j weighted_ij (exp(u_ij) - 1)) of each feature.
 
     weighted (N, B), x (D, N), z (D, B), t (D,). exp(u) - 1 by its Taylor polynomial at v = u /
     2^doublings <= 1/8, of which the next term is a relative 1e-11, and exp(2 v) - 1 = p (p + 2):
@@ -165,10 +165,9 @@ def _pairs(
     """
     N, B = weighted.shape
     out = np.empty(len(t))
-    p = np.empty(B)
+    p, changes = np.empty(B), np.empty(N)
     for k in range(len(t)):
         scale = t[k] / 2.0 ** doublings[k]
-        total = 0.0
         for i in range(N):
             xi = x[k, i]
             for j in range(B):
@@ -182,6 +181,6 @@ def _pairs(
             change = 0.0
             for j in range(B):
                 change += weighted[i, j] * p[j]
-            total += change * change
-        out[k] = np.sqrt(total / N)
+            changes[i] = change
+        out[k] = changes.std()
     return out

@@ -1,25 +1,34 @@
 """From "about five features matter" to the rate of a Gamma hyperprior.
 
 A sparse prior is asked for by the number of weights that it makes visible: `active_features`,
-`active_samples`. A weight is visible where removing it changes eta by more than `VISIBLE` = 0.1,
-as root mean square over the training rows. How large such a weight is depends on the weights of
-the other kind: a feature acts through the samples' weights, a sample through its kernel. With
-theta the feature weights, a the sample weights, and inputs taken as independent standard normals::
+`active_samples`. A weight is visible where its effect exceeds `VISIBLE` = 0.1: the standard
+deviation over the training rows of the change of eta without it (`effects.py`). How large such a
+weight is depends on the weights of the other kind: a feature acts through the samples' weights, a
+sample through its column of K. With theta the feature weights, a the sample weights, and inputs
+taken as independent standard normals::
 
     feature d   |theta_d| |a| q       q = |n|                               linear
                                       q = P (m n^2 + 3 ((1 + S)^(2(P-1)) - m) / N)^1/2,
                                           m = E(1 + T n)^(2(P-1))           polynomial
-                                      q = 0.8 k1 (3 + 6 n^2 + n^4)^1/2      rbf
+                                      q = 0.8 k1 (3 + 6 n^2 + n^4 - c (1 + n^2)^2)^1/2      rbf
     sample j    |a_j| r               r = (T^2 n^2 + S^2 / N)^1/2           linear
-                                      r = (E(1 + T n)^(2P) + (1 + S)^(2P) / N)^1/2
-                                      r = (k2 + 1 / N)^1/2                  rbf
+                                      r = (Var(K) + ((1 + S)^P - E(K))^2 / N)^1/2,
+                                          K = (1 + T n n')^P given n        polynomial
+                                      r = (k^2 + (1 - k0)^2 / N)^1/2        rbf
 
-n is a standard normal, |a| and T = |theta| Euclidean norms at their prior mean, S = sum_d theta_d
-likewise. Between two rows an rbf kernel has the mean square prod_d (1 + 8 theta_d)^-1/2 given
-theta; k2 is the prior mean of that, k1 of its root. The terms in 1/N are a row's kernel with
-itself. The prior expected numbers follow by one quadrature, and the two rates by finding the
-roots. `tests/models` measures by simulation of the whole model that the numbers asked for are met
-within 20 %.
+n and n' are standard normals, |a| and T = |theta| Euclidean norms at their prior mean,
+S = sum_d theta_d likewise. Of an rbf kernel, given theta and for rows x, x' and a centre z,
+
+    E K(x, z)             = prod_d (1 + 4 theta_d)^-1/2                       k0
+    A = E K(x, z)^2       = prod_d (1 + 8 theta_d)^-1/2                       k1 of A^1/2
+    B = E K(x, z) K(x', z) = prod_d ((1 + 2 theta_d) (1 + 6 theta_d))^-1/2    k of (A - B)^1/2
+
+with the prior means k0, k1 and k, and c = E B / E A. B is the mean square of the mean of a column,
+which the standard deviation leaves out: (x - z)^2 has the mean 1 + n^2 and the mean square
+3 + 6 n^2 + n^4 for a centre z = n. In the linear kernel nothing is left out, for centred features.
+The terms in 1/N are a row's kernel with itself. The prior expected numbers follow by one
+quadrature, and the two rates by finding the roots. `tests/models` measures by simulation of the
+whole model that the numbers asked for are met within 20 %.
 """
 
 import math
@@ -155,8 +164,10 @@ def sparse_features(
     # the number is not monotone: large weights of many features drown the kernel (rbf), or leave
     # so little for the sample weights that nothing is visible. The smallest scale is wanted.
     start = math.log(active / sizes.D) - 14.0
+    before = excess(start)
     for low in np.arange(start, math.log(10.0 * slab), 0.5):
-        if excess(low) < 0.0 < excess(low + 0.5):
+        earlier, before = before, excess(low + 0.5)
+        if earlier < 0.0 < before:
             scale = optimize.brentq(excess, low, low + 0.5, xtol=1e-6)
             feature = _half_cauchy(scale, slab)
             return feature, samples(feature)[0]

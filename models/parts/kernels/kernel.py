@@ -8,7 +8,7 @@ import numpy as np
 import pytensor.tensor as pt
 from scipy import special
 
-from .. import effects
+from ..effects import live
 
 LINEAR, POLYNOMIAL, RBF = range(3)
 """How K depends on theta, for compiled loops. A polynomial of degree 1 is `LINEAR`."""
@@ -38,11 +38,11 @@ class Kernel(ABC):
     """Whether K = X diag(theta) Z', so that (theta / r, r a) gives the same K a."""
     by_distance: ClassVar[bool] = False
     """Whether K depends on theta through weighted distances, not through inner products."""
-    sparse_defaults: ClassVar[tuple[float, float, int]]
-    """Active features, at most D/3; active samples, at most B over the last number (and in tiny
-    data at least two, or half). From simulation of the prior: more of the one or fewer of the other
-    leave no scale that does what is asked (rbf, fat data), or sample weights that are no longer
-    sparse (few rows)."""
+    sparse_defaults: ClassVar[tuple[float, float, float]]
+    """Active features, at most D/3; active samples, at most B/5 (in tiny data at least two, or
+    half), and at most so many for each active feature. From simulation of the prior: without these
+    limits some data have no scale that does what is asked, or sample weights that are no longer
+    sparse. A sample is visible through the features that are, so few features carry few samples."""
 
     @classmethod
     def of(cls, degree: int) -> "Kernel":
@@ -172,17 +172,17 @@ class Kernel(ABC):
     def sample_effects(
         self, X: np.ndarray, Z: np.ndarray, theta: np.ndarray, a: np.ndarray
     ) -> np.ndarray:
-        """Return the effect |a_j| rms_i(K_ij) of each sample in each of S draws, shape (S, B).
+        """Return the effect |a_j| sd_i(K_ij) of each sample in each of S draws, shape (S, B).
 
         One kernel matrix a draw, of the features and samples whose weights are not 0; one for all
         draws where they share theta. Arguments as for `feature_effects`.
         """
         if (theta == theta[:1]).all():
-            return np.abs(a) * effects.rms(self.gram(X, Z, theta[0]), axis=0)
+            return np.abs(a) * self.gram(X, Z, theta[0]).std(axis=0)
         out = np.zeros(a.shape)
         for s in range(len(a)):
-            x, z, t, on = effects.live(X, Z, theta[s], a[s])
-            out[s, on] = np.abs(a[s, on]) * effects.rms(self.gram(x, z, t), axis=0)
+            x, z, t, on = live(X, Z, theta[s], a[s])
+            out[s, on] = np.abs(a[s, on]) * self.gram(x, z, t).std(axis=0)
         return out
 
     # --- what a prior needs to know of it ---------------------------------------------------------
@@ -224,4 +224,4 @@ class Kernel(ABC):
 
     @abstractmethod
     def fixed_factor(self, theta: np.ndarray, N: int) -> float:
-        """Return r, the root mean square of a kernel with feature weights theta (D,)."""
+        """Return r, the standard deviation of a column of K with feature weights theta (D,)."""

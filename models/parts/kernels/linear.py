@@ -17,7 +17,7 @@ class Linear(Kernel):
 
     name: ClassVar[str] = "linear"
     is_linear: ClassVar[bool] = True
-    sparse_defaults: ClassVar[tuple[float, float, int]] = (10.0, 20.0, 5)
+    sparse_defaults: ClassVar[tuple[float, float, float]] = (10.0, 20.0, np.inf)
 
     @property
     def code(self) -> int:

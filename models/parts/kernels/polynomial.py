@@ -1,6 +1,5 @@
 """The polynomial kernel."""
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,7 +9,8 @@ from ..effects import polynomial_effects, primal_effects
 from .kernel import HALF_NORMAL, LINEAR, POLYNOMIAL, Kernel, Law
 from .linear import Linear
 
-_HERMITE = np.polynomial.hermite_e.hermegauss(40)
+_NODE, _WEIGHT = np.polynomial.hermite_e.hermegauss(40)
+_WEIGHT = _WEIGHT / _WEIGHT.sum()  # of a standard normal
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Polynomial(Kernel):
     degree: int = 1
     name: ClassVar[str] = "polynomial"
     has_degree: ClassVar[bool] = True
-    sparse_defaults: ClassVar[tuple[float, float, int]] = (5.0, 20.0, 3)
+    sparse_defaults: ClassVar[tuple[float, float, float]] = (5.0, 20.0, 4.0)
 
     @classmethod
     def of(cls, degree: int) -> "Polynomial":
@@ -107,15 +107,20 @@ class Polynomial(Kernel):
     def factors(self, law: Law, N: int, D: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the q and r of (1 + T n)^P."""
         T, S = law.norm(D), D * law.mean(lambda x: x)
-        P, (node, weight) = self.degree, _HERMITE
-        slope, square = ((1.0 + T * node) ** (2 * p) @ weight / weight.sum() for p in (P - 1, P))
+        P = self.degree
+        slope = (1.0 + T * _NODE) ** (2 * (P - 1)) @ _WEIGHT
         own = max(float((1.0 + S) ** (2 * (P - 1)) - slope), 0.0)  # a row with itself, beyond slope
         q = P * np.sqrt(slope * HALF_NORMAL**2 + 3.0 * own / N)
-        return q, np.array([math.sqrt(square + (1.0 + S) ** (2 * P) / N)])
+        return q, self._column(T * HALF_NORMAL, S, N)
 
     def fixed_factor(self, theta: np.ndarray, N: int) -> float:
-        """Return (E(1 + T n)^(2P) + (1 + S)^(2P) / N)^1/2."""
+        """Return (Var(1 + T n)^P + ((1 + S)^P - E(1 + T n)^P)^2 / N)^1/2."""
         T, S = float(np.linalg.norm(theta)), float(theta.sum())
-        P, (node, weight) = self.degree, _HERMITE
-        square = (1.0 + T * node) ** (2 * P) @ weight / weight.sum()
-        return math.sqrt(float(square) + (1.0 + S) ** (2 * P) / N)
+        return float(self._column(np.array([T]), S, N)[0])
+
+    def _column(self, t: np.ndarray, own: float, N: int) -> np.ndarray:
+        """Return the sd of (1 + t n)^P over rows, of which one is the centre: (1 + own)^P."""
+        K = (1.0 + t[:, None] * _NODE) ** self.degree
+        mean = K @ _WEIGHT
+        variance = (K - mean[:, None]) ** 2 @ _WEIGHT
+        return np.sqrt(variance + ((1.0 + own) ** self.degree - mean) ** 2 / N)

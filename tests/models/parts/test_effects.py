@@ -13,9 +13,13 @@ every_kernel = pytest.mark.parametrize(("kernel", "degree"), KERNELS)
 
 
 def draws(number=0, scale=0.3, rows=N, centres=B):
-    """Rows, centres that are not rows, and S draws of weights, some of them 0."""
+    """Rows, centres that are not rows, and S draws of weights, some of them 0.
+
+    Features have means and scales of their own, so that no change of eta is centred by itself.
+    """
     random = rng(number)
     X, Z = random.normal(size=(rows, D)), random.normal(size=(centres, D))
+    X, Z = (V * [1.0, 0.7, 1.6, 0.4, 1.1] + [0.0, 0.8, -0.5, 0.3, 1.2] for V in (X, Z))
     theta = scale * np.abs(random.normal(size=(S, D)))
     a = random.normal(size=(S, centres))
     theta[1, 2] = theta[2, :] = 0.0
@@ -23,22 +27,18 @@ def draws(number=0, scale=0.3, rows=N, centres=B):
     return X, Z, theta, a
 
 
-def rms(values):
-    return np.sqrt(np.mean(values**2))
-
-
 def without(X, Z, theta, a, kernel, degree=1):
-    """The definition: eta with a weight as it is less eta with that weight at 0."""
+    """The definition: sd over rows of eta with a weight as it is less eta with it at 0."""
     gram = make_kernel(kernel, degree).gram
     features, samples = np.empty(theta.shape), np.empty(a.shape)
     for s in range(len(theta)):
         eta = gram(X, Z, theta[s]) @ a[s]
         for k in range(theta.shape[1]):
             t = np.where(np.arange(theta.shape[1]) == k, 0.0, theta[s])
-            features[s, k] = rms(eta - gram(X, Z, t) @ a[s])
+            features[s, k] = np.std(eta - gram(X, Z, t) @ a[s])
         for j in range(a.shape[1]):
             w = np.where(np.arange(a.shape[1]) == j, 0.0, a[s])
-            samples[s, j] = rms(eta - gram(X, Z, theta[s]) @ w)
+            samples[s, j] = np.std(eta - gram(X, Z, theta[s]) @ w)
     return features, samples
 
 
@@ -55,6 +55,22 @@ def test_effects_are_what_taking_out_does(kernel, degree, shared_theta):
     np.testing.assert_allclose(found, features, rtol=1e-8, atol=1e-13)
     found = function.sample_effects(X, Z, theta, a)
     np.testing.assert_allclose(found, samples, rtol=1e-8, atol=1e-13)
+
+
+@every_kernel
+def test_what_all_rows_share_is_no_effect(kernel, degree):
+    """A constant column of K is part of the bias, whatever its size: it is 1 at theta = 0."""
+    X, Z, theta, a = draws()
+    theta = np.zeros(theta.shape)
+    function = make_kernel(kernel, degree)
+    assert (function.gram(X, Z, theta[0]) == (kernel != "linear")).all()
+    assert function.sample_effects(X, Z, theta, a).max() == 0.0
+    X[:, :2] = X[0, :2]  # rows that differ in features of weight 0 alone
+    theta[:, :2] = 0.4 * np.arange(1, S + 1)[:, None]
+    assert function.feature_effects(X, Z, theta, a).max() < 1e-13
+    assert function.sample_effects(X, Z, theta, a).max() < 1e-13
+    moved = function.decision(X, Z, theta, a) - function.decision(X, Z, 0.0 * theta, a)
+    assert np.abs(moved).max() > 0.1
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1e-3, 0.03, 1.0, 5.0, 40.0, 1e4])
@@ -96,7 +112,7 @@ def test_a_threshold_between_an_effect_and_its_first_order():
     exact = effects.rbf_effects(X, Z, np.vstack([theta, theta]), np.vstack([a, a]), 0.0)[0]
     K = make_kernel("rbf").gram(X, Z, theta[0])
     u = theta[0] * (X[:, None, :] - Z) ** 2  # (N, B, D)
-    first = np.sqrt(np.mean(np.einsum("ij,ijk->ik", K * a[0], u) ** 2, axis=0))
+    first = np.einsum("ij,ijk->ik", K * a[0], u).std(axis=0)
     for k in range(D):
         threshold = 0.5 * (exact[k] + first[k])
         assert (first[k] > threshold) != (exact[k] > threshold)

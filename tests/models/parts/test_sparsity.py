@@ -9,6 +9,7 @@ from ardvark.common.validate import InputError
 from ardvark.models.parts import ard
 from ardvark.models.parts.effects import VISIBLE
 from ardvark.models.parts.kernels import KERNELS, make_kernel
+from ardvark.models.parts.kernels.rbf import column_sd
 from ardvark.models.parts.sparsity import Law
 from ardvark.models.pfcvm import Hypers
 from tests.support import rng, z_limit
@@ -51,6 +52,25 @@ def test_the_norm_of_sparse_weights_is_that_of_draws():
     norms = np.linalg.norm(x, axis=1)
     error = norms.std() / np.sqrt(len(norms))
     assert abs(norms.mean() - Law(HALF_CAUCHY).norm(50)) < z_limit() * error
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("scale", "D"), [(1e-3, 40), (0.1, 6), (1.0, 3), (1e-5, 2000)])
+def test_the_spread_of_an_rbf_column_is_that_of_draws(scale, D):
+    """A column is K(x, z) over rows x; x, x' and z are drawn, not integrated."""
+    prior, random, S = ard.WeightPrior(0.5, 0.5 * scale**2, 1.0), rng(1), 1000
+    theta = ard.draw(random, prior, S * D)[1].reshape(S, D)
+    A = np.prod((1 + 8 * theta) ** -0.5, axis=1)
+    B = np.prod(((1 + 2 * theta) * (1 + 6 * theta)) ** -0.5, axis=1)
+    spread = np.sqrt(np.maximum(A - B, 0.0))
+    error = spread.std() / np.sqrt(S)
+    assert abs(spread.mean() - column_sd(Law(prior), D)) < z_limit(4) * error
+    one = theta[np.argmax(spread)]  # the two moments themselves
+    z, x, other = (random.normal(size=(20_000, D)) for _ in range(3))
+    near, far = (np.exp(-((v - z) ** 2) @ one) for v in (x, other))
+    for found, exact in ((near**2, A), (near * far, B)):
+        noise = found.std() / np.sqrt(len(found))
+        assert abs(found.mean() - exact[np.argmax(spread)]) < z_limit(8) * noise
 
 
 # --- the whole model: as many weights are visible as were asked for -------------------------------
@@ -235,11 +255,12 @@ def test_a_slab_silences_the_warning_of_heavy_tails(caplog):
     assert "feature_shape = 0.5" in caplog.text
 
 
-def test_a_fixed_kernel_has_the_root_mean_square_of_normal_data():
+@pytest.mark.parametrize(("kernel", "degree"), [("linear", 1), ("polynomial", 2), ("rbf", 1)])
+def test_a_fixed_kernel_has_the_spread_of_normal_data(kernel, degree):
     X = np.random.default_rng(1).normal(size=(300, 12))
     X = (X - X.mean(0)) / X.std(0)
-    theta = np.linspace(0.01, 0.08, 12)
-    for kernel, degree in (("linear", 1), ("polynomial", 2), ("rbf", 1)):
-        function = make_kernel(kernel, degree)
-        found = function.sample_effects(X, X, theta[None], np.ones((1, 300))).mean()
+    function = make_kernel(kernel, degree)
+    for theta in (np.linspace(0.01, 0.08, 12), np.linspace(0.002, 0.001, 12)):
+        K = function.gram(X, X, theta)
+        found = np.sqrt(np.mean((K - K.mean(axis=0)) ** 2))
         assert found == pytest.approx(function.fixed_factor(theta, 300), rel=0.1)
