@@ -51,12 +51,12 @@ _VERDICT = (
     "more."
 )
 _ACTIVE = (
-    "A feature or sample is active in a draw if its effect is above 0.1. The effect is the standard "
-    "deviation over the training rows of what it adds to eta. Given is the mean number of active "
-    "ones over draws, with the 5 % and 95 % quantiles in brackets. n90 is how many of them carry "
-    "90 % of the sum of squared effects; the median over draws. With P > 0.5 is how many are active "
-    "in more than half of the draws; those are selected. For a point or search, all of these "
-    "describe its one state."
+    "A feature or sample is active in a draw if its effect is above 0.1. The effect is the "
+    "standard deviation over the training rows of what it adds to eta. Given is the mean number of "
+    "active ones over draws, with the 5 % and 95 % quantiles in brackets. n90 is how many of them "
+    "carry 90 % of the sum of squared effects; the median over draws. With P > 0.5 is how many are "
+    "active in more than half of the draws; those are selected. For a point or search, all of "
+    "these describe its one state."
 )
 _OWN = (
     "How many features and samples the method itself selects, by the rule in its paper (groups "
