@@ -200,8 +200,8 @@ def filled(
         raise InputError(
             f"slab must be between {LEAST_SLAB:g} and {LARGEST_SLAB:g} for a sparse prior, got "
             f"{slab:g}. It is the standard deviation, in logits, of the normal factor that ends "
-            f"the tail of a weight. The default is {DEFAULT_SLAB:g}, 0.25 to 5 make sense, and below "
-            f"{VISIBLE:g} hardly any weight is visible. For a dense prior without a slab use "
+            f"the tail of a weight. The default is {DEFAULT_SLAB:g}, 0.25 to 5 make sense, and "
+            f"below {VISIBLE:g} hardly any weight is visible. For a dense prior without a slab use "
             'active_features="all", active_samples="all".'
         )
     logits = slab if slab is not None else DEFAULT_SLAB if sparse else np.inf
