@@ -1,11 +1,11 @@
-"""What a model's docstring says, taken apart: the docstring is the one place it is written.
+"""Parse a model's docstring, which is the only place where the model is described.
 
 Sections are underlined headings. A line of the generative program is
 
     symbol ~ law  (equation)  meaning, `name in code`  (shape)
 
-with two spaces or more between the parts. Equation and shape may be absent, and so may the names
-where the symbol without its index is the name.
+with at least two spaces between the parts. Equation and shape are optional. So are the names, if
+the name in code is the symbol without its index.
 """
 
 import re
@@ -33,7 +33,7 @@ class Symbol(NamedTuple):
 
 
 def sections(doc: str) -> dict[str, str]:
-    """Return a docstring's sections by heading; what precedes the first one is ""."""
+    """Return a docstring's sections by heading; the text before the first heading is under ""."""
     parts = re.split(r"^(\S.*)\n-{4,}\n", doc, flags=re.MULTILINE)
     titles, texts = ["", *parts[1::2]], parts[0::2]
     return {title: text.strip("\n") for title, text in zip(titles, texts, strict=True)}

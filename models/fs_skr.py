@@ -1,8 +1,8 @@
 """FS-SKR, FS-SKLR with a squared-error likelihood: least squares on the signs of the labels.
 
-Kojima, Tanaka (2017), "Doubly Sparse Bayesian Kernel Logistic Regression", APSIPA, section V: the
-method named FS-SKR-Sa there. Its own source (Kojima, Wadai, Tanaka 2017, ITC-CSCC) was not at hand;
-this is our reading of it from that paper.
+Kojima, Tanaka (2017), "Doubly Sparse Bayesian Kernel Logistic Regression", APSIPA, section V, where
+the method is called FS-SKR-Sa. Its original source (Kojima, Wadai, Tanaka 2017, ITC-CSCC) was not
+available to us; this is our reconstruction from the APSIPA paper.
 
 The generative model
 --------------------
@@ -26,13 +26,13 @@ y = (1 + s) / 2 is a real number, not a label.
 
 Departures from the paper
 -------------------------
-- Those of FS-SKLR, and the prior of tau, which the paper does not state.
+- Those of FS-SKLR, and the prior of tau, which the paper does not give.
 
 Known difficulties
 ------------------
 - Those of FS-SKLR's masks. alpha and tau are conditionally conjugate: given the masks and tau,
-  alpha is normal and integrates out exactly.
-- The residuals of -1 and +1 are not normal; posterior widths are no statement about labels.
+  alpha is normal and can be integrated out exactly.
+- Residuals from the values -1 and +1 are not normal, so posterior widths say nothing about labels.
 """
 
 from dataclasses import dataclass, replace

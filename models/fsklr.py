@@ -22,51 +22,54 @@ X (N, D) inputs, Z (B, D) basis centres (the training inputs), y (N,) in {0, 1}:
 The second argument of Normal is a standard deviation, so xi is a precision. The zoo's feature-
 weighted kernel has theta = delta * zeta. There is no intercept.
 
-The law of a mask of n bits with S of them on (`mask_prior`; n = D, a = a_zeta for features, n = B,
-a = a_z for samples), its normalising sum over all 2^n masks, the odds of one bit when S of the
-*others* are on, and the expected number of bits on:
+The prior of a mask of n bits with S of them on has three forms (`mask_prior`; n = D, a = a_zeta for
+features, n = B, a = a_z for samples). Each is given with its sum over all 2^n masks, the odds of
+one bit when S of the *others* are on, and the expected number of bits on:
 
-    independent  one probability a bit, as above: p = (a / (a + n))^S (n / (a + n))^(n - S).
+    independent  one probability per bit, as above: p = (a / (a + n))^S (n / (a + n))^(n - S).
                  Sums to 1; odds a / n; E = n a / (a + n).
     shared       one probability Beta(a / n, 1) for all bits:
                  p = B(S + a/n, n - S + 1) / B(a/n, 1).
                  Sums to 1 (a mixture over the probability); odds (S + a/n) / (n - S); E as above.
     printed      p proportional to C(n, S) B(S + a, n - S + 1), i.e. to Gamma(S + a) / Gamma(S + 1):
-                 eqs. (21), (22), the law of a *count* used as the score of a mask. With the paper's
-                 factor a it sums to 1 over counts S = 0..n, and so to more than 1 over masks; here
-                 it is divided by its sum over masks. Odds (S + a) / (S + 1); E by summation.
+                 eqs. (21), (22), the prior of a *count* used as the score of a mask. With the
+                 paper's factor a it sums to 1 over counts S = 0..n, and so to more than 1 over
+                 masks; here it is divided by its sum over masks. Odds (S + a) / (S + 1); E by
+                 summation.
 
-Two ways to write one posterior (`mask_probability`): "integrated" (only the masks) or "explicit"
-(their probabilities kept, a vector under the independent prior and one number under the shared
-one). "printed" is no mixture over a probability, so it exists only integrated.
+The posterior can be written in two ways (`mask_probability`). "integrated" has only the masks.
+"explicit" keeps their probabilities too: a vector under the independent prior, one number under the
+shared one. "printed" is not a mixture over a probability, so it exists only integrated.
 
 Departures from the paper
 -------------------------
-- The joint posterior of both masks and alpha is the target. The paper searches for a mode in two
+- The target is the joint posterior of both masks and alpha. The paper searches for a mode in two
   stages: the feature mask first, with every z_j = 1, then the sample mask at that feature mask.
 - `mask_prior = "independent"` is what (12)-(15) say. Eqs. (19), (20) replace it by a shared
-  probability, (21), (22) by the law of a count: misprints kept as choices, because the algorithm
-  uses the last.
-- The shared probability is Beta(a/n, 1), the one that (13), (15) name, not (19)'s Beta(a, 1).
-- xi, a and delta have defaults filled from the sizes; the paper tunes them to equal sparsity and
-  reports none.
-- The basis size B stands for N in the sample mask's prior, so that a part of the rows can be basis.
+  probability, and (21), (22) by the prior of a count. These misprints are kept as choices, because
+  the paper's algorithm uses the last one.
+- The shared probability is Beta(a/n, 1), as in (13), (15), not Beta(a, 1) as in (19).
+- xi, a and delta have defaults that are computed from the sizes of the data. The paper tunes them
+  to equal sparsity and does not report their values.
+- The basis size B replaces N in the sample mask's prior, so that the basis can be a subset of the
+  rows.
 - The linear kernel is ours, for comparison with the zoo's other models.
 
 Known difficulties
 ------------------
-- Single-bit moves stick where features are correlated: one must leave for another to enter. The
-  posterior of the masks has several modes; start chains apart and count flips.
+- Single-bit moves get stuck where features are correlated: one must leave before another can enter.
+  The posterior of the masks has several modes; start chains apart and count flips.
 - The shared prior puts nearly all of its mass on the empty mask: P(S = 0) is close to n^(-a/n),
   0.97 at n = 7129, a = 20. The printed one is nearly flat: E = 3574 there.
-- delta fixes the width of the kernel for a typical number of features; states with many more
-  have K near the identity, and with few K near 1.
-- alpha_j of an unselected sample follows its prior: read `sample_weight`, not alpha.
-- At an a/n below 0.05 the probabilities themselves underflow to 0 (14 % of them at 20/7129), so
-  the explicit form is refused there.
-- PyMC's own steps evaluate the whole density for every bit and build K again for every gradient,
-  O(N B D) each: a baseline, not the sampler to use. It gives `BinaryGibbsMetropolis` to Bernoulli
-  masks only; integrated shared or printed ones need that step named, or Metropolis hardly moves.
+- delta sets the width of the kernel for a typical number of features. With many more features on,
+  K is close to the identity; with few, all entries of K are close to 1.
+- alpha_j of an unselected sample follows its prior: look at `sample_weight`, not at alpha.
+- If a/n is below 0.05, the probabilities themselves underflow to 0 (14 % of them at 20/7129), so
+  the explicit form raises an error.
+- PyMC's own steps evaluate the whole density for every bit and recompute K for every gradient,
+  O(N B D) each. They are a baseline, not the sampler to use. PyMC assigns `BinaryGibbsMetropolis`
+  to Bernoulli masks only. Name that step for integrated masks with the shared or printed prior;
+  otherwise they get Metropolis, which hardly moves.
 """
 
 from dataclasses import dataclass, replace

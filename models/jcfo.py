@@ -25,7 +25,7 @@ Kernels: `polynomial` is (1 + sum_k theta_k x_k z_k)^degree (8), and **what the 
 linear kernel is the polynomial one of degree 1**, the default here; `linear` leaves out the 1,
 `rbf` is exp(-sum_k theta_k (x_k - z_k)^2). With the 1, sum_j beta_j acts as a second intercept.
 
-Three ways to write the one posterior (`parametrization`)::
+The posterior can be written in three ways (`parametrization`)::
 
     marginal       tau, rho and z integrated out
     hierarchical   tau, rho explicit; beta_j = beta_raw_j tau_j^1/2, theta_k = theta_raw_k rho_k^1/2
@@ -33,31 +33,33 @@ Three ways to write the one posterior (`parametrization`)::
     latent         as hierarchical, with z explicit: z_i = s_i z_abs_i, s = 2y - 1, z_abs > 0
 
 The latent form has the variables of the exact Gibbs sampler (z, beta, tau, theta, rho). z stays
-centred: given y it lies on one side of 0, and eta + noise cannot keep it there. Its PyMC model
-factors p(y, z | eta) as P(y | eta) p(z | y, eta): predictive draws of y come from Phi(eta), and
-draws of z are for the observed labels.
+centred, because given y it must lie on one side of 0, which eta + noise would not guarantee. Its
+PyMC model factors p(y, z | eta) as P(y | eta) p(z | y, eta). So predictive draws of y come from
+Phi(eta), and draws of z are conditional on the observed labels.
 
 Departures from the paper
 -------------------------
-- gamma1 and gamma2 are filled from N and D, where the paper chooses them on a hold-out set of 10 %
-  within each fold: the whole posterior is reported, not one mode.
-- `linear` and `rbf` kernels beside the polynomial one, to compare with the other models.
+- gamma1 and gamma2 are computed from N and D. The paper chooses them on a hold-out set of 10 %
+  within each fold. Here the whole posterior is reported, not one mode.
+- The kernels `linear` and `rbf` are offered too, for comparison with the other models.
 - The variance tau_0 of the bias is named tau_bias; its prior is that of every beta, as printed.
 
 Known difficulties
 ------------------
-- (theta / r, r beta) gives the same eta with the linear kernel, and with degree 1 up to the
-  intercept: only theta_k (Z'beta)_k is identified; read R-hat on `eta` first. So only the product
-  of the two prior scales matters to eta, up to the intercept.
-- The bias shares the prior of the sample weights: with many samples (polynomial, rbf) the filled
-  scale shrinks like N^-1/2, and unbalanced classes pull against it.
+- With the linear kernel (theta / r, r beta) gives the same eta, and with degree 1 it does so up to
+  the intercept. Only theta_k (Z'beta)_k is identified: check R-hat of `eta` first. Likewise only
+  the product of the two prior scales matters to eta, up to the intercept.
+- The bias shares the prior of the sample weights. With many samples (polynomial, rbf) the default
+  scale shrinks like N^-1/2, which conflicts with unbalanced classes.
 - The density of the paper's variables has a local maximum at beta_1..B = 0, theta = 0, whatever
   the data; a search for the mode can end there.
-- With N > D and no 1 in the kernel, N - rank(Z) directions of beta are left to the prior.
-- Under NUTS the corners of the marginal Laplace and exponential priors cost trees two levels
-  deeper: a quarter of the effective draws of `eta` a second of `hierarchical`, the default, with
-  the rbf kernel on sonar. `latent` gives half: z and eta move together. At degree 2 it diverges in
-  1 % of transitions even at 12 x 3 (`benchmarks/nuts_models.py`). `gibbs` serves every form.
+- With N > D and no 1 in the kernel, the data do not inform N - rank(Z) directions of beta, which
+  follow the prior.
+- The marginal Laplace and exponential priors have a corner at 0, for which NUTS needs trees two
+  levels deeper. With the rbf kernel on sonar, `marginal` gives a quarter of the effective draws of
+  `eta` per second that `hierarchical`, the default, gives. `latent` gives half, because z and eta
+  move together; at degree 2, 1 % of its transitions diverge even at 12 x 3
+  (`benchmarks/nuts_models.py`). `gibbs` supports every form.
 """
 
 from dataclasses import dataclass, replace

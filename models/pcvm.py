@@ -20,14 +20,15 @@ or one for each feature. The parametrisations are PFCVM's: alpha explicit, or w 
 
 Departures from the paper
 -------------------------
-- Logistic link, where PCVM has a probit: so that it is PFCVM at a given theta.
-- Proper, filled hyperpriors with a slab, and a fixed bias_sd, for PFCVM's reasons.
-- theta is given, not tuned: by default the feature scale of its kernel.
+- The link is logistic, so that the model is PFCVM at a given theta; the paper's is a probit.
+- Hyperpriors are proper, with computed rates and a slab, and bias_sd is fixed, for the reasons
+  given in PFCVM.
+- theta is given, not tuned; by default it is the feature scale of its kernel.
 
 Known difficulties
 ------------------
-- The labels enter twice, as in PFCVM: no leave-one-out from the pointwise likelihood.
-- Irrelevant features enter the kernel at full weight. That is what PFCVM is for.
+- The labels enter twice, as in PFCVM, so the pointwise likelihood gives no leave-one-out estimate.
+- Irrelevant features enter the kernel at full weight. PFCVM was proposed to avoid this.
 """
 
 from dataclasses import dataclass, replace

@@ -5,8 +5,8 @@ Machine", ACM Transactions on Knowledge Discovery from Data 13(2), doi 10.1145/3
 
 The generative model
 --------------------
-X (N, D) inputs, Z (B, D) basis centres (the training inputs), y (N,) in {0, 1}, and one label
-s_j in {-1, +1} a basis centre, held fixed::
+X (N, D) inputs, Z (B, D) basis centres (the training inputs), y (N,) in {0, 1}, and a fixed label
+s_j in {-1, +1} for each basis centre::
 
     alpha_j ~ Gamma(c, d)                               precision of a sample weight        (B,)
     w_j     ~ N+(0, 1 / alpha_j)                   (5)  size of a sample weight             (B,)
@@ -21,12 +21,13 @@ N+(0, v) is a normal of variance v truncated to the positive half line; the seco
 Normal is a standard deviation; Gamma is (shape, rate). The kernel is rbf (2), polynomial (3) or,
 as in section 4.3, linear: `models/parts/kernels/` has the formulas.
 
-By default c = 1/2 and each weight has a slab, a factor exp(-x^2 / (2 slab^2)), renormalised: a
-half-Cauchy that is sparse, with a tail that ends (`models/parts/slab.py`). Its rates follow from
-`active_features` and `active_samples`, the prior expected numbers of visible weights
-(`models/parts/sparsity.py`). "all" in their place is the dense prior: c = 1.5, no slab.
+By default c = 1/2 and each weight has a slab: its density is multiplied by exp(-x^2 / (2 slab^2))
+and renormalised. The result is a half-Cauchy whose tail the slab cuts off (`models/parts/slab.py`).
+The rates are computed from `active_features` and `active_samples`, the prior expected numbers of
+visible weights (`models/parts/sparsity.py`). "all" instead of a number gives the dense prior:
+c = 1.5, no slab.
 
-Two ways to write the one posterior (`parametrization`):
+The posterior can be written in two ways (`parametrization`):
 
     marginal       alpha, beta integrated out: w and theta half-Student-t with nu = 2 c degrees of
                    freedom and scale sqrt(d / c), times the slab
@@ -35,31 +36,33 @@ Two ways to write the one posterior (`parametrization`):
 
 **The labels enter twice.** Each training label is observed, and it also fixes the sign of its
 own sample's weight. The posterior at s = 2 y - 1 therefore uses y twice and is not calibrated in
-the usual sense. `simulate` holds s fixed while it draws y; checks of a sampler (Geweke,
-simulation-based calibration) are valid only when s is not a function of the simulated y. Sample i
-stays in the basis when its likelihood term is left out, so pointwise leave-one-out does not
-estimate prediction here: refit without sample i in X, y and basis instead.
+the usual sense. `simulate` holds s fixed while it draws y. Checks of a sampler (Geweke,
+simulation-based calibration) are valid only if s is not a function of the simulated y. Pointwise
+leave-one-out does not estimate predictive accuracy here, because sample i stays in the basis when
+its likelihood term is left out. Refit without sample i in X, y and the basis instead.
 
 Departures from the paper
 -------------------------
-- Hyperpriors are proper: the paper's flat ones (c = d = 0) leave an improper posterior, with
-  infinite mass at weight zero. The paper's type-II estimate does not meet the problem.
-  In between c = 1/2 keeps their spike at zero and most of their long tail.
-- A slab ends the tail. On separable data the likelihood does not, and without a slab a weight has
-  no posterior mean.
-- Rates are filled from N, B, D, the kernel and the expected numbers of visible weights.
-- Sample and feature weights have their own shape and rate.
+- Hyperpriors are proper. The paper's flat ones (c = d = 0) give an improper posterior, with
+  infinite mass at weight zero. The paper's type-II estimate does not run into this problem.
+  c = 1/2 is a compromise: it keeps the spike at zero and most of the long tail.
+- A slab cuts off the tail. On separable data the likelihood does not, and without a slab a weight
+  has no posterior mean.
+- Rates are computed from N, B, D, the kernel and the expected numbers of visible weights.
+- Sample and feature weights have separate shapes and rates.
 - bias_sd is fixed; the paper re-estimates the precision alpha_0 of the bias.
 
 Known difficulties
 ------------------
-- With the linear kernel (theta / r, r w) gives the same eta: only theta * (Z' s w) is identified;
-  read R-hat on `eta` first.
-- With N > D and a linear kernel, N - rank(Z) directions of s w are left to the prior.
-- A feature weight enters the polynomial kernel to the power P, so its tails are felt to that
-  power: without a slab `feature_shape` must exceed `degree` for eta to have a variance.
-- The rbf kernel at D >> N: many tiny theta_d drown the kernel between different rows, so few
-  features can be visible beside a limited number of samples; `filled` says where it is too much.
+- With the linear kernel (theta / r, r w) gives the same eta, so only theta * (Z' s w) is
+  identified. Check R-hat of `eta` first.
+- With N > D and a linear kernel, the data do not inform N - rank(Z) directions of s w, which
+  follow the prior.
+- A feature weight enters the polynomial kernel to the power P. Without a slab, `feature_shape`
+  must exceed `degree` for eta to have a variance.
+- With the rbf kernel and D >> N, many tiny theta_d together make the kernel between different rows
+  vanish. So only a few features can be visible next to a limited number of samples; `filled`
+  reports when too many are requested.
 """
 
 from dataclasses import dataclass, replace

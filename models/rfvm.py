@@ -20,13 +20,14 @@ X (N, D) inputs, Z (B, D) basis centres (the training inputs), y (N,) in {0, 1}:
 The second argument of Normal and FoldedNormal is a standard deviation; Gamma is (shape, rate).
 The kernel is linear in v, so the primal weights are w = v * (Z'a), shape (D,).
 
-By default a0 = 1/2 and each weight has a slab, a factor exp(-x^2 / (2 slab^2)), renormalised: a
-half-Cauchy (a: Cauchy) that is sparse, with a tail that ends (`models/parts/slab.py`). The rates
-follow from `active_features` and `active_samples`, the prior expected numbers of visible weights
-(`models/parts/sparsity.py`). "all" in their place is the dense prior: a0 = 1.5, no slab.
+By default a0 = 1/2 and each weight has a slab: its density is multiplied by exp(-x^2 / (2 slab^2))
+and renormalised. The result is a Cauchy for a, and a half-Cauchy for v, whose tail the slab cuts
+off (`models/parts/slab.py`). The rates are computed from `active_features` and `active_samples`,
+the prior expected numbers of visible weights (`models/parts/sparsity.py`). "all" instead of a
+number gives the dense prior: a0 = 1.5, no slab.
 
-Two ways to write the one posterior (`parametrization`), and three treatments of the latent noise
-(`latent_noise`):
+The posterior can be written in two ways (`parametrization`), and the latent noise can be treated in
+three (`latent_noise`):
 
     hierarchical   psi, delta explicit; a, v (and u) non-centred:
                    a_j = a_raw_j (psi_j + slab^-2)^-1/2, ...
@@ -38,20 +39,20 @@ Two ways to write the one posterior (`parametrization`), and three treatments of
 
 Departures from the paper
 -------------------------
-- Priors are proper and scaled to the data: shape 1/2, filled rates and a slab, where the released
-  code uses shapes 1e-12 and rates 1e-14, whose every draw underflows. Shape 1/2 keeps the spike at
-  zero and most of the long tail; the slab ends the tail, which separable data do not.
-- tau's prior has noise_shape > 1: the likelihood tends to positive constants as tau goes to 0 and
-  to infinity, so an improper prior leaves the posterior improper at both ends, and E[1/tau | y] is
+- Priors are proper and scaled to the data: shape 1/2, computed rates and a slab. The released code
+  uses shapes 1e-12 and rates 1e-14, with which every prior draw underflows. Shape 1/2 keeps the
+  spike at zero and most of the long tail. The slab cuts off the tail, which separable data do not.
+- tau's prior has noise_shape > 1. The likelihood tends to positive constants as tau goes to 0 and
+  to infinity, so an improper prior leaves the posterior improper at both ends. E[1/tau | y] is
   finite only for noise_shape > 1.
-- Sample and feature weights have their own shape and rate.
+- Sample and feature weights have separate shapes and rates.
 
 Known difficulties
 ------------------
-- (v / r, r a) gives the same eta: only v * (Z'a) is identified; read R-hat on `eta` first.
-- With N > D, N - rank(Z) directions of a are left to the prior.
-- The centred form of u mixes badly (R-hat of `eta` 1.14 after 1000 + 1000 draws on digits38, where
-  the non-centred form reaches 1.004): weakly informative labels leave u to its prior.
+- (v / r, r a) gives the same eta, so only v * (Z'a) is identified. Check R-hat of `eta` first.
+- With N > D, the data do not inform N - rank(Z) directions of a, which follow the prior.
+- The centred form of u mixes badly, because the labels say little about u, which stays close to its
+  prior. On digits38, R-hat of `eta` is 1.14 after 1000 + 1000 draws (non-centred: 1.004).
 - For D >= N the marginal form mixes worse than the hierarchical one.
 """
 

@@ -15,25 +15,29 @@ X (N, D) inputs, Z (B, D) basis centres (the training inputs), y (N,) in {0, 1}:
     y_i     ~ Bernoulli(sigmoid(eta_i))                 label                               (N,)
 
 The second argument of Normal is a standard deviation, Gamma is (shape, rate); feature_scale is
-one number or one for each feature. Weights are real: no labels in the basis, so y is used once.
-Two parametrisations: alpha explicit and w non-centred, or w Student-t with nu = 2 c degrees of
-freedom and scale sqrt(d / c).
+one number or one for each feature. Weights may have either sign: the basis has no labels, so y is
+used once. By default c = 1/2 and each weight has a slab, as in PFCVM (`pfcvm.py`). There are two
+parametrisations: alpha explicit and w non-centred, or w Student-t with nu = 2 c degrees of
+freedom and scale sqrt(d / c), times the slab.
 
 Departures from the paper
 -------------------------
-- Proper, filled hyperpriors where the paper's are flat: with those the posterior is improper
-  (Dixit & Roy 2021, doi 10.1016/j.spl.2021.109039).
-- The bias has a prior of its own, of fixed scale bias_sd.
+- Hyperpriors are proper, with rates computed from the data's sizes and a slab. The paper's are
+  flat, and the posterior is then improper (Dixit & Roy 2021, doi 10.1016/j.spl.2021.109039).
+- The bias has a prior of its own, with the fixed scale bias_sd.
 - theta is given, by default the feature scale of its kernel.
 
 Known difficulties
 ------------------
-- With N > D and a linear kernel, N - rank(Z) directions of w are left to the prior.
-- The marginal form mixes worse than the hierarchical one (benchmarks/SPEED.md).
-- With the rbf kernel neither form mixes (R-hat of `eta` above 1.3): many small sets of large
-  weights explain the labels, and a chain stays with its own. PCVM's signs prevent this.
-- Sparsity of the type-II estimate (most precisions infinite) is a property of that estimate: the
-  posterior shrinks weights and sets none to zero.
+- With N > D and a linear kernel, the data do not inform N - rank(Z) directions of w, which follow
+  the prior.
+- The marginal form mixes worse than the hierarchical one (benchmarks/SPEED.md, dense prior).
+- With the rbf kernel and the dense prior, chains need not converge in either form (digits38: R-hat
+  of `eta` 1.8). Many small sets of large weights explain the labels, and each chain stays with its
+  own set. The default prior, with its slab, does not have this problem: R-hat is at most 1.005 on
+  digits38 and sonar (benchmarks/PRIORS.md).
+- Sparsity of the type-II estimate (most precisions infinite) is a property of that estimate. The
+  posterior shrinks weights and sets none exactly to zero.
 """
 
 from dataclasses import dataclass

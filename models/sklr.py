@@ -1,7 +1,7 @@
 """SKLR, FS-SKLR without its feature mask: binary masks on samples only.
 
-Kojima, Tanaka (2017), "Doubly Sparse Bayesian Kernel Logistic Regression", APSIPA, section V: the
-method named SKLR-SaVB there, the ablation that shows what selecting features adds.
+Kojima, Tanaka (2017), "Doubly Sparse Bayesian Kernel Logistic Regression", APSIPA, section V. The
+paper calls the method SKLR-SaVB, and uses it to show what the selection of features adds.
 
 The generative model
 --------------------
@@ -17,19 +17,19 @@ X (N, D) inputs, Z (B, D) basis centres (the training inputs), y (N,) in {0, 1}:
 
     k(x, z) = exp(-delta |x - z|^2)    (36)
 
-Mask priors and the two forms are FS-SKLR's (`fsklr.py`):
-at zeta = 1 and an equal delta the two posteriors of (z, alpha) are one.
+Mask priors and the two forms are FS-SKLR's (`fsklr.py`). At zeta = 1 and equal delta, the two
+models have the same posterior of (z, alpha).
 
 Departures from the paper
 -------------------------
 - Those of FS-SKLR. The default delta is 1 / (2 D), since all D features enter.
-- No linear kernel: with all features on, eta at a selected row is of order delta D and at the
-  others delta sqrt(A D) for A selected samples, so at D >> N no scale serves both.
+- There is no linear kernel. With all features on, eta is of order delta D at a selected row and
+  delta sqrt(A D) at the others, for A selected samples. At D >> N no scale suits both.
 
 Known difficulties
 ------------------
-- Neighbouring centres do each other's work, so single bits of z mix slowly.
-- PyMC's own steps build the constant K again for every gradient; a sampler should keep it.
+- Neighbouring centres can replace each other, so single bits of z mix slowly.
+- PyMC's own steps recompute the constant K for every gradient; a sampler should keep it.
 """
 
 from dataclasses import dataclass, replace

@@ -1,8 +1,8 @@
 """Hyperparameters of models that are sparse by default: which may be given, how they are filled.
 
 A user gives a number of visible weights (`active_features`, `active_samples`), or "all" for the
-dense prior, or shape and rate of the Gamma hyperprior; and perhaps a slab. `filled` makes shape,
-rate and slab of each group of weights of it, by `parts/sparsity.py`.
+dense prior, or the shape and rate of the Gamma hyperprior. A slab may be given too. From these,
+`filled` computes shape, rate and slab of each group of weights (`parts/sparsity.py`).
 """
 
 import dataclasses
@@ -28,26 +28,26 @@ from .spec import BaseHypers
 BIAS_SD = "prior standard deviation of the bias"
 
 DEFAULT_SLAB = 1.0
-"""Logits. Between 1/4 and 2 the held-out score of planted effects of 1.5 logits hardly moves (0.646
-to 0.634 nats), and chains mix the better the smaller it is: with 2, one feature takes all of an
-effect that correlated ones share."""
+"""In logits. Between 1/4 and 2, the held-out score on planted effects of 1.5 logits hardly changes
+(0.646 to 0.634 nats). Chains mix better with a smaller slab: with 2, one feature takes all of an
+effect that correlated features share."""
 
 LEAST_SLAB, LARGEST_SLAB = 0.01, 1000.0
-"""Beside a sparse prior. Below, nothing is visible (`VISIBLE` is 0.1); above, a visible weight is
-certainty, and the search for a scale at which few are visible leaves the range of numbers."""
+"""Range of the slab of a sparse prior. Below it, no weight is visible (`VISIBLE` is 0.1). Above it,
+one visible weight makes a label certain, and the search for the scale overflows."""
 
 
-# --- what every model with a sparse prior declares in the same words ------------------------------
+# --- what every model with a sparse prior declares in the same way --------------------------------
 
 
 def active(kind: str) -> Any:
-    """Declare how many weights of a kind, "sample" or "feature", are expected to be visible."""
+    """Declare the expected number of visible weights of a kind, "sample" or "feature"."""
     whose = "features" if kind == "feature" else "sample weights"
     return hyper(
         None,
         f"prior expected number of {whose} with a visible effect on eta",
         above=0.0,
-        paper="-",
+        paper="none",
         why=f'expected number of visible {whose}; "all": the dense prior',
         outside='It is an expected number; "all" asks for the dense prior.',
     )
@@ -66,7 +66,7 @@ def rate(kind: str, *, paper: str, why: str, outside: str) -> Any:
 
 
 def slab(meaning: str, *, why: str) -> Any:
-    """Declare the standard deviation of a slab; infinity is no slab."""
+    """Declare the standard deviation of a slab; infinity means no slab."""
     return hyper(
         None,
         f"{meaning}; inf: no slab",
@@ -99,7 +99,7 @@ class SparseHypers(BaseHypers):
     """Hyperparameters with a sparse prior for the weights of each of `KINDS`.
 
     For each kind a model declares `active_{kind}s`, `{kind}_shape`, `{kind}_rate` and
-    `{kind}_slab`, and one `slab`. A number of active weights stands in place of shape and rate.
+    `{kind}_slab`, and one `slab`. A number of active weights replaces shape and rate.
     """
 
     KINDS: ClassVar[tuple[str, ...]] = ()
@@ -110,7 +110,7 @@ class SparseHypers(BaseHypers):
         return [(f"active_{k}s", f"{k}_{what}") for k in cls.KINDS for what in ("shape", "rate")]
 
     def posterior_fields(self) -> dict[str, Any]:
-        """Shapes, rates and slabs define the posterior; what they were filled from does not."""
+        """Return the shapes, rates and slabs, which define the posterior, not their sources."""
         fields = super().posterior_fields()
         for name in ("slab", *(f"active_{kind}s" for kind in self.KINDS)):
             del fields[name]
@@ -121,13 +121,13 @@ class SparseHypers(BaseHypers):
         return {f"{kind}_weight": getattr(self, f"{kind}_prior") for kind in self.KINDS}
 
     def numbers(self) -> dict[str, float]:
-        """Return what the prior was asked for, as filled, where it is a number."""
+        """Return the expected numbers of visible weights and the slab, where they are numbers."""
         fields = dataclasses.asdict(self)
         names = (*(f"active_{kind}s" for kind in reversed(self.KINDS)), "slab")
         return {name: float(fields[name]) for name in names if isinstance(fields[name], Real)}
 
     def heavy_tails(self) -> dict[str, float]:
-        """Return the shapes at or below 1 of weights whose tail no slab ends."""
+        """Return the shapes at or below 1 of weights without a slab."""
         fields = dataclasses.asdict(self)
         slabs = {f"{k}_shape": fields[f"{k}_slab"] or fields["slab"] or np.inf for k in self.KINDS}
         ended = [name for name, slab in slabs.items() if slab < np.inf]
@@ -135,7 +135,7 @@ class SparseHypers(BaseHypers):
 
 
 class Group(NamedTuple):
-    """What was asked of the weights of one kind: hyperparameters, and the dense prior's values."""
+    """The hyperparameters given for one kind of weights, and the values of the dense prior."""
 
     shape: float | None
     rate: float | None
@@ -146,20 +146,20 @@ class Group(NamedTuple):
 
     @property
     def sparse(self) -> bool:
-        """Whether the rate is to be found from a number of active weights."""
+        """Whether the rate is computed from a number of active weights."""
         given = self.shape is not None or self.rate is not None
         return self.active != "all" and not (self.active is None and given) and self.rate is None
 
     @classmethod
     def of(cls, hypers: object, kind: str, dense_shape: float, dense_scale: float) -> "Group":
-        """Return the group of the fields `{kind}_shape`, `{kind}_rate`, ... of hyperparameters."""
+        """Return the group made from the fields `{kind}_shape`, `{kind}_rate`, ... ."""
         shape, rate, slab = (
             getattr(hypers, f"{kind}_{what}") for what in ("shape", "rate", "slab")
         )
         return cls(shape, rate, slab, getattr(hypers, f"active_{kind}s"), dense_shape, dense_scale)
 
     def dense(self, slab: float | None) -> WeightPrior:
-        """Return the prior of explicit, or dense, shape and rate; a slab only where given."""
+        """Return the prior with the given or dense shape and rate; a slab only if given."""
         shape = self.dense_shape if self.shape is None else self.shape
         rate = shape * self.dense_scale**2 if self.rate is None else self.rate
         given = self.slab if self.slab is not None else slab
@@ -184,15 +184,15 @@ def filled(
     slab : float or None
         In logits; None: `DEFAULT_SLAB` where a group is sparse, no slab where it is dense.
     sample, feature : Group
-        What was asked; no `feature` where theta is fixed.
+        What was given; `feature` is omitted if theta is fixed.
     theta : array (D,), optional
         The fixed feature weights.
 
     Raises
     ------
     InputError
-        More weights are asked to be active than there are, the slab is out of range, or no scale
-        gives the requested numbers.
+        More active weights are requested than exist, the slab is out of range, or no scale gives
+        the requested numbers.
     """
     features, samples, each = sizes.kernel.sparse_defaults
     sparse = sample.sparse or (feature is not None and feature.sparse)
@@ -218,7 +218,7 @@ def filled(
         return _fields("sample", sample, m, a, logits)
     f = _number("feature", feature, min(features, sizes.D / 3), sizes.D)
     if feature.sparse:
-        while True:  # features are halved until some scale does what is asked
+        while True:  # the number of features is halved until some scale gives it
             m = _number("sample", sample, min(most, each * f), sizes.B)
             try:
                 v, a = sparse_features(f, feature.slab or unit, sizes, a or (m, own_slab))
@@ -235,7 +235,7 @@ def filled(
 
 
 def _number(kind: str, group: Group, default: float, size: int) -> float:
-    """Return how many weights are to be active; checked only where that is used."""
+    """Return how many weights are to be active; checked only if it is used."""
     number = default if group.active is None or isinstance(group.active, str) else group.active
     if group.sparse and not number < size:
         raise InputError(

@@ -2,8 +2,8 @@
 
 Figueiredo, Jain (2001), as used by Krishnapuram, Carin, Hartemink (2004), "Joint Classifier and
 Feature Optimization for Comprehensive Cancer Diagnosis Using Gene Expression Data", J. Comput.
-Biol. 11, sections 2 and 3, eqs. (3), (5), (10)-(12), (16): there the filter that keeps about fifty
-genes before JCFO runs, inside each fold.
+Biol. 11, sections 2 and 3, eqs. (3), (5), (10)-(12), (16). There it is the filter that keeps about
+fifty genes before JCFO runs, inside each fold.
 
 The generative model
 --------------------
@@ -23,27 +23,27 @@ integrated out, beta_k ~ Laplace(scale gamma1^-1/2) (12): the Bayesian lasso wit
 There is no theta and no basis of samples, so there is **no `sample_weight`**; basis centres are
 accepted and not used.
 
-Two ways to write the one posterior (`parametrization`)::
+The posterior can be written in two ways (`parametrization`)::
 
     marginal       tau integrated out
     hierarchical   tau explicit; beta_k = beta_raw_k tau_k^1/2 (non-centred)
 
-It is JCFO at a fixed kernel matrix: the same density with X in the place of K.
+It is JCFO at a fixed kernel matrix: the same density with X in place of K.
 
 Departures from the paper
 -------------------------
-- gamma1 is filled as D (scale D^-1/2), where the paper chooses it on a hold-out set of 10 % within
-  each fold.
-- The Laplace prior. Figueiredo and Jain also have a Jeffreys prior on tau, which the discussion of
-  the JCFO paper names for its comparison: it is improper, and so would be this posterior.
+- gamma1 is D by default (scale D^-1/2). The paper chooses it on a hold-out set of 10 % within each
+  fold.
+- Only the Laplace prior is offered. Figueiredo and Jain also use a Jeffreys prior on tau, which the
+  JCFO paper mentions in its comparison. It is improper, and this posterior would be too.
 - The rows with a kernel in the paper's tables 1 and 4 (h = [1, K], theta fixed) are not this model.
 
 Known difficulties
 ------------------
-- The bias has the prior of every beta, as printed: at D = 7129 its scale is 0.012, and unbalanced
-  classes must be fitted by the features.
-- abs(beta) is never 0 in a draw: the sparsity of the paper is that of the mode.
-- Correlated features trade their weight: read R-hat on `eta` first.
+- The bias has the prior of every beta, as printed. At D = 7129 its scale is 0.012, so the features
+  must account for unbalanced classes.
+- abs(beta) is never 0 in a draw: the sparsity of the paper is a property of the mode.
+- Correlated features can exchange weight: check R-hat of `eta` first.
 """
 
 from dataclasses import dataclass, replace

@@ -201,7 +201,7 @@ def compare(
         ),
     ] = False,
 ) -> None:
-    """Fit one problem by several methods, compare the fits and write a report.
+    """Fit one problem with several methods, compare the fits and write a report.
 
     Finished fits are kept. Run an interrupted command again to compute only what is missing.
     """

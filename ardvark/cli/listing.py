@@ -1,4 +1,4 @@
-"""What the command line prints of the zoo: its models, methods and data sets."""
+"""What the command line prints about the zoo: its models, methods and data sets."""
 
 import inspect
 import textwrap
@@ -35,12 +35,12 @@ def print_table(
     for i, column in enumerate(columns):
         table.add_column(column, no_wrap=i == 0)
     for row in rows:
-        table.add_row(*(escape(str(value)) for value in row))  # E[tau] is no markup
+        table.add_row(*(escape(str(value)) for value in row))  # E[tau] is not markup
     console.print(table)
 
 
 def list_models() -> None:
-    """Print one row a model."""
+    """Print one row for each model."""
     rows = [(s.name, s.year, s.title, s.paper_method or "none") for s in ZOO.values()]
     print_table("Models", ("model", "year", "what it is", "paper's method"), rows, NARROW)
     typer.echo("`ardvark models MODEL` explains one: its program, symbols, priors and methods.")
@@ -56,7 +56,7 @@ def explain_model(spec: ModelSpec) -> None:
     ]
     print_table("Symbols", columns, rows)
     _print_settings("Hyperparameters", spec.Hypers, unset="filled")
-    typer.echo()
+    typer.echo("\n`filled`: computed from the sizes of the data when a problem is made.\n")
     for title in (docs.DEPARTURES, docs.DIFFICULTIES):
         typer.echo(f"{title}\n{parts[title]}\n")
     apply, why_not = _methods(spec)
@@ -71,9 +71,9 @@ def explain_model(spec: ModelSpec) -> None:
 
 
 def _methods(spec: ModelSpec) -> tuple[list[str], dict[str, str]]:
-    """Return the methods that apply to a model as it is by default, and why others do not.
+    """Return the methods that apply to a model in its default form, and why the others do not.
 
-    The own algorithms of other models go without saying.
+    Algorithms that belong to another model are not mentioned.
     """
     others = {s.paper_method for s in ZOO.values()} - {spec.paper_method}
     why_not = registry.refusals(_small_problem(spec.name))
@@ -82,7 +82,7 @@ def _methods(spec: ModelSpec) -> tuple[list[str], dict[str, str]]:
 
 
 def list_methods() -> None:
-    """Print one row a method."""
+    """Print one row for each method."""
     rows = [(n, b.KIND, _models_of(n)) for n, b in BACKENDS.items()]
     print_table("Methods", ("method", "kind", "models"), rows, NARROW)
     typer.echo("`ardvark methods METHOD` explains one and lists its options.")
@@ -118,7 +118,7 @@ def _print_settings(title: str, settings: type[Settings], unset: str) -> None:
 
 
 def _models_of(method: str) -> str:
-    """Return the models that a method applies to, as they are by default."""
+    """Return the models that a method applies to, in their default forms."""
     backend = BACKENDS[method]
     found = [n for n in ZOO if backend.supports(Target(_small_problem(n))) is None]
     if len(found) == len(ZOO):
@@ -129,12 +129,12 @@ def _models_of(method: str) -> str:
 
 
 def _small_problem(model: str) -> Problem:
-    """Return a problem of a model as it is by default, to ask which methods apply to it."""
+    """Return a problem of a model in its default form, to ask which methods apply to it."""
     return problem(model, (np.arange(12.0).reshape(4, 3) ** 2, np.arange(4) % 2))
 
 
 def list_data() -> None:
-    """Print one row a data set."""
+    """Print one row for each data set."""
     table = available()[["n", "d", "class_1", "positive", "present"]].reset_index()
     columns = ("data set", "samples", "features", "y = 1", "meaning", "present")
     rows = table.astype(object).where(table.notna(), "").to_numpy().tolist()
@@ -143,7 +143,7 @@ def list_data() -> None:
 
 
 def explain_data(name: str) -> None:
-    """Print what is known of one data set, without reading it."""
+    """Print what is known about one data set, without reading it."""
     typer.echo(name)
     for heading, text in available().loc[name].dropna().items():
         words = f"  {f'{heading}:':<9} {text}"

@@ -8,9 +8,9 @@
     class Hypers(Settings):
         bias_sd: float = hyper(1.0, "prior standard deviation of the bias", above=0.0, paper="1")
 
-The annotation says the type: int, float, bool, a `Literal` of words, a tuple of one of these, or a
-union of a number with words, a tuple or None. Values are checked when a set of settings is made,
-before anything is computed, and `ardvark models NAME` and `ardvark methods NAME` print them.
+The annotation gives the type: int, float, bool, a `Literal` of words, a tuple of one of these, or a
+union of a number with words, a tuple or None. Values are checked when the settings are created,
+before anything is computed. `ardvark models NAME` and `ardvark methods NAME` print the settings.
 """
 
 import dataclasses
@@ -65,9 +65,9 @@ def option(
     below: float | None = None,
     at_most: float | None = None,
 ) -> Any:
-    """Declare one option of a method: its default, what it means, and the range of its numbers.
+    """Declare one option of a method: its default, its meaning, and the range of its numbers.
 
-    A number must be finite, unless its range ends `at_most` at infinity.
+    A number must be finite, unless `at_most` is infinity.
     """
     limits = Limits(above, at_least, below, at_most)
     return dataclasses.field(default=default, metadata={"meaning": meaning, "limits": limits})
@@ -85,7 +85,7 @@ def hyper(
     below: float | None = None,
     at_most: float | None = None,
 ) -> Any:
-    """Declare one hyperparameter: what an option declares, the paper's value, and two reasons.
+    """Declare one hyperparameter: like an option, with the paper's value and two explanations.
 
     Parameters
     ----------
@@ -96,9 +96,9 @@ def hyper(
     paper : str
         The paper's value, in words.
     why : str
-        Why the two differ, or how it is computed.
+        Why the default differs from the paper's value, or how it is computed.
     outside : str
-        What a value outside the range would do: the last sentence of the error.
+        What a value outside the range would do. It is the last sentence of the error.
     above, at_least, below, at_most : float, optional
         The range of its numbers, as for an `option`.
     """
@@ -116,12 +116,12 @@ class Declared:
     meaning: str
     limits: Limits
     kind: type
-    """int, float or bool; str where it is one of a few words and nothing else."""
+    """int, float or bool; str if only a few words are accepted."""
     words: tuple[str, ...]
     single: bool
-    """Whether it may be one value."""
+    """Whether a single value is accepted."""
     several: bool
-    """Whether it may be a tuple of values."""
+    """Whether a tuple of values is accepted."""
     optional: bool
     """Whether None is accepted."""
     paper: str = ""
@@ -129,12 +129,12 @@ class Declared:
     outside: str = ""
 
     def accepts(self) -> str:
-        """Return in words what the setting accepts."""
+        """Return what the setting accepts, in words."""
         said = {int: "an integer", float: "a number", bool: "True or False"}.get(self.kind, "")
         return self._alternatives(said) + (", or None" if self.optional else "")
 
     def checked(self, value: Any) -> Any:
-        """Return the value, a list as a tuple; refuse one that the setting does not accept."""
+        """Return the value, a list as a tuple; raise an error if it is not accepted."""
         if value is None and self.optional:
             return None
         array = isinstance(value, np.ndarray) and value.ndim > 0
@@ -146,7 +146,7 @@ class Declared:
         return tuple(self._one(f"each value of {self.name}", one, each=True) for one in value)
 
     def _one(self, name: str, value: Any, *, each: bool = False) -> Any:
-        """Return one value, an integer as Python's; those of a tuple are Python's too."""
+        """Return one value; integers, and all values of a tuple, become Python's own types."""
         if isinstance(value, str) and value in self.words:
             return value
         if self.kind is str:
@@ -158,7 +158,7 @@ class Declared:
         return self.kind(value)
 
     def _is_number(self, value: Any) -> bool:
-        """Whether a value is of the kind, and in the range."""
+        """Whether a value is of the right kind and in the range."""
         is_bool = isinstance(value, bool | np.bool_)
         if self.kind is bool or is_bool:
             return is_bool and self.kind is bool
@@ -178,7 +178,7 @@ class Declared:
         return InputError(f"{name} must be {wanted}, got {_shown(value)}.{reason}")
 
     def _alternatives(self, number: str) -> str:
-        """Return what is accepted beside None, with a word for a number."""
+        """Return what is accepted apart from None; `number` is the word for a number."""
         words = " or ".join(self.words) if len(self.words) < 3 else ", ".join(self.words)
         said = words if self.kind is str else f"{number} {self.limits.words()}".rstrip()
         if self.several:
@@ -190,7 +190,7 @@ class Declared:
 class Settings:
     """A set of declared settings: the hyperparameters of a model, or the options of a method.
 
-    A method without options has these.
+    A method without options uses this class as it is.
     """
 
     def __post_init__(self) -> None:
@@ -213,12 +213,12 @@ class Settings:
 
     @classmethod
     def choices(cls) -> dict[str, tuple[str, ...]]:
-        """Return the accepted words of every setting that is one of a few."""
+        """Return the accepted words of every setting that accepts only words."""
         return {d.name: d.words for d in cls.declared() if d.kind is str}
 
 
 def _declared(field: dataclasses.Field, hint: Any) -> Declared:
-    """Return what a field declares, with its type taken apart."""
+    """Return what a field declares, with its type resolved."""
     if "meaning" not in field.metadata:
         raise TypeError(f"{field.name!r} must be declared with option(...) or hyper(...).")
     parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)

@@ -1,9 +1,9 @@
-"""Many pieces of one work, here or in processes of their own, with equal results either way.
+"""One job that consists of many pieces, run in this process or in several with equal results.
 
-A piece has a key; what is stored under it is not computed again, so a run that was killed goes on
-where it was. An error is the result of its own piece, and the others go on; the next run tries it
-again. A process has one piece at a time: the death of a process loses that piece alone, and a
-stop loses what is running.
+Each piece has a key. A result that is stored under its key is not computed again, so a run that was
+killed continues where it stopped. If a piece raises an error, the error is its result and the other
+pieces continue; the next run tries that piece again. A process works on one piece at a time, so
+only that piece is lost if the process dies. An interrupted run loses only the pieces in progress.
 """
 
 import logging
@@ -27,36 +27,37 @@ from .validate import InputError, logger, positive
 
 
 class Work[Key: Hashable, Result](ABC):
-    """Pieces of one work, and where their results are stored.
+    """The pieces of one job, and where their results are stored.
 
-    To compute in processes, a work must pickle, as a data class of plain objects does, and so must
-    its keys and results. A process calls `start` once: what that compiles serves every piece there.
+    To run in several processes, a subclass must be picklable, as a dataclass of plain objects is,
+    and so must its keys and results. Each process calls `start` once, and reuses what it compiled
+    for all of its pieces.
     """
 
     quiet: ClassVar[bool] = True
-    """Silence the logger meanwhile: hundreds of short fits would warn, and whoever asked for them
-    reports once."""
+    """Silence the logger while the pieces run: hundreds of short fits would each warn, and the
+    caller reports once."""
 
     @abstractmethod
     def start(self) -> Callable[[Key], Result]:
-        """Return the function that computes one piece; called only if there is one to compute."""
+        """Return the function that computes one piece. Called only if a piece is missing."""
 
     @abstractmethod
     def failure(self, key: Key, reason: str) -> Result:
-        """Return what stands for a piece that raised an error, or whose process died."""
+        """Return the result of a piece that raised an error, or whose process died."""
 
     def stored(self, keys: Sequence[Key]) -> Iterable[tuple[Key, Result]]:
-        """Return key and result of the pieces that are there, and need not be computed again."""
+        """Return key and result of the pieces that are stored and need not be computed again."""
         return ()
 
-    def keep(self, key: Key, result: Result) -> None:  # noqa: B027  a work need store nothing
-        """Store the result of a piece that has ended, by whatever end; called in this process.
+    def keep(self, key: Key, result: Result) -> None:  # noqa: B027  storing is optional
+        """Store the result of a piece that succeeded or failed; called in this process.
 
-        A large result is better written by the piece itself, which then returns where it is.
+        If a result is large, let the piece write it to a file and return the path.
         """
 
     def note(self, key: Key, result: Result) -> str:
-        """Return what the progress bar says of a piece that has ended."""
+        """Return what the progress bar says about a piece that has ended."""
         return ""
 
     def results(self, keys: Sequence[Key], processes: int = 1) -> Iterator[tuple[Key, Result]]:
@@ -67,16 +68,16 @@ class Work[Key: Hashable, Result](ABC):
         keys : sequence
             Which pieces.
         processes : int
-            Pieces that are computed at once. One process, or one piece, is computed here, in the
-            order given. Processes are started afresh: a script needs the usual
-            ``if __name__ == "__main__":``. They end with their caller, also if that is killed. When
-            it is interrupted they end at once, and after an error of the caller's once they have
-            done their piece; pieces that have not begun are given up.
+            How many pieces are computed at once. With one process, or one piece, everything runs in
+            this process, in the order given. New processes are spawned, so a script needs the usual
+            ``if __name__ == "__main__":``. They end when their caller ends, even if it is killed.
+            After an interrupt they end at once. After an error in the caller they finish their
+            current piece. Pieces that have not begun are dropped.
 
         Raises
         ------
         Exception
-            What `start` or `keep` raises. An error of a piece is its result.
+            Whatever `start` or `keep` raises. An error in a piece is the result of that piece.
         RuntimeError
             A process could not be started.
         """
@@ -98,7 +99,7 @@ class Work[Key: Hashable, Result](ABC):
         processes: int = 1,
         stage: AbstractContextManager[Update] | None = None,
     ) -> dict[Key, Result]:
-        """Return the results by key, in the order given; `stage` shows how many there are."""
+        """Return the results by key, in the order given; `stage` shows how many are done."""
         found: dict[Key, Result] = {}
         with stage or nullcontext(lambda *state: None) as update:
             for key, result in self.results(keys, processes):
@@ -114,7 +115,7 @@ def check_processes(processes: int, name: str, backend: object) -> None:
     ------
     InputError
         The number is not positive. Or it is above 1 and the method is not part of this package, so
-        that another process that imports ardvark does not have it.
+        that another process, which imports only ardvark, does not have it.
     """
     positive("processes", processes)
     known = isinstance(backend, types.ModuleType) and backend.__name__.startswith("ardvark.")
@@ -162,7 +163,7 @@ def _pooled(work: Work, keys: Sequence[Any], processes: int) -> Iterator[tuple[A
     Each process is a pool of its own: a pool breaks as a whole when one of its processes dies.
     """
     waiting = list(reversed(keys))
-    running: dict[Future, tuple[ProcessPoolExecutor, Any]] = {}  # no key: it starts
+    running: dict[Future, tuple[ProcessPoolExecutor, Any]] = {}  # without a key: still starting
 
     def begin() -> None:
         pool = ProcessPoolExecutor(1, mp_context=_SPAWN, initializer=_end_with_parent)
@@ -204,13 +205,13 @@ def _pooled(work: Work, keys: Sequence[Any], processes: int) -> Iterator[tuple[A
 
 
 class _Deaf(SpawnProcess):
-    """A process that ignores Ctrl-C: a terminal sends it to all, and only one should answer."""
+    """A process that ignores Ctrl-C: a terminal sends it to all, and only the caller reacts."""
 
     def start(self) -> None:
         if not hasattr(signal, "pthread_sigmask"):  # on Windows
             super().start()
             return
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # which a child inherits
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a child inherits this
         try:
             super().start()
         finally:
@@ -222,10 +223,10 @@ class _Spawn(SpawnContext):
 
 
 _SPAWN = _Spawn()
-"""How processes are started: afresh, for threads of compiled code rule out fork."""
+"""Processes are spawned, not forked, because compiled code runs threads."""
 
 _started: tuple[Work, Callable[[Any], Any]] | None = None
-"""The work of a process that `_pooled` started, set once."""
+"""The job of a process that `_pooled` started; set once."""
 
 
 def _start(work: Work) -> None:
@@ -245,7 +246,7 @@ def _do(key: Any) -> Any:
 def _end_with_parent() -> None:
     """End this process when the one that started it ends.
 
-    A killed caller cannot end its processes, which would otherwise wait for work forever.
+    A caller that is killed cannot end its processes, which would otherwise wait forever.
     """
     threading.Thread(target=_wait_for_end, daemon=True).start()
 

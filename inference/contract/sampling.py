@@ -1,7 +1,7 @@
-"""How much a method draws: what a fit is asked for beside its problem, its method and the options.
+"""How much a method draws: the settings of a fit that are not its problem, method or options.
 
 The functions that a user calls take `draws`, `chains`, `random_seed`, `keep` and `progressbar`, and
-make one `Sampling` of them. Below, that one object is handed on.
+combine them into one `Sampling`. Lower layers pass on that one object.
 """
 
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from ardvark.common.validate import one_of, whole
 
 Keep = Literal["all", "shared"]
 LARGEST_SEED = 2**63 - 1
-"""A fit's attributes hold its seed, in 64 bits with a sign."""
+"""A fit's attributes store its seed as a signed 64-bit integer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """Sizes and seed of one fit, what of it is kept, and whether its progress is shown.
+    """Sizes and seed of one fit, which variables are kept, and whether progress is shown.
 
     Attributes
     ----------
@@ -34,8 +34,8 @@ class Sampling:
     Raises
     ------
     InputError
-        A size is no integer of at least 1, the seed none from 0 to `LARGEST_SEED`, or `keep`
-        neither word.
+        A size is not an integer of at least 1, the seed is not an integer from 0 to
+        `LARGEST_SEED`, or `keep` is neither word.
     """
 
     draws: int = 1000
