@@ -1,4 +1,4 @@
-"""What each paper assumes: one file per paper, one registry, one way to make a problem."""
+"""What each paper assumes: one file per paper, one registry, one function to make a problem."""
 
 from typing import Any, Literal
 
@@ -27,7 +27,7 @@ ZOO = Zoo(
         ModelSpec.of(rfvm),
     )
 )
-"""Every model, by name: the four papers', and the simpler models they contain."""
+"""Every model, by name: those of the four papers, and the simpler models that they extend."""
 
 __all__ = ["SHARED", "ZOO", "BaseHypers", "Inputs", "ModelName", "ModelSpec", "Problem", "problem"]
 
@@ -62,10 +62,10 @@ def problem(
         Only for models whose labels enter the basis; by default the labels of the basis rows.
     standardize : bool
         Use the mean and population standard deviation of each training feature (ddof = 0); a
-        constant feature is centred only.
+        constant feature is only centred.
     **hypers
-        Hyperparameters of the model; those left out take its defaults, scales are filled from the
-        sizes of the data (`Problem.describe` shows them).
+        Hyperparameters of the model. Those left out take their defaults; scales are computed from
+        the sizes of the data (`Problem.describe` shows them).
 
     Raises
     ------

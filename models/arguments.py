@@ -1,4 +1,4 @@
-"""What a person may give in place of a data set and a basis, and the errors for the rest."""
+"""What a user may pass as a data set and as a basis, and the errors for anything else."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from .spec import ModelSpec
 
 
 def as_dataset(data: Any, y: Any, X: Any) -> Dataset:
-    """Return the data set that is meant by a Dataset, a name, (X, y), or X and y on their own."""
+    """Return the data set given as a Dataset, a name, a pair (X, y), or X and y separately."""
     if X is not None:
         if data is not None:
             raise InputError("give X= and y=, or data, not both.")
@@ -39,7 +39,7 @@ def as_dataset(data: Any, y: Any, X: Any) -> Dataset:
 def basis_centres(
     data: Dataset, basis: Any, basis_labels: Any, spec: ModelSpec
 ) -> tuple[np.ndarray, tuple[str, ...], np.ndarray | None]:
-    """Return basis centres (B, D), their names, and their labels where the model uses them."""
+    """Return basis centres (B, D), their names, and their labels if the model uses them."""
     if basis_labels is not None and not spec.labels_in_basis:
         raise InputError(f"model {spec.name!r} has no labels in its basis; omit basis_labels.")
     rows: Sequence[int] | None

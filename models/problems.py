@@ -1,4 +1,4 @@
-"""A Problem: model, data and hyperparameters together, the thing that has one posterior."""
+"""A Problem: model, data and hyperparameters, which together define one posterior."""
 
 import dataclasses
 import hashlib
@@ -32,7 +32,7 @@ class Problem:
     Made by `problem`. Attributes in the original units of the data: `data` (Dataset),
     `basis` (B, D). Standardised by `center` and `scale` (D,): `X` (N, D), `Z` (B, D). `y` (N,)
     holds 0 and 1, `hypers` every hyperparameter with its scales filled, `given` those that the user
-    gave, as given.
+    specified, unchanged.
     """
 
     spec: ModelSpec
@@ -81,7 +81,7 @@ class Problem:
 
     @cached_property
     def model(self) -> "pm.Model":
-        """The plain `pm.Model`: sample it, draw it, change it."""
+        """The plain `pm.Model`, which you can sample, plot or change."""
         return self.spec.build(self.inputs, self.y, self.hypers, dict(self.coords))
 
     @property
@@ -130,10 +130,10 @@ class Problem:
         """Return the problem of some of its training rows: a fold of a cross-validation.
 
         The others leave X, y and the basis; centres of the basis that are not training rows stay.
-        What is left is standardised anew, if this problem is standardised, by the rule of every
-        problem: mean and population standard deviation of each feature, and a feature that takes
-        one value in the rows that are left is centred only, whatever it does in the others.
-        Hyperparameters stay as they were filled.
+        If this problem is standardised, the remaining rows are standardised again, as in every
+        problem: by the mean and population standard deviation of each feature. A feature that is
+        constant in the remaining rows is only centred, even if it varies in the others.
+        Hyperparameters keep their filled values.
 
         Parameters
         ----------
@@ -147,8 +147,8 @@ class Problem:
         Raises
         ------
         InputError
-            `Dataset.take` refuses the rows, for example of one class only; or the basis is empty
-            without the others.
+            `Dataset.take` does not accept the rows, for example because they have only one class;
+            or the basis would be empty without the others.
         """
         data, labels = self.data, self.basis_labels
         left = data.take(rows)
@@ -175,10 +175,10 @@ class Problem:
         )
 
     def _stays(self, left: Dataset) -> np.ndarray:
-        """Return which centres (B,) are no training rows, or rows that are left."""
+        """Return which centres (B,) are kept rows, or are not training rows at all."""
         row = dict(zip(self.data.sample_names, self.data.X, strict=True))
         gone = row.keys() - set(left.sample_names)
-        # a centre of one's own may have a sample's name
+        # a centre that is not a training row may have a sample's name
         went = [
             name in gone and bool((centre == row[name]).all())
             for name, centre in zip(self.basis_names, self.basis, strict=True)
@@ -188,8 +188,8 @@ class Problem:
     def with_hypers(self, **changes: Any) -> "Problem":
         """Return the problem of the same data, basis and labels with other hyperparameters.
 
-        The others are as the user gave them, and whatever is filled from them, or from sizes, is
-        filled anew. A change to None takes a hyperparameter back.
+        The others stay as the user gave them. Whatever is filled from them, or from the sizes of
+        the data, is filled again. A change to None resets a hyperparameter to its default.
 
         Parameters
         ----------
@@ -239,7 +239,7 @@ class Problem:
             return self.spec.decision(point, inputs, self.hypers)
 
     def log_predictive(self, y: Any, eta: np.ndarray, point: Point) -> np.ndarray:
-        """Return log P(y | eta, ...), shape of eta, latent noise integrated out in every form.
+        """Return log P(y | eta, ...), shape of eta, with latent noise integrated out in every form.
 
         Raises
         ------
@@ -254,25 +254,25 @@ class Problem:
         return self.log_predictive(self.y, self.decision(point) if eta is None else eta, point)
 
     def log_prior(self, point: Point) -> dict[str, np.ndarray]:
-        """Return the log density of the prior of what the likelihood depends on, in parts (...,).
+        """Return the log prior density of the variables in the likelihood, in parts (...,).
 
-        It is the joint density without any observation, in the form that integrates out what may
-        be: precisions, and latent noise (which belongs to the likelihood: `log_likelihood`
-        integrates it). So it is the same in every form. That is also the density to scale by a
-        power: of weight and precision together, Gamma(1/2, rate) to the power alpha is
-        Gamma(1/2, alpha rate) and the normal gets the precision times alpha, which together is the
-        half-Cauchy prior as it was.
+        It is the joint density without any observation, with precisions and latent noise integrated
+        out (the noise belongs to the likelihood: `log_likelihood` integrates it). So it is the same
+        in every form. Power scaling needs this density. If the joint prior of weight and precision
+        were scaled instead, Gamma(1/2, rate) to the power alpha is Gamma(1/2, alpha rate) and the
+        precision of the normal is multiplied by alpha. Together they give the half-Cauchy prior
+        unchanged.
 
         Parameters
         ----------
         point : dict of array
-            The variables of the form that integrates out; others are ignored.
+            The variables of the form with everything integrated out; others are ignored.
 
         Returns
         -------
         dict of array
-            "feature_weight", "sample_weight" where they have a prior with Gamma precisions, and
-            "rest": the whole is their sum.
+            "feature_weight" and "sample_weight" if they have a prior with Gamma precisions, and
+            "rest". Their sum is the log prior density.
 
         Raises
         ------
@@ -294,7 +294,7 @@ class Problem:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of the posterior itself: data, basis, standardisation, filled hyperparameters."""
+        """Hash of what defines the posterior: data, basis, standardisation, hyperparameters."""
         digest = hashlib.sha256(self.spec.name.encode())
         for array in (self.X, self.y, self.Z, self.center, self.scale, self.basis_labels):
             digest.update(b"-" if array is None else np.ascontiguousarray(array))
@@ -308,7 +308,7 @@ class Problem:
         return hashlib.sha256(f"{self.spec.name} {fields}".encode()).hexdigest()[:16]
 
     def describe(self) -> str:
-        """Return the problem in words: sizes, classes, and every hyperparameter's value."""
+        """Return a description: sizes, classes, and the value of every hyperparameter."""
         data, names = self.data, self.data.class_names
         lines = [
             f"{self.spec.title} ({self.spec.name}) on {data.name}",
@@ -344,7 +344,7 @@ class Problem:
         return rows
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the fields: what is cached, the `pm.Model` above all, is made again when read."""
+        """Return the fields; cached values, such as the `pm.Model`, are made again when read."""
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
 
     def __repr__(self) -> str:
@@ -356,7 +356,7 @@ class Problem:
 
 @contextmanager
 def _needed(what: str) -> Iterator[None]:
-    """Turn the KeyError of a point that lacks a variable into one clear error."""
+    """Turn the KeyError for a variable that is missing from a point into one clear error."""
     try:
         yield
     except KeyError as error:
@@ -403,7 +403,7 @@ def make_problem(
 
 
 def _filled(hypers: BaseHypers, given: Mapping[str, Any], data: Dataset, B: int) -> BaseHypers:
-    """Return hyperparameters filled from the sizes of the data; refuse what overflows there."""
+    """Return hyperparameters filled from the sizes of the data; raise an error on overflow."""
     try:
         with np.errstate(all="ignore"):
             return hypers.filled(data.N, B, data.D)
@@ -418,7 +418,7 @@ def _filled(hypers: BaseHypers, given: Mapping[str, Any], data: Dataset, B: int)
 
 
 def standardization(data: Dataset, standardize: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and population standard deviation; a constant feature is centred only."""
+    """Return mean and population standard deviation; a constant feature is only centred."""
     if not standardize:
         return np.zeros(data.D), np.ones(data.D)
     constant = data.X.max(axis=0) == data.X.min(axis=0)

@@ -1,6 +1,6 @@
-"""What a paper's file must offer: the contract of a model.
+"""The contract of a model: what the file of a paper must define.
 
-A file of this folder is a `ModelFile`. It has these names, and mypy checks their arguments and
+A file in this folder is a `ModelFile`. It defines these names, and mypy checks their arguments and
 types where the file is registered (`ModelSpec.of` in `models/__init__.py`):
 
     Hypers        frozen dataclass of every hyperparameter, each declared with `hyper(...)`
@@ -16,11 +16,11 @@ types where the file is registered (`ModelSpec.of` in `models/__init__.py`):
     CARD          a `ModelCard`: the name, the paper, and what the model can do
 
 A model that shares functions with another imports them under their names (`sklr.py`). Other code
-asks the card what a model can do, never its name.
+asks the card what a model can do, and never tests for the name of a model.
 
-`inputs` is an `Inputs`: the rows X and the basis they are scored against. In `build`, every array
-that depends on the data is a `pm.Data` named as in `REBOUND`, or as the hyperparameter it holds:
-folds and calibration runs bind other values to the compiled model by these names.
+`inputs` is an `Inputs`: the rows X and the basis centres. In `build`, every array that depends on
+the data is a `pm.Data`, named as in `REBOUND` or after the hyperparameter that it holds. Folds and
+calibration runs use these names to bind other values to the compiled model.
 
 `point` maps variable names to arrays; all functions accept leading axes (draws) in front of each
 variable's own shape, so a whole posterior is evaluated in one call.
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 Point = Mapping[str, np.ndarray]
 Coords = Mapping[str, Sequence[str]]
 SHARED = ("feature_weight", "sample_weight", "eta")
-"""The three quantities every model has, so that posteriors of different papers lie side by side."""
+"""The three quantities of every model, by which posteriors of different papers are compared."""
 REBOUND = ("X", "Z", "label", "basis_labels", "K")
 """Names of the `pm.Data` that hold data: inputs, centres, labels y, labels in the basis, and the
 kernel matrix of a model whose theta is fixed. A model has those of them that it needs."""
@@ -57,7 +57,7 @@ kernel matrix of a model whose theta is fixed. A model has those of them that it
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """What eta is a function of, beside the weights: rows to score and the basis of the kernels.
+    """What eta depends on apart from the weights: the rows, and the basis of the kernels.
 
     Attributes
     ----------
@@ -89,21 +89,21 @@ class Inputs:
         return self.X.shape[1]
 
     def at(self, X: np.ndarray) -> "Inputs":
-        """Return other rows X (M, D), scored against the same basis."""
+        """Return the inputs for other rows X (M, D) with the same basis."""
         return dataclasses.replace(self, X=X)
 
     def first(self, count: int) -> "Inputs":
-        """Return the first rows and centres: enough to see names and dims."""
+        """Return the first rows and centres, which are enough to read names and dims."""
         labels = None if self.basis_labels is None else self.basis_labels[:count]
         return Inputs(self.X[:count], self.Z[:count], labels)
 
 
 @dataclass(frozen=True, kw_only=True)
 class BaseHypers(Settings, ABC):
-    """What the hyperparameters of every model can do. A field left at None is a scale to fill."""
+    """Base class of the hyperparameters of every model. A field left at None is to be filled."""
 
     FORM: ClassVar[tuple[str, ...]] = ()
-    """The fields that change how the posterior is written, not the posterior."""
+    """The fields that change how the posterior is written, but not the posterior itself."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -116,10 +116,10 @@ class BaseHypers(Settings, ABC):
 
     @abstractmethod
     def filled(self, N: int, B: int, D: int) -> Self:
-        """Return a copy whose scales left at None are set from the sizes of the data."""
+        """Return a copy in which scales left at None are computed from the sizes of the data."""
 
     def kernel_of(self) -> "Kernel | None":
-        """Return the kernel; None in a model without one, where eta is primal weights times x."""
+        """Return the kernel; None in a model without one, whose eta is primal weights times x."""
         return None
 
     def posterior_fields(self) -> dict[str, Any]:
@@ -131,13 +131,13 @@ class BaseHypers(Settings, ABC):
         return {k: v for k, v in dataclasses.asdict(self).items() if k in self.FORM}
 
     def marginal(self) -> Self:
-        """Return a copy in the form that integrates out what a form may integrate out."""
+        """Return a copy in the form that integrates out as much as possible."""
         words = {"hierarchical": "marginal", "latent": "marginal", "explicit": "integrated"}
         form = {name: words.get(value, value) for name, value in self.form_fields().items()}
         return dataclasses.replace(self, **form)
 
     def weight_priors(self) -> "dict[str, WeightPrior]":
-        """Return the priors of the shared weights that have ARD priors, by the weights' name."""
+        """Return the priors of the shared weights that have ARD priors, by name."""
         return {}
 
     @classmethod
@@ -153,7 +153,7 @@ class BaseHypers(Settings, ABC):
 
 
 class ModelFile[H: BaseHypers](Protocol):
-    """The names that a model's file has; the module docstring says what each is."""
+    """The names that a model's file defines; the module docstring explains each."""
 
     __doc__: str | None
     CARD: "ModelCard"
@@ -203,26 +203,26 @@ class ModelCard:
     citation: str
     year: int
     link: str
-    """From eta to the label, in words. "identity" is a rule: y is no label given eta but a real
-    number, s = 2y - 1 ~ Normal(eta, tau^-1/2). Such a model has a variable `tau`, `simulate` draws
-    a real y, `log_predictive` is the density of s at any real y, and what is predicted is a score
-    whose sign is the class."""
+    """From eta to the label, in words. "identity" has a fixed meaning: given eta, y is not a label
+    but a real number, s = 2y - 1 ~ Normal(eta, tau^-1/2). Such a model has a variable `tau`,
+    `simulate` draws a real y, `log_predictive` is the density of s at any real y, and the
+    prediction is a score whose sign gives the class."""
     priors: str
     kernels: tuple[str, ...]
     paper_method: str
     dims: dict[str, tuple[str, ...]]
     labels_in_basis: bool = False
     shared: tuple[str, ...] = SHARED
-    """The shared quantities the model has: one without a basis has no sample weights."""
+    """The shared quantities of the model; a model without a basis has no sample weights."""
     needed: tuple[str, ...] = ()
-    """What `decision` reads beside the shared quantities and the scalars: always kept."""
+    """What `decision` reads apart from the shared quantities and the scalars; always kept."""
     fixed: tuple[str, ...] = ()
     """Those that are constants of the model, such as the feature weights of RVM."""
     masked: tuple[str, ...] = ()
-    """Those that a binary mask switches off: exactly 0 with a positive probability."""
+    """Those that a binary mask switches off: exactly 0 with positive probability."""
     theta: Callable[[Point, Any], np.ndarray] = _feature_weight
-    """(point, hypers) -> the kernel's feature weights (..., D), where they are not the shared
-    `feature_weight` itself. Without a basis it is the size of the primal weights."""
+    """(point, hypers) -> the kernel's feature weights (..., D), if they are not the shared
+    `feature_weight` itself. Without a basis, the absolute values of the primal weights."""
 
     @property
     def has_basis(self) -> bool:
@@ -252,7 +252,7 @@ class ModelSpec[H: BaseHypers](ModelCard):
 
     @classmethod
     def of(cls, file: ModelFile[H]) -> "ModelSpec[H]":
-        """Return the model of a file: a module of this folder, or one's own."""
+        """Return the model that a file defines: a module of this folder, or one of your own."""
         return cls(
             **{f.name: getattr(file.CARD, f.name) for f in dataclasses.fields(ModelCard)},
             Hypers=file.Hypers,
@@ -270,7 +270,7 @@ class ModelSpec[H: BaseHypers](ModelCard):
         return f"ModelSpec({self.name!r}: {self.title}, {self.citation})"
 
     def choices(self) -> list[dict[str, str]]:
-        """Return every accepted combination of the settings that are one of a few words."""
+        """Return every accepted combination of the settings that accept only words."""
         words = self.Hypers.choices()
         values = itertools.product(*words.values())
         combinations = (dict(zip(words, chosen, strict=True)) for chosen in values)
@@ -307,7 +307,7 @@ class ModelSpec[H: BaseHypers](ModelCard):
 
 
 def known(name: str, value: float | None) -> float:
-    """Return a filled hyperparameter; refuse one that is not filled yet."""
+    """Return a filled hyperparameter; raise an error if it is not filled yet."""
     if value is None:
         raise InputError(f"{name} is not filled yet: use hypers.filled(N, B, D).")
     return value
@@ -326,7 +326,7 @@ class Zoo(dict[str, ModelSpec[Any]]):
 
 
 def check_simulable(hypers: BaseHypers) -> None:
-    """Refuse to simulate from Gamma shapes whose draws underflow to exactly 0 in float64."""
+    """Raise an error for Gamma shapes whose draws underflow to exactly 0 in float64."""
     for name, value in dataclasses.asdict(hypers).items():
         if name.endswith("_shape") and value < 0.05:
             raise InputError(

@@ -1,15 +1,15 @@
-"""Automatic relevance determination: weights whose precisions are Gamma, in either form.
+"""Automatic relevance determination: weights with Gamma precisions, in both parametrisations.
 
     precision_j ~ Gamma(shape, rate)
-    x_j         ~ N+(0, 1 / precision_j)       or Normal(0, precision_j^-1/2) where it is signed
+    x_j         ~ N+(0, 1 / precision_j)       or Normal(0, precision_j^-1/2) if it is signed
 
 N+(0, v) is a normal of variance v truncated to the positive half line. With the precisions
 integrated out ("marginal") x is a half-Student-t, or a Student-t, with nu = 2 shape degrees of
 freedom and scale sqrt(rate / shape); with them explicit ("hierarchical") x is non-centred,
-x_j = raw_j precision_j^-1/2. PFCVM (eqs. 5, 8), PCVM, RVM and RFVM are made of these.
+x_j = raw_j precision_j^-1/2. PFCVM (eqs. 5, 8), PCVM, RVM and RFVM use these priors.
 
-A finite `slab` multiplies the density by exp(-x_j^2 / (2 slab^2)) and renormalises it (`slab.py`):
-then x_j = raw_j (precision_j + slab^-2)^-1/2 in the hierarchical form.
+A finite `slab` multiplies the density by exp(-x_j^2 / (2 slab^2)) and renormalises it (`slab.py`).
+In the hierarchical form x_j is then raw_j (precision_j + slab^-2)^-1/2.
 """
 
 import math
@@ -30,7 +30,7 @@ Form = Literal["marginal", "hierarchical"]
 
 
 class WeightPrior(NamedTuple):
-    """Prior of one group of weights: Gamma(shape, rate) precisions, and a slab or none (inf)."""
+    """Prior of one group of weights: Gamma(shape, rate) precisions, and a slab (inf: no slab)."""
 
     shape: float
     rate: float
@@ -44,14 +44,14 @@ class WeightPrior(NamedTuple):
 
     @property
     def log_mass(self) -> float:
-        """Log of the constant that the slab is renormalised by; 0 without one."""
+        """Log of the normalising constant of the slab; 0 without a slab."""
         return slabs.log_mass(self.shape, self.rate, self.slab)
 
     @classmethod
     def filled(
         cls, shape: float | None, rate: float | None, slab: float | None = np.inf
     ) -> "WeightPrior":
-        """Return the prior of filled hyperparameters."""
+        """Return the prior; raise an error unless the hyperparameters are filled."""
         if shape is None or rate is None or slab is None:
             raise InputError("shape, rate and slab are not filled yet: use hypers.filled(N, B, D).")
         return cls(shape, rate, slab)
@@ -74,17 +74,17 @@ def weight(
     name, precision : str
         Names of x and of its precisions.
     group : {"sample", "feature"}
-        Whose weights: names the rate and the non-centred variable.
+        Which weights these are. It determines the names of the rate and the non-centred variable.
     dims : str
         The dim of x.
     signed : bool
-        x on the whole line, Normal(0, precision^-1/2): the RVM's.
+        Whether x has either sign, Normal(0, precision^-1/2), as in the RVM.
     """
     shape, rate = prior.shape, pm.Data(f"{group}_rate", prior.rate)
     unit = pm.Normal if signed else pm.HalfNormal
     if np.isfinite(prior.slab):
         slab = pm.Data(f"{group}_slab", prior.slab)
-        # of the filled rate and slab: bound anew with them
+        # it depends on the filled rate and slab, and is rebound with them
         mass = pm.Data(f"{group}_log_mass", prior.log_mass)
         if form == "marginal":
             return SlabStudentT(name, shape, rate, slab, mass, signed=signed, dims=dims)
@@ -102,7 +102,7 @@ def weight(
 
 
 def precisions(point: Mapping[str, np.ndarray], name: str, form: Form) -> np.ndarray | None:
-    """Return the precisions where the form keeps them, None where they are integrated out."""
+    """Return the precisions if the form keeps them, None if they are integrated out."""
     return None if form == "marginal" else point[name]
 
 
@@ -113,8 +113,8 @@ def logp(
 
     PFCVM (5), PFCVM (8): N+ has the density 2 Normal(x | 0, precision^-1/2) on x >= 0. Mixed over
     precision ~ Gamma(shape, rate) it is twice a Student-t with nu = 2 shape degrees of freedom and
-    scale sqrt(rate / shape), on x >= 0. A slab multiplies either by exp(-x^2 / (2 slab^2)), over
-    its mean under the prior without it.
+    scale sqrt(rate / shape), on x >= 0. A slab multiplies either density by
+    exp(-x^2 / (2 slab^2)), divided by the mean of that factor under the prior without the slab.
     """
     if precision is None:
         a, twice = (
@@ -150,7 +150,7 @@ def log_jacobian(
     """Return log |d (precision, x) / d (log precision, log raw)|, x = raw total^-1/2.
 
     total = precision + slab^-2. d precision / d log precision = precision and dx / d log raw = x. A
-    signed weight keeps raw on the line: dx / d raw = total^-1/2. The marginal form has
+    signed weight does not transform raw: dx / d raw = total^-1/2. The marginal form has
     d x / d log x = x, or no transform.
     """
     each = np.zeros(np.shape(x)) if signed else np.log(x)
@@ -169,7 +169,7 @@ def free(
     prior: WeightPrior,
     form: Form,
 ) -> dict[str, np.ndarray]:
-    """Return the free variables `weight` declares, at a point of the paper's variables."""
+    """Return the free variables that `weight` declares, at a point of the paper's variables."""
     if form == "marginal":
         return {name: point[name]}
     raw = point[name] * (point[precision] + prior.slab**-2.0) ** 0.5

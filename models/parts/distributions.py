@@ -1,8 +1,8 @@
-"""Two distributions that PyMC lacks, or has with a gradient that fails.
+"""Two distributions that PyMC lacks, or whose gradient fails in PyMC.
 
-Each follows PyMC's own call form: ``Name("y", parameter, ..., observed=..., dims=...)``. The
-NumPy functions beside them are the same densities written independently, for ``log_joint``, for
-prediction and for the tests.
+Each is called like PyMC's own: ``Name("y", parameter, ..., observed=..., dims=...)``. The NumPy
+functions next to them are the same densities, written independently for ``log_joint``, prediction
+and the tests.
 """
 
 import math
@@ -15,7 +15,7 @@ import pytensor.tensor as pt
 
 from .noisy_logistic import noisy_log_sigmoid
 
-_WINDOW = 9.0  # of the trapezoid rule in `noisy_logistic_logp`
+_WINDOW = 9.0  # half width of the trapezoid rule in `noisy_logistic_logp`
 
 
 # --- logistic Bernoulli: P(y = 1) = sigmoid(eta) ---------------------------------------------
@@ -29,8 +29,8 @@ def logistic_logp(y: Any, eta: Any) -> np.ndarray:
 def LogisticBernoulli(name: str, eta: Any, **kwargs: Any) -> Any:
     """Bernoulli(sigmoid(eta)), with a finite gradient at any eta.
 
-    ``pm.Bernoulli(logit_p=eta)`` has the right value, but its gradient is NaN at y = 0 from
-    eta = 38 on (PyMC 6.3): one such sample makes every starting point fail. Here
+    ``pm.Bernoulli(logit_p=eta)`` has the right value, but at y = 0 its gradient is NaN for eta
+    above 38 (PyMC 6.3). A single such sample makes every starting point fail. Here
     log p = -softplus((1 - 2y) eta), whose derivative is a sigmoid everywhere.
     """
 
@@ -43,7 +43,7 @@ def LogisticBernoulli(name: str, eta: Any, **kwargs: Any) -> Any:
     return pm.CustomDist(name, eta, logp=logp, dist=dist, class_name="LogisticBernoulli", **kwargs)
 
 
-# --- the same with Gaussian noise on eta, integrated out ----------------------------------------
+# --- the same, with Gaussian noise on eta integrated out ----------------------------------------
 
 
 @numba.njit(cache=True, nogil=True)
@@ -86,7 +86,8 @@ def noisy_logistic_logp(y: Any, eta: Any, sd: Any) -> np.ndarray:
 def NoisyLogisticBernoulli(name: str, eta: Any, sd: Any, **kwargs: Any) -> Any:
     """Bernoulli(E[sigmoid(eta + sd e)]), e ~ N(0, 1): latent Gaussian noise integrated out.
 
-    The integral is one compiled operation (`noisy_logistic.py`), right to 1e-11 for sd up to 100.
+    The integral is one compiled operation (`noisy_logistic.py`), accurate to 1e-11 for sd up to
+    100.
     """
 
     def logp(y: Any, eta: Any, sd: Any) -> Any:

@@ -1,8 +1,8 @@
-"""Operations written out as compiled loops, where a graph of array operations would be slow.
+"""Operations written as compiled loops, because a graph of array operations would be slow.
 
 A `Fused` operation has two forms: `code`, a function compiled by Numba, which NUTS runs, and
-`plain`, the same formula made of PyTensor's own operations. JAX and MLX get the plain one by a
-rewrite; second derivatives are those of it.
+`plain`, the same formula made of PyTensor's own operations. A rewrite gives JAX and MLX the plain
+form. Second derivatives are taken from it too.
 """
 
 import functools
@@ -23,12 +23,12 @@ from pytensor.link.numba.dispatch.basic import register_funcify_and_cache_key
 
 
 class Fused(Op):
-    """An operation with a compiled and a plain form; a subclass gives both."""
+    """An operation with a compiled and a plain form; a subclass defines both."""
 
     @property
     @abstractmethod
     def code(self) -> Callable[..., Any]:
-        """The function of the inputs' arrays, compiled by Numba."""
+        """Return the function of the input arrays, compiled by Numba."""
 
     @abstractmethod
     def plain(self, *inputs: Any) -> list[Any]:
@@ -43,30 +43,30 @@ def gradients(cost: Callable[..., Any], *inputs: Any) -> list[Any]:
 
 
 def weighed(outputs: Sequence[Any], cotangents: Sequence[Any]) -> Any:
-    """Return the sum of the outputs, each weighed by its cotangent where it has one."""
+    """Return the sum of the outputs, each weighted by its cotangent if it has one."""
     pairs = zip(outputs, cotangents, strict=True)
     return sum((o * c).sum() for o, c in pairs if not isinstance(c.type, DisconnectedType))
 
 
-# --- how each backend gets them -------------------------------------------------------------------
+# --- how each backend gets these operations -------------------------------------------------------
 
 
 @register_funcify_and_cache_key(Fused)
 def _numba_form(op: Fused, **_: Any) -> tuple[Any, str]:
-    """Return the compiled code and its key in the cache on disk: other code, another key."""
+    """Return the compiled code and its key in the cache on disk, which changes with the code."""
     return op.code, f"{type(op).__name__} {op._props()} {_version()}"
 
 
 @functools.cache
 def _version() -> str:
-    """Return a hash of the files here: an operation's code may call that of another file."""
+    """Return a hash of all files here, because the code of an operation may call other files."""
     files = sorted(Path(__file__).parent.glob("*.py"))
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
 @node_rewriter(None)
 def _plain_formula(fgraph: Any, node: Apply) -> list[Any] | None:
-    """Put the plain formula in the place of the operation."""
+    """Replace the operation by its plain formula."""
     return node.op.plain(*node.inputs) if isinstance(node.op, Fused) else None
 
 

@@ -1,4 +1,4 @@
-"""f = K_theta(X, Z) a as one compiled operation, whose gradient reads X as seldom as it can.
+"""f = K_theta(X, Z) a as one compiled operation, whose gradient reads X as few times as possible.
 
 The formulas are those of `kernels/`; this file computes them faster where PyTensor compiles with
 Numba. With g = d L / d f, a gradient of length N::
@@ -8,9 +8,10 @@ Numba. With g = d L / d f, a gradient of length N::
              f = K a                 dL/da = q
              dL/dtheta_k = 2 sum_i g_i x_ik T_ik - sum_i g_i f_i x_ik^2 - sum_j a_j q_j z_jk^2
 
-Separate products are a pass over X or Z each. Here features are taken in blocks that fit a cache:
-one pass gives f and s, another both gradients, and where Z is X that is half of the reading. The
-rbf's second line expands (x - z)^2, so that no array of N B numbers but K is ever touched.
+Separate products would each need a pass over X or Z. Here features are processed in blocks that fit
+into the cache: one pass gives f and s, and another gives both gradients. If Z is X, this halves the
+memory traffic. The last line of the rbf formulas expands (x - z)^2, so that K is the only array of
+size N x B.
 
 JAX, MLX and second derivatives use the plain formula (`fused.py`).
 """
@@ -31,8 +32,8 @@ from .vector_math import exp
 
 Arrays = tuple[np.ndarray, np.ndarray]
 
-_BLOCK = 128  # features that are worked on together: a block of 60 to 300 rows fits a cache
-_FAST = {"contract", "nsz", "reassoc", "arcp"}  # not "nnan", "ninf": a NaN must stay one
+_BLOCK = 128  # features processed together: a block of 60 to 300 rows fits into a cache
+_FAST = {"contract", "nsz", "reassoc", "arcp"}  # not "nnan", "ninf": a NaN must stay a NaN
 _jit = numba.njit(fastmath=_FAST, nogil=True)
 
 
@@ -41,7 +42,7 @@ _jit = numba.njit(fastmath=_FAST, nogil=True)
 
 @_jit
 def _add_rows(M: np.ndarray, w: np.ndarray, lo: int, hi: int, out: np.ndarray) -> None:
-    """Set out_k = sum_j w_j M_jk for lo <= k < hi; four rows at a time, so out is read less."""
+    """Set out_k = sum_j w_j M_jk for lo <= k < hi, four rows at a time to read `out` less often."""
     out[: hi - lo] = 0.0
     j, B = 0, len(w)
     while j + 4 <= B:
@@ -103,7 +104,7 @@ def _linear_gradient(
     s: np.ndarray,
     g: np.ndarray,
 ) -> Arrays:
-    """Return dL/dtheta (D,) and dL/da (B,); f is what every gradient gets."""
+    """Return dL/dtheta (D,) and dL/da (B,); f is unused, but every gradient receives it."""
     D = X.shape[1]
     d_theta, d_a, h = np.empty(D), np.zeros(len(a)), np.empty(_BLOCK)
     for lo in range(0, D, _BLOCK):
@@ -170,7 +171,7 @@ def _rbf_gradient(
 
 
 class KernelProduct(Fused):
-    """f = K_theta(X, Z) a for X (N, D), Z (B, D), theta (D,), a (B,), and what its gradient reuses.
+    """f = K_theta(X, Z) a for X (N, D), Z (B, D), theta (D,), a (B,), and a term for its gradient.
 
     A subclass is one kernel: its formulas, and its compiled loops.
     """
@@ -183,16 +184,16 @@ class KernelProduct(Fused):
 
     @abstractmethod
     def formula(self, X: Any, Z: Any, theta: Any, a: Any, xp: Any = pt) -> tuple[Any, Any]:
-        """Return f and what the gradient reuses, of arrays or, by default, symbolic."""
+        """Return f and what the gradient reuses, for arrays or, by default, symbolically."""
 
     @abstractmethod
     def derivatives(
         self, X: Any, Z: Any, theta: Any, a: Any, f: Any, reused: Any, g: Any
     ) -> tuple[Any, Any]:
-        """Return dL/dtheta (D,) and dL/da (B,) of arrays."""
+        """Return dL/dtheta (D,) and dL/da (B,) for arrays."""
 
     def first(self, X: Any, Z: Any, theta: Any, a: Any, g: Any) -> list[Any]:
-        """Return the gradients of sum_i g_i f_i by X, Z, theta and a, by the plain formula."""
+        """Return the gradients of sum_i g_i f_i by X, Z, theta and a, from the plain formula."""
         return gradients(lambda *at: (g * self.formula(*at)[0]).sum(), X, Z, theta, a)
 
     def make_node(self, *inputs: Any) -> Apply:
@@ -210,30 +211,30 @@ class KernelProduct(Fused):
         return [*self.formula(*inputs)]
 
     def perform(self, node: Apply, inputs: Any, outputs: Any) -> None:
-        """Compute it with NumPy: what PyTensor's Python mode runs."""
+        """Compute it with NumPy, for PyTensor's Python mode."""
         X, Z, theta, a = inputs
         outputs[0][0], outputs[1][0] = self.formula(X, Z, theta, a, np)
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> Any:
-        """Return the gradients; those of s and K, which are for this file, are not needed."""
+        """Return the gradients; s and K are internal to this file and need none."""
         if not isinstance(cotangents[1].type, DisconnectedType):
             raise NotImplementedError("K of KernelProduct has no gradient: use `gram`.")
         X, Z, theta, a = inputs
         g = cotangents[0]
         d_theta, d_a = KernelProductGradient(self)(X, Z, theta, a, *outputs, g)
-        # of the data: nobody asks, so these are seldom compiled
+        # gradients by the data are rarely requested, so these are rarely compiled
         d_X, d_Z, *_ = self.first(X, Z, theta, a, g)
         return [d_X, d_Z, d_theta, d_a]
 
 
 class LinearProduct(KernelProduct):
-    """The linear kernel's; it reuses s = Z'a (D,)."""
+    """The product of the linear kernel; it reuses s = Z'a (D,)."""
 
     loops = (_linear, _linear_gradient)
     reused = pt.dvector
 
     def formula(self, X: Any, Z: Any, theta: Any, a: Any, xp: Any = pt) -> tuple[Any, Any]:
-        """Return X (theta s), which is two products and no K, and s."""
+        """Return X (theta s), which needs two products and no K, and s."""
         s = Z.T @ a
         return X @ (theta * s), s
 
@@ -251,7 +252,7 @@ class LinearProduct(KernelProduct):
 
 
 class RbfProduct(KernelProduct):
-    """The rbf kernel's; it reuses K (N, B)."""
+    """The product of the rbf kernel; it reuses K (N, B)."""
 
     loops = (_rbf, _rbf_gradient)
     reused = pt.dmatrix
@@ -313,12 +314,12 @@ class KernelProductGradient(Fused):
         return [shapes[2], shapes[3]]
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        """Say that none is taken by f, s and K, which are functions of the other inputs."""
+        """Report that f, s and K have no gradient, as they are functions of the other inputs."""
         made = range(4, len(node.inputs) - 1)
         return [[i not in made] * 2 for i in range(len(node.inputs))]
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> Any:
-        """Return second derivatives, those of the plain formula."""
+        """Return second derivatives, from the plain formula."""
         X, Z, theta, a, *made, g = inputs
 
         def total(*at: Any) -> Any:

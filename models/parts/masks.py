@@ -1,7 +1,7 @@
-"""The prior of a binary mask of n bits, S of them on: three laws, in NumPy and in PyMC.
+"""The prior of a binary mask of n bits, S of them on: three choices, in NumPy and in PyMC.
 
-`fsklr.py` gives them (`mask_prior`): "independent", "shared" and "printed", each with the paper's
-probabilities integrated out, its odds for one bit, and a way to draw from it.
+`fsklr.py` defines them (`mask_prior`): "independent", "shared" and "printed". Each is given with
+the paper's probabilities integrated out, with its odds for one bit, and with a way to draw from it.
 """
 
 import math
@@ -16,7 +16,10 @@ MaskPrior = Literal["independent", "shared", "printed"]
 
 
 def log_mask_prior(mask: Any, a: float, mask_prior: MaskPrior) -> np.ndarray:
-    """Return log p(mask), mask (..., n), without probabilities: FS-SKLR (19), FS-SKLR (20)."""
+    """Return log p(mask), mask (..., n), integrated over the probabilities.
+
+    FS-SKLR (19), FS-SKLR (20).
+    """
     mask = np.asarray(mask)
     n, S = mask.shape[-1], mask.sum(-1)
     if mask_prior == "independent":
@@ -39,7 +42,7 @@ def mask_log_odds(S_others: Any, n: int, a: float, mask_prior: MaskPrior) -> np.
 
 
 def expected_selected(n: int, a: float, mask_prior: MaskPrior) -> float:
-    """Return the prior mean of the number of bits on, of n."""
+    """Return the prior mean of the number of bits that are on."""
     if mask_prior == "printed":
         return float(special.softmax(_log_counts(n, a)) @ np.arange(n + 1))
     return n * a / (a + n)
@@ -55,14 +58,14 @@ def _log_counts(n: int, a: float) -> np.ndarray:
 def draw_mask(
     rng: np.random.Generator, n: int, a: float, mask_prior: MaskPrior
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return a mask (n,) from its prior, and its probability where there is one."""
+    """Return a mask (n,) from its prior, and its probability if there is one."""
     if mask_prior == "printed":
         S = rng.choice(n + 1, p=special.softmax(_log_counts(n, a)))
         mask = np.zeros(n, dtype=np.int64)
         mask[rng.choice(n, S, replace=False)] = 1  # equal counts are equally probable
         return mask, None
     size = n if mask_prior == "independent" else None
-    q = np.asarray(rng.random(size) ** (n / a))  # Beta(a/n, 1) by its inverse distribution function
+    q = np.asarray(rng.random(size) ** (n / a))  # Beta(a/n, 1), by inverting its cdf
     return (rng.random(n) < q).astype(np.int64), q
 
 
@@ -70,7 +73,7 @@ def BinaryMask(name: str, n: int, a: Any, mask_prior: MaskPrior, **kwargs: Any) 
     """Mask of n bits under the shared or printed prior, its probability integrated out."""
 
     def printed_counts(a: Any) -> Any:
-        S = pt.arange(n + 1, dtype="float64")  # of small integers, gammaln would be float32
+        S = pt.arange(n + 1, dtype="float64")  # gammaln of small integers would be float32
         return pt.gammaln(S + a) - 2 * pt.gammaln(S + 1) - pt.gammaln(n - S + 1)
 
     def logp(mask: Any, a: Any, like: Any) -> Any:

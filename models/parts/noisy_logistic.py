@@ -1,21 +1,21 @@
 """log E[sigmoid(m + sd e)], e ~ N(0, 1), as one compiled operation with its derivatives.
 
-The trapezoid rule in e, step h = 1/2, would be exact to rounding for the normal density alone. The
-sigmoid has poles at e = x + i y_k with x = -m / sd and y_k = (2k + 1) pi / sd, which come close to
-the real line where sd is large; but what they add to the rule is known (residues), and can be
-taken away. With the nodes e_n = x + n h on the poles' own grid::
+For the normal density alone, the trapezoid rule in e with step h = 1/2 would be exact to rounding.
+The sigmoid has poles at e = x + i y_k with x = -m / sd and y_k = (2k + 1) pi / sd, which are close
+to the real line if sd is large. Their contribution to the rule is known (residues), and can be
+subtracted. With the nodes e_n = x + n h aligned with the poles::
 
     sqrt(2 pi) I = h sum_n exp(-e_n^2 / 2) sigmoid(sd n h)
                    - (4 pi / sd) sum_k exp((y_k^2 - x^2) / 2) sin(x y_k) / (exp(2 pi y_k / h) - 1)
 
-33 nodes around the integrand's peak and the poles below y = 2.8, of which there are 0.45 sd, leave
-an error below 1e-11 for every m and sd (up to `_LARGEST`). Below m = -sd^2 the integrand is
+With 33 nodes around the integrand's peak and the poles below y = 2.8 (about 0.45 sd of them), the
+error is below 1e-11 for every m and sd (up to `_LARGEST`). Below m = -sd^2 the integrand is
 mirrored, so that nothing underflows::
 
     sigmoid(z) = e^z sigmoid(-z)      log I(m, sd) = m + sd^2 / 2 + log I(-m - sd^2, sd)
 
-Derivatives are those of the rule, with its nodes held where they are: the integral does not depend
-on them.
+Derivatives are those of the rule with its nodes held fixed, because the integral does not depend on
+them.
 """
 
 import math
@@ -32,12 +32,12 @@ from .fused import Fused, gradients, weighed
 
 _STEP = 0.5
 _REACH = 16  # nodes on either side of the peak: 8 standard deviations
-_HEIGHT = 2.8  # of the poles: those above it add less than exp(-2 pi 2.8 / h + 2.8^2 / 2) = 3e-14
-_LARGEST = 2500.0  # sd: beyond, only m / sd matters, to (m / sd)^2 / 4e6
+_HEIGHT = 2.8  # poles above it add less than exp(-2 pi 2.8 / h + 2.8^2 / 2) = 3e-14
+_LARGEST = 2500.0  # above this sd only m / sd matters, up to (m / sd)^2 / 4e6
 _GAUSS = np.exp(-0.5 * (_STEP * np.arange(_REACH + 1)) ** 2)
 _LOG_ROOT = 0.5 * math.log(2.0 * math.pi)
 
-# of the plain formula: nodes at c + t, t in [-9, 9]
+# nodes of the plain formula: c + t, t in [-9, 9]
 _WINDOW = 9.0
 _NODES = np.linspace(-_WINDOW, _WINDOW, 361)
 _LOG_STEP = math.log(_NODES[1] - _NODES[0]) - _LOG_ROOT
@@ -47,7 +47,7 @@ _LOG_STEP = math.log(_NODES[1] - _NODES[0]) - _LOG_ROOT
 def _rule(m: float, sd: float) -> tuple[float, float, float]:
     """Return log I and its derivatives by m and sd, for m >= -sd^2."""
     x = -m / sd
-    peak = math.floor((max(x, 0.0) - x) / _STEP + 0.5)  # number of the node there, >= 0
+    peak = math.floor((max(x, 0.0) - x) / _STEP + 0.5)  # index of the node at the peak, >= 0
     e0 = x + peak * _STEP
     lowest = peak - _REACH
     total, by_m, by_sd = 0.0, 0.0, 0.0
@@ -77,7 +77,7 @@ def _rule(m: float, sd: float) -> tuple[float, float, float]:
         E = math.exp(2.0 * math.pi * y / _STEP)
         size = 4.0 * math.pi / sd * math.exp(0.5 * (y * y + e0 * e0 - x * x)) / (E - 1.0)
         sine, cosine = math.sin(x * y), math.cos(x * y)
-        turn = 2.0 * math.pi / _STEP * E / (E - 1.0)  # of the rule's own phase
+        turn = 2.0 * math.pi / _STEP * E / (E - 1.0)  # derivative of the rule's own phase
         total -= size * sine
         by_m += size / sd * ((y - turn) * cosine - x * sine)
         by_sd += size / sd * (sine + x * (2.0 * y - turn) * cosine)
@@ -130,11 +130,11 @@ def label_logp(y: Any, eta: Any, sd: Any) -> np.ndarray:
 
 
 def plain_formula(m: Any, sd: Any) -> Any:
-    """Return the same symbolically: a trapezoid of 361 nodes in log space, (n,).
+    """Return the same symbolically: a trapezoid rule with 361 nodes in log space, (n,).
 
-    Its window follows the peak of the integrand. Error below 4e-8 for sd from 0.1 to 10.
+    Its window follows the peak of the integrand. The error is below 4e-8 for sd from 0.1 to 10.
     """
-    # the integral does not depend on where the window sits, so no gradient flows through it
+    # the integral does not depend on the position of the window, so no gradient flows through it
     c = disconnected_grad(pt.clip(-m / sd, 0.0, sd))
     e = c[..., None] + _NODES  # (n, node)
     terms = -pt.softplus(-(m[..., None] + sd[..., None] * e)) - 0.5 * e**2
@@ -157,7 +157,7 @@ class LogMeanSigmoid(Fused):
         return log_mean_sigmoid
 
     def plain(self, *inputs: Any) -> list[Any]:
-        """Return the formula of 361 nodes, and its derivatives."""
+        """Return the formula with 361 nodes, and its derivatives."""
 
         def total(m: Any, sd: Any) -> Any:
             return plain_formula(m, sd).sum()
@@ -165,7 +165,7 @@ class LogMeanSigmoid(Fused):
         return [plain_formula(*inputs), *gradients(total, *inputs)]
 
     def perform(self, node: Apply, inputs: Any, outputs: Any) -> None:
-        """Run the compiled loop: what PyTensor's Python mode does."""
+        """Run the compiled loop, for PyTensor's Python mode."""
         for output, values in zip(outputs, log_mean_sigmoid(*inputs), strict=True):
             output[0] = values
 
@@ -174,7 +174,7 @@ class LogMeanSigmoid(Fused):
         return [shapes[0]] * 3
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> Any:
-        """Return the derivatives that are computed already, and those of them."""
+        """Return the derivatives, which are computed already, and their own derivatives."""
         first, *second = cotangents
         found = [0.0 * v for v in inputs]
         if not isinstance(first.type, DisconnectedType):

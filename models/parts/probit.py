@@ -1,7 +1,7 @@
 """The probit link: P(y = 1) = Phi(eta), and the latent normal behind it.
 
-Two distributions in PyMC's call form, ``Name("y", parameter, observed=..., dims=...)``, and the
-NumPy density beside them for ``log_joint``, prediction and the tests.
+Two distributions that are called like PyMC's, ``Name("y", parameter, observed=..., dims=...)``, and
+the NumPy density for ``log_joint``, prediction and the tests.
 """
 
 import math
@@ -23,8 +23,8 @@ def log_normal_cdf(t: Any) -> Any:
 
     Phi(t) = erfcx(-t / sqrt 2) exp(-t^2 / 2) / 2 below 0 and 1 - erfc(t / sqrt 2) / 2 above.
     ``pm.logcdf(pm.Normal.dist(0, 1), t)`` is the same formula with a root of 2 rounded to float32
-    (PyMC 6.3): its error reaches 1e-6 of the value. Each branch sees only arguments of its own
-    side, so the branch not taken is finite too and cannot put 0 * inf into the gradient.
+    (PyMC 6.3), so its relative error reaches 1e-6. Each branch sees only arguments of its own side.
+    The branch that is not taken is therefore finite too and cannot put 0 * inf into the gradient.
     """
     below, above = pt.minimum(t, 0.0), pt.maximum(t, 0.0)
     left = pt.log(pt.erfcx(-below * _ROOT_HALF)) - _LOG_2 - 0.5 * below**2
@@ -53,11 +53,11 @@ def ProbitBernoulli(name: str, eta: Any, **kwargs: Any) -> Any:
 
 
 def PositiveNormal(name: str, mean: Any, **kwargs: Any) -> Any:
-    """Normal(mean, 1) conditioned on being positive; sampled through log x.
+    """Normal(mean, 1) conditioned on being positive; sampled as log x.
 
     With mean = s eta this is abs(z) given y, for z ~ Normal(eta, 1) and y = 1(z > 0). Its
-    normaliser is Phi(s eta), the probability of y: times `ProbitBernoulli` it gives N(z | eta, 1)
-    on the side of 0 that y names.
+    normalising constant is Phi(s eta), the probability of y. Multiplied by `ProbitBernoulli` it
+    gives N(z | eta, 1) on the side of 0 that y determines.
     """
 
     def logp(x: Any, mean: Any) -> Any:
@@ -68,7 +68,7 @@ def PositiveNormal(name: str, mean: Any, **kwargs: Any) -> Any:
         return pm.TruncatedNormal.dist(mu=mean, sigma=1.0, lower=0.0, size=size)
 
     def support_point(rv: Any, size: Any, mean: Any) -> Any:
-        return pt.ones_like(rv)  # PyMC's default for a custom distribution is 0, where log x is not
+        return pt.ones_like(rv)  # PyMC's default for a custom distribution is 0: log x undefined
 
     kwargs.setdefault("default_transform", log_transform)
     return pm.CustomDist(

@@ -1,24 +1,24 @@
-"""A slab: a normal factor that ends the tail of a weight with a Gamma precision.
+"""A slab: a normal factor that cuts off the tail of a weight with a Gamma precision.
 
     p(precision, x) = Gamma(precision | shape, rate) Normal(x | 0, precision^-1/2)
                       exp(-x^2 / (2 slab^2)) / mass
 
 and twice that on x >= 0 for a positive weight. At shape 1/2 the weight without the slab is
-half-Cauchy: a spike at zero, and a tail so long that the likelihood can leave a weight anywhere.
-The slab, wide beside the spike, keeps the spike and ends the tail, so that every moment exists, on
-separable data too. Compare Piironen & Vehtari (2017), "Sparsity information and regularization in
-the horseshoe", Electronic Journal of Statistics 11(2), doi 10.1214/17-EJS1337SI.
+half-Cauchy: a spike at zero, and a tail so long that the likelihood may not bound a weight at all.
+The slab is much wider than the spike. It keeps the spike and cuts off the tail, so every moment
+exists, even on separable data. Compare Piironen & Vehtari (2017), "Sparsity information and
+regularization in the horseshoe", Electronic Journal of Statistics 11(2), doi 10.1214/17-EJS1337SI.
 
-One constant renormalises the whole, so the conditionals keep their families: the precision given x
-is Gamma(shape + 1/2, rate + x^2 / 2), and x given the precision is normal with the precision
-1/slab^2 larger. Two factorisations are used::
+A single constant normalises the joint density, so the conditionals keep their families: the
+precision given x is Gamma(shape + 1/2, rate + x^2 / 2), and x given the precision is normal with a
+precision that is larger by 1/slab^2. Two factorisations are used::
 
     marginal        x ~ Student-t(2 shape, sqrt(rate / shape)) times the slab    (SlabStudentT)
     hierarchical    precision ~ Gamma times (1 + 1 / (slab^2 precision))^-1/2    (TiltedGamma)
                     x ~ Normal(0, (precision + slab^-2)^-1/2)
 
-Both have the same mass = E[exp(-x^2 / (2 slab^2))] under the prior without the slab, which is also
-the probability that `draw` keeps a draw of that prior.
+Both have the same mass = E[exp(-x^2 / (2 slab^2))] under the prior without the slab. This is also
+the probability that `draw` accepts a draw from that prior.
 """
 
 import math
@@ -38,10 +38,10 @@ def log_mass(shape: float, rate: float, slab: float) -> float:
 
     Slab: mass.
 
-    Given the precision the expectation is (1 + 1 / (slab^2 precision))^-1/2. Over
-    g = rate precision ~ Gamma(shape, 1) the trapezoid rule in log g is exact to rounding: the
-    integrand is analytic and falls off exponentially on both sides. At shape 1/2 the result is
-    erfcx(sqrt(rate) / slab).
+    Given the precision the expectation is (1 + 1 / (slab^2 precision))^-1/2. The integral over
+    g = rate precision ~ Gamma(shape, 1) uses the trapezoid rule in log g. It is exact to rounding,
+    because the integrand is analytic and falls off exponentially on both sides. At shape 1/2 the
+    result is erfcx(sqrt(rate) / slab).
     """
     if np.isinf(slab):
         return 0.0
@@ -58,15 +58,15 @@ def draw(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return draws of (precision, x), x of either sign, by rejection.
 
-    A draw of the prior without the slab is kept with probability exp(-x^2 / (2 slab^2)), nearly
-    always where the slab is wide beside the spike.
+    A draw from the prior without the slab is accepted with probability exp(-x^2 / (2 slab^2)),
+    which is close to 1 if the slab is much wider than the spike.
     """
     precision, x = np.empty(size), np.empty(size)
     todo = np.ones(size, dtype=bool)
     while todo.any():
         count = int(todo.sum())
         g = rng.gamma(shape, 1.0 / rate, count)
-        with np.errstate(divide="ignore"):  # a precision that underflows to 0 is never kept
+        with np.errstate(divide="ignore"):  # a precision that underflows to 0 is never accepted
             w = rng.normal(size=count) * g**-0.5
         kept = rng.random(count) < np.exp(-0.5 * (w / slab) ** 2)
         at = np.flatnonzero(todo)[kept]
@@ -75,7 +75,7 @@ def draw(
     return precision, x
 
 
-# --- the two factors, as distributions of a PyMC model --------------------------------------------
+# --- the two factors, as distributions in PyMC ----------------------------------------------------
 
 
 def SlabStudentT(
@@ -86,11 +86,11 @@ def SlabStudentT(
     Parameters
     ----------
     shape, rate, slab : float or tensor
-        Of the prior.
+        Parameters of the prior.
     mass : float or tensor
         `log_mass(shape, rate, slab)`.
     signed : bool
-        x on the whole line; else x >= 0 at twice the density, sampled through log x.
+        Whether x has either sign; if not, x >= 0 has twice the density and is sampled as log x.
     """
 
     def logp(x: Any, shape: Any, rate: Any, slab: Any, mass: Any) -> Any:
@@ -110,7 +110,7 @@ def SlabStudentT(
         return x if signed else np.abs(x)
 
     def support_point(rv: Any, size: Any, shape: Any, rate: Any, slab: Any, mass: Any) -> Any:
-        # the scale: PyMC's default for a custom distribution is 0, where log x is not
+        # the scale, since log x is undefined at 0, PyMC's default for a custom distribution
         return pt.zeros_like(rv) if signed else pt.full_like(rv, pt.sqrt(rate / shape))
 
     if not signed:
@@ -120,10 +120,10 @@ def SlabStudentT(
 
 
 def TiltedGamma(name: str, shape: Any, rate: Any, slab: Any, mass: Any, **kwargs: Any) -> Any:
-    """Precision of a weight with a slab, the weight integrated out; sampled through its log.
+    """Precision of a weight with a slab, the weight integrated out; sampled on the log scale.
 
-    Gamma(shape, rate) times (1 + 1 / (slab^2 precision))^-1/2 over exp(mass): a precision so small
-    that the slab alone bounds the weight is rarer than under the Gamma.
+    Gamma(shape, rate) times (1 + 1 / (slab^2 precision))^-1/2, divided by exp(mass). Precisions so
+    small that only the slab bounds the weight are rarer than under the Gamma.
     """
 
     def logp(p: Any, shape: Any, rate: Any, slab: Any, mass: Any) -> Any:

@@ -1,12 +1,13 @@
 """Mean, variance and entropy of Normal(t, 1) truncated to x >= 0, without cancellation.
 
 Lengths are in units of the normal's own standard deviation: Normal(m, s) truncated to x >= 0 is s
-times that of t = m / s. The density is N(x | t, 1) / Phi(t). With the hazard h = phi(t) / Phi(t),
+times the one with t = m / s. The density is N(x | t, 1) / Phi(t). With the hazard
+h = phi(t) / Phi(t),
 
     mean = t + h,    variance = 1 - h (h + t),    entropy = ln(2 pi e)/2 + ln Phi(t) - t h / 2.
 
-For t = -x far below 0 these subtract nearly equal numbers. Laplace's continued fraction gives the
-differences themselves: h = x + g1, g1 = 1/(x + g2), g2 = 2/(x + 3/(x + 4/(x + ...))), so that
+For t = -x far below 0 these formulas subtract nearly equal numbers. Laplace's continued fraction
+gives the differences directly: h = x + g1, g1 = 1/(x + g2), g2 = 2/(x + 3/(x + 4/(x + ...))). Then
 
     mean = g1,       variance = (g2 - g1) g1,     entropy = 1/2 - ln(x + g1) + x g1 / 2.
 
@@ -18,7 +19,7 @@ import math
 import numba
 import numpy as np
 
-_TAIL = -3.0  # below it the continued fraction, whose 60 terms are exact to rounding there
+_TAIL = -3.0  # below it, 60 terms of the continued fraction are exact to rounding
 _TERMS = 60
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 

@@ -1,19 +1,19 @@
-"""exp and log(1 + x) as plain arithmetic: a compiled loop then takes several numbers at once.
+"""exp and log(1 + x) as plain arithmetic, so that compiled loops process several numbers at once.
 
-A library's exp is a call for each number, and a loop with a call in it is never vectorised: in a
-density with many weights these calls would cost as much as all reading of X. Here they are sums,
-products and selections, which the compiler moves into the loop::
+A library's exp is one call per number, and a loop that contains a call is never vectorised. In a
+density with many weights these calls would cost as much as reading X. Here they are sums, products
+and selections, which the compiler inlines into the loop::
 
     exp(x) = 2^n e^r           x = n ln 2 + r, |r| <= ln(2) / 2, and the Taylor series to r^13
     log(1 + x) = k ln 2 + log m + c / y
                                y = fl(1 + x) = 2^k m, m in [sqrt(1/2), sqrt(2)), c = (1 + x) - y
     log m = 2 artanh(s)        s = (m - 1) / (m + 1), and the series of artanh to s^23
 
-What the series leave out is below 1e-17 of the result; with rounding both are right to two units in
-the last place. exp is 0 below -708, where a library's has numbers with fewer digits.
+The relative truncation error of the series is below 1e-17; with rounding, both functions are
+accurate to two units in the last place. exp is 0 below -708, where a library returns subnormals.
 
-A compilation that includes the rewrite `REWRITE` uses them for every exp and log1p of a vector, and
-writes the power -3/2, which gradients of x^-1/2 have, with a square root.
+A compilation that includes the rewrite `REWRITE` uses them for every exp and log1p of a vector. It
+also replaces the power -3/2, which occurs in gradients of x^-1/2, by a square root.
 """
 
 import math
@@ -36,7 +36,7 @@ from .fused import Fused
 
 REWRITE = "ardvark_vector_math"
 
-# not "reassoc": the differences below are exact, or lose what they are for
+# not "reassoc": the differences below must be computed as written
 _jit = numba.njit(fastmath={"contract"}, error_model="numpy", nogil=True, forceinline=True)
 
 _LOG2_E = 1.4426950408889634
@@ -94,7 +94,7 @@ def exp(x: float) -> float:
     p = p * r + 0.5
     p = p * r + 1.0
     p = p * r + 1.0
-    # n is in the lowest bits of `shifted`; 2^(n - 1), for 2^1024 is no float
+    # n is in the lowest bits of `shifted`; 2^(n - 1) is used because 2^1024 is not a float
     result = p * _from_bits((_as_bits(shifted) + 1022) << 52) * 2.0
     result = math.inf if x > _HIGHEST else result
     result = 0.0 if x < _LOWEST else result
@@ -129,7 +129,7 @@ def log1p(x: float) -> float:
     return result if y >= 0.0 else math.nan
 
 
-# --- in a graph -----------------------------------------------------------------------------------
+# --- in a PyTensor graph --------------------------------------------------------------------------
 
 
 @numba.njit(nogil=True)
@@ -154,8 +154,8 @@ _CODE = {"exp": _exp_of, "log1p": _log1p_of}
 class VectorFunction(Fused):
     """exp or log1p of each number of a vector, in a loop of its own.
 
-    Fused with its neighbours it would make a function too large to be moved into their loop, and
-    that loop would not be vectorised.
+    If it were fused with its neighbours, the function would be too large to be inlined into their
+    loop, and that loop would not be vectorised.
     """
 
     __props__ = ("name",)
@@ -187,7 +187,7 @@ class VectorFunction(Fused):
 
 @node_rewriter([Elemwise])
 def _vectorised(fgraph: Any, node: Apply) -> list[Any] | None:
-    """Put arithmetic in the place of an operation on a vector that would be a call a number."""
+    """Replace an operation on a vector, which would call a function per number, by arithmetic."""
     scalar, x = node.op.scalar_op, node.inputs[0]
     if x.ndim != 1 or x.dtype != "float64":
         return None
