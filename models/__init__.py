@@ -6,7 +6,7 @@ from ardvark.data import Dataset
 
 from . import fs_skr, fsklr, jcfo, pcvm, pfcvm, rfvm, rvm, sklr, sparse_probit
 from .problems import Problem, make_problem
-from .spec import SHARED, BaseHypers, Inputs, ModelSpec, Zoo
+from .spec import SHARED, BaseHypers, BasePriors, Inputs, ModelSpec, Zoo
 
 ModelName = Literal[
     "pfcvm", "pcvm", "rvm", "jcfo", "sparse_probit", "fsklr", "sklr", "fs_skr", "rfvm"
@@ -29,7 +29,17 @@ ZOO = Zoo(
 )
 """Every model, by name: those of the four papers, and the simpler models that they extend."""
 
-__all__ = ["SHARED", "ZOO", "BaseHypers", "Inputs", "ModelName", "ModelSpec", "Problem", "problem"]
+__all__ = [
+    "SHARED",
+    "ZOO",
+    "BaseHypers",
+    "BasePriors",
+    "Inputs",
+    "ModelName",
+    "ModelSpec",
+    "Problem",
+    "problem",
+]
 
 
 def problem(

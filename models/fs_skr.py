@@ -50,8 +50,8 @@ from .spec import Coords, Inputs, Point, check_simulable
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hypers(fsklr.Hypers):
-    """Hyperparameters of FS-SKR: FS-SKLR's, and the prior of the error's precision."""
+class Hypers(fsklr.FeatureMaskHypers["Priors"]):
+    """Hyperparameters of FS-SKR, as asked: FS-SKLR's, and the prior of the error's precision."""
 
     noise_shape: float = hyper(
         3.0,
@@ -70,48 +70,61 @@ class Hypers(fsklr.Hypers):
         outside="It is the prior of a precision.",
     )
 
+    def solve(self, N: int, B: int, D: int) -> "Priors":
+        """Return the priors, with FS-SKLR's from the sizes of the data."""
+        shared = vars(self.solve_masks(B, D))
+        return Priors(**shared, noise_shape=self.noise_shape, noise_rate=self.noise_rate)
 
-def build(inputs: Inputs, y: np.ndarray, hypers: Hypers, coords: Coords) -> pm.Model:
+
+@dataclass(frozen=True, kw_only=True)
+class Priors(fsklr.Priors):
+    """Every hyperparameter of FS-SKR, complete."""
+
+    noise_shape: float
+    noise_rate: float
+
+
+def build(inputs: Inputs, y: np.ndarray, priors: Priors, coords: Coords) -> pm.Model:
     """Return the PyMC model; the observed variable is s = 2y - 1, from the data `label` = y."""
     with pm.Model(coords=coords) as model:
-        eta = fsklr.decision_value(inputs, hypers)
+        eta = fsklr.decision_value(inputs, priors)
         label = pm.Data("label", np.asarray(y, dtype=np.float64), dims="obs")
-        shape = pm.Data("noise_shape", hypers.noise_shape)  # a plain 3.0 would be float32
-        rate = pm.Data("noise_rate", hypers.noise_rate)
+        shape = pm.Data("noise_shape", priors.noise_shape)  # a plain 3.0 would be float32
+        rate = pm.Data("noise_rate", priors.noise_rate)
         tau = pm.Gamma("tau", shape, rate)
         pm.Normal("s", eta, tau**-0.5, observed=2.0 * label - 1.0, dims="obs")
     return model
 
 
-def log_predictive(y: Any, eta: np.ndarray, point: Point, hypers: Hypers) -> np.ndarray:
+def log_predictive(y: Any, eta: np.ndarray, point: Point, priors: Priors) -> np.ndarray:
     """Return log N(s | eta, 1 / tau), s = 2y - 1, shape of eta."""
     sd = np.asarray(point["tau"])[..., None] ** -0.5
     return stats.norm.logpdf(2.0 * np.asarray(y) - 1.0, eta, sd)
 
 
-def log_joint(point: Point, inputs: Inputs, y: np.ndarray, hypers: Hypers) -> np.ndarray:
+def log_joint(point: Point, inputs: Inputs, y: np.ndarray, priors: Priors) -> np.ndarray:
     """Return log p(s, variables | X): the density of the model's variables, without Jacobian."""
-    h = hypers
+    h = priors
     eta = fsklr.decision(point, inputs, h)
     noise = stats.gamma.logpdf(point["tau"], h.noise_shape, scale=1 / h.noise_rate)
     return fsklr.log_prior(point, h) + noise + log_predictive(y, eta, point, h).sum(-1)
 
 
-def log_jacobian(point: Point, hypers: Hypers) -> np.ndarray:
+def log_jacobian(point: Point, priors: Priors) -> np.ndarray:
     """Return FS-SKLR's log Jacobian and that of tau, which is sampled as log tau."""
-    return fsklr.log_jacobian(point, hypers) + np.log(point["tau"])
+    return fsklr.log_jacobian(point, priors) + np.log(point["tau"])
 
 
-def to_free(point: Point, inputs: Inputs, hypers: Hypers) -> dict[str, np.ndarray]:
+def to_free(point: Point, inputs: Inputs, priors: Priors) -> dict[str, np.ndarray]:
     """Return the free variables of the PyMC model at a point."""
-    return fsklr.to_free(point, inputs, hypers) | {"tau": point["tau"]}
+    return fsklr.to_free(point, inputs, priors) | {"tau": point["tau"]}
 
 
-def simulate(rng: np.random.Generator, inputs: Inputs, hypers: Hypers) -> dict[str, np.ndarray]:
+def simulate(rng: np.random.Generator, inputs: Inputs, priors: Priors) -> dict[str, np.ndarray]:
     """Return one ancestral draw: every variable, `eta`, and `y` = (1 + s) / 2, real (N,)."""
-    check_simulable(hypers)
-    point = fsklr.simulate_prior(rng, inputs, hypers)
-    tau = rng.gamma(hypers.noise_shape, 1 / hypers.noise_rate)
+    check_simulable(priors)
+    point = fsklr.simulate_prior(rng, inputs, priors)
+    tau = rng.gamma(priors.noise_shape, 1 / priors.noise_rate)
     s = rng.normal(point["eta"], tau**-0.5)
     return point | {"tau": np.asarray(tau), "y": (1.0 + s) / 2.0}
 

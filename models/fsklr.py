@@ -72,8 +72,8 @@ Known difficulties
   otherwise they get Metropolis, which hardly moves.
 """
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pymc as pm
@@ -86,31 +86,28 @@ from ardvark.common.validate import InputError
 from .parts.distributions import LogisticBernoulli, logistic_logp
 from .parts.kernels import Kernel, make_kernel
 from .parts.masks import BinaryMask, MaskPrior, draw_mask, expected_selected, log_mask_prior
-from .spec import BaseHypers, Coords, Inputs, ModelCard, Point, known
+from .spec import BaseHypers, BasePriors, Coords, Inputs, ModelCard, Point
 
 _SMALLEST_SHAPE = 0.05  # of an explicit Beta(a/n, 1): a draw underflows with chance e^(-708 a/n)
+
+MaskKernel = Literal["rbf", "linear"]
+MaskForm = Literal["integrated", "explicit"]
 
 _MASK = "The mask's prior Beta(a/n, 1) is proper only above 0."
 
 
 @dataclass(frozen=True, kw_only=True)
-class SampleMaskHypers(BaseHypers):
-    """Hyperparameters of a model with a sample mask (B bits). None is filled from the sizes."""
+class MaskHypers[P: SampleMaskPriors](BaseHypers[P]):
+    """What every model of this family may be asked. None follows from the sizes."""
 
-    FORM: ClassVar[tuple[str, ...]] = ("mask_probability",)
-    FEATURE_MASK: ClassVar[bool] = False
-    """Whether the features have a mask too."""
-
-    kernel: Literal["rbf", "linear"] = hyper(
-        "rbf", "kernel of a row and a basis centre", paper="rbf"
-    )
+    kernel: MaskKernel = hyper("rbf", "kernel of a row and a basis centre", paper="rbf")
     mask_prior: MaskPrior = hyper(
         "independent",
         "prior of a mask: one probability a bit, one for all bits, or the printed one",
         paper="independent in (12)-(15), printed in the algorithm",
         why="the others are degenerate or nearly flat for many bits",
     )
-    mask_probability: Literal["integrated", "explicit"] = hyper(
+    mask_probability: MaskForm = hyper(
         "integrated",
         "the probability of a bit integrated out, or a variable",
         paper="integrated",
@@ -149,34 +146,28 @@ class SampleMaskHypers(BaseHypers):
                 "to keep, got mask_probability='explicit'. Use 'integrated', or another mask_prior."
             )
 
-    def kernel_of(self) -> Kernel:
-        """Return the kernel, whose theta is delta where the mask is on."""
-        return make_kernel(self.kernel)
+    def solve_samples(self, B: int, selected: float) -> "SampleMaskPriors":
+        """Return the priors of coefficients and sample mask; eta gets a useful prior range.
 
-    def filled(self, N: int, B: int, D: int) -> Self:
-        """Return a copy with a_z and delta set, so that eta has a useful prior range."""
-        return self._filled(B, selected=float(D))
-
-    def _filled(self, B: int, selected: float) -> Self:
-        """Fill a_z and delta; `selected` features are expected to be on."""
+        `selected` features are expected to be on.
+        """
         a_z = min(20.0, B / 2) if self.a_z is None else self.a_z
-        self._check_explicit("sample", a_z, B)
+        self.check_explicit("sample", a_z, B)
         delta = self.delta
         if delta is None:
             samples = expected_selected(B, a_z, self.mask_prior)
-            delta = self.kernel_of().mask_scale(samples, selected)
-        return replace(self, a_z=a_z, delta=delta)
+            delta = make_kernel(self.kernel).mask_scale(samples, selected)
+        return SampleMaskPriors(
+            kernel=self.kernel,
+            mask_prior=self.mask_prior,
+            mask_probability=self.mask_probability,
+            xi=self.xi,
+            delta=delta,
+            a_z=a_z,
+        )
 
-    @property
-    def scale(self) -> float:
-        """The filled delta."""
-        return known("delta", self.delta)
-
-    def masks(self) -> list[tuple[str, str, float]]:
-        """Return (variable, what it selects, its filled a) of every mask of the model."""
-        return [("z", "sample", known("a_z", self.a_z))]
-
-    def _check_explicit(self, what: str, a: float, n: int) -> None:
+    def check_explicit(self, what: str, a: float, n: int) -> None:
+        """Refuse an explicit probability of a bit whose draws underflow."""
         if self.mask_probability == "explicit" and a / n < _SMALLEST_SHAPE:
             raise InputError(
                 f"{what}_mask_probability ~ Beta({a:g}/{n}, 1) has a shape of {a / n:.2g}: its "
@@ -186,10 +177,8 @@ class SampleMaskHypers(BaseHypers):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hypers(SampleMaskHypers):
-    """Hyperparameters of FS-SKLR: those of the sample mask, and the feature mask's."""
-
-    FEATURE_MASK: ClassVar[bool] = True
+class FeatureMaskHypers[P: Priors](MaskHypers[P]):
+    """Those, and the feature mask's: what FS-SKLR and FS-SKR share."""
 
     a_zeta: float | None = hyper(
         None,
@@ -200,22 +189,64 @@ class Hypers(SampleMaskHypers):
         outside=_MASK,
     )
 
-    def filled(self, N: int, B: int, D: int) -> Self:
-        """Return a copy with a_zeta, a_z and delta set, so that eta has a useful prior range."""
+    def solve_masks(self, B: int, D: int) -> "Priors":
+        """Return the priors of coefficients and both masks."""
         a_zeta = min(20.0, D / 2) if self.a_zeta is None else self.a_zeta
-        self._check_explicit("feature", a_zeta, D)
+        self.check_explicit("feature", a_zeta, D)
         selected = expected_selected(D, a_zeta, self.mask_prior)
-        return replace(self, a_zeta=a_zeta)._filled(B, selected)
+        return Priors(**vars(self.solve_samples(B, selected)), a_zeta=a_zeta)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hypers(FeatureMaskHypers["Priors"]):
+    """Hyperparameters of FS-SKLR, as asked."""
+
+    def solve(self, N: int, B: int, D: int) -> "Priors":
+        """Return the priors, with a_zeta, a_z and delta from the sizes of the data."""
+        return self.solve_masks(B, D)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampleMaskPriors(BasePriors):
+    """Every hyperparameter of a model with a sample mask (B bits), complete."""
+
+    FORM: ClassVar[tuple[str, ...]] = ("mask_probability",)
+    FEATURE_MASK: ClassVar[bool] = False
+    """Whether the features have a mask too."""
+
+    kernel: MaskKernel
+    mask_prior: MaskPrior
+    mask_probability: MaskForm
+    xi: float
+    delta: float
+    a_z: float
+
+    def kernel_of(self) -> Kernel:
+        """Return the kernel, whose theta is delta where the mask is on."""
+        return make_kernel(self.kernel)
 
     def masks(self) -> list[tuple[str, str, float]]:
-        """Return (variable, what it selects, its filled a) of both masks."""
-        return [*super().masks(), ("zeta", "feature", known("a_zeta", self.a_zeta))]
+        """Return (variable, what it selects, its a) of every mask of the model."""
+        return [("z", "sample", self.a_z)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Priors(SampleMaskPriors):
+    """Every hyperparameter of FS-SKLR, complete: those of the sample mask, and a_zeta."""
+
+    FEATURE_MASK: ClassVar[bool] = True
+
+    a_zeta: float
+
+    def masks(self) -> list[tuple[str, str, float]]:
+        """Return (variable, what it selects, its a) of both masks."""
+        return [*super().masks(), ("zeta", "feature", self.a_zeta)]
 
 
 # --- the PyMC model -------------------------------------------------------------------------------
 
 
-def _mask(name: str, what: str, dim: str, n: int, a: Any, h: SampleMaskHypers) -> Any:
+def _mask(name: str, what: str, dim: str, n: int, a: Any, h: SampleMaskPriors) -> Any:
     """Declare a mask of n bits, and its probability in the explicit form."""
     if h.mask_probability == "integrated":
         if h.mask_prior == "independent":
@@ -226,9 +257,9 @@ def _mask(name: str, what: str, dim: str, n: int, a: Any, h: SampleMaskHypers) -
     return pm.Bernoulli(name, q, dims=dim)
 
 
-def decision_value(inputs: Inputs, hypers: SampleMaskHypers) -> Any:
+def decision_value(inputs: Inputs, priors: SampleMaskPriors) -> Any:
     """Declare data, masks and coefficients in the current PyMC model; return its eta (N,)."""
-    h = hypers
+    h = priors
     D, B = inputs.D, inputs.B
     x = pm.Data("X", inputs.X, dims=("obs", "feature"))
     centre = pm.Data("Z", inputs.Z, dims=("basis", "feature"))
@@ -237,7 +268,7 @@ def decision_value(inputs: Inputs, hypers: SampleMaskHypers) -> Any:
     a_z = pm.Data("a_z", h.a_z)
 
     zeta = pt.ones(D)
-    if isinstance(h, Hypers):
+    if isinstance(h, Priors):
         zeta = _mask("zeta", "feature", "feature", D, pm.Data("a_zeta", h.a_zeta), h)
     v = pm.Deterministic("feature_weight", pt.cast(zeta, "float64"), dims="feature")
 
@@ -250,14 +281,14 @@ def decision_value(inputs: Inputs, hypers: SampleMaskHypers) -> Any:
     return pm.Deterministic("eta", eta, dims="obs")
 
 
-def build(inputs: Inputs, y: np.ndarray, hypers: SampleMaskHypers, coords: Coords) -> pm.Model:
+def build(inputs: Inputs, y: np.ndarray, priors: SampleMaskPriors, coords: Coords) -> pm.Model:
     """Return the PyMC model, dims "obs" (N), "basis" (B), "feature" (D).
 
     Data, xi, delta, a_z and a_zeta are `pm.Data`, so another fold of the same shape rebinds the
     compiled code.
     """
     with pm.Model(coords=coords) as model:
-        eta = decision_value(inputs, hypers)
+        eta = decision_value(inputs, priors)
         label = pm.Data("label", y, dims="obs")
         LogisticBernoulli("y", eta, observed=label, dims="obs")
     return model
@@ -266,46 +297,46 @@ def build(inputs: Inputs, y: np.ndarray, hypers: SampleMaskHypers, coords: Coord
 # --- the same density from the paper, in NumPy ----------------------------------------------------
 
 
-def decision(point: Point, inputs: Inputs, hypers: SampleMaskHypers) -> np.ndarray:
+def decision(point: Point, inputs: Inputs, priors: SampleMaskPriors) -> np.ndarray:
     """Return eta (..., N) = K (z alpha), FS-SKLR (7), one draw at a time: no (draws, N, B) array.
 
     Only selected features and samples enter: O(N A S) a draw for A samples and S features. A point
     that holds no masks is read through `feature_weight` and `sample_weight`.
     """
-    X, Z, kernel = inputs.X, inputs.Z, hypers.kernel_of()
+    X, Z, kernel = inputs.X, inputs.Z, priors.kernel_of()
     if "alpha" in point and "z" in point:
         weight = _bits(point, "z") * point["alpha"]  # (..., B)
     else:
         weight = np.asarray(point["sample_weight"])
-    if not hypers.FEATURE_MASK:  # one kernel matrix serves every draw
-        return weight @ kernel.gram(X, Z, np.full(X.shape[1], hypers.scale)).T
+    if not priors.FEATURE_MASK:  # one kernel matrix serves every draw
+        return weight @ kernel.gram(X, Z, np.full(X.shape[1], priors.delta)).T
     zeta = _bits(point, "zeta" if "zeta" in point else "feature_weight")  # (..., D)
     if kernel.is_primal:
-        return kernel.decision(X, Z, hypers.scale * zeta, weight)
+        return kernel.decision(X, Z, priors.delta * zeta, weight)
     lead = weight.shape[:-1]
     eta = np.empty((*lead, len(X)))
     for s in np.ndindex(lead):
         on, active = zeta[s] == 1, weight[s] != 0.0
-        theta = np.full(np.count_nonzero(on), hypers.scale)
+        theta = np.full(np.count_nonzero(on), priors.delta)
         eta[s] = kernel.gram(X[:, on], Z[active][:, on], theta) @ weight[s][active]
     return eta
 
 
-def log_predictive(y: Any, eta: np.ndarray, point: Point, hypers: BaseHypers) -> np.ndarray:
+def log_predictive(y: Any, eta: np.ndarray, point: Point, priors: BasePriors) -> np.ndarray:
     """Return log P(y | eta), shape of eta."""
     return logistic_logp(y, eta)
 
 
-def log_prior(point: Point, hypers: SampleMaskHypers) -> np.ndarray:
+def log_prior(point: Point, priors: SampleMaskPriors) -> np.ndarray:
     """Return log p(masks, probabilities where explicit, alpha): FS-SKLR (11) and the masks'."""
-    total = stats.norm.logpdf(point["alpha"], 0.0, hypers.xi**-0.5).sum(-1)
-    for name, what, a in hypers.masks():
+    total = stats.norm.logpdf(point["alpha"], 0.0, priors.xi**-0.5).sum(-1)
+    for name, what, a in priors.masks():
         mask = _bits(point, name)
-        if hypers.mask_probability == "integrated":
-            total = total + log_mask_prior(mask, a, hypers.mask_prior)
+        if priors.mask_probability == "integrated":
+            total = total + log_mask_prior(mask, a, priors.mask_prior)
             continue
         q = np.asarray(point[f"{what}_mask_probability"])
-        shared = hypers.mask_prior == "shared"
+        shared = priors.mask_prior == "shared"
         density = stats.beta.logpdf(q, a / mask.shape[-1], 1.0)
         total = total + (density if shared else density.sum(-1))
         q = q[..., None] if shared else q
@@ -313,45 +344,45 @@ def log_prior(point: Point, hypers: SampleMaskHypers) -> np.ndarray:
     return total
 
 
-def log_joint(point: Point, inputs: Inputs, y: np.ndarray, hypers: SampleMaskHypers) -> np.ndarray:
+def log_joint(point: Point, inputs: Inputs, y: np.ndarray, priors: SampleMaskPriors) -> np.ndarray:
     """Return log p(y, variables | X): the density of the paper's variables, without Jacobian.
 
     A probability for the masks, a density for alpha and, in the explicit form, for the
     probabilities. Raises InputError where a mask holds anything but 0 and 1.
     """
-    eta = decision(point, inputs, hypers)
-    return log_prior(point, hypers) + logistic_logp(y, eta).sum(-1)
+    eta = decision(point, inputs, priors)
+    return log_prior(point, priors) + logistic_logp(y, eta).sum(-1)
 
 
-def log_jacobian(point: Point, hypers: SampleMaskHypers) -> np.ndarray:
+def log_jacobian(point: Point, priors: SampleMaskPriors) -> np.ndarray:
     """Return log |d paper's variables / d unconstrained vector of the PyMC model|.
 
     Masks and alpha are not transformed. An explicit probability q is sampled as its log-odds:
     dq / d log-odds = q (1 - q).
     """
     total = np.zeros(np.shape(point["alpha"])[:-1])
-    if hypers.mask_probability == "explicit":
-        for _, what, _ in hypers.masks():
+    if priors.mask_probability == "explicit":
+        for _, what, _ in priors.masks():
             q = np.asarray(point[f"{what}_mask_probability"])
             terms = np.log(q) + np.log1p(-q)
-            total = total + (terms if hypers.mask_prior == "shared" else terms.sum(-1))
+            total = total + (terms if priors.mask_prior == "shared" else terms.sum(-1))
     return total
 
 
-def to_free(point: Point, inputs: Inputs, hypers: SampleMaskHypers) -> dict[str, np.ndarray]:
+def to_free(point: Point, inputs: Inputs, priors: SampleMaskPriors) -> dict[str, np.ndarray]:
     """Return the free variables of the PyMC model: the paper's own, nothing is reparametrised."""
     names = ["alpha"]
-    for name, what, _ in hypers.masks():
-        explicit = hypers.mask_probability == "explicit"
+    for name, what, _ in priors.masks():
+        explicit = priors.mask_probability == "explicit"
         names += [name, f"{what}_mask_probability"] if explicit else [name]
     return {name: point[name] for name in names}
 
 
 def simulate_prior(
-    rng: np.random.Generator, inputs: Inputs, hypers: SampleMaskHypers
+    rng: np.random.Generator, inputs: Inputs, priors: SampleMaskPriors
 ) -> dict[str, np.ndarray]:
     """Return one ancestral draw of everything but the labels."""
-    h = hypers
+    h = priors
     point: dict[str, np.ndarray] = {"feature_weight": np.ones(inputs.D)}
     for name, what, a in h.masks():
         n = inputs.B if what == "sample" else inputs.D
@@ -367,16 +398,16 @@ def simulate_prior(
 
 
 def simulate(
-    rng: np.random.Generator, inputs: Inputs, hypers: SampleMaskHypers
+    rng: np.random.Generator, inputs: Inputs, priors: SampleMaskPriors
 ) -> dict[str, np.ndarray]:
     """Return one ancestral draw: every variable, the shared quantities, and `y` (N,)."""
-    point = simulate_prior(rng, inputs, hypers)
+    point = simulate_prior(rng, inputs, priors)
     return point | {"y": rng.binomial(1, special.expit(point["eta"]))}
 
 
-def kernel_theta(point: Point, hypers: SampleMaskHypers) -> np.ndarray:
+def kernel_theta(point: Point, priors: SampleMaskPriors) -> np.ndarray:
     """Return the kernel's theta = delta * zeta (..., D)."""
-    return hypers.scale * np.asarray(point["feature_weight"], dtype=float)
+    return priors.delta * np.asarray(point["feature_weight"], dtype=float)
 
 
 def _bits(point: Point, name: str) -> np.ndarray:

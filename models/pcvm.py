@@ -31,7 +31,7 @@ Known difficulties
 - Irrelevant features enter the kernel at full weight. PFCVM was proposed to avoid this.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -44,14 +44,14 @@ from ardvark.common.validate import InputError
 from . import pfcvm
 from .parts import ard
 from .parts.kernels import KERNELS
-from .pfcvm import KernelHypers, log_predictive
-from .sparse import Group, filled
+from .pfcvm import KernelHypers, KernelPriors, log_predictive
+from .sparse import solve_fixed
 from .spec import Coords, Inputs, ModelCard, Point, check_simulable
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hypers(KernelHypers):
-    """Hyperparameters of PCVM. Those left at None are filled from N, D and the kernel."""
+class Hypers(KernelHypers["Priors"]):
+    """Hyperparameters of PCVM, as asked. Those left at None follow from N, D and the kernel."""
 
     feature_scale: float | tuple[float, ...] | None = hyper(
         None,
@@ -69,47 +69,65 @@ class Hypers(KernelHypers):
                 "would be the same number for every row."
             )
 
-    def filled(self, N: int, B: int, D: int) -> "Hypers":
-        """Return a copy with theta, and the prior of the sample weights, set from the sizes."""
-        sample_scale, feature_scale = self.kernel_of().scales(N, D)
+    def solve(self, N: int, B: int, D: int) -> "Priors":
+        """Return the priors, with theta and those of the sample weights from the sizes."""
+        sizes = self.sizes(N, B, D)
+        sample_scale, feature_scale = sizes.kernel.scales(N, D)
         theta = feature_scale if self.feature_scale is None else self.feature_scale
         if isinstance(theta, tuple) and len(theta) != D:
             raise InputError(
                 f"feature_scale has {len(theta)} values and the data {D} features; "
                 "give one number, or one for each feature."
             )
-        sizes, sample = self.sizes(N, B, D), Group.of(self, "sample", 1.5, sample_scale)
         weights = np.array(np.broadcast_to(np.asarray(theta, dtype=float), D))
-        fields = filled(sizes, self.slab, sample, None, weights)
-        return replace(self, feature_scale=theta, **fields)
+        slab, sample = solve_fixed(sizes, self.slab, self.sample_group(sample_scale), weights)
+        return Priors(
+            kernel=self.kernel,
+            degree=self.degree,
+            parametrization=self.parametrization,
+            active_samples=sample.active,
+            slab=slab,
+            sample_shape=sample.prior.shape,
+            sample_rate=sample.prior.rate,
+            sample_slab=sample.prior.slab,
+            bias_sd=self.bias_sd,
+            feature_scale=theta,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Priors(KernelPriors):
+    """Every hyperparameter of PCVM and RVM, complete."""
+
+    feature_scale: float | tuple[float, ...]
 
 
 # --- theta and its kernel matrix are constants, shared with RVM -----------------------------------
 
 
-def fixed_theta(hypers: Hypers, D: int) -> np.ndarray:
+def fixed_theta(priors: Priors, D: int) -> np.ndarray:
     """Return theta (D,)."""
-    return np.array(np.broadcast_to(np.asarray(hypers.feature_scale, dtype=float), D))
+    return np.array(np.broadcast_to(np.asarray(priors.feature_scale, dtype=float), D))
 
 
-def fixed_kernel(inputs: Inputs, hypers: Hypers) -> np.ndarray:
+def fixed_kernel(inputs: Inputs, priors: Priors) -> np.ndarray:
     """Return K_theta(X, Z), shape (N, B)."""
-    return hypers.kernel_of().gram(inputs.X, inputs.Z, fixed_theta(hypers, inputs.D))
+    return priors.kernel_of().gram(inputs.X, inputs.Z, fixed_theta(priors, inputs.D))
 
 
-def fixed_data(inputs: Inputs, hypers: Hypers) -> Any:
+def fixed_data(inputs: Inputs, priors: Priors) -> Any:
     """Declare the constants theta, as `feature_weight`, and K; return K.
 
     K is computed once: a gradient then costs O(N B), whatever D.
     """
-    theta = pm.Data("feature_scale", fixed_theta(hypers, inputs.D), dims="feature")
+    theta = pm.Data("feature_scale", fixed_theta(priors, inputs.D), dims="feature")
     pm.Deterministic("feature_weight", theta, dims="feature")
-    return pm.Data("K", fixed_kernel(inputs, hypers), dims=("obs", "basis"))
+    return pm.Data("K", fixed_kernel(inputs, priors), dims=("obs", "basis"))
 
 
-def build(inputs: Inputs, y: np.ndarray, hypers: Hypers, coords: Coords) -> pm.Model:
+def build(inputs: Inputs, y: np.ndarray, priors: Priors, coords: Coords) -> pm.Model:
     """Return the PyMC model, dims "obs" (N), "basis" (B), "feature" (D)."""
-    h, form = hypers, hypers.parametrization
+    h, form = priors, priors.parametrization
     with pm.Model(coords=coords) as model:
         K = fixed_data(inputs, h)
         s = pm.Data("basis_labels", inputs.basis_labels, dims="basis")
@@ -119,15 +137,15 @@ def build(inputs: Inputs, y: np.ndarray, hypers: Hypers, coords: Coords) -> pm.M
     return model
 
 
-def decision(point: Point, inputs: Inputs, hypers: Hypers) -> np.ndarray:
+def decision(point: Point, inputs: Inputs, priors: Priors) -> np.ndarray:
     """Return eta (..., N) = b + K (s w), one kernel matrix for all draws."""
-    K = fixed_kernel(inputs, hypers)
+    K = fixed_kernel(inputs, priors)
     return np.asarray(point["bias"])[..., None] + point["sample_weight"] @ K.T
 
 
-def log_joint(point: Point, inputs: Inputs, y: np.ndarray, hypers: Hypers) -> np.ndarray:
+def log_joint(point: Point, inputs: Inputs, y: np.ndarray, priors: Priors) -> np.ndarray:
     """Return log p(y, variables | X, s) of w, b and, in the hierarchical form, alpha."""
-    h, w = hypers, point["w"]
+    h, w = priors, point["w"]
     eta = decision({**point, "sample_weight": inputs.basis_labels * w}, inputs, h)
     return (
         ard.logp(w, ard.precisions(point, "alpha", h.parametrization), h.sample_prior)
@@ -136,23 +154,23 @@ def log_joint(point: Point, inputs: Inputs, y: np.ndarray, hypers: Hypers) -> np
     )
 
 
-def log_jacobian(point: Point, hypers: Hypers) -> np.ndarray:
+def log_jacobian(point: Point, priors: Priors) -> np.ndarray:
     """Return log |d paper's variables / d unconstrained vector of the PyMC model|."""
-    alpha = ard.precisions(point, "alpha", hypers.parametrization)
-    return ard.log_jacobian(point["w"], alpha, hypers.sample_prior)
+    alpha = ard.precisions(point, "alpha", priors.parametrization)
+    return ard.log_jacobian(point["w"], alpha, priors.sample_prior)
 
 
-def to_free(point: Point, inputs: Inputs, hypers: Hypers) -> dict[str, np.ndarray]:
+def to_free(point: Point, inputs: Inputs, priors: Priors) -> dict[str, np.ndarray]:
     """Return the free variables of the PyMC model at a point of the paper's variables."""
     return {
         "bias": point["bias"],
-        **ard.free(point, "w", "sample", "alpha", hypers.sample_prior, hypers.parametrization),
+        **ard.free(point, "w", "sample", "alpha", priors.sample_prior, priors.parametrization),
     }
 
 
-def simulate(rng: np.random.Generator, inputs: Inputs, hypers: Hypers) -> dict[str, np.ndarray]:
+def simulate(rng: np.random.Generator, inputs: Inputs, priors: Priors) -> dict[str, np.ndarray]:
     """Return one ancestral draw: every variable, `eta`, and `y` (N,). Basis labels stay fixed."""
-    h = hypers
+    h = priors
     check_simulable(h)
     alpha, w = ard.draw(rng, h.sample_prior, inputs.B)
     point: dict[str, np.ndarray] = {

@@ -61,11 +61,11 @@ Known difficulties
 - A feature weight enters the polynomial kernel to the power P. Without a slab, `feature_shape`
   must exceed `degree` for eta to have a variance.
 - With the rbf kernel and D >> N, many tiny theta_d together make the kernel between different rows
-  vanish. So only a few features can be visible next to a limited number of samples; `filled`
+  vanish. So only a few features can be visible next to a limited number of samples; an error
   reports when too many are requested.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -78,17 +78,19 @@ from ardvark.common.validate import InputError
 from .parts import ard
 from .parts.distributions import LogisticBernoulli, logistic_logp
 from .parts.kernels import KERNELS, Kernel, KernelName, make_kernel
-from .parts.sparsity import Sizes
 from .sparse import (
     BIAS_SD,
+    Active,
     Group,
+    Sizes,
     SparseHypers,
+    SparsePriors,
     active,
-    filled,
     logit_slab,
     own_slab,
     rate,
     shape,
+    solve,
 )
 from .spec import Coords, Inputs, ModelCard, Point, check_simulable
 
@@ -104,11 +106,8 @@ _IMPROPER = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class KernelHypers(SparseHypers):
+class KernelHypers[P: KernelPriors](SparseHypers[P]):
     """What PFCVM, PCVM and RVM share: the kernel, the sample weights' hyperprior, the bias."""
-
-    KINDS: ClassVar[tuple[str, ...]] = ("sample",)
-    FORM: ClassVar[tuple[str, ...]] = ("parametrization",)
 
     kernel: KernelName = hyper(
         "linear", "kernel of a row and a basis centre", paper="rbf; linear on gene expression"
@@ -143,18 +142,45 @@ class KernelHypers(SparseHypers):
     )
     bias_sd: float = hyper(1.0, BIAS_SD, above=0.0, paper="re-estimated")
 
+    def sizes(self, N: int, B: int, D: int) -> Sizes:
+        """Return the kernel and the sizes of the data."""
+        return Sizes(make_kernel(self.kernel, self.degree), N, B, D)
+
+    def sample_group(self, scale: float) -> Group:
+        """Return what was asked of the sample weights, whose dense prior has this scale."""
+        return Group(
+            self.active_samples, self.sample_shape, self.sample_rate, self.sample_slab, 1.5, scale
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelPriors(SparsePriors):
+    """The complete hyperparameters that PFCVM, PCVM and RVM share."""
+
+    FORM: ClassVar[tuple[str, ...]] = ("parametrization",)
+
+    kernel: KernelName
+    degree: int
+    parametrization: ard.Form
+    active_samples: Active
+    slab: float
+    sample_shape: float
+    sample_rate: float
+    sample_slab: float
+    bias_sd: float
+
     @property
     def sample_prior(self) -> ard.WeightPrior:
         """Prior of w and alpha."""
-        return ard.WeightPrior.filled(self.sample_shape, self.sample_rate, self.sample_slab)
+        return ard.WeightPrior(self.sample_shape, self.sample_rate, self.sample_slab)
 
     def kernel_of(self) -> Kernel:
         """Return the kernel."""
         return make_kernel(self.kernel, self.degree)
 
-    def sizes(self, N: int, B: int, D: int) -> Sizes:
-        """Return the kernel and the sizes of the data."""
-        return Sizes(self.kernel_of(), N, B, D)
+    def weight_priors(self) -> dict[str, ard.WeightPrior]:
+        """Return the prior of the sample weights."""
+        return {"sample_weight": self.sample_prior}
 
     def posterior_fields(self) -> dict[str, Any]:
         """The degree defines the posterior only where the kernel has one."""
@@ -165,10 +191,8 @@ class KernelHypers(SparseHypers):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hypers(KernelHypers):
-    """Hyperparameters of PFCVM. Those left at None are filled from N, B, D and the kernel."""
-
-    KINDS: ClassVar[tuple[str, ...]] = ("sample", "feature")
+class Hypers(KernelHypers["Priors"]):
+    """Hyperparameters of PFCVM, as asked. Those left at None follow from N, B, D and the kernel."""
 
     active_features: float | Literal["all"] | None = active("feature")
     feature_shape: float | None = shape(
@@ -189,7 +213,7 @@ class Hypers(KernelHypers):
         super().__post_init__()
         given = self.feature_shape
         endless = self.slab is None and self.feature_slab in (None, np.inf)
-        steep = given is not None and given <= self.kernel_of().least_shape
+        steep = given is not None and given <= make_kernel(self.kernel, self.degree).least_shape
         if steep and endless:
             raise InputError(
                 f"feature_shape must exceed the degree of the polynomial kernel, got "
@@ -198,39 +222,78 @@ class Hypers(KernelHypers):
                 "it, give a slab, or lower the degree."
             )
 
+    def solve(self, N: int, B: int, D: int) -> "Priors":
+        """Return the priors, with shapes, rates and slabs from the sizes of the data."""
+        sizes = self.sizes(N, B, D)
+        sample_scale, feature_scale = sizes.kernel.scales(N, D)
+        slab, sample, feature = solve(
+            sizes,
+            self.slab,
+            self.sample_group(sample_scale),
+            Group(
+                self.active_features,
+                self.feature_shape,
+                self.feature_rate,
+                self.feature_slab,
+                sizes.kernel.dense_shape,
+                feature_scale,
+            ),
+        )
+        return Priors(
+            kernel=self.kernel,
+            degree=self.degree,
+            parametrization=self.parametrization,
+            active_samples=sample.active,
+            slab=slab,
+            sample_shape=sample.prior.shape,
+            sample_rate=sample.prior.rate,
+            sample_slab=sample.prior.slab,
+            bias_sd=self.bias_sd,
+            active_features=feature.active,
+            feature_shape=feature.prior.shape,
+            feature_rate=feature.prior.rate,
+            feature_slab=feature.prior.slab,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Priors(KernelPriors):
+    """Every hyperparameter of PFCVM, complete."""
+
+    active_features: Active
+    feature_shape: float
+    feature_rate: float
+    feature_slab: float
+
     @property
     def feature_prior(self) -> ard.WeightPrior:
         """Prior of theta and beta."""
-        return ard.WeightPrior.filled(self.feature_shape, self.feature_rate, self.feature_slab)
+        return ard.WeightPrior(self.feature_shape, self.feature_rate, self.feature_slab)
 
-    def filled(self, N: int, B: int, D: int) -> "Hypers":
-        """Return a copy with shapes, rates and slabs set from the sizes of the data."""
-        kernel = self.kernel_of()
-        sample_scale, feature_scale = kernel.scales(N, D)
-        sample = Group.of(self, "sample", 1.5, sample_scale)
-        feature = Group.of(self, "feature", kernel.dense_shape, feature_scale)
-        return replace(self, **filled(self.sizes(N, B, D), self.slab, sample, feature))
+    def weight_priors(self) -> dict[str, ard.WeightPrior]:
+        """Return the priors of both kinds of weights."""
+        return super().weight_priors() | {"feature_weight": self.feature_prior}
 
 
 # --- pieces of the PyMC model, shared with PCVM and RVM -------------------------------------------
 
 
-def observe(Ka: Any, y: np.ndarray, hypers: KernelHypers) -> None:
+def observe(Ka: Any, y: np.ndarray, priors: KernelPriors) -> None:
     """Declare the bias, eta = b + K a (N,), and the labels."""
     label = pm.Data("label", y, dims="obs")
-    b = pm.Normal("bias", 0.0, hypers.bias_sd)
+    b = pm.Normal("bias", 0.0, priors.bias_sd)
     eta = pm.Deterministic("eta", b + Ka, dims="obs")
     LogisticBernoulli("y", eta, observed=label, dims="obs")
 
 
-def build(inputs: Inputs, y: np.ndarray, hypers: Hypers, coords: Coords) -> pm.Model:
+def build(inputs: Inputs, y: np.ndarray, priors: Priors, coords: Coords) -> pm.Model:
     """Return the PyMC model, dims "obs" (N), "basis" (B), "feature" (D).
 
     Data, basis labels and filled rates are `pm.Data`, so another fold of the same shape rebinds
     the compiled code. A gradient costs matrix products, O(N B D), or O((N + B) D) with the
     linear kernel, whose matrix is never formed.
     """
-    h = hypers
+    h = priors
     with pm.Model(coords=coords) as model:
         x = pm.Data("X", inputs.X, dims=("obs", "feature"))
         z = pm.Data("Z", inputs.Z, dims=("basis", "feature"))
@@ -246,23 +309,23 @@ def build(inputs: Inputs, y: np.ndarray, hypers: Hypers, coords: Coords) -> pm.M
 # --- the same densities from the paper, in NumPy --------------------------------------------------
 
 
-def decision(point: Point, inputs: Inputs, hypers: Hypers) -> np.ndarray:
+def decision(point: Point, inputs: Inputs, priors: Priors) -> np.ndarray:
     """Return eta (..., N) = b + K_theta(X, Z) (s w), PFCVM (4); `sample_weight` holds s w."""
     theta, a = np.asarray(point["feature_weight"]), np.asarray(point["sample_weight"])
-    return hypers.kernel_of().decision(inputs.X, inputs.Z, theta, a, point["bias"])
+    return priors.kernel_of().decision(inputs.X, inputs.Z, theta, a, point["bias"])
 
 
-def log_predictive(y: Any, eta: np.ndarray, point: Point, hypers: KernelHypers) -> np.ndarray:
+def log_predictive(y: Any, eta: np.ndarray, point: Point, priors: KernelPriors) -> np.ndarray:
     """Return log P(y | eta), shape of eta: a logistic link without noise."""
     return logistic_logp(y, eta)
 
 
-def log_joint(point: Point, inputs: Inputs, y: np.ndarray, hypers: Hypers) -> np.ndarray:
+def log_joint(point: Point, inputs: Inputs, y: np.ndarray, priors: Priors) -> np.ndarray:
     """Return log p(y, variables | X, s): the density of the paper's variables, without Jacobian.
 
     The variables are w, theta and b, and in the hierarchical form alpha and beta.
     """
-    h, w, theta = hypers, point["w"], point["feature_weight"]
+    h, w, theta = priors, point["w"], point["feature_weight"]
     alpha, beta = (
         ard.precisions(point, "alpha", h.parametrization),
         ard.precisions(point, "beta", h.parametrization),
@@ -276,20 +339,20 @@ def log_joint(point: Point, inputs: Inputs, y: np.ndarray, hypers: Hypers) -> np
     )
 
 
-def log_jacobian(point: Point, hypers: Hypers) -> np.ndarray:
+def log_jacobian(point: Point, priors: Priors) -> np.ndarray:
     """Return log |d paper's variables / d unconstrained vector of the PyMC model|."""
     alpha, beta = (
-        ard.precisions(point, "alpha", hypers.parametrization),
-        ard.precisions(point, "beta", hypers.parametrization),
+        ard.precisions(point, "alpha", priors.parametrization),
+        ard.precisions(point, "beta", priors.parametrization),
     )
-    return ard.log_jacobian(point["w"], alpha, hypers.sample_prior) + ard.log_jacobian(
-        point["feature_weight"], beta, hypers.feature_prior
+    return ard.log_jacobian(point["w"], alpha, priors.sample_prior) + ard.log_jacobian(
+        point["feature_weight"], beta, priors.feature_prior
     )
 
 
-def to_free(point: Point, inputs: Inputs, hypers: Hypers) -> dict[str, np.ndarray]:
+def to_free(point: Point, inputs: Inputs, priors: Priors) -> dict[str, np.ndarray]:
     """Return the free variables of the PyMC model at a point of the paper's variables."""
-    h = hypers
+    h = priors
     return {
         "bias": point["bias"],
         **ard.free(point, "w", "sample", "alpha", h.sample_prior, h.parametrization),
@@ -297,9 +360,9 @@ def to_free(point: Point, inputs: Inputs, hypers: Hypers) -> dict[str, np.ndarra
     }
 
 
-def simulate(rng: np.random.Generator, inputs: Inputs, hypers: Hypers) -> dict[str, np.ndarray]:
+def simulate(rng: np.random.Generator, inputs: Inputs, priors: Priors) -> dict[str, np.ndarray]:
     """Return one ancestral draw: every variable, `eta`, and `y` (N,). Basis labels stay fixed."""
-    h = hypers
+    h = priors
     check_simulable(h)
     alpha, w = ard.draw(rng, h.sample_prior, inputs.B)
     beta, theta = ard.draw(rng, h.feature_prior, inputs.D)

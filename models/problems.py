@@ -19,7 +19,7 @@ from ardvark.data import Dataset
 from .arguments import as_dataset, basis_centres
 from .parts import ard
 from .parts.kernels import Kernel
-from .spec import BaseHypers, Inputs, ModelSpec, Point
+from .spec import BaseHypers, BasePriors, Inputs, ModelSpec, Point
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -31,19 +31,19 @@ class Problem:
 
     Made by `problem`. Attributes in the original units of the data: `data` (Dataset),
     `basis` (B, D). Standardised by `center` and `scale` (D,): `X` (N, D), `Z` (B, D). `y` (N,)
-    holds 0 and 1, `hypers` every hyperparameter with its scales filled, `given` those that the user
-    specified, unchanged.
+    holds 0 and 1. `asked` has the hyperparameters that the user specified, and None for the rest;
+    `hypers` has a value for each: it is the model's `Priors`, which its functions take.
     """
 
     spec: ModelSpec
     data: Dataset
-    hypers: BaseHypers
+    asked: BaseHypers[Any]
+    hypers: BasePriors
     basis: np.ndarray
     basis_names: tuple[str, ...]
     basis_labels: np.ndarray | None
     center: np.ndarray
     scale: np.ndarray
-    given: Mapping[str, Any]
 
     @cached_property
     def X(self) -> np.ndarray:
@@ -204,9 +204,9 @@ class Problem:
         TypeError
             A hyperparameter that the model does not have.
         """
-        given = {**self.given, **changes}
-        hypers = _filled(self.spec.make_hypers(given), given, self.data, len(self.basis))
-        return dataclasses.replace(self, hypers=hypers, given=given)
+        asked = self.spec.make_hypers({**vars(self.asked), **changes})
+        hypers = _solved(asked, self.data, len(self.basis))
+        return dataclasses.replace(self, asked=asked, hypers=hypers)
 
     # --- the model's functions, with this problem's data filled in ---
 
@@ -336,7 +336,7 @@ class Problem:
     def _values(self) -> list[tuple[str, str, str, str]]:
         """Return (name, value, the paper's value, why they differ) of each hyperparameter."""
         rows = []
-        for declared in self.hypers.declared():
+        for declared in self.spec.Hypers.declared():
             value = getattr(self.hypers, declared.name)
             shown = f"{value:.4g}" if isinstance(value, float) else str(value)
             shown = f"{len(value)} values" if isinstance(value, tuple) and len(value) > 4 else shown
@@ -379,7 +379,7 @@ def make_problem(
 ) -> Problem:
     """Return the Problem; see `ardvark.problem` for the arguments."""
     spec = zoo[named("model", model, zoo, "`ardvark models` lists them.")]
-    wanted = spec.make_hypers(hypers)
+    asked = spec.make_hypers(hypers)
     dataset = as_dataset(data, y, X)
     center, scale = standardization(dataset, standardize)
     if standardize and dataset.constant_features:  # named here once, and not again by each fold
@@ -392,25 +392,25 @@ def make_problem(
     return Problem(
         spec=spec,
         data=dataset,
-        hypers=_filled(wanted, hypers, dataset, len(centres)),
+        asked=asked,
+        hypers=_solved(asked, dataset, len(centres)),
         basis=centres,
         basis_names=names,
         basis_labels=labels,
         center=center,
         scale=scale,
-        given=dict(hypers),
     )
 
 
-def _filled(hypers: BaseHypers, given: Mapping[str, Any], data: Dataset, B: int) -> BaseHypers:
-    """Return hyperparameters filled from the sizes of the data; raise an error on overflow."""
+def _solved(asked: BaseHypers[Any], data: Dataset, B: int) -> BasePriors:
+    """Return hyperparameters computed from the sizes of the data; raise an error on overflow."""
     try:
         with np.errstate(all="ignore"):
-            return hypers.filled(data.N, B, data.D)
+            return asked.solve(data.N, B, data.D)
     except InputError:
         raise
     except (ArithmeticError, ValueError) as error:  # a root that is nowhere, a number too large
-        values = ", ".join(f"{name} = {value!r}" for name, value in given.items())
+        values = ", ".join(f"{name} = {value!r}" for name, value in asked.given().items())
         raise InputError(
             f"the other hyperparameters cannot be computed from {values}, because the result would "
             f"overflow ({error}). Give less extreme values."

@@ -56,7 +56,7 @@ Known difficulties
 - For D >= N the marginal form mixes worse than the hierarchical one.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -74,17 +74,19 @@ from .parts.distributions import (
 )
 from .parts.kernels import Kernel, make_kernel
 from .parts.noisy_logistic import label_logp
-from .parts.sparsity import Sizes
 from .sparse import (
     BIAS_SD,
+    Active,
     Group,
+    Sizes,
     SparseHypers,
+    SparsePriors,
     active,
-    filled,
     logit_slab,
     own_slab,
     rate,
     shape,
+    solve,
 )
 from .spec import Coords, Inputs, ModelCard, Point, check_simulable
 
@@ -95,11 +97,8 @@ _IMPROPER = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hypers(SparseHypers):
-    """Hyperparameters of RFVM. Those left at None are filled from N, B and D."""
-
-    KINDS: ClassVar[tuple[str, ...]] = ("sample", "feature")
-    FORM: ClassVar[tuple[str, ...]] = ("parametrization", "latent_noise")
+class Hypers(SparseHypers["Priors"]):
+    """Hyperparameters of RFVM, as asked. Those left at None follow from N, B and D."""
 
     kernel: Literal["linear"] = hyper(
         "linear", "kernel of a row and a basis centre", paper="linear"
@@ -156,27 +155,88 @@ class Hypers(SparseHypers):
         outside=_IMPROPER,
     )
 
-    def kernel_of(self) -> Kernel:
-        """Return the kernel."""
-        return make_kernel(self.kernel)
+    def solve(self, N: int, B: int, D: int) -> "Priors":
+        """Return the priors, with shapes, rates and slabs from the sizes of the data."""
+        kernel = make_kernel(self.kernel)
+        sample_scale, feature_scale = kernel.scales(N, D)
+        slab, sample, feature = solve(
+            Sizes(kernel, N, B, D),
+            self.slab,
+            Group(
+                self.active_samples,
+                self.sample_shape,
+                self.sample_rate,
+                self.sample_slab,
+                1.5,
+                sample_scale,
+            ),
+            Group(
+                self.active_features,
+                self.feature_shape,
+                self.feature_rate,
+                self.feature_slab,
+                1.5,
+                feature_scale,
+            ),
+        )
+        return Priors(
+            kernel=self.kernel,
+            latent_noise=self.latent_noise,
+            parametrization=self.parametrization,
+            active_features=feature.active,
+            active_samples=sample.active,
+            slab=slab,
+            sample_shape=sample.prior.shape,
+            sample_rate=sample.prior.rate,
+            sample_slab=sample.prior.slab,
+            feature_shape=feature.prior.shape,
+            feature_rate=feature.prior.rate,
+            feature_slab=feature.prior.slab,
+            bias_sd=self.bias_sd,
+            noise_shape=self.noise_shape,
+            noise_rate=self.noise_rate,
+        )
 
-    def filled(self, N: int, B: int, D: int) -> "Hypers":
-        """Return a copy with shapes, rates and slabs set from the sizes of the data."""
-        sample_scale, feature_scale = self.kernel_of().scales(N, D)
-        sample = Group.of(self, "sample", 1.5, sample_scale)
-        feature = Group.of(self, "feature", 1.5, feature_scale)
-        sizes = Sizes(self.kernel_of(), N, B, D)
-        return replace(self, **filled(sizes, self.slab, sample, feature))
+
+@dataclass(frozen=True, kw_only=True)
+class Priors(SparsePriors):
+    """Every hyperparameter of RFVM, complete."""
+
+    FORM: ClassVar[tuple[str, ...]] = ("parametrization", "latent_noise")
+
+    kernel: Literal["linear"]
+    latent_noise: Literal["explicit", "integrated", "none"]
+    parametrization: ard.Form
+    active_features: Active
+    active_samples: Active
+    slab: float
+    sample_shape: float
+    sample_rate: float
+    sample_slab: float
+    feature_shape: float
+    feature_rate: float
+    feature_slab: float
+    bias_sd: float
+    noise_shape: float
+    noise_rate: float
 
     @property
     def sample_prior(self) -> ard.WeightPrior:
         """Prior of a and psi."""
-        return ard.WeightPrior.filled(self.sample_shape, self.sample_rate, self.sample_slab)
+        return ard.WeightPrior(self.sample_shape, self.sample_rate, self.sample_slab)
 
     @property
     def feature_prior(self) -> ard.WeightPrior:
         """Prior of v and delta."""
-        return ard.WeightPrior.filled(self.feature_shape, self.feature_rate, self.feature_slab)
+        return ard.WeightPrior(self.feature_shape, self.feature_rate, self.feature_slab)
+
+    def kernel_of(self) -> Kernel:
+        """Return the kernel."""
+        return make_kernel(self.kernel)
+
+    def weight_priors(self) -> dict[str, ard.WeightPrior]:
+        """Return the priors of both kinds of weights."""
+        return {"sample_weight": self.sample_prior, "feature_weight": self.feature_prior}
 
     def posterior_fields(self) -> dict[str, Any]:
         """Explicit and integrated noise are one posterior; none is another."""
@@ -186,13 +246,13 @@ class Hypers(SparseHypers):
 # --- the PyMC model -------------------------------------------------------------------------------
 
 
-def build(inputs: Inputs, y: np.ndarray, hypers: Hypers, coords: Coords) -> pm.Model:
+def build(inputs: Inputs, y: np.ndarray, priors: Priors, coords: Coords) -> pm.Model:
     """Return the PyMC model, dims "obs" (N), "basis" (B), "feature" (D).
 
     Data and filled rates are `pm.Data`, so another fold of the same shape rebinds the compiled
     code.
     """
-    h, form = hypers, hypers.parametrization
+    h, form = priors, priors.parametrization
     with pm.Model(coords=coords) as model:
         x = pm.Data("X", inputs.X, dims=("obs", "feature"))
         z = pm.Data("Z", inputs.Z, dims=("basis", "feature"))
@@ -218,26 +278,26 @@ def build(inputs: Inputs, y: np.ndarray, hypers: Hypers, coords: Coords) -> pm.M
 # --- the same density from the paper, in NumPy ------------------------------------------------
 
 
-def decision(point: Point, inputs: Inputs, hypers: Hypers) -> np.ndarray:
+def decision(point: Point, inputs: Inputs, priors: Priors) -> np.ndarray:
     """Return eta (..., N) = b + X diag(v) Z'a: RFVM (3)."""
     w = point["feature_weight"] * (point["sample_weight"] @ inputs.Z)  # (..., D)
     return np.asarray(point["bias"])[..., None] + w @ inputs.X.T
 
 
-def log_predictive(y: Any, eta: np.ndarray, point: Point, hypers: Hypers) -> np.ndarray:
+def log_predictive(y: Any, eta: np.ndarray, point: Point, priors: Priors) -> np.ndarray:
     """Return log P(y | eta, tau) with the latent noise integrated out, shape of eta."""
-    if hypers.latent_noise == "none":
+    if priors.latent_noise == "none":
         return logistic_logp(y, eta)
     return label_logp(y, eta, np.asarray(point["tau"])[..., None] ** -0.5)
 
 
-def log_joint(point: Point, inputs: Inputs, y: np.ndarray, hypers: Hypers) -> np.ndarray:
+def log_joint(point: Point, inputs: Inputs, y: np.ndarray, priors: Priors) -> np.ndarray:
     """Return log p(y, variables | X): the density of the paper's variables, without Jacobian.
 
     The variables are those the form keeps: psi and delta only in the hierarchical form, u only
     with explicit noise, tau unless there is no noise.
     """
-    h = hypers
+    h = priors
     psi, delta = (ard.precisions(point, name, h.parametrization) for name in ("psi", "delta"))
     total = (
         ard.logp(point["sample_weight"], psi, h.sample_prior, signed=True)
@@ -259,29 +319,29 @@ def log_joint(point: Point, inputs: Inputs, y: np.ndarray, hypers: Hypers) -> np
     )
 
 
-def log_jacobian(point: Point, hypers: Hypers) -> np.ndarray:
+def log_jacobian(point: Point, priors: Priors) -> np.ndarray:
     """Return log |d paper's variables / d unconstrained vector of the PyMC model|.
 
     The unconstrained vector holds log psi, a_raw, log delta, log v_raw (or a, log v), b, log tau
     and u_raw.
     """
-    h = hypers
+    h = priors
     psi, delta = (ard.precisions(point, name, h.parametrization) for name in ("psi", "delta"))
     total = ard.log_jacobian(
         point["sample_weight"], psi, h.sample_prior, signed=True
     ) + ard.log_jacobian(point["feature_weight"], delta, h.feature_prior)
-    if hypers.latent_noise == "none":
+    if priors.latent_noise == "none":
         return total
     log_tau = np.log(point["tau"])
     total = total + log_tau
-    if hypers.latent_noise == "explicit":
+    if priors.latent_noise == "explicit":
         total = total - 0.5 * log_tau * point["u"].shape[-1]
     return total
 
 
-def to_free(point: Point, inputs: Inputs, hypers: Hypers) -> dict[str, np.ndarray]:
+def to_free(point: Point, inputs: Inputs, priors: Priors) -> dict[str, np.ndarray]:
     """Return the free variables of the PyMC model at a point of the paper's variables."""
-    h, form = hypers, hypers.parametrization
+    h, form = priors, priors.parametrization
     free = {
         "bias": point["bias"],
         **ard.free(point, "sample_weight", "sample", "psi", h.sample_prior, form),
@@ -295,9 +355,9 @@ def to_free(point: Point, inputs: Inputs, hypers: Hypers) -> dict[str, np.ndarra
     return free
 
 
-def simulate(rng: np.random.Generator, inputs: Inputs, hypers: Hypers) -> dict[str, np.ndarray]:
+def simulate(rng: np.random.Generator, inputs: Inputs, priors: Priors) -> dict[str, np.ndarray]:
     """Return one ancestral draw: every variable of the model, `eta`, and `y` (N,)."""
-    h = hypers
+    h = priors
     check_simulable(h)
     psi, a = ard.draw(rng, h.sample_prior, inputs.B, signed=True)
     delta, v = ard.draw(rng, h.feature_prior, inputs.D)

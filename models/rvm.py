@@ -51,23 +51,23 @@ from ardvark.common.declared import hyper
 from . import pcvm, pfcvm
 from .parts import ard
 from .parts.kernels import KERNELS
-from .pcvm import decision, fixed_data, fixed_theta
+from .pcvm import Priors, decision, fixed_data, fixed_theta
 from .pfcvm import log_predictive
 from .spec import Coords, Inputs, ModelCard, Point, check_simulable
 
 
 @dataclass(frozen=True, kw_only=True)
 class Hypers(pcvm.Hypers):
-    """Hyperparameters of PCVM, in the form that mixes better with weights of either sign."""
+    """PCVM's, in the form that mixes better with weights of either sign."""
 
     parametrization: ard.Form = hyper(
         "hierarchical", "precisions integrated out (marginal) or explicit", paper="hierarchical"
     )
 
 
-def build(inputs: Inputs, y: np.ndarray, hypers: Hypers, coords: Coords) -> pm.Model:
+def build(inputs: Inputs, y: np.ndarray, priors: Priors, coords: Coords) -> pm.Model:
     """Return the PyMC model, dims "obs" (N), "basis" (B), "feature" (D)."""
-    h = hypers
+    h = priors
     with pm.Model(coords=coords) as model:
         K = fixed_data(inputs, h)
         w = ard.weight(
@@ -83,9 +83,9 @@ def build(inputs: Inputs, y: np.ndarray, hypers: Hypers, coords: Coords) -> pm.M
     return model
 
 
-def log_joint(point: Point, inputs: Inputs, y: np.ndarray, hypers: Hypers) -> np.ndarray:
+def log_joint(point: Point, inputs: Inputs, y: np.ndarray, priors: Priors) -> np.ndarray:
     """Return log p(y, variables | X) of w, b and, in the hierarchical form, alpha."""
-    h, w = hypers, point["sample_weight"]
+    h, w = priors, point["sample_weight"]
     alpha = ard.precisions(point, "alpha", h.parametrization)
     eta = decision(point, inputs, h)
     return (
@@ -95,24 +95,24 @@ def log_joint(point: Point, inputs: Inputs, y: np.ndarray, hypers: Hypers) -> np
     )
 
 
-def log_jacobian(point: Point, hypers: Hypers) -> np.ndarray:
+def log_jacobian(point: Point, priors: Priors) -> np.ndarray:
     """Return log |d paper's variables / d unconstrained vector of the PyMC model|."""
-    alpha = ard.precisions(point, "alpha", hypers.parametrization)
-    return ard.log_jacobian(point["sample_weight"], alpha, hypers.sample_prior, signed=True)
+    alpha = ard.precisions(point, "alpha", priors.parametrization)
+    return ard.log_jacobian(point["sample_weight"], alpha, priors.sample_prior, signed=True)
 
 
-def to_free(point: Point, inputs: Inputs, hypers: Hypers) -> dict[str, np.ndarray]:
+def to_free(point: Point, inputs: Inputs, priors: Priors) -> dict[str, np.ndarray]:
     """Return the free variables of the PyMC model at a point of the paper's variables."""
-    h = hypers
+    h = priors
     return {
         "bias": point["bias"],
         **ard.free(point, "sample_weight", "sample", "alpha", h.sample_prior, h.parametrization),
     }
 
 
-def simulate(rng: np.random.Generator, inputs: Inputs, hypers: Hypers) -> dict[str, np.ndarray]:
+def simulate(rng: np.random.Generator, inputs: Inputs, priors: Priors) -> dict[str, np.ndarray]:
     """Return one ancestral draw: every variable, `eta`, and `y` (N,)."""
-    h = hypers
+    h = priors
     check_simulable(h)
     alpha, w = ard.draw(rng, h.sample_prior, inputs.B, signed=True)
     point: dict[str, np.ndarray] = {

@@ -38,6 +38,7 @@ from typing import Literal
 from ardvark.common.declared import hyper
 
 from . import fsklr
+from .fsklr import SampleMaskPriors as Priors
 from .fsklr import build as build  # these are parts of this model's contract too
 from .fsklr import decision as decision
 from .fsklr import log_jacobian as log_jacobian
@@ -48,10 +49,14 @@ from .fsklr import to_free as to_free
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hypers(fsklr.SampleMaskHypers):
-    """Hyperparameters of SKLR: FS-SKLR's without a_zeta, and the rbf kernel only."""
+class Hypers(fsklr.MaskHypers[Priors]):
+    """Hyperparameters of SKLR, as asked: FS-SKLR's without a_zeta, and the rbf kernel only."""
 
     kernel: Literal["rbf"] = hyper("rbf", "kernel of a row and a basis centre", paper="rbf")
+
+    def solve(self, N: int, B: int, D: int) -> Priors:
+        """Return the priors, with a_z and delta from the sizes; all D features are on."""
+        return self.solve_samples(B, selected=float(D))
 
 
 CARD = replace(

@@ -1,29 +1,30 @@
-"""Hyperparameters of models that are sparse by default: which may be given, how they are filled.
+"""Priors of models that are sparse by default: what may be given, and how the rest is computed.
 
 A user gives a number of visible weights (`active_features`, `active_samples`), or "all" for the
 dense prior, or the shape and rate of the Gamma hyperprior. A slab may be given too. From these,
-`filled` computes shape, rate and slab of each group of weights (`parts/sparsity.py`).
+`solve` computes the prior of each group of weights. A model imports only this file and
+`parts/ard.py`: `parts/sparsity.py` searches for the rates, and `parts/slab.py` is the slab's part
+of the density in `parts/ard.py`.
 """
 
 import dataclasses
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ardvark.common.declared import hyper
+from ardvark.common.declared import hyper, plain
 from ardvark.common.validate import InputError
 
 from .parts.ard import WeightPrior
 from .parts.effects import VISIBLE
-from .parts.sparsity import (
-    Sizes,
-    kernel_factors,
-    sparse_features,
-    sparse_samples,
-)
-from .spec import BaseHypers
+from .parts.sparsity import Sizes as Sizes  # an argument of `solve`
+from .parts.sparsity import kernel_factors, sparse_features, sparse_samples
+from .spec import BaseHypers, BasePriors
+
+Active = float | Literal["all"]
+"""The prior expected number of visible weights; "all" is the dense prior."""
 
 BIAS_SD = "prior standard deviation of the bias"
 
@@ -94,69 +95,79 @@ def own_slab(kind: str, *, why: str) -> Any:
     return slab(f"standard deviation of the slab of a {kind} weight", why=why)
 
 
-@dataclass(frozen=True, kw_only=True)
-class SparseHypers(BaseHypers):
-    """Hyperparameters with a sparse prior for the weights of each of `KINDS`.
+# --- what was asked, and the priors ---------------------------------------------------------------
 
-    For each kind a model declares `active_{kind}s`, `{kind}_shape`, `{kind}_rate` and
-    `{kind}_slab`, and one `slab`. A number of active weights replaces shape and rate.
+_EXCLUSIVE = (
+    ("active_samples", "sample_shape"),
+    ("active_samples", "sample_rate"),
+    ("active_features", "feature_shape"),
+    ("active_features", "feature_rate"),
+)
+"""The pairs of hyperparameters of which only one may be given."""
+
+_ENDED_BY = {"sample_shape": "sample_slab", "feature_shape": "feature_slab"}
+"""The slab that ends the tail of the weights with a shape."""
+
+_SOLVED_FROM = ("active_features", "active_samples", "slab")
+"""What shapes, rates and the two slabs were computed from."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparseHypers[P: SparsePriors](BaseHypers[P]):
+    """Hyperparameters, as asked, with a sparse prior for the sample weights or for both kinds.
+
+    For each kind of weights, "sample" and "feature", a model declares the number of active weights,
+    shape, rate and slab, and for both one `slab` in logits. A number of active weights replaces
+    shape and rate.
     """
 
-    KINDS: ClassVar[tuple[str, ...]] = ()
+    def __post_init__(self) -> None:
+        asked = {name: value for name, value in vars(self).items() if value is not None}
+        for one, other in _EXCLUSIVE:
+            if one in asked and other in asked:
+                raise InputError(
+                    f"give {one} or {other}, not both: {one} = {plain(asked[one])!r} and {other} = "
+                    f"{plain(asked[other])!r} specify different priors."
+                )
+        super().__post_init__()
 
-    @classmethod
-    def conflicts(cls) -> list[tuple[str, str]]:
-        """Return the pairs of hyperparameters of which only one may be given."""
-        return [(f"active_{k}s", f"{k}_{what}") for k in cls.KINDS for what in ("shape", "rate")]
+    def heavy_tails(self) -> dict[str, float]:
+        """Return the shapes at or below 1 of weights without a slab."""
+        asked = self.given()
+        slabs = {name: asked.get(own, asked.get("slab", np.inf)) for name, own in _ENDED_BY.items()}
+        return {k: v for k, v in super().heavy_tails().items() if slabs.get(k, np.inf) == np.inf}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparsePriors(BasePriors):
+    """Every hyperparameter of such a model, among them shape, rate and slab of each kind."""
 
     def posterior_fields(self) -> dict[str, Any]:
         """Return the shapes, rates and slabs, which define the posterior, not their sources."""
-        fields = super().posterior_fields()
-        for name in ("slab", *(f"active_{kind}s" for kind in self.KINDS)):
-            del fields[name]
-        return {k: v for k, v in fields.items() if not (k.endswith("_slab") and v == np.inf)}
-
-    def weight_priors(self) -> dict[str, WeightPrior]:
-        """Return the priors of the shared weights, filled."""
-        return {f"{kind}_weight": getattr(self, f"{kind}_prior") for kind in self.KINDS}
+        fields = {k: v for k, v in super().posterior_fields().items() if k not in _SOLVED_FROM}
+        return {k: v for k, v in fields.items() if not (k in _ENDED_BY.values() and v == np.inf)}
 
     def numbers(self) -> dict[str, float]:
         """Return the expected numbers of visible weights and the slab, where they are numbers."""
         fields = dataclasses.asdict(self)
-        names = (*(f"active_{kind}s" for kind in reversed(self.KINDS)), "slab")
-        return {name: float(fields[name]) for name in names if isinstance(fields[name], Real)}
-
-    def heavy_tails(self) -> dict[str, float]:
-        """Return the shapes at or below 1 of weights without a slab."""
-        fields = dataclasses.asdict(self)
-        slabs = {f"{k}_shape": fields[f"{k}_slab"] or fields["slab"] or np.inf for k in self.KINDS}
-        ended = [name for name, slab in slabs.items() if slab < np.inf]
-        return {k: v for k, v in super().heavy_tails().items() if k not in ended}
+        found = {name: fields[name] for name in _SOLVED_FROM if name in fields}
+        return {name: float(value) for name, value in found.items() if isinstance(value, Real)}
 
 
 class Group(NamedTuple):
     """The hyperparameters given for one kind of weights, and the values of the dense prior."""
 
+    active: Active | None
     shape: float | None
     rate: float | None
     slab: float | None
-    active: float | str | None
     dense_shape: float
     dense_scale: float
 
     @property
     def sparse(self) -> bool:
         """Whether the rate is computed from a number of active weights."""
-        given = self.shape is not None or self.rate is not None
-        return self.active != "all" and not (self.active is None and given) and self.rate is None
-
-    @classmethod
-    def of(cls, hypers: object, kind: str, dense_shape: float, dense_scale: float) -> "Group":
-        """Return the group made from the fields `{kind}_shape`, `{kind}_rate`, ... ."""
-        shape, rate, slab = (
-            getattr(hypers, f"{kind}_{what}") for what in ("shape", "rate", "slab")
-        )
-        return cls(shape, rate, slab, getattr(hypers, f"active_{kind}s"), dense_shape, dense_scale)
+        return self.active != "all" and self.shape is None and self.rate is None
 
     def dense(self, slab: float | None) -> WeightPrior:
         """Return the prior with the given or dense shape and rate; a slab only if given."""
@@ -166,14 +177,17 @@ class Group(NamedTuple):
         return WeightPrior(shape, rate, np.inf if given is None else given)
 
 
-def filled(
-    sizes: Sizes,
-    slab: float | None,
-    sample: Group,
-    feature: Group | None,
-    theta: np.ndarray | None = None,
-) -> dict[str, Any]:
-    """Return the filled fields of both groups, by name.
+class Solved(NamedTuple):
+    """The prior of the weights of one kind, and how many it makes visible; "all" if it is dense."""
+
+    active: Active
+    prior: WeightPrior
+
+
+def solve(
+    sizes: Sizes, slab: float | None, sample: Group, feature: Group
+) -> tuple[float, Solved, Solved]:
+    """Return the slab in logits, and the priors of sample and feature weights.
 
     A group is sparse unless its shape or rate is given, or `active` is "all": then it is dense,
     with no slab unless one is given.
@@ -184,9 +198,7 @@ def filled(
     slab : float or None
         In logits; None: `DEFAULT_SLAB` where a group is sparse, no slab where it is dense.
     sample, feature : Group
-        What was given; `feature` is omitted if theta is fixed.
-    theta : array (D,), optional
-        The fixed feature weights.
+        What was given.
 
     Raises
     ------
@@ -194,28 +206,10 @@ def filled(
         More active weights are requested than exist, the slab is out of range, or no scale gives
         the requested numbers.
     """
-    features, samples, each = sizes.kernel.sparse_defaults
-    sparse = sample.sparse or (feature is not None and feature.sparse)
-    if sparse and slab is not None and not LEAST_SLAB <= slab <= LARGEST_SLAB:
-        raise InputError(
-            f"slab must be between {LEAST_SLAB:g} and {LARGEST_SLAB:g} for a sparse prior, got "
-            f"{slab:g}. It is the standard deviation, in logits, of the normal factor that ends "
-            f"the tail of a weight. The default is {DEFAULT_SLAB:g}, 0.25 to 5 make sense, and "
-            f"below {VISIBLE:g} hardly any weight is visible. For a dense prior without a slab use "
-            'active_features="all", active_samples="all".'
-        )
-    logits = slab if slab is not None else DEFAULT_SLAB if sparse else np.inf
-    unit = sizes.kernel.feature_unit
-    r = None if theta is None else np.array([sizes.kernel.fixed_factor(theta, sizes.N)])
-    of_sample = logits / (1.0 if r is None else float(r[0]))  # a sample's slab, on its own scale
-    most = min(samples, max(sizes.B / 5, min(2.0, sizes.B / 2.0)))  # samples, if not asked
-    a = None if sample.sparse else sample.dense(None if slab is None else of_sample)
-    own_slab = sample.slab or of_sample
-    if feature is None:
-        assert r is not None
-        m = _number("sample", sample, most, sizes.B)
-        a = a or sparse_samples(m, own_slab, sizes.B, r)
-        return _fields("sample", sample, m, a, logits)
+    features, _, each = sizes.kernel.sparse_defaults
+    logits, unit = _logits(slab, sample.sparse or feature.sparse), sizes.kernel.feature_unit
+    most, own_slab = _most_samples(sizes), sample.slab or logits
+    a = None if sample.sparse else sample.dense(None if slab is None else logits)
     f = _number("feature", feature, min(features, sizes.D / 3), sizes.D)
     if feature.sparse:
         while True:  # the number of features is halved until some scale gives it
@@ -231,7 +225,42 @@ def filled(
         m = _number("sample", sample, most, sizes.B)
         v = feature.dense(None if slab is None else unit)
         a = a or sparse_samples(m, own_slab, sizes.B, kernel_factors(sizes, v)[1])
-    return _fields("sample", sample, m, a, logits) | _fields("feature", feature, f, v, logits)
+    of_sample = Solved(m if sample.sparse else "all", a)
+    return logits, of_sample, Solved(f if feature.sparse else "all", v)
+
+
+def solve_fixed(
+    sizes: Sizes, slab: float | None, sample: Group, theta: np.ndarray
+) -> tuple[float, Solved]:
+    """Return the slab in logits and the prior of the sample weights, for fixed theta (D,).
+
+    It raises the errors of `solve`.
+    """
+    logits = _logits(slab, sample.sparse)
+    r = np.array([sizes.kernel.fixed_factor(theta, sizes.N)])
+    own = logits / float(r[0])  # a sample's slab, on its own scale
+    m = _number("sample", sample, _most_samples(sizes), sizes.B)
+    if sample.sparse:
+        return logits, Solved(m, sparse_samples(m, sample.slab or own, sizes.B, r))
+    return logits, Solved("all", sample.dense(None if slab is None else own))
+
+
+def _logits(slab: float | None, sparse: bool) -> float:
+    """Return the slab in logits; raise an error if no sparse prior can have it."""
+    if sparse and slab is not None and not LEAST_SLAB <= slab <= LARGEST_SLAB:
+        raise InputError(
+            f"slab must be between {LEAST_SLAB:g} and {LARGEST_SLAB:g} for a sparse prior, got "
+            f"{slab:g}. It is the standard deviation, in logits, of the normal factor that ends "
+            f"the tail of a weight. The default is {DEFAULT_SLAB:g}, 0.25 to 5 make sense, and "
+            f"below {VISIBLE:g} hardly any weight is visible. For a dense prior without a slab use "
+            'active_features="all", active_samples="all".'
+        )
+    return slab if slab is not None else DEFAULT_SLAB if sparse else np.inf
+
+
+def _most_samples(sizes: Sizes) -> float:
+    """Return the largest number of active samples, if none is given."""
+    return min(sizes.kernel.sparse_defaults[1], max(sizes.B / 5, min(2.0, sizes.B / 2.0)))
 
 
 def _number(kind: str, group: Group, default: float, size: int) -> float:
@@ -244,17 +273,3 @@ def _number(kind: str, group: Group, default: float, size: int) -> float:
             "dense prior."
         )
     return number
-
-
-def _fields(
-    kind: str, group: Group, number: float, prior: WeightPrior, slab: float
-) -> dict[str, Any]:
-    already = group.active is not None and group.rate is not None  # filled before
-    active = group.active if already else number if group.sparse else "all"
-    return {
-        f"{kind}_shape": prior.shape,
-        f"{kind}_rate": prior.rate,
-        f"{kind}_slab": prior.slab,
-        f"active_{kind}s": active,
-        "slab": slab,
-    }

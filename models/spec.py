@@ -3,16 +3,19 @@
 A file in this folder is a `ModelFile`. It defines these names, and mypy checks their arguments and
 types where the file is registered (`ModelSpec.of` in `models/__init__.py`):
 
-    Hypers        frozen dataclass of every hyperparameter, each declared with `hyper(...)`
-    build         (inputs, y, hypers, coords) -> pm.Model
-    log_joint     (point, inputs, y, hypers) -> log density of the paper's variables, NumPy/SciPy,
+    Hypers        frozen dataclass of the hyperparameters as the user specified them, each declared
+                  with `hyper(...)`. None stands for a scale that follows from the sizes of the data
+    Priors        frozen dataclass of the same hyperparameters with a value for each. It is what
+                  `Hypers.solve(N, B, D)` returns and all functions take
+    build         (inputs, y, priors, coords) -> pm.Model
+    log_joint     (point, inputs, y, priors) -> log density of the paper's variables, NumPy/SciPy,
                   written from the paper and never from `build`: the two check each other
-    log_jacobian  (point, hypers) -> log |d paper's variables / d unconstrained vector|, so that
+    log_jacobian  (point, priors) -> log |d paper's variables / d unconstrained vector|, so that
                   log_joint + log_jacobian is the density a gradient sampler works on
-    to_free       (point, inputs, hypers) -> values of the PyMC model's free variables
-    simulate      (rng, inputs, hypers) -> one ancestral draw of everything, with y
-    decision      (point, inputs, hypers) -> eta at the rows of inputs.X
-    log_predictive (y, eta, point, hypers) -> log P(y | eta), latent noise integrated out
+    to_free       (point, inputs, priors) -> values of the PyMC model's free variables
+    simulate      (rng, inputs, priors) -> one ancestral draw of everything, with y
+    decision      (point, inputs, priors) -> eta at the rows of inputs.X
+    log_predictive (y, eta, point, priors) -> log P(y | eta), latent noise integrated out
     CARD          a `ModelCard`: the name, the paper, and what the model can do
 
 A model that shares functions with another imports them under their names (`sklr.py`). Other code
@@ -36,7 +39,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 
-from ardvark.common.declared import Settings
+from ardvark.common.declared import Settings, plain
 from ardvark.common.html import table
 from ardvark.common.validate import InputError, logger, unknown_option
 
@@ -99,24 +102,22 @@ class Inputs:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BaseHypers(Settings, ABC):
-    """Base class of the hyperparameters of every model. A field left at None is to be filled."""
+class BasePriors:
+    """Base class of the complete hyperparameters of every model, which its functions take.
+
+    The fields are those of the model's `Hypers`, in the same order. None of them is None.
+    """
 
     FORM: ClassVar[tuple[str, ...]] = ()
     """The fields that change how the posterior is written, but not the posterior itself."""
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        for declared in self.declared():
-            value = getattr(self, declared.name)
-            if declared.kind is float and isinstance(value, Real):
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, float):
                 # PyTensor makes a float32 constant of a Python float that float32 holds exactly,
                 # such as 3.0, and then computes 1 / 3.0 in float32; a NumPy float stays float64
-                object.__setattr__(self, declared.name, np.float64(value))
-
-    @abstractmethod
-    def filled(self, N: int, B: int, D: int) -> Self:
-        """Return a copy in which scales left at None are computed from the sizes of the data."""
+                object.__setattr__(self, field.name, np.float64(value))
 
     def kernel_of(self) -> "Kernel | None":
         """Return the kernel; None in a model without one, whose eta is primal weights times x."""
@@ -140,10 +141,30 @@ class BaseHypers(Settings, ABC):
         """Return the priors of the shared weights that have ARD priors, by name."""
         return {}
 
-    @classmethod
-    def conflicts(cls) -> list[tuple[str, str]]:
-        """Return the pairs of hyperparameters of which only one may be given."""
-        return []
+
+@dataclass(frozen=True, kw_only=True)
+class BaseHypers[P: BasePriors](Settings, ABC):
+    """Base class of the hyperparameters of every model, as the user specified them.
+
+    A field left at None is computed by `solve`, which returns another object.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for declared in self.declared():
+            value = getattr(self, declared.name)
+            if declared.kind is float and isinstance(value, Real):
+                # 2 and 2.0 are the same value, and an overflow in `solve` gives inf, as in NumPy
+                object.__setattr__(self, declared.name, np.float64(value))
+
+    @abstractmethod
+    def solve(self, N: int, B: int, D: int) -> P:
+        """Return every hyperparameter; those left at None follow from the sizes of the data."""
+
+    def given(self) -> dict[str, Any]:
+        """Return the fields that differ from their defaults, as Python values."""
+        fields = ((d, getattr(self, d.name)) for d in self.declared())
+        return {d.name: plain(value) for d, value in fields if value != d.default}
 
     def heavy_tails(self) -> dict[str, float]:
         """Return the Gamma shapes at or below 1: those weights have no finite second moment."""
@@ -152,45 +173,49 @@ class BaseHypers(Settings, ABC):
         return {k: v for k, v in shapes.items() if v <= 1.0}
 
 
-class ModelFile[H: BaseHypers](Protocol):
+class ModelFile[P: BasePriors](Protocol):
     """The names that a model's file defines; the module docstring explains each."""
 
     __doc__: str | None
     CARD: "ModelCard"
-    Hypers: type[H]
 
-    def build(self, inputs: Inputs, y: np.ndarray, hypers: H, coords: Coords) -> "pm.Model":
+    @property
+    def Hypers(self) -> type[BaseHypers[P]]:
+        """The class of the hyperparameters as the user specifies them."""
+        ...
+
+    def build(self, inputs: Inputs, y: np.ndarray, priors: P, coords: Coords) -> "pm.Model":
         """Return the PyMC model."""
         ...
 
-    def log_joint(self, point: Point, inputs: Inputs, y: np.ndarray, hypers: H) -> np.ndarray:
+    def log_joint(self, point: Point, inputs: Inputs, y: np.ndarray, priors: P) -> np.ndarray:
         """Return the log density of the paper's variables."""
         ...
 
-    def log_jacobian(self, point: Point, hypers: H) -> np.ndarray:
+    def log_jacobian(self, point: Point, priors: P) -> np.ndarray:
         """Return the log Jacobian of the unconstrained vector."""
         ...
 
-    def to_free(self, point: Point, inputs: Inputs, hypers: H) -> dict[str, np.ndarray]:
+    def to_free(self, point: Point, inputs: Inputs, priors: P) -> dict[str, np.ndarray]:
         """Return the values of the free variables."""
         ...
 
     def simulate(
-        self, rng: np.random.Generator, inputs: Inputs, hypers: H
+        self, rng: np.random.Generator, inputs: Inputs, priors: P
     ) -> dict[str, np.ndarray]:
         """Return one ancestral draw."""
         ...
 
-    def decision(self, point: Point, inputs: Inputs, hypers: H) -> np.ndarray:
+    def decision(self, point: Point, inputs: Inputs, priors: P) -> np.ndarray:
         """Return eta."""
         ...
 
-    def log_predictive(self, y: Any, eta: np.ndarray, point: Point, hypers: H) -> np.ndarray:
+    def log_predictive(self, y: Any, eta: np.ndarray, point: Point, priors: P) -> np.ndarray:
         """Return log P(y | eta)."""
         ...
 
 
-def _feature_weight(point: Point, hypers: Any) -> np.ndarray:
+def _feature_weight(point: Point, priors: Any) -> np.ndarray:
     return np.asarray(point["feature_weight"])
 
 
@@ -221,7 +246,7 @@ class ModelCard:
     masked: tuple[str, ...] = ()
     """Those that a binary mask switches off: exactly 0 with positive probability."""
     theta: Callable[[Point, Any], np.ndarray] = _feature_weight
-    """(point, hypers) -> the kernel's feature weights (..., D), if they are not the shared
+    """(point, priors) -> the kernel's feature weights (..., D), if they are not the shared
     `feature_weight` itself. Without a basis, the absolute values of the primal weights."""
 
     @property
@@ -236,22 +261,22 @@ class ModelCard:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class ModelSpec[H: BaseHypers](ModelCard):
+class ModelSpec[P: BasePriors](ModelCard):
     """One paper's model: its card and the parts of its file."""
 
-    Hypers: type[H]
-    build: "Callable[[Inputs, np.ndarray, H, Coords], pm.Model]"
-    log_joint: Callable[[Point, Inputs, np.ndarray, H], np.ndarray]
-    log_jacobian: Callable[[Point, H], np.ndarray]
-    to_free: Callable[[Point, Inputs, H], dict[str, np.ndarray]]
-    simulate: Callable[[np.random.Generator, Inputs, H], dict[str, np.ndarray]]
-    decision: Callable[[Point, Inputs, H], np.ndarray]
-    log_predictive: Callable[[Any, np.ndarray, Point, H], np.ndarray]
+    Hypers: type[BaseHypers[P]]
+    build: "Callable[[Inputs, np.ndarray, P, Coords], pm.Model]"
+    log_joint: Callable[[Point, Inputs, np.ndarray, P], np.ndarray]
+    log_jacobian: Callable[[Point, P], np.ndarray]
+    to_free: Callable[[Point, Inputs, P], dict[str, np.ndarray]]
+    simulate: Callable[[np.random.Generator, Inputs, P], dict[str, np.ndarray]]
+    decision: Callable[[Point, Inputs, P], np.ndarray]
+    log_predictive: Callable[[Any, np.ndarray, Point, P], np.ndarray]
     doc: str
     """The file's docstring: the mathematics."""
 
     @classmethod
-    def of(cls, file: ModelFile[H]) -> "ModelSpec[H]":
+    def of(cls, file: ModelFile[P]) -> "ModelSpec[P]":
         """Return the model that a file defines: a module of this folder, or one of your own."""
         return cls(
             **{f.name: getattr(file.CARD, f.name) for f in dataclasses.fields(ModelCard)},
@@ -283,18 +308,12 @@ class ModelSpec[H: BaseHypers](ModelCard):
             return False
         return True
 
-    def make_hypers(self, given: Mapping[str, Any]) -> H:
+    def make_hypers(self, given: Mapping[str, Any]) -> BaseHypers[P]:
         """Return Hypers from keyword arguments; an unknown one is a TypeError that lists them."""
         names = {d.name for d in self.Hypers.declared()}
         wrong = [name for name in given if name not in names]
         if wrong:
             raise unknown_option(f"model {self.name!r}", wrong, names)
-        for one, other in self.Hypers.conflicts():
-            if given.get(one) is not None and given.get(other) is not None:
-                raise InputError(
-                    f"give {one} or {other}, not both: {one} = {given[one]!r} and {other} = "
-                    f"{given[other]!r} specify different priors."
-                )
         hypers = self.Hypers(**given)
         for name, value in hypers.heavy_tails().items():
             logger.warning(
@@ -304,13 +323,6 @@ class ModelSpec[H: BaseHypers](ModelCard):
                 value,
             )
         return hypers
-
-
-def known(name: str, value: float | None) -> float:
-    """Return a filled hyperparameter; raise an error if it is not filled yet."""
-    if value is None:
-        raise InputError(f"{name} is not filled yet: use hypers.filled(N, B, D).")
-    return value
 
 
 class Zoo(dict[str, ModelSpec[Any]]):
@@ -325,9 +337,9 @@ class Zoo(dict[str, ModelSpec[Any]]):
         return table("Models of the zoo", rows, columns)
 
 
-def check_simulable(hypers: BaseHypers) -> None:
+def check_simulable(priors: BasePriors) -> None:
     """Raise an error for Gamma shapes whose draws underflow to exactly 0 in float64."""
-    for name, value in dataclasses.asdict(hypers).items():
+    for name, value in dataclasses.asdict(priors).items():
         if name.endswith("_shape") and value < 0.05:
             raise InputError(
                 f"cannot simulate with {name} = {value:g}: most draws of such a Gamma are exactly "

@@ -15,7 +15,8 @@ from scipy import optimize, special, stats
 import ardvark as av
 from ardvark.data import Dataset
 from ardvark.inference.papers.pfcvm.bound import kl_truncated, ramp_loss
-from ardvark.models import jcfo, pfcvm
+from ardvark.models import jcfo
+from ardvark.models.parts.kernels import make_kernel
 from tests.support import rng
 
 ROOT = Path(__file__).parents[1]
@@ -210,12 +211,12 @@ def test_powers_of_the_kernel_lose_a_sign(degree):
     X[0], X[1] = (2.0, -1.0, 1.0), (-2.0, 1.0, -1.0)  # 1 + S is negative between these
     w, t = generator.gamma(2.0, size=5), generator.random(5)
     theta = np.array([0.9, 0.7, 0.8])
-    h = pfcvm.Hypers(kernel="polynomial", degree=degree)
+    kernel = make_kernel("polynomial", degree)
     base = 1.0 + (X * theta) @ X.T
     assert (base < 0.0).any()
 
     def eta(theta):
-        return h.kernel_of().decision(X, X, theta, s * w)
+        return kernel.decision(X, X, theta, s * w)
 
     def printed(power, extra):
         with np.errstate(invalid="ignore"):

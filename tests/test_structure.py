@@ -204,7 +204,7 @@ def models_by_name(root: Path) -> list[str]:
             named = asks and any(isinstance(c, ast.Constant) for c in node.comparators)
             call = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
             owner = ast.unparse(node.args[0]) if call in ("hasattr", "getattr") else ""
-            if named or owner.split(".")[-1] in ("h", "hypers"):
+            if named or owner.split(".")[-1] in ("h", "hypers", "priors", "asked"):
                 wrong.append(f"{module}:{node.lineno}: {ast.unparse(node)}")
     return wrong
 

@@ -175,7 +175,7 @@ class Declared:
         said = {int: "an integer", float: finite}.get(self.kind, "True or False")
         wanted = f"{said} {self.limits.words()}".rstrip() if each else self._alternatives(said)
         reason = f" {self.outside}" if self.outside else ""
-        return InputError(f"{name} must be {wanted}, got {_shown(value)}.{reason}")
+        return InputError(f"{name} must be {wanted}, got {plain(value)!r}.{reason}")
 
     def _alternatives(self, number: str) -> str:
         """Return what is accepted apart from None; `number` is the word for a number."""
@@ -242,5 +242,6 @@ def _declared(field: dataclasses.Field, hint: Any) -> Declared:
     )
 
 
-def _shown(value: Any) -> str:
-    return repr(value.item() if isinstance(value, np.generic) else value)
+def plain(value: Any) -> Any:
+    """Return a value as one of Python's own, as it is shown to a user."""
+    return value.item() if isinstance(value, np.generic) else value

@@ -135,9 +135,9 @@ class Sampler:
         self.problem = problem
         self.options = Options() if options is None else options
         h = problem.hypers
-        assert isinstance(h, jcfo.Hypers)  # as `supports` says
+        assert isinstance(h, jcfo.Priors)  # as `supports` says
         self.form = h.parametrization
-        self.gamma1, self.gamma2 = map(float, h.gammas)
+        self.gamma1, self.gamma2 = (float(h.gamma1), float(h.gamma2))
         self.root1, self.root2 = math.sqrt(self.gamma1), math.sqrt(self.gamma2)
         self.kernel_function = h.kernel_of()
         self.degree, self.linear = self.kernel_function.degree, self.kernel_function.is_primal

@@ -85,14 +85,14 @@ class Sampler:
 
     def __init__(self, problem: Problem) -> None:
         h = problem.hypers
-        assert isinstance(h, fsklr.SampleMaskHypers)  # as `supports` says
+        assert isinstance(h, fsklr.SampleMaskPriors)  # as `supports` says
         self.problem, self.hypers = problem, h
         self.masked = h.FEATURE_MASK
-        self.noise = h if isinstance(h, fs_skr.Hypers) else None  # of a normal likelihood
+        self.noise = h if isinstance(h, fs_skr.Priors) else None  # of a normal likelihood
         a = {variable: a for variable, _, a in h.masks()}
         Xt = np.ascontiguousarray(problem.X.T)  # (D, N)
         Zt = Xt if problem.Z is problem.X else np.ascontiguousarray(problem.Z.T)
-        self.kernel = Kernel(Xt, Zt, float(h.scale), h.kernel_of().by_distance)
+        self.kernel = Kernel(Xt, Zt, float(h.delta), h.kernel_of().by_distance)
         (self.D, self.N), self.B = Xt.shape, Zt.shape[1]
         self.odds_z = mask_log_odds(np.arange(self.B), self.B, a["z"], h.mask_prior)
         self.partners = correlated(problem.X, PARTNERS)

@@ -22,7 +22,7 @@ import xarray as xr
 from ardvark.common.validate import InputError, logger
 from ardvark.data import Dataset
 from ardvark.models import ZOO, Problem
-from ardvark.models.sparse import SparseHypers
+from ardvark.models.sparse import SparseHypers, SparsePriors
 
 from ..contract.sampling import Sampling
 from ..fits import diagnostics
@@ -181,7 +181,7 @@ def changes(problem: Problem) -> dict[str, dict[str, float]]:
         The model has no sparse prior, or this problem's is dense or given by shape and rate.
     """
     having = [n for n, spec in ZOO.items() if issubclass(spec.Hypers, SparseHypers)]
-    if not isinstance(problem.hypers, SparseHypers):
+    if not isinstance(problem.hypers, SparsePriors):
         raise InputError(
             f"prior sensitivity halves and doubles {', '.join(_NUMBERS)}, and model "
             f"{problem.spec.name!r} has none of them. {', '.join(having)} have."
@@ -314,7 +314,7 @@ def summarised(
     table: dict[str, dict[str, Any]] = {}
     p_active = {}
     for row, variant in variants.items():
-        assert isinstance(variant.hypers, SparseHypers)  # as `changes` saw to it
+        assert isinstance(variant.hypers, SparsePriors)  # as `changes` saw to it
         tree, table[row] = fits[row], dict(variant.hypers.numbers())
         table[row] |= {k: tree.attrs.get(k) for k in ("status", "reason")}
         if not group(tree, "posterior").data_vars:

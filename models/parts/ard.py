@@ -21,8 +21,6 @@ import pymc as pm
 import pytensor.tensor as pt
 from scipy import special, stats
 
-from ardvark.common.validate import InputError
-
 from . import slab as slabs
 from .slab import SlabStudentT, TiltedGamma
 
@@ -46,15 +44,6 @@ class WeightPrior(NamedTuple):
     def log_mass(self) -> float:
         """Log of the normalising constant of the slab; 0 without a slab."""
         return slabs.log_mass(self.shape, self.rate, self.slab)
-
-    @classmethod
-    def filled(
-        cls, shape: float | None, rate: float | None, slab: float | None = np.inf
-    ) -> "WeightPrior":
-        """Return the prior; raise an error unless the hyperparameters are filled."""
-        if shape is None or rate is None or slab is None:
-            raise InputError("shape, rate and slab are not filled yet: use hypers.filled(N, B, D).")
-        return cls(shape, rate, slab)
 
 
 def weight(

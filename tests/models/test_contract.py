@@ -161,15 +161,33 @@ def test_gradient_is_finite_far_out(problem):
 
 
 @every_model
-def test_filled_values_are_idempotent_and_described(name):
+def test_hyperparameters_are_complete_and_described(name):
+    """What is solved for has the fields of what is asked, in their order, and a value for each."""
     problem = make(name)
-    again = problem.hypers.filled(problem.data.N, len(problem.basis), problem.data.D)
+    again = problem.asked.solve(problem.data.N, len(problem.basis), problem.data.D)
     assert again == problem.hypers
-    text = problem.describe()
-    for field in dataclasses.fields(problem.hypers):
-        assert field.name in text
-        assert getattr(problem.hypers, field.name) is not None
-        assert field.metadata["paper"]
+    assert not isinstance(problem.hypers, ZOO[name].Hypers)
+    names, text = [f.name for f in dataclasses.fields(problem.hypers)], problem.describe()
+    assert names == [declared.name for declared in problem.asked.declared()]
+    for declared in problem.asked.declared():
+        value = getattr(problem.hypers, declared.name)
+        assert declared.name in text
+        assert value is not None
+        assert isinstance(value, np.float64) == isinstance(value, float)  # PyTensor's constants
+        assert declared.paper
+
+
+@every_model
+def test_what_was_asked_stays_as_it_was(name):
+    """Every number given is kept; what was not given is None, unless it has a default."""
+    problem = make(name)
+    given = problem.hypers.posterior_fields() | problem.hypers.form_fields()
+    given = {k: v for k, v in given.items() if k in problem.asked.__dataclass_fields__ and v}
+    asked = dataclasses.replace(problem, asked=ZOO[name].Hypers(**given)).with_hypers()
+    assert {k: getattr(asked.asked, k) for k in given} == given
+    assert {k: getattr(asked.hypers, k) for k in given} == given
+    assert asked.fingerprint == problem.fingerprint
+    assert problem.asked.given() == {}
 
 
 @every_model

@@ -332,11 +332,6 @@ def test_a_shape_of_one_or_less_is_warned_about(caplog):
     assert "feature_shape" not in caplog.text
 
 
-def test_unfilled_hyperparameters_say_so():
-    with pytest.raises(InputError, match=r"not filled yet: use hypers.filled"):
-        _ = pfcvm.Hypers().sample_prior
-
-
 # --- the model graph ------------------------------------------------------------------------------
 
 

@@ -170,9 +170,9 @@ def test_a_fingerprint_is_that_of_the_posterior():
     assert len(prints) == len(others)
     assert base.fingerprint not in prints
     assert base.fingerprint == av.problem("rfvm", (X.copy(), Y)).fingerprint
-    # a filled value given by hand is the same posterior; another form is too
-    filled = {f"{kind}_{what}" for kind in base.hypers.KINDS for what in ("shape", "rate", "slab")}
-    given = {name: getattr(base.hypers, name) for name in filled}
+    # a computed value given by hand is the same posterior; another form is too
+    solved = {f"{k}_{what}" for k in ("sample", "feature") for what in ("shape", "rate", "slab")}
+    given = {name: getattr(base.hypers, name) for name in solved}
     assert base.fingerprint == av.problem("rfvm", (X, Y), **given).fingerprint
     for form in ({"parametrization": "marginal"}, {"latent_noise": "integrated"}):
         other = av.problem("rfvm", (X, Y), **form)
@@ -219,7 +219,7 @@ def test_filled_scales_follow_the_table():
     problem = av.problem("rfvm", (X, Y), **dense)
     assert problem.hypers.sample_rate == 1.5
     assert problem.hypers.feature_rate == pytest.approx(1.5 / (12 * 3))
-    fat = rfvm.Hypers(**dense).filled(72, 72, 7129)
+    fat = rfvm.Hypers(**dense).solve(72, 72, 7129)
     assert fat.feature_rate == pytest.approx(1.5 / 7129**2)
 
 
@@ -266,7 +266,7 @@ def test_other_hyperparameters_are_those_of_a_new_problem():
     taken_back = problem.with_hypers(active_features=None).hypers
     assert taken_back == av.problem("pfcvm", (X, Y), **made, bias_sd=2.0).hypers
     assert problem.with_hypers().fingerprint == problem.fingerprint
-    assert problem.given == given
+    assert problem.asked.given() == given
 
 
 def test_other_hyperparameters_of_some_rows_are_filled_from_those():

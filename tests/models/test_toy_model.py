@@ -32,8 +32,6 @@ def test_its_densities_agree(problem):
     assert "weight_sd" in problem.describe()
     with pytest.raises(InputError, match="weight_sd must be a finite number above 0"):
         problem.with_hypers(weight_sd=0.0)
-    with pytest.raises(InputError, match=r"weight_sd is not filled yet: use hypers.filled"):
-        _ = toy_model.Hypers().sd
 
 
 def test_generic_methods_fit_it_and_are_compared(problem):

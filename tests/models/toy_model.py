@@ -19,7 +19,7 @@ Known difficulties
 - None.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,71 +29,73 @@ from scipy import special, stats
 
 from ardvark.common.declared import hyper
 from ardvark.models.parts.distributions import logistic_logp
-from ardvark.models.spec import BaseHypers, Coords, Inputs, ModelCard, Point, known
+from ardvark.models.spec import BaseHypers, BasePriors, Coords, Inputs, ModelCard, Point
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hypers(BaseHypers):
-    """Hyperparameters of the toy."""
+class Hypers(BaseHypers["Priors"]):
+    """Hyperparameters of the toy, as asked."""
 
     weight_sd: float | None = hyper(
         None, "prior standard deviation of a weight", above=0.0, paper="-", why="filled: D^-1/2"
     )
 
-    @property
-    def sd(self) -> float:
-        """The filled standard deviation."""
-        return known("weight_sd", self.weight_sd)
-
-    def filled(self, N: int, B: int, D: int) -> "Hypers":
-        """Return a copy with weight_sd set from D."""
-        return replace(self, weight_sd=D**-0.5 if self.weight_sd is None else self.weight_sd)
+    def solve(self, N: int, B: int, D: int) -> "Priors":
+        """Return the priors, with weight_sd from D."""
+        return Priors(weight_sd=D**-0.5 if self.weight_sd is None else self.weight_sd)
 
 
-def build(inputs: Inputs, y: np.ndarray, hypers: Hypers, coords: Coords) -> pm.Model:
+@dataclass(frozen=True, kw_only=True)
+class Priors(BasePriors):
+    """Every hyperparameter of the toy, complete."""
+
+    weight_sd: float
+
+
+def build(inputs: Inputs, y: np.ndarray, priors: Priors, coords: Coords) -> pm.Model:
     """Return the PyMC model."""
     with pm.Model(coords=coords) as model:
         x = pm.Data("X", inputs.X, dims=("obs", "feature"))
         label = pm.Data("label", y, dims="obs")
-        beta = pm.Normal("beta", 0.0, pm.Data("weight_sd", hypers.sd), dims="feature")
+        beta = pm.Normal("beta", 0.0, pm.Data("weight_sd", priors.weight_sd), dims="feature")
         pm.Deterministic("feature_weight", pt.abs(beta), dims="feature")
         eta = pm.Deterministic("eta", x @ beta, dims="obs")
         pm.Bernoulli("y", logit_p=eta, observed=label, dims="obs")
     return model
 
 
-def decision(point: Point, inputs: Inputs, hypers: Hypers) -> np.ndarray:
+def decision(point: Point, inputs: Inputs, priors: Priors) -> np.ndarray:
     """Return eta (..., N)."""
     return point["beta"] @ inputs.X.T
 
 
-def log_predictive(y: Any, eta: np.ndarray, point: Point, hypers: Hypers) -> np.ndarray:
+def log_predictive(y: Any, eta: np.ndarray, point: Point, priors: Priors) -> np.ndarray:
     """Return log P(y | eta)."""
     return logistic_logp(y, eta)
 
 
-def log_joint(point: Point, inputs: Inputs, y: np.ndarray, hypers: Hypers) -> np.ndarray:
+def log_joint(point: Point, inputs: Inputs, y: np.ndarray, priors: Priors) -> np.ndarray:
     """Return log p(y, beta | X)."""
-    eta = decision(point, inputs, hypers)
-    prior = stats.norm.logpdf(point["beta"], 0.0, hypers.sd).sum(-1)
+    eta = decision(point, inputs, priors)
+    prior = stats.norm.logpdf(point["beta"], 0.0, priors.weight_sd).sum(-1)
     return prior + logistic_logp(y, eta).sum(-1)
 
 
-def log_jacobian(point: Point, hypers: Hypers) -> np.ndarray:
+def log_jacobian(point: Point, priors: Priors) -> np.ndarray:
     """Return 0: beta is not transformed."""
     return np.zeros(np.shape(point["beta"])[:-1])
 
 
-def to_free(point: Point, inputs: Inputs, hypers: Hypers) -> dict[str, np.ndarray]:
+def to_free(point: Point, inputs: Inputs, priors: Priors) -> dict[str, np.ndarray]:
     """Return beta."""
     return {"beta": point["beta"]}
 
 
-def simulate(rng: np.random.Generator, inputs: Inputs, hypers: Hypers) -> dict[str, np.ndarray]:
+def simulate(rng: np.random.Generator, inputs: Inputs, priors: Priors) -> dict[str, np.ndarray]:
     """Return one ancestral draw."""
-    beta = rng.normal(0.0, hypers.sd, inputs.D)
+    beta = rng.normal(0.0, priors.weight_sd, inputs.D)
     point = {"beta": beta, "feature_weight": np.abs(beta)}
-    eta = decision(point, inputs, hypers)
+    eta = decision(point, inputs, priors)
     return point | {"eta": eta, "y": rng.binomial(1, special.expit(eta))}
 
 

@@ -184,7 +184,7 @@ class Search:
     """
 
     def __init__(self, problem: Problem, options: Options, rng: np.random.Generator) -> None:
-        assert isinstance(problem.hypers, fsklr.SampleMaskHypers)  # as `supports` says
+        assert isinstance(problem.hypers, fsklr.SampleMaskPriors)  # as `supports` says
         self.h, self.options, self.rng = problem.hypers, options, rng
         self.kernel = self.h.kernel_of()
         self.a = {variable: a for variable, _, a in self.h.masks()}
@@ -193,7 +193,7 @@ class Search:
         self.Xt = np.ascontiguousarray(self.X.T)  # (D, N)
         self.Zt = self.Xt if self.Z is self.X else np.ascontiguousarray(self.Z.T)  # (D, B)
         self.y = problem.y.astype(np.float64)
-        self.noise = self.h if isinstance(self.h, fs_skr.Hypers) else None  # of squared errors
+        self.noise = self.h if isinstance(self.h, fs_skr.Priors) else None  # of squared errors
         self.mask_prior: MaskPrior = "printed" if options.prior == "printed" else self.h.mask_prior
         self.labels = Labels(2.0 * self.y - 1.0, 0.0)
         self.zeta = np.ones(self.X.shape[1], dtype=np.bool_)
@@ -206,24 +206,24 @@ class Search:
         X, Z = self.X[:, self.zeta], self.Z[:, self.zeta]
         if not self.kernel.by_distance:
             with np.errstate(over="ignore", invalid="ignore"):  # `check_kernel` refuses them
-                self.K = self.h.scale * (X @ Z.T)
+                self.K = self.h.delta * (X @ Z.T)
             check_kernel(self.K)
             return
         self.square = cdist(X, Z, "sqeuclidean")
         if not np.isfinite(self.square).all():
             raise FitFailed("squared distances overflow; standardise X")
-        self.K = np.exp(-self.h.scale * self.square)
+        self.K = np.exp(-self.h.delta * self.square)
 
     def sweep_features(self) -> np.ndarray:
         """Draw every zeta_k from (28); K follows, alpha does not."""
         rule, eta = self._rule(len(self.zeta), self.a["zeta"]), self.eta.copy()
         weight = self.z * self.alpha
         if not self.kernel.by_distance:
-            slope = self.h.scale * (weight @ self.Z)
+            slope = self.h.delta * (weight @ self.Z)
             values = additive_sweep(self.zeta, self.Xt, slope, eta, self.labels, rule)
         else:
             values = distance_sweep(
-                self.zeta, self.Xt, self.Zt, self.square, self.h.scale, weight, eta,
+                self.zeta, self.Xt, self.Zt, self.square, self.h.delta, weight, eta,
                 self.labels, rule,
             )  # fmt: skip
         self.set_kernel()
@@ -405,11 +405,11 @@ def _point(problem: Problem, state: State) -> dict[str, Any]:
         point["zeta"] = state.zeta.astype(np.int64)
     if problem.spec.link == "identity":
         point["tau"] = state.tau
-    assert isinstance(problem.hypers, fsklr.SampleMaskHypers)  # as `supports` says
+    assert isinstance(problem.hypers, fsklr.SampleMaskPriors)  # as `supports` says
     return point | _probabilities(state, problem.hypers)
 
 
-def _probabilities(state: State, h: fsklr.SampleMaskHypers) -> dict[str, np.ndarray]:
+def _probabilities(state: State, h: fsklr.SampleMaskPriors) -> dict[str, np.ndarray]:
     """Return E[probability | mask] of the explicit form, {} of the integrated one."""
     out, bits = {}, {"z": state.z, "zeta": state.zeta}
     for variable, what, a in h.masks() if h.mask_probability == "explicit" else []:

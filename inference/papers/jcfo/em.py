@@ -124,7 +124,7 @@ ABOUT = About(
     ),
 )
 MODELS = ("jcfo", "sparse_probit")
-Hypers = jcfo.Hypers | sparse_probit.Hypers
+Priors = jcfo.Priors | sparse_probit.Priors
 DIMS: Dims = {
     "beta": ("feature",),
     "kkt_feature": ("feature",),
@@ -214,10 +214,9 @@ def rates_of(gammas: Gammas, options: Options) -> tuple[float, float]:
 
 def filled_gammas(problem: Problem, D: int) -> Gammas:
     """Return the gammas as filled for D features."""
-    hypers = _hypers(problem)
-    none: dict[str, Any] = dict.fromkeys(hypers.GAMMAS)
-    blank = replace(hypers, **none)
-    return _gammas(blank.filled(len(problem.X), len(problem.Z), D))
+    none: dict[str, Any] = dict.fromkeys(_priors(problem).gammas)
+    solved = replace(problem.asked, **none).solve(len(problem.X), len(problem.Z), D)
+    return _gammas(solved)
 
 
 def own_gammas(problem: Problem, D: int) -> Gammas:
@@ -225,7 +224,7 @@ def own_gammas(problem: Problem, D: int) -> Gammas:
 
     A given value that equals the filled one cannot be told from it.
     """
-    own, D_all = _gammas(_hypers(problem)), problem.X.shape[1]
+    own, D_all = _gammas(_priors(problem)), problem.X.shape[1]
     before, after = filled_gammas(problem, D_all), filled_gammas(problem, D)
     return (
         after[0] if own[0] == before[0] else own[0],
@@ -233,13 +232,13 @@ def own_gammas(problem: Problem, D: int) -> Gammas:
     )
 
 
-def _hypers(problem: Problem) -> Hypers:
-    assert isinstance(problem.hypers, Hypers)  # as `supports` says
+def _priors(problem: Problem) -> Priors:
+    assert isinstance(problem.hypers, Priors)  # as `supports` says
     return problem.hypers
 
 
-def _gammas(hypers: Hypers) -> Gammas:
-    first, second = (*hypers.gammas, 1.0)[:2]  # without theta there is one
+def _gammas(priors: Priors) -> Gammas:
+    first, second = (*priors.gammas.values(), 1.0)[:2]  # without theta there is one
     return float(first), float(second)
 
 
@@ -426,7 +425,7 @@ def fit(target: Target, options: Options, job: Job) -> Result:
     tau, rho and z integrated out, at the gammas used, whatever the form of the problem.
     """
     problem, started = target.zoo_problem, time.perf_counter()
-    sparse, hypers = not problem.spec.has_basis, _hypers(problem)
+    sparse, priors = not problem.spec.has_basis, _priors(problem)
     if sparse and options.prefilter is not None:
         raise InputError("prefilter is for 'jcfo'; 'sparse_probit' is that filter itself.")
     y = problem.y.astype(np.float64)
@@ -446,10 +445,10 @@ def fit(target: Target, options: Options, job: Job) -> Result:
     details |= {"objective_start": finals, "converged": np.asarray(not run.reason)}
 
     point, lp = _point(run.state.beta, theta), np.nan
-    if hypers.parametrization == "marginal" and (sparse or theta.all()):
+    if priors.parametrization == "marginal" and (sparse or theta.all()):
         lp = float(problem.log_density(point))
     weight = {"feature_weight": np.abs(point["beta"]) if sparse else theta}
-    gammas = dict(zip(hypers.GAMMAS, choice.gammas, strict=False))
+    gammas = dict(zip(priors.gammas, choice.gammas, strict=False))
     return Result(
         posterior=job.one_draw(point | weight | {"eta": problem.decision(point)}),
         sample_stats={"lp": np.full((1, 1), lp)},

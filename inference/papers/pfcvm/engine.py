@@ -29,9 +29,9 @@ from scipy import special
 
 from ardvark.common.declared import Settings, option
 from ardvark.models import Problem
-from ardvark.models.pcvm import Hypers as FixedHypers
+from ardvark.models.pcvm import Priors as FixedPriors
 from ardvark.models.pcvm import fixed_theta
-from ardvark.models.pfcvm import Hypers, KernelHypers
+from ardvark.models.pfcvm import KernelPriors, Priors
 
 from ...contract.backend import Dims, only_for
 from ..path import PATH
@@ -88,7 +88,7 @@ class Engine:
     y: np.ndarray
     Z: np.ndarray
     s: np.ndarray
-    hypers: KernelHypers
+    hypers: KernelPriors
     sample: Block
     feature: Block
     signed: bool
@@ -109,7 +109,7 @@ class Engine:
         are then meant.
         """
         h, B, D = problem.hypers, len(problem.Z), problem.X.shape[1]
-        assert isinstance(h, KernelHypers)  # as `supports` says
+        assert isinstance(h, KernelPriors)  # as `supports` says
         s = problem.basis_labels
         signs = s is not None
         threshold = options.sample_threshold
@@ -137,11 +137,11 @@ class Engine:
         )  # fmt: skip
         sample = Block(**{n: np.concatenate([getattr(bias, n), getattr(sample, n)]) for n in NAMES})
         unit_theta = 1.0
-        if isinstance(h, Hypers):
+        if isinstance(h, Priors):
             first = options.initial_feature_precision
             feature, unit_theta = block(first, h.feature_prior, D, True)
         else:
-            assert isinstance(h, FixedHypers)
+            assert isinstance(h, FixedPriors)
             fixed, zero = np.ones(D, dtype=bool), np.zeros(D)
             feature = Block(
                 fixed_theta(h, D), np.ones(D), zero, zero, zero, np.arange(D), fixed, fixed, zero

@@ -95,8 +95,8 @@ class Factors:
     ----------
     X, y, Z : array (N, D), (N,), (B, D)
         Standardised inputs, labels 0 and 1, basis centres.
-    h : Hypers
-        Hyperparameters of the model, filled.
+    h : Priors
+        Hyperparameters of the model.
     rng : Generator
         For the random start. "prior": v_d half-normal at the prior's scale, all else at the prior's
         mean; with a slab v_d and the precisions at the slab's, for a sparse prior's scale is inside

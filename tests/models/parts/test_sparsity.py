@@ -157,64 +157,75 @@ SIZES = (40, 40, 200)
 
 
 def test_more_active_weights_have_larger_rates():
-    few, many = (Hypers(active_features=n).filled(*SIZES) for n in (2.0, 8.0))
+    few, many = (Hypers(active_features=n).solve(*SIZES) for n in (2.0, 8.0))
     assert many.feature_rate > 4.0 * few.feature_rate
     assert (few.active_features, many.active_features) == (2.0, 8.0)
 
 
 def test_all_is_the_dense_prior_and_so_are_explicit_rates():
-    dense = Hypers(active_features="all", active_samples="all").filled(*SIZES)
+    dense = Hypers(active_features="all", active_samples="all").solve(*SIZES)
     assert (dense.feature_shape, dense.sample_shape) == (1.5, 1.5)
     assert dense.slab == dense.feature_slab == dense.sample_slab == np.inf
     given = Hypers(
         feature_shape=1.5, feature_rate=dense.feature_rate, sample_shape=1.5, sample_rate=1.5
-    ).filled(*SIZES)
+    ).solve(*SIZES)
     assert given == dense
 
 
 def test_a_slab_may_be_given_to_a_dense_prior():
-    dense = Hypers(active_features="all", active_samples="all", slab=3.0).filled(*SIZES)
+    dense = Hypers(active_features="all", active_samples="all", slab=3.0).solve(*SIZES)
     assert (dense.feature_shape, dense.feature_slab, dense.sample_slab) == (1.5, 1.0, 3.0)
 
 
 @pytest.mark.parametrize("slab", [0.001, 5000.0])
 def test_a_slab_beside_two_dense_priors_may_have_any_size(slab):
     """Its limits belong to the search for a rate, which a dense prior does not need."""
-    dense = Hypers(active_features="all", active_samples="all", slab=slab).filled(*SIZES)
+    dense = Hypers(active_features="all", active_samples="all", slab=slab).solve(*SIZES)
     assert (dense.feature_slab, dense.sample_slab, dense.slab) == (1.0, slab, slab)
     for given in ("features", "samples"):
         with pytest.raises(InputError, match=r"slab must be between 0\.01 and 1000 for a sparse"):
-            Hypers(**{f"active_{given}": "all"}, slab=slab).filled(*SIZES)
+            Hypers(**{f"active_{given}": "all"}, slab=slab).solve(*SIZES)
 
 
 @pytest.mark.parametrize("sparse", ["features", "samples"])
 def test_one_group_may_be_dense(sparse):
     other = {"features": "samples", "samples": "features"}[sparse]
-    h = Hypers(**{f"active_{other}": "all"}).filled(*SIZES)
+    h = Hypers(**{f"active_{other}": "all"}).solve(*SIZES)
     assert getattr(h, f"{sparse[:-1]}_shape") == 0.5
     assert getattr(h, f"{other[:-1]}_shape") == 1.5
     assert getattr(h, f"{other[:-1]}_slab") == np.inf
 
 
 @pytest.mark.parametrize("given", [{}, {"active_features": "all"}, {"feature_rate": 0.1}])
-def test_filling_twice_changes_nothing(given):
-    h = Hypers(**given).filled(*SIZES)
-    assert h.filled(*SIZES) == h
+def test_what_was_found_may_be_asked_for(given):
+    """Shapes, rates and slabs given by hand are the same posterior."""
+    found = Hypers(**given).solve(*SIZES).posterior_fields()
+    again = Hypers(**found).solve(*SIZES)
+    assert again.posterior_fields() == found
+    assert (again.active_features, again.active_samples) == ("all", "all")
 
 
-def test_the_posterior_does_not_know_what_its_rates_were_filled_from():
-    h = Hypers().filled(*SIZES)
+@pytest.mark.parametrize("kind", ["sample", "feature"])
+@pytest.mark.parametrize("what", ["shape", "rate"])
+def test_a_number_of_weights_stands_in_place_of_shape_and_rate(kind, what):
+    one, other = f"active_{kind}s", f"{kind}_{what}"
+    with pytest.raises(InputError, match=f"give {one} or {other}, not both: {one} = 2.0 and"):
+        Hypers(**{one: 2.0, other: np.float64(1.5)})
+
+
+def test_the_posterior_does_not_know_what_its_rates_were_found_from():
+    h = Hypers().solve(*SIZES)
     fields = h.posterior_fields()
     assert not {"slab", "active_features", "active_samples"} & set(fields)
     assert fields["feature_slab"] == h.feature_slab
-    assert "feature_slab" not in Hypers(active_features="all").filled(*SIZES).posterior_fields()
+    assert "feature_slab" not in Hypers(active_features="all").solve(*SIZES).posterior_fields()
 
 
 @pytest.mark.parametrize("D", [1, 2, 3, 7129])
 @pytest.mark.parametrize("N", [2, 3, 8])
 @pytest.mark.parametrize("kernel", ["linear", "polynomial", "rbf"])
 def test_every_size_of_data_has_a_default(kernel, N, D):
-    h = Hypers(kernel=kernel).filled(N, N, D)
+    h = Hypers(kernel=kernel).solve(N, N, D)
     assert 0.0 < h.active_features < D
     assert 0.0 < h.active_samples < N
     assert np.isfinite([h.feature_rate, h.sample_rate]).all()
