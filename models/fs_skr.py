@@ -51,7 +51,7 @@ from .spec import Coords, Inputs, Point, check_simulable
 
 @dataclass(frozen=True, kw_only=True)
 class Hypers(fsklr.FeatureMaskHypers["Priors"]):
-    """Hyperparameters of FS-SKR, as asked: FS-SKLR's, and the prior of the error's precision."""
+    """Hyperparameters of FS-SKR, as specified: FS-SKLR's, and the prior of the noise."""
 
     noise_shape: float = hyper(
         3.0,

@@ -98,7 +98,7 @@ _MASK = "The mask's prior Beta(a/n, 1) is proper only above 0."
 
 @dataclass(frozen=True, kw_only=True)
 class MaskHypers[P: SampleMaskPriors](BaseHypers[P]):
-    """What every model of this family may be asked. None follows from the sizes."""
+    """Hyperparameters, as specified, of a model with a sample mask. None follows from the sizes."""
 
     kernel: MaskKernel = hyper("rbf", "kernel of a row and a basis centre", paper="rbf")
     mask_prior: MaskPrior = hyper(
@@ -178,7 +178,7 @@ class MaskHypers[P: SampleMaskPriors](BaseHypers[P]):
 
 @dataclass(frozen=True, kw_only=True)
 class FeatureMaskHypers[P: Priors](MaskHypers[P]):
-    """Those, and the feature mask's: what FS-SKLR and FS-SKR share."""
+    """Hyperparameters, as specified, of a model with masks on samples and features."""
 
     a_zeta: float | None = hyper(
         None,
@@ -199,7 +199,7 @@ class FeatureMaskHypers[P: Priors](MaskHypers[P]):
 
 @dataclass(frozen=True, kw_only=True)
 class Hypers(FeatureMaskHypers["Priors"]):
-    """Hyperparameters of FS-SKLR, as asked."""
+    """Hyperparameters of FS-SKLR, as specified."""
 
     def solve(self, N: int, B: int, D: int) -> "Priors":
         """Return the priors, with a_zeta, a_z and delta from the sizes of the data."""

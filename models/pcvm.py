@@ -51,7 +51,7 @@ from .spec import Coords, Inputs, ModelCard, Point, check_simulable
 
 @dataclass(frozen=True, kw_only=True)
 class Hypers(KernelHypers["Priors"]):
-    """Hyperparameters of PCVM, as asked. Those left at None follow from N, D and the kernel."""
+    """Hyperparameters of PCVM, as specified. Those left at None follow from N, D and the kernel."""
 
     feature_scale: float | tuple[float, ...] | None = hyper(
         None,

@@ -147,7 +147,7 @@ class KernelHypers[P: KernelPriors](SparseHypers[P]):
         return Sizes(make_kernel(self.kernel, self.degree), N, B, D)
 
     def sample_group(self, scale: float) -> Group:
-        """Return what was asked of the sample weights, whose dense prior has this scale."""
+        """Return what was specified for the sample weights, with the scale of their dense prior."""
         return Group(
             self.active_samples, self.sample_shape, self.sample_rate, self.sample_slab, 1.5, scale
         )
@@ -192,7 +192,7 @@ class KernelPriors(SparsePriors):
 
 @dataclass(frozen=True, kw_only=True)
 class Hypers(KernelHypers["Priors"]):
-    """Hyperparameters of PFCVM, as asked. Those left at None follow from N, B, D and the kernel."""
+    """Hyperparameters of PFCVM, as specified. None follows from N, B, D and the kernel."""
 
     active_features: float | Literal["all"] | None = active("feature")
     feature_shape: float | None = shape(

@@ -50,7 +50,7 @@ from .fsklr import to_free as to_free
 
 @dataclass(frozen=True, kw_only=True)
 class Hypers(fsklr.MaskHypers[Priors]):
-    """Hyperparameters of SKLR, as asked: FS-SKLR's without a_zeta, and the rbf kernel only."""
+    """Hyperparameters of SKLR, as specified: FS-SKLR's without a_zeta, and the rbf kernel only."""
 
     kernel: Literal["rbf"] = hyper("rbf", "kernel of a row and a basis centre", paper="rbf")
 

@@ -95,7 +95,7 @@ def own_slab(kind: str, *, why: str) -> Any:
     return slab(f"standard deviation of the slab of a {kind} weight", why=why)
 
 
-# --- what was asked, and the priors ---------------------------------------------------------------
+# --- what is specified, and the priors ------------------------------------------------------------
 
 _EXCLUSIVE = (
     ("active_samples", "sample_shape"),
@@ -114,7 +114,7 @@ _SOLVED_FROM = ("active_features", "active_samples", "slab")
 
 @dataclass(frozen=True, kw_only=True)
 class SparseHypers[P: SparsePriors](BaseHypers[P]):
-    """Hyperparameters, as asked, with a sparse prior for the sample weights or for both kinds.
+    """Hyperparameters, as specified, with a sparse prior for the sample weights or for both kinds.
 
     For each kind of weights, "sample" and "feature", a model declares the number of active weights,
     shape, rate and slab, and for both one `slab` in logits. A number of active weights replaces

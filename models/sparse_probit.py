@@ -70,7 +70,7 @@ from .spec import BaseHypers, BasePriors, Coords, Inputs, ModelCard, Point
 
 @dataclass(frozen=True, kw_only=True)
 class Hypers(BaseHypers["Priors"]):
-    """Hyperparameters of sparse probit regression, as asked; gamma1 left at None follows from D."""
+    """Hyperparameters of sparse probit regression, as specified; None follows from D."""
 
     parametrization: Form = hyper(
         "hierarchical",
