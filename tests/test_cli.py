@@ -156,7 +156,7 @@ def test_prior_sensitivity_is_a_section_and_resumes(own_csv, tmp_path, command, 
     words += ["--draws", 100, "--chains", 2, "--out", tmp_path, "--sensitivity"]
     done = command(*words)
     assert done.returncode == 0, done.stderr
-    assert "Prior sensitivity: A change of active_features by" in " ".join(done.stdout.split())
+    assert "Prior sensitivity: Halving or doubling active_features" in " ".join(done.stdout.split())
     assert "<h2>Prior sensitivity</h2>" in (tmp_path / "report.html").read_text()
     kept = {p: p.stat().st_mtime_ns for p in (tmp_path / "sensitivity").iterdir()}
     (tmp_path / "report.html").unlink()
