@@ -1,12 +1,12 @@
 """Draws of one quantity, of a fit (`Draws`) and of the reference (`Exact`).
 
-Statistics are computed from these two. `Exact` can be dealt into random halves, from which
-`floors.py` reads how much two runs of the reference differ.
+Statistics are computed from these two. `Exact` can be split into random halves, from which
+`floors.py` computes how much two runs of the reference differ.
 
-Parts. Each chain is cut into blocks of at least `BLOCK` effective draws (whole chains, where there
-are not enough), so that blocks hardly remember each other. A repeat deals the blocks at random into
-two halves and compares these. A chain that stays elsewhere than the others has a small effective
-size and so is one block: its disagreement is in the floor.
+Each chain is cut into blocks of at least `BLOCK` effective draws (whole chains, if there are not
+enough), so that blocks are nearly independent. Each repeat assigns the blocks at random to two
+halves and compares them. If a chain stays in a different place from the others, the effective
+sample size is small and each chain is one block, so the floor includes the disagreement.
 """
 
 from collections.abc import Callable, Hashable
@@ -22,16 +22,16 @@ from ..fits import diagnostics
 Kind = Literal["draws", "continuous", "mask", "probability", "ranking", "selection"]
 CONTINUOUS: frozenset[Kind] = frozenset(("draws", "continuous"))
 MASK: frozenset[Kind] = frozenset(("draws", "mask"))
-"""0-1 variables: their means are inclusion probabilities, and spreads say nothing beside."""
+"""0-1 variables: their means are inclusion probabilities, which also determine their variances."""
 PROBABILITY: frozenset[Kind] = CONTINUOUS | {"probability"}
 RANKING: frozenset[Kind] = frozenset(("ranking",))
 SELECTION: frozenset[Kind] = frozenset(("selection",))
 
 REPEATS = 400
 BLOCK = 20.0
-"""Effective draws of a block: the next one's share in its memory is about 1 / (2 x 20)."""
+"""Effective draws per block. The correlation of neighbouring blocks is about 1 / (2 x 20)."""
 MOST_BLOCKS = 100
-_LOOKED_AT = 25  # components of which an effective sample size is computed
+_LOOKED_AT = 25  # components for which an effective sample size is computed
 
 
 def flat(values: np.ndarray) -> np.ndarray:
@@ -45,14 +45,15 @@ def effective(values: np.ndarray, independent: bool) -> tuple[float, float]:
     Parameters
     ----------
     values : array (chain, draw, K)
-        Of more than 25 components an even selection is looked at.
+        If there are more than 25 components, 25 evenly spaced ones are used.
     independent : bool
-        The draws are independent by construction: their number. One draw is a point: infinity.
+        Whether the draws are independent by construction. If so, their number is returned, or
+        infinity for a single draw, which is a point estimate.
 
     Returns
     -------
     tuple of float
-        Bulk effective sample sizes; antithetic chains count for no more than their draws.
+        Bulk effective sample sizes, at most the number of draws (even for antithetic chains).
     """
     chains, draws, size = values.shape
     count = float(chains * draws)
@@ -80,7 +81,7 @@ class Draws:
     independent : bool
         The draws are independent by construction.
     known : tuple of float, optional
-        What `effective` would return, where it is known already.
+        What `effective` would return, if it is known already.
     """
 
     draws: np.ndarray
@@ -104,7 +105,7 @@ class Draws:
 
     @cached_property
     def sd(self) -> np.ndarray:
-        """Standard deviations (K,); NaN of a single draw."""
+        """Standard deviations (K,); NaN for a single draw."""
         if len(self.flat) < 2:
             return np.full(self.flat.shape[1:], np.nan)
         return self.flat.std(axis=0, ddof=1)
@@ -116,14 +117,14 @@ class Draws:
 
 @dataclass(frozen=True, eq=False)
 class Exact(Draws):
-    """Draws of one quantity of the reference, and the halves that they are dealt into.
+    """Draws of one quantity of the reference, and the halves that they are split into.
 
     Attributes
     ----------
     kinds : frozenset of str
-        Which statistics the quantity has: those of any of these kinds.
+        The kinds of statistics that apply to the quantity.
     seed : int
-        Of the repeats. Equal seeds give equal floors.
+        Seed of the repeats. Equal seeds give equal floors.
     """
 
     kinds: frozenset[Kind] = CONTINUOUS
@@ -131,7 +132,7 @@ class Exact(Draws):
     _kept: dict[Hashable, Any] = field(default_factory=dict)
 
     def once[T](self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what a statistic needs of the reference, made at its first call."""
+        """Return what a statistic needs from the reference, computed at the first call."""
         if key not in self._kept:
             self._kept[key] = make()
         found: T = self._kept[key]
@@ -139,7 +140,7 @@ class Exact(Draws):
 
     @cached_property
     def blocks(self) -> list[slice]:
-        """Blocks of the draws laid end to end, chain after chain; equal lengths."""
+        """Blocks of equal length of the concatenated chains."""
         chains, draws = self.draws.shape[:2]
         each = int(self.effective[1] / (chains * BLOCK))
         each = min(max(each, 1), max(1, MOST_BLOCKS // chains), draws)
@@ -154,7 +155,7 @@ class Exact(Draws):
 
     @cached_property
     def halves(self) -> np.ndarray:
-        """Random halves: weights (REPEATS, B), those of the first add up to 1, the others to -1."""
+        """Random halves, as weights (REPEATS, B): 1 in total for one half, -1 for the other."""
         B = len(self.blocks)
         weights = np.where(np.arange(B) < B // 2, 1.0 / (B // 2), -1.0 / (B - B // 2))
         rng = np.random.default_rng([self.seed, 1])
@@ -162,7 +163,7 @@ class Exact(Draws):
 
     @cached_property
     def contrast(self) -> np.ndarray:
-        """The halves as contrasts: their noise that of two equal halves, as wide as Student's t."""
+        """The halves as contrasts, with the noise of two equal halves and the tails of a t."""
         B = len(self.blocks)
         equal = np.sqrt((4.0 / B) / (1.0 / (B // 2) + 1.0 / (B - B // 2)))
         rng = np.random.default_rng([self.seed, 2])
@@ -173,7 +174,7 @@ class Exact(Draws):
         return np.stack([values[b].mean(axis=0) for b in self.blocks])
 
     def standardised(self) -> np.ndarray:
-        """Return the components that move, each of mean 0 and sd 1, (S, k)."""
+        """Return the components that are not constant, with mean 0 and sd 1, (S, k)."""
         live = self.moves
         return (self.flat[:, live] - self.mean[live]) / self.sd[live]
 
@@ -182,6 +183,6 @@ class Exact(Draws):
         return Exact(np.abs(self.draws), self.independent, self.effective, RANKING)
 
     def split(self) -> tuple[Draws, "Exact"]:
-        """Return the first half of the chains, and the others as what they are compared with."""
+        """Return the first half of the chains, and the second half as its reference."""
         middle = self.draws.shape[0] // 2
         return Draws(self.draws[:middle]), Exact(self.draws[middle:], kinds=self.kinds)

@@ -1,28 +1,30 @@
 """The noise floor: what a second run of the reference itself would score.
 
-A distance is measured between finite sets of draws, and is never 0. Beside each stands the same
-statistic between independent parts of the reference (`draws.py`), many times over: its 95 %
-quantile is the floor, and a method below it cannot be told from the reference by that number.
+A distance between finite sets of draws is never 0. So the same statistic is computed many times
+between random halves of the reference (`draws.py`). Its 95 % quantile is the floor. A distance
+below the floor is within Monte Carlo error.
 
-Number of draws. Halves of a reference of E effective draws differ by noise of variance
-2 / E + 2 / E, a method of M effective draws and the whole reference by 1 / M + 1 / E. Means,
-frequencies, distribution functions and (to first order) log standard deviations are averages over
-draws, so the noise of one comparison is that of the other times
+Number of draws. The difference between two halves of a reference with E effective draws has a
+variance proportional to 2 / E + 2 / E. Between a method with M effective draws and the whole
+reference it is 1 / M + 1 / E. Means, frequencies, distribution functions and (to first order) log
+standard deviations are averages over draws, so the noise of one comparison is that of the other
+times
 
     r = sqrt((1 / M + 1 / E) / (4 / E)) = sqrt(1 + E / M) / 2
 
-E is that of the average in question: squares and indicators forget faster than the draws they are
-made of. For independent draws M is their number; for a chain, its bulk effective size, E then being
-the reference's. The variance itself is known from B blocks only: each repeat is multiplied by
-sqrt((B - 1) / chi2), chi2 of B - 1 degrees of freedom, which makes a normal contrast Student's t.
-A point estimate counts as M = infinity: it has no Monte Carlo error of its own.
+E is the effective sample size of the average in question: squares and indicators decorrelate faster
+than the draws themselves. For independent draws, M is their number. For a chain, M is its bulk
+effective sample size, and E that of the reference. The variance is estimated from only B blocks.
+Each repeat is therefore multiplied by sqrt((B - 1) / chi2), with chi2 of B - 1 degrees of freedom,
+which turns a normal contrast into Student's t. A point estimate counts as M = infinity: it has no
+Monte Carlo error of its own.
 
-Ranks of means are no average, and follow no such rule: they are those of halves, which have fewer
-draws than the reference, so that the floor is a little high. As all halves are of the same draws,
-they differ among each other less than two runs do: where the order is nothing but noise, by half
-the variance, so their deviations from their median count sqrt(2) times.
+Ranks of means are not averages. Their floor comes from the halves directly. These have fewer draws
+than the reference, so the floor is slightly too high. All halves come from the same draws, so they
+differ from each other less than two runs do. If the order is pure noise, the variance is half as
+large. Their deviations from the median are therefore multiplied by sqrt(2).
 
-A rule here is given to a `Statistic`; one that follows none of these brings its own.
+A `Statistic` declares which of these rules it uses, or has a rule of its own.
 """
 
 import math
@@ -35,11 +37,11 @@ from .draws import Draws, Exact
 from .statistic import UNKNOWN, Statistic
 
 LEVEL = 0.95
-"""Quantile of a second run's score that is its floor."""
+"""The floor is this quantile of the score of a second run."""
 
 
 def floor(noise: np.ndarray) -> tuple[float, float]:
-    """Return floor and median of what second runs deviate by, (REPEATS,)."""
+    """Return floor and median of the deviations (REPEATS,) of second runs."""
     known = noise[~np.isnan(noise)]
     if not len(known):
         return UNKNOWN
@@ -47,7 +49,7 @@ def floor(noise: np.ndarray) -> tuple[float, float]:
 
 
 def scale(found: Draws, exact: Exact, own: float) -> float:
-    """Return the noise of a method's draws over that of halves; `own` is E of the average."""
+    """Return the noise of a method relative to that of halves; `own` is E of the average."""
     size = own if found.independent else exact.effective[0]
     return float(0.5 * np.sqrt(1.0 + size / found.effective[0]))
 
@@ -59,9 +61,9 @@ class OfAverage:
     Attributes
     ----------
     of : callable
-        Reference -> what is averaged, (S, k), of the components that move.
+        Reference -> the terms (S, k) that are averaged, for the components that are not constant.
     sizes : bool
-        The statistic is the size of a difference, such as an error, and not the difference.
+        Whether the statistic is the absolute value of a difference, such as an error.
     """
 
     of: Callable[[Exact], np.ndarray]
@@ -82,9 +84,9 @@ class OfAverage:
     def known(self, exact: Exact) -> tuple[np.ndarray | None, float]:
         """Return the averages of each block (B, k), and E.
 
-        E is the effective number of draws for that average: the variance of a draw over that of the
-        mean of all blocks, pooled over the columns. None and infinity where nothing moves, or
-        there is one block.
+        E is the effective number of draws for that average: the variance of a draw divided by that
+        of the mean of all blocks, pooled over the columns. None and infinity if all components are
+        constant or there is only one block.
         """
         return exact.once(self, lambda: self._known(exact))
 
@@ -102,7 +104,7 @@ class OfAverage:
 
 @dataclass(frozen=True, eq=False)
 class OfMeans:
-    """A statistic that is a function of posterior means alone, and the floor of that.
+    """A statistic that is a function of posterior means only, and its floor.
 
     Attributes
     ----------
@@ -123,7 +125,7 @@ class OfMeans:
         blocks = exact.once("block means", lambda: exact.block_means(exact.flat))
         positive = np.maximum(exact.halves, 0.0)
         first, second = positive @ blocks, (positive - exact.halves) @ blocks
-        # a method of fewer draws than half the reference has more noise than a half
+        # a method with fewer draws than half of the reference has more noise than a half
         more = exact.effective[0] / found.effective[0] - 2.0
         if more > 0.0:
             first += 0.5 * np.sqrt(more) * (np.roll(exact.contrast, 1, axis=0) @ blocks)

@@ -1,21 +1,22 @@
-"""What predictions are worth on held-out samples: beyond accuracy and log score.
+"""The quality of predictions on held-out samples, beyond accuracy and log score.
 
-With M samples, y in {0, 1}, p = P(y = 1), and the class c that a method decides on:
+With M samples, y in {0, 1}, p = P(y = 1), and the class c that a method predicts:
 
     Brier score   mean of (p - y)^2; 0 is perfect, 0.25 a coin
-    AUC           P(score of a random y = 1 is above that of a random y = 0), ties one half
+    AUC           P(score of a random y = 1 is above that of a random y = 0), ties count one half
     F1            2 TP / (2 TP + FP + FN) of class 1
-    kappa         (agreement - chance) / (1 - chance), chance that of independent y and c with the
-                  same shares (Cohen 1960)
+    kappa         (agreement - chance) / (1 - chance), where chance is the agreement of independent
+                  y and c with the same shares (Cohen 1960)
     ECE           expected calibration error: sum over ten bins of p, of equal width, of
                   |number of y = 1 - sum of p| / M (Naeini, Cooper & Hauskrecht 2015)
 
-One function computes them for rows that count W times, so that a resample of the bootstrap is a
-row of counts. A standard error is the sd over `RESAMPLES` of them. It is NaN where all resamples
-agree: M rows that are all right cannot say how often one is wrong (below 3 / M, with 95 %).
+One function computes them for rows with multiplicities W, so that a bootstrap resample is a row of
+counts. A standard error is the sd over `RESAMPLES` resamples. It is NaN if all resamples agree: if
+all M rows are right, the bootstrap cannot estimate the error rate (which is below 3 / M, with 95 %
+confidence).
 
-The ECE of a perfectly calibrated p is above 0, for its bins hold few rows. Its noise floor is the
-95 % quantile of the ECE of labels drawn from p itself.
+The ECE of a perfectly calibrated p is above 0, because its bins contain few rows. Its noise floor
+is the 95 % quantile of the ECE of labels drawn from p itself.
 """
 
 from dataclasses import dataclass
@@ -27,8 +28,8 @@ from ardvark.data import Dataset
 RESAMPLES = 500
 BINS = 10
 FEW, RARE = 10, 0.2
-"""Fewer samples of a class are tiny data; a smaller share of one is unbalanced."""
-_CHUNK = 5_000_000  # counts held at once
+"""Data with fewer samples of a class are tiny; with a smaller share of one, unbalanced."""
+_CHUNK = 5_000_000  # counts in memory at once
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class HeldOut:
     y : array (M,)
         The true classes, 0 or 1.
     names : tuple of str
-        Of the samples.
+        Names of the samples.
     probability : dict of array (S, M)
         P(y = 1) in each draw, by method.
     """
@@ -57,25 +58,25 @@ def measures(
     p: np.ndarray | None = None,
     seed: int = 0,
 ) -> dict[str, float]:
-    """Return the measures of this module, with their standard errors, by the columns' names.
+    """Return the measures of this module, with their standard errors, by column name.
 
     Parameters
     ----------
     y, decided : array (M,)
-        True and decided classes, 0 or 1.
+        True and predicted classes, 0 or 1.
     score : array (M,), optional
         Larger for y = 1. Adds AUC. By default `p`.
     p : array (M,), optional
         P(y = 1). Adds Brier score, ECE and the standard error of the log score.
     seed : int
-        Of the resamples.
+        Seed of the resamples.
 
     Returns
     -------
     dict
-        f1, kappa, auc, brier, ece, each NaN where it is 0 / 0; the standard errors of these but of
-        ece, of the accuracy and of the log score, with `_se`; ece_beyond, how far the ECE is above
-        its noise floor.
+        f1, kappa, auc, brier, ece, each NaN if it is 0 / 0. With the suffix `_se`, the standard
+        errors of these except ece, of the accuracy and of the log score. ece_beyond is how far the
+        ECE is above its noise floor.
     """
     y, decided = np.asarray(y), np.asarray(decided)
     score = p if score is None else score
@@ -91,10 +92,10 @@ def measures(
             parts.setdefault(name, []).append(values)
     for name, pieces in parts.items():
         found[f"{name}_se"] = _spread(np.concatenate(pieces))
-    for name in ("accuracy", "log_score"):  # `measures.score` says them
+    for name in ("accuracy", "log_score"):  # `measures.score` reports them
         found.pop(name, None)
     if p is not None:
-        del found["ece_se"]  # resamples are less calibrated than the sample: biased
+        del found["ece_se"]  # biased, because resamples are less calibrated than the sample
         drawn = generator.uniform(size=(RESAMPLES, len(y))) < p
         floor = float(np.quantile([_ece(ones, d, p)[0] for d in drawn], 0.95))
         found["ece_beyond"] = max(0.0, found["ece"] - floor)
@@ -102,7 +103,7 @@ def measures(
 
 
 def _spread(values: np.ndarray) -> float:
-    """Return the sd over the resamples that have a value; NaN where all agree."""
+    """Return the sd over the resamples that have a value; NaN if all agree."""
     known = values[np.isfinite(values)]
     if len(known) < 2 or np.ptp(known) <= 1e-12:
         return float("nan")
@@ -116,7 +117,7 @@ def weighted(
     score: np.ndarray | None = None,
     p: np.ndarray | None = None,
 ) -> dict[str, np.ndarray]:
-    """Return each measure (R,) of samples that count W (R, M) times; NaN where it is 0 / 0."""
+    """Return each measure (R,) for samples with multiplicities W (R, M); NaN if it is 0 / 0."""
     M = W.sum(axis=1)
     both, of_y, of_c = W @ (y * decided), W @ y, W @ decided
     agreed = W @ (y == decided).astype(float)
@@ -157,7 +158,7 @@ def _ece(W: np.ndarray, y: np.ndarray, p: np.ndarray) -> np.ndarray:
 
 
 def remarks(train: Dataset, test: Dataset | None = None) -> list[str]:
-    """Return what the numbers of samples alone say of the results; nothing for ordinary data.
+    """Return remarks that follow from the numbers of samples alone; none for ordinary data.
 
     Unbalanced: a class with less than a fifth of the training samples. Tiny: fewer than ten
     samples of a class, in training or held out.

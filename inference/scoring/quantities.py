@@ -1,17 +1,17 @@
-"""What is compared between fits, and how far each fit is from the reference in it.
+"""The quantities that are compared between fits, and their distances from the reference.
 
     eta, feature_weight, sample_weight   the shared quantities
-    primal_weight   theta_k sum_j a_j z_jk, the weight of feature k itself, where the kernel is
-                    linear and the model has a basis: unlike its two factors it has one scale
-    probability     P(y = 1) at the test rows, or at the training rows without any
-    lp              log posterior of the unconstrained vector, between fits of one form
+    primal_weight   theta_k sum_j a_j z_jk, the weight of feature k itself, if the kernel is linear
+                    and the model has a basis; its scale is identified, unlike that of its factors
+    probability     P(y = 1) at the test rows, or at the training rows if there are no test rows
+    lp              log posterior of the unconstrained vector, between fits of the same form
     any other       functions of the posterior that the user gives
 
-    ranking         the features by their mean size: by primal weights where there are any, else by
-                    feature weights
+    ranking         the order of the features by mean absolute primal weight, or, without primal
+                    weights, by mean absolute feature weight
     selection       P(active) of the features
 
-How far they are is the business of `statistics/`; a statistic says which kind of quantity has it.
+`statistics/` computes the distances; each statistic declares the kind of quantity it applies to.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,7 +34,7 @@ from .statistics.p_active import activity
 Scores = dict[str, dict[str, Score]]
 """By quantity, by statistic."""
 Function = Callable[[xr.Dataset], object]
-"""A quantity of the user's: posterior -> array (chain, draw, ...)."""
+"""A quantity defined by the user: posterior -> array (chain, draw, ...)."""
 FRAME = (
     "method", "quantity", "statistic", "value", "deviation", "floor", "typical", "inside",
 )  # fmt: skip
@@ -49,7 +49,7 @@ def quantities(
     probability: Mapping[str, np.ndarray],
     own: Mapping[str, Function] | None = None,
 ) -> dict[str, Callable[[str, xr.DataTree], np.ndarray | None]]:
-    """Return by name how a quantity's draws (chain, draw, K) are read from a fit, None without it.
+    """Return functions, by quantity, that read its draws (chain, draw, K) from a fit, or None.
 
     Parameters
     ----------
@@ -58,12 +58,12 @@ def quantities(
     probability : dict of array (chain, draw, M)
         P(y = 1) at test rows, by fit.
     own : dict of callable
-        Quantities of the user's, functions of the posterior group.
+        Quantities defined by the user, as functions of the posterior group.
 
     Raises
     ------
     InputError
-        A name of the user's is taken, or what comes back is no array of (chain, draw, ...).
+        A name exists already, or a function does not return an array (chain, draw, ...).
     """
     found: dict[str, Callable[[str, xr.DataTree], np.ndarray | None]] = {
         name: partial(_shared, name) for name in SHARED
@@ -114,7 +114,7 @@ def has_primal(problem: Problem | None, tree: xr.DataTree) -> bool:
 
 
 def primal(problem: Problem | None, tree: xr.DataTree) -> np.ndarray | None:
-    """Return the features' own weights (chain, draw, D), where the kernel is linear."""
+    """Return the features' own weights (chain, draw, D), if the kernel is linear."""
     if problem is None or not has_primal(problem, tree):
         return None
     posterior = group(tree, "posterior")
@@ -135,7 +135,7 @@ def fitted(tree: xr.DataTree) -> np.ndarray | None:
     return np.where(data["y"].values == 1, np.exp(log_p), -np.expm1(log_p))
 
 
-# --- how far they are from the reference's --------------------------------------------------------
+# --- how far they are from the reference ----------------------------------------------------------
 
 
 def measure(
@@ -147,8 +147,8 @@ def measure(
 ) -> dict[str, Scores]:
     """Return every distance of every fit from the reference, with its noise floor.
 
-    The reference's own entry compares one half of its chains with the other, without a floor.
-    Parameters as for `quantities`. One quantity at a time, so that few draws are copied.
+    The reference's own entry compares one half of its chains with the other, without a floor. The
+    parameters are those of `quantities`. Quantities are processed one at a time to save memory.
     """
     exact_tree = fits[reference]
     found: dict[str, Scores] = {name: {} for name in fits}
@@ -170,12 +170,12 @@ def measure(
 
 
 def _comparable(quantity: str, tree: xr.DataTree, exact: xr.DataTree) -> bool:
-    """Whether a quantity means the same in two fits: lp does where they are written in one form."""
+    """Whether a quantity means the same in two fits; lp does only if their forms are the same."""
     return quantity != "lp" or tree.attrs.get("form") == exact.attrs.get("form")
 
 
 def _scored(draws: Draws, sides: Mapping[str, Exact]) -> Scores:
-    """Return the distances of a fit in a quantity, and in what else is read of its draws."""
+    """Return the distances of a fit in a quantity, and in the ranking if it is derived from it."""
     return {
         of: scores(draws.sizes() if of == "ranking" else draws, exact)
         for of, exact in sides.items()
@@ -183,24 +183,24 @@ def _scored(draws: Draws, sides: Mapping[str, Exact]) -> Scores:
 
 
 def scores(found: Draws, exact: Exact) -> dict[str, Score]:
-    """Return every distance that a quantity has, each with its floor."""
+    """Return every distance that applies to a quantity, each with its floor."""
     return {s.name: s.score(found, exact) for s in STATISTICS if s.of in exact.kinds}
 
 
 def has_draws(tree: xr.DataTree) -> bool:
-    """Whether a fit has a posterior: one that failed has none."""
+    """Whether a fit has a posterior, which a failed fit does not."""
     return bool(group(tree, "posterior").data_vars)
 
 
 def _independent(tree: xr.DataTree) -> bool:
-    """Whether a fit's draws are independent by construction: those of anything but a chain."""
+    """Whether the draws of a fit are independent by construction, unlike those of a chain."""
     return tree.attrs.get("kind") != "mcmc"
 
 
 def _sides(
     quantity: str, values: np.ndarray, problem: Problem | None, tree: xr.DataTree
 ) -> dict[str, Exact]:
-    """Return the reference's draws of a quantity, and of the ranking where that is read of it."""
+    """Return the reference's draws of a quantity, and of the ranking if it is derived from it."""
     kinds = CONTINUOUS
     if quantity == "probability":
         kinds = PROBABILITY
@@ -214,7 +214,7 @@ def _sides(
 
 
 def _halves(exact: Exact) -> dict[str, Score]:
-    """Return the distances of the first half of the chains from the second: no floor beside."""
+    """Return the distances of the first half of the chains from the second, without floors."""
     if exact.draws.shape[0] < 2:
         return {}
     first, second = exact.split()
@@ -235,7 +235,7 @@ def _selection(tree: xr.DataTree, exact: xr.DataTree) -> Scores:
 
 
 def as_frame(found: Mapping[str, Scores]) -> pd.DataFrame:
-    """Return the distances as a table: one row a method, quantity and statistic."""
+    """Return the distances as a table with one row per method, quantity and statistic."""
     rows = [
         (method, quantity, name, s.value, s.deviation, s.floor, s.typical, s.inside)
         for method, scores in found.items()

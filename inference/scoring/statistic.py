@@ -1,9 +1,9 @@
-"""A statistic: one way to say how far a fit is from the reference, and everything about it.
+"""A statistic: one measure of how far a fit is from the reference, declared in one place.
 
-Its value and what a perfect method scores, how components become one number, its noise floor, its
-words in a verdict, the limits a verdict rests on, and its columns in the table are one declaration.
-To add one, write a file in `statistics/` and a line in the registry there: distances, table, page,
-documentation and verdicts follow.
+The declaration holds how the statistic is computed, what a perfect method scores, how components
+are combined into one number, the noise floor, the wording and limits of a verdict, and the columns
+of the table. To add a statistic, write a file in `statistics/` and a line in the registry there.
+Distances, table, report, documentation and verdicts then use it.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,14 +16,14 @@ from .draws import Kind
 
 Word = Literal["good", "rough", "bad", "unknown"]
 QUOTABLE = ("eta", "feature_weight", "sample_weight", "primal_weight")
-"""Quantities whose means and intervals a reader quotes: a limit looks at these unless it names
-others."""
+"""Quantities whose means and intervals a reader may report. A limit applies to these unless it
+names others."""
 UNKNOWN = (float("nan"), float("nan"))
 """The floor of a statistic whose noise is not known."""
 
 
 class Shown(NamedTuple):
-    """How the distance of one quantity is shown in the table: its heading, digits in print."""
+    """How the distance of one quantity is shown in the table: heading, and number of digits."""
 
     heading: str
     digits: int
@@ -31,18 +31,19 @@ class Shown(NamedTuple):
 
 @dataclass(frozen=True)
 class Limit:
-    """Up to where a distance is good for a purpose, and up to where it is rough.
+    """The largest distance that is good for a purpose, and the largest that is rough.
 
     Attributes
     ----------
     good, rough : float
-        Limits of the deviation from what a perfect method would score.
+        Limits on the deviation from the score of a perfect method.
     why : str
-        The reason, for a reader who quotes the numbers.
+        The reason for the limits, for a reader who reports the numbers.
     quantities : tuple of str
-        The quantities whose distance is taken; the worst of them counts.
+        The quantities whose distance is used; the worst of them counts.
     told : int
-        Of several limits of a purpose that lead to the same word, the smallest is told.
+        If several limits of a purpose lead to the same word, the one with the smallest `told` is
+        reported.
     """
 
     good: float
@@ -65,13 +66,13 @@ class Score:
     Attributes
     ----------
     statistic : Statistic
-        What it is.
+        What was measured.
     value : float
     deviation : float
-        How far it is from what a perfect method would score (`Statistic.distance`).
+        How far the value is from the score of a perfect method (`Statistic.distance`).
     floor, typical : float
         The 95 % quantile and the median of that deviation for a second run of the reference, at
-        the method's effective number of draws; NaN where the reference has no two parts.
+        the method's effective number of draws; NaN if the reference cannot be split in two.
     """
 
     statistic: "Statistic"
@@ -82,31 +83,31 @@ class Score:
 
     @property
     def inside(self) -> bool:
-        """Whether the number cannot be told from that of a second run."""
+        """Whether the value is within Monte Carlo error: not above the floor."""
         return bool(self.deviation <= self.floor)
 
     @property
     def beyond(self) -> float:
-        """The deviation, 0 where it is inside the floor; NaN where it is not known."""
+        """The deviation; 0 if it is not above the floor, NaN if it is not known."""
         return 0.0 if self.inside else self.deviation
 
     @property
     def noise(self) -> str:
-        """The floor in words, "" where it is 0 or not known."""
+        """The floor in words; "" if it is 0 or not known."""
         return self.statistic.floor_text(self.floor) if self.floor > 0.0 else ""
 
     def words(self, quantity: str) -> str:
-        """Return the distance of that quantity in words, with its noise floor."""
+        """Return the distance of a quantity in words, with its noise floor."""
         percent = "" if np.isnan(self.value) else f"{self.value:.0%}".replace("%", " %")
         text = self.statistic.phrase.format(quantity=quantity, value=self.value, percent=percent)
         return f"{text} (noise: {self.noise})" if self.noise else text
 
 
-# --- one number of many components ----------------------------------------------------------------
+# --- combining components into one number ---------------------------------------------------------
 
 
 def worst(components: np.ndarray) -> np.ndarray:
-    """Return the largest of components (..., K): one is enough to be wrong. NaN says nothing."""
+    """Return the largest of components (..., K), because each one counts; NaN is ignored."""
     known = ~np.isnan(components)
     if not known.any():
         return np.full(components.shape[:-1], np.nan)
@@ -114,21 +115,21 @@ def worst(components: np.ndarray) -> np.ndarray:
 
 
 def middle(components: np.ndarray) -> np.ndarray:
-    """Return the median of components (..., K), of those that are not NaN."""
+    """Return the median of those components (..., K) that are not NaN."""
     if np.isnan(components).all():
         return np.full(components.shape[:-1], np.nan)
     return np.asarray(np.nanmedian(components, -1))
 
 
 def average(components: np.ndarray) -> np.ndarray:
-    """Return the mean of components (..., K), of those that are not NaN."""
+    """Return the mean of those components (..., K) that are not NaN."""
     if np.isnan(components).all():
         return np.full(components.shape[:-1], np.nan)
     return np.asarray(np.nanmean(components, -1))
 
 
 def whole(value: np.ndarray) -> np.ndarray:
-    """Return a statistic that is one number already."""
+    """Return a statistic that is already one number."""
     return value
 
 
@@ -136,18 +137,18 @@ def whole(value: np.ndarray) -> np.ndarray:
 
 
 def gap(value: float, perfect: float) -> float:
-    """Return the distance of a number from what a perfect method would score."""
+    """Return the distance of a number from the score of a perfect method."""
     return float(np.abs(value - perfect))
 
 
 def factor(value: float, perfect: float) -> float:
-    """Return the size of the logarithm of a ratio: half and twice are equally far."""
+    """Return the absolute value of the log ratio: half and twice are equally far."""
     with np.errstate(divide="ignore"):
         return float(np.abs(np.log(value / perfect)))
 
 
 def excess(value: float, perfect: float) -> float:
-    """Return how far a number is above the perfect one; below it nothing is wrong."""
+    """Return how far a number is above the perfect score; lower values count as perfect."""
     return float(np.maximum(value - perfect, 0.0))
 
 
@@ -161,42 +162,43 @@ def two_digits(floor: float) -> str:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Statistic:
-    """One declaration of a statistic.
+    """The declaration of a statistic.
 
     Attributes
     ----------
     name : str
-        In `Comparison.distances`.
+        Its name in `Comparison.distances`.
     of : str
-        The kind of quantity that has it (`draws.Kind`).
+        The kind of quantity that it applies to (`draws.Kind`).
     compute : callable
         (draws of the fit, draws of the reference) -> components (K,), or one number. NaN for a
-        component that says nothing.
+        component that is not informative.
     noise : callable
-        The rule of its noise floor (`floors.py`): (statistic, fit, reference) -> floor and median
-        of the deviation of a second run.
+        How its noise floor is computed (`floors.py`): (statistic, fit, reference) -> floor and
+        median of the deviation of a second run.
     phrase : str
-        Its words, with the places {quantity}, {value} (a number, with a format) and {percent}.
+        Its wording, with the fields {quantity}, {value} (a number, with a format) and {percent}.
     reduce : callable
         Components (..., K) -> (...): `worst`, `middle`, `average`, or `whole`.
     perfect : float
-        What a perfect method scores.
+        The score of a perfect method.
     expected : callable, optional
-        Reference -> what a second run of it scores, where finite draws make that differ from
+        Reference -> the score of a second run of it, if finite draws make this differ from
         `perfect`.
     distance : callable
         (value, perfect) -> deviation, 0 at best: `gap`, `factor` or `excess`.
     floor_text : callable
         How a floor is printed.
     limits : dict of Limit
-        By purpose (`verdicts/purposes.py`): what a verdict says of it. None: it is only shown.
+        By purpose (`verdicts/purposes.py`): the limits that a verdict uses. If empty, the statistic
+        is shown but decides nothing.
     columns : dict of Shown
-        By quantity: the columns that it has in the table.
+        By quantity: its columns in the table.
     meaning : str
-        What its columns say, for a reader of the table. Statistics with one meaning are printed
-        together.
+        What its columns mean, for a reader of the table. Statistics with the same meaning are
+        printed together.
     halves : bool
-        Whether the reference's own row compares one half of its chains with the other by it.
+        Whether the reference's own row shows it, for one half of the chains against the other.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""The registry of statistics: how far a fit is from the reference, one declaration each.
+"""The registry of statistics, which measure how far a fit is from the reference.
 
-To add one, write a file beside these that declares a `Statistic`, and its line here. All of them
-are in units of the reference:
+To add one, write a file in this folder that declares a `Statistic`, and add a line here. All of
+them are in units of the reference:
 
     error         |mean - mean of the reference| / sd of the reference               0
     sd_ratio      sd / sd of the reference                                            1
@@ -15,8 +15,8 @@ are in units of the reference:
     top           share of the k leading features that are the same                   1
     p_active      largest difference of P(active)                                     0
 
-The last column is what a perfect method would score, but for Monte Carlo error: `floors.py` says
-how large that is.
+The last column is the score of a perfect method, apart from Monte Carlo error, which `floors.py`
+computes.
 """
 
 from ..statistic import Statistic

@@ -1,4 +1,4 @@
-"""The share of the draws inside the reference's central intervals: more is overconfident."""
+"""The share of draws inside the reference's central intervals; a larger share is overconfident."""
 
 from functools import partial
 
@@ -23,13 +23,13 @@ def interval(exact: Exact, share: float) -> np.ndarray:
 
 
 def inside(draws: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Return which draws (S, K) lie in intervals, of ends (2, K)."""
+    """Return which draws (S, K) lie in the intervals with these ends (2, K)."""
     low, high = ends
     return (draws >= low) & (draws <= high)
 
 
 def coverage(found: Draws, exact: Exact, share: float) -> np.ndarray:
-    """Return the share (K,) of the draws in the reference's interval; NaN of a single draw."""
+    """Return the share (K,) of the draws in the reference's interval; NaN for a single draw."""
     if len(found.flat) < 2:
         return np.full(found.mean.shape, np.nan)
     within = inside(found.flat, interval(exact, share)).mean(axis=0)
@@ -37,7 +37,7 @@ def coverage(found: Draws, exact: Exact, share: float) -> np.ndarray:
 
 
 def declared(name: str, share: float, heading: str, place: str, **given: Limit) -> Statistic:
-    """Return the statistic of the central interval of one share."""
+    """Return the statistic for the central interval that contains a given share."""
 
     def of(exact: Exact) -> np.ndarray:
         live = exact.moves
@@ -48,9 +48,9 @@ def declared(name: str, share: float, heading: str, place: str, **given: Limit) 
     def expected(exact: Exact) -> float:
         """Return the coverage that a second run would have.
 
-        Draws that repeat make the reference's own share in its intervals differ from 50 and 90 %.
-        New draws are less often in an interval whose ends are quantiles of E draws, by a share of
-        2 / E: the interval from the first to the last has E - 1 of E + 1 spaces.
+        If draws repeat, the share of the reference's own draws in its intervals differs from 50 and
+        90 %. New draws fall less often into an interval whose ends are quantiles of E draws, by a
+        share of 2 / E: the interval from the first to the last draw covers E - 1 of E + 1 gaps.
         """
         own = exact.once((name, "own"), lambda: float(average(coverage(exact, exact, share))))
         return own * max(0.0, 1.0 - 2.0 / noise.known(exact)[1])

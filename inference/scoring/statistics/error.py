@@ -1,9 +1,9 @@
 """How far the posterior mean is from the reference's, in the reference's standard deviations.
 
-Of a binary mask: how far the inclusion probability is, as it is and not in sds.
+For a binary mask it is the difference of the inclusion probabilities, not divided by an sd.
 
-A component that is constant under the reference has no sd: it is left out where the draws agree,
-and its error is infinite where they do not.
+A component that is constant under the reference has no sd. It is left out if the fit agrees with
+it, and its error is infinite otherwise.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ MEAN = OfAverage(Exact.standardised, sizes=True)
 
 
 def silent(found: Draws, exact: Draws) -> np.ndarray:
-    """Return which components (K,) are the same constant in both, and so say nothing."""
+    """Return which components (K,) are the same constant in both, and so are not informative."""
     return (exact.sd == 0.0) & (found.mean == exact.mean) & ~(found.sd > 0.0)
 
 
@@ -30,7 +30,7 @@ def error(found: Draws, exact: Draws) -> np.ndarray:
 
 
 def inclusion(found: Draws, exact: Draws) -> np.ndarray:
-    """Return the distances (K,) of the inclusion probabilities."""
+    """Return the absolute differences (K,) of the inclusion probabilities."""
     return np.abs(exact.mean - found.mean)
 
 
@@ -76,4 +76,4 @@ INCLUSION = Statistic(
         )
     },
 )
-"""The error of a mask, in the column of `ERROR`."""
+"""The error of a mask, shown in the column of `ERROR`."""

@@ -13,16 +13,16 @@ from ..statistic import Limit, Shown, Statistic, worst
 
 @dataclass(frozen=True)
 class Activity:
-    """P(active) of each feature (D,), and its Monte Carlo error (D,); that of one draw is 0."""
+    """P(active) of each feature (D,), and its Monte Carlo error (D,), which is 0 for one draw."""
 
     p: np.ndarray
     error: np.ndarray
 
 
 def activity(tree: xr.DataTree) -> Activity | None:
-    """Return what a fit says of its active features, None where it says nothing.
+    """Return P(active) of a fit; None if the fit has none.
 
-    A P(active) that never changed has no error known: it is taken as one draw's.
+    If a feature was active in all draws or in none, its error is not known, and 1 / draws is used.
     """
     found, posterior = group(tree, "selection"), group(tree, "posterior")
     if "p_active_feature" not in found:
@@ -35,12 +35,12 @@ def activity(tree: xr.DataTree) -> Activity | None:
 
 
 def differences(found: Activity, exact: Activity) -> np.ndarray:
-    """Return the distances (D,) of the two probabilities."""
+    """Return the absolute differences (D,) of the two probabilities."""
     return np.abs(found.p - exact.p)
 
 
 def noise(statistic: Statistic, found: Activity, exact: Activity) -> tuple[float, float]:
-    """Return floor and median of the largest of normal errors, of the size of both."""
+    """Return floor and median of the largest of normal errors with both Monte Carlo errors."""
     spread = np.sqrt(found.error**2 + exact.error**2)
     normal = np.random.default_rng(0).normal(size=(REPEATS, len(found.p))) * spread
     return floor(np.asarray(statistic.reduce(np.abs(normal))))

@@ -13,12 +13,12 @@ _MEANING = (
 
 
 def difference(p: np.ndarray, exact: np.ndarray) -> np.ndarray:
-    """Return the mean size of the difference of probabilities (..., K)."""
+    """Return the mean absolute difference of probabilities (..., K)."""
     return np.abs(p - exact).mean(axis=-1)
 
 
 def agreement(p: np.ndarray, exact: np.ndarray) -> np.ndarray:
-    """Return the share of rows (..., K) that both put in the same class."""
+    """Return the share of rows (..., K) that both put into the same class."""
     return ((p > 0.5) == (exact > 0.5)).mean(axis=-1)
 
 

@@ -1,4 +1,4 @@
-"""How far the order of the features is from the reference's: by the mean size of their weights."""
+"""How far the order of the features, by mean absolute weight, is from the reference's order."""
 
 import numpy as np
 from scipy import stats
@@ -7,7 +7,7 @@ from ..floors import OfMeans
 from ..statistic import Limit, Shown, Statistic
 
 LEADING = 10
-"""Leading components whose overlap is counted, at most half of all."""
+"""Number of leading components whose overlap is counted; at most half of all components."""
 _MEANING = (
     "How well the method ranks features. They are ordered by the mean size of their weights, or of "
     "their primal weights under a linear kernel. Given are the rank correlation with the "
@@ -17,9 +17,9 @@ _MEANING = (
 
 
 def spearman(score: np.ndarray, exact: np.ndarray) -> np.ndarray:
-    """Return the rank correlation of scores (..., K) with the reference's, ties at mean rank.
+    """Return the rank correlation of scores (..., K) with the reference's; ties get the mean rank.
 
-    NaN where one side has no order: all its scores are equal, or K is 1.
+    NaN if one side has no order, because all its scores are equal or K is 1.
     """
     a, b = (stats.rankdata(v, axis=-1) - 0.5 * (v.shape[-1] + 1) for v in (score, exact))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -27,10 +27,10 @@ def spearman(score: np.ndarray, exact: np.ndarray) -> np.ndarray:
 
 
 def top(score: np.ndarray, exact: np.ndarray, k: int | None = None) -> np.ndarray:
-    """Return which share of the k leading components (..., K) is also leading in the reference.
+    """Return the share of the k leading components (..., K) that also lead in the reference.
 
-    `k` is `LEADING`, or half of K where that is less. The k-th largest score may be one of several
-    that are equal: each of those then counts by its probability of being chosen by lot.
+    `k` is `LEADING`, or half of K if that is less. If several components tie for the last place,
+    each counts with its probability of being chosen at random.
     """
     if k is None:
         k = leading(score.shape[-1])
@@ -38,12 +38,12 @@ def top(score: np.ndarray, exact: np.ndarray, k: int | None = None) -> np.ndarra
 
 
 def leading(size: int) -> int:
-    """Return how many of so many components are the leading ones."""
+    """Return the number of leading components among `size`."""
     return max(1, min(LEADING, size // 2))
 
 
 def _membership(score: np.ndarray, k: int) -> np.ndarray:
-    """Return each component's probability of being among the k largest, ties broken by lot."""
+    """Return each component's probability of being among the k largest, ties broken at random."""
     last = -np.sort(-score, axis=-1)[..., k - 1 : k]
     above, tied = score > last, score == last
     places = k - above.sum(-1, keepdims=True)

@@ -1,4 +1,4 @@
-"""The posterior standard deviation over the reference's: below 1 a method is overconfident."""
+"""The posterior sd divided by the reference's; a method with a ratio below 1 is overconfident."""
 
 import numpy as np
 
@@ -18,7 +18,7 @@ def sd_ratio(found: Draws, exact: Draws) -> np.ndarray:
 
 
 def squares(exact: Exact) -> np.ndarray:
-    """Return what a log sd is an average of: d log sd = d var / (2 var)."""
+    """Return the terms whose average is, to first order, a log sd: d log sd = d var / (2 var)."""
     z = exact.standardised()
     return 0.5 * z * z
 

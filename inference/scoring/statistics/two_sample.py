@@ -1,21 +1,22 @@
-"""Can a classifier tell a method's draws from the reference's? A distance of the joint.
+"""Can a classifier tell a method's draws from the reference's? A distance of joint distributions.
 
-Marginals may agree where the joint does not: a mean field has the right shape in no direction but
-the axes. The classifier two-sample test (Lopez-Paz & Oquab 2017, ICLR) learns to tell the two sets
-of draws apart on some of them, and is scored on the others: an accuracy of 0.5 is a coin's, the
-same distribution as far as this classifier sees; 1 is no overlap.
+Marginals may agree although the joint distributions differ: a mean field has the right shape only
+along the axes. The classifier two-sample test (Lopez-Paz & Oquab 2017, ICLR) learns to tell the two
+sets of draws apart on some of them, and is scored on the others. An accuracy of 0.5 means that this
+classifier sees no difference; 1 means no overlap.
 
-The classifier is Fisher's linear discriminant (a logistic regression's boundary, in closed form) on
-the components, their squares, and the squares of the principal components of both sets together,
-whose spread is where correlations show. It sees shifts, wrong spreads and wrong correlations, and
-no dependence of a higher order. Of more than `COMPONENTS` components it sees an even selection.
+The classifier is Fisher's linear discriminant (a linear boundary, as in logistic regression, but in
+closed form). Its features are the components, their squares, and the squares of the principal
+components of both sets together, whose variances depend on the correlations. It detects shifts,
+wrong variances and wrong correlations, but no dependence of higher order. If there are more than
+`COMPONENTS` components, it uses evenly spaced ones.
 
-Draws that remember each other would let it recognise a chain instead of a distribution. So each
-side is thinned to its effective number of draws, and the five folds are contiguous pieces of the
-chains: a draw's neighbours are in its own fold.
+Autocorrelated draws would let it recognise a chain instead of a distribution. So each side is
+thinned to its effective number of draws, and the five folds are contiguous pieces of the chains,
+which puts neighbouring draws into the same fold.
 
-Its floor follows no rule of `floors.py`. The classifier is given equal numbers of draws for method
-and floor, at most half of the reference's.
+`floors.py` does not apply to this statistic. Its floor is computed with the same number of draws
+as the statistic, at most half of the reference's.
 """
 
 import numpy as np
@@ -27,14 +28,14 @@ from ..statistic import UNKNOWN, Limit, Shown, Statistic, excess
 
 COMPONENTS = 40
 LARGEST = 1000
-"""Draws of each side that the classifier sees, at most."""
+"""Largest number of draws of each side that the classifier sees."""
 FEWEST = 100
 FOLDS = 5
 CLASSIFIED = 20
-"""Repeats of the classifier, whose floor is their mean and 1.64 sd."""
-_CLIP = 4.0  # standard deviations: an outlier's square must not drown the others
-_RIDGE = 1e-3  # of the draws
-_FLAT = 1e-9  # share of the variance below which a direction is rounding
+"""Number of times that the classifier is run for its floor, which is their mean plus 1.64 sd."""
+_CLIP = 4.0  # standard deviations: the square of an outlier must not dominate
+_RIDGE = 1e-3  # as a share of the number of draws
+_FLAT = 1e-9  # share of the variance below which a direction is rounding error
 
 
 def thinned(values: np.ndarray, n: int) -> np.ndarray:
@@ -48,13 +49,13 @@ def accuracy(found: np.ndarray, exact: np.ndarray) -> float:
     Parameters
     ----------
     found, exact : array (n, K)
-        As many draws of each, in the order in which they were drawn, chain after chain, thinned to
-        where they no longer remember each other.
+        Equal numbers of draws, in the order in which they were drawn, chain after chain, thinned
+        until they are nearly independent.
 
     Returns
     -------
     float
-        NaN with fewer than `FEWEST` draws a side, or where nothing varies.
+        NaN with fewer than `FEWEST` draws per side, or if nothing varies.
     """
     n, size = found.shape
     if n < FEWEST:
@@ -95,7 +96,7 @@ def _features(values: np.ndarray) -> np.ndarray:
 
 
 def _standardised(values: np.ndarray) -> np.ndarray:
-    """Return the columns that vary, at mean 0 and variance 1."""
+    """Return the columns that vary, with mean 0 and variance 1."""
     mean, sd = values.mean(axis=0), values.std(axis=0)
     varies = sd > 1e-12 * np.abs(mean)
     return (values[:, varies] - mean[varies]) / sd[varies]
@@ -105,14 +106,14 @@ def _standardised(values: np.ndarray) -> np.ndarray:
 
 
 def size(found: Draws, exact: Exact) -> int:
-    """Return how many draws of each side the classifier sees; 0 where that is too few."""
+    """Return how many draws of each side the classifier sees; 0 if there are too few."""
     draws = found.effective[0]
     n = int(min(draws, exact.effective[0] / 2, LARGEST)) if np.isfinite(draws) else 0
     return n if n >= FEWEST else 0
 
 
 def recognised(found: Draws, exact: Exact) -> np.ndarray:
-    """Return the classifier's accuracy, NaN where there are too few draws."""
+    """Return the classifier's accuracy; NaN if there are too few draws."""
     n = size(found, exact)
     if n == 0:
         return np.asarray(np.nan)
@@ -120,7 +121,7 @@ def recognised(found: Draws, exact: Exact) -> np.ndarray:
 
 
 def noise(_: Statistic, found: Draws, exact: Exact) -> tuple[float, float]:
-    """Return floor and median of the accuracy above 0.5 on halves of the reference."""
+    """Return floor and median of the accuracy above 0.5 between halves of the reference."""
     n = size(found, exact)
     return exact.once(("two_sample", n), lambda: _of_halves(exact, n))
 
@@ -138,7 +139,7 @@ def _of_halves(exact: Exact, n: int) -> tuple[float, float]:
         rows = [np.concatenate([rows_of[b] for b in half]) for half in halves]
         found.append(accuracy(*(x[thinned(r, n)] for r in rows)))
     middle = float(np.mean(found)) - 0.5
-    coin = 0.5 / np.sqrt(2 * n)  # few blocks have few halves: no less than a coin's
+    coin = 0.5 / np.sqrt(2 * n)  # few blocks give few halves: use at least the sd of a coin
     high = middle + stats.norm.ppf(LEVEL) * max(float(np.std(found, ddof=1)), coin)
     return max(high, 0.0), max(middle, 0.0)
 

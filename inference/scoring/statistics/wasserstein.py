@@ -1,8 +1,8 @@
-"""The distance of two marginal distributions, in the reference's standard deviations.
+"""The distance between two marginal distributions, in the reference's standard deviations.
 
-Joint Wasserstein and Kullback-Leibler distances from draws are not used: beyond a few dimensions
-they rank a posterior with 0.7 times the sd above a second run of the right one. The marginal ones
-do not, because in one dimension draws fill the line.
+Joint Wasserstein and Kullback-Leibler distances are not estimated from draws. Beyond a few
+dimensions they prefer a posterior with 0.7 times the sd to a second run of the right one. Marginal
+distances do not have this problem, because in one dimension draws are dense.
 """
 
 import numpy as np
@@ -13,22 +13,23 @@ from ..statistic import UNKNOWN, Limit, Shown, Statistic, worst
 from .error import MEAN, silent
 
 _GRID = 100  # points of a distribution function
-_CHUNK = 4e6  # numbers held at once beside the draws
+_CHUNK = 4e6  # numbers in memory at once, apart from the draws
 _CHUNK_OF_HALVES = 2e6
 
 
 def transport(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the distance (K,) of the two distribution functions of draws (n, K) and (m, K).
+    """Return the distance (K,) between the distribution functions of draws (n, K) and (m, K).
 
     In one dimension the Wasserstein-1 distance is the mean distance of the two quantile functions,
-    the integral of |Q(u) - Q0(u)| over u in (0, 1). Those of n and m draws are steps that end at
-    the multiples of 1 / n and of 1 / m, so the integral is a sum over at most n + m - 1 steps.
+    the integral of |Q(u) - Q0(u)| over u in (0, 1). With n and m draws these are step functions
+    with steps at multiples of 1 / n and of 1 / m. So the integral is a sum over at most n + m - 1
+    steps.
     """
     n, m = len(x), len(y)
     # ends of the steps in units of 1 / (n m): exact integers
     ends = np.union1d(np.arange(1, n + 1) * m, np.arange(1, m + 1) * n)
     width = np.diff(ends, prepend=0) / (n * m)
-    i, j = (ends - 1) // m, (ends - 1) // n  # the order statistics over each step
+    i, j = (ends - 1) // m, (ends - 1) // n  # the order statistics on each step
     out = np.empty(x.shape[1])
     step = max(1, int(_CHUNK / len(ends)))
     for k in range(0, len(out), step):
@@ -38,7 +39,7 @@ def transport(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def wasserstein(found: Draws, exact: Draws) -> np.ndarray:
-    """Return the Wasserstein-1 distance over the reference's sd, (K,); NaN of a single draw."""
+    """Return the Wasserstein-1 distance over the reference's sd, (K,); NaN for a single draw."""
     if len(found.flat) < 2:
         return np.full(found.mean.shape, np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -47,7 +48,7 @@ def wasserstein(found: Draws, exact: Draws) -> np.ndarray:
 
 
 def noise(statistic: Statistic, found: Draws, exact: Exact) -> tuple[float, float]:
-    """Return floor and median; distribution functions have the effective size of a mean."""
+    """Return floor and median; the effective sample size of a mean is used."""
     blocks, own = MEAN.known(exact)
     if blocks is None:
         return UNKNOWN
@@ -55,10 +56,10 @@ def noise(statistic: Statistic, found: Draws, exact: Exact) -> tuple[float, floa
 
 
 def halves(exact: Exact) -> np.ndarray:
-    """Return the largest distance (REPEATS,) of the halves' distribution functions.
+    """Return the largest distance (REPEATS,) between the halves' distribution functions.
 
-    Each is taken at 101 order statistics of all draws, where the frequencies below are averages
-    over draws, and the distance between is integrated by trapezoids.
+    Each function is evaluated at 101 order statistics of all draws, where it is an average over
+    draws. Between them the distance is integrated by the trapezoid rule.
     """
     z = exact.standardised()
     S, size = z.shape
@@ -67,7 +68,7 @@ def halves(exact: Exact) -> np.ndarray:
     block = np.full(S, -1)
     for b, rows in enumerate(exact.blocks):
         block[rows] = b
-    # the point of the grid at and above which a draw of rank i counts
+    # the first grid point at which a draw of rank i counts
     point = np.searchsorted(at, np.arange(S), side="left")
     largest = np.zeros(REPEATS)
     step = max(1, int(_CHUNK_OF_HALVES / ((REPEATS + B) * len(at))))
