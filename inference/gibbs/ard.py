@@ -86,7 +86,7 @@ class Options(Settings):
 
 @dataclass
 class State:
-    """Where one chain is.
+    """The state of one chain.
 
     Attributes
     ----------
@@ -97,10 +97,10 @@ class State:
     bias, tau : float
         tau is 0 without noise.
     eta, u : array (N,)
-        Decision values, without and with noise; u is NaN where a point had none, until the next
+        Decision values, without and with noise; u is NaN if the point had none, until the next
         sweep draws it.
     feature_precision, sample_precision : array (D,), array (B,)
-        NaN until the first sweep ends, and where the form has none.
+        NaN until the first sweep ends, and if the form has none.
     """
 
     theta: np.ndarray
@@ -115,14 +115,14 @@ class State:
 
 @dataclass
 class Working:
-    """The normal likelihood that is left of the labels.
+    """The normal likelihood that replaces that of the labels, given omega.
 
     Attributes
     ----------
     omega, W : array (N,)
         Polya-Gamma variables, and the precision of eta.
     score : array (N,)
-        r - W eta, the slope of the log likelihood at the present eta.
+        r - W eta, the slope of the log likelihood at the current eta.
     """
 
     omega: np.ndarray
@@ -136,9 +136,9 @@ class Sampler:
     Parameters
     ----------
     problem : Problem
-        Of pfcvm or rfvm, with the linear kernel, in any form.
+        A problem of pfcvm or rfvm, with the linear kernel, in any form.
     options : Options, optional
-        See there.
+        The options of the sampler.
     """
 
     def __init__(self, problem: Problem, options: Options | None = None) -> None:
@@ -170,11 +170,11 @@ class Sampler:
     # --- states -----------------------------------------------------------------------------------
 
     def start(self, rng: np.random.Generator, chain: int) -> State:
-        """Return a dispersed start, a draw of the prior. Chains differ by their rng alone."""
+        """Return a dispersed start, a draw from the prior. Chains differ only by their rng."""
         return self.state(self.problem.simulate(rng))
 
     def state(self, point: Mapping[str, np.ndarray]) -> State:
-        """Return the state at a point of the paper's variables, those of any form."""
+        """Return the state at a point of the paper's variables, in any form."""
         (D, N), B = self.Xt.shape, self.Zt.shape[1]
         state = State(
             theta=np.array(point["feature_weight"], dtype=np.float64),
@@ -210,7 +210,7 @@ class Sampler:
         return point | self.problem.to_free(point)
 
     def stats(self, state: State) -> dict[str, float]:
-        """Return no statistics: a sweep has none that a user would read."""
+        """Return statistics of the last sweep, of which there are none."""
         return {}
 
     def _decide(self, state: State) -> None:
@@ -267,7 +267,7 @@ class Sampler:
             self.latent(state, working, rng)
 
     def bias(self, state: State, working: Working, rng: np.random.Generator) -> None:
-        """Draw b given the weights; the score follows."""
+        """Draw b given the weights, and update the score."""
         held = working.W.sum()
         precision = held + self.bias_sd**-2.0
         mean = (working.score.sum() + held * state.bias) / precision
@@ -287,7 +287,7 @@ class Sampler:
 
     def scale(self, state: State, rng: np.random.Generator) -> None:
         """Step 4."""
-        width = 3.0 * (len(state.theta) + len(state.x)) ** -0.5  # near its spread
+        width = 3.0 * (len(state.theta) + len(state.x)) ** -0.5  # close to the sd of t
         t = scale_move(rng, width, state.theta, self.feature, state.x, self.sample)
         state.theta *= math.exp(t)
         state.x *= math.exp(-t)
@@ -303,7 +303,7 @@ class Sampler:
 
 
 def _pairs(columns: np.ndarray, prior: WeightPrior) -> Pairs:
-    """Return the pairs of weights of these columns (N, K), visible by the prior without slab."""
+    """Return the pairs of weights of these columns (N, K); `visible` follows from the prior."""
     share = min(0.5, LARGE / columns.shape[1])
     visible = stats.t.isf(0.5 * share, 2.0 * prior.shape, scale=prior.scale)
     return Pairs(float(visible), *correlated(columns, PARTNERS))

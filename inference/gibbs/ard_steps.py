@@ -1,22 +1,23 @@
-"""The steps of the Gibbs sampler of PFCVM and RFVM, compiled; `ard` says what each is for.
+"""The compiled steps of the Gibbs sampler of PFCVM and RFVM; `ard` explains what each is for.
 
-Every step works on weights x (K,) that eta (N,) is linear in, under a normal likelihood,
+Every step updates weights x (K,) in which eta (N,) is linear, under a normal likelihood,
 
     eta = rest + sum_k x_k slope_k rows_k
     log likelihood of a change d of eta = score'd - d'diag(W)d / 2,
 
-where `score` (N,), its slope at the present eta, follows in place. With a prior t(x) without its
-slab, the law of one weight given all else is
+where `score` (N,), its slope at the current eta, is updated in place. With t(x) the prior without
+its slab, the full conditional of one weight is proportional to
 
     f(x) = t(x) G(x),    G(x) = exp(linear x - precision x^2 / 2),
 
 with the slab in G: precision = slope^2 rows' W rows + slab^-2. It has up to two modes: the spike at
-zero, where t is high, and the peak of G. A proposal that knows both needs no path between them,
+zero, where t is high, and the peak of G. A proposal that covers both needs no path between them,
 
     q(x) = share t(x) + (1 - share) G(x) / Z,    Z the integral of G.
 
-Any share in (0, 1) that does not depend on x is exact; q / f = share / G + (1 - share) / (Z t) is
-bounded from below, so that the step is uniformly ergodic. Every loop ends for NaN too.
+The step is exact for any share in (0, 1) that does not depend on x. It is uniformly ergodic,
+because q / f = share / G + (1 - share) / (Z t) is bounded from below. Every loop ends even if it
+meets NaN.
 """
 
 import math
@@ -32,8 +33,8 @@ from .jcfo_steps import positive_draw
 _LOG_2 = math.log(2.0)
 _LOG_2PI = math.log(2.0 * math.pi)
 _ROOT_HALF = math.sqrt(0.5)
-_HUGE = 1e150  # beyond, squares overflow
-_SHRINKAGES = 200  # the interval of a slice is below rounding long before
+_HUGE = 1e150  # above it, squares overflow
+_SHRINKAGES = 200  # long before this the interval of a slice is shorter than rounding error
 
 
 class Prior(NamedTuple):
@@ -42,11 +43,11 @@ class Prior(NamedTuple):
     Attributes
     ----------
     shape, rate : float
-        Of the precisions' Gamma.
+        Parameters of the Gamma prior of the precisions.
     slab : float
-        inf: none.
+        Standard deviation of the slab; inf: no slab.
     positive : bool
-        x >= 0, or of either sign.
+        Whether x >= 0; if not, x has either sign.
     peak : float
         ln t(0).
     """
@@ -59,14 +60,14 @@ class Prior(NamedTuple):
 
     @classmethod
     def of(cls, prior: WeightPrior, *, positive: bool) -> "Prior":
-        """Return the prior of a model's hyperparameters."""
+        """Return the prior that a model's hyperparameters define."""
         shape, rate, slab = map(float, prior)
         peak = math.lgamma(shape + 0.5) - math.lgamma(shape) - 0.5 * (_LOG_2PI + math.log(rate))
         return cls(shape, rate, slab, positive, peak + _LOG_2 if positive else peak)
 
 
 class Pairs(NamedTuple):
-    """Which pairs move: one beyond `visible`; partners as in `partners.Partners`."""
+    """Which pairs move: one weight beyond `visible`, and a partner as in `partners.Partners`."""
 
     visible: float
     partner: np.ndarray
@@ -74,7 +75,7 @@ class Pairs(NamedTuple):
 
 
 class Proposal(NamedTuple):
-    """q of one weight: linear and precision of G, ln Z, and share."""
+    """The proposal q of one weight: linear and precision of G, ln Z, and share."""
 
     linear: float
     precision: float
@@ -87,21 +88,21 @@ class Proposal(NamedTuple):
 
 @numba.njit(cache=True, nogil=True)
 def log_student(x: float, prior: Prior) -> float:
-    """Return ln t(x): a weight with its precision integrated out, without a slab."""
+    """Return ln t(x), the prior of a weight with its precision integrated out, without a slab."""
     return prior.peak - (prior.shape + 0.5) * math.log1p(0.5 * x * x / prior.rate)
 
 
 @numba.njit(cache=True, nogil=True)
 def draw_student(rng: np.random.Generator, prior: Prior) -> float:
     """Draw from t."""
-    precision = max(rng.standard_gamma(prior.shape), 1e-300)  # of a small shape it underflows
+    precision = max(rng.standard_gamma(prior.shape), 1e-300)  # underflows if the shape is small
     x = rng.standard_normal() * math.sqrt(prior.rate / precision)
     return abs(x) if prior.positive else x
 
 
 @numba.njit(cache=True, nogil=True)
 def log_normal_integral(linear: float, precision: float, positive: bool) -> float:
-    """Return ln Z, over x >= 0 or the line."""
+    """Return ln Z, the integral over x >= 0 or over the whole line."""
     whole = 0.5 * (_LOG_2PI - math.log(precision))
     t = linear / math.sqrt(precision)
     if not positive:
@@ -118,10 +119,10 @@ def log_normal_integral(linear: float, precision: float, positive: bool) -> floa
 def proposal(linear: float, precision: float, prior: Prior) -> Proposal:
     """Return q for G with this linear term and precision.
 
-    share is near the posterior probability that x is in the spike: the integral of f there is
-    about what G keeps of t, and at the peak of G about t(there) Z.
+    share approximates the posterior probability that x is in the spike. There the integral of f is
+    about the share of t that G keeps; at the peak of G it is about Z times t at the peak.
     """
-    precision = max(precision, 1e-290)  # a constant feature without a slab: nothing but the prior
+    precision = max(precision, 1e-290)  # 0 for a constant feature without a slab
     log_normal = log_normal_integral(linear, precision, prior.positive)
     sd, scale = precision**-0.5, math.sqrt(prior.rate / prior.shape)
     down = max(-linear, 0.0) if prior.positive else 0.0
@@ -206,8 +207,8 @@ def log_pair_ratio(
 ) -> float:
     """Return ln q(x, y) / f(x, y) of a pair.
 
-    f = t(x) t(y) exp(L_0 x + L_1 y - P_0 x^2 / 2 - P_1 y^2 / 2 - cross x y). Half of q draws x from
-    t and y from its own proposal given x, the other half the other way round.
+    f = t(x) t(y) exp(L_0 x + L_1 y - P_0 x^2 / 2 - P_1 y^2 / 2 - cross x y). With probability 1/2,
+    q draws x from t and y from its own proposal given x; otherwise it exchanges their roles.
     """
     first = log_ratio(y, proposal(L[1] - cross * x, P[1], prior), prior) - log_tilt(x, L[0], P[0])
     other = log_ratio(x, proposal(L[0] - cross * y, P[0], prior), prior) - log_tilt(y, L[1], P[1])
@@ -250,13 +251,14 @@ def pair_scan(
     score: np.ndarray,
     x: np.ndarray,
 ) -> int:
-    """Move pairs of weights at once, so that one may replace another; return how many moved.
+    """Move both weights of a pair together, so that one may replace the other; return how many.
 
-    A pair is chosen with probability ([i in A] p(j | i) + [j in A] p(i | j)) / |A|, A the weights
-    beyond `visible`, which a move may change: the acceptance has the ratio of that probability.
+    A pair is chosen with probability ([i in A] p(j | i) + [j in A] p(i | j)) / |A|, where A is the
+    set of weights beyond `visible`. A move may change A, so the acceptance probability contains the
+    ratio of these probabilities.
     """
     K, N = rows.shape
-    place = np.full(K, -1)  # of a weight in A
+    place = np.full(K, -1)  # position of a weight in A
     beyond = np.empty(K, dtype=np.int64)  # A
     count = 0
     for k in range(K):
@@ -289,7 +291,7 @@ def pair_scan(
         was_j = place[j] >= 0
         is_i, is_j = abs(new_i) > pairs.visible, abs(new_j) > pairs.visible
         if not (is_i or is_j):
-            continue  # this pair could not be chosen back
+            continue  # the reverse move could not choose this pair
         to_j, to_i = partner_chance(j, i, K, pairs), partner_chance(i, j, K, pairs)
         now = count - 1 - was_j + is_i + is_j
         loss = log_pair_ratio(new_i, new_j, L, P, cross, prior)
@@ -315,7 +317,7 @@ def pair_scan(
     return accepted
 
 
-# --- the scale of the features against that of the samples ----------------------------------------
+# --- the scale of the feature weights relative to that of the sample weights ----------------------
 
 
 @numba.njit(cache=True, nogil=True)
@@ -337,7 +339,10 @@ def log_group(x: np.ndarray, prior: Prior, scale: float) -> float:
 def log_scale_density(
     u: float, theta: np.ndarray, feature: Prior, x: np.ndarray, sample: Prior
 ) -> float:
-    """Log density of u in (theta, x) -> (e^u theta, e^-u x), eta unchanged; Jacobian e^((D-B)u)."""
+    """Return the log density of u in (theta, x) -> (e^u theta, e^-u x), which leaves eta unchanged.
+
+    The Jacobian is e^((D - B) u).
+    """
     groups = log_group(theta, feature, math.exp(u)) + log_group(x, sample, math.exp(-u))
     return groups + (len(theta) - len(x)) * u
 
@@ -383,8 +388,8 @@ def draw_noisy(
 ) -> None:
     """Draw every u_n from Normal(eta_n, tau^-1/2) times sigmoid(s_n u_n), by rejection.
 
-    With m = s eta, v = s u: sigmoid(v) is at most 1, and at most e^v. The second bound moves the
-    normal to m + 1/tau; it is used where that lies below 0.
+    With m = s eta and v = s u, sigmoid(v) is at most 1 and at most e^v. The second bound moves the
+    mean of the normal to m + 1/tau; it is used if that is below 0.
     """
     sd = tau**-0.5
     for n in range(len(u)):

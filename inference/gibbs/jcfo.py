@@ -1,8 +1,8 @@
 """Exact Gibbs sampler of JCFO, in its latent form.
 
-Every kernel of `models/jcfo.py`; the posterior is the same in its three forms, so `point` returns
-the variables of whichever form the problem has. No gradient, no step size, nothing is adapted: a
-check of NUTS that shares no code with it.
+It covers every kernel of `models/jcfo.py`. The posterior is the same in its three forms, so `point`
+returns the variables of the problem's own form. It uses no gradient and no step size, and adapts
+nothing. So it is a check of NUTS that shares no code with it.
 
 Notation: N samples, B basis centres, D features, H = [1, K] (N, B + 1), beta = (beta_0 ... beta_B)
 with the bias first, T = diag(tau), root1 = gamma1^1/2, root2 = gamma2^1/2. Equation numbers are the
@@ -10,18 +10,18 @@ paper's (Krishnapuram, Carin, Hartemink 2004).
 
 One sweep
 ---------
-Variables in brackets are integrated out of the step, and drawn anew before anything uses them; that
-is why the order matters (van Dyk, Park 2008, doi 10.1198/016214508000000409).
+Variables in brackets are integrated out of the step, and drawn again before anything uses them;
+that is why the order matters (van Dyk, Park 2008, doi 10.1198/016214508000000409).
 
 1. theta_k | beta [rho], one k after the other, in one of two ways.
    Given z too (`linear` and degree 1, when D >= N): with rho integrated out the prior is
-   exponential (15), and eta is linear in theta_k, so with g_ik = x_ik (Z'beta)_k this is a normal
-   truncated to theta_k > 0, precision G = sum_i g_ik^2, mean
+   exponential (15), and eta is linear in theta_k. With g_ik = x_ik (Z'beta)_k the conditional is a
+   normal truncated to theta_k > 0, with precision G = sum_i g_ik^2 and mean
    (sum_i g_ik (z_i - eta_i + g_ik theta_k) - root2) / G.
-   Given y and not z (every other case): slice sampling (Neal 2003, doi 10.1214/aos/1056562461) of
-   v = exp(-root2 theta_k), whose prior is uniform on (0, 1). The first interval is the whole of
-   it, so there is no width to choose and shrinkage alone finds the slice. Then z | eta, y. A step
-   is wider than the one given z, most of all where many observations are far on their side.
+   Given y but not z (every other case): slice sampling (Neal 2003, doi 10.1214/aos/1056562461) of
+   v = exp(-root2 theta_k), whose prior is uniform on (0, 1). The first interval is all of (0, 1),
+   so there is no width to choose, and shrinking it is enough. Then z | eta, y. These steps are
+   larger than those given z, most of all if many observations are far on their side of 0.
 2. Two scale moves [tau, rho]: generalised Gibbs steps along a group of scalings (Liu, Sabatti 2000,
    doi 10.1093/biomet/87.2.353), a slice step in u each, with the density of u exact.
    `linear` and degree 1: (theta, beta_j) -> (e^u theta, e^-u beta_j), j >= 1, and for degree 1
@@ -36,19 +36,20 @@ is why the order matters (van Dyk, Park 2008, doi 10.1198/016214508000000409).
    V = (H'H + T^-1)^-1, through its N x N dual (Bhattacharya, Chakraborty, Mallick 2016, doi
    10.1093/biomet/asw042).
 5. beta | theta, tau, y [z] by elliptical slice sampling (Murray, Adams, MacKay 2010, PMLR 9), a few
-   times, then z | eta, y: the way out where N is large, the classes are apart, and z holds beta.
+   times, then z | eta, y. Beta mixes slowly given z if N is large and the classes are well
+   separated; this step avoids that.
 
 Cost
 ----
-A sweep takes O(N B D + N^2 B + N^3) time. Where K is not linear in theta the slice adds O(N B) for
-every evaluation of a feature, mostly one or two: the first guess is a draw from the prior, and most
-features follow it. Memory O(N D + N B + N^2), never D x D or N x B x D.
+A sweep takes O(N B D + N^2 B + N^3) time. If K is not linear in theta, each evaluation of the slice
+sampler costs O(N B). A feature mostly needs one or two: the first proposal is a draw from the
+prior, and most features follow the prior. Memory is O(N D + N B + N^2), never D x D or N x B x D.
 
 Difficulties
 ------------
-The posterior of theta and beta has several modes (`models/jcfo.py`), and coordinate updates leave
-one slowly: read R-hat of `eta` over dispersed chains. Slowest where N is well above D and the
-classes are apart.
+The posterior of theta and beta has several modes (`models/jcfo.py`), and coordinate updates leave a
+mode slowly: check R-hat of `eta` over dispersed chains. Mixing is slowest if N is well above D and
+the classes are well separated.
 """
 
 import math
@@ -93,7 +94,7 @@ class Options(Settings):
 
 @dataclass
 class State:
-    """Where one chain is.
+    """The state of one chain.
 
     Attributes
     ----------
@@ -102,12 +103,12 @@ class State:
     beta, tau : array (B + 1,)
         Sample weights and their variances, those of the bias first.
     z, eta : array (N,)
-        Latent and plain decision values.
+        Latent decision values, and decision values.
     H : array (N, B + 1)
         [1, K_theta].
     inner : array (N, B)
-        What K is a function of, where it is not linear in theta: the weighted inner product
-        (polynomial) or squared distance (rbf). Else (0, 0).
+        What K is a function of, if it is not linear in theta: the weighted inner product
+        (polynomial) or squared distance (rbf). Otherwise empty, of shape (0, 0).
     """
 
     theta: np.ndarray
@@ -121,14 +122,14 @@ class State:
 
 
 class Sampler:
-    """The sampler of one problem. Chains share it, and each has its own State and Generator.
+    """The sampler of one problem. Chains share it; each has its own State and Generator.
 
     Parameters
     ----------
     problem : Problem
-        A problem of the model "jcfo", any kernel, any parametrization.
+        A problem of the model "jcfo", with any kernel and any parametrization.
     options : Options, optional
-        See there.
+        The options of the sampler.
     """
 
     def __init__(self, problem: Problem, options: Options | None = None) -> None:
@@ -156,7 +157,7 @@ class Sampler:
         self.set_labels(problem.y)
 
     def set_labels(self, y: np.ndarray) -> None:
-        """Bind other labels y (N,), 0 or 1; states made before do not fit them."""
+        """Bind other labels y (N,), 0 or 1; earlier states are not valid for them."""
         self.sign = 2.0 * np.asarray(y, dtype=np.float64) - 1.0
 
     # --- states -------------------------------------------------------------------------------
@@ -164,7 +165,7 @@ class Sampler:
     def start(self, rng: np.random.Generator, chain: int) -> State:
         """Return a dispersed start: theta and beta from the prior, the rest given them and y.
 
-        Chains differ by their rng alone.
+        Chains differ only by their rng.
         """
         drawn = self.problem.simulate(rng)
         names = ("feature_weight", "sample_weight", "bias")
@@ -173,10 +174,10 @@ class Sampler:
         return state
 
     def state(self, point: Mapping[str, np.ndarray]) -> State:
-        """Return the state at a point of the paper's variables, those of any form.
+        """Return the state at a point of the paper's variables, in any form.
 
-        `feature_weight`, `sample_weight` and `bias` must be in it. Of `tau` with `tau_bias`, `rho`
-        and `z`, what is absent is NaN until `complete` or the next sweep draws it.
+        `feature_weight`, `sample_weight` and `bias` are required. If `tau` (with `tau_bias`), `rho`
+        or `z` is missing, it is NaN until `complete` or the next sweep draws it.
         """
         (D, N), B = self.Xt.shape, self.Zt.shape[1]
         state = State(
@@ -234,7 +235,7 @@ class Sampler:
         return out | {name: np.asarray(free[name]) for name in free if name not in out}
 
     def stats(self, state: State) -> dict[str, float]:
-        """Return statistics of the last sweep: there are none."""
+        """Return statistics of the last sweep, of which there are none."""
         return {}
 
     # --- one sweep ----------------------------------------------------------------------------
@@ -250,7 +251,7 @@ class Sampler:
         self.weights(state, rng)
 
     def features(self, state: State, rng: np.random.Generator) -> None:
-        """Step 1: theta, and z after it where it was integrated out."""
+        """Step 1: theta, and z after it if it was integrated out."""
         slope = self.Zt @ state.beta[1:]  # (Z'beta)_k
         if self.truncated:
             residual = state.z - state.eta
@@ -287,7 +288,7 @@ class Sampler:
         up, down = self.root2 * theta.sum(), self.root1 * np.abs(beta[1:]).sum()
         tilt = self.root1 * beta[1:].sum() if self.degree == 1 else 0.0
         offset = self.root1 * beta[0] + tilt
-        # near the mode's spread, and the same at both ends of a move: up * down is
+        # close to the width of the mode, and the same at both ends of a move, as up * down is
         width = 3.0 * (power * power + 4.0 * up * down) ** -0.25
         return log_scale(rng, width, power, 0.0, up, down, offset, tilt)
 
@@ -308,7 +309,7 @@ class Sampler:
         draw_variances(rng, state.theta, self.gamma2, state.rho)
 
     def kernel(self, state: State) -> None:
-        """Bring H, and what it is made of, in line with theta."""
+        """Recompute H and its components from theta."""
         inner = weighted_products(self.Xt, state.theta, self.Zt)
         if self.kernel_function.by_distance:
             self_x = weighted_squares(self.Xt, state.theta)
@@ -319,7 +320,7 @@ class Sampler:
         self.kernel_function.of_inner(inner, out=state.H[:, 1:])
 
     def weights(self, state: State, rng: np.random.Generator) -> None:
-        """Step 4, z without beta and then beta, and step 5, beta without z and then z."""
+        """Step 4 (z with beta integrated out, then beta) and step 5 (beta without z, then z)."""
         H, tau, sd = state.H, state.tau, np.sqrt(state.tau)
         P = precision_matrix(H * sd)
         latent_scan(rng, P, self.sign, self.options.latent_scans, state.z)

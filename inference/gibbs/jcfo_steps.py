@@ -1,6 +1,7 @@
-"""The steps of JCFO's Gibbs sampler, compiled; `gibbs_jcfo` says what each is and joins them.
+"""The compiled steps of JCFO's Gibbs sampler; `jcfo` explains them and puts them together.
 
-Every loop ends for NaN too: it comes out as NaN, and `fit` reports draws that are not finite.
+Every loop ends even if it meets NaN. The result is then NaN, and `fit` reports draws that are not
+finite.
 """
 
 import math
@@ -13,9 +14,9 @@ from ardvark.models.parts.truncated_normal import truncated
 
 _LOG_ROOT_2PI = 0.5 * math.log(2.0 * math.pi)
 _ROOT_HALF = math.sqrt(0.5)
-_BLOCK = 4096  # features a product handles at once: no (N, D) temporary
+_BLOCK = 4096  # features that a product handles at once, so that no (N, D) temporary is needed
 _LARGE = 1e8  # trace of G G' above which it is not formed
-_SHRINKAGES = 200  # the interval of a slice is below rounding long before
+_SHRINKAGES = 200  # long before this the interval of a slice is shorter than rounding error
 
 
 # --- products -------------------------------------------------------------------------------------
@@ -24,7 +25,7 @@ _SHRINKAGES = 200  # the interval of a slice is below rounding long before
 def weighted_products(Xt: np.ndarray, theta: np.ndarray, Zt: np.ndarray) -> np.ndarray:
     """Return X diag(theta) Z' (N, B) for theta >= 0, a block of features at a time.
 
-    Where Z is X it is R'R with R = diag(theta)^1/2 X', of which BLAS computes half.
+    If Z is X it is R'R with R = diag(theta)^1/2 X', of which BLAS computes only half.
     """
     out = np.zeros((Xt.shape[1], Zt.shape[1]))
     weight = np.sqrt(theta) if Xt is Zt else theta
@@ -43,8 +44,8 @@ def weighted_squares(Xt: np.ndarray, theta: np.ndarray) -> np.ndarray:
 def precision_matrix(G: np.ndarray) -> np.ndarray:
     """Return P = (I + G G')^-1 (N, N).
 
-    Its rounding error is that of G G', relative to 1. Where that is large, P comes from the
-    triangular factor R of [G'; I], R'R = I + G G', which squares nothing.
+    Its rounding error is that of G G', relative to 1. If that is large, P is computed from the
+    triangular factor R of [G'; I], R'R = I + G G', which avoids squaring.
     """
     gram = G @ G.T
     N = len(gram)
@@ -63,11 +64,12 @@ def precision_matrix(G: np.ndarray) -> np.ndarray:
 def positive_draw(rng: np.random.Generator, linear: float, precision: float) -> float:
     """Draw x > 0 of density proportional to exp(linear x - precision x^2 / 2).
 
-    A normal of mean linear / precision truncated to x > 0, or an exponential where precision is 0
-    (then linear < 0). With t = mean / sd: t <= -10 rejection from the exponential of rate -linear,
-    whose acceptance tends to 1 and which cannot overflow; t < 0 from Robert's exponential (1995,
-    doi 10.1007/BF00143942; accepts at least 76 %); t >= 0 from the normal. The tests are written so
-    that NaN comes out as NaN: `fit` reports it, where a loop would never end.
+    This is a normal with mean linear / precision truncated to x > 0, or an exponential if precision
+    is 0 (then linear < 0). The method is rejection, with a proposal that depends on t = mean / sd.
+    For t <= -10 it is the exponential with rate -linear, whose acceptance rate tends to 1 and which
+    cannot overflow. For t < 0 it is Robert's exponential (1995, doi 10.1007/BF00143942; accepts at
+    least 76 %). For t >= 0 it is the normal. The conditions are written so that NaN gives NaN,
+    which `fit` reports, and not an endless loop.
     """
     if linear < 0.0 and precision <= 0.01 * linear * linear:
         while True:
@@ -95,11 +97,11 @@ def draw_variances(
 ) -> None:
     """Fill out with draws of the variance tau_j of each weight: 1 / tau_j is inverse Gaussian.
 
-    Its mean is gamma^1/2 / abs(w), infinite at w = 0, so tau is drawn itself. With m = abs(w) /
+    Its mean is gamma^1/2 / abs(w), infinite at w = 0, so tau is drawn directly. With m = abs(w) /
     gamma^1/2 and Y ~ chi-squared(1), the smaller root of Michael, Schucany and Haas (1976, doi
-    10.2307/2683801) is 1 / t, t = m + Y / (2 gamma) + (Y^2 / (4 gamma^2) + m Y / gamma)^1/2, taken
-    with probability t / (t + m); the other root is t / m^2. Nothing cancels, and at w = 0 it is
-    tau = Y / gamma.
+    10.2307/2683801) is 1 / t, t = m + Y / (2 gamma) + (Y^2 / (4 gamma^2) + m Y / gamma)^1/2. It is
+    taken with probability t / (t + m); the other root is t / m^2. No terms cancel, and at w = 0 the
+    result is tau = Y / gamma.
     """
     root = math.sqrt(gamma)
     for j in range(len(weight)):
@@ -113,7 +115,7 @@ def draw_variances(
 
 @numba.njit(cache=True, nogil=True)
 def draw_latent(rng: np.random.Generator, sign: np.ndarray, eta: np.ndarray, z: np.ndarray) -> None:
-    """Draw every z_i ~ Normal(eta_i, 1) on the side of 0 that its label names: JCFO (16)."""
+    """Draw every z_i ~ Normal(eta_i, 1) on the side of 0 that its label determines: JCFO (16)."""
     for i in range(len(z)):
         z[i] = sign[i] * positive_draw(rng, sign[i] * eta[i], 1.0)
 
@@ -154,7 +156,7 @@ def linear_scan(
     residual: np.ndarray,
     theta: np.ndarray,
 ) -> None:
-    """Step 1 for eta linear in theta, g_k = slope_k x_k; residual = z - eta follows in place."""
+    """Step 1 for eta linear in theta, g_k = slope_k x_k; updates residual = z - eta in place."""
     D, N = Xt.shape
     for k in range(D):
         product = 0.0
@@ -178,7 +180,7 @@ def log_likelihood(sign: np.ndarray, eta: np.ndarray) -> float:
         if t < -5.0:
             # ln phi(t) - ln hazard(t), hazard = mean - t of the truncated normal
             total -= 0.5 * t * t + _LOG_ROOT_2PI + math.log(truncated(t)[0] - t)
-        elif t < 8.3:  # beyond, Phi(t) rounds to 1
+        elif t < 8.3:  # above it, Phi(t) rounds to 1
             product *= 0.5 * math.erfc(-t * _ROOT_HALF)
             if product < 1e-290:  # one logarithm for many observations
                 total += math.log(product)
@@ -229,7 +231,7 @@ def slice_scan(
     eta: np.ndarray,
     theta: np.ndarray,
 ) -> None:
-    """Step 1 with z integrated out; eta and inner follow in place."""
+    """Step 1 with z integrated out; updates eta and inner in place."""
     (D, N), B = Xt.shape, Zt.shape[1]
     proposed = np.empty(N)
     present = log_likelihood(sign, eta)
@@ -306,7 +308,7 @@ def elliptical(
 def log_scale_density(
     u: float, power: float, up2: float, up: float, down: float, offset: float, tilt: float
 ) -> float:
-    """Log density of u: power u - up2 e^2u - up e^u - down e^-u - abs(offset - tilt e^-u)."""
+    """Return power u - up2 e^2u - up e^u - down e^-u - abs(offset - tilt e^-u), a log density."""
     shrunk = math.exp(-u)
     grown = math.exp(u)
     return (

@@ -1,22 +1,22 @@
-"""Moves of the binary masks of FS-SKLR, compiled: single bits and swaps, of features and samples.
+"""Compiled moves of the binary masks of FS-SKLR: single bits and swaps, of features and samples.
 
-Kojima, Tanaka (2017); `models/fsklr.py` gives the model, `masks.py` the order of the moves.
+Kojima, Tanaka (2017); `models/fsklr.py` defines the model, `masks.py` the order of the moves.
 Notation: A active samples (z_j = 1), S active features (zeta_k = 1), K (A, N) the kernel of the
 active samples, row by row. Both kernels are a function of a sum over the active features,
 
     M_ji = sum_k zeta_k term(x_ik, z_jk),    K_ji = link(M_ji)
     rbf     term (x - z)^2,  link exp(-delta M)        linear  term x z,  link delta M
 
-so a change of one feature costs O(N A), and it is M that is kept: where K has underflowed to 0 its
-logarithm is still there.
+so a change of one feature costs O(N A). M is stored, and not only K, because its values remain
+valid where K has underflowed to 0.
 
 Two likelihoods of a mask:
 
-    given alpha   l = sum_i log P(y_i | eta_i),  eta = K'alpha, logistic or normal: O(N A) a bit
+    given alpha   l = sum_i log P(y_i | eta_i),  eta = K'alpha, logistic or normal: O(N A) per bit
     collapsed     alpha integrated out, given the weights w_i (Polya-Gamma omega_i, or the noise
                   precision tau) and r_i (y_i - 1/2, or tau s_i):
                   ln m = b'L^-1 b / 2 - ln|L| / 2 + A ln(xi) / 2,
-                  L = K diag(w) K' + xi I,  b = K r: O(N A^2) a feature, O(N A + A^2) a sample
+                  L = K diag(w) K' + xi I,  b = K r: O(N A^2) per feature, O(N A + A^2) per sample
 
 Every bit is drawn from its full conditional under one of the two. Swaps (one bit off, another on)
 are Metropolis moves.
@@ -33,7 +33,7 @@ _compiled = numba.njit(cache=True, nogil=True, error_model="numpy")
 
 
 class Kernel(NamedTuple):
-    """Inputs, feature by feature, and the kernel: Xt (D, N), Zt (D, B), delta, rbf or linear."""
+    """Inputs with features as rows, and the kernel: Xt (D, N), Zt (D, B), delta, rbf or linear."""
 
     Xt: np.ndarray
     Zt: np.ndarray
@@ -42,7 +42,7 @@ class Kernel(NamedTuple):
 
 
 class Active(NamedTuple):
-    """The active samples: `sample` (B,) their numbers; M, K (B, N), of which A rows are in use."""
+    """The active samples: indices `sample` (B,), and M, K (B, N), of which A rows are in use."""
 
     sample: np.ndarray
     M: np.ndarray
@@ -58,7 +58,7 @@ class Working(NamedTuple):
 
 
 class _Inverse(NamedTuple):
-    """P = L^-1, m = P b (A rows and columns in use), and the row of each sample in them."""
+    """P = L^-1, m = P b (A rows and columns are used), and the row of each sample in them."""
 
     P: np.ndarray
     m: np.ndarray
@@ -75,7 +75,7 @@ def _term(x: float, z: float, rbf: bool) -> float:
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "arcp"})
 def exponential(M_j: np.ndarray, factor: float, K_j: np.ndarray) -> None:
-    """Write exp(factor M_j), factor M_j <= 0, with vector instructions: 7 times the scalar speed.
+    """Write exp(factor M_j), factor M_j <= 0, with vector instructions, 7 times as fast as scalars.
 
     exp(x) = 2^n exp(r), r = x - n ln 2 in [-0.35, 0.35] by Taylor's series to r^12 (error below
     1e-17), and 2^n written as the bits of a float. Below x = -700 the result is exp(-700).
@@ -143,7 +143,7 @@ def _toggled(
     M, Xt, Zt, sample, rbf = active.M, kernel.Xt, kernel.Zt, active.sample, kernel.rbf
     for a in range(A):
         z_k = Zt[k, sample[a]]
-        if rbf:  # two loops, so that each is compiled to vector instructions
+        if rbf:  # two separate loops, so that each is compiled to vector instructions
             for i in range(N):
                 M_new[a, i] = M[a, i] + sign * _term(Xt[k, i], z_k, True)
         else:
@@ -161,7 +161,7 @@ def _toggled(
 
 @_compiled
 def log_likelihood(eta: np.ndarray, s: np.ndarray, tau: float) -> float:
-    """Return sum_i log P(y_i | eta_i): logistic where tau = 0, else of s_i ~ N(eta_i, 1 / tau)."""
+    """Return sum_i log P(y_i | eta_i): logistic if tau = 0, otherwise s_i ~ N(eta_i, 1 / tau)."""
     N, total = len(eta), 0.0
     if tau > 0.0:
         for i in range(N):
@@ -169,7 +169,7 @@ def log_likelihood(eta: np.ndarray, s: np.ndarray, tau: float) -> float:
         return total
     distance, tail = np.abs(eta), np.empty(N)
     exponential(distance, -1.0, tail)
-    product = 1.0  # of the 1 + e^-|eta|, each at most 2: one logarithm serves 500 of them
+    product = 1.0  # of factors 1 + e^-|eta|, each at most 2: one logarithm for 500 of them
     for i in range(N):
         total += min(s[i] * eta[i], 0.0)
         product *= 1.0 + tail[i]
@@ -181,7 +181,7 @@ def log_likelihood(eta: np.ndarray, s: np.ndarray, tau: float) -> float:
 
 @_compiled
 def _factor(K: np.ndarray, working: Working) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return C, C^-1 b and b, C the Cholesky factor of L."""
+    """Return C, C^-1 b and b, where C is the Cholesky factor of L."""
     A = len(K)
     L = np.dot(K * working.w, K.T)
     for a in range(A):
@@ -227,7 +227,7 @@ def draw_coefficients(K: np.ndarray, working: Working, noise: np.ndarray) -> np.
 
 @_compiled
 def _accept(log_ratio: float, rng: np.random.Generator) -> bool:
-    """Metropolis: true with probability min(1, ratio)."""
+    """Return True with probability min(1, ratio), as in a Metropolis step."""
     return log_ratio >= 0.0 or rng.random() < np.exp(log_ratio)
 
 
@@ -239,7 +239,7 @@ def _bit(log_odds: float, rng: np.random.Generator) -> int:
 
 @_compiled
 def _nth(mask: np.ndarray, value: int, n: int) -> int:
-    """Return the place of the n-th bit (from 0) that has the value."""
+    """Return the position of the n-th bit (from 0) that has this value."""
     for k in range(len(mask)):
         if mask[k] == value:
             if n == 0:
@@ -273,10 +273,10 @@ def move_features(
 
     zeta, M and K are updated in place, and eta unless `collapsed`. `log_odds` (D,) holds the prior
     log-odds of a bit by the number of others that are on; `weight` (A,) is alpha of the active
-    samples, not read where it is integrated out. Half of the swaps draw both bits uniformly, a
-    symmetric proposal. The others draw an on-bit k uniformly and one of its partners l: proposed
-    with probability 1 / (S degree_k), the way back with 1 / (S degree_l), so the ratio is
-    degree_k / degree_l. Where l is on as well, nothing changes.
+    samples, which is not read if it is integrated out. Half of the swaps draw both bits uniformly,
+    a symmetric proposal. The others draw an on-bit k uniformly and then one of its partners l. The
+    proposal probability is 1 / (S degree_k) forwards and 1 / (S degree_l) backwards, so the ratio
+    is degree_k / degree_l. If l is on too, nothing changes.
     """
     D, N = len(zeta), active.M.shape[1]
     M_new, K_new = np.empty((A, N)), np.empty((A, N))
@@ -344,7 +344,7 @@ def move_samples(
     """Draw the bits of z in the given order with alpha integrated out, then try swaps.
 
     Returns (A, number of bits changed); z and the active samples are updated in place. P = L^-1
-    and m = P b are kept by bordering, O(N A + A^2) a bit. For a sample that is off, with k its
+    and m = P b are updated by bordering, O(N A + A^2) per bit. For a sample that is off, with k its
     column of the kernel, c = K diag(w) k, h = P c,
 
         e = k'diag(w) k + xi - c'h,    g = k'r - c'm
@@ -431,7 +431,7 @@ def _add(
     active: Active,
     inverse: _Inverse,
 ) -> int:
-    """Switch sample j on: L^-1 grows by the border (-h / e, 1 / e). Return the new A."""
+    """Switch sample j on: L^-1 is extended by the border (-h / e, 1 / e). Return the new A."""
     P, m, place = inverse
     for a in range(A):
         m[a] -= h[a] * g / e

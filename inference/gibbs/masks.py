@@ -72,7 +72,7 @@ class State:
 
 
 class Sampler:
-    """The sampler of one problem. It has no state, so that chains may share it.
+    """The sampler of one problem. It has no state, so chains can share it.
 
     Parameters
     ----------
@@ -80,15 +80,15 @@ class Sampler:
         A problem of fsklr, sklr or fs_skr.
     """
 
-    SWAPS = 1  # attempts a sweep for every bit that is on, at least five in all
-    COLLAPSED = 4  # every COLLAPSED sweeps, features move with alpha integrated out
+    SWAPS = 1  # attempts per sweep for every bit that is on, at least five in total
+    COLLAPSED = 4  # features move with alpha integrated out in every fourth sweep
 
     def __init__(self, problem: Problem) -> None:
         h = problem.hypers
         assert isinstance(h, fsklr.SampleMaskPriors)  # as `supports` says
         self.problem, self.hypers = problem, h
         self.masked = h.FEATURE_MASK
-        self.noise = h if isinstance(h, fs_skr.Priors) else None  # of a normal likelihood
+        self.noise = h if isinstance(h, fs_skr.Priors) else None  # the normal likelihood's
         a = {variable: a for variable, _, a in h.masks()}
         Xt = np.ascontiguousarray(problem.X.T)  # (D, N)
         Zt = Xt if problem.Z is problem.X else np.ascontiguousarray(problem.Z.T)
@@ -187,7 +187,7 @@ class Sampler:
         self.probabilities(state, rng)
 
     def move_features(self, state: State, rng: np.random.Generator, *, collapsed: bool) -> None:
-        """Draw every bit of zeta given alpha, or with it integrated out, and try swaps."""
+        """Draw every bit of zeta given alpha, or with alpha integrated out, and try swaps."""
         state.features_changed += move_features(
             collapsed,
             rng.permutation(self.D),

@@ -15,10 +15,10 @@ class Partners(NamedTuple):
 
 
 def correlated(X: np.ndarray, most: int) -> Partners:
-    """Return for each column of X (N, D) the most correlated ones, in either direction.
+    """Return the most correlated columns for each column of X (N, D), whatever the sign.
 
-    The relation is symmetric, so a feature may have more partners than `most`. Correlations come
-    in blocks of features: no D x D array. O(N D^2) time.
+    The relation is symmetric, so a feature may have more partners than `most`. Correlations are
+    computed in blocks of features, without a D x D array, in O(N D^2) time.
     """
     D = X.shape[1]
     unit = X - X.mean(axis=0)

@@ -9,8 +9,8 @@ of PFCVM and RFVM run with the precisions integrated out. Each draw has the vari
 problem's own form.
 
     model                  sweep, and its source         cost of a sweep
-    fsklr, sklr, fs_skr    `gibbs_masks`                 O(N A (D + B) + N A^2 (D + 1))
-    jcfo                   `gibbs_jcfo`                  O(N B D + N^2 B + N^3)
+    fsklr, sklr, fs_skr    `masks`                       O(N A (D + B) + N A^2 (D + 1))
+    jcfo                   `jcfo`                        O(N B D + N^2 B + N^3)
     pfcvm, rfvm            `ard`, linear kernel          O(N B D)
 
 where A is the number of samples that are on (`benchmarks/gibbs_speed.py`).
@@ -71,7 +71,7 @@ class Options(Settings):
 
 
 class Sampler(Protocol):
-    """One sweep of one problem's chain, with its start and its output. It has no own state."""
+    """One sweep of a chain for one problem, with its start and its output. It has no state."""
 
     def __init__(self, problem: Problem) -> None: ...
 
