@@ -332,7 +332,9 @@ def test_a_model_is_explained(command):
     for part in (
         "v_d ~ FoldedNormal(0, delta_d^-1/2)",
         "│ v_d │ feature_weight │ (D,) │ relevance │",
-        "│ noise_shape │ 3.0 │ 1e-14 │ E[1/tau | y] is finite only above 1 │",
+        "noise_shape = 3.0 (a number above 0) shape of the Gamma prior of the precision tau",
+        "paper: 1e-14; E[1/tau | y] is finite only above 1",
+        "`filled`: computed from the sizes of the data",
         "Departures from the paper - Priors are proper",
         "Known difficulties",
         "Methods: nuts",

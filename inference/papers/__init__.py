@@ -1,1 +1,1 @@
-"""The papers' own algorithms, as printed: a file that implements a paper starts with its name."""
+"""The papers' own algorithms. A file that implements a paper starts with the paper's name."""

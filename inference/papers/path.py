@@ -1,8 +1,8 @@
 """The path of a paper's algorithm: its weights at some iterations, stored on request.
 
-They allow every held-out score along the path to be computed afterwards; no algorithm may use these
-scores. `problem.decision({"feature_weight": ..., "sample_weight": ..., "bias": ...}, X)` with the
-arrays stored as `path_feature_weight`, ... is eta (state, rows) at standardised rows X.
+With them, held-out scores along the path can be computed afterwards; no algorithm may use these
+scores. `problem.decision({"feature_weight": ..., "sample_weight": ..., "bias": ...}, X)`, with the
+arrays stored as `path_feature_weight`, ..., gives eta (state, rows) at standardised rows X.
 """
 
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ import numpy as np
 from ..contract.backend import Dims
 
 PATH = "keep the weights along the path: path_feature_weight, path_sample_weight, path_bias"
-_FALL = 0.95  # a thinned path keeps a state with fewer weights than so much of the last one's
+_FALL = 0.95  # a thinned path keeps a state whose weights number at most this share of the last
 
 
 @dataclass
@@ -42,7 +42,7 @@ class Path:
         self.bias.append(float(bias))
 
     def details(self) -> tuple[dict[str, np.ndarray], Dims]:
-        """Return what a fit stores, with its dims; nothing where no state was kept."""
+        """Return what a fit stores, with its dims; nothing if no state was kept."""
         if not self.iteration:
             return {}, {}
         names = "iteration", "feature_weight", "sample_weight", "bias"

@@ -1,6 +1,6 @@
 """Densities and draws of the truncated and the folded normal; moments and entropy of the folded.
 
-Both start from e ~ Normal(m, s) and are functions of t = m / s alone, once lengths are measured in
+Both are derived from e ~ Normal(m, s), and depend only on t = m / s if lengths are measured in
 units of s:
 
     truncated   e given e >= 0      density N(x | t, 1) / Phi(t)
@@ -80,7 +80,7 @@ def sign_entropy(t: np.ndarray) -> np.ndarray:
 
 @functools.cache
 def _sign_entropy() -> Chebyshev:
-    """C(t) as a polynomial: quadrature for every feature in every sweep would cost more than q."""
+    """Return C(t) as a polynomial, because quadrature per feature and sweep would be too slow."""
     return Chebyshev.interpolate(sign_entropy, 60, domain=[0.0, _NO_SIGN_LEFT])
 
 

@@ -1,11 +1,11 @@
 """FS-SKLR's own algorithm, SaVB: Gibbs sweeps over the masks, coefficients by variational Bayes.
 
 Kojima, Tanaka (2017), "Doubly Sparse Bayesian Kernel Logistic Regression", APSIPA, section IV,
-algorithms 1 and 2. Equation numbers are the paper's; algorithm 2 is in `fsklr_variational`.
+algorithms 1 and 2. Equation numbers are the paper's; algorithm 2 is in `variational.py`.
 
 What it computes
 ----------------
-One state (zeta, z, alpha), the one with the highest score among those that a random walk visited::
+One state (zeta, z, alpha): the one with the highest score among those that a random walk visited::
 
     zeta = z = 1, alpha from algorithm 2
     for t = 1 .. feature_sweeps:                    with every z_j = 1
@@ -19,63 +19,66 @@ One state (zeta, z, alpha), the one with the highest score among those that a ra
         score  ln p(y | z, alpha) + ln p(z)                              (17)
     take z and alpha of the highest score
 
-alpha stays as it was drawn during a whole sweep. alpha_j of a sample that is off has q equal to its
-prior, and is drawn from it: that is what its bit is decided with next time.
+alpha does not change during a sweep. For a sample that is off, q of alpha_j is its prior. alpha_j
+is drawn from it, and that draw decides its bit in the next sweep.
 
-`posterior` holds the selected state as its one draw, alpha as it was drawn from q (what algorithm 1
-returns) on the samples that are on, 0 on the others; `alpha_mean` in the group `fit` is the mean m
-of q. That group also holds every visited state (`visited_zeta`, `visited_z`) with its `stage` and
-its score, `objective`: ln p(y | zeta, z, alpha) + ln p(zeta) + ln p(z), which is (16) and (17) each
-up to a constant of its stage. Scores are not probabilities, and the visited states are not a sample
-from the posterior.
+`posterior` holds the selected state as its one draw. For samples that are on, alpha is the draw
+from q (which algorithm 1 returns); for the others it is 0. `alpha_mean` in the group `fit` is the
+mean m of q. That group also holds every visited state (`visited_zeta`, `visited_z`) with its
+`stage` and its score, `objective`: ln p(y | zeta, z, alpha) + ln p(zeta) + ln p(z). This equals
+(16) or (17) up to a constant of the stage. Scores are not probabilities, and the visited states are
+not a sample from the posterior.
 
 What it is not
 --------------
-No approximation of the posterior: a stochastic search for a mode, and a biased one. The features
-are chosen for a model in which every sample is in use; the feature mask is not revisited after the
-sample mask; the score compares states at different alpha and leaves p(alpha) out; it rewards a
-lucky draw. Under the independent prior a bit that is on costs about ln(n / a), so at D >> a the
-highest score belongs to a mask smaller than a typical one. P(y = 1) = sigmoid(eta) of one state
-ignores all uncertainty.
+It is not an approximation of the posterior, but a stochastic search for a mode, and a biased one:
+
+- The features are chosen for a model in which every sample is in use, and the feature mask is not
+  revisited after the sample mask.
+- The score compares states at different alpha and omits p(alpha), so it rewards a lucky draw.
+- Under the independent prior a bit that is on costs about ln(n / a), so at D >> a the highest score
+  belongs to a mask that is smaller than a typical one.
+- P(y = 1) = sigmoid(eta) of one state ignores all uncertainty.
 
 Faithful and corrected
 ----------------------
-As printed, as far as it can run, is `prior="printed"`: the prior of the count, (21), (22), in place
-of the problem's, with the normalised comparison; `comparison="printed"` on top ends at once.
+The closest to the printed algorithm that can run is `prior="printed"`: the prior of the count,
+(21), (22), instead of the problem's, with the normalised comparison. With `comparison="printed"`
+too, the search ends at once.
 
 comparison = "normalised"  a bit is on if its conditional probability p(1) / (p(0) + p(1)) exceeds a
-                         uniform number: what Gibbs sampling, which the paper names, means.
+                         uniform number. This is Gibbs sampling, which the paper says it uses.
            = "printed"   p(1) itself, prior times the likelihood of all labels, as algorithm 1 says
                          (erratum: (28), (29) are known only up to a factor). With more than a few
-                         labels that is near 0 unless each is fitted almost surely, and the first
-                         sweep turns every bit off; such a run is "not_converged".
+                         labels this is close to 0 unless every label is fitted almost surely. The
+                         first sweep then turns every bit off, and the run is "not_converged".
 prior = "problem"        mask_prior of the problem, in the odds and in the score.
-      = "printed"        (21), (22), which the paper's algorithm uses, whatever the problem's
-                         (erratum: the law of a count as the score of a mask).
+      = "printed"        (21), (22), which the paper's algorithm uses, whatever the problem's prior
+                         (erratum: the prior of a count is used as the score of a mask).
 score = "likelihood"     (16), (17) at the alpha drawn.
-      = "bound"          the lower bound of ln p(y | masks), alpha integrated out, in place of the
-                         likelihood of one alpha: (16), (17) as a posterior of masks.
+      = "bound"          the lower bound of ln p(y | masks), with alpha integrated out, instead of
+                         the likelihood of one alpha: (16), (17) as a posterior of masks.
 alpha = "draw"           algorithm 2 ends with a draw from q.
       = "mean"           m instead, in sweeps, score and result. A sample that is off then has
                          alpha_j = 0, and its bit follows the prior.
 
-Always corrected, as the printed S is not a covariance: (33) gives S for S^-1, (34) has a minus,
-(35) one rho for all observations. Not stated in the paper: the initial masks (all on), the numbers
-of sweeps and iterations (algorithm 2 also stops when its bound stands still). Sparsity, never
-defined in Table II: here the share of bits that are 0, `sample_sparsity` and `feature_sparsity` in
-attrs.
+Three misprints are always corrected, because the printed S is not a covariance: (33) gives S for
+S^-1, (34) has a minus, and (35) has one rho for all observations. The paper does not give the
+initial masks (here all on) or the numbers of sweeps and iterations (algorithm 2 also stops when its
+bound no longer changes). Nor does it define the sparsity of Table II. Here it is the share of bits
+that are 0, `sample_sparsity` and `feature_sparsity` in attrs.
 
-Ablations: `sklr` has the second loop only. `fs_skr` has squared errors on the signs of the labels;
-its own source was not at hand, and ours is the same algorithm with q(alpha) q(tau), mean field, for
-q(alpha), tau drawn with alpha, and the normal density for the likelihood.
+Ablations: `sklr` has the second loop only. `fs_skr` has squared errors on the signs of the labels.
+Its original source was not available to us. Ours is the same algorithm, with mean field
+q(alpha) q(tau) for q(alpha), tau drawn with alpha, and the normal density as the likelihood.
 
 Cost
 ----
-A feature sweep: O(N B) a bit with the rbf kernel (masked squared distances are kept, as a kernel
-that has underflowed cannot come back), O(N) with the linear one. A sample sweep: O(N) a bit. Then
-algorithm 2, O(N A^2) an iteration for A samples in use, O(N S^2) for S < A features in use with
-the linear kernel, whose K has rank S. O((N + B) D + N B) memory: no N x B x D and
-no D x D array. `benchmarks/fsklr_savb_speed.py` measures it.
+A feature sweep takes O(N B) per bit with the rbf kernel and O(N) with the linear one. (Masked
+squared distances are stored, because a kernel that has underflowed cannot be updated.) A sample
+sweep takes O(N) per bit. Algorithm 2 then takes O(N A^2) per iteration for A samples in use, or
+O(N S^2) with the linear kernel, whose K has rank S, for S < A features in use. Memory is
+O((N + B) D + N B), without N x B x D or D x D arrays. `benchmarks/fsklr_savb_speed.py` measures it.
 """
 
 import time
@@ -120,7 +123,7 @@ ABOUT = About(
         "samples in use."
     ),
 )
-COVARIANCE = 100  # samples in use up to which q's covariance is stored
+COVARIANCE = 100  # q's covariance is stored for up to this many samples in use
 DIMS: Dims = {
     "visited_zeta": ("iteration", "feature"),
     "visited_z": ("iteration", "basis"),
@@ -139,7 +142,7 @@ DIMS: Dims = {
 
 @dataclass(frozen=True, kw_only=True)
 class Options(Settings):
-    """Options of `fsklr_savb`; the module docstring says where they depart from the paper."""
+    """Options of `fsklr_savb`; the module docstring lists departures from the paper."""
 
     comparison: Literal["normalised", "printed"] = option(
         "normalised", "what a uniform number is compared with to draw a bit"
@@ -164,7 +167,7 @@ supports = only_for(("fsklr", "sklr", "fs_skr"), "the algorithm of the paper on 
 
 @dataclass(frozen=True)
 class State:
-    """A visited state, the q it was drawn from, and its score. tau is 0 without squared errors."""
+    """A visited state, the q it was drawn from, and its score. tau is 0 in the logistic models."""
 
     stage: int
     zeta: np.ndarray
@@ -177,7 +180,7 @@ class State:
 
 
 class Search:
-    """The current masks and coefficients, with the kernel at this feature mask.
+    """The current masks and coefficients, with the kernel at the current feature mask.
 
     `K` (N, B) is the kernel matrix, `square` (rbf) the masked squared distances behind it, `alpha`
     (B,) the coefficients, `q` their distribution, `eta` (N,) the decision values.
@@ -202,7 +205,7 @@ class Search:
         self.refit()
 
     def set_kernel(self) -> None:
-        """K at the current feature mask, from scratch."""
+        """Compute K at the current feature mask from scratch."""
         X, Z = self.X[:, self.zeta], self.Z[:, self.zeta]
         if not self.kernel.by_distance:
             with np.errstate(over="ignore", invalid="ignore"):  # `check_kernel` refuses them
@@ -215,7 +218,7 @@ class Search:
         self.K = np.exp(-self.h.delta * self.square)
 
     def sweep_features(self) -> np.ndarray:
-        """Draw every zeta_k from (28); K follows, alpha does not."""
+        """Draw every zeta_k from (28); K is updated, alpha is not."""
         rule, eta = self._rule(len(self.zeta), self.a["zeta"]), self.eta.copy()
         weight = self.z * self.alpha
         if not self.kernel.by_distance:
@@ -242,7 +245,7 @@ class Search:
             return Rule(odds, np.log(u) if printed else special.logit(u), printed)
 
     def refit(self) -> None:
-        """Algorithm 2 at the current masks: q, then alpha (and tau) and eta."""
+        """Run algorithm 2 at the current masks: q, then alpha (and tau) and eta."""
         h, o, rng = self.h, self.options, self.rng
         K, limits = self.K[:, self.z], (o.vb_iterations, o.vb_tolerance)
         reduced, basis = K, None
@@ -289,9 +292,9 @@ class Search:
 
 
 class Run:
-    """What is kept of every visited state: `rows`, by name; `best`, number `selected` of them.
+    """The record of a search: `rows` of every visited state, and `best`, which is row `selected`.
 
-    The best state is the first of the highest score in the last stage.
+    The best state is the first one with the highest score in the last stage.
     """
 
     def __init__(self, start: State, keeps_path: bool) -> None:
@@ -323,7 +326,7 @@ class Run:
 
 
 def iterate(search: Search, report: Reporter) -> Run:
-    """Run algorithm 1 from the first state; a model without a feature mask has its second loop."""
+    """Run algorithm 1; a model without a feature mask needs only its second loop."""
     options = search.options
     if search.h.FEATURE_MASK:
         run = Run(search.state(1), options.path)
@@ -410,7 +413,7 @@ def _point(problem: Problem, state: State) -> dict[str, Any]:
 
 
 def _probabilities(state: State, h: fsklr.SampleMaskPriors) -> dict[str, np.ndarray]:
-    """Return E[probability | mask] of the explicit form, {} of the integrated one."""
+    """Return E[probability | mask] in the explicit form, {} in the integrated one."""
     out, bits = {}, {"z": state.z, "zeta": state.zeta}
     for variable, what, a in h.masks() if h.mask_probability == "explicit" else []:
         mask = bits[variable]
@@ -424,10 +427,10 @@ def _probabilities(state: State, h: fsklr.SampleMaskPriors) -> dict[str, np.ndar
 
 
 def fit(target: Target, options: Options, job: Job) -> Result:
-    """Run the search and return the selected state; `draws` and `chains` do not matter.
+    """Run the search and return the selected state; `draws` and `chains` are ignored.
 
-    Explicit mask probabilities, which the algorithm does not have, are at their mean given the
-    selected mask. `lp` is the log density of the posterior at the returned point, so also with
+    The algorithm has no explicit mask probabilities. In the explicit form they are set to their
+    mean given the selected mask. `lp` is the log posterior density at the returned point, with
     alpha_j = 0 for the samples that are off; it is not the score.
     """
     problem, started = target.zoo_problem, time.perf_counter()

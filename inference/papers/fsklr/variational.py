@@ -1,7 +1,7 @@
 """The two steps of `fsklr_savb`: variational coefficients at fixed masks, and a sweep over bits.
 
-Kojima, Tanaka (2017). Algorithm 2, eqs. (31)-(35), is after Bishop (2006), section 10.6. K (N, A)
-holds the columns of the A samples in use, K_i its rows, alpha ~ N(0, I / xi).
+Kojima, Tanaka (2017). Algorithm 2, eqs. (31)-(35), follows Bishop (2006), section 10.6. K (N, A)
+holds the columns of the A samples in use, K_i is a row of it, and alpha ~ N(0, I / xi).
 
 `logistic`: Jaakkola and Jordan's bound of the Bernoulli likelihood,
 
@@ -20,11 +20,11 @@ It is also mean field over Polya-Gamma variables omega_i: q(omega_i) = PG(1, rho
     S^-1 = xi I + <tau> K'K,  m = <tau> S K's
     q(tau) = Gamma(shape + N/2, rate + R/2),  R = |s - K m|^2 + tr(K S K').
 
-Each is coordinate ascent: no iteration lowers its elbo, a lower bound of ln p(y | masks).
+Both are coordinate ascent: no iteration decreases the elbo, a lower bound of ln p(y | masks).
 
-The sweeps of algorithm 1 draw one bit after the other from its conditional probability (28), (29)
-at fixed coefficients, compiled: `additive_sweep` where a bit adds a column to eta, `distance_sweep`
-where a feature's bit changes the rbf kernel.
+The compiled sweeps of algorithm 1 draw one bit after the other from its conditional probability
+(28), (29) at fixed coefficients: `additive_sweep` if a bit adds a column to eta, `distance_sweep`
+if a feature's bit changes the rbf kernel.
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ from scipy import linalg, special
 
 from ...contract.backend import FitFailed
 
-_STIFF = 1e10  # ratio of data to prior precision above which K'K itself would lose xi
+_STIFF = 1e10  # ratio of data to prior precision above which xi would be lost in K'K
 _LOG_2PI = float(np.log(2.0 * np.pi))
 
 
@@ -47,10 +47,10 @@ _LOG_2PI = float(np.log(2.0 * np.pi))
 class Coefficients:
     """q(alpha) of the coefficients in use (A,): N(location, (R'R)^-1), R upper triangular.
 
-    With `basis` Q (A, r), orthonormal columns that span the rows of K, it is q of Q'alpha; in all
-    other directions q is the prior, of variance 1 / xi. `elbo` has one entry an iteration;
-    `converged` says whether its last step was below the tolerance. `rho` (N,) is the logistic
-    bound's, `tau_shape` and `tau_rate` are q(tau)'s.
+    With `basis` Q (A, r), orthonormal columns that span the rows of K, it is q of Q'alpha. In all
+    other directions q is the prior, with variance 1 / xi. `elbo` has one entry per iteration;
+    `converged` tells whether its last step was below the tolerance. `rho` (N,) belongs to the
+    logistic bound, `tau_shape` and `tau_rate` to q(tau).
     """
 
     location: np.ndarray
@@ -87,7 +87,7 @@ class Coefficients:
 
 def jaakkola_jordan(rho: np.ndarray) -> np.ndarray:
     """Return lambda(rho) = tanh(rho / 2) / (4 rho), rho >= 0: FS-SKLR (34) without its minus."""
-    rho = np.maximum(rho, 1e-200)  # 1/8 there, for tanh is exact in small arguments
+    rho = np.maximum(rho, 1e-200)  # the limit 1/8, because tanh is exact for small arguments
     return np.tanh(0.5 * rho) / (4.0 * rho)
 
 
@@ -95,7 +95,7 @@ def precision_root(K: np.ndarray, weight: np.ndarray, xi: float) -> np.ndarray:
     """Return R, upper triangular, R'R = xi I + K' diag(weight) K = S^-1: FS-SKLR (33)."""
     G = np.sqrt(weight)[:, None] * K
     A = G.shape[1]
-    if np.einsum("ij,ij->j", G, G).max(initial=0.0) > _STIFF * xi:  # R of a QR never squares G
+    if np.einsum("ij,ij->j", G, G).max(initial=0.0) > _STIFF * xi:  # a QR does not square G
         stacked = np.concatenate([G, np.sqrt(xi) * np.eye(A)])
         return linalg.qr(stacked, mode="r", overwrite_a=True, check_finite=False)[0][:A]
     P = G.T @ G
@@ -104,7 +104,7 @@ def precision_root(K: np.ndarray, weight: np.ndarray, xi: float) -> np.ndarray:
 
 
 def check_kernel(K: np.ndarray) -> None:
-    """Refuse a kernel matrix whose products would overflow."""
+    """Raise an error for a kernel matrix whose products would overflow."""
     largest = np.abs(K).max(initial=0.0)
     if not largest < 1e100:
         raise FitFailed(
@@ -116,11 +116,11 @@ def check_kernel(K: np.ndarray) -> None:
 def logistic(
     K: np.ndarray, y: np.ndarray, xi: float, rho: np.ndarray, iterations: int, tolerance: float
 ) -> Coefficients:
-    """Return q(alpha) of the logistic likelihood, from the start rho (N,).
+    """Return q(alpha) for the logistic likelihood, starting from rho (N,).
 
     FS-SKLR (32) and FS-SKLR (35) in turn.
 
-    Stops when an iteration raises the elbo by less than `tolerance`.
+    It stops when an iteration increases the elbo by less than `tolerance`.
     """
     linear = K.T @ (y - 0.5)
     elbo: list[float] = []
@@ -133,7 +133,7 @@ def logistic(
         m = _solve(R, half)
         bound = np.sum(special.log_expit(rho) - 0.5 * rho + lam * rho**2)
         elbo.append(float(bound + 0.5 * half @ half + _half_log_ratio(R, xi)))
-        # M-step, for the next E-step; erratum: (35) has one rho, from the whole of K
+        # M-step, for the next E-step; erratum: (35) has one rho, computed from all of K
         rho = np.sqrt(_spread(R, K) + (K @ m) ** 2)
         converged = len(elbo) > 1 and elbo[-1] - elbo[-2] < tolerance
     return Coefficients(m, R, xi, elbo, converged, rho)
@@ -147,7 +147,7 @@ def gaussian(
     iterations: int,
     tolerance: float,
 ) -> Coefficients:
-    """Return q(alpha) q(tau) of the squared-error likelihood; `noise` is tau's (shape, rate)."""
+    """Return q(alpha) q(tau) for the squared-error likelihood; `noise` is tau's (shape, rate)."""
     N, (shape_0, rate_0) = len(s), noise
     shape, rate = shape_0 + 0.5 * N, rate_0 * (shape_0 + 0.5 * N) / shape_0  # <tau> of the prior
     linear = K.T @ s
@@ -190,14 +190,14 @@ def _half_log_ratio(R: np.ndarray, xi: float) -> float:
 
 
 class Labels(NamedTuple):
-    """Signs of the labels (N,), and the precision of the error; 0 is the logistic likelihood."""
+    """Signs of the labels (N,), and the precision of the error; 0 for the logistic likelihood."""
 
     sign: np.ndarray
     tau: float
 
 
 class Rule(NamedTuple):
-    """Prior log-odds of a bit by the number of others on, and for every bit what it must exceed."""
+    """Prior log-odds of a bit by the number of others on, and the threshold of every bit."""
 
     prior_odds: np.ndarray
     threshold: np.ndarray
@@ -223,7 +223,7 @@ def log_likelihood(eta: np.ndarray, labels: Labels) -> float:
 
 @_compiled
 def _value(on: float, off: float, odds: float, printed: bool) -> float:
-    """Return a bit's log-odds, FS-SKLR (28), FS-SKLR (29); if printed ln p(1), not normalised."""
+    """Return a bit's log-odds, FS-SKLR (28), FS-SKLR (29); if printed, ln p(1) unnormalised."""
     if printed:
         return on + min(odds, 0.0) - np.log1p(np.exp(-abs(odds)))
     return on - off + odds
@@ -238,9 +238,9 @@ def additive_sweep(
     labels: Labels,
     rule: Rule,
 ) -> np.ndarray:
-    """Draw every bit in turn where eta = sum_k mask_k weight_k columns_k; columns (n, N).
+    """Draw every bit in turn, with eta = sum_k mask_k weight_k columns_k; columns (n, N).
 
-    mask and eta change in place. Returns what each bit was decided by (n,).
+    mask and eta are updated in place. Returns the value that decided each bit (n,).
     """
     values, proposal = np.empty(len(mask)), np.empty_like(eta)
     total, here = mask.sum(), log_likelihood(eta, labels)
@@ -271,9 +271,9 @@ def distance_sweep(
     labels: Labels,
     rule: Rule,
 ) -> np.ndarray:
-    """Draw every zeta_k in turn where eta = exp(-delta square) weight.
+    """Draw every zeta_k in turn, with eta = exp(-delta square) weight.
 
-    square (N, B) holds |(x_i - z_j) * zeta|^2; zeta, square and eta change in place.
+    square (N, B) holds |(x_i - z_j) * zeta|^2; zeta, square and eta are updated in place.
     """
     (N, B), values, proposal = square.shape, np.empty(len(zeta)), np.empty_like(eta)
     total, here = zeta.sum(), log_likelihood(eta, labels)

@@ -1,8 +1,8 @@
 """JCFO's own algorithm: expectation-maximisation for the mode of (beta, theta).
 
 Krishnapuram, Carin, Hartemink (2004), J. Comput. Biol. 11, sections 3.1, 3.2 and 4. Equation
-numbers are the paper's; the two steps are in `jcfo_steps`. The same engine serves `sparse_probit`,
-whose basis functions are [1, x]: there is no theta, and the M-step is (29) alone.
+numbers are the paper's; the two steps are in `em_steps.py`. The same engine serves `sparse_probit`,
+whose basis functions are [1, x]: it has no theta, and its M-step is (29) alone.
 
 What it computes
 ----------------
@@ -13,66 +13,67 @@ out,
                              + constant,    theta >= 0,    s = 2y - 1.
 
 E-step: the expected latent values (23) and inverse variances (24), (25). M-step: beta and theta
-jointly, beta profiled out, theta by L-BFGS-B with the gradient (28). No step lowers the log
-posterior. The point is the one draw of the fit; nothing is averaged and no spread is given.
+jointly, with beta profiled out and theta by L-BFGS-B with the gradient (28). No step decreases the
+log posterior. The point is the only draw of the fit; nothing is averaged and no spread is given.
 
 When it is exact, and its bias
 ------------------------------
 For `sparse_probit` the problem is convex and the result is the mode. For `jcfo` it is a local
 maximum at best, and there are many:
 
-- theta = 0, beta_1..B = 0 is one whatever the data (each slope is a product with the other weight),
-  so the paper's belief in a single maximum does not hold. (With polynomial and rbf kernels K = 1
-  there, and the intercept may be spread over beta at no cost.) On colon and golub, at the filled
-  gammas, every start ends there: choose gammas (`select`), or filter first. A run that ends with
-  no feature has status "not_converged" and says so.
-- A weight at exactly 0 never returns: its expected inverse variance is infinite. The M-step can put
-  a theta there although the log posterior still rises with it. Such coordinates are counted in
-  `kkt_violations`; `revive` is the correction.
+- theta = 0, beta_1..B = 0 is a local maximum whatever the data, as each slope is a product with the
+  other weight. So the paper's claim of a single maximum does not hold. (With polynomial and rbf
+  kernels K = 1 there, and the intercept may be spread over beta at no cost.) On colon and golub, at
+  the default gammas, every start ends there: choose gammas (`select`), or filter first. A run that
+  ends without any feature has status "not_converged" and gives this reason.
+- A weight at exactly 0 never returns, because its expected inverse variance is infinite. The M-step
+  can put a theta there although the log posterior still increases with it. `kkt_violations` counts
+  such coordinates; `revive` corrects them.
 
-The intercept has the prior of every beta (11), so gamma1 is two things at once. For the slopes of a
-linear kernel it is half of one thing: at the best scale of (theta / c, c beta) the two penalties
-are together 2 (gamma1 gamma2)^1/4 (|beta_1..B|_1 |theta|_1)^1/2, and only the product counts. For
-the intercept it is a rate of its own, gamma1^1/2 |beta_0|: where no slope is left, beta_0 itself is
-0 as long as gamma1 >= (2 / pi) (N_1 - N_0)^2, the squared slope of the log-likelihood at 0 (colon,
-22 against 40: 206), and with it goes the base rate of the classes. A grid over gamma1 at a fixed
-product, or `printed_rates`, thus moves the intercept alone. With the 1 in the polynomial kernel
-sum_j beta_j is a second intercept, at that price too.
+The intercept has the prior of every beta (11), so gamma1 plays two roles. For the slopes of a
+linear kernel only the product of gamma1 and gamma2 matters: at the best scale of (theta / c,
+c beta) the two penalties together are 2 (gamma1 gamma2)^1/4 (|beta_1..B|_1 |theta|_1)^1/2. For the
+intercept gamma1 alone gives the rate, gamma1^1/2 |beta_0|. If no slope is left, beta_0 itself is 0
+whenever gamma1 >= (2 / pi) (N_1 - N_0)^2, the squared slope of the log-likelihood at 0 (colon,
+22 against 40: 206), and the base rate of the classes is lost. A grid over gamma1 at a fixed
+product, or `printed_rates`, thus changes only the intercept. With the 1 in the polynomial kernel,
+sum_j beta_j is a second intercept with the same penalty.
 
-A mode is not a typical draw: most weights are exactly 0, and P(y = 1) = Phi(eta) at the mode
-ignores all uncertainty, so probabilities are too close to 0 and 1 on separable data.
+A mode is not a typical draw: most weights are exactly 0. P(y = 1) = Phi(eta) at the mode ignores
+all uncertainty, so probabilities are too close to 0 and 1 on separable data.
 
 Faithful and corrected
 ----------------------
 The algorithm as printed is `printed_rates=True, starts=1`; `prefilter=50, select="holdout"` is its
-protocol. The defaults are corrected, and climb from more starts than the paper's.
+protocol. The defaults are corrected, and use more starting points than the paper.
 
-printed_rates = False    inverse variances with the roots of gamma1, gamma2: what (11), (12) imply.
-              = True     as printed in (24), (25), (29), without the roots: that is this algorithm
-                         at gamma^2, and no maximum of the paper's own posterior (12), (15).
+printed_rates = False    inverse variances with the roots of gamma1, gamma2, as (11), (12) imply.
+              = True     as printed in (24), (25), (29), without the roots. This is the same
+                         algorithm at gamma^2, which does not find a maximum of the paper's own
+                         posterior (12), (15).
 starts                   the first is the paper's seed, theta = 1 and a ridge regression (with H'y,
                          erratum: H y in print). The others are random, at the scale where both
-                         penalties are equal: theta the square of a standard exponential draw, in
-                         every second one times the squared covariance of the feature with y. The
-                         highest end is kept.
-revive = False           the paper. True: at convergence, weights at 0 that could raise the log
+                         penalties are equal: theta is the square of a standard exponential draw, in
+                         every second start times the squared covariance of the feature with y. The
+                         start that ends highest is kept.
+revive = False           the paper. True: at convergence, weights at 0 that could increase the log
                          posterior get a small value, and the algorithm continues.
-prune                    a weight with a penalty (rate times its size, a part of the log posterior)
-                         below this is set to 0 where that raises the log posterior; below 0.01 at
-                         convergence. The paper waits for underflow, thousands of iterations.
+prune                    a weight whose penalty (rate times absolute value, a term of the log
+                         posterior) is below this is set to 0 if that increases the log posterior;
+                         at convergence the limit is 0.01. The paper waits for underflow, which
+                         takes thousands of iterations.
 prefilter = None         all features. A number: sparse probit on [1, x] first, its penalty halved
                          until that many features remain, then JCFO on them (the paper: about 50).
-                         gamma1 and gamma2 that were filled from D are filled again from their
-                         number; given ones are kept.
+                         gamma1 and gamma2 that were filled from D are filled again from the number
+                         of features kept; given values stay.
 select = "problem"       the problem's gamma1, gamma2. "holdout": those on a grid with the highest
-                         log score on 10 % of the rows (two starts each), then a fit to all
-                         rows. Features are filtered and standardised again without the rows held
-                         out.
+                         log score on 10 % of the rows (two starts each), then a fit to all rows.
+                         Features are filtered and standardised again without the held-out rows.
 
 Cost
 ----
-O(N B D) for an evaluation of the kernel and of its slope, O(min(N, B)^3) for beta; O((N + B) D)
-memory, and never D x D or N x B x D. Features at 0 leave the work, so all but the first iterations
+O(N B D) for an evaluation of the kernel and of its slope, and O(min(N, B)^3) for beta. Memory is
+O((N + B) D), never D x D or N x B x D. Features at 0 are skipped, so all but the first iterations
 are cheap. `benchmarks/jcfo_em_speed.py` measures it.
 """
 
@@ -138,14 +139,14 @@ DIMS: Dims = {
     "holdout_score": ("candidate",),
 }
 FACTORS = (1.0, 1e-1, 1e-2, 1e-3, 1e-4)
-FAR = 0.1  # a KKT residual that no converged fit has
-LOOSE = 1e-4  # tolerance of the fits that only filter, or choose gammas
+FAR = 0.1  # no converged fit has a KKT residual above this
+LOOSE = 1e-4  # tolerance of the fits that only filter or choose gammas
 Gammas = tuple[float, float]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(EngineOptions):
-    """Options of `jcfo_em`; the module docstring says where they depart from the paper."""
+    """Options of `jcfo_em`; the module docstring lists departures from the paper."""
 
     printed_rates: bool = option(False, "inverse variances as printed, without the roots of gamma")
     prefilter: int | None = option(
@@ -173,7 +174,7 @@ supports = only_for(MODELS, "the algorithm of the paper on 'jcfo'")
 
 
 def basis_of(problem: Problem, X: np.ndarray, Z: np.ndarray) -> Basis:
-    """Return the basis functions of the problem's model at X, with centres Z where it has any."""
+    """Return the basis functions of the problem's model at X, with centres Z if it has any."""
     if problem.kernel is None:
         return Basis(X)
     return Basis(X, Z, problem.kernel)
@@ -182,8 +183,8 @@ def basis_of(problem: Problem, X: np.ndarray, Z: np.ndarray) -> Basis:
 def prefilter(X: np.ndarray, y: np.ndarray, count: int, options: Options) -> np.ndarray:
     """Return the indices of about `count` features with weight in sparse probit on [1, x].
 
-    The rate of the prior starts where all weights are 0 and is halved until `count` are not; the
-    largest are kept. Fewer come back where the data hold fewer (at most about N).
+    The rate of the prior starts where all weights are 0 and is halved until `count` are not 0; the
+    largest are kept. The result may be shorter (at most about N weights can be nonzero).
     """
     D = X.shape[1]
     constant = np.full(len(y), special.ndtri(y.mean()))
@@ -207,7 +208,7 @@ def prefilter(X: np.ndarray, y: np.ndarray, count: int, options: Options) -> np.
 
 
 def rates_of(gammas: Gammas, options: Options) -> tuple[float, float]:
-    """Return the rates of the two priors; `printed_rates` leaves the roots out."""
+    """Return the rates of the two priors; `printed_rates` omits the roots."""
     power = 1.0 if options.printed_rates else 0.5
     return gammas[0] ** power, gammas[1] ** power
 
@@ -222,7 +223,7 @@ def filled_gammas(problem: Problem, D: int) -> Gammas:
 def own_gammas(problem: Problem, D: int) -> Gammas:
     """Return the problem's gammas; those that were filled are filled again for D features.
 
-    A given value that equals the filled one cannot be told from it.
+    A given value that equals the filled one is treated as filled.
     """
     own, D_all = _gammas(_priors(problem)), problem.X.shape[1]
     before, after = filled_gammas(problem, D_all), filled_gammas(problem, D)
@@ -254,7 +255,7 @@ def grid(problem: Problem, options: Options, D: int) -> list[Gammas]:
 
 
 def holdout_rows(y: np.ndarray, part: float, rng: np.random.Generator) -> np.ndarray:
-    """Return a mask (N,) of held-out rows: `part` of each class, and one of each is kept."""
+    """Return a mask (N,) of held-out rows: a share `part` of each class, but never all of it."""
     held = np.zeros(len(y), dtype=bool)
     for label in (0, 1):
         rows = np.flatnonzero(y == label)
@@ -267,7 +268,7 @@ def holdout_rows(y: np.ndarray, part: float, rng: np.random.Generator) -> np.nda
 
 @dataclass
 class Choice:
-    """What the last fit uses: the features the filter kept, the gammas, and how others scored."""
+    """What the final fit uses: the filtered features, the gammas, and the scores of others."""
 
     features: np.ndarray
     gammas: Gammas
@@ -301,7 +302,7 @@ def choose(
     scores, starts = np.full(len(tried), -np.inf), rng.integers(2**63)
     with report.stage("hold-out", total=len(tried)) as update:
         for number, gammas in enumerate(tried):
-            same = np.random.default_rng(starts)  # equal starts for all
+            same = np.random.default_rng(starts)  # the same starts for all gammas
             run, _ = solve(training, y[~held], rates_of(gammas, options), loose, same)
             eta = test.evaluate(run.state.theta)[0] @ run.state.beta
             scores[number] = probit_logp(y[held], eta).mean()
@@ -316,8 +317,9 @@ def choose(
 class Optimality:
     """How far the point is from a maximum of the stated posterior, (12), (15).
 
-    `beta` (1 + B,) and `theta` (D,) are KKT residuals; `worst` is the largest of a weight that is
-    not 0, `at_zero` those of weights at 0 that took part, `log_posterior` the value there.
+    `beta` (1 + B,) and `theta` (D,) are KKT residuals. `worst` is the largest one of a nonzero
+    weight, `at_zero` are those of weights at 0 that were in use, and `log_posterior` is the value
+    at the point.
     """
 
     beta: np.ndarray
@@ -328,7 +330,7 @@ class Optimality:
 
     @property
     def violations(self) -> int:
-        """How many weights at 0 would raise the log posterior."""
+        """Return how many weights at 0 would increase the log posterior."""
         return int(np.sum(self.at_zero > VIOLATION))
 
 
@@ -420,9 +422,9 @@ def _point(beta: np.ndarray, theta: np.ndarray) -> dict[str, np.ndarray]:
 def fit(target: Target, options: Options, job: Job) -> Result:
     """Climb from several starts and return the highest point, with its optimality conditions.
 
-    `draws` and `chains` do not matter: chain = draw = 1. `lp` is NaN where a feature weight is 0,
-    for log theta has no value there; `log_posterior` in attrs is the density of (beta, theta) with
-    tau, rho and z integrated out, at the gammas used, whatever the form of the problem.
+    `draws` and `chains` are ignored: chain = draw = 1. `lp` is NaN if a feature weight is 0,
+    because log theta is then undefined. `log_posterior` in attrs is the density of (beta, theta)
+    with tau, rho and z integrated out, at the gammas used, whatever the form of the problem.
     """
     problem, started = target.zoo_problem, time.perf_counter()
     sparse, priors = not problem.spec.has_basis, _priors(problem)

@@ -17,13 +17,15 @@ V = Omega^-1 = diag(abs(beta_j)) / rate_beta and r = v - H beta, the two forms a
     primal   beta = k (I + k H'H k)^-1 k H'v,  k = V^1/2           M x M    (29)
     dual     r = (I + H V H')^-1 v,  beta = V H'r                  N x N
 
-Neither divides by a weight, so a weight of 0 stays 0 and does no harm. What is left to minimise is
+Neither form divides by a weight, so a weight of 0 stays 0 and causes no problem. It remains to
+minimise
 
     F(theta) = v'r / 2 + theta' Delta theta / 2,
     dF/dtheta_k = delta_k theta_k - sum_ij r_i beta_j dK_ij/dtheta_k,                      (28)
 
-(beta is at its optimum, so its own change does not count.) The optimiser works on phi_k =
-(rate_theta / theta_old_k)^1/2 theta_k, whose penalty phi_k^2 / 2 is the same for every k and scale.
+where the change of beta does not contribute, because beta is at its optimum. The optimiser works on
+phi_k = (rate_theta / theta_old_k)^1/2 theta_k, whose penalty phi_k^2 / 2 is the same for every k
+and scale.
 """
 
 import math
@@ -44,9 +46,9 @@ from ..path import PATH, Path
 
 _ROOT_HALF = math.sqrt(0.5)
 _ROOT_2_OVER_PI = math.sqrt(2.0 / math.pi)
-_TOO_LARGE = 1e100  # for a kernel, whose square must not overflow; and for the objective there
-_SETTLED = 1e-2  # of penalty: below it, at convergence, a weight may be on its way to 0
-VIOLATION = 1e-3  # of the rate: slopes above it at a weight of 0 are counted, or revived
+_TOO_LARGE = 1e100  # limit for a kernel, whose square must not overflow; the objective beyond it
+_SETTLED = 1e-2  # a weight whose penalty is below this at convergence may be on its way to 0
+VIOLATION = 1e-3  # share of the rate: larger slopes at a weight of 0 are counted, or revived
 _STIFF = 1e10  # above it the normal equations of the ridge regression lose too many digits
 
 
@@ -83,7 +85,7 @@ class Basis:
 
     @property
     def weights(self) -> int:
-        """B, or D without a kernel: the entries of beta after beta_0."""
+        """The number of entries of beta after beta_0: B, or D without a kernel."""
         return self.X.shape[1] if self.Z is None else len(self.Z)
 
     def restrict(self, rows: np.ndarray, features: np.ndarray) -> "Basis":
@@ -96,9 +98,9 @@ class Basis:
         return replace(self, X=X, Z=_columns(self.Z[rows], features))
 
     def evaluate(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return H (N, M), and W (N, B) for `slope` (None where it is all ones).
+        """Return H (N, M), and W (N, B) for `slope` (None if it is all ones).
 
-        A kernel too large to be squared is a FloatingPointError.
+        A kernel that is too large to be squared raises a FloatingPointError.
         """
         if self.Z is None:
             return _with_ones(self.X), None
@@ -135,7 +137,7 @@ def score(y: np.ndarray, eta: np.ndarray) -> np.ndarray:
 
 
 def latent_mean(y: np.ndarray, eta: np.ndarray) -> np.ndarray:
-    """Return v = E[z | y, eta], JCFO (23): a normal truncated to the side that y names."""
+    """Return v = E[z | y, eta], JCFO (23): a normal truncated to the side that y determines."""
     s = 2.0 * y - 1.0
     return s * truncated_moments(s * eta)[0]
 
@@ -156,8 +158,8 @@ def profile(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the beta (M,) of JCFO (29), the best for a given H, and r = v - H beta (N,).
 
-    `form` is "primal", "dual", or "smaller" for the one with the smaller matrix. Where that matrix
-    is too badly conditioned, the singular values of H V^1/2 give the same.
+    `form` is "primal", "dual", or "smaller" for the one with the smaller matrix. If that matrix is
+    too badly conditioned, the result is computed from the singular values of H V^1/2.
     """
     N, M = H.shape
     root = np.sqrt(variance)
@@ -187,7 +189,7 @@ def ridge_seed(H: np.ndarray, y: np.ndarray, epsilon: float = 1e-6) -> np.ndarra
 def profiled(
     basis: Basis, beta: np.ndarray, theta: np.ndarray, v: np.ndarray, rates: tuple[float, float]
 ) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
-    """Return F, JCFO (26), and its gradient, JCFO (28), by phi = (rate / theta_old)^1/2 theta."""
+    """Return F, JCFO (26), and its gradient, JCFO (28), in phi = (rate / theta_old)^1/2 theta."""
     variance, root = np.abs(beta) / rates[0], np.sqrt(theta / rates[1])
 
     def objective(phi: np.ndarray) -> tuple[float, np.ndarray]:
@@ -210,9 +212,9 @@ def maximise(
     rates: tuple[float, float],
     iterations: int = 50,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return beta, theta >= 0 with a larger Q than the given ones, at a maximum of Q: JCFO (19).
+    """Return beta, theta >= 0 at a maximum of Q, above its value at the given ones: JCFO (19).
 
-    Q has several maxima in theta; the optimiser starts from the given one and never ends lower.
+    Q has several maxima in theta. The optimiser starts from the given theta and never ends lower.
     """
     if len(theta):
         objective, start = profiled(basis, beta, theta, v, rates), np.sqrt(theta * rates[1])
@@ -253,7 +255,7 @@ def log_posterior(
 
 
 class State:
-    """beta (M,), theta (D,), and what follows from them; weights at 0 are left out of the work."""
+    """beta (M,), theta (D,), and what follows from them; weights at 0 are skipped."""
 
     def __init__(
         self,
@@ -268,7 +270,7 @@ class State:
         self.set(beta, theta)
 
     def set(self, beta: np.ndarray, theta: np.ndarray) -> None:
-        """Move to a point; what has become 0 leaves the working basis."""
+        """Move to a point; weights that have become 0 leave the working basis."""
         rows, features = np.flatnonzero(beta[1:]), np.flatnonzero(theta)
         old = self._support
         if old is None or not (np.array_equal(rows, old[0]) and np.array_equal(features, old[1])):
@@ -301,7 +303,7 @@ class State:
         self.set(beta, theta)
 
     def prune(self, part: float) -> bool:
-        """Set to 0 weights with a penalty below `part`, where the log posterior rises by it."""
+        """Set weights with a penalty below `part` to 0 if that increases the log posterior."""
         slopes = self.slopes()
         beta_small, theta_small = (
             index[(rate * np.abs(weight[index]) < part) & (slope < rate)]
@@ -312,7 +314,7 @@ class State:
         )
         if self._zero(beta_small, theta_small):
             return True
-        none = np.zeros(0, dtype=int)  # together they lower it: one by one
+        none = np.zeros(0, dtype=int)  # together they decrease it, so try them one by one
         moved = [self._zero(np.array([j]), none) for j in beta_small if len(beta_small) > 1]
         moved += [self._zero(none, np.array([k])) for k in theta_small if len(theta_small) > 1]
         return any(moved)
@@ -323,7 +325,7 @@ class State:
         return self._try(beta, theta)
 
     def revive(self) -> bool:
-        """Give a small value to weights at 0 whose slope exceeds the rate of their prior."""
+        """Give weights at 0 a small value if their slope exceeds the rate of their prior."""
         slope_beta, slope_theta = self.full_slopes()
         limit = 1.0 + VIOLATION
         up_beta = (self.beta == 0.0) & (np.abs(slope_beta) > limit * self.rates[0])
@@ -337,7 +339,7 @@ class State:
         return False
 
     def _try(self, beta: np.ndarray, theta: np.ndarray) -> bool:
-        """Move there unless nothing changes or the log posterior falls."""
+        """Move to a point unless nothing changes or the log posterior decreases."""
         if np.array_equal(beta, self.beta) and np.array_equal(theta, self.theta):
             return False
         before, objective = (self.beta, self.theta), self.objective
@@ -350,7 +352,7 @@ class State:
 
 @dataclass
 class Run:
-    """One start, to its end: the point, the traces (entry 0 is the seed), why it stopped early."""
+    """The run from one start: the point, the traces (entry 0 is the seed), why it stopped early."""
 
     state: State
     objective: list[float]
@@ -360,7 +362,7 @@ class Run:
     path: Path = field(default_factory=Path)
 
     def note(self, keeps: bool) -> None:
-        """Add the present state to the traces, and to the path if it `keeps` one."""
+        """Add the current state to the traces, and to the path if it `keeps` one."""
         self.objective.append(self.state.objective)
         self.features.append(len(self.state.features))
         self.samples.append(int(np.count_nonzero(self.state.beta[1:])))
@@ -368,20 +370,20 @@ class Run:
             self.keep()
 
     def keep(self) -> None:
-        """Add the present weights to the path."""
+        """Add the current weights to the path."""
         beta, theta = self.state.beta, self.state.theta
         self.path.keep(len(self.objective) - 1, theta, beta[1:], beta[0])
 
 
 def iterate(state: State, options: EngineOptions, update: Update | None = None) -> Run:
-    """Repeat E- and M-steps until the log posterior stands still."""
+    """Repeat E- and M-steps until the log posterior no longer changes."""
     run = Run(state, [], [], [])
     run.note(options.path)
     for iteration in range(1, options.max_iterations + 1):
         state.step(options.inner_iterations)
         state.prune(options.prune)
         still = abs(state.objective - run.objective[-1]) <= options.tolerance
-        # at rest only once nothing is on its way to 0, and nothing at 0 could come back
+        # converged only if no weight is on its way to 0, and no weight at 0 could come back
         moved = still and (state.prune(_SETTLED) or (options.revive and state.revive()))
         run.note(options.path)
         if update is not None and iteration % 10 == 0:
@@ -399,9 +401,9 @@ def iterate(state: State, options: EngineOptions, update: Update | None = None) 
 def seed(
     basis: Basis, y: np.ndarray, rates: tuple[float, float], number: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the beta, theta where start `number` begins; number 0 is the paper's.
+    """Return beta and theta at start `number`; number 0 is the paper's start.
 
-    (theta / c, c beta) gives nearly the same eta: c is set so that both penalties are equal.
+    (theta / c, c beta) gives nearly the same eta, so c is set to make both penalties equal.
     """
     D = 0 if basis.Z is None else basis.X.shape[1]
     if number == 0:
@@ -431,7 +433,7 @@ def solve(
     rng: np.random.Generator,
     report: Reporter | None = None,
 ) -> tuple[Run, np.ndarray]:
-    """Return the best of several starts, and the final objective of each (-inf: it failed)."""
+    """Return the best of several starts, and the final objective of each (-inf if it failed)."""
     starts = options.starts if basis.Z is not None else 1  # without theta the problem is convex
     best: Run | None = None
     finals, error = np.full(starts, -np.inf), ""
