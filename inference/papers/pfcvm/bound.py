@@ -1,6 +1,6 @@
 """Section 5 of the PFCVM paper: the KL of its posterior to its prior, and the bound of Theorem 1.
 
-Jiang et al. (2019), doi 10.1145/3309541, sections 5.1 and 5.2. Both take the weights as
+Jiang et al. (2019), doi 10.1145/3309541, sections 5.1 and 5.2. Both assume that the weights are
 independent, each with a truncated normal posterior.
 """
 
@@ -21,9 +21,9 @@ def kl_truncated(mode: Any, precision: Any, prior_precision: Any) -> np.ndarray:
 
         KL = (p0/p - 1 + ln(p/p0) + p0 m^2) / 2 + m h (p + p0) / (2 sqrt(p)) - ln(2 Phi(t))
 
-    The paper prints this with the square root missing inside the last term. For t far from zero
-    the terms grow like t^2 and cancel, so the same number is computed from the entropy H(t) and
-    the second moment M2(t) of a unit normal at t truncated to x >= 0, which do not::
+    In the paper the square root inside the last term is missing. For t far from zero the terms grow
+    like t^2 and cancel. So the same number is computed from the entropy H(t) and the second moment
+    M2(t) of a unit normal at t truncated to x >= 0, which do not cancel::
 
         KL = p0/p M2(t) / 2 - ln(p0/p) / 2 + ln(pi/2) / 2 - H(t)
 
@@ -49,7 +49,7 @@ def kl_truncated(mode: Any, precision: Any, prior_precision: Any) -> np.ndarray:
 def vote(eta: np.ndarray) -> np.ndarray:
     """Return f (N,) = E_q[sign(eta)], from draws of eta (..., N): the vote, PFCVM (22).
 
-    A number in [-1, 1], whose sign is the predicted label.
+    It lies in [-1, 1], and its sign is the predicted label.
     """
     return np.sign(eta).reshape(-1, np.shape(eta)[-1]).mean(axis=0)
 
@@ -78,9 +78,9 @@ def rademacher_bound(
 
     f is the voting function (`vote`), s the label in {-1, +1}.
 
-    Not a certificate here. The theorem needs a prior, a basis and a kernel chosen without the
-    data: PFCVM's basis centres and basis labels are the training set, and its prior is tuned on
-    it. Values above 1 say nothing; they are returned as they are, so that terms can be compared.
+    The bound is not a guarantee for PFCVM. The theorem needs a prior, a basis and a kernel that are
+    chosen without the data. PFCVM's basis centres and basis labels are the training set, and its
+    prior is tuned on it. Values above 1 say nothing, but they allow the terms to be compared.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def rademacher_bound(
     N : int
         Number of training samples.
     c : float
-        Margin of the loss, in (0, 1] to be of use: f lies in [-1, 1].
+        Margin of the loss. Only values in (0, 1] are useful, because f lies in [-1, 1].
     r, g : float
         The theorem's free constants, r > 1 (the paper prints r > 0) and g > 0, chosen beforehand.
     delta : float

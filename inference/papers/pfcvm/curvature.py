@@ -1,17 +1,17 @@
 """The algebra of one block of PFCVM's weights: its prior, its smoothing, its curvature.
 
-A block is a vector u (K,) of weights with one prior precision p, one precision t = slab^-2 of the
-slab and one smoothing lam an entry. Its part of the objective Q (see `pfcvm_engine`) is
+A block is a vector u (K,) of weights. Each entry has a prior precision p, a slab precision
+t = slab^-2 and a smoothing lam. The block's part of the objective Q (see `engine.py`) is
 
     sum_k [-(p + t) u^2 / 2 + ln sigmoid(lam u)],
 
-where ln sigmoid(lam u) stands for ln 1(u >= 0), and lam = 0 for a weight of either sign. Together
-with the likelihood, whose Gauss-Newton curvature is R'R, it bends Q by
+where ln sigmoid(lam u) replaces ln 1(u >= 0), and lam = 0 for a weight of either sign. Together
+with the likelihood, whose Gauss-Newton curvature is R'R, the curvature of Q is
 
     diag(V) + R'R,   V = p + t + lam^2 sigmoid(lam u) sigmoid(-lam u),   R = C^1/2 J,
 
-J = d eta / du (N, K), C = diag(sigma (1 - sigma)). The inverse Sigma is the covariance of q. No
-array has a side of D twice: where K > N only N x N matrices are factored.
+J = d eta / du (N, K), C = diag(sigma (1 - sigma)). Its inverse Sigma is the covariance of q. No
+array is D x D: if K > N only N x N matrices are factored.
 """
 
 from dataclasses import dataclass, fields
@@ -19,19 +19,19 @@ from dataclasses import dataclass, fields
 import numpy as np
 from scipy import linalg, special
 
-_LARGEST = 1e15  # a precision beyond it is a zero weight
+_LARGEST = 1e15  # a larger precision means a weight of zero
 _SMALLEST = 1e-12
 _LN2 = float(np.log(2.0))
 
 
 class Curvature:
-    """diag(V) + R'R (K, K), known by V (K,) and R (N, K); Sigma is its inverse.
+    """diag(V) + R'R (K, K), represented by V (K,) and R (N, K); Sigma is its inverse.
 
-    For K > N by Woodbury's identity, an N x N Cholesky factor and O(N^2 K) work:
+    For K > N Woodbury's identity is used, with an N x N Cholesky factor and O(N^2 K) work:
 
         Sigma = V^-1 - V^-1 R' (I + R V^-1 R')^-1 R V^-1.
 
-    It is written with C^1/2 inside R and never C^-1, so saturated probabilities (C = 0) do no harm.
+    C^1/2 is inside R and C^-1 never occurs, so saturated probabilities (C = 0) cause no problem.
     """
 
     def __init__(self, V: np.ndarray, R: np.ndarray) -> None:
@@ -57,8 +57,8 @@ class Curvature:
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
         """Return Sigma_kk and the data's share 1 - V_k Sigma_kk = q_k / V_k, each (K,).
 
-        q_k = R_k' (I + R V^-1 R')^-1 R_k. The share is a sum of squares, or of products, and not
-        the difference of two numbers near 1.
+        q_k = R_k' (I + R V^-1 R')^-1 R_k. The share is computed as a sum of squares or of products,
+        not as the difference of two numbers close to 1.
         """
         if self.wide:
             T = linalg.solve_triangular(self.L, self.R, lower=True)
@@ -70,11 +70,11 @@ class Curvature:
         return np.diag(Sigma).copy(), np.clip(share, 0.0, 1.0)
 
     def factor(self) -> np.ndarray:
-        """Return F (K, K) with Sigma = F F': for the sample block."""
+        """Return F (K, K) with Sigma = F F', for the sample block."""
         return linalg.solve_triangular(self.inverse_factor(), np.eye(len(self.V)), lower=True).T
 
     def inverse_factor(self) -> np.ndarray:
-        """Return L (K, K) with Sigma^-1 = L L': for the sample block."""
+        """Return L (K, K) with Sigma^-1 = L L', for the sample block."""
         return linalg.cholesky(np.diag(self.V) + self.R.T @ self.R, lower=True)
 
     def draws(self, rng: np.random.Generator, S: int) -> np.ndarray:
@@ -90,8 +90,8 @@ class Block:
     """One group of weights: modes u, precisions p, smoothing lam, all (K,), and their hyperprior.
 
     c, d are the hyperprior, on ln p as in Tipping (2001): ln p(ln p_k) = c ln p_k - d p_k + const.
-    `slab_precision` is t = slab^-2, 0 without a slab: ln p(p_k, u_k) ends in -(p_k + t) u_k^2 / 2.
-    `index` says which of the original weights these are (-1: the bias).
+    `slab_precision` is t = slab^-2, 0 without a slab; the last term of ln p(p_k, u_k) is
+    -(p_k + t) u_k^2 / 2. `index` gives the positions of the original weights (-1: the bias).
     """
 
     u: np.ndarray
@@ -106,11 +106,11 @@ class Block:
 
     @property
     def total(self) -> np.ndarray:
-        """Precision p + t (K,) of the weights given p."""
+        """The precision p + t (K,) of the weights given p."""
         return self.p + self.slab_precision
 
     def log_prior(self, u: np.ndarray) -> float:
-        """Return sum_k [-(p + t) u^2 / 2 + ln 2 sigmoid(lam u)]: 0 at u = 0: pruning is felt."""
+        """Return sum_k [-(p + t) u^2 / 2 + ln 2 sigmoid(lam u)], 0 at u = 0."""
         smooth = _LN2 - np.logaddexp(0.0, -self.lam * u)
         return float(smooth.sum() - 0.5 * np.sum(self.total * u**2))
 
@@ -125,7 +125,7 @@ class Block:
     def evidence(self, curvature: Curvature) -> float:
         """Return this block's part of the stopping objective (see `pfcvm_lp`).
 
-        The slab's constant mass is left out; the logarithm is of p, for p(p, u) has p^1/2 in it.
+        The slab's constant mass is omitted. The logarithm is of p, as p(p, u) contains p^1/2.
         """
         hyper = np.sum(self.c * np.log(self.p) - self.d * self.p)
         return (
@@ -141,7 +141,7 @@ class Block:
         return (rest + self.p * share) / (self.p + rest)
 
     def set_precisions(self, new: np.ndarray, damping: float = 0.0) -> None:
-        """Replace p, by a geometric mean of old and new where damped."""
+        """Replace p; with damping, by a geometric mean of old and new."""
         damped = self.p**damping * np.clip(new, _SMALLEST, _LARGEST) ** (1.0 - damping)
         self.p = np.where(self.keep_precision, self.p, damped)
 

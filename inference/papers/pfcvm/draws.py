@@ -1,9 +1,9 @@
-"""Draws of `pfcvm_lp`'s q, and both densities at them.
+"""Draws from `pfcvm_lp`'s q, and the densities of q and of the posterior at them.
 
 q is two independent normals, of (b, w) and of theta. `positive="componentwise"` replaces each by
-the product of its marginal normals truncated to >= 0 (the bias and the RVM's weights stay normal),
-`"none"` keeps them as they are. Densities are of the unconstrained vector, Jacobian included, and
-exist where q covers every free variable and none of its mass lies below 0.
+the product of its marginal normals truncated to >= 0 (the bias and the RVM's weights stay normal);
+`"none"` keeps them as they are. Densities are those of the unconstrained vector, Jacobian included.
+They exist if q covers every free variable and has no mass below 0.
 """
 
 from typing import Literal
@@ -66,7 +66,7 @@ def draw(
 
 
 def _kernel_sum(e: Engine, theta: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """Return K_theta a (S, N) from kept features and samples only; one K where theta is fixed."""
+    """Return K_theta a (S, N) from kept features and samples; a single K if theta is fixed."""
     if a.shape[1] == 0:
         return np.zeros((len(a), len(e.X)))
     if e.free_theta:

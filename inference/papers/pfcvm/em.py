@@ -12,21 +12,21 @@ and rate, and Phi, D, lam and the sigmoids that stand for w, theta >= 0 as in `p
     - (c + 1/2) sum_j ln(d + w_j^2 / 2) + sum_j ln sigmoid(lam w_j), and the same over theta_k;
     under the model's hyperprior with a slab also - sum_j w_j^2 / (2 slab^2), and of theta_k.
 
-E-step: alpha_j = (2c + 1) / (w_j^2 + 2d), beta_k = (2c + 1) / (theta_k^2 + 2d), slab or none: it
-does not touch the precision given the weight. M-step: raise Q at
-these precisions, by Newton's method in w and theta in turn. No covariance appears, so this is not
-(28), which the paper calls the same formula. The log posterior never falls, except a little where a
-weight is pruned; the terms of pruned weights stay in it at their last value.
+E-step: alpha_j = (2c + 1) / (w_j^2 + 2d), beta_k = (2c + 1) / (theta_k^2 + 2d). A slab does not
+affect the precision given the weight. M-step: increase Q at these precisions, by Newton's method in
+w and theta in turn. No covariance appears, so this is not (28), although the paper calls it the
+same formula. The log posterior never decreases, except slightly when a weight is pruned; the terms
+of pruned weights stay in it at their last value.
 
 How good it is
 --------------
-A point, not a posterior: no spread, one draw. Under the paper's hyperprior (c = d = 0, the default
-here as in `pfcvm_lp`) the log posterior is unbounded at every zero weight, so what is returned
-depends on the start; once small, a weight shrinks by its square in each iteration and is pruned.
-The bias keeps its prior. `hyperprior="model"` is the MAP of the zoo's own model, up to lam, in its
-marginal form; it prunes nothing.
+It is a point, not a posterior: one draw, without spread. Under the paper's hyperprior (c = d = 0,
+the default here as in `pfcvm_lp`) the log posterior is unbounded at every zero weight, so the
+result depends on the start. Once a weight is small, each iteration replaces it by a multiple of its
+square, until it is pruned. The bias keeps its prior. `hyperprior="model"` gives the MAP estimate of
+the zoo's own model in its marginal form, up to lam; it prunes nothing.
 
-Cost: as `pfcvm_lp`, O(N^2 D) time and O(N D) memory an iteration.
+Cost: as for `pfcvm_lp`, O(N^2 D) time and O(N D) memory per iteration.
 """
 
 import time
@@ -64,7 +64,7 @@ ABOUT = About(
 
 @dataclass(frozen=True, kw_only=True)
 class Options(EngineOptions):
-    """Options of `pfcvm_em`; those it shares with `pfcvm_lp` mean the same there."""
+    """Options of `pfcvm_em`; options shared with `pfcvm_lp` have the same meaning there."""
 
     feature_threshold: float = option(
         1e8,
@@ -105,7 +105,7 @@ def log_prior(block: Block) -> float:
 
 
 def log_posterior(engine: Engine) -> float:
-    """Return the log posterior of the weights that are left."""
+    """Return the log posterior of the remaining weights."""
     eta = engine.design(engine.feature.u) @ engine.sample.u
     value = engine.log_likelihood(eta) + log_prior(engine.sample)
     return value + (log_prior(engine.feature) if engine.moves_theta else 0.0)
@@ -188,7 +188,7 @@ def _details(run: Run) -> tuple[dict[str, np.ndarray], Dims]:
 
 
 def fit(target: Target, options: Options, job: Job) -> Result:
-    """Iterate and return the one state: chain = draw = 1. There is nothing random in it."""
+    """Iterate and return the final state: chain = draw = 1. The method is deterministic."""
     problem, started = target.zoo_problem, time.perf_counter()
     with job.report.stage("iterating", total=options.max_iterations) as update:
         run = iterate(Engine.start(problem, options, update_bias=False), options, update)
@@ -224,5 +224,5 @@ def fit(target: Target, options: Options, job: Job) -> Result:
 
 
 def predict_paper(problem: Problem, state: Mapping[str, Any], X_new: np.ndarray) -> np.ndarray:
-    """Return P(y = 1) = sigmoid(eta) at the one state."""
+    """Return P(y = 1) = sigmoid(eta) at the returned state."""
     return special.expit(predictive_moments(problem, state, X_new)[0])

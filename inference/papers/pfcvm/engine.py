@@ -1,22 +1,23 @@
 """What `pfcvm_lp` and `pfcvm_em` share: modes and pruning of PFCVM, PCVM and RVM.
 
-Weights come in two blocks (`pfcvm_curvature`), each a vector u with one prior precision p, one slab
-precision t and one smoothing lam an entry: the sample block (b, w_1, ..., w_B) and the feature
-block theta. The objective of both is
+The weights form two blocks (`curvature.py`): the sample block (b, w_1, ..., w_B) and the feature
+block theta. Each is a vector u, every entry of which has a prior precision p, a slab precision t
+and a smoothing lam. The objective of both methods is
 
     Q = sum_i ln P(y_i | eta_i) + sum over both blocks of [-(p + t) u^2 / 2 + ln sigmoid(lam u)],
 
-where ln sigmoid(lam u) stands for ln 1(u >= 0); the bias, and the RVM's real weights, have lam = 0.
-t = slab^-2 is of the model's own prior (`models/parts/slab.py`), and 0 under the paper's. Its
-Gauss-Newton curvature in one block, with J = d eta / du and C = diag(sigma (1 - sigma)), is
+where ln sigmoid(lam u) replaces ln 1(u >= 0). The bias, and the RVM's weights of either sign, have
+lam = 0. t = slab^-2 belongs to the model's own prior (`models/parts/slab.py`), and is 0 under the
+paper's. The Gauss-Newton curvature of Q in one block, with J = d eta / du and
+C = diag(sigma (1 - sigma)), is
 
     diag(V) + R'R,   V = p + t + lam^2 sigmoid(lam u) sigmoid(-lam u),   R = C^1/2 J.
 
-It is the exact one in w always and in theta for the linear kernel; for the others it leaves out
+It is always exact in w, and in theta for the linear kernel. For the other kernels it omits
 
     E_kl = sum_i (y_i - sigma_i) d2 eta_i / d theta_k d theta_l,
 
-as the paper does, and is positive definite everywhere. No array has a side of D twice.
+as the paper does, and is positive definite everywhere. No array is D x D.
 """
 
 from collections.abc import Callable, Mapping
@@ -42,7 +43,7 @@ FAILED = "a matrix is too ill-conditioned for a Cholesky factor; standardise X"
 
 @dataclass(frozen=True, kw_only=True)
 class EngineOptions(Settings):
-    """Options of both methods, in the words of `pfcvm_lp`."""
+    """Options of both methods; `pfcvm_lp` explains them."""
 
     hyperprior: Literal["paper", "model"] = option(
         "paper", "c = d = 0, or the problem's own c, d and slab"
@@ -76,12 +77,13 @@ applies = only_for(("pfcvm", "pcvm", "rvm"), "the algorithm of pfcvm, pcvm and r
 
 @dataclass
 class Engine:
-    """Modes of one problem, at given precisions, and what was pruned.
+    """The modes of one problem at given precisions, and what was pruned.
 
-    X (N, D), y (N,) in {0, 1}, Z (B, D), s (B,) the basis labels (ones where the model has none:
-    `signed`). After pruning X and Z hold the kept features, Z and s the kept samples. `sizes` is
-    the first (D, B), `thresholds` are of the precisions of (samples, features), `floor` of theta,
-    `history` is what `prune` removed; `bounded` says that theta >= 0 is enforced (see `_newton`).
+    X (N, D), y (N,) in {0, 1}, Z (B, D), s (B,) the basis labels (ones if the model has none:
+    `signed`). After pruning, X and Z hold the kept features, Z and s the kept samples. `sizes` is
+    the original (D, B). `thresholds` apply to the precisions of (samples, features), `floor` to
+    theta. `history` records what `prune` removed. `bounded` tells whether theta >= 0 is enforced
+    (see `_newton`).
     """
 
     X: np.ndarray
@@ -104,9 +106,9 @@ class Engine:
     def start(cls, problem: Problem, options: EngineOptions, update_bias: bool) -> "Engine":
         """Return the first state: precisions as given, theta at the mode of its smoothed prior.
 
-        With the paper's flat hyperprior a weight's unit is 1; with the model's it is the prior's
-        scale, or its slab if that is narrower, in which smoothing, first precisions and thresholds
-        are then meant.
+        Smoothing, initial precisions and thresholds are in units of a weight. With the paper's flat
+        hyperprior the unit is 1. With the model's it is the scale of the prior, or the slab if that
+        is narrower.
         """
         h, B, D = problem.hypers, len(problem.Z), problem.X.shape[1]
         assert isinstance(h, KernelPriors)  # as `supports` says
@@ -173,7 +175,7 @@ class Engine:
     # --- eta and its derivatives ---
 
     def kernel(self, theta: np.ndarray) -> np.ndarray | None:
-        """Return K (N, B); None where a negative theta lets an rbf kernel grow above 1."""
+        """Return K (N, B); None if a negative theta makes an rbf kernel exceed 1."""
         return self.hypers.kernel_of().signed_gram(self.X, self.Z, theta)
 
     def design(self, theta: np.ndarray) -> np.ndarray:
@@ -183,7 +185,7 @@ class Engine:
         return np.column_stack([np.ones(len(self.y)), K * self.s])
 
     def eta(self, theta: np.ndarray) -> np.ndarray | None:
-        """Return eta (N,) at the current sample weights, None where `kernel` is."""
+        """Return eta (N,) at the current sample weights; None if `kernel` returns None."""
         b, a = self.sample.u[0], self.s * self.sample.u[1:]
         kernel = self.hypers.kernel_of()
         if kernel.is_primal:
@@ -203,13 +205,13 @@ class Engine:
     # --- modes ---
 
     def Q(self) -> float:
-        """Return Q at the current weights (each ln sigmoid with its ln 2): the log of PFCVM (9)."""
+        """Return Q at the current weights (plus ln 2 for each sigmoid): the log of PFCVM (9)."""
         eta = self.design(self.feature.u) @ self.sample.u
         value = self.log_likelihood(eta) + self.sample.log_prior(self.sample.u)
         return value + (self.feature.log_prior(self.feature.u) if self.moves_theta else 0.0)
 
     def gradients(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return dQ / d(b, w) and dQ / d theta (zeros where theta is fixed)."""
+        """Return dQ / d(b, w) and dQ / d theta (zeros if theta is fixed)."""
         Phi = self.design(self.feature.u)
         residual = self.residual(Phi @ self.sample.u)
         of_w = Phi.T @ residual + self.sample.gradient(self.sample.u)
@@ -219,7 +221,7 @@ class Engine:
         return of_w, of_theta + self.feature.gradient(self.feature.u)
 
     def residual(self, eta: np.ndarray) -> np.ndarray:
-        """Return y - sigmoid(eta), by the tail that is small."""
+        """Return y - sigmoid(eta), computed from the smaller tail."""
         return self.sign * special.expit(-self.sign * eta)
 
     def curvatures(self) -> tuple[Curvature, Curvature | None]:
@@ -234,10 +236,10 @@ class Engine:
         return of_w, Curvature(self.feature.total + self.feature.bend(self.feature.u), R)
 
     def climb(self, rounds: int, tolerance: float) -> float:
-        """Raise Q: Newton in w, then in theta, in turn; return the last Newton decrement, summed.
+        """Increase Q by Newton steps in w and theta in turn; return the sum of last decrements.
 
-        PFCVM (10) and PFCVM (12) are fixed-point equations for the modes; Newton with a line
-        search solves them. A decrement g' Sigma g is twice the gain in Q that is still expected.
+        PFCVM (10) and PFCVM (12) are fixed-point equations for the modes; Newton's method with a
+        line search solves them. A decrement g' Sigma g is twice the expected remaining gain in Q.
         """
         left = np.inf
         for _ in range(rounds):
@@ -261,8 +263,8 @@ class Engine:
     ) -> float:
         """Take up to `steps` damped Newton steps in one block; return the decrement at the start.
 
-        Once an rbf kernel has refused a negative theta, theta >= 0 is a bound: entries at 0 whose
-        gradient is negative are held there, and the step of the others is cut at 0.
+        Once a negative theta has been rejected for an rbf kernel, theta >= 0 is enforced: entries
+        at 0 with a negative gradient stay there, and the step of the others is cut at 0.
         """
         first = None
         for _ in range(steps):
@@ -303,7 +305,7 @@ class Engine:
         step: np.ndarray,
         eta: np.ndarray,
     ) -> bool:
-        """Halve the step until Q grows enough, move there; say whether there was such a step."""
+        """Halve the step until Q increases enough, and take it; return whether one was found."""
         value = self.log_likelihood(eta) + block.log_prior(block.u)
         clip, t = self.bounded and block is self.feature, 1.0
         while t > 1e-10:
@@ -331,7 +333,7 @@ class Engine:
     # --- scale and pruning ---
 
     def rescale(self) -> None:
-        """Set the largest theta to 1 by (theta / r, r w), which leaves a linear kernel's eta."""
+        """Set the largest theta to 1 by (theta / r, r w), which keeps eta for a linear kernel."""
         r = float(self.feature.u.max())
         if r > 0.0:
             self.feature.u, self.feature.p = self.feature.u / r, self.feature.p * r**2
@@ -349,12 +351,12 @@ class Engine:
             return
         self._take(keep_s, keep_f, iteration)
         if not self.collapsed and self.kernel(self.feature.u) is None:
-            # a negative theta lost the positive ones that kept its distances above 0
+            # the positive thetas that kept distances above 0 despite a negative one are gone
             self.bounded = True
             self.feature.u = np.maximum(self.feature.u, 0.0)
 
     def drop_all(self, iteration: int) -> None:
-        """Leave the bias alone; a fixed theta stays."""
+        """Remove all weights except the bias; a fixed theta stays."""
         self._take(self.sample.index < 0, self.feature.never_prune, iteration)
 
     def _take(self, keep_s: np.ndarray, keep_f: np.ndarray, iteration: int) -> None:
@@ -382,7 +384,7 @@ class Engine:
         return self.free_theta and len(self.feature.u) > 0
 
     def weights(self) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return theta (D,), the signed sample weights (B,) and the bias, 0 where pruned."""
+        """Return theta (D,), the signed sample weights (B,) and the bias; pruned ones are 0."""
         (D, B), sample = self.sizes, self.sample
         signed = full(self.s * sample.u[1:], sample.index[1:], B)
         return full(self.feature.u, self.feature.index, D), signed, float(sample.u[0])
@@ -390,8 +392,8 @@ class Engine:
     def details(self) -> tuple[dict[str, np.ndarray], Dims]:
         """Return modes, precisions and pruning at full size, with their dims.
 
-        A pruned weight has mode 0, the precision at which it was pruned, and the iteration of
-        that in `*_pruned_at`, which is 0 for what was kept.
+        A pruned weight has mode 0 and the precision at which it was pruned. `*_pruned_at` holds the
+        iteration in which that happened, or 0 for weights that were kept.
         """
         (D, B), out = self.sizes, {}
         for name, block, size, at in (
@@ -418,7 +420,7 @@ def predictive_moments(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return mean and variance (M,) of eta at standardised inputs: phi'u and phi' Sigma_w phi.
 
-    phi = [1, s_j K(x, z_j)] at the mode of theta, whose own uncertainty the paper leaves out.
+    phi = [1, s_j K(x, z_j)] at the mode of theta, whose own uncertainty the paper ignores.
     `state` is the `fit` group of a fit, or `Result.details`.
     """
     s = {k: np.asarray(state[k]) for k in ("feature_mode", "sample_mode", "bias_mode")}
@@ -437,7 +439,7 @@ def predictive_moments(
 
 
 def full(values: np.ndarray, index: np.ndarray, size: int) -> np.ndarray:
-    """Put the kept entries of the last axis back into `size` places, zeros elsewhere."""
+    """Return an array of full `size` on the last axis, with zeros for removed entries."""
     out = np.zeros((*values.shape[:-1], size))
     out[..., index] = values
     return out

@@ -2,101 +2,108 @@
 
 Jiang, Li, De Rijke, Yao, Chen (2019), "Probabilistic Feature Selection and Classification Vector
 Machine", ACM TKDD 13(2), doi 10.1145/3309541, section 3, algorithm 1, appendix A. Equation numbers
-are the paper's. With theta fixed it fits PCVM, with real weights too the RVM, as Tipping (2001).
+are the paper's. With theta fixed it fits PCVM; if also the weights may have either sign, it fits
+the RVM, as in Tipping (2001).
 
 What it computes
 ----------------
-At given precisions alpha (samples), beta (features), the mode u of
+At given precisions alpha (samples) and beta (features), it finds the mode u of
 
     Q(w, theta) = ln p(y | w, theta) - sum_j alpha_j w_j^2 / 2 - sum_k beta_k theta_k^2 / 2
                   + sum_j ln sigmoid(lam w_j) + sum_k ln sigmoid(lam theta_k),    lam = `smoothing`
 
-(the bias w_0 has no sigmoid term), and two independent normals at it, O = the sigmoids' curvature:
+(the bias w_0 has no sigmoid term), and two independent normals there, with O the curvature of the
+sigmoid terms:
 
     q(b, w) = N(u_w, Sigma_w),             Sigma_w = (Phi'C Phi + A + O_w)^-1            (13)
     q(theta) = N(u_theta, Sigma_theta),    Sigma_theta = (D'CD + B + O_theta)^-1         (21)
 
-Then alpha and beta by fixed points of the evidence, `update`, gamma_k = 1 - beta_k Sigma_kk:
+Then alpha and beta are updated by fixed-point equations of the evidence (`update`), with
+gamma_k = 1 - beta_k Sigma_kk:
 
     "mackay"   beta_k = (gamma_k + 2c) / (u_k^2 + 2d)                    (15), (29): the paper's
     "em"       beta_k = (1 + 2c) / (u_k^2 + Sigma_kk + 2d)               (28): same points, slower
 
-A weight whose precision passes its threshold is removed. The objective traced is the log of the
-Laplace evidence p(y | alpha, beta), the two blocks' Gaussian integrals apart:
+A weight whose precision exceeds its threshold is removed. The trace records the log of the Laplace
+evidence p(y | alpha, beta), with a separate Gaussian integral for each block:
 
     ln p(y | u) + sum_j [ln alpha_j - alpha_j u_j^2] / 2 + sum_k [ln beta_k - beta_k u_k^2] / 2
     + sum_{j >= 1} ln 2 sigmoid(lam u_j) + sum_k ln 2 sigmoid(lam u_k)
     + ln det Sigma_w / 2 + ln det Sigma_theta / 2 + sum (c ln precision - d precision).
 
-It is continuous as a precision goes to infinity. Neither update is bound to raise it.
+It is continuous as a precision goes to infinity. Neither update is guaranteed to increase it.
 
 How good it is
 --------------
-Exact nowhere in this model. Biases: precisions are point estimates, whose uncertainty is left out
-(a pruned weight has no spread at all); the curvature between w and theta is dropped, though only
-their products are identified; a mode and a curvature say little about a positive weight near 0.
+It is never exact in this model. There are three biases. Precisions are point estimates, whose
+uncertainty is ignored (a pruned weight has no spread at all). The curvature between w and theta is
+dropped, although only their products are identified. A mode and a curvature say little about a
+positive weight near 0.
 
-`positive="componentwise"` draws each weight from its marginal normal truncated to >= 0, each for
-itself, as section 5.1 assumes; `"none"` draws the two normals as they are, negative weights
-included. The bias is normal; the RVM's weights are always drawn jointly.
+`positive="componentwise"` draws each weight independently from its marginal normal truncated to
+>= 0, as section 5.1 assumes; `"none"` draws from the two normals as they are, so weights can be
+negative. The bias is normal; the RVM's weights are always drawn jointly.
 
-`hyperprior="paper"` (default): c = d = 0. The posterior it stands for is improper, so beside an
-exact posterior this measures the change of prior as well. `hyperprior="model"`: c, d are the
-problem's own shape and rate and the bias keeps its prior, so that what differs from an exact
-posterior is the approximation alone; a weight is then measured in units of its prior scale (of its
-slab, if that is narrower), in which `smoothing`, first precisions and thresholds are meant. A
-proper hyperprior keeps precisions below (1 + 2c) / 2d: nothing is pruned. If so, and the model is
-in its marginal form, q covers every free variable and `lp` and `log_q` are given.
+`hyperprior="paper"` (default) is c = d = 0. The posterior that it approximates is improper, so a
+comparison with an exact posterior also measures the change of prior. With `hyperprior="model"`, c
+and d are the problem's own shape and rate and the bias keeps its prior, so only the approximation
+differs from an exact posterior. `smoothing`, initial precisions and thresholds are then in units of
+the weight's prior scale (of its slab, if that is narrower). A proper hyperprior keeps precisions
+below (1 + 2c) / 2d, so nothing is pruned. In that case, if the model is in its marginal form, q
+covers every free variable, and `lp` and `log_q` are given.
 
-A slab of the problem's own prior ends ln p(alpha_j, w_j) in -(alpha_j + slab^-2) w_j^2 / 2, and
-leaves the power alpha_j^1/2. So with t = slab^-2 the modes, A, B and -alpha_j u_j^2 / 2 above have
-alpha + t for alpha, and the rest, gamma and both updates among it, stays: their alpha is the
-derivative's of ln alpha_j / 2 - alpha_j <w_j^2> / 2, in which t does not occur.
+With a slab in the problem's own prior, the last term of ln p(alpha_j, w_j) is
+-(alpha_j + slab^-2) w_j^2 / 2, while the power alpha_j^1/2 stays. With t = slab^-2, alpha therefore
+becomes alpha + t in the modes, in A and B and in -alpha_j u_j^2 / 2 above. The rest, including
+gamma and both updates, does not change: there alpha comes from the derivative of
+ln alpha_j / 2 - alpha_j <w_j^2> / 2, in which t does not occur.
 
 Collapse
 --------
-lam has the units of 1 / weight, and its sigmoid pushes every weight off zero: where the data say
-nothing the MacKay precision grows by lam^2 / 4 = 6.25 an iteration, (28)'s only like the root of
-the iteration. Under a linear kernel (theta / r, r w) leaves eta unchanged and nothing holds r: in a
-long run theta shrinks, or w does, until most of a block has passed its threshold, the informative
-weights with the others, and the objective falls far below what it was. Such a run is
-`not_converged` and says so, as is one that pruned a whole block. `scale="fixed"` (linear kernel
-only) holds max theta at 1 in each iteration; then w is what vanishes, mostly sooner.
+lam has the units of 1 / weight, and its sigmoid pushes every weight away from zero. If the data are
+not informative, the MacKay precision grows by lam^2 / 4 = 6.25 per iteration, that of (28) only
+like the square root of the iteration number. Under a linear kernel (theta / r, r w) leaves eta
+unchanged and nothing determines r. In a long run theta or w therefore shrinks until most of a block
+has passed its threshold, informative weights included, and the objective falls far below its
+maximum. Such a run is `not_converged` and gives this reason, as does a run that pruned a whole
+block. `scale="fixed"` (linear kernel only) sets max theta to 1 in each iteration; then w vanishes
+instead, usually sooner.
 
-`stopping="rise"` is algorithm 1 as printed, lines 12-16: stop when the objective no longer rises,
-here for `patience` iterations, and return the state before, here the best. It need not be a fixed
-point of (15). `"change"` is the paper's text, step 8: stop when the objective changes little, and
-return the last state. The default is "rise" under the paper's hyperprior and "change" under the
-model's, where (29) has a proper fixed point, at which the objective is not largest: (29) leaves out
-that the modes, and O with them, move with the precisions.
+`stopping="rise"` is algorithm 1 as printed, lines 12-16: stop when the objective no longer
+increases (here for `patience` iterations) and return the state before (here the best). It need not
+be a fixed point of (15). `"change"` is the paper's text, step 8: stop when the objective changes
+little, and return the last state. The default is "rise" under the paper's hyperprior and "change"
+under the model's. There (29) has a proper fixed point, which is not the maximum of the objective: (29)
+ignores that the modes, and O with them, depend on the precisions.
 
-The paper chose initial precisions by validation and gives no thresholds. Its 2 to 5 genes are not
-reproduced by the defaults; `benchmarks/pfcvm_lp_speed.py` prints what is. Three settings decide
-how many features are left when the objective stops rising, and the text leaves all three open:
+The paper chose initial precisions by validation and gives no thresholds. The defaults do not
+reproduce its 2 to 5 genes; `benchmarks/pfcvm_lp_speed.py` prints what they give. Three settings
+determine how many features are left when the objective stops increasing, and the paper specifies
+none of them:
 
     initial_feature_precision   beta_0; fig. 10 has 0.5 in an example of section 5.1
-    feature_threshold           against the 6.25 an iteration by which an uninformative beta grows
-    feature_floor               footnote 3, by which a theta below some threshold is set to 0; it is
-                                removed then, for a mode of its own would bring it back
+    feature_threshold           an uninformative beta grows towards it by 6.25 per iteration
+    feature_floor               footnote 3 sets a theta below some threshold to 0; here it is then
+                                removed, because its own mode would bring it back
 
-`path=True` keeps the weights of every iteration, so that what another stop would have returned can
-be seen, held-out rows included, without running again.
+`path=True` keeps the weights of every iteration. So one can see what another stopping rule would
+have returned, also on held-out rows, without running again.
 
 Corrections
 -----------
-Misprints that cannot be meant are not reproduced: beta (1 - sigmoid) in (12) for lam (1 - sigmoid);
-the power (P - 1) / P of a polynomial kernel value in D, which loses the sign of 1 + S; kappa called
-a variance. (10) and (12) are fixed-point equations; Newton's method with a line search on Q solves
-them. Modes may be negative during the iterations, as in the paper, and are counted; a step to a
-negative theta that would let an rbf kernel grow above 1 is rejected, and from then on the bound
-theta >= 0 is enforced. E in (11) is dropped, as in (21): exact for the linear kernel, Gauss-Newton
-for the others.
+Obvious misprints are not reproduced: beta (1 - sigmoid) in (12) for lam (1 - sigmoid); the power
+(P - 1) / P of a polynomial kernel value in D, which loses the sign of 1 + S; kappa called a
+variance. (10) and (12) are fixed-point equations; Newton's method with a line search on Q solves
+them. Modes may be negative during the iterations, as in the paper, and are counted. A step to a
+negative theta that would make an rbf kernel exceed 1 is rejected, and from then on the bound
+theta >= 0 is enforced. E in (11) is dropped, as in (21): this is exact for the linear kernel and
+Gauss-Newton for the others.
 
 Cost
 ----
-With R = C^1/2 D, V = beta + O: Sigma_theta = V^-1 - V^-1 R'(I + R V^-1 R')^-1 R V^-1, so O(N^2 D)
-time and O(N D) memory an iteration, a few kernel matrices included; the paper's is O(D^3) and
-O(D^2). `benchmarks/pfcvm_lp_speed.py` measures it.
+With R = C^1/2 D, V = beta + O: Sigma_theta = V^-1 - V^-1 R'(I + R V^-1 R')^-1 R V^-1. So an
+iteration takes O(N^2 D) time and O(N D) memory, including a few kernel matrices; the paper's takes
+O(D^3) and O(D^2). `benchmarks/pfcvm_lp_speed.py` measures it.
 """
 
 import time
@@ -132,8 +139,8 @@ ABOUT = About(
     ),
     cost="O(N^2 D) time and O(N D) memory per iteration.",
 )
-_FAR = 1e-3  # a larger gradient, in posterior sd, is not a mode
-_FALL = 10.0  # of the log evidence below its largest: more is a drift (flat hyperprior only)
+_FAR = 1e-3  # a state with a larger gradient, in posterior sd, is not a mode
+_FALL = 10.0  # a larger fall of the log evidence means drift (flat hyperprior only)
 _POLISH = 1e-12  # Newton decrement at the returned state, in units of log density
 
 
@@ -170,7 +177,7 @@ supports = applies
 
 @dataclass
 class Run:
-    """A fit: the state returned, its curvature, and one entry an iteration of each trace."""
+    """A fit: the returned state, its curvature, and traces with one entry per iteration."""
 
     engine: Engine
     objective: list[float] = field(default_factory=list)
@@ -189,7 +196,7 @@ class Run:
 def update_precisions(
     engine: Engine, of_w: Curvature, of_theta: Curvature | None, update: str, damping: float
 ) -> None:
-    """Re-estimate alpha and beta: PFCVM (29), PFCVM (15) where c = d = 0, or PFCVM (28)."""
+    """Re-estimate alpha and beta: PFCVM (29), PFCVM (15) if c = d = 0, or PFCVM (28)."""
     for block, curvature in ((engine.sample, of_w), (engine.feature, of_theta)):
         if curvature is None:
             continue
@@ -267,9 +274,9 @@ def iterate(engine: Engine, options: Options, update: Update | None = None) -> R
 
 
 def kkt(run: Run) -> float:
-    """Return the largest abs(dQ/du_k) Sigma_kk^1/2: how far the state is from Q's maximum, in sd.
+    """Return the largest abs(dQ/du_k) Sigma_kk^1/2, the distance from the maximum of Q in sds.
 
-    A theta held at the bound 0 (rbf) with a gradient that points below it counts as 0.
+    A theta held at the bound 0 (rbf), with a gradient that points below it, counts as 0.
     """
     worst, e = 0.0, run.engine
     blocks = ((e.sample, run.of_w), (e.feature, run.of_theta))
@@ -340,14 +347,14 @@ def _details(problem: Problem, run: Run) -> tuple[dict[str, np.ndarray], Dims]:
 
 
 def _factor(run: Run, B: int) -> np.ndarray:
-    """Return F (1 + B, 1 + B), bias first, zeros where pruned: Sigma_w = F F'."""
+    """Return F (1 + B, 1 + B) with Sigma_w = F F', bias first, zeros for pruned weights."""
     out, kept = np.zeros((1 + B, 1 + B)), run.engine.sample.index + 1
     out[np.ix_(kept, kept)] = run.of_w.factor()
     return out
 
 
 def _check(problem: Problem, options: Options) -> None:
-    """Refuse options that mean nothing for the problem."""
+    """Raise an error for options that have no meaning for the problem."""
     kernel = problem.kernel
     assert kernel is not None  # as `supports` says
     if options.scale == "fixed" and not (kernel.is_linear and problem.spec.learns_theta):
@@ -358,7 +365,7 @@ def _check(problem: Problem, options: Options) -> None:
 
 
 def fit(target: Target, options: Options, job: Job) -> Result:
-    """Iterate, return the state that the stopping rule names, draw from its q."""
+    """Iterate, return the state that the stopping rule selects, and draw from its q."""
     problem, started = target.zoo_problem, time.perf_counter()
     _check(problem, options)
     update_bias = options.update_bias_precision
