@@ -73,8 +73,8 @@ instead, usually sooner.
 increases (here for `patience` iterations) and return the state before (here the best). It need not
 be a fixed point of (15). `"change"` is the paper's text, step 8: stop when the objective changes
 little, and return the last state. The default is "rise" under the paper's hyperprior and "change"
-under the model's. There (29) has a proper fixed point, which is not the maximum of the objective: (29)
-ignores that the modes, and O with them, depend on the precisions.
+under the model's. There (29) has a proper fixed point, which is not the maximum of the objective:
+(29) ignores that the modes, and O with them, depend on the precisions.
 
 The paper chose initial precisions by validation and gives no thresholds. The defaults do not
 reproduce its 2 to 5 genes; `benchmarks/pfcvm_lp_speed.py` prints what they give. Three settings
