@@ -114,6 +114,33 @@ def test_the_joint_test_is_of_a_transition(conjugate, monkeypatch):
         av.calibrate(problem, "gibbs", test="geweke")
 
 
+def test_the_command_passes_everything_on(tmp_path, monkeypatch):
+    """No value is a default; without a single replicate the exit code is 1."""
+    asked = {}
+
+    def calibrate(problem, method, **settings):
+        asked.update(settings, problem=problem, method=method)
+        return found(np.empty((0, 2)))
+
+    monkeypatch.setattr(av.inference, "calibrate", calibrate)
+    words = (
+        "rfvm 6x2 --method nuts --test joint --replicates 7 --draws 30 --chains 3 --seed 5 "
+        "--processes 2 --set bias_sd=2 --option tune=40"
+    )
+    monkeypatch.setattr(sys, "argv", ["ardvark", "calibrate", *words.split(), f"--out={tmp_path}"])
+    level = logging.getLogger("ardvark").level
+    with pytest.raises(SystemExit) as ended:
+        main()
+    logging.getLogger("ardvark").setLevel(level)
+    assert ended.value.code == 1
+    problem = asked.pop("problem")
+    assert (problem.spec.name, problem.X.shape, problem.hypers.bias_sd) == ("rfvm", (6, 2), 2)
+    assert asked == {
+        "method": "nuts", "test": "joint", "replicates": 7, "draws": 30, "chains": 3,
+        "random_seed": 5, "processes": 2, "tune": 40, "folder": tmp_path,
+    }  # fmt: skip
+
+
 def test_the_command(tmp_path, monkeypatch, capsys):
     """RFVM's own algorithm on normal inputs; the same command with more replicates goes on."""
     level = logging.getLogger("ardvark").level

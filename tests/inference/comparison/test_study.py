@@ -50,6 +50,22 @@ def test_the_order_of_the_methods_is_told(problem, tmp_path, capsys):
     assert told == ["method 1 of 2: prior", "method 2 of 2: other"]
 
 
+def test_a_fit_that_did_not_converge_is_used_again(problem, tmp_path, monkeypatch):
+    """It has draws, and another run with the same settings would be no better."""
+    fit = registry.BACKENDS["other"].fit
+
+    def slow(*args):
+        return replace(fit(*args), status="not_converged", reason="it still rises")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(registry.BACKENDS["other"], "fit", staticmethod(slow))
+        first = study.run(problem, {"other": {}}, tmp_path, SMALL)["other"]
+    monkeypatch.setattr(run, "compute", fails(AssertionError("computed again")))
+    again = study.run(problem, {"other": {}}, tmp_path, SMALL)["other"]
+    assert (again.attrs["status"], again.attrs["reason"]) == ("not_converged", "it still rises")
+    assert again.identical(first)
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import xarray as xr
-from scipy import signal
+from scipy import signal, stats
 
 from ardvark.inference.references import bar as reference_bar
 from ardvark.inference.references.bar import agreement, bar, summarise
@@ -152,6 +152,21 @@ def test_a_difference_is_named(monkeypatch):
         found = agreement(first, stored(fit(change(run(10)["posterior"]["eta"].values))))
         assert names <= set(found.index[~found["agrees"]])
         assert (found.loc[sorted(names), "z"] > found.loc[sorted(names), "limit"]).all()
+
+
+def test_the_limit_is_that_of_the_shorter_run():
+    """Student's t with the smaller effective size less one, in whatever order the two come."""
+    trees = [
+        xr.DataTree.from_dict({"/summary": summarise(run(n, draws=500, memory=memory))})
+        for n, memory in ((11, 0.0), (12, 0.95))
+    ]
+    ess = min(float(t["summary"]["bias"].sel(statistic="ess_bulk")) for t in trees)
+    assert ess < 200.0
+    for first, second in (trees, trees[::-1]):
+        found = agreement(first, second)
+        known = stats.t.isf(reference_bar.ALARM / (2 * found["numbers"].sum()), ess - 1.0)
+        assert found.loc["mean of bias", "limit"] == pytest.approx(known, rel=1e-9)
+        assert found.loc["sd of bias", "limit"] == pytest.approx(known, rel=1e-9)
 
 
 def test_what_moved_in_one_run_only():

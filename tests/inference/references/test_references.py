@@ -106,6 +106,13 @@ def test_a_fit_comes_back(model, tmp_path, monkeypatch):
     p = found["selection"]["p_active_feature"]
     np.testing.assert_allclose(p, whole["selection"]["p_active_feature"], rtol=2.0**-24)
     assert tuple(p["feature"].values) == tuple(problem.data.feature_names)
+    # the diagnostics by which the run is judged are the worst of the summary
+    for statistic, worst in (("rhat", np.nanmax), ("ess_bulk", np.nanmin), ("ess_tail", np.nanmin)):
+        each = found["summary"].to_dataset().sel(statistic=statistic)
+        values = np.concatenate([v.values.ravel() for v in each.values()])
+        assert found.attrs[statistic] == pytest.approx(worst(values), rel=2.0**-23)
+    rhat = found["summary"]["eta"].sel(statistic="rhat")
+    assert found.attrs["rhat_eta"] == pytest.approx(rhat.values.max(), rel=2.0**-23)
     assert found.attrs["kind"] == "reference"
     assert av.selection_text(found)
     assert "log_likelihood" in found.children

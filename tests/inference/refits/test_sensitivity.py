@@ -366,6 +366,23 @@ def test_the_report_has_a_section(dataset, chain, tmp_path):
     assert "Prior sensitivity" not in (tmp_path / "report.html").read_text()
 
 
+def test_refits_of_a_study_have_the_settings_of_its_chain(dataset, chain, tmp_path, monkeypatch):
+    """Sizes, seed and options, none of which is a default."""
+    problem = av.problem("pfcvm", dataset, active_features=1.0)
+    options = {"fail_without": dataset.sample_names[0]}
+    sampling = Sampling(draws=60, chains=3, seed=5)
+    fits = study.run(problem, {"chain": options}, tmp_path, sampling)
+    asked = []
+    monkeypatch.setattr(study, "sensitivity", lambda *given, **settings: asked.append(settings))
+    study.prior_sensitivity(tmp_path, problem, fits, progressbar=False)
+    assert asked == [
+        {
+            "draws": 60, "chains": 3, "random_seed": 5, "folder": tmp_path / study.SENSITIVITY,
+            "baseline": fits["chain"], "test": None, "progressbar": False, **options,
+        }
+    ]  # fmt: skip
+
+
 def test_a_study_without_a_chain_has_none(dataset):
     problem = av.problem("rfvm", dataset)
     with pytest.raises(InputError, match=r"none of the chosen methods is a Markov chain. Add nuts"):

@@ -31,9 +31,14 @@ def test_pixels_lie_where_their_names_say():
     weight, probability = np.arange(6.0), np.linspace(0.0, 1.0, 6)
     order = [4, 0, 5, 2, 1, 3]  # names in any order
     tree = fit([NAMES[k] for k in order], weight[order], probability[order])
-    drawn = pictures(plots.image({"a": tree}, "a").figure)
+    picture = plots.image({"a": tree}, "a")
+    drawn = pictures(picture.figure)
     np.testing.assert_allclose(drawn[0], weight.reshape(2, 3) / 5.0)
     np.testing.assert_allclose(drawn[1], probability.reshape(2, 3))
+    # under the pointer, where columns run to the right and rows down: the most probable first
+    assert [(s.x, s.y, s.text.partition(",")[0]) for s in picture.spots] == [
+        (k % 3, k // 3, NAMES[k]) for k in range(5, -1, -1)
+    ]
 
 
 def test_the_reference_comes_first_and_fits_without_p_active_are_left_out():

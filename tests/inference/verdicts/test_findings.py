@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from ardvark.inference.verdicts.findings import Finding, findings
+from ardvark.inference.verdicts.purposes import PURPOSES
+from ardvark.inference.verdicts.verdict import verdicts
 from tests.inference.verdicts.test_verdict import LOCATION, D, posterior, tree_of
 
 NONE_ACTIVE = Finding(
@@ -66,6 +68,27 @@ def test_khat_caps_a_fit_alone_and_one_that_is_its_own_reference():
     assert findings(tree, tree) == [alone]
     (beside,) = findings(tree, tree_of(*posterior(1)))
     assert (beside.text, beside.purposes) == (alone.text, ())
+
+
+# --- chains that forget their middle faster than their tails --------------------------------------
+
+
+def test_few_effective_draws_of_the_tails_cap_the_uncertainty_alone():
+    """A hundred draws in 500 have ten times the sd, and nearly all that is beyond 5 and 95 %.
+
+    Those quantiles' indicators have p = 1/4 there and 0 elsewhere. So their correlation is 0.2 at
+    first and 0 after 80 draws: of 4000 draws about 180 are effective. The signs are independent,
+    so the bulk has nearly all of them.
+    """
+    eta, weight = posterior(2)
+    loud = np.where(np.arange(1000) % 500 < 100, 10.0, 1.0)[None, :, None]
+    tree = tree_of(LOCATION + loud * (eta - LOCATION), weight)
+    (found,) = findings(tree)
+    assert found.text.startswith("tail ESS of eta is ")
+    assert (found.cap, found.purposes) == ("rough", ("uncertainty",))
+    assert found.remedy.startswith("raise draws to about ")
+    words = verdicts({"exact": tree}, "exact", {})["exact"].words
+    assert words == dict.fromkeys(PURPOSES, "good") | {"uncertainty": "rough"}
 
 
 # --- chains that are frozen in part ---------------------------------------------------------------

@@ -325,6 +325,27 @@ def test_the_papers_algorithm_of_the_demo():
     assert found.level == "with care"
 
 
+def test_of_several_reasons_for_a_word_the_most_telling_is_given():
+    """Of four that all say rough: the sd, else the coverage, else the marginals, else a classifier.
+
+    The less telling one is nearer to its second limit each time.
+    """
+    rough = {"sd_ratio": 0.25, "coverage_50": 0.15, "wasserstein": 0.8, "two_sample": 0.49}
+    told = {
+        "sd_ratio": "eta: the sd is",
+        "coverage_50": "in the 50 % interval",
+        "wasserstein": "eta: the marginals are",
+        "two_sample": "eta: a classifier recognises",
+    }
+    while rough:
+        found = judged(scores(**{f"eta__{name}": value for name, value in rough.items()}), [])
+        assert found.words["uncertainty"] == "rough"
+        (reason,) = found.reasons
+        first = next(iter(rough))
+        assert told[first] in reason
+        del rough[first]
+
+
 @pytest.mark.parametrize(
     ("purpose", "statistic"),
     [(p, s) for p in PURPOSES.values() for s, _ in p.rests_on()],
@@ -424,7 +445,10 @@ def test_the_table_of_distances():
     row = frame.set_index(["method", "quantity", "statistic"]).loc[("q", "eta", "error")]
     assert row["deviation"] == row["value"]
     assert row["inside"] == (row["deviation"] <= row["floor"])
-    assert frame.loc[frame["method"] == "exact", "floor"].isna().all()
+    halves = frame[frame["method"] == "exact"]
+    assert halves["floor"].isna().all()
+    # a classifier and P(active) take no halves
+    assert set(halves["statistic"]) == set(frame["statistic"]) - {"two_sample", "p_active"}
     assert set(frame["quantity"]) == {
         "eta", "feature_weight", "probability", "ranking", "selection",
     }  # fmt: skip
