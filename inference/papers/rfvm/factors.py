@@ -1,14 +1,14 @@
 """The factors of the RFVM's mean-field q: one update each, their bound, draws and densities.
 
-`rfvm_vb` says what is approximated, where this departs from the paper and what it costs. Notation:
-<.> is an expectation under q; M = X diag(<v>) Z' (N, B), A = <a a'>, P_dd = z_d' A z_d,
-G_dd = sum_n x_nd^2, all arrays of the features and samples that were not pruned. Equation numbers
-are the paper's (arXiv 2402.07135).
+`vb.py` explains what is approximated, where this departs from the paper and what it costs.
+Notation: <.> is an expectation under q; M = X diag(<v>) Z' (N, B), A = <a a'>, P_dd = z_d' A z_d,
+G_dd = sum_n x_nd^2. All arrays are of the features and samples that were not pruned. Equation
+numbers are the paper's (arXiv 2402.07135).
 
-A slab, which the paper has not, is the factor exp(-a_j^2 / (2 slab^2)) of the joint, over a mass
-that is one constant a weight (`models/parts/slab.py`). So exp(E[ln joint]) gains slab^-2 in the
-precision of q(a_j), or q(v_d), nothing in q(psi_j), q(delta_d), and the bound gains
--<a_j^2> / (2 slab^2) - ln mass. Without a slab all three are 0.
+A slab, which is not in the paper, multiplies the joint density by exp(-a_j^2 / (2 slab^2)), divided
+by a mass that is one constant per weight (`models/parts/slab.py`). It adds slab^-2 to the precision
+of q(a_j), or q(v_d), and does not change q(psi_j) or q(delta_d). It adds
+-<a_j^2> / (2 slab^2) - ln mass to the bound. Without a slab these terms are 0.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from ..truncated_normal import (
 )
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
-_WIDEST = 10.0  # weights no slab lets start beyond: a q(a) of hardly any precision is singular
-_BLOCK = 4096  # features a product handles at once: no (N, D) temporary
+_WIDEST = 10.0  # limit on starting weights, because q(a) with almost no precision is singular
+_BLOCK = 4096  # features that a product handles at once, so that no (N, D) temporary is needed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +71,7 @@ class EngineOptions(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """X and Z feature by feature, as the sequential update reads them; all starts share them.
+    """X and Z with features as rows, as the sequential update reads them; all starts share them.
 
     Xt (D, N), Zt (D, B), the same array where Z is X, and G_d = sum_n x_nd^2 (D,).
     """
@@ -89,7 +89,7 @@ class Columns:
 
 
 class Factors:
-    """q, as arrays. Greek and Latin names alone are expectations under q, as <.> in the paper.
+    """q, as arrays. A variable's name denotes its expectation under q, <.> in the paper.
 
     Parameters
     ----------
@@ -98,14 +98,15 @@ class Factors:
     h : Priors
         Hyperparameters of the model.
     rng : Generator
-        For the random start. "prior": v_d half-normal at the prior's scale, all else at the prior's
-        mean; with a slab v_d and the precisions at the slab's, for a sparse prior's scale is inside
-        its spike at zero, from where few weights return. "released": <v_d>, <a_j> and <b> standard
-        normal, of either sign, <u> = X diag(<v>) Z'<a> + <b>, variances 1.
+        For the random start. "prior": v_d half-normal at the prior's scale, everything else at the
+        prior's mean. With a slab, v_d and the precisions start at the slab's scale instead, because
+        the scale of a sparse prior is inside its spike at zero, from which few weights return.
+        "released": <v_d>, <a_j> and <b> standard normal, of either sign,
+        <u> = X diag(<v>) Z'<a> + <b>, variances 1.
     options : EngineOptions
         Which factors, and how they are updated.
     columns : Columns, optional
-        Those of X and Z, if they exist already.
+        The columns of X and Z, if they exist already.
 
     Attributes
     ----------
@@ -193,7 +194,7 @@ class Factors:
 
         m_d = <tau> [(X'r)_d (Z'<a>)_d - sum_{e != d} G_de P_de <v_e>] / lambda_d.
 
-        Damping mixes the natural parameters lambda_d and lambda_d m_d with the old ones.
+        Damping averages the natural parameters lambda_d and lambda_d m_d with the old ones.
         """
         old, step = self.options.damping, 1.0 - self.options.damping
         linear = (self.Xt @ (self.u - self.b)) * (self.Zt @ self.a)  # (D,)
@@ -213,7 +214,7 @@ class Factors:
         self._set_v()
 
     def _set_v(self) -> None:
-        """Moments and entropy of every q(v_d), and what depends on them."""
+        """Compute moments and entropy of every q(v_d), and what depends on them."""
         moments = folded_moments if self.options.v_factor == "folded" else truncated_moments
         mean, variance, entropy = moments(self.m / self.scale)
         self.v, self.var_v = self.scale * mean, variance / self.precision
@@ -308,7 +309,7 @@ class Factors:
         return special.expit(self.M @ self.a + self.b)
 
     def selected(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return which of the kept features and samples stand above the thresholds."""
+        """Return which of the kept features and samples are above the thresholds."""
         size = np.abs(self.a)
         feature = self.v >= self.options.prune_feature * self.v.max()
         return feature, size >= self.options.prune_sample * size.max()
@@ -327,7 +328,7 @@ class Factors:
         return True
 
     def release(self) -> None:
-        """Drop W (D, B), as large as X, which only a sweep needs."""
+        """Free W (D, B), which is as large as X and needed only during a sweep."""
         self.W = np.empty((0, len(self.a)))
 
     # --- draws ---
@@ -351,7 +352,7 @@ class Factors:
         }
 
     def log_q(self, point: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return ln q (S,) of the variables in `point`, as draws of the paper's variables."""
+        """Return ln q (S,) of the variables in `point`, a density of the paper's variables."""
         logpdf = folded_logpdf if self.options.v_factor == "folded" else truncated_logpdf
         noise = (point["sample_weight"] - self.a) @ self.L
         total = logpdf(point["feature_weight"], self.m, self.scale).sum(axis=1)
@@ -367,7 +368,7 @@ class Factors:
 
 
 def _first_rate(shape: float, prior: WeightPrior) -> float:
-    """Return the rate of a precision's first q, whose mean is the prior's, or slab^-2."""
+    """Return the rate of the initial q of a precision, whose mean is the prior's, or slab^-2."""
     if np.isfinite(prior.slab):
         return shape * min(prior.slab, _WIDEST) ** 2
     return shape * prior.rate / prior.shape
@@ -400,7 +401,7 @@ def _product(Xt: np.ndarray, weight: np.ndarray, Zt: np.ndarray) -> np.ndarray:
     return out
 
 
-# reassociation lets the inner sum run in vector registers; NaN and infinity keep their meaning
+# reassociation allows the inner sum to be vectorised; NaN and infinity keep their meaning
 @numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _sequential(
     Xt: np.ndarray,
@@ -417,8 +418,8 @@ def _sequential(
 ) -> None:
     """Update every m_d = (linear_d - tau (x_d' M w_d - own_d <v_d>)) / lambda_d and <v_d> in turn.
 
-    M follows in place. Its change for one feature is added in the pass that the next one makes over
-    it anyway, so M is read once a feature; the last change is left to the caller, who recomputes M.
+    M is updated in place. Its change due to one feature is added while the next feature reads M, so
+    M is read once per feature. The last change is missing, because the caller recomputes M.
     """
     D, N = Xt.shape
     B = Zt.shape[1]

@@ -33,15 +33,15 @@ import numpy as np
 
 from .factors import Factors
 
-_SHORTEST = 20  # sweeps: no shorter window
-_PART = 0.5  # of the sweeps up to the reference: no shorter window
+_SHORTEST = 20  # the shortest window, in sweeps
+_PART = 0.5  # the shortest window, as a share of the sweeps up to the reference
 
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """The weights of one kind: which are left, their rms as a part of the largest, the threshold.
+    """The remaining weights of one kind, their rms as a share of the largest, and the threshold.
 
-    `size` is what pruning looks at, |mean|, as a part of the largest.
+    `size` is |mean| as a share of the largest, which is compared with the threshold for pruning.
     """
 
     index: np.ndarray
@@ -58,9 +58,9 @@ class Weights:
         return cls(index, np.sqrt(square / square.max()), size / size.max(), threshold)
 
     def drift(self, now: Weights, most: float, ahead: float) -> str:
-        """Return in words what has changed; "" where nothing has.
+        """Return a description of what has changed; "" if nothing has.
 
-        `ahead` is the number of windows over which a weight's decay is followed further.
+        `ahead` is the number of windows over which the decay of a weight is extrapolated.
         """
         if not np.array_equal(self.index, now.index):
             return f"{len(self.index)} became {len(now.index)} by pruning"
@@ -76,7 +76,7 @@ class Weights:
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """What is kept of q at one sweep, to see whether it drifts.
+    """What is stored of q at one sweep, to detect drift.
 
     `fitted` (N,) are the fitted probabilities.
     """
@@ -89,7 +89,7 @@ class State:
 
     @classmethod
     def of(cls, q: Factors, sweep: int, elbo: float, prunes: bool) -> State:
-        """Return what is kept of the present q."""
+        """Return what is stored of the current q."""
         o = q.options
         limits = (o.prune_feature, o.prune_sample) if prunes else (0.0, 0.0)
         features = Weights.of(q.features, q.v, q.v**2 + q.var_v, limits[0])
@@ -97,12 +97,12 @@ class State:
         return cls(sweep, features, samples, q.probabilities(), elbo)
 
     def moved(self, now: State) -> tuple[float, float]:
-        """Return how far the ELBO, as a part of its value, and a fitted probability went."""
+        """Return the largest changes of the ELBO (relative) and of a fitted probability."""
         bound = abs(now.elbo - self.elbo) / max(1.0, abs(now.elbo))
         return bound, float(np.abs(now.fitted - self.fitted).max())
 
     def drift(self, now: State, most: float, tolerance: float) -> str:
-        """Return in words what has changed by more than is allowed; "" where nothing has."""
+        """Return a description of what has changed by more than is allowed; "" if nothing has."""
         for what, old, new in (
             ("feature", self.features, now.features),
             ("sample", self.samples, now.samples),
@@ -119,7 +119,7 @@ class State:
 
 
 class Watch:
-    """A run as its states come in: the reference, and what last drifted away from it."""
+    """The states of a run as they arrive: the reference, and what last drifted away from it."""
 
     def __init__(self, drift: float, tolerance: float) -> None:
         self.most, self.tolerance = drift, tolerance
@@ -145,5 +145,5 @@ class Watch:
 
 
 def averaged(elbo: list[float], tolerance: float) -> bool:
-    """Return whether the released code would stop: 199 bounds, on average, are the next one."""
+    """Return whether the released code would stop: the bound is close to the mean of 199."""
     return len(elbo) > 300 and abs(1.0 - float(np.mean(elbo[-200:-1])) / elbo[-1]) < tolerance

@@ -10,59 +10,62 @@ The posterior of the hierarchical model with explicit noise (`ardvark.models.rfv
     q = N(a | mean, Sigma) prod_d q(v_d) q(delta_d) prod_j q(psi_j) q(tau) q(b) prod_n q(u_n),
 
 with Jaakkola and Jordan's quadratic bound on ln sigmoid(u_n) at xi_n. Each factor is set in turn to
-exp(E[ln joint]) under the others, which raises a lower bound (ELBO) of the log evidence. The other
-forms of the same posterior take the factors of the variables they have.
+exp(E[ln joint]) under the others, which increases a lower bound (ELBO) of the log evidence. For the
+other forms of the same posterior, q has the factors of the variables in that form.
 
-It is exact nowhere in this model. Factors that the posterior ties together are made independent, so
-spreads come out too small: (r v, a / r) give the same decision, and q keeps one r; u and tau are
-narrow; a weight's bound has no tie between it and its precision. Several optima exist (`restarts`).
+It is never exact in this model. Variables that depend on each other in the posterior are
+independent under q, so spreads are too small. (r v, a / r) gives the same decision for any r, but q
+settles on one r; u and tau are too narrow; q ignores the dependence between a weight and its
+precision. There are several optima (`restarts`).
 
 Under the sparse prior q is sparser than the posterior. A weight is either large or inside the
-prior's spike at zero, where its q stays, and among correlated features it settles on few; the
-posterior spreads over them. Each weight outside the spike costs the bound several nats, so with
-few rows and many features the best q may have no visible weight at all, the bias alone.
+prior's spike at zero, where its q stays. Among correlated features q settles on few, whereas the
+posterior spreads over them. Each weight outside the spike costs the bound several nats. So with few
+rows and many features the best q may have no visible weight at all, only the bias.
 
 Faithful and corrected
 ----------------------
 v_factor = "folded"      the paper: q(v_d) is given the moments of a *folded* normal (C.24-C.28).
          = "truncated"   the mean-field optimum: a normal *truncated* to v >= 0. Only with this and
-                         the sequential update does every step raise the ELBO. Erratum: (C.21) is
-                         right about the prior, whose location is 0; C.24-C.28 carry the name over
-                         to a location that is not. For m_d < 0 a folded mean grows with |m_d|.
+                         the sequential update does every step increase the ELBO. Erratum: (C.21) is
+                         right about the prior, whose location is 0; C.24-C.28 use the folded normal
+                         at other locations too. For m_d < 0 a folded mean grows with |m_d|.
 v_update = "sequential"  one feature after the other, as (18) says: the default for both.
-         = "simultaneous" all at once, as the released code does. Repeated by itself it diverges
-                         (its Jacobi matrix has a spectral radius above 1 where features are
-                         informative); over whole sweeps the next q(a) repairs the overshoot,
-                         usually, and `damping` is for where it does not. However updated, a folded
-                         q can end with a slightly falling ELBO: its fixed point is not a maximum.
+         = "simultaneous" all at once, as in the released code. Repeated by itself it diverges (its
+                         Jacobi matrix has a spectral radius above 1 if features are informative).
+                         Over whole sweeps the next q(a) usually corrects the overshoot; `damping`
+                         is for cases where it does not. With either update, a folded q can end with
+                         a slightly decreasing ELBO, because its fixed point is not a maximum.
 stopping = "settled"     ours.
-         = "moving_average" the released code's: when the ELBO (there a bound of its own) differs
-                         from the mean of the 199 before it by less than `tolerance` of its value,
-                         after 301 sweeps at least; "not_converged" where weights still drift.
+         = "moving_average" the released code's: stop when the ELBO (there, a different bound)
+                         differs from the mean of the 199 before it by less than `tolerance` of its
+                         value, after at least 301 sweeps; "not_converged" if weights still drift.
 start, order             "released" and "tau_xi_u" are the released code's.
 prune                    the paper's pruning, at the thresholds of the released example; off by
                          default. It also removes samples whose weight happens to cross zero in
-                         that sweep, and a q without the removed weights covers no posterior: no
-                         `lp` or `log_q`. `selected_feature` and `selected_sample` apply the same
-                         thresholds without it.
+                         that sweep. A q without the removed weights does not cover the posterior,
+                         so there is no `lp` or `log_q`. `selected_feature` and `selected_sample`
+                         apply the same thresholds without pruning.
 
-The released code has three more departures that are *not* reproduced: tau's rate sums over all
-pairs of features where only Var(v_d) on the diagonal belongs, its predictive variance does
-likewise and adds <tau> for 1/<tau>, and its 'bound' has the entropies' sign wrong. The paper's
-plug-in of 1/<tau> for E[1/tau] is kept.
+The released code has three more departures that are *not* reproduced. Its rate of tau sums over all
+pairs of features, although Var(v_d) belongs only on the diagonal. Its predictive variance does the
+same and adds <tau> instead of 1/<tau>. Its 'bound' has the wrong sign for the entropies. The
+paper's plug-in of 1/<tau> for E[1/tau] is kept.
 
-It stops when nothing drifts any more (`rfvm_stopping`), which is not where the ELBO stands still.
-A run that still drifts after `max_sweeps` is "not_converged", and says what drifted last.
+It stops when nothing drifts any more (`stopping.py`), which is later than when the ELBO stops
+changing. A run that still drifts after `max_sweeps` is "not_converged", and reports what drifted
+last.
 
 Cost
 ----
-Never a D x D matrix. With M = X diag(<v>) Z' (N, B), A = <a a'> and w_d = A z_d,
+No matrix is D x D. With M = X diag(<v>) Z' (N, B), A = <a a'> and w_d = A z_d,
 
     sum_e G_de P_de <v_e> = x_d' M w_d,    G = X'X,  P = Z'A Z,
 
-and a change of <v_d> by dv is M += dv x_d z_d': O(N B) a feature, O(N B D + B^3) a sweep, O((N + B)
-D) memory: beside X itself its columns, shared by all starts, and the w_d of one start.
-`benchmarks/rfvm_vb_speed.py` measures a sweep, `benchmarks/rfvm_vb_million.py` a fit at D = 1e6.
+and a change of <v_d> by dv is M += dv x_d z_d'. So a feature takes O(N B), a sweep
+O(N B D + B^3). Memory is O((N + B) D): apart from X itself, its columns, shared by all starts, and
+the w_d of one start. `benchmarks/rfvm_vb_speed.py` measures a sweep,
+`benchmarks/rfvm_vb_million.py` a fit at D = 1e6.
 """
 
 import time
@@ -103,7 +106,7 @@ _CHUNK = 500_000  # N + D + B times the draws of one chunk: a few dozen MB at on
 
 @dataclass(frozen=True, kw_only=True)
 class Options(EngineOptions):
-    """Options of `rfvm_vb`; the module docstring says where they depart from the paper."""
+    """Options of `rfvm_vb`; the module docstring lists departures from the paper."""
 
     prune: bool = option(False, "from sweep prune_from on, remove what is not selected")
     prune_from: int = option(7, "first sweep that prunes", above=0)
@@ -149,7 +152,7 @@ def supports(target: Target) -> str | None:
 
 @dataclass
 class Run:
-    """One start, to its end: q, the traces (one entry a sweep), and why it stopped early."""
+    """The run from one start: q, the traces (one entry per sweep), and why it stopped early."""
 
     q: Factors
     elbo: list[float]
@@ -159,17 +162,17 @@ class Run:
     path: Path = field(default_factory=Path)
 
     def falls(self) -> int:
-        """Count the sweeps that lowered the ELBO by more than rounding."""
+        """Count the sweeps that decreased the ELBO by more than rounding error."""
         return int(np.sum(np.diff(self.elbo) < -1e-9 * np.abs(self.elbo[1:])))
 
     def keep(self, sweep: int, D: int, B: int) -> None:
-        """Add the present weights to the path."""
+        """Add the current weights to the path."""
         q = self.q
         self.path.keep(sweep, _full(q.v, q.features, D), _full(q.a, q.samples, B), q.b)
 
 
 def iterate(q: Factors, options: Options, update: Update | None = None) -> Run:
-    """Sweep until q has settled, or as `stopping` says."""
+    """Sweep until q has settled, or until the rule in `stopping` ends the run."""
     run, watch = Run(q, [], [], [], ""), Watch(options.drift, options.tolerance)
     D, B, settled = len(q.m), len(q.a), False
     for sweep in range(1, options.max_sweeps + 1):
@@ -218,7 +221,7 @@ def _drifts(run: Run, watch: Watch) -> str:
 def solve(
     problem: Problem, options: Options, seed: np.random.SeedSequence, report: Reporter
 ) -> tuple[Run, list[float]]:
-    """Return the best of several random starts, and the final ELBO of each (-inf: it failed)."""
+    """Return the best of several random starts, and the final ELBO of each (-inf if it failed)."""
     X, y, Z, h = problem.X, problem.y, problem.Z, problem.hypers
     columns = Columns.of(X, Z)
     best: Run | None = None
@@ -238,7 +241,7 @@ def solve(
 
 
 def _compile(problem: Problem, options: Options) -> float:
-    """Compile a sweep and a draw, on two samples of one feature; return the seconds it took."""
+    """Compile a sweep and a draw, on two samples of one feature; return the time in seconds."""
     started, (X, y) = time.perf_counter(), (problem.X[:2, :1], problem.y[:2])
     small = Factors(X, y, X, problem.hypers, np.random.default_rng(0), options)
     small.sweep()
@@ -253,7 +256,7 @@ def _draw(
     generators: list[np.random.Generator],
     update: Update,
 ) -> Draws:
-    """Return draws of q, and what follows from them."""
+    """Return draws from q, and what is computed from them."""
     (N, D), B, h = problem.X.shape, len(problem.Z), problem.hypers
     assert isinstance(h, rfvm.Priors)  # as `supports` says
     pruned = len(q.features) < D or len(q.samples) < B
@@ -280,7 +283,7 @@ def _verdict(run: Run) -> tuple[Status, str]:
 
 
 def _details(problem: Problem, run: Run) -> tuple[dict[str, np.ndarray], Dims]:
-    """Return q and the traces at full size, zero where pruned (a rate of 0: no such factor)."""
+    """Return q and the traces at full size, zero if pruned (a rate of 0 means no such factor)."""
     q, D, B = run.q, problem.X.shape[1], len(problem.Z)
     feature, sample = q.selected()
     by_feature = {
@@ -327,18 +330,18 @@ def _details(problem: Problem, run: Run) -> tuple[dict[str, np.ndarray], Dims]:
 
 
 def _full(values: np.ndarray, index: np.ndarray, size: int) -> np.ndarray:
-    """Put the kept entries of the last axis back into `size` places, zeros elsewhere."""
+    """Return an array of full `size` on the last axis, with zeros for removed entries."""
     out = np.zeros((*values.shape[:-1], size))
     out[..., index] = values
     return out
 
 
 def fit(target: Target, options: Options, job: Job) -> Result:
-    """Ascend from several random starts, keep the best bound, draw from its q.
+    """Ascend from several random starts, keep the one with the best bound, and draw from its q.
 
-    After pruning, draws of removed weights are exact zeros and q covers no posterior: `lp` is NaN,
-    there is no `log_q`, and the variables that have no value there (psi, delta and the raw weights)
-    are left out. ELBOs of starts that pruned differently bound different models' evidence.
+    After pruning, draws of removed weights are exactly zero and q does not cover the posterior. So
+    `lp` is NaN, there is no `log_q`, and variables without a value (psi, delta and the raw weights)
+    are omitted. ELBOs of starts that pruned differently bound the evidence of different models.
     """
     problem = target.zoo_problem
     for_starts, for_draws = np.random.SeedSequence(job.seed).spawn(2)

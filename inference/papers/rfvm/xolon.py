@@ -1,62 +1,63 @@
-"""XOLON, the deterministic twin of the RFVM: a penalised fit of the same decision function.
+"""XOLON, the deterministic counterpart of the RFVM: a penalised fit of its decision function.
 
 Belenguer-Llorens, Sevilla-Salcedo, Parrado-Hernandez, Gomez-Verdejo (2024), arXiv 2402.07135,
 section 4.2, eqs. (31), (32): "Cross-Optimized LOsses Network", a baseline of the RFVM paper.
 
 What it computes
 ----------------
-One point, the minimum over a (B,), v >= 0 (D,) and b of
+One point: the minimum over a (B,), v >= 0 (D,) and b of
 
     F = sum_n softplus(-s_n eta_n) + c1 |a|_1 + c2 |v|_1,   eta = X diag(v) Z'a + b,   s = 2y - 1:
 
 binary cross-entropy with a penalty on each group of weights. The formula (32) of the penalty is
-missing from the text we have: **L1 on both is our reading, and unverified**; so is v >= 0, taken
-from the RFVM. The point is the one draw of the fit; nothing is averaged, and no spread is given.
+missing from the text available to us. **L1 on both is our interpretation, and unverified**; so is
+v >= 0, taken from the RFVM. The point is the only draw of the fit; nothing is averaged, and no
+spread is given.
 
-Only c1 c2 matters to eta: (v / r, r a) gives the same eta, and over r the two penalties are least
-when they are equal, 2 (c1 c2 |a|_1 |v|_1)^1/2. So the fit works with c = (c1 c2)^1/2 on both, and
-c1 / c2 says afterwards how the scale is shared between a and v. By default it is shared as in the
-problem's prior, whose scales are 1 / c1 and 1 / c2.
+Only c1 c2 matters to eta: (v / r, r a) gives the same eta, and over r the sum of both penalties is
+smallest when they are equal, 2 (c1 c2 |a|_1 |v|_1)^1/2. So the fit uses c = (c1 c2)^1/2 for both,
+and c1 / c2 then determines how the scale is divided between a and v. By default it is divided as in
+the problem's prior, whose scales are 1 / c1 and 1 / c2.
 
 When it is exact, and its bias
 ------------------------------
 Given v, and given a, F is an L1-penalised logistic regression, which is convex; jointly it is not:
 
-- The origin a = 0, v = 0 is a local minimum whatever the data: there the penalty is linear in the
-  weights and eta bilinear. A start can fall into it, and where c is large it is the best point. A
-  fit that ends there has status "not_converged" and says so.
-- Other local minima differ in the sample that the decision leans on. Several `starts`; the lowest
-  is kept.
+- The origin a = 0, v = 0 is a local minimum whatever the data, because there the penalty is linear
+  in the weights and eta is bilinear. A start can end there, and if c is large it is the best point.
+  A fit that ends there has status "not_converged" and gives this reason.
+- Other local minima differ in the sample on which the decision depends most. There are several
+  `starts`; the lowest is kept.
 
-A given w = v * Z'a can be had from many a, and L1 takes few of them: every minimum found on colon
-and ALLAML, at c from 0.3 to 8, keeps one or two samples, each its own. P(y = 1) =
+Many a give the same w = v * Z'a, and L1 selects sparse ones: every minimum found on colon and
+ALLAML, at c from 0.3 to 8, keeps one or two samples, different ones each time. P(y = 1) =
 sigmoid(eta) at the point ignores all uncertainty.
 
-Noise. F has none: it is the RFVM with u = eta, which is tau = infinity. Where the problem's model
-has tau, the draw holds tau = 1e12 for it, so that the pointwise log-likelihood and `predict`, which
-integrate the noise, give sigmoid(eta) to 12 digits. It is a constant, and not an estimate. `lp` is
-NaN, since log v has no value at v = 0.
+F has no noise: it is the RFVM with u = eta, that is, tau = infinity. If the problem's model has
+tau, the draw holds tau = 1e12. The pointwise log-likelihood and `predict`, which integrate over the
+noise, then give sigmoid(eta) to 12 digits. This tau is a constant, not an estimate. `lp` is NaN,
+because log v is undefined at v = 0.
 
 Faithful and corrected
 ----------------------
 select = "cv"        c by 3-fold cross-validation, as in the paper, but on one grid of c instead of
                      two of 7 values each (only c1 c2 matters), and by the log score (accuracy has
                      ties). Features are standardised again in each fold.
-       = "problem"   c1, c2 from the problem: a Laplace and an exponential prior with the prior
-                     scales as mean absolute weights and a flat one on b, which makes F a negative
-                     log posterior. A sparse prior's scales are those of its spike at zero, so
-                     its c is large. No useful choice for D >> N: on colon (62 x 2000) and ALLAML
-                     (72 x 7129) the best point found is the origin, with the dense prior already.
-c1, c2               given values are used as they are, with no selection where both are given.
+       = "problem"   c1, c2 from the problem: a Laplace and an exponential prior whose mean absolute
+                     weights are the prior scales, and a flat prior on b. F is then a negative log
+                     posterior. The scales of a sparse prior are those of its spike at zero, so c is
+                     large. This is not useful for D >> N: on colon (62 x 2000) and ALLAML
+                     (72 x 7129) the best point found is the origin, even with the dense prior.
+c1, c2               given values are used as they are, without selection if both are given.
 optimiser            L-BFGS-B on (a+, a-, v, b), a = a+ - a-, all but b >= 0, where F is smooth;
-                     weights end at exact zeros. The paper takes Adam with a tuned learning rate,
-                     which reaches no zeros, and prunes as the RFVM does; neither is needed here.
-                     Its table 4 has over 80 % of samples kept on average.
+                     weights end at exact zeros. The paper uses Adam with a tuned learning rate,
+                     which does not reach zeros, and prunes as the RFVM does; neither is needed
+                     here. Its table 4 has over 80 % of samples kept on average.
 
 Cost
 ----
-O((N + B) D) time an evaluation of F and its gradient, O(D) memory beside X and Z; for the starts
-Z Z', O(B^2 D).
+An evaluation of F and its gradient takes O((N + B) D) time, and O(D) memory apart from X and Z. The
+starts need Z Z', O(B^2 D).
 """
 
 import time
@@ -91,9 +92,9 @@ ABOUT = About(
     cost="O((N + B) D) per evaluation of the objective and its gradient.",
 )
 NO_NOISE = 1e12  # a precision of the latent noise that stands for infinity
-FAR = 1e-3  # a KKT residual that no converged fit has
+FAR = 1e-3  # no converged fit has a KKT residual above this
 _GRID = np.geomspace(0.3, 1e-3, 7)  # of N: values of c that `select="cv"` tries
-_SPREAD = 6.0  # sd of eta where a start begins: far from the origin
+_SPREAD = 6.0  # sd of eta at a start, so that it is far from the origin
 _MEMORY = 20  # corrections that L-BFGS-B keeps
 DIMS: Dims = {
     "kkt_feature": ("feature",),
@@ -107,7 +108,7 @@ DIMS: Dims = {
 
 @dataclass(frozen=True, kw_only=True)
 class Options(Settings):
-    """Options of `xolon`; the module docstring says where they depart from the paper."""
+    """Options of `xolon`; the module docstring lists departures from the paper."""
 
     c1: float | None = option(None, "penalty on a; None: chosen by select", above=0.0)
     c2: float | None = option(None, "penalty on v; None: chosen by select", above=0.0)
@@ -131,7 +132,7 @@ class Options(Settings):
     max_iterations: int = option(20_000, "iterations per start", above=0)
 
 
-supports = only_for(("rfvm",), "the deterministic twin of the RFVM")
+supports = only_for(("rfvm",), "the deterministic counterpart of the RFVM")
 
 
 # --- the objective, with one c ------------------------------------------------------------------
@@ -155,7 +156,7 @@ class Objective:
         return p[:B] - p[B : 2 * B], p[2 * B : -1], float(p[-1])
 
     def join(self, a: np.ndarray, v: np.ndarray, b: float) -> np.ndarray:
-        """Return p of a, v, b: the a+ and a- with the smallest sum."""
+        """Return p for a, v, b, with the smallest possible a+ and a-."""
         return np.concatenate([np.maximum(a, 0.0), np.maximum(-a, 0.0), v, [b]])
 
     def slopes(
@@ -181,7 +182,7 @@ class Objective:
         return float(value), gradient
 
     def residuals(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return how far each a_j, each v_d and b are from their KKT condition, in units of c."""
+        """Return how far each a_j, each v_d and b is from its KKT condition, in units of c."""
         a, v, b = self.split(p)
         _, of_a, of_v, of_b = self.slopes(a, v, b)
         at_a, at_v = kkt(of_a, a, self.c, signed=True), kkt(of_v, v, self.c, signed=False)
@@ -193,7 +194,7 @@ class Objective:
 
     @property
     def log_odds(self) -> float:
-        """The best b of a constant decision."""
+        """The best b for a constant decision."""
         return float(special.logit(self.y.mean()))
 
     @cached_property
@@ -204,11 +205,11 @@ class Objective:
         return g, linalg.lstsq(self.Z @ self.Z.T, self.Z @ g, cond=1e-10)[0]
 
     def start(self, number: int, rng: np.random.Generator) -> np.ndarray:
-        """Return where start `number` begins: eta has a wide spread, both penalties are equal.
+        """Return start `number`, where eta has a large spread and both penalties are equal.
 
         With g_d the covariance of feature d and y, number 0 has v = g^2 and the a with Z'a nearest
-        to g (y less its mean, for Z = X). The others multiply a by exponential draws; their v is a
-        squared exponential draw, in every second one times g^2.
+        to g (y minus its mean, for Z = X). The others multiply a by exponential draws; their v is a
+        squared exponential draw, in every second start times g^2.
         """
         B, D = len(self.Z), self.X.shape[1]
         g, a = self.toward_y
@@ -226,7 +227,7 @@ class Objective:
 
 @dataclass
 class Run:
-    """One start, to its end: the point, the trace of F (entry 0 is the start), why it stopped."""
+    """The run from one start: the point, the trace of F (entry 0 is the start), why it stopped."""
 
     p: np.ndarray
     objective: list[float] = field(default_factory=list)
@@ -336,7 +337,7 @@ def cross_validate(
             left_out = part.standardized(problem.data.X[test])
             for i, c in enumerate(tried):
                 objective = Objective(part.X, y[train], part.Z, float(c))
-                run, _ = solve(objective, few, np.random.default_rng(seed))  # equal starts for all
+                run, _ = solve(objective, few, np.random.default_rng(seed))  # same starts for all
                 a, v, b = objective.split(run.p)
                 eta = left_out @ (v * (a @ part.Z)) + b
                 scores[i] += logistic_logp(y[test], eta).sum() / len(y)
@@ -346,7 +347,7 @@ def cross_validate(
 
 @dataclass
 class Choice:
-    """The penalties that the last fit uses, and how others scored."""
+    """The penalties that the final fit uses, and the scores of others."""
 
     c1: float
     c2: float
@@ -424,8 +425,8 @@ def _details(objective: Objective, run: Run, choice: Choice) -> tuple[dict[str, 
 def fit(target: Target, options: Options, job: Job) -> Result:
     """Choose c, descend from several starts and return the lowest point with its KKT residuals.
 
-    `draws` and `chains` do not matter: chain = draw = 1. `selected_feature` and `selected_sample`
-    are the weights that are not 0.
+    `draws` and `chains` are ignored: chain = draw = 1. `selected_feature` and `selected_sample`
+    mark the weights that are not 0.
     """
     problem, started = target.zoo_problem, time.perf_counter()
     for_choice, for_starts = map(np.random.default_rng, np.random.SeedSequence(job.seed).spawn(2))

@@ -1,4 +1,4 @@
-"""Small problems of the RFVM and their fits by XOLON, its deterministic twin."""
+"""Small problems of the RFVM and their fits by XOLON, its deterministic counterpart."""
 
 import numpy as np
 
