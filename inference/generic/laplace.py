@@ -49,7 +49,7 @@ ABOUT = About(
     ),
     cost=(
         "With a linear kernel O(N^2 D), and O(N D) per draw. Otherwise 2 P gradients and one P x P "
-        "Cholesky factor for P unconstrained parameters, so P is limited to 5000."
+        "Cholesky factor; P, the number of parameters, is at most 5000."
     ),
 )
 LARGEST = 5000

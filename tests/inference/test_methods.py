@@ -119,10 +119,10 @@ def test_a_bare_model_is_asked_itself():
         pm.Bernoulli("bit", 0.5)
     target = Target(model)
     assert continuous_only("It")(target) == "It needs continuous variables, and bit are discrete"
-    assert "needs a problem of the models 'a' or 'b'" in only_for(("a", "b"), "made")(target)
+    assert "needs a problem for the models 'a' or 'b'" in only_for(("a", "b"), "made")(target)
     with pytest.raises(InputError, match="does not apply to this model: NUTS needs"):
         registry.prepare("nuts", target, {})
-    with pytest.raises(InputError, match="needs a problem of the zoo"):
+    with pytest.raises(InputError, match="needs a problem made by ardvark.problem"):
         _ = target.zoo_problem
     with pytest.raises(InputError, match=r"needs a Problem or a pm.Model, got int"):
         Target(3)
