@@ -1,10 +1,14 @@
 """ardvark: a zoo of doubly sparse Bayesian classifiers in PyMC.
 
 >>> import ardvark as av
->>> problem = av.problem("rfvm", "digits38")
->>> exact = av.fit(problem, "nuts")
->>> paper = av.fit(problem, "paper")
->>> av.compare({"nuts": exact, "paper": paper}, reference="nuts", problem=problem).table
+>>> problem = av.problem("pfcvm", av.load("digits38").take(range(40)))
+>>> fit = av.fit(problem, "paper", random_seed=0, progressbar=False)  # "nuts" is exact
+>>> fit.attrs["method"], fit.attrs["status"]
+('pfcvm_lp', 'finished')
+>>> av.compare({"paper": fit}, problem=problem)
+Comparison of 1 fit of pfcvm on digits38, reference: none
+paper [not judged]: there is no exact posterior to compare it with.
+  try: add nuts, or gibbs if the model has binary masks
 
 Names are imported when first used, so that ``import ardvark`` does not load PyMC: ``__init__.pyi``
 says where from.

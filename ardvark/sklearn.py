@@ -158,7 +158,20 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
         return tags
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Compute the posterior of rows X (N, D) with labels y (N,) of two kinds."""
+        """Compute the posterior of rows X (N, D) with labels y (N,) of two kinds.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ardvark.sklearn import SparseBayesClassifier
+        >>> X = np.random.default_rng(0).normal(size=(30, 4))
+        >>> y = X[:, 0] + X[:, 1] > 0
+        >>> classifier = SparseBayesClassifier("pfcvm", random_state=0).fit(X, y)
+        >>> classifier.status_, classifier.classes_.tolist()
+        ('finished', [False, True])
+        >>> classifier.get_support().tolist()  # which features are probably active
+        [True, True, False, False]
+        """
         rows = getattr(X, "index", None)
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         kind = type_of_target(y, input_name="y", raise_unknown=True)
@@ -219,12 +232,36 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
 
     @available_if(_predicts_labels)
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
-        """Return P(y) (M, 2) of rows X (M, D), averaged over the posterior, as `classes_`."""
+        """Return P(y) (M, 2) of rows X (M, D), averaged over the posterior, as `classes_`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ardvark.sklearn import SparseBayesClassifier
+        >>> X = np.random.default_rng(0).normal(size=(30, 4))
+        >>> y = X[:, 0] + X[:, 1] > 0
+        >>> classifier = SparseBayesClassifier("pfcvm", random_state=0).fit(X, y)
+        >>> p = classifier.predict_proba([[2.0, 2.0, 0.0, 0.0]])  # in the order of classes_
+        >>> p.shape, bool(p[0, 1] > 0.9)
+        ((1, 2), True)
+        """
         p = self._mean_prediction(X)
         return np.column_stack([1.0 - p, p])
 
     def decision_function(self, X: ArrayLike) -> np.ndarray:
-        """Return the log odds (M,) of the second class, or a score if there is no probability."""
+        """Return the log odds (M,) of the second class, or a score if there is no probability.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ardvark.sklearn import SparseBayesClassifier
+        >>> X = np.random.default_rng(0).normal(size=(30, 4))
+        >>> y = X[:, 0] + X[:, 1] > 0
+        >>> classifier = SparseBayesClassifier("pfcvm", random_state=0).fit(X, y)
+        >>> odds = classifier.decision_function([[2.0, 2.0, 0.0, 0.0], [-2.0, -2.0, 0.0, 0.0]])
+        >>> (odds > 0).tolist()
+        [True, False]
+        """
         value = self._mean_prediction(X)
         if self.problem_.spec.link == "identity":
             return value
@@ -232,7 +269,18 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
         return np.log(p) - np.log1p(-p)
 
     def predict(self, X: ArrayLike) -> np.ndarray:
-        """Return the more probable label (M,) of each row of X (M, D); a tie goes to the first."""
+        """Return the more probable label (M,) of each row of X (M, D); a tie goes to the first.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ardvark.sklearn import SparseBayesClassifier
+        >>> X = np.random.default_rng(0).normal(size=(30, 4))
+        >>> y = np.where(X[:, 0] + X[:, 1] > 0, "up", "down")
+        >>> classifier = SparseBayesClassifier("pfcvm", random_state=0).fit(X, y)
+        >>> classifier.predict([[2.0, 2.0, 0.0, 0.0], [-2.0, -2.0, 0.0, 0.0]]).tolist()
+        ['up', 'down']
+        """
         value = self._mean_prediction(X)  # which asks first whether there is a fit
         return self.classes_[classes(self.problem_, value)]
 

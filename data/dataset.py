@@ -57,6 +57,19 @@ class Dataset:
     -----
     Constant features are kept; `constant_features` names them. Two data sets compare by identity;
     compare `fingerprint` for equal content.
+
+    Examples
+    --------
+    >>> from ardvark.data import Dataset
+    >>> X = [[1.0, 0.2], [2.0, 0.1], [3.0, 0.4], [4.0, 0.3]]
+    >>> names, classes = ["ann", "ben", "cas", "dee"], ("ill", "well")
+    >>> data = Dataset(X, [0, 0, 1, 1], ["age", "dose"], names, classes)
+    >>> data
+    Dataset('data', N=4, D=2, 'ill': 2, 'well': 2)
+    >>> data.N, data.D, data.counts
+    (4, 2, (2, 2))
+    >>> data.remarks[0]
+    'Only 4 samples: expect wide intervals and an unreliable accuracy.'
     """
 
     X: np.ndarray
@@ -136,6 +149,17 @@ class Dataset:
         ------
         InputError
             As in the class.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from ardvark.data import Dataset
+        >>> frame = pd.DataFrame({"age": [31, 45, 52], "diagnosis": ["well", "ill", "ill"]})
+        >>> data = Dataset.from_arrays(frame, "diagnosis", name="patients")
+        >>> data
+        Dataset('patients', N=3, D=1, 'ill': 2, 'well': 1)
+        >>> data.feature_names, data.y.tolist()
+        (('age',), [1, 0, 0])
         """
         if isinstance(y, str):
             X, y = _apart(X, y)
@@ -260,6 +284,15 @@ class Dataset:
         ------
         InputError
             No row, a row twice, a row out of range, a mask of another length, one class only.
+
+        Examples
+        --------
+        >>> from ardvark.data import load
+        >>> data = load("digits38")
+        >>> data.take(range(40))
+        Dataset('digits38', N=40, D=64, '3': 21, '8': 19)
+        >>> data.take(data.X[:, 20] > 0.5).N
+        234
         """
         index = np.asarray(rows)
         if index.ndim != 1 or index.size == 0:
@@ -316,6 +349,15 @@ class Dataset:
         ------
         InputError
             `test` is not a share, the seed is negative, or a class has one row only.
+
+        Examples
+        --------
+        >>> from ardvark.data import load
+        >>> train, test = load("digits38").split(test=0.3, random_seed=0)
+        >>> train
+        Dataset('digits38', N=250, D=64, '3': 128, '8': 122)
+        >>> test
+        Dataset('digits38', N=107, D=64, '3': 55, '8': 52)
         """
         share = isinstance(test, float | np.floating) and 0 < test < 1
         if not share:

@@ -54,6 +54,16 @@ def load(name: str, *, raw: bool = False, fetch: bool = True) -> Dataset:
         The name is unknown. Or the data set is missing and could not be downloaded; the message
         then gives the address, the folder and the command. Or a file cannot be read or contains
         other values.
+
+    Examples
+    --------
+    >>> from ardvark.data import load
+    >>> load("waveform")
+    Dataset('waveform', N=400, D=40, 'wave 1': 200, 'wave 2': 200)
+    >>> load("digits38").transform, float(load("digits38").X.max())
+    ('/16', 1.0)
+    >>> float(load("digits38", raw=True).X.max())
+    16.0
     """
     name = known_name(name)
     if name in BUILTIN:
@@ -91,6 +101,12 @@ def fetch(name: str) -> tuple[Path, ...]:
     ------
     InputError
         An unknown name, no public download, no connection, or a file that is not the expected one.
+
+    Examples
+    --------
+    >>> from ardvark.data import fetch
+    >>> fetch("digits38")  # it is built in: there is nothing to download
+    ()
     """
     name = known_name(name)
     if name in BUILTIN:
@@ -105,6 +121,18 @@ def available() -> pd.DataFrame:
     The columns are `n`, `d` (samples, features), `class_1`, `class_0` (their counts), `positive`
     (the meaning of y = 1), `present` ("built-in", "ARDVARK_DATA", "cache" or "no"), `home` and
     `note`. Sizes are missing for a data set without a fixed form.
+
+    Examples
+    --------
+    >>> from ardvark.data import available
+    >>> table = available()
+    >>> table.loc[["digits38", "fat"], ["n", "d", "positive", "present"]]
+                n     d positive   present
+    name
+    digits38  357    64        8  built-in
+    fat        60  2000        1  built-in
+    >>> table.loc["colon", ["n", "d"]].tolist()
+    [62, 2000]
     """
     rows: list[tuple] = [
         (name, *b.shape, b.counts[1], b.counts[0], b.positive, "built-in", b.home, b.note)
@@ -128,6 +156,15 @@ def golub_split(dataset: Dataset) -> tuple[Dataset, Dataset]:
     ----------
     dataset : Dataset
         `load("golub")`, or rows of it: samples are found by name.
+
+    Examples
+    --------
+    >>> from ardvark.data import Dataset, golub_split
+    >>> samples = [f"sample_{s}" for s in (1, 2, 39, 40)]
+    >>> few = Dataset([[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1], ["gene"], samples, ("ALL", "AML"))
+    >>> train, test = golub_split(few)
+    >>> train.sample_names, test.sample_names
+    (('sample_1', 'sample_2'), ('sample_39', 'sample_40'))
     """
     trained = {f"sample_{s}" for s in GOLUB_TRAIN}
     if not all(name.startswith("sample_") for name in dataset.sample_names):
@@ -178,7 +215,18 @@ def _first(folders: Sequence[Path], file: str) -> Path | None:
 
 
 def known_name(name: str) -> str:
-    """Return the name of a data set, given in any case; refuse an unknown name."""
+    """Return the name of a data set, given in any case; refuse an unknown name.
+
+    Examples
+    --------
+    >>> from ardvark.data import known_name
+    >>> known_name("Digits38")
+    'digits38'
+    >>> known_name("digit38")
+    Traceback (most recent call last):
+        ...
+    ardvark.common.validate.InputError: unknown data set 'digit38'. Did you mean 'digits38' ...
+    """
     hint = "`ardvark data` lists them with their sizes."
     return named("data set", name, [*BUILTIN, *SOURCES], hint)
 

@@ -1,4 +1,9 @@
-"""How posteriors are computed and compared: one file per algorithm."""
+"""How posteriors are computed and compared: one file per algorithm.
+
+>>> from ardvark.inference import BACKENDS
+>>> {name: method.KIND for name, method in BACKENDS.items() if method.KIND == "mcmc"}
+{'nuts': 'mcmc', 'gibbs': 'mcmc'}
+"""
 
 from .calibration.calibrate import calibrate
 from .comparison.table import Comparison, compare

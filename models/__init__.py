@@ -1,4 +1,14 @@
-"""What each paper assumes: one file per paper, one registry, one function to make a problem."""
+"""What each paper assumes: one file per paper, one registry, one function to make a problem.
+
+>>> from typing import get_args
+>>> from ardvark.models import SHARED, ZOO, ModelName
+>>> SHARED  # what every model with a basis has
+('feature_weight', 'sample_weight', 'eta')
+>>> ZOO["rfvm"].title
+'Relevance Feature and Vector Machine'
+>>> set(get_args(ModelName)) == set(ZOO)
+True
+"""
 
 from typing import Any, Literal
 

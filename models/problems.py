@@ -33,6 +33,31 @@ class Problem:
     `basis` (B, D). Standardised by `center` and `scale` (D,): `X` (N, D), `Z` (B, D). `y` (N,)
     holds 0 and 1. `asked` has the hyperparameters that the user specified, and None for the rest;
     `hypers` has a value for each: it is the model's `Priors`, which its functions take.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ardvark as av
+    >>> problem = av.problem("rfvm", [[0.0, 1.0], [1.0, 3.0], [2.0, 2.0]], ["no", "no", "yes"])
+    >>> problem.model.free_RVs
+    [psi, sample_weight_raw, delta, feature_weight_raw, bias, tau, u_raw]
+    >>> point = problem.simulate(np.random.default_rng(0))  # one draw of everything from the model
+    >>> sorted(point)
+    ['bias', 'delta', 'eta', 'feature_weight', 'psi', 'sample_weight', 'tau', 'u', 'y']
+    >>> eta = problem.decision(point)
+    >>> np.allclose(eta, point["eta"])
+    True
+    >>> problem.decision(point, problem.standardized(np.array([[0.0, 2.0]]))).shape
+    (1,)
+    >>> likelihood = problem.log_likelihood(point)  # log P(y_n | eta_n), one number a row
+    >>> np.allclose(likelihood, problem.log_predictive(problem.y, eta, point))
+    True
+    >>> sorted(problem.log_prior(point))  # in parts, which add up
+    ['feature_weight', 'rest', 'sample_weight']
+    >>> free = problem.to_free(point)  # the values that PyMC's sampler moves
+    >>> jacobian = problem.log_density(point) - problem.log_joint(point)
+    >>> bool(np.isfinite(jacobian))
+    True
     """
 
     spec: ModelSpec
@@ -149,6 +174,16 @@ class Problem:
         InputError
             `Dataset.take` does not accept the rows, for example because they have only one class;
             or the basis would be empty without the others.
+
+        Examples
+        --------
+        >>> import ardvark as av
+        >>> problem = av.problem("rfvm", "digits38")
+        >>> fold = problem.take(range(40))
+        >>> fold.X.shape, fold.Z.shape
+        ((40, 64), (40, 64))
+        >>> fold.hypers == problem.hypers
+        True
         """
         data, labels = self.data, self.basis_labels
         left = data.take(rows)
@@ -203,6 +238,16 @@ class Problem:
             `active_features` that no scale of the prior gives.
         TypeError
             A hyperparameter that the model does not have.
+
+        Examples
+        --------
+        >>> import ardvark as av
+        >>> problem = av.problem("rfvm", "digits38", slab=1.0)
+        >>> wider = problem.with_hypers(slab=2.0)
+        >>> float(problem.hypers.slab), float(wider.hypers.slab)
+        (1.0, 2.0)
+        >>> wider.fingerprint == problem.fingerprint  # it is another posterior
+        False
         """
         asked = self.spec.make_hypers({**vars(self.asked), **changes})
         hypers = _solved(asked, self.data, len(self.basis))
@@ -308,7 +353,19 @@ class Problem:
         return hashlib.sha256(f"{self.spec.name} {fields}".encode()).hexdigest()[:16]
 
     def describe(self) -> str:
-        """Return a description: sizes, classes, and the value of every hyperparameter."""
+        """Return a description: sizes, classes, and the value of every hyperparameter.
+
+        Examples
+        --------
+        >>> import ardvark as av
+        >>> problem = av.problem("rfvm", "digits38", active_features=5)
+        >>> print(problem.describe())
+        Relevance Feature and Vector Machine (rfvm) on digits38
+          357 samples x 64 features, 357 basis centres; y = 1 is '8' (174), y = 0 is '3' (183)
+          hyperparameters (paper's value):
+        ...
+            active_features  5 ...
+        """
         data, names = self.data, self.data.class_names
         lines = [
             f"{self.spec.title} ({self.spec.name}) on {data.name}",

@@ -70,6 +70,13 @@ class Inputs:
         Basis centres, standardised.
     basis_labels : array (B,) or None
         -1 or +1 for each centre, in models whose labels enter the basis.
+
+    Examples
+    --------
+    >>> import ardvark as av
+    >>> inputs = av.problem("rfvm", "digits38", basis=range(50)).inputs
+    >>> inputs.N, inputs.B, inputs.D  # rows, basis centres, features
+    (357, 50, 64)
     """
 
     X: np.ndarray
@@ -92,11 +99,28 @@ class Inputs:
         return self.X.shape[1]
 
     def at(self, X: np.ndarray) -> "Inputs":
-        """Return the inputs for other rows X (M, D) with the same basis."""
+        """Return the inputs for other rows X (M, D) with the same basis.
+
+        Examples
+        --------
+        >>> import ardvark as av
+        >>> problem = av.problem("rfvm", "digits38", basis=range(50))
+        >>> new = problem.inputs.at(problem.X[:3])
+        >>> new.N, new.B
+        (3, 50)
+        """
         return dataclasses.replace(self, X=X)
 
     def first(self, count: int) -> "Inputs":
-        """Return the first rows and centres, which are enough to read names and dims."""
+        """Return the first rows and centres, which are enough to read names and dims.
+
+        Examples
+        --------
+        >>> import ardvark as av
+        >>> few = av.problem("rfvm", "digits38").inputs.first(2)
+        >>> few.X.shape, few.Z.shape
+        ((2, 64), (2, 64))
+        """
         labels = None if self.basis_labels is None else self.basis_labels[:count]
         return Inputs(self.X[:count], self.Z[:count], labels)
 
@@ -106,6 +130,17 @@ class BasePriors:
     """Base class of the complete hyperparameters of every model, which its functions take.
 
     The fields are those of the model's `Hypers`, in the same order. None of them is None.
+
+    Examples
+    --------
+    >>> import ardvark as av
+    >>> priors = av.problem("rfvm", "digits38").hypers
+    >>> type(priors).__name__, priors.kernel_of().name
+    ('Priors', 'linear')
+    >>> sorted(priors.weight_priors())
+    ['feature_weight', 'sample_weight']
+    >>> sorted(priors.form_fields())  # how it is written; all else defines the posterior
+    ['latent_noise', 'parametrization']
     """
 
     FORM: ClassVar[tuple[str, ...]] = ()
@@ -147,6 +182,18 @@ class BaseHypers[P: BasePriors](Settings, ABC):
     """Base class of the hyperparameters of every model, as the user specified them.
 
     A field left at None is computed by `solve`, which returns another object.
+
+    Examples
+    --------
+    >>> import ardvark as av
+    >>> Hypers = av.ZOO["rfvm"].Hypers
+    >>> asked = Hypers(active_features=5, slab=2.0)
+    >>> float(asked.slab)
+    2.0
+    >>> Hypers(slab=-1.0)
+    Traceback (most recent call last):
+        ...
+    ardvark.common.validate.InputError: slab must be ...
     """
 
     def __post_init__(self) -> None:
@@ -262,7 +309,18 @@ class ModelCard:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ModelSpec[P: BasePriors](ModelCard):
-    """One paper's model: its card and the parts of its file."""
+    """One paper's model: its card and the parts of its file.
+
+    Examples
+    --------
+    >>> import ardvark as av
+    >>> spec = av.ZOO["pfcvm"]
+    >>> spec
+    ModelSpec('pfcvm': Probabilistic Feature selection and Classification Vector
+    Machine, Jiang et al. (2019), ACM TKDD 13(2), doi 10.1145/3309541)
+    >>> spec.paper_method, spec.kernels, spec.labels_in_basis
+    ('pfcvm_lp', ('linear', 'polynomial', 'rbf'), True)
+    """
 
     Hypers: type[BaseHypers[P]]
     build: "Callable[[Inputs, np.ndarray, P, Coords], pm.Model]"
@@ -277,7 +335,14 @@ class ModelSpec[P: BasePriors](ModelCard):
 
     @classmethod
     def of(cls, file: ModelFile[P]) -> "ModelSpec[P]":
-        """Return the model that a file defines: a module of this folder, or one of your own."""
+        """Return the model that a file defines: a module of this folder, or one of your own.
+
+        Examples
+        --------
+        >>> from ardvark.models import ModelSpec, rvm
+        >>> ModelSpec.of(rvm)
+        ModelSpec('rvm': Relevance Vector Machine, Tipping (2001), JMLR 1, 211-244)
+        """
         return cls(
             **{f.name: getattr(file.CARD, f.name) for f in dataclasses.fields(ModelCard)},
             Hypers=file.Hypers,
@@ -295,7 +360,14 @@ class ModelSpec[P: BasePriors](ModelCard):
         return f"ModelSpec({self.name!r}: {self.title}, {self.citation})"
 
     def choices(self) -> list[dict[str, str]]:
-        """Return every accepted combination of the settings that accept only words."""
+        """Return every accepted combination of the settings that accept only words.
+
+        Examples
+        --------
+        >>> import ardvark as av
+        >>> av.ZOO["rvm"].choices()[0]
+        {'kernel': 'linear', 'parametrization': 'marginal'}
+        """
         words = self.Hypers.choices()
         values = itertools.product(*words.values())
         combinations = (dict(zip(words, chosen, strict=True)) for chosen in values)
@@ -309,7 +381,19 @@ class ModelSpec[P: BasePriors](ModelCard):
         return True
 
     def make_hypers(self, given: Mapping[str, Any]) -> BaseHypers[P]:
-        """Return Hypers from keyword arguments; an unknown one is a TypeError that lists them."""
+        """Return Hypers from keyword arguments; an unknown one is a TypeError that lists them.
+
+        Examples
+        --------
+        >>> import ardvark as av
+        >>> hypers = av.ZOO["rfvm"].make_hypers({"slab": 2.0})
+        >>> float(hypers.slab)
+        2.0
+        >>> av.ZOO["rfvm"].make_hypers({"slap": 2.0})
+        Traceback (most recent call last):
+            ...
+        TypeError: model 'rfvm' has no option 'slap' (did you mean 'slab'?). ...
+        """
         names = {d.name for d in self.Hypers.declared()}
         wrong = [name for name in given if name not in names]
         if wrong:
@@ -326,7 +410,26 @@ class ModelSpec[P: BasePriors](ModelCard):
 
 
 class Zoo(dict[str, ModelSpec[Any]]):
-    """Models by name, shown as a short table."""
+    """Models by name, shown as a short table.
+
+    Examples
+    --------
+    >>> import ardvark as av
+    >>> av.ZOO
+    pfcvm          Probabilistic Feature selection and Classification Vector Machine
+    (2019)
+    pcvm           Probabilistic Classification Vector Machine (2009)
+    rvm            Relevance Vector Machine (2001)
+    jcfo           Joint Classifier and Feature Optimization (2004)
+    sparse_probit  Sparse probit regression (2001)
+    fsklr          Doubly Sparse Bayesian Kernel Logistic Regression (2017)
+    sklr           Sparse Bayesian Kernel Logistic Regression (2017)
+    fs_skr         Doubly Sparse Bayesian Kernel Regression on the signs of the labels
+    (2017)
+    rfvm           Relevance Feature and Vector Machine (2024)
+    >>> av.ZOO["jcfo"].citation
+    'Krishnapuram, Carin & Hartemink (2004), J. Comput. Biol. 11'
+    """
 
     def __repr__(self) -> str:
         return "\n".join(f"{name:<14} {spec.title} ({spec.year})" for name, spec in self.items())

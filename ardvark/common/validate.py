@@ -19,7 +19,17 @@ logger = logging.getLogger("ardvark")
 
 
 class InputError(ValueError):
-    """Invalid input from the user. The message says what was wrong and what to do next."""
+    """Invalid input from the user. The message says what was wrong and what to do next.
+
+    Examples
+    --------
+    >>> import ardvark as av
+    >>> try:
+    ...     av.load("digit38")
+    ... except av.InputError as error:
+    ...     print(error)
+    unknown data set 'digit38'. Did you mean 'digits38' ...
+    """
 
 
 def named(kind: str, got: object, known: Iterable[str], hint: str = "") -> str:

@@ -78,6 +78,18 @@ def calibrate(
     ------
     InputError
         The method does not apply, returns no draws, or has no transition to test.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ardvark as av
+    >>> X = np.random.default_rng(0).normal(size=(12, 2))
+    >>> problem = av.problem("rfvm", X, X[:, 0] > 0)
+    >>> found = av.calibrate(problem, "rfvm_vb", replicates=10, draws=50, progressbar=False)
+    >>> found.ranks.shape == (10, len(found.names)), found.failed
+    (True, 0)
+    >>> "feature_weight[0]" in found.table.index
+    True
     """
     one_of("test", test, get_args(Test))
     sampling = Sampling(draws=draws, chains=chains, seed=random_seed, progressbar=progressbar)

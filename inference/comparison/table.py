@@ -60,6 +60,36 @@ class Comparison:
         The predictions for the test samples.
     remarks : list of str
         Remarks on data that are unbalanced or few.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ardvark as av
+    >>> X = np.random.default_rng(0).normal(size=(30, 4))
+    >>> problem = av.problem("pfcvm", X, X[:, 0] + X[:, 1] > 0)
+    >>> methods = ("pfcvm_lp", "pfcvm_em")
+    >>> fits = {m: av.fit(problem, m, random_seed=0, progressbar=False) for m in methods}
+    >>> comparison = av.compare(fits, reference="pfcvm_lp", problem=problem)
+    >>> comparison.table["kind"].to_dict()
+    {'pfcvm_lp': 'approximation', 'pfcvm_em': 'point'}
+    >>> sorted(comparison.distances["quantity"].unique())
+    ['eta', 'feature_weight', 'primal_weight', 'probability', 'ranking',
+    'sample_weight', 'selection']
+    >>> comparison.verdicts().columns.tolist()
+    ['predictions', 'means', 'uncertainty', 'ranking', 'selection', 'verdict']
+    >>> for name, words in comparison.selection().items():
+    ...     print(f"{name}: {words}")
+    pfcvm_lp: On average 2.0 of 4 features are active (90 % interval 2 to 2). Active
+    with probability above 0.5 are x2 (1.00), x1 (1.00); 2 features carry 90 % of the
+    effect.
+    pfcvm_em: At the returned point 1 of 4 features are active: x2; 1 feature carries 90
+    % of the effect.
+    >>> comparison.plot("forest").savefig("forest.png")
+    >>> pictures = comparison.pictures()
+    >>> sorted(pictures)
+    ['eta', 'forest', 'frontier', 'pair', 'samples']
+    >>> comparison.to_html("report.html", pictures=pictures).name  # one page, its figures inside
+    'report.html'
     """
 
     table: pd.DataFrame
@@ -226,6 +256,17 @@ def compare(
         There are no fits, or fits of different problems. Trees that ardvark did not make are given
         together with a problem or with fits. The reference is unknown, or there is no stored one.
         `test` is given without `problem`. A quantity has the wrong shape or a name that is taken.
+
+    Examples
+    --------
+    >>> import ardvark as av
+    >>> problem = av.problem("pfcvm", "digits38")
+    >>> fits = {"em": av.fit(problem, "pfcvm_em", random_seed=0, progressbar=False)}
+    >>> av.compare(fits, reference="stored", problem=problem)
+    Comparison of 2 fits of pfcvm on digits38, reference: stored
+    stored [trust]: exact up to Monte Carlo error: every summary may be reported...
+    em [do not use]: it is a single state, with no spread and no inclusion
+    probabilities...
     """
     fits = beside_the_kept(entered(fits, problem), reference, problem)
     check(fits, reference, problem, test)

@@ -226,7 +226,18 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def save(tree: xr.DataTree, path: str | os.PathLike[str]) -> None:
-    """Write a fit to one NetCDF file, atomically, with checksums of its numbers."""
+    """Write a fit to one NetCDF file, atomically, with checksums of its numbers.
+
+    Examples
+    --------
+    >>> import ardvark as av
+    >>> from ardvark.inference import read, save
+    >>> problem = av.problem("pfcvm", av.load("digits38").take(range(40)))
+    >>> fit = av.fit(problem, "pfcvm_em", random_seed=0, progressbar=False)
+    >>> save(fit, "fit.nc")
+    >>> read("fit.nc").identical(fit)
+    True
+    """
     encoding = {
         node.path: {
             str(name): {"fletcher32": True}
@@ -248,6 +259,16 @@ def read(path: str | os.PathLike[str]) -> xr.DataTree:
         There is no such file.
     InputError
         It is truncated or damaged, is not a NetCDF file, or contains something other than a fit.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from ardvark.inference import read
+    >>> _ = Path("notes.nc").write_text("no fit")
+    >>> read("notes.nc")
+    Traceback (most recent call last):
+        ...
+    ardvark.common.validate.InputError: notes.nc cannot be read: ...
     """
     file = Path(path)
     if not file.is_file():

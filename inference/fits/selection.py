@@ -83,6 +83,19 @@ def select(problem: Problem, tree: xr.DataTree, threshold: float = VISIBLE) -> x
     ------
     InputError
         The fit is of another problem or lacks the weights, or the threshold is not positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ardvark as av
+    >>> X = np.random.default_rng(0).normal(size=(30, 4))
+    >>> problem = av.problem("pfcvm", X, X[:, 0] + X[:, 1] > 0)
+    >>> fit = av.fit(problem, "paper", random_seed=0, progressbar=False)
+    >>> found = av.select(problem, fit)
+    >>> found["p_active_feature"].round(1).values.tolist()
+    [1.0, 1.0, 0.0, 0.0]
+    >>> int(found["n90_features"].median())  # so many carry 90 % of the effect
+    2
     """
     if not (np.isfinite(threshold) and threshold > 0.0):
         raise InputError(f"threshold must be a finite number above 0, got {threshold!r}.")
@@ -225,7 +238,19 @@ def _looked(values: xr.DataArray) -> np.ndarray:
 
 
 def selection_text(tree: xr.DataTree) -> str:
-    """Return which features a fit says are active, in one or two sentences; "" if it cannot say."""
+    """Return which features a fit says are active, in one or two sentences; "" if it cannot say.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ardvark as av
+    >>> X = np.random.default_rng(0).normal(size=(30, 4))
+    >>> problem = av.problem("pfcvm", X, X[:, 0] + X[:, 1] > 0)
+    >>> fit = av.fit(problem, "paper", random_seed=0, progressbar=False)
+    >>> print(av.selection_text(fit))
+    On average 2.0 of 4 features are active (90 % interval 2 to 2). Active with
+    probability above 0.5 are x2 (1.00), x1 (1.00); 2 features carry 90 % of the effect.
+    """
     found = group(tree, "selection")
     numbers = summary(found, "feature")
     if not numbers:

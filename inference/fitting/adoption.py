@@ -75,6 +75,25 @@ def adopt(problem: Problem, draws: Draws, kind: Kind = "mcmc") -> xr.DataTree:
         An unknown name, no shared quantity, a wrong shape, a value that is not finite or outside
         the support, coordinates or labels of another problem, or an eta that contradicts the
         weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ardvark as av
+    >>> problem = av.problem("rvm", [[0.0], [1.0], [3.0]], [0, 0, 1])
+    >>> rng = np.random.default_rng(0)
+    >>> simulated = [problem.simulate(rng) for _ in range(6000)]
+    >>> exact = [s for s in simulated if (s["y"] == problem.y).all()]  # rejection sampling
+    >>> chains = exact[:300], exact[300:600]
+    >>> names = ("alpha", "bias", "sample_weight", "feature_weight")
+    >>> draws = {name: np.array([[s[name] for s in chain] for chain in chains]) for name in names}
+    >>> fit = av.adopt(problem, draws)
+    >>> fit.attrs["method"], fit.attrs["kind"], fit.attrs["status"]
+    ('adopted', 'mcmc', 'finished')
+    >>> dict(fit["posterior"]["eta"].sizes)  # it was computed
+    {'chain': 2, 'draw': 300, 'obs': 3}
+    >>> sorted(fit["sample_stats"])  # and so was the posterior density of each draw
+    ['lp']
     """
     one_of("kind", kind, KINDS)
     given, stats, seconds = _read(problem, draws)

@@ -48,6 +48,17 @@ def complete(
     InputError
         The fit is of another problem, holds no draws, or lacks a variable that labels depend on;
         or the prior cannot be drawn from in float64.
+
+    Examples
+    --------
+    >>> import ardvark as av
+    >>> problem = av.problem("pfcvm", av.load("digits38").take(range(40)))
+    >>> fit = av.fit(problem, "paper", draws=50, random_seed=0, progressbar=False)
+    >>> full = av.complete(problem, fit, draws=20)
+    >>> sorted(set(full.children) - set(fit.children))
+    ['posterior_predictive', 'prior', 'prior_predictive']
+    >>> dict(full["prior_predictive"]["y"].sizes)
+    {'chain': 1, 'draw': 20, 'obs': 40}
     """
     check_same(problem, tree)
     draws, seed = whole("draws", draws, 1), whole("random_seed", random_seed)

@@ -46,6 +46,20 @@ def predict(problem: Problem, tree: xr.DataTree, X_new: Rows, rule: Rule = "draw
     InputError
         The fit is of another problem or lacks variables, the columns do not match, or the method
         has no own formula.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ardvark as av
+    >>> X = np.random.default_rng(0).normal(size=(30, 4))
+    >>> problem = av.problem("pfcvm", X, X[:, 0] + X[:, 1] > 0)
+    >>> fit = av.fit(problem, "paper", random_seed=0, progressbar=False)
+    >>> new = [[2.0, 2.0, 0.0, 0.0], [-2.0, -2.0, 0.0, 0.0]]
+    >>> p = av.predict(problem, fit, new)  # P(y = 1), one for each draw and row
+    >>> dict(p.sizes), p.attrs["class"]
+    ({'chain': 4, 'draw': 1000, 'obs': 2}, 'True')
+    >>> (p.mean(("chain", "draw")) > 0.5).values.tolist()
+    [True, False]
     """
     one_of("rule", rule, get_args(Rule))
     check_same(problem, tree)

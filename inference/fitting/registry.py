@@ -63,6 +63,26 @@ def register_backend(module: Any) -> None:
     ------
     InputError
         A name is missing, KIND is unknown, or NAME is that of a method of the package.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> import numpy as np
+    >>> import ardvark as av
+    >>> from ardvark.common.declared import Settings
+    >>> from ardvark.inference.contract.backend import Result
+    >>> def fit(target, options, job):
+    ...     drawn = [target.zoo_problem.simulate(rng) for rng in job.generators()]
+    ...     names = ("bias", "sample_weight", "feature_weight", "eta")
+    ...     return Result({name: np.array([[d[name]] for d in drawn]) for name in names})
+    >>> prior = SimpleNamespace(NAME="prior", KIND="approximation", Options=Settings, fit=fit)
+    >>> prior.supports = lambda target: None  # it applies to every problem
+    >>> av.register_backend(prior)
+    >>> problem = av.problem("rvm", [[0.0], [1.0], [2.0]], [0, 0, 1])
+    >>> tree = av.fit(problem, "prior", draws=1, chains=2, progressbar=False)
+    >>> tree["posterior"]["eta"].shape
+    (2, 1, 3)
+    >>> del av.BACKENDS["prior"]
     """
     missing = [n for n in ("NAME", "KIND", "Options", "supports", "fit") if not hasattr(module, n)]
     if missing:

@@ -80,6 +80,20 @@ def fit(
     InputError
         An unknown method, or one that does not apply to the model (the message says why); sizes
         or a seed that are none (`Sampling`).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ardvark as av
+    >>> X = np.random.default_rng(0).normal(size=(30, 4))
+    >>> problem = av.problem("pfcvm", X, X[:, 0] + X[:, 1] > 0)
+    >>> fit = av.fit(problem, "paper", random_seed=0, progressbar=False)
+    >>> fit.attrs["method"], fit.attrs["kind"], fit.attrs["status"]
+    ('pfcvm_lp', 'approximation', 'finished')
+    >>> dict(fit["posterior"]["eta"].sizes)
+    {'chain': 4, 'draw': 1000, 'obs': 30}
+    >>> fit["selection"]["p_active_feature"].round(1).to_series().to_dict()
+    {'x1': 1.0, 'x2': 1.0, 'x3': 0.0, 'x4': 0.0}
     """
     seed = secrets.randbits(31) if random_seed is None else random_seed
     sampling = Sampling(draws=draws, chains=chains, seed=seed, keep=keep, progressbar=progressbar)

@@ -76,6 +76,24 @@ def loo(problem: Problem, tree: xr.DataTree) -> "ELPDData":
     InputError
         Labels are in the basis of the model (`refit_loo` is valid there), the fit is of another
         problem, or its draws are not from a stated distribution.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ardvark as av
+    >>> problem = av.problem("rvm", [[0.0], [1.0], [3.0]], [0, 0, 1])
+    >>> rng = np.random.default_rng(0)
+    >>> simulated = [problem.simulate(rng) for _ in range(6000)]
+    >>> exact = [s for s in simulated if (s["y"] == problem.y).all()]  # rejection sampling
+    >>> chains = exact[:300], exact[300:600]
+    >>> names = ("alpha", "bias", "sample_weight", "feature_weight")
+    >>> draws = {name: np.array([[s[name] for s in chain] for chain in chains]) for name in names}
+    >>> fit = av.adopt(problem, draws)
+    >>> estimate = av.loo(problem, fit)
+    >>> bool((estimate.pareto_k < estimate.good_k).all())  # each of its terms can be trusted
+    True
+    >>> bool(estimate.elpd < estimate.elpd_i.max())  # the sum of the log probabilities of 3 labels
+    True
     """
     spec = problem.spec
     if spec.labels_in_basis:
@@ -189,6 +207,20 @@ def refit_loo(
         The method does not apply. Or without some sample, a class would vanish or the basis would
         be empty. Or the folder contains refits of another problem. Raised before anything is
         fitted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ardvark as av
+    >>> X = np.random.default_rng(0).normal(size=(6, 2))
+    >>> problem = av.problem("fsklr", X, X[:, 0] > 0)
+    >>> table = av.refit_loo(problem, "paper", folder="refits", processes=1, progressbar=False)
+    >>> table.shape, table.index.name
+    ((6, 7), 'sample')
+    >>> table["status"].unique().tolist(), table.attrs["not_ok"]
+    (['finished'], 0)
+    >>> table.attrs["accuracy"] > 0.5
+    True
     """
     sampling = Sampling(draws=draws, chains=chains, seed=random_seed, keep="shared")
     plan = registry.prepare(method, problem, options)

@@ -64,6 +64,24 @@ def power_scaling(
     ------
     InputError
         A group is missing, or there are too few draws.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ardvark as av
+    >>> problem = av.problem("rvm", [[0.0], [1.0], [3.0]], [0, 0, 1])
+    >>> rng = np.random.default_rng(0)
+    >>> simulated = [problem.simulate(rng) for _ in range(6000)]
+    >>> exact = [s for s in simulated if (s["y"] == problem.y).all()]  # rejection sampling
+    >>> chains = exact[:300], exact[300:600]
+    >>> names = ("alpha", "bias", "sample_weight", "feature_weight")
+    >>> draws = {name: np.array([[s[name] for s in chain] for chain in chains]) for name in names}
+    >>> fit = av.adopt(problem, draws)
+    >>> table = av.power_scaling(fit)
+    >>> table.index.tolist()
+    ['bias', 'eta', 'margin', 'active features', 'active samples']
+    >>> table.loc["margin", "diagnosis"]
+    'prior and data both matter'
     """
     prior, likelihood = group(tree, "log_prior"), pointwise(tree)
     for missing, part in (("log_prior", prior), ("log_likelihood", likelihood)):

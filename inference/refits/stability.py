@@ -56,6 +56,17 @@ def selected(tree: xr.DataTree, what: str = "feature") -> pd.DataFrame:
     ------
     InputError
         The fit holds no P(active).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ardvark as av
+    >>> X = np.random.default_rng(0).normal(size=(30, 4))
+    >>> problem = av.problem("pfcvm", X, X[:, 0] + X[:, 1] > 0)
+    >>> fit = av.fit(problem, "paper", random_seed=0, progressbar=False)
+    >>> table = av.selected(fit)
+    >>> table.index[table["P > 0.5"]].tolist()
+    ['x2', 'x1']
     """
     one_of("what", what, ("feature", "sample"))
     found, own = group(tree, "selection"), group(tree, "fit")
@@ -144,6 +155,16 @@ class Stability:
         features), jaccard and pearson, with their jackknife errors, `_se`.
     frequency : pandas.DataFrame
         The share of resamples that select a feature: one row per feature, one column per rule.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ardvark as av
+    >>> X = np.random.default_rng(0).normal(size=(30, 4))
+    >>> problem = av.problem("pfcvm", X, X[:, 1] > 0)
+    >>> found = av.stability(problem, "pfcvm_em", resamples=4, progressbar=False)
+    >>> found.table.loc["P > 0.5", ["sets", "size", "jaccard"]].to_dict()
+    {'sets': 4.0, 'size': 1.0, 'jaccard': 1.0}
     """
 
     table: pd.DataFrame
@@ -193,6 +214,16 @@ def stability(
         fewer than two fits have P(active).
     TypeError
         An unknown option.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ardvark as av
+    >>> X = np.random.default_rng(0).normal(size=(30, 4))
+    >>> problem = av.problem("pfcvm", X, X[:, 1] > 0)
+    >>> found = av.stability(problem, "pfcvm_em", resamples=4, progressbar=False)
+    >>> found.frequency["P > 0.5"].to_dict()  # every half of the data selects x2, and only x2
+    {'x1': 0.0, 'x2': 1.0, 'x3': 0.0, 'x4': 0.0}
     """
     if resamples < 2:
         raise InputError(

@@ -30,6 +30,19 @@ class Summary:
         with an exact fit (`ardvark.compare`).
     active : str
         Which features are active, "" if the fit cannot say.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ardvark as av
+    >>> X = np.random.default_rng(0).normal(size=(30, 4))
+    >>> problem = av.problem("pfcvm", X, X[:, 1] > 0)
+    >>> summary = av.summary(av.fit(problem, "pfcvm_em", random_seed=0, progressbar=False))
+    >>> summary.title, summary.rows["kind"], summary.verdict.level
+    ('pfcvm_em: pfcvm on data', 'point', 'do not use')
+    >>> print(summary.active)
+    At the returned point 1 of 4 features are active: x2; 1 feature carries 90 % of the
+    effect.
     """
 
     title: str
@@ -73,10 +86,22 @@ def summary(tree: xr.DataTree) -> Summary:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import ardvark as av
-    >>> fit = av.fit(av.problem("rfvm", "fat"), "paper", progressbar=False, random_seed=0)
-    >>> av.summary(fit).title
-    'rfvm_vb: rfvm on fat'
+    >>> X = np.random.default_rng(0).normal(size=(30, 4))
+    >>> problem = av.problem("pfcvm", X, X[:, 0] + X[:, 1] > 0)
+    >>> av.summary(av.fit(problem, "paper", random_seed=0, progressbar=False))
+    pfcvm_lp: pfcvm on data
+      kind       approximation
+      status     finished
+      draws      4 chains of 1000
+      variables  bias, sample_weight (30), feature_weight (4), eta (30), w (30)
+    ...
+    verdict [not judged]: there is no exact posterior to compare it with.
+      try: add nuts, or gibbs if the model has binary masks
+    On average 2.0 of 4 features are active (90 % interval 2 to 2). Active with
+    probability above 0.5 are x2 (1.00), x1 (1.00); 2 features carry 90 % of the
+    effect.
     """
     posterior = group(tree, "posterior")
     attrs = tree.attrs

@@ -1,0 +1,146 @@
+"""Every public function and class has an example in its docstring, and every example runs.
+
+An example is documentation first. It needs no exact fit, prints the same on every machine, and
+warns of nothing. It may write files where it runs, as a user does: here in a folder of the test.
+"""
+
+import doctest
+import importlib
+import inspect
+import io
+import os
+from pathlib import Path
+
+import pytest
+
+import ardvark
+import ardvark.data
+import ardvark.inference
+import ardvark.models
+import ardvark.sklearn
+from ardvark.inference.calibration.ranks import Calibration
+
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+ROOMS = (ardvark, ardvark.models, ardvark.data, ardvark.inference)
+RETURNED = (Calibration, type(ardvark.ZOO))  # classes whose objects a user gets from a public name
+CONTRACTS = ("BaseHypers",)  # an author of a model fills it in; a user calls nothing of it
+PARSER = doctest.DocTestParser()
+
+
+def modules_with_examples() -> list[str]:
+    """Return the modules of the package whose text has an example."""
+    root, names = Path(ardvark.__file__).parent, []
+    for folder, _, files in os.walk(root, followlinks=True):
+        for path in (Path(folder, file) for file in files if file.endswith(".py")):
+            if ">>>" in path.read_text():
+                parts = path.relative_to(root.parent).with_suffix("").parts
+                names.append(".".join(parts).removesuffix(".__init__"))
+    return sorted(names)
+
+
+def public_objects() -> dict[str, object]:
+    """Return the public functions, classes and modules, by their full name."""
+    objects = [getattr(room, name) for room in ROOMS for name in room.__all__]
+    objects += [*RETURNED, ardvark.sklearn.SparseBayesClassifier, *ROOMS]
+    named = {}
+    for thing in objects:
+        if inspect.ismodule(thing):
+            named[thing.__name__] = thing
+        elif inspect.isclass(thing) or inspect.isfunction(thing):
+            named[f"{thing.__module__}.{thing.__qualname__}"] = thing
+    return named
+
+
+def own_methods(cls: type) -> list[str]:
+    """Return the public methods that a class defines, without its properties."""
+    return [
+        name
+        for name in vars(cls)
+        if not name.startswith("_")
+        and (inspect.isfunction(getattr(cls, name)) or inspect.ismethod(getattr(cls, name)))
+        and getattr(cls, name).__module__ == cls.__module__  # and not made by scikit-learn
+    ]
+
+
+def parsed(name: str, doc: str | None) -> doctest.DocTest:
+    return PARSER.get_doctest(doc or "", {}, name, name, None)
+
+
+def collected() -> dict[str, doctest.DocTest]:
+    """Return the examples of the package by the name of what has them.
+
+    The finder of the standard library does not see a method behind scikit-learn's `available_if`,
+    so the methods of public classes are added.
+    """
+    finder = doctest.DocTestFinder()
+    tests = {}
+    for module in map(importlib.import_module, modules_with_examples()):
+        tests |= {t.name: t for t in finder.find(module, globs={})}
+    for name, cls in public_objects().items():
+        for method in own_methods(cls) if inspect.isclass(cls) else ():
+            full = f"{name}.{method}"
+            tests.setdefault(full, parsed(full, inspect.getdoc(getattr(cls, method))))
+    return {name: test for name, test in tests.items() if test.examples}
+
+
+EXAMPLES = collected()
+
+
+def typed(name: str) -> str:
+    """Return what a reader types in an example; nothing without one."""
+    return "".join(e.source for e in EXAMPLES[name].examples) if name in EXAMPLES else ""
+
+
+@pytest.mark.parametrize("name", public_objects())
+def test_public_object_has_an_example(name):
+    assert typed(name), f"{name} has no example"
+    if inspect.isfunction(public_objects()[name]):
+        called = f"{name.rpartition('.')[2]}("
+        assert called in typed(name), f"the example of {name} does not call it"
+
+
+def test_every_public_constant_is_shown_in_an_example():
+    constants = {
+        name
+        for room in ROOMS
+        for name in room.__all__
+        if not (name.startswith("__") or callable(getattr(room, name)))
+        and not inspect.ismodule(getattr(room, name))
+    }
+    assert {"BACKENDS", "SHARED", "ZOO"} <= constants
+    shown = "".join(map(typed, EXAMPLES))
+    assert not [name for name in constants | {"ModelName"} if name not in shown]
+
+
+CLASSES = [n for n, thing in public_objects().items() if inspect.isclass(thing)]
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_every_public_method_is_shown_by_itself_or_by_its_class(name):
+    cls = public_objects()[name]
+    if cls.__name__ in CONTRACTS:
+        return
+    missing = [
+        method
+        for method in own_methods(cls)
+        if f"{method}(" not in typed(f"{name}.{method}") and f".{method}(" not in typed(name)
+    ]
+    assert not missing, f"no example of {name} calls {', '.join(missing)}"
+
+
+@pytest.mark.parametrize("name", sorted(EXAMPLES))
+def test_example_runs(name, tmp_path, monkeypatch, caplog):
+    monkeypatch.chdir(tmp_path)
+    test = EXAMPLES[name]
+    out = io.StringIO()
+    failed = doctest.DocTestRunner(optionflags=FLAGS).run(test, out=out.write).failed
+    assert not failed, out.getvalue()
+    warned = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
+    assert not warned, f"the example of {name} warns: {warned}"
+
+
+@pytest.mark.parametrize("wrong", ["(4, 6)", "Traceback (most recent call last):\nValueError: no"])
+def test_wrong_output_is_seen(wrong):
+    test = parsed("wrong", f">>> (4, 5)\n{wrong}\n")
+    runner = doctest.DocTestRunner(optionflags=FLAGS)
+    assert runner.run(test, out=io.StringIO().write).failed == 1
