@@ -66,9 +66,9 @@ class Comparison:
     >>> import numpy as np
     >>> import ardvark as av
     >>> X = np.random.default_rng(0).normal(size=(30, 4))
-    >>> problem = av.problem("pfcvm", X, X[:, 0] + X[:, 1] > 0)
+    >>> problem = av.problem("pfcvm", X, X[:, 0] + 2 * X[:, 1] > 0)
     >>> methods = ("pfcvm_lp", "pfcvm_em")
-    >>> fits = {m: av.fit(problem, m, random_seed=0, progressbar=False) for m in methods}
+    >>> fits = {m: av.fit(problem, m, random_seed=1, progressbar=False) for m in methods}
     >>> comparison = av.compare(fits, reference="pfcvm_lp", problem=problem)
     >>> comparison.table["kind"].to_dict()
     {'pfcvm_lp': 'approximation', 'pfcvm_em': 'point'}

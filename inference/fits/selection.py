@@ -89,8 +89,8 @@ def select(problem: Problem, tree: xr.DataTree, threshold: float = VISIBLE) -> x
     >>> import numpy as np
     >>> import ardvark as av
     >>> X = np.random.default_rng(0).normal(size=(30, 4))
-    >>> problem = av.problem("pfcvm", X, X[:, 0] + X[:, 1] > 0)
-    >>> fit = av.fit(problem, "paper", random_seed=0, progressbar=False)
+    >>> problem = av.problem("pfcvm", X, X[:, 0] + 2 * X[:, 1] > 0)
+    >>> fit = av.fit(problem, "paper", random_seed=1, progressbar=False)
     >>> found = av.select(problem, fit)
     >>> found["p_active_feature"].round(1).values.tolist()
     [1.0, 1.0, 0.0, 0.0]
@@ -245,8 +245,8 @@ def selection_text(tree: xr.DataTree) -> str:
     >>> import numpy as np
     >>> import ardvark as av
     >>> X = np.random.default_rng(0).normal(size=(30, 4))
-    >>> problem = av.problem("pfcvm", X, X[:, 0] + X[:, 1] > 0)
-    >>> fit = av.fit(problem, "paper", random_seed=0, progressbar=False)
+    >>> problem = av.problem("pfcvm", X, X[:, 0] + 2 * X[:, 1] > 0)
+    >>> fit = av.fit(problem, "paper", random_seed=1, progressbar=False)
     >>> print(av.selection_text(fit))
     On average 2.0 of 4 features are active (90 % interval 2 to 2). Active with
     probability above 0.5 are x2 (1.00), x1 (1.00); 2 features carry 90 % of the effect.

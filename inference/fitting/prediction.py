@@ -52,7 +52,7 @@ def predict(problem: Problem, tree: xr.DataTree, X_new: Rows, rule: Rule = "draw
     >>> import numpy as np
     >>> import ardvark as av
     >>> X = np.random.default_rng(0).normal(size=(30, 4))
-    >>> problem = av.problem("pfcvm", X, X[:, 0] + X[:, 1] > 0)
+    >>> problem = av.problem("pfcvm", X, X[:, 0] + 2 * X[:, 1] > 0)
     >>> fit = av.fit(problem, "paper", random_seed=0, progressbar=False)
     >>> new = [[2.0, 2.0, 0.0, 0.0], [-2.0, -2.0, 0.0, 0.0]]
     >>> p = av.predict(problem, fit, new)  # P(y = 1), one for each draw and row

@@ -86,7 +86,7 @@ def fit(
     >>> import numpy as np
     >>> import ardvark as av
     >>> X = np.random.default_rng(0).normal(size=(30, 4))
-    >>> problem = av.problem("pfcvm", X, X[:, 0] + X[:, 1] > 0)
+    >>> problem = av.problem("pfcvm", X, X[:, 0] + 2 * X[:, 1] > 0)
     >>> fit = av.fit(problem, "paper", random_seed=0, progressbar=False)
     >>> fit.attrs["method"], fit.attrs["kind"], fit.attrs["status"]
     ('pfcvm_lp', 'approximation', 'finished')

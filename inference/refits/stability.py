@@ -62,8 +62,8 @@ def selected(tree: xr.DataTree, what: str = "feature") -> pd.DataFrame:
     >>> import numpy as np
     >>> import ardvark as av
     >>> X = np.random.default_rng(0).normal(size=(30, 4))
-    >>> problem = av.problem("pfcvm", X, X[:, 0] + X[:, 1] > 0)
-    >>> fit = av.fit(problem, "paper", random_seed=0, progressbar=False)
+    >>> problem = av.problem("pfcvm", X, X[:, 0] + 2 * X[:, 1] > 0)
+    >>> fit = av.fit(problem, "paper", random_seed=1, progressbar=False)
     >>> table = av.selected(fit)
     >>> table.index[table["P > 0.5"]].tolist()
     ['x2', 'x1']

@@ -89,8 +89,8 @@ def summary(tree: xr.DataTree) -> Summary:
     >>> import numpy as np
     >>> import ardvark as av
     >>> X = np.random.default_rng(0).normal(size=(30, 4))
-    >>> problem = av.problem("pfcvm", X, X[:, 0] + X[:, 1] > 0)
-    >>> av.summary(av.fit(problem, "paper", random_seed=0, progressbar=False))
+    >>> problem = av.problem("pfcvm", X, X[:, 0] + 2 * X[:, 1] > 0)
+    >>> av.summary(av.fit(problem, "paper", random_seed=1, progressbar=False))
     pfcvm_lp: pfcvm on data
       kind       approximation
       status     finished
