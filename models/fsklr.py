@@ -98,7 +98,7 @@ _MASK = "The mask's prior Beta(a/n, 1) is proper only above 0."
 
 @dataclass(frozen=True, kw_only=True)
 class MaskHypers[P: SampleMaskPriors](BaseHypers[P]):
-    """Hyperparameters, as specified, of a model with a sample mask. None follows from the sizes."""
+    """Hyperparameters, as specified, of a model with a sample mask. None: from the data's sizes."""
 
     kernel: MaskKernel = hyper("rbf", "kernel of a row and a basis centre", paper="rbf")
     mask_prior: MaskPrior = hyper(
@@ -167,7 +167,7 @@ class MaskHypers[P: SampleMaskPriors](BaseHypers[P]):
         )
 
     def check_explicit(self, what: str, a: float, n: int) -> None:
-        """Refuse an explicit probability of a bit whose draws underflow."""
+        """Raise an error for an explicit probability of a bit whose draws underflow."""
         if self.mask_probability == "explicit" and a / n < _SMALLEST_SHAPE:
             raise InputError(
                 f"{what}_mask_probability ~ Beta({a:g}/{n}, 1) has a shape of {a / n:.2g}: its "

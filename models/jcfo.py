@@ -98,7 +98,7 @@ def laplace_hyper(weight: str, why: str) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Hypers(BaseHypers["Priors"]):
-    """Hyperparameters of JCFO, as specified. gamma1, gamma2 left at None follow from N and D."""
+    """Hyperparameters of JCFO, as specified. gamma1, gamma2 at None: computed from N and D."""
 
     kernel: KernelName = hyper(
         "polynomial", "kernel of a row and a basis centre", paper="polynomial"

@@ -192,7 +192,7 @@ class KernelPriors(SparsePriors):
 
 @dataclass(frozen=True, kw_only=True)
 class Hypers(KernelHypers["Priors"]):
-    """Hyperparameters of PFCVM, as specified. None follows from N, B, D and the kernel."""
+    """Hyperparameters of PFCVM, as specified. None: computed from N, B, D and the kernel."""
 
     active_features: float | Literal["all"] | None = active("feature")
     feature_shape: float | None = shape(

@@ -98,7 +98,7 @@ _IMPROPER = (
 
 @dataclass(frozen=True, kw_only=True)
 class Hypers(SparseHypers["Priors"]):
-    """Hyperparameters of RFVM, as specified. Those left at None follow from N, B and D."""
+    """Hyperparameters of RFVM, as specified. Those at None are computed from N, B and D."""
 
     kernel: Literal["linear"] = hyper(
         "linear", "kernel of a row and a basis centre", paper="linear"

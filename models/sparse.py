@@ -49,7 +49,7 @@ def active(kind: str) -> Any:
         f"prior expected number of {whose} with a visible effect on eta",
         above=0.0,
         paper="none",
-        why=f'expected number of visible {whose}; "all": the dense prior',
+        why='"all": the dense prior',
         outside='It is an expected number; "all" asks for the dense prior.',
     )
 
@@ -80,13 +80,13 @@ def slab(meaning: str, *, why: str) -> Any:
 
 
 def logit_slab() -> Any:
-    """Declare the slab from which those of both kinds of weights are filled, in logits.
+    """Declare the slab, in logits, from which the slabs of both kinds of weights are computed.
 
-    A slab ends the tail of one weight (`parts/slab.py`). An effect is made of weights of both
-    kinds, theta_k (Z'a)_k under the linear kernel, so two slabs meet in it: the slab is not the
-    standard deviation of an effect.
+    A slab cuts off the tail of one weight (`parts/slab.py`). An effect is a product of weights of
+    both kinds, theta_k (Z'a)_k under the linear kernel, so it depends on two slabs. The slab is
+    therefore not the standard deviation of an effect.
     """
-    meaning = "standard deviation, in logits, of the normal factor that ends a weight's tail"
+    meaning = "standard deviation, in logits, of the normal factor that cuts off a weight's tail"
     return slab(meaning, why="of a sample weight with a unit kernel; filled: 1 where sparse")
 
 
@@ -106,10 +106,10 @@ _EXCLUSIVE = (
 """The pairs of hyperparameters of which only one may be given."""
 
 _ENDED_BY = {"sample_shape": "sample_slab", "feature_shape": "feature_slab"}
-"""The slab that ends the tail of the weights with a shape."""
+"""For each shape, the slab that cuts off the tail of the same weights."""
 
 _SOLVED_FROM = ("active_features", "active_samples", "slab")
-"""What shapes, rates and the two slabs were computed from."""
+"""The settings from which shapes, rates and the two slabs are computed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +140,7 @@ class SparseHypers[P: SparsePriors](BaseHypers[P]):
 
 @dataclass(frozen=True, kw_only=True)
 class SparsePriors(BasePriors):
-    """Every hyperparameter of such a model, among them shape, rate and slab of each kind."""
+    """Every hyperparameter of such a model, including shape, rate and slab of each kind."""
 
     def posterior_fields(self) -> dict[str, Any]:
         """Return the shapes, rates and slabs, which define the posterior, not their sources."""
@@ -178,7 +178,7 @@ class Group(NamedTuple):
 
 
 class Solved(NamedTuple):
-    """The prior of the weights of one kind, and how many it makes visible; "all" if it is dense."""
+    """The prior of one kind of weights, and the number that it makes visible ("all" if dense)."""
 
     active: Active
     prior: WeightPrior
@@ -189,14 +189,14 @@ def solve(
 ) -> tuple[float, Solved, Solved]:
     """Return the slab in logits, and the priors of sample and feature weights.
 
-    A group is sparse unless its shape or rate is given, or `active` is "all": then it is dense,
-    with no slab unless one is given.
+    A group is sparse unless its shape or rate is given, or `active` is "all". In those cases
+    it is dense, and has no slab unless one is given.
 
     Parameters
     ----------
     sizes : Sizes
     slab : float or None
-        In logits; None: `DEFAULT_SLAB` where a group is sparse, no slab where it is dense.
+        In logits; None: `DEFAULT_SLAB` for a sparse group, no slab for a dense one.
     sample, feature : Group
         What was given.
 
@@ -234,7 +234,7 @@ def solve_fixed(
 ) -> tuple[float, Solved]:
     """Return the slab in logits and the prior of the sample weights, for fixed theta (D,).
 
-    It raises the errors of `solve`.
+    It raises the same errors as `solve`.
     """
     logits = _logits(slab, sample.sparse)
     r = np.array([sizes.kernel.fixed_factor(theta, sizes.N)])

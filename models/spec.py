@@ -4,7 +4,7 @@ A file in this folder is a `ModelFile`. It defines these names, and mypy checks 
 types where the file is registered (`ModelSpec.of` in `models/__init__.py`):
 
     Hypers        frozen dataclass of the hyperparameters as the user specified them, each declared
-                  with `hyper(...)`. None stands for a scale that follows from the sizes of the data
+                  with `hyper(...)`. None: a scale that is computed from the sizes of the data
     Priors        frozen dataclass of the same hyperparameters with a value for each. It is what
                   `Hypers.solve(N, B, D)` returns and all functions take
     build         (inputs, y, priors, coords) -> pm.Model
