@@ -24,8 +24,8 @@ RHAT_LIMIT = 1.01
 BIT_RHAT_LIMIT = 1.1  # of one bit: for binary draws R-hat itself is noisy
 DIVERGENT_SHARE = 0.01  # of the transitions: above it a chain has not converged
 FEW_DIVERGENT = 0.001
-"""Share up to which divergent transitions are told and nothing more: NUTS then makes no second run
-with smaller steps, and a verdict keeps its word."""
+"""Up to this share, divergent transitions are only reported: NUTS does not run again with smaller
+steps, and the verdict does not change."""
 
 
 def rhat(values: xr.DataArray) -> np.ndarray:

@@ -12,7 +12,8 @@ chains in threads) and `sampler="pymc"` return the same statistics under the sam
 Products of two heavy-tailed weights give a strongly curved posterior. At a target acceptance of
 0.8, trajectories diverge on several data sets; at 0.9 they diverge on few, and 0.95 costs half as
 much again (`benchmarks/nuts_settings.py`). So the first run is at 0.9, unless a target is given. If
-it diverges, a second run at 0.95 replaces it; the fit's attrs and a message say so.
+more than one transition in a thousand diverges, a second run at 0.95 replaces it. The fit's attrs
+and a message report this.
 """
 
 import math
@@ -62,8 +63,8 @@ class Options(Settings):
     tune: int = option(500, "adaptation draws per chain, which are discarded", above=0)
     target_accept: float | None = option(
         None,
-        "target for the mean acceptance probability. None: 0.9; if transitions diverge, a second "
-        "run at 0.95 with twice the adaptation",
+        "target for the mean acceptance probability. None: 0.9, and a second run at 0.95 with "
+        "twice the adaptation if more than one transition in a thousand diverges",
         above=0.0,
         below=1.0,
     )
@@ -77,7 +78,7 @@ supports = continuous_only("NUTS")
 
 
 def fit(target: Target, options: Options, job: Job) -> Result:
-    """Sample the posterior; if transitions diverged, sample again with smaller steps."""
+    """Sample the posterior; if too many transitions diverge, sample again with smaller steps."""
     run = _nutpie if options.sampler == "nutpie" else _pymc
     if options.target_accept is not None:
         return run(target, options, job)
