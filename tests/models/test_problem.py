@@ -137,7 +137,7 @@ def test_basis_as_rows_or_centres():
         ([], "at least one"),
         ([1, 1], "basis rows must be distinct"),
         (np.ones((2, 4)), "basis centres have 4 features and X has 3"),
-        (np.full((2, 3), np.nan), "basis has 6 NaN"),
+        (np.full((2, 3), np.nan), "basis contains 6 NaN"),
     ):
         with pytest.raises(InputError, match=message):
             av.problem("rfvm", (X, Y), basis=basis)
