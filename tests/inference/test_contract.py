@@ -243,7 +243,7 @@ def test_an_unknown_option_lists_the_known_ones(method, dataset):
 def test_the_paper_is_an_alias(problem):
     assert registry.resolve("paper", problem) == "rfvm_vb"
     assert fit(problem, "paper").attrs["method"] == "rfvm_vb"
-    with pytest.raises(InputError, match="needs a problem made by ardvark.problem"):
+    with pytest.raises(InputError, match=r"needs a problem made by ardvark.problem"):
         registry.resolve("paper", None)
 
 

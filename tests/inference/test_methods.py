@@ -122,7 +122,7 @@ def test_a_bare_model_is_asked_itself():
     assert "needs a problem for the models 'a' or 'b'" in only_for(("a", "b"), "made")(target)
     with pytest.raises(InputError, match="does not apply to this model: NUTS needs"):
         registry.prepare("nuts", target, {})
-    with pytest.raises(InputError, match="needs a problem made by ardvark.problem"):
+    with pytest.raises(InputError, match=r"needs a problem made by ardvark.problem"):
         _ = target.zoo_problem
     with pytest.raises(InputError, match=r"needs a Problem or a pm.Model, got int"):
         Target(3)
