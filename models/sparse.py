@@ -8,6 +8,7 @@ of the density in `parts/ard.py`.
 """
 
 import dataclasses
+from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal, NamedTuple
@@ -213,9 +214,9 @@ def solve(
     f = _number("feature", feature, min(features, sizes.D / 3), sizes.D)
     if feature.sparse:
         while True:  # the number of features is halved until some scale gives it
-            m = _number("sample", sample, min(most, each * f), sizes.B)
+            few = (_number("sample", sample, min(most, k * f), sizes.B) for k in each)
             try:
-                v, a = sparse_features(f, feature.slab or unit, sizes, a or (m, own_slab))
+                m, v, a = _first_sparse(f, feature.slab or unit, sizes, a, few, own_slab)
                 break
             except InputError:
                 if feature.active is not None or f < 1e-3:
@@ -237,11 +238,12 @@ def solve_fixed(
     It raises the same errors as `solve`.
     """
     logits = _logits(slab, sample.sparse)
-    r = np.array([sizes.kernel.fixed_factor(theta, sizes.N)])
-    own = logits / float(r[0])  # a sample's slab, on its own scale
+    # a sample is visible by the spread of its column; its slab limits what it adds at a row
+    r, size = sizes.kernel.fixed_factors(theta, sizes.N)
+    own = logits / size
     m = _number("sample", sample, _most_samples(sizes), sizes.B)
     if sample.sparse:
-        return logits, Solved(m, sparse_samples(m, sample.slab or own, sizes.B, r))
+        return logits, Solved(m, sparse_samples(m, sample.slab or own, sizes.B, np.array([r])))
     return logits, Solved("all", sample.dense(None if slab is None else own))
 
 
@@ -261,6 +263,35 @@ def _logits(slab: float | None, sparse: bool) -> float:
 def _most_samples(sizes: Sizes) -> float:
     """Return the largest number of active samples, if none is given."""
     return min(sizes.kernel.sparse_defaults[1], max(sizes.B / 5, min(2.0, sizes.B / 2.0)))
+
+
+def _first_sparse(
+    active: float,
+    slab: float,
+    sizes: Sizes,
+    dense: WeightPrior | None,
+    numbers: Iterable[float],
+    sample_slab: float,
+) -> tuple[float, WeightPrior, WeightPrior]:
+    """Return how many samples are to be active, and the priors of features and samples.
+
+    It is the first number beside which the samples' prior is sparse, else the first that some scale
+    of the features allows; with a `dense` prior of the samples none is needed.
+    """
+    found, why = None, None
+    for m in dict.fromkeys(numbers):
+        try:
+            v, a = sparse_features(active, slab, sizes, dense or (m, sample_slab))
+        except InputError as error:
+            why = why or error
+            continue
+        found = found or (m, v, a)
+        if dense or a.scale < a.slab:
+            return m, v, a
+    if found is None:
+        assert why is not None
+        raise why
+    return found
 
 
 def _number(kind: str, group: Group, default: float, size: int) -> float:

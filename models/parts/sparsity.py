@@ -162,15 +162,21 @@ def sparse_features(
         return sizes.D * float(Law(feature).tail(threshold).mean()) - active
 
     # the number is not monotone: large weights of many features drown the kernel (rbf), or leave
-    # so little for the sample weights that nothing is visible. The smallest scale is wanted.
-    start = math.log(active / sizes.D) - 14.0
+    # so little for the sample weights that nothing is visible. The smallest scale is wanted beside
+    # which the samples' prior is sparse, with a spike below its slab; else the smallest
+    start, found = math.log(active / sizes.D) - 14.0, None
     before = excess(start)
     for low in np.arange(start, math.log(10.0 * slab), 0.5):
         earlier, before = before, excess(low + 0.5)
         if earlier < 0.0 < before:
             scale = optimize.brentq(excess, low, low + 0.5, xtol=1e-6)
             feature = _half_cauchy(scale, slab)
-            return feature, samples(feature)[0]
+            of_samples = samples(feature)[0]
+            if isinstance(sample, WeightPrior) or of_samples.scale < of_samples.slab:
+                return feature, of_samples
+            found = found or (feature, of_samples)
+    if found:
+        return found
     asked = "" if isinstance(sample, WeightPrior) else f" with active_samples = {sample[0]:g}"
     raise InputError(
         f"no {sizes.kernel.name} prior makes active_features = {active:g} of {sizes.D} features "

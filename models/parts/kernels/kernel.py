@@ -38,11 +38,12 @@ class Kernel(ABC):
     """Whether K = X diag(theta) Z', so that (theta / r, r a) gives the same K a."""
     by_distance: ClassVar[bool] = False
     """Whether K depends on theta through weighted distances, not through inner products."""
-    sparse_defaults: ClassVar[tuple[float, float, float]]
+    sparse_defaults: ClassVar[tuple[float, float, tuple[float, ...]]]
     """Active features, at most D/3; active samples, at most B/5 (in tiny data at least two, or
-    half), and at most so many for each active feature. From simulation of the prior: without these
-    limits some data have no scale that does what is asked, or sample weights that are no longer
-    sparse. A sample is visible through the features that are, so few features carry few samples."""
+    half), and at most so many for each active feature: the first of these under which both priors
+    are sparse. A sample is visible through the features that are, so few features carry few
+    samples. From simulation of the prior: beside more samples their weights are no longer sparse
+    (many rows), and beside fewer no scale makes the features visible (rbf, fat data)."""
 
     @classmethod
     def of(cls, degree: int) -> "Kernel":
@@ -223,5 +224,9 @@ class Kernel(ABC):
         """Return q and r of `sparsity.py`, each on equally likely points, for theta of a law."""
 
     @abstractmethod
-    def fixed_factor(self, theta: np.ndarray, N: int) -> float:
-        """Return r, the standard deviation of a column of K with feature weights theta (D,)."""
+    def fixed_factors(self, theta: np.ndarray, N: int) -> tuple[float, float]:
+        """Return sd (r) and root mean square of a column of K, feature weights theta (D,).
+
+        A sample is visible by the first. The second is what its weight adds to eta, the mean over
+        rows included: it is the unit of its slab.
+        """

@@ -17,7 +17,7 @@ class Linear(Kernel):
 
     name: ClassVar[str] = "linear"
     is_linear: ClassVar[bool] = True
-    sparse_defaults: ClassVar[tuple[float, float, float]] = (10.0, 20.0, np.inf)
+    sparse_defaults: ClassVar[tuple[float, float, tuple[float, ...]]] = (10.0, 20.0, (np.inf,))
 
     @property
     def code(self) -> int:
@@ -79,7 +79,8 @@ class Linear(Kernel):
         T, S = law.norm(D), D * law.mean(lambda x: x)
         return HALF_NORMAL, np.sqrt((T * HALF_NORMAL) ** 2 + S**2 / N)
 
-    def fixed_factor(self, theta: np.ndarray, N: int) -> float:
-        """Return (T^2 + S^2 / N)^1/2."""
+    def fixed_factors(self, theta: np.ndarray, N: int) -> tuple[float, float]:
+        """Return (T^2 + S^2 / N)^1/2 twice: the mean of a column is 0."""
         T, S = float(np.linalg.norm(theta)), float(theta.sum())
-        return math.sqrt(T**2 + S**2 / N)
+        size = math.sqrt(T**2 + S**2 / N)
+        return size, size

@@ -1,5 +1,6 @@
 """The polynomial kernel."""
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -26,7 +27,7 @@ class Polynomial(Kernel):
     degree: int = 1
     name: ClassVar[str] = "polynomial"
     has_degree: ClassVar[bool] = True
-    sparse_defaults: ClassVar[tuple[float, float, float]] = (5.0, 20.0, 4.0)
+    sparse_defaults: ClassVar[tuple[float, float, tuple[float, ...]]] = (5.0, 20.0, (4.0, 2.0, 1.0))
 
     @classmethod
     def of(cls, degree: int) -> "Polynomial":
@@ -113,10 +114,12 @@ class Polynomial(Kernel):
         q = P * np.sqrt(slope * HALF_NORMAL**2 + 3.0 * own / N)
         return q, self._column(T * HALF_NORMAL, S, N)
 
-    def fixed_factor(self, theta: np.ndarray, N: int) -> float:
-        """Return (Var(1 + T n)^P + ((1 + S)^P - E(1 + T n)^P)^2 / N)^1/2."""
+    def fixed_factors(self, theta: np.ndarray, N: int) -> tuple[float, float]:
+        """Return (Var(1 + T n)^P + ((1 + S)^P - E(1 + T n)^P)^2 / N)^1/2, and about 0."""
         T, S = float(np.linalg.norm(theta)), float(theta.sum())
-        return float(self._column(np.array([T]), S, N)[0])
+        square = (1.0 + T * _NODE) ** (2 * self.degree) @ _WEIGHT
+        size = math.sqrt(float(square) + (1.0 + S) ** (2 * self.degree) / N)
+        return float(self._column(np.array([T]), S, N)[0]), size
 
     def _column(self, t: np.ndarray, own: float, N: int) -> np.ndarray:
         """Return the sd of (1 + t n)^P over rows, of which one is the centre: (1 + own)^P."""

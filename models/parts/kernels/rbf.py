@@ -23,7 +23,11 @@ class Rbf(Kernel):
 
     name: ClassVar[str] = "rbf"
     by_distance: ClassVar[bool] = True
-    sparse_defaults: ClassVar[tuple[float, float, float]] = (3.0, 15.0, 5.0)
+    sparse_defaults: ClassVar[tuple[float, float, tuple[float, ...]]] = (
+        3.0,
+        15.0,
+        (3.0, 5.0, 1.0, 0.5),
+    )
 
     @property
     def code(self) -> int:
@@ -107,10 +111,10 @@ class Rbf(Kernel):
         q = _CANCELLED * k1 * np.sqrt(3.0 + 6.0 * n2 + n2**2 - left * (1.0 + n2) ** 2)
         return q, np.array([math.hypot(column_sd(law, D), (1.0 - m) / math.sqrt(N))])
 
-    def fixed_factor(self, theta: np.ndarray, N: int) -> float:
-        """Return the sd of a column of K, one of whose rows is the centre itself."""
+    def fixed_factors(self, theta: np.ndarray, N: int) -> tuple[float, float]:
+        """Return sd and root mean square of a column, one of whose rows is the centre itself."""
         k2, k3, m = (float(np.prod(f(theta))) for f in (_square, _shared, _mean))
-        return math.sqrt(max(k2 - k3, 0.0) + (1.0 - m) ** 2 / N)
+        return math.sqrt(max(k2 - k3, 0.0) + (1.0 - m) ** 2 / N), math.sqrt(k2 + 1.0 / N)
 
 
 # --- moments of exp(-theta (x - z)^2) for independent standard normals x, x' and z ----------------

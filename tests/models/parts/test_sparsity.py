@@ -273,5 +273,26 @@ def test_a_fixed_kernel_has_the_spread_of_normal_data(kernel, degree):
     function = make_kernel(kernel, degree)
     for theta in (np.linspace(0.01, 0.08, 12), np.linspace(0.002, 0.001, 12)):
         K = function.gram(X, X, theta)
-        found = np.sqrt(np.mean((K - K.mean(axis=0)) ** 2))
-        assert found == pytest.approx(function.fixed_factor(theta, 300), rel=0.1)
+        spread, size = np.sqrt(np.mean((K - K.mean(axis=0)) ** 2)), np.sqrt(np.mean(K**2))
+        assert (spread, size) == pytest.approx(function.fixed_factors(theta, 300), rel=0.1)
+
+
+@pytest.mark.parametrize(("kernel", "N", "D"), [
+    ("rbf", 200, 1), ("rbf", 2000, 10), ("rbf", 72, 7129), ("polynomial", 200, 1),
+    ("polynomial", 2000, 2),
+])  # fmt: skip
+def test_the_default_of_a_curved_kernel_is_sparse_in_both(kernel, N, D):
+    """A spike below the slab: no scale with which every sample weight is about its slab."""
+    h = Hypers(kernel=kernel).filled(N, N, D)
+    assert h.sample_prior.scale < h.sample_prior.slab
+    assert h.feature_prior.scale < 0.1 * h.feature_prior.slab
+    assert h.active_samples <= 5.0 * h.active_features
+
+
+def test_samples_asked_for_are_not_changed():
+    h = Hypers(kernel="rbf", active_samples=2.5).filled(200, 150, 30)
+    assert (h.active_features, h.active_samples) == (3.0, 2.5)
+    more = Hypers(kernel="rbf", active_samples=7.5).filled(200, 150, 30)
+    assert more.sample_rate > h.sample_rate
+    few = Hypers(kernel="rbf", active_features=1.0).filled(200, 150, 30)
+    assert (few.active_features, few.active_samples) == (1.0, 3.0)
