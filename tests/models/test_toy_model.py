@@ -52,7 +52,7 @@ def test_generic_methods_fit_it_and_are_compared(problem):
     assert av.predict(problem, fits["laplace"], problem.data.X[:2]).sizes["obs"] == 2
     with pytest.raises(InputError, match="does not apply to this problem"):
         av.fit(problem, "gibbs", **settings)
-    with pytest.raises(InputError, match="no own algorithm"):
+    with pytest.raises(InputError, match="no paper algorithm"):
         av.fit(problem, "paper", **settings)
 
 

@@ -25,7 +25,7 @@ def joint_without_noise(problem, search, zeta, z):
     point = {"z": z.astype(int), "alpha": search.alpha}
     if problem.hypers.FEATURE_MASK:
         point["zeta"] = zeta.astype(int)
-    if search.squared_errors:
+    if search.noise:
         point["tau"] = np.asarray(search.labels.tau)
     return float(problem.log_joint(point))
 
