@@ -75,7 +75,7 @@ def test_words_when_nothing_is_wrong():
     failed = dataclasses.replace(even, ranks=np.empty((0, 2)), reasons=("no start",))
     assert failed.text() == "sbc-toy-own: 0 replicates; 1 more failed: no start"
     low = found(np.stack([grid, 0.3 * grid], axis=1))
-    assert "1 of 2 quantities are wrong:\n  b: sd" in low.text()
+    assert "1 of 2 quantities are wrong:\n  b: the sd is 1.95 times" in low.text()
     assert "sd too high" in low.text()
 
 

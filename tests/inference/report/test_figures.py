@@ -149,7 +149,7 @@ def test_ranks_watch_the_worst_eta_and_the_leading_weight():
     tree["sample_stats"] = xr.DataTree(xr.Dataset({"lp": (("chain", "draw"), np.ones((4, 100)))}))
     picture = judging_plots.ranks({"q": fit("approximation", eta=eta[:1]), "a": tree})
     assert [a.get_title() for a in picture.figure.axes] == ["eta of row1", "weight of f1"]
-    assert picture.alt.startswith("Rank ECDF of each of 4 chains of a")
+    assert picture.alt.startswith("Rank ECDF of each of the 4 chains of a")
     # a chain of the largest quarter: below all others by three quarters at rank 3/4
     low = min(line.get_ydata().min() for line in picture.figure.axes[0].get_lines())
     assert low == pytest.approx(-0.75, abs=0.05)
