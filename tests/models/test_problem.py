@@ -98,6 +98,10 @@ def test_heavy_tails_are_warned_of_and_underflow_is_refused(caplog):
     problem = av.problem("rfvm", (X, Y), feature_shape=0.8)
     assert "feature_shape = 0.8" in caplog.text
     assert "second moment" in caplog.text
+    caplog.clear()  # E w^2 = E 1 / precision = rate / (shape - 1): finite only above 1
+    av.problem("rfvm", (X, Y), feature_shape=1.0, sample_shape=1.001)
+    assert "feature_shape = 1:" in caplog.text
+    assert "sample_shape" not in caplog.text
     problem.simulate(rng(0))
     with pytest.raises(InputError, match=r"cannot simulate with sample_shape = 0.01"):
         av.problem("rfvm", (X, Y), sample_shape=0.01, active_features="all").simulate(rng(0))
@@ -262,9 +266,13 @@ def test_other_hyperparameters_are_those_of_a_new_problem():
         same = av.problem("pfcvm", (X, Y), **made, **wanted)
         assert found.hypers == same.hypers
         assert found.fingerprint == same.fingerprint != problem.fingerprint
+        assert found.asked.given() == wanted
         np.testing.assert_array_equal(found.basis_labels, labels)
     taken_back = problem.with_hypers(active_features=None).hypers
     assert taken_back == av.problem("pfcvm", (X, Y), **made, bias_sd=2.0).hypers
+    twice = problem.with_hypers(slab=3.0).with_hypers(bias_sd=3.0)  # the first change stays
+    both = {**given, "slab": 3.0, "bias_sd": 3.0}
+    assert twice.hypers == av.problem("pfcvm", (X, Y), **made, **both).hypers
     assert problem.with_hypers().fingerprint == problem.fingerprint
     assert problem.asked.given() == given
 

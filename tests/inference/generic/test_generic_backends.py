@@ -336,10 +336,11 @@ def test_laplace_takes_the_best_of_several_modes():
     [
         (20.0, "the curvature at the mode is not positive definite (smallest eigenvalue -4)"),
         (40.0, "the mode ran to a boundary: x = 40"),
+        (-40.0, "the mode ran to a boundary: x = -40"),
     ],
 )
 def test_a_boundary_is_the_reason_where_the_curvature_is_indefinite_too(at, reason):
-    """A saddle: x has its mode at 20 or 40, and y a minimum at 0, where its gradient is 0."""
+    """A saddle: x has its mode at 20, 40 or -40, and y a minimum at 0, where its gradient is 0."""
     with pm.Model() as model:
         x, y = pm.Flat("x", initval=0.0), pm.Flat("y", initval=0.0)
         pm.Potential("saddle", -0.5 * (x - at) ** 2 - (y**2 - 1.0) ** 2)
@@ -347,6 +348,20 @@ def test_a_boundary_is_the_reason_where_the_curvature_is_indefinite_too(at, reas
     assert tree.attrs["status"] == "not_converged"
     assert tree.attrs["reason"] == reason
     assert "sd" not in tree["fit"]
+
+
+@pytest.mark.parametrize("sampler", ["nutpie", "pymc"])
+def test_max_treedepth_bounds_each_trajectory(sampler):
+    """A ridge 1000 times as long as wide, which no diagonal metric sees: every limit is reached."""
+    with pm.Model() as model:
+        pm.Normal("y", pm.Normal("x"), 1e-3)
+    small = {"sampler": sampler, "tune": 20, "draws": 20, "chains": 2}
+    depths = {
+        limit: fit(model, "nuts", max_treedepth=limit, **small)["sample_stats"]["tree_depth"].max()
+        for limit in (2, 4)
+    }
+    assert depths[2] == 2
+    assert depths[4] == 4
 
 
 @pytest.mark.statistical

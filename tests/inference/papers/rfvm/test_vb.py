@@ -138,6 +138,9 @@ def test_chunks_of_draws_change_nothing_in_their_law(monkeypatch):
 def test_restarts_keep_the_best_bound():
     tree = run_fit(small_problem(), restarts=3, tolerance=1e-4)
     assert tree["fit"]["elbo_start"].sizes["start"] == 3
+    assert (
+        len(np.unique(tree["fit"]["elbo_start"])) == 3
+    )  # each start has a random stream of its own
     assert tree.attrs["elbo"] == tree["fit"]["elbo_start"].values.max()
     assert tree["fit"]["elbo"].values[-1] == tree.attrs["elbo"]
 
