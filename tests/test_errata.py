@@ -210,8 +210,7 @@ def test_powers_of_the_kernel_lose_a_sign(degree):
     X, s = generator.normal(size=(5, 3)), np.array([1.0, -1.0, 1.0, -1.0, 1.0])
     X[0], X[1] = (2.0, -1.0, 1.0), (-2.0, 1.0, -1.0)  # 1 + S is negative between these
     w, t = generator.gamma(2.0, size=5), generator.random(5)
-    theta = np.array([0.9, 0.7, 0.8])
-    kernel = make_kernel("polynomial", degree)
+    theta, kernel = np.array([0.9, 0.7, 0.8]), make_kernel("polynomial", degree)
     base = 1.0 + (X * theta) @ X.T
     assert (base < 0.0).any()
 
