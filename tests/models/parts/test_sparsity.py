@@ -283,18 +283,18 @@ def test_a_fixed_kernel_has_the_spread_of_normal_data(kernel, degree):
 ])  # fmt: skip
 def test_the_default_of_a_curved_kernel_is_sparse_in_both(kernel, N, D):
     """A spike below the slab: no scale with which every sample weight is about its slab."""
-    h = Hypers(kernel=kernel).filled(N, N, D)
+    h = Hypers(kernel=kernel).solve(N, N, D)
     assert h.sample_prior.scale < h.sample_prior.slab
     assert h.feature_prior.scale < 0.1 * h.feature_prior.slab
     assert h.active_samples <= 5.0 * h.active_features
 
 
 def test_samples_follow_the_features_unless_they_are_asked_for():
-    h = Hypers(kernel="rbf", active_samples=2.5).filled(200, 150, 30)
+    h = Hypers(kernel="rbf", active_samples=2.5).solve(200, 150, 30)
     assert (h.active_features, h.active_samples) == (3.0, 2.5)
-    more = Hypers(kernel="rbf", active_samples=7.5).filled(200, 150, 30)
+    more = Hypers(kernel="rbf", active_samples=7.5).solve(200, 150, 30)
     assert more.sample_rate > h.sample_rate
-    few = Hypers(kernel="rbf", active_features=2.0).filled(200, 150, 30)
+    few = Hypers(kernel="rbf", active_features=2.0).solve(200, 150, 30)
     assert (few.active_features, few.active_samples) == (2.0, 6.0)
-    fewer = Hypers(kernel="rbf", active_features=1.0).filled(200, 150, 30)
+    fewer = Hypers(kernel="rbf", active_features=1.0).solve(200, 150, 30)
     assert (fewer.active_features, fewer.active_samples) == (1.0, 1.0)  # 3 would not be sparse
