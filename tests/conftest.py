@@ -5,7 +5,10 @@ tests start have them too. `make wheel` runs a comparison without them, as a use
 """
 
 import gc
+import logging
 import os
+
+import pytest
 
 # one worker a core: two BLAS threads each would only wait for one another
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -30,6 +33,15 @@ LONG = (
     "test_work.py",
     "test_model_posteriors.py",
 )
+
+
+@pytest.fixture(autouse=True)
+def _level_of_the_logger():
+    """Give the level of our logger back: commands and benchmarks that run in a test change it."""
+    logger = logging.getLogger("ardvark")
+    level = logger.level
+    yield
+    logger.setLevel(level)
 
 
 def pytest_collection_modifyitems(items):

@@ -1,7 +1,6 @@
 """The command line, as a user calls it."""
 
 import json
-import logging
 import re
 import subprocess
 import sys
@@ -31,7 +30,6 @@ def ardvark(*words, cwd=None):
 @pytest.fixture
 def command(monkeypatch, capsys):
     """The same in this process: what it prints and its exit code, without seconds of imports."""
-    level = logging.getLogger("ardvark").level
 
     def run(*words, cwd=None):
         monkeypatch.setattr(sys, "argv", ["ardvark", *map(str, words)])
@@ -44,8 +42,7 @@ def command(monkeypatch, capsys):
             returncode=ended.value.code or 0, stdout=printed.out, stderr=printed.err
         )
 
-    yield run
-    logging.getLogger("ardvark").setLevel(level)
+    return run
 
 
 @pytest.fixture(scope="module")

@@ -344,7 +344,7 @@ def test_a_constant_decision_is_said():
     options = {"alpha": "mean", "score": "bound", "feature_sweeps": 60}
     result = check(direct(problem, **options))
     assert result.attrs["features"] == 0
-    assert "has no feature: its decision is constant" in result.reason
+    assert "has no feature, so its decision is constant" in result.reason
 
 
 @pytest.mark.parametrize("model", ["fsklr", "fs_skr"])
