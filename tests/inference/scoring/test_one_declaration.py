@@ -126,7 +126,8 @@ def test_a_purpose_is_one_declaration(monkeypatch, problem, tmp_path):
         r.endswith("lie in the 90 % interval of the reference" + r[r.index(" (noise") :])
         for r in narrow.reasons
     )
-    assert "do not report its tails" in narrow.sentence
+    # other words may stand in the same clause: these draws have an order of the features by chance
+    assert "its tails" in narrow.sentence.partition("do not report ")[2]
     page = found.to_html(tmp_path / "page.html", pictures={}).read_text()
     assert "tails: bad" in page
 
