@@ -30,7 +30,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -287,7 +288,7 @@ def collected(given: argparse.Namespace) -> tuple[list[Row], list[str]]:
             name, key = f"{problem} {sampler}", {"problem": problem, "sampler": sampler}
             if given.only and not any(word in name for word in given.only):
                 continue
-            call: Callable[[], Row] = lambda k=key: compute(*k.values(), given.limit)  # noqa: E731
+            call = partial(compute, problem, sampler, given.limit)
             try:
                 rows += resumed(given.work / "peers.csv", [(key, call)])
             except RuntimeError as error:
