@@ -1,8 +1,9 @@
 """Can draws be trusted? R-hat, effective sample size, divergences and Pareto k-hat.
 
 R-hat is rank-normalised and split, and ESS is bulk and tail (Vehtari, Gelman, Simpson, Carpenter,
-Burkner 2021, Bayesian Analysis 16); both come from ArviZ. They judge Markov chains. Independent
-draws of an approximation always look perfect, so they are not computed for those.
+Burkner 2021, Bayesian Analysis 16), see `chains.py`. They judge Markov chains. Independent draws of
+an approximation always look perfect, so they are not computed for those. `mixing.py` says of which
+quantities they are asked.
 
 A binary variable needs more. If it never changes, R-hat does not exist; if it changes twice, R-hat
 may look good. `inclusion` gives the probability of each bit with a Monte Carlo error from batch
@@ -20,6 +21,8 @@ from typing import Literal
 import numpy as np
 import xarray as xr
 
+from . import chains
+
 RHAT_LIMIT = 1.01
 BIT_RHAT_LIMIT = 1.1  # of one bit: for binary draws R-hat itself is noisy
 DIVERGENT_SHARE = 0.01  # of the transitions: above it a chain has not converged
@@ -31,34 +34,35 @@ steps, and the verdict does not change."""
 def rhat(values: xr.DataArray) -> np.ndarray:
     """Return R-hat of each component, flat; infinite for a component that never changes.
 
-    ArviZ returns NaN in that case, which is easily lost on the way to a table.
+    The formula gives NaN in that case, which is easily lost on the way to a table.
     """
-    found = _statistic("rhat", values)
+    found = chains.rhat(draws_of(values))
     return np.where(np.isnan(found), np.inf, found)
 
 
-def ess(values: xr.DataArray, method: str) -> np.ndarray:
+def ess(values: xr.DataArray, method: chains.EssKind) -> np.ndarray:
     """Return the effective sample size of each component ("bulk" or "tail"), flat.
 
     A component that never changes counts as one draw per chain; ArviZ would count every draw.
     """
-    found = _statistic("ess", values, method=method)
-    array = values.transpose("chain", "draw", ...).values
-    stuck = (array == array[:, :1]).all(axis=(0, 1)).ravel()
-    return np.where(stuck, array.shape[0], found)
+    array = draws_of(values)
+    return np.where(stuck(array), array.shape[0], chains.ess(array, method))
 
 
-def mcse(values: xr.DataArray, method: str) -> np.ndarray:
+def mcse(values: xr.DataArray, method: Literal["mean", "sd"]) -> np.ndarray:
     """Return the Monte Carlo error of each component's "mean" or "sd", flat."""
-    return _statistic("mcse", values, method=method)
+    return chains.mcse(draws_of(values), method)
 
 
-def _statistic(name: str, values: xr.DataArray, **settings: str) -> np.ndarray:
-    import arviz_stats
+def draws_of(values: xr.DataArray) -> np.ndarray:
+    """Return draws as an array (chain, draw, K)."""
+    array = values.transpose("chain", "draw", ...).values
+    return array.reshape(*array.shape[:2], -1)
 
-    with np.errstate(all="ignore"):
-        found = getattr(arviz_stats, name)(values.to_dataset(name="x"), **settings)["x"]
-    return np.asarray(found.values, dtype=float).ravel()
+
+def stuck(array: np.ndarray) -> np.ndarray:
+    """Return which components (K,) of draws (chain, draw, K) change in no chain."""
+    return (array == array[:, :1]).all(axis=(0, 1))
 
 
 def worst(parts: Iterable[np.ndarray], pick: Callable[[np.ndarray], float]) -> float:
