@@ -65,7 +65,9 @@ def _over(function: Callable[[np.ndarray], np.ndarray], x: np.ndarray, rows: int
         step = max(1, _BLOCK // (chains * draws))
         with np.errstate(all="ignore"):
             for at in range(0, size, step):
-                block = np.ascontiguousarray(np.moveaxis(x[..., at : at + step], -1, 0), dtype=float)
+                block = np.ascontiguousarray(
+                    np.moveaxis(x[..., at : at + step], -1, 0), dtype=float
+                )
                 out[:, at : at + step] = function(block)
     return out[0] if rows == 1 else out
 
@@ -81,6 +83,11 @@ def bits(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
     found = _over(_bits, x, rows=3)
     return found[0], found[1], found[2]
+
+
+def within(x: np.ndarray) -> np.ndarray:
+    """Return the ESS of the mean within half-chains, as in `bits`."""
+    return _over(lambda block: _within(_split(block)), x)
 
 
 # --- of one block (k, chain, draw) ----------------------------------------------------------------
@@ -174,9 +181,13 @@ def _plain_rhat(x: np.ndarray) -> np.ndarray:
 def _bits(x: np.ndarray) -> np.ndarray:
     halves = _split(x)
     rhat = _plain_rhat(halves) if x.shape[1] > 1 else np.full(len(x), np.nan)
+    return np.stack([rhat, _size(halves), _within(halves)])
+
+
+def _within(halves: np.ndarray) -> np.ndarray:
     still = (halves == halves[..., :1]).all(axis=(1, 2))
-    within = _size(halves - halves.mean(axis=-1, keepdims=True))
-    return np.stack([rhat, _size(halves), np.where(still, halves.shape[1], within)])
+    size = _size(halves - halves.mean(axis=-1, keepdims=True))
+    return np.where(still, float(halves.shape[1]), size)
 
 
 def _ess_bulk(x: np.ndarray) -> np.ndarray:

@@ -6,9 +6,9 @@ an approximation always look perfect, so they are not computed for those. `mixin
 quantities they are asked.
 
 A binary variable needs more. If it never changes, R-hat does not exist; if it changes twice, R-hat
-may look good. `inclusion` gives the probability of each bit with a Monte Carlo error from batch
-means, its number of changes, and the distance between chains. Bits that never changed are counted,
-but their probability is not trusted.
+may look good. `inclusion` gives the probability of each bit with a Monte Carlo error from its
+effective sample size, its number of changes, and the distance between chains. Bits that never
+changed are counted, but their probability is not trusted.
 
 k-hat (Vehtari, Simpson, Gelman, Yao, Gabry 2024, J. Mach. Learn. Res. 25) is the tail index of the
 importance ratios p / q of an approximation's draws. Above `khat_limit(S)` the mean of the ratios
@@ -87,34 +87,36 @@ def inclusion(values: xr.DataArray) -> xr.Dataset:
     -------
     Dataset, each over k
         probability : the share of draws that are on.
-        mcse : its standard error, from the means of about sqrt(draws) batches per chain, around the
-            mean over all chains, so that disagreeing chains widen it. NaN for a bit that never
-            changed: its probability is near 0 or 1, but how near is not known.
+        mcse : its standard error, from the effective sample size of the bit over all chains. If two
+            of four chains say on and two say off, it is 0.25: as if each chain were one draw. NaN
+            for a bit that never changed: its probability is near 0 or 1, but how near is not known.
         flips : number of changes from one stored draw to the next, over all chains.
         spread : the largest distance of a chain's own probability from the mean of all chains.
         unmoved : the bit has the same value in every draw of every chain.
     """
     on = (values != 0).transpose("chain", "draw", ...).astype(float)
-    draws = on.sizes["draw"]
-    batches = max(1, int(np.sqrt(draws)))
-    size = draws // batches
     array, mean = on.values, on.mean(("chain", "draw"))
-    blocks = array[:, : batches * size].reshape(len(array), batches, size, *array.shape[2:])
-    deviation = blocks.mean(2) - mean.values  # (chain, batch, k)
-    total = deviation.shape[0] * batches
-    mcse = np.sqrt((deviation**2).sum((0, 1)) / max(total - 1, 1) / total)
     unmoved = (array == array[:1, :1]).all((0, 1))
+    mcse = np.full(unmoved.shape, np.nan)
+    mcse[~unmoved] = _error(array[..., ~unmoved])
     flips = (array[:, 1:] != array[:, :-1]).sum((0, 1))
     dims = mean.dims
     return xr.Dataset(
         {
             "probability": mean,
-            "mcse": (dims, np.where(unmoved, np.nan, mcse)),
+            "mcse": (dims, mcse),
             "flips": (dims, flips),
             "spread": (dims, np.abs(array.mean(1) - mean.values).max(0)),
             "unmoved": (dims, unmoved),
         }
     )
+
+
+def _error(bits: np.ndarray) -> np.ndarray:
+    """Return the Monte Carlo error (k,) of the means of bits (chain, draw, k) that change."""
+    p, draws = bits.mean(axis=(0, 1)), bits.shape[1]
+    size = chains.bits(bits)[1] if draws >= chains.FEWEST else np.full(len(p), float(len(bits)))
+    return np.sqrt(p * (1.0 - p) / np.maximum(size - 1.0, 1.0))
 
 
 def masks(tree: xr.DataTree) -> dict[str, xr.DataArray]:

@@ -12,39 +12,32 @@ n90 is the number of features that carry the effect: in each draw, the smallest 
 effects add up to 90 % of the sum of all squared effects. If several features can stand in for each
 other, n90 may be small although no P(active) is large.
 
-The Monte Carlo error of a P(active) comes from batch means (`diagnostics.inclusion`), which is
-right for chains and for the independent draws of an approximation. It is NaN if the indicator has
+The Monte Carlo error of a P(active) comes from the effective sample size of the indicator
+(`diagnostics.inclusion`), which is right for chains and for the independent draws of an
+approximation; chains that disagree widen it. It is NaN if the indicator has
 the same value in every draw. P(active) is then near 0 or 1, but these draws cannot say how near: by
 the rule of three, S independent draws bound the distance by 3 / S with 95 % confidence. A point or
 search method has a single state, so its P(active) is 0 or 1 and says nothing about uncertainty.
 
-If the model has primal weights (a linear kernel), the effects of features cost O((N + B) D) per
-draw, and are computed for every draw. Other kernels, and the effects of samples, need the kernel
-matrix of each draw. Draws are then thinned evenly until the cost is about six seconds
-(`FEATURE_BUDGET`), or one second (`SAMPLE_BUDGET`), but never below `FEWEST` draws. The counts are
-NaN in draws that were left out.
+`activity.py` computes the effects, of all draws or, where that is slow, of draws thinned evenly.
+The counts are NaN in draws that were left out.
 """
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import xarray as xr
-from threadpoolctl import threadpool_limits
 
 from ardvark.common.validate import InputError
 from ardvark.models import Problem
-from ardvark.models.parts import effects
 from ardvark.models.parts.effects import VISIBLE
 
+from .activity import Activity, activity
 from .datatree import check_same, dataset, group
 from .diagnostics import inclusion
 
-SHARE = 0.9
 PROBABILITY = 0.5
 """P(active) above which a feature or a sample is selected."""
-FEATURE_BUDGET, SAMPLE_BUDGET = 1e11, 1e10  # multiply-adds
-FEWEST = 200
 _CHUNK = 1e6  # numbers held at once: they fit a cache
 _NAMED = 8  # features named in a sentence
 
@@ -104,98 +97,35 @@ def select(problem: Problem, tree: xr.DataTree, threshold: float = VISIBLE) -> x
     if missing:
         raise InputError(f"effects are computed from the weights, and this fit lacks {missing}.")
     posterior = group(tree, "posterior")
-    point = {
-        name: posterior[name].transpose("chain", "draw", ...).values
-        for name in ("feature_weight", "sample_weight")
-        if name in posterior
-    }
+    return described(
+        problem, activity(problem, weights_of(posterior), threshold), posterior, threshold
+    )
+
+
+def weights_of(posterior: xr.Dataset) -> dict[str, np.ndarray]:
+    """Return the weights (chain, draw, ...) that effects are computed from."""
+    names = [n for n in ("feature_weight", "sample_weight") if n in posterior]
+    return {n: posterior[n].transpose("chain", "draw", ...).values for n in names}
+
+
+def described(
+    problem: Problem,
+    activities: Mapping[str, Activity],
+    posterior: xr.Dataset,
+    threshold: float = VISIBLE,
+) -> xr.Dataset:
+    """Return the Dataset of `select` from what was found active in the draws of a posterior."""
     arrays: dict[str, np.ndarray] = {}
     attrs: dict[str, float] = {"threshold": float(threshold)}
-    with threadpool_limits(1, user_api="blas"):  # small products: threads would only wait
-        for what, (effect, size, cost, budget) in _parts(problem, point, threshold).items():
-            chains, draws = point["feature_weight"].shape[:2]
-            thin = _thinning(chains * draws, cost, budget)
-            active, counts, n90 = _walk(effect, (chains, draws, size), thin, threshold)
-            arrays[f"p_active_{what}"], arrays[f"mcse_{what}"] = _probability(active)
-            arrays[f"active_{what}s"], arrays[f"n90_{what}s"] = counts, n90
-            attrs[f"thin_{what}s"] = thin
+    for what, found in activities.items():
+        arrays[f"p_active_{what}"], arrays[f"mcse_{what}"] = _probability(found.active)
+        arrays[f"active_{what}s"], arrays[f"n90_{what}s"] = found.counts, found.n90
+        attrs[f"thin_{what}s"] = found.thin
     ends = {"feature": ("feature",), "sample": ("basis",), "features": ("chain", "draw")}
     ends["samples"] = ends["features"]
     dims = {name: ends[name.rpartition("_")[2]] for name in arrays}
     lead = {d: posterior[d].values.tolist() for d in ("chain", "draw")}
     return dataset(arrays, dims, {**problem.coords, **lead}, draws=False).assign_attrs(attrs)
-
-
-def _parts(
-    problem: Problem, point: dict[str, np.ndarray], threshold: float
-) -> dict[str, tuple[Callable[[int, slice], np.ndarray], int, float, float]]:
-    """Return, for features and samples: (chain, draws) -> effects, how many, cost, budget."""
-    spec, kernel = problem.spec, problem.kernel
-    X, Z = problem.X, problem.Z
-    theta = spec.theta(point, problem.hypers)  # (chain, draw, D)
-    varies = (X.max(axis=0) > X.min(axis=0)).astype(float)
-    D = theta.shape[-1]
-    if kernel is None:  # no basis: the feature weights are the primal ones
-
-        def primal(c: int, s: slice) -> np.ndarray:
-            return varies * effects.primal_effects(X, theta[c, s])
-
-        return {"feature": (primal, D, 0.0, FEATURE_BUDGET)}
-    a = point["sample_weight"]
-
-    def feature(c: int, s: slice) -> np.ndarray:
-        return varies * kernel.feature_effects(X, Z, theta[c, s], a[c, s], threshold)
-
-    def sample(c: int, s: slice) -> np.ndarray:
-        return kernel.sample_effects(X, Z, theta[c, s], a[c, s])
-
-    # a mask's zeros cost nothing
-    terms = len(X) * float((a != 0.0).sum(-1).mean()) * float((theta != 0.0).sum(-1).mean())
-    cost = kernel.feature_cost(terms)
-    if "feature_weight" in spec.fixed:  # one kernel matrix serves all draws
-        cost, terms = min(cost, terms), 0.0
-    return {
-        "feature": (feature, D, cost, FEATURE_BUDGET),
-        "sample": (sample, a.shape[-1], terms, SAMPLE_BUDGET),
-    }
-
-
-def _thinning(samples: int, cost: float, budget: float) -> int:
-    """Return one draw in how many is looked at."""
-    wanted = math.ceil(samples * cost / budget)
-    return max(1, min(wanted, samples // FEWEST))
-
-
-def _walk(
-    effect: Callable[[int, slice], np.ndarray],
-    shape: tuple[int, int, int],
-    thin: int,
-    threshold: float,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return what is active in the draws looked at, and counts and n90 (chain, draw) of all."""
-    chains, draws, size = shape
-    looked = range(0, draws, thin)
-    active = np.empty((chains, len(looked), size), dtype=bool)
-    counts, n90 = np.full((chains, draws), np.nan), np.full((chains, draws), np.nan)
-    step = max(1, int(_CHUNK / size))
-    for c in range(chains):
-        for at in range(0, len(looked), step):
-            rows = looked[at : at + step]
-            part = slice(rows.start, rows.stop, rows.step)
-            found = effect(c, part)
-            active[c, at : at + step] = found > threshold
-            counts[c, part] = active[c, at : at + step].sum(-1)
-            n90[c, part] = carriers(found)
-    return active, counts, n90
-
-
-def carriers(values: np.ndarray, share: float = SHARE) -> np.ndarray:
-    """Return n90 (...) of effects (..., k): how many of the largest carry 90 % of their squares."""
-    squares = np.sort(np.square(values), axis=-1)[..., ::-1]
-    sums = np.cumsum(squares, axis=-1)
-    total = sums[..., -1:]
-    below = (sums < share * total * (1.0 - 1e-12)).sum(-1)  # 9 of 10 is 90 %, whatever rounding
-    return np.where(total[..., 0] > 0.0, below + 1, 0)
 
 
 def _probability(active: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

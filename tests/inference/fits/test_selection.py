@@ -12,7 +12,7 @@ from ardvark.common.validate import InputError
 from ardvark.inference import BACKENDS, read, save
 from ardvark.inference import selection_text as words
 from ardvark.inference.comparison.table import compare
-from ardvark.inference.fits import selection
+from ardvark.inference.fits import activity, selection
 from ardvark.inference.fits.datatree import dataset
 from ardvark.inference.fits.diagnostics import inclusion
 from ardvark.inference.fitting import registry
@@ -98,7 +98,7 @@ def test_active_is_what_moves_eta_when_taken_out(name, settings, small_data):
     assert 0 < active.mean() < 1
     np.testing.assert_array_equal(found["p_active_feature"], active.mean((0, 1)))
     np.testing.assert_array_equal(found["active_features"], active.sum(-1))
-    np.testing.assert_array_equal(found["n90_features"], selection.carriers(features))
+    np.testing.assert_array_equal(found["n90_features"], activity.carriers(features))
     assert found.attrs["threshold"] == threshold
     if "sample_weight" not in problem.spec.shared:
         assert "p_active_sample" not in found
@@ -111,7 +111,7 @@ def test_active_is_what_moves_eta_when_taken_out(name, settings, small_data):
     active = np.stack(out, axis=-1) > threshold
     np.testing.assert_array_equal(found["p_active_sample"], active.mean((0, 1)))
     np.testing.assert_array_equal(found["active_samples"], active.sum(-1))
-    np.testing.assert_array_equal(found["n90_samples"], selection.carriers(np.stack(out, -1)))
+    np.testing.assert_array_equal(found["n90_samples"], activity.carriers(np.stack(out, -1)))
 
 
 def test_how_many_carry_the_effect():
@@ -121,7 +121,7 @@ def test_how_many_carry_the_effect():
     effects[1] = 0.1
     effects[2, [0, 1]] = 1.0, 2.999  # 0.8999 of the sum
     effects[4, :4] = [4.0, 3.0, 2.0, 1.0]  # 16, 25, 29 of 30
-    assert selection.carriers(effects).tolist() == [1, 9, 2, 0, 3]
+    assert activity.carriers(effects).tolist() == [1, 9, 2, 0, 3]
 
 
 def two_features(small_data, on):
@@ -216,7 +216,7 @@ class TestConstantFeatures:
             found = av.select(problem, tree_of(problem, **arrays))
             assert found["p_active_feature"].values.tolist() == active
             assert (found["active_features"] == sum(active)).all()
-            n90 = selection.carriers(np.array([moved[0], 0.0, moved[2]]))
+            n90 = activity.carriers(np.array([moved[0], 0.0, moved[2]]))
             assert (found["n90_features"] == n90).all()
 
 
@@ -224,13 +224,13 @@ def test_expensive_draws_are_thinned_evenly(small_data, monkeypatch):
     problem = av.problem("pfcvm", small_data(N=12, D=3), kernel="rbf")
     arrays = prior_draws(problem, chains=2, draws=30)
     whole = tree_of(problem, **arrays)
-    monkeypatch.setattr(selection, "FEWEST", 4)
+    monkeypatch.setattr(activity, "FEWEST", 4)
     full = av.select(problem, whole)
     some = av.select(problem, tree_of(problem, **{k: v[:, ::4] for k, v in arrays.items()}))
     assert full.attrs["thin_features"] == full.attrs["thin_samples"] == 1
     cost = 12.0 * 12 * 12 * 3  # terms times an exponential's worth
-    monkeypatch.setattr(selection, "FEATURE_BUDGET", cost * 60 / 4)
-    monkeypatch.setattr(selection, "SAMPLE_BUDGET", 1e-9)
+    monkeypatch.setattr(activity, "FEATURE_BUDGET", cost * 60 / 4)
+    monkeypatch.setattr(activity, "SAMPLE_BUDGET", 1e-9)
     thin = av.select(problem, whole)
     assert thin.attrs["thin_features"] == 4
     assert thin.attrs["thin_samples"] == 15  # never below the fewest

@@ -1,0 +1,422 @@
+"""Have the chains mixed? One description, over everything of a fit that may be quoted.
+
+Looked at are eta; the bias and every other scalar; the log likelihood, summed over rows; of each
+feature with P(active) above 0.1 (`selection.py`) its weight, its effect, its primal weight where
+the kernel has one, and whether it is active; of each such sample its weight and whether it is
+active; and the bits of binary masks that are on in 5 % to 95 % of the draws. A weight that a mask
+switches off is judged by its bit. Constants of the model, and features and samples that are always
+or never active, have nothing to judge.
+
+R-hat of a number is rank-normalised and split, and must be below `RHAT_LIMIT`.
+
+Something that is true or false in a draw (a bit) has a limit with its own noise. Let E be the
+effective sample size of m half-chains together that do agree. Then the mean of each has variance
+p (1 - p) m / E, so
+
+    R-hat^2 - 1  is about  (m / E) chi^2 / (m - 1),   chi^2 with m - 1 degrees of freedom.
+
+At m = 8 and E = 400 that is above 1.01^2 - 1 in 43 % of runs, for one bit alone. The limit of a bit
+is where all bits of a fit that has mixed stay with 99 % probability (Bonferroni; an F distribution,
+since E is estimated), but at least `RHAT_LIMIT` and at most `BIT_RHAT_LIMIT`. E is taken within
+half-chains. The usual ESS shrinks when chains disagree, which would excuse them: two chains at
+p = 0.4 and two at 0.6, all of independent draws, have an ESS of about 90 of 4000. Quantities of
+draws that were thinned (rbf and polynomial kernels) have that limit as well, since fewer draws have
+more noise, and no ESS is asked of them. By simulation (`tests/inference/fits/test_mixing.py`), 60
+bits that have mixed pass in 99 % of runs or more from E = 400 on, also where draws are correlated.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+from scipy import stats
+
+from ardvark.common.validate import InputError
+from ardvark.models import Problem
+
+from . import chains
+from .activity import LISTED, Activity, activity
+from .datatree import group
+
+RHAT_LIMIT = 1.01
+BIT_RHAT_LIMIT = 1.1
+"""Above it, a fifth of the variance is between chains: not even a probability can be quoted."""
+ALARM = 0.01
+"""Probability that bits that have mixed are said not to."""
+TAIL_ESS = 400.0
+"""Tail ESS that is enough for a quantile (Vehtari et al. 2021), however large the bulk ESS."""
+OFTEN = 0.05
+"""A bit of a mask is judged if it is on, and off, in at least this share of the draws."""
+
+HIDDEN = 4.0
+"""Effective draws a half-chain by which the ESS within it is too large: with T about twice the
+autocorrelation time, 2 T autocovariances around its own mean lack the variance of that mean."""
+KNOWN = 5.0
+"""Effective draws for each degree of freedom of that variance: the sum of 2 T autocovariances has
+the relative variance 10 / E (Priestley 1981, sec. 5.3), which is 2 over the degrees of freedom."""
+
+_BUDGET = 0.1  # of the budgets of a selection: mixing is asked for repeatedly during a run
+
+Arrays = Mapping[str, np.ndarray]
+
+
+class Worst(NamedTuple):
+    """The worst value of a statistic, and the quantity that has it."""
+
+    value: float
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class Mixing:
+    """How well the chains of a fit have mixed, one entry a quantity.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Chains, and draws of each.
+    names : tuple of str
+        The quantities in words: "eta[12]", "the weight of x3", "whether x3 is active".
+    kinds : tuple of str
+        What they are: "eta", "scalar", "log likelihood", "weight", "primal weight", "effect",
+        "active", "mask".
+    rhats, limits : array (k,)
+        R-hat, infinite for what should change and never did, and what it must be below.
+    bulk, tail : array (k,)
+        Effective sample sizes. NaN where they say nothing: a bit has no tails, and thinned draws
+        have too few.
+    frozen : str
+        A mask in which no bit ever changed, in words; "" if there is none.
+    """
+
+    sizes: tuple[int, int]
+    names: tuple[str, ...]
+    kinds: tuple[str, ...]
+    rhats: np.ndarray
+    limits: np.ndarray
+    bulk: np.ndarray
+    tail: np.ndarray
+    frozen: str = ""
+
+    @cached_property
+    def rhat(self) -> Worst:
+        """The R-hat that is nearest to its limit, or farthest beyond it; NaN of one chain."""
+        excess = (self.rhats - 1.0) / (self.limits - 1.0)
+        return self._worst(self.rhats, excess)
+
+    @cached_property
+    def ess_bulk(self) -> Worst:
+        """The smallest bulk ESS."""
+        return self._worst(self.bulk, -self.bulk)
+
+    @cached_property
+    def ess_tail(self) -> Worst:
+        """The smallest tail ESS."""
+        return self._worst(self.tail, -self.tail)
+
+    def _worst(self, values: np.ndarray, badness: np.ndarray) -> Worst:
+        if np.isnan(badness).all():
+            return Worst(float("nan"), "")
+        at = int(np.nanargmax(badness))
+        return Worst(float(values[at]), self.names[at])
+
+    def only(self, *kinds: str) -> "Mixing":
+        """Return the part that is of some kinds."""
+        at = np.flatnonzero([k in kinds for k in self.kinds])
+        parts = (a[at] for a in (self.rhats, self.limits, self.bulk, self.tail))
+        names, own = (tuple(t[i] for i in at) for t in (self.names, self.kinds))
+        return Mixing(self.sizes, names, own, *parts, self.frozen)
+
+    def missing(self, ess: float = 1000.0) -> str:
+        """Return what the chains lack to be called converged, in words; "" if nothing.
+
+        Parameters
+        ----------
+        ess : float
+            The bulk ESS that every quantity must have; 0 asks for no ESS. At 1000 the Monte Carlo
+            error of a mean is 3 % of the posterior sd, and that of a probability at most 0.016.
+            The tail ESS must be 400, or `ess` if that is less: its quantiles are then known to
+            about 1 % of probability, and more is not needed for an interval.
+        """
+        count, draws = self.sizes
+        if draws < chains.FEWEST:
+            return "fewer than 4 draws per chain, too few to judge convergence"
+        if count < 2:
+            return "R-hat needs at least 2 chains"
+        if self.frozen:
+            return self.frozen
+        found = []
+        beyond = ~(self.rhats < self.limits)
+        if beyond.any():
+            value, name = self.rhat
+            limit = self.limits[self.names.index(name)]
+            text = f"R-hat of {name} is {value:.3f} (limit {limit:.3g})"
+            others = int(beyond.sum()) - 1
+            if others:
+                text += f", and {others} more of {len(self.names)} quantities are above their limit"
+            found.append(text)
+        asked = (("bulk", self.ess_bulk, ess), ("tail", self.ess_tail, min(ess, TAIL_ESS)))
+        for kind, (value, name), least in asked:
+            if value < least:
+                found.append(f"{kind} ESS of {name} is {value:.0f} (at least {least:.0f})")
+        return "; ".join(found)
+
+
+def mixing(
+    problem: Problem | None,
+    draws: xr.DataTree | Arrays,
+    activities: Mapping[str, Activity] | None = None,
+) -> Mixing:
+    """Return how well chains have mixed, over everything that may be quoted.
+
+    Parameters
+    ----------
+    problem : Problem or None
+        The problem that was fitted. Without it there are no effects: the weights are those of the
+        features that the tree's selection lists, and a tree without eta is judged by all variables.
+    draws : DataTree or dict of array
+        A fit, or its posterior's arrays (chain, draw, ...) by name. A part of them, such as the
+        first draws of each chain, will do.
+    activities : dict of Activity, optional
+        The result of `activity` for the same draws, if it is known.
+
+    Returns
+    -------
+    Mixing
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ardvark.inference.fits.mixing import mixing
+    >>> eta = np.random.default_rng(0).normal(size=(4, 2000, 3))
+    >>> mixing(None, {"eta": eta}).missing()
+    ''
+    >>> eta[:2, :, 1] += 1.0
+    >>> mixing(None, {"eta": eta}).missing(ess=0.0)
+    'R-hat of eta[1] is 1.15 (limit 1.01)'
+    """
+    source = _Source.of(problem, draws, activities)
+    parts = [p for p in source.parts() if p.values.shape[-1]]
+    sizes = source.sizes
+    if not parts or sizes[1] < chains.FEWEST:
+        empty = np.empty(0)
+        return Mixing(sizes, (), (), empty, empty, empty, empty, source.frozen())
+    numbers = np.concatenate([_judged(p) for p in parts], axis=1)
+    names = tuple(name for p in parts for name in p.names)
+    kinds = tuple(p.kind for p in parts for _ in p.names)
+    rhats, bulk, tail, within = numbers
+    limits = _limits(within, sizes[0])
+    return Mixing(sizes, names, kinds, rhats, limits, bulk, tail, source.frozen())
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Quantities of one kind: values (chain, draw, k) and their names."""
+
+    kind: str
+    names: list[str]
+    values: np.ndarray
+    thin: int = 1
+
+
+def _judged(part: _Part) -> np.ndarray:
+    """Return R-hat, bulk and tail ESS, and the ESS that the limit comes from, or NaN: (4, k)."""
+    x = part.values
+    none = np.full(x.shape[-1], np.nan)
+    if x.dtype == bool:
+        rhat, bulk, within = chains.bits(x)
+        return np.stack([rhat, bulk if part.thin == 1 else none, none, within])
+    rhat, bulk, tail = chains.mixed(x)
+    stuck = (x == x[:, :1]).all(axis=(0, 1))
+    if x.shape[0] > 1:
+        rhat = np.where(stuck, np.inf, rhat)
+    bulk, tail = (np.where(stuck, float(len(x)), size) for size in (bulk, tail))
+    if part.thin == 1:
+        return np.stack([rhat, bulk, tail, none])
+    return np.stack([rhat, none, none, chains.within(x)])
+
+
+def _limits(within: np.ndarray, count: int) -> np.ndarray:
+    """Return the limit of each R-hat: `RHAT_LIMIT`, or one with its noise where that is known."""
+    noisy = ~np.isnan(within)
+    halves = 2 * count
+    size = np.maximum(np.where(noisy, within, np.inf) - HIDDEN * halves, 1.0)
+    alarm = ALARM / max(int(noisy.sum()), 1)
+    largest = stats.f.isf(alarm, halves - 1, np.minimum(size / KNOWN, 1e6))
+    return np.clip(np.sqrt(1.0 + halves * largest / size), RHAT_LIMIT, BIT_RHAT_LIMIT)
+
+
+# --- what may be quoted ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Source:
+    """Draws, with what is known of the model they come from."""
+
+    draws: Arrays
+    sizes: tuple[int, int]
+    masked: tuple[str, ...]
+    fixed: tuple[str, ...]
+    labels: Mapping[str, tuple[str, ...]]
+    """Names along "feature" and "basis"."""
+    listed: Mapping[str, np.ndarray]
+    """The features and the samples that are quoted."""
+    activities: Mapping[str, Activity]
+    primal: np.ndarray | None
+    log_likelihood: np.ndarray | None
+
+    @classmethod
+    def of(
+        cls,
+        problem: Problem | None,
+        draws: xr.DataTree | Arrays,
+        activities: Mapping[str, Activity] | None,
+    ) -> "_Source":
+        tree = draws if isinstance(draws, xr.DataTree) else None
+        arrays = _arrays(draws)
+        first = next(iter(arrays.values()))
+        sizes = (first.shape[0], first.shape[1])
+        masked, fixed, labels = _known(problem, tree)
+        found = dict(activities or {})
+        if not found and problem is not None and sizes[1] >= chains.FEWEST:
+            needed = [n for n in ("feature_weight", "sample_weight") if n in problem.spec.shared]
+            if all(n in arrays for n in needed):
+                found = activity(problem, arrays, budget=_BUDGET, carry=False)
+        listed = {what: of.listed for what, of in found.items()} or _selected(tree)
+        return cls(
+            arrays, sizes, masked, fixed, labels, listed, found,
+            _primal(problem, arrays, listed.get("feature")), _likelihood(problem, arrays, tree),
+        )  # fmt: skip
+
+    def parts(self) -> Iterator[_Part]:
+        """Yield all that is judged."""
+        names = ("eta",) if "eta" in self.draws else tuple(self.draws)
+        for name in names:
+            values = self.draws[name]
+            flat = values.reshape(*self.sizes, -1)
+            if name not in self.fixed:
+                yield _Part(name, [_component(name, i) for i in _indices(values)], flat)
+        for name, values in self.draws.items():
+            # what takes whole values may rightly have the same one in all draws
+            moves = values.ndim == 2 and (values.dtype.kind == "f" or np.ptp(values) > 0)
+            if moves and name not in names and name not in self.fixed:
+                yield _Part("scalar", [name], values[..., None].astype(float))
+        if self.log_likelihood is not None:
+            yield _Part("log likelihood", ["the log likelihood"], self.log_likelihood[..., None])
+        yield from self._of("feature", "feature_weight", "{}")
+        yield from self._of("sample", "sample_weight", "sample {}")
+
+    def _of(self, what: str, weight: str, word: str) -> Iterator[_Part]:
+        """Yield the weights, effects and bits of the features or samples that are quoted."""
+        labels = [word.format(name) for name in self.labels[what]]
+        listed = self.listed.get(what, np.empty(0, dtype=int))
+        chosen = [labels[k] for k in listed]
+        masked = weight in self.masked
+        if weight in self.draws and weight not in self.fixed and "eta" in self.draws:
+            values = self.draws[weight]
+            if masked:
+                on = values != 0
+                share = on.mean(axis=(0, 1))
+                often = np.flatnonzero((share > OFTEN) & (share < 1.0 - OFTEN))
+                yield _Part("mask", [f"the mask of {labels[k]}" for k in often], on[..., often])
+            else:
+                names = [f"the weight of {name}" for name in chosen]
+                yield _Part("weight", names, values[..., listed])
+        if what == "feature" and self.primal is not None and not masked:
+            names = [f"the primal weight of {name}" for name in chosen]
+            yield _Part("primal weight", names, self.primal)
+        found = self.activities.get(what)
+        if found is None:
+            return
+        if found.effects.shape[-1]:
+            moves = np.ptp(found.effects, axis=(0, 1)) > 0 if masked else np.ones(len(listed), bool)
+            names = [f"the effect of {chosen[k]}" for k in np.flatnonzero(moves)]
+            yield _Part("effect", names, found.effects[..., moves], found.thin)
+        on = found.active[..., listed]
+        moves = ~(on == on[:1, :1]).all(axis=(0, 1))
+        names = [f"whether {chosen[k]} is active" for k in np.flatnonzero(moves)]
+        yield _Part("active", names, on[..., moves], found.thin)
+
+    def frozen(self) -> str:
+        """Return in words which mask has never changed, "" if none."""
+        for name in self.masked:
+            on = self.draws[name] != 0 if name in self.draws else np.zeros((0, 0, 0), dtype=bool)
+            if on.size and (on == on[:1, :1]).all():
+                return f"no bit of the mask of {name} ever changed"
+        return ""
+
+
+def _arrays(draws: xr.DataTree | Arrays) -> Arrays:
+    if isinstance(draws, xr.DataTree):
+        posterior = group(draws, "posterior")
+        return {str(n): v.transpose("chain", "draw", ...).values for n, v in posterior.items()}
+    return draws
+
+
+def _known(
+    problem: Problem | None, tree: xr.DataTree | None
+) -> tuple[tuple[str, ...], tuple[str, ...], Mapping[str, tuple[str, ...]]]:
+    """Return the masked and the fixed variables, and the names of features and samples."""
+    if problem is not None:
+        coords = problem.coords
+        labels = {"feature": coords["feature"], "sample": coords["basis"]}
+        return problem.spec.masked, problem.spec.fixed, labels
+    if tree is None:
+        return (), (), {"feature": (), "sample": ()}
+    masked, fixed = (tuple(str(tree.attrs.get(n, "")).split()) for n in ("masked", "fixed"))
+    posterior = group(tree, "posterior")
+    found: dict[str, tuple[str, ...]] = {}
+    for what, name in (("feature", "feature_weight"), ("sample", "sample_weight")):
+        dims = (
+            [d for d in posterior[name].dims if d not in ("chain", "draw")]
+            if name in posterior
+            else []
+        )
+        found[what] = tuple(map(str, posterior[name][dims[0]].values)) if dims else ()
+    return masked, fixed, found
+
+
+def _selected(tree: xr.DataTree | None) -> dict[str, np.ndarray]:
+    """Return what the selection stored in a tree lists."""
+    selection = xr.Dataset() if tree is None else group(tree, "selection")
+    names = {w: f"p_active_{w}" for w in ("feature", "sample") if f"p_active_{w}" in selection}
+    return {w: np.flatnonzero(selection[name].values > LISTED) for w, name in names.items()}
+
+
+def _primal(problem: Problem | None, draws: Arrays, listed: np.ndarray | None) -> np.ndarray | None:
+    """Return the primal weights (chain, draw, j) of the listed features, where there are any."""
+    if problem is None or listed is None or "feature_weight" not in draws:
+        return None
+    kernel = problem.kernel
+    if kernel is None:
+        named = [n for n in problem.spec.needed if n in draws and draws[n].ndim == 3]
+        return draws[named[0]][..., listed] if named else None
+    if not kernel.is_primal or "sample_weight" not in draws:
+        return None
+    theta = problem.spec.theta(draws, problem.hypers)[..., listed]
+    return theta * (draws["sample_weight"] @ problem.Z[:, listed])
+
+
+def _likelihood(
+    problem: Problem | None, draws: Arrays, tree: xr.DataTree | None
+) -> np.ndarray | None:
+    """Return the log likelihood (chain, draw), where it can be known."""
+    if tree is not None and "log_likelihood" in tree.children:
+        values = group(tree, "log_likelihood")["y"].transpose("chain", "draw", ...).values
+        return values.sum(axis=-1)
+    if problem is not None and "eta" in draws:
+        with suppress(InputError):  # a variable was not kept
+            return problem.log_likelihood(draws, draws["eta"]).sum(axis=-1)
+    return None
+
+
+def _indices(values: np.ndarray) -> Iterator[tuple[int, ...]]:
+    return iter(np.ndindex(values.shape[2:]))
+
+
+def _component(name: str, index: tuple[int, ...]) -> str:
+    return f"{name}[{','.join(map(str, index))}]" if index else name
