@@ -90,6 +90,9 @@ class Result:
         Dims of arrays (without chain and draw) that the PyMC model does not name.
     status, reason : str
         "finished" or "not_converged", and why.
+    judged : bool
+        Whether the method itself judged convergence, of all that may be quoted. Otherwise `fit`
+        judges the draws of a Markov chain.
     seconds_compile, seconds_run : float
         If the second is omitted, it is the rest of the time that the method took.
     attrs : dict
@@ -102,6 +105,7 @@ class Result:
     dims: Dims = field(default_factory=dict)
     status: Status = "finished"
     reason: str = ""
+    judged: bool = False
     seconds_compile: float = 0.0
     seconds_run: float = 0.0
     attrs: dict[str, Any] = field(default_factory=dict)

@@ -15,10 +15,17 @@ class Draws:
     """Posterior and statistics (chain, draw, ...) of a job, filled in pieces.
 
     Arrays are allocated when their first piece arrives. Each chain may be filled by its own thread.
+
+    Parameters
+    ----------
+    job : Job
+        What is kept, and of how many chains.
+    size : int, optional
+        Draws per chain that there is room for; None: those of the job.
     """
 
-    def __init__(self, job: Job) -> None:
-        self.job = job
+    def __init__(self, job: Job, size: int | None = None) -> None:
+        self.job, self.size = job, job.draws if size is None else size
         self.posterior: dict[str, np.ndarray] = {}
         self.sample_stats: dict[str, np.ndarray] = {}
 
@@ -31,9 +38,24 @@ class Draws:
         for arrays, piece in ((self.posterior, kept), (self.sample_stats, stats)):
             for name, x in piece.items():
                 if name not in arrays:
-                    whole = np.empty((self.job.chains, self.job.draws, *x.shape[1:]), x.dtype)
+                    whole = np.empty((self.job.chains, self.size, *x.shape[1:]), x.dtype)
                     arrays.setdefault(name, whole)  # another thread may have been first
                 arrays[name][chain, first : first + len(x)] = x
+
+    def thin(self, count: int, every: int) -> int:
+        """Keep every `every`-th of the first `count` draws, the last of each; return how many."""
+        for arrays in (self.posterior, self.sample_stats):
+            for x in arrays.values():
+                x[:, : count // every] = x[:, every - 1 : count : every].copy()
+        return count // every
+
+    def read(self, first: int, count: int) -> tuple[Arrays, Arrays]:
+        """Return posterior and statistics of draws `first` to `count`, without copying."""
+        posterior, stats = (
+            {name: x[:, first:count] for name, x in arrays.items()}
+            for arrays in (self.posterior, self.sample_stats)
+        )
+        return posterior, stats
 
 
 def draw_in_chunks(

@@ -10,6 +10,8 @@ from ardvark.models import Problem
 
 from ..contract.backend import KINDS, Backend
 from ..contract.target import Target
+from ..exact import method as exact
+from ..exact.choice import SAMPLERS
 from ..generic import advi, laplace, nuts
 from ..gibbs import sampling as gibbs
 from ..papers.fsklr import savb as fsklr_savb
@@ -20,6 +22,7 @@ from ..papers.rfvm import vb as rfvm_vb
 from ..papers.rfvm import xolon
 
 MethodName = Literal[
+    "exact",
     "nuts",
     "gibbs",
     "advi",
@@ -37,6 +40,7 @@ MethodName = Literal[
 BACKENDS: dict[str, Backend] = {
     module.NAME: module
     for module in (
+        exact,
         nuts,
         gibbs,
         advi,
@@ -125,12 +129,12 @@ def applicable(problem: Problem) -> list[str]:
 
 
 def usual(problem: Problem) -> list[str]:
-    """Return the methods compared by default: all that apply, but only one exact method.
+    """Return the methods compared by default: `exact`, and the approximations that apply.
 
-    If NUTS applies, Gibbs is only run on request, because it is slow for many rows.
+    The samplers that `exact` chooses from are run by themselves only on request.
     """
     names = applicable(problem)
-    return [name for name in names if name != "gibbs" or "nuts" not in names]
+    return [name for name in names if name not in SAMPLERS or "exact" not in names]
 
 
 def make_options(name: str, given: Mapping[str, Any]) -> Any:

@@ -174,7 +174,7 @@ def finish(
         with (report or Reporter(enabled=False)).stage("selection"):
             tree["selection"] = xr.DataTree(select(problem, tree))
     status, reason = result.status, result.reason
-    if status == "finished" and kind == "mcmc":
+    if status == "finished" and kind == "mcmc" and not result.judged:
         status, reason = convergence(tree)
     tree.attrs |= {"status": status, "reason": reason}
     if status != "finished":

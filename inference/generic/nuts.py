@@ -17,19 +17,24 @@ and a message report this.
 """
 
 import math
+import os
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import xarray as xr
 
 from ardvark.common.declared import Settings, option
+from ardvark.common.progress import Update
 from ardvark.common.validate import logger
 
 from ..contract.backend import About, FitFailed, Job, Kind, Result, continuous_only
+from ..contract.chains import Arrays, Length
 from ..contract.target import Target
 from ..fits.diagnostics import FEW_DIVERGENT
 
@@ -42,6 +47,15 @@ ABOUT = About(
 )
 
 FIRST, SECOND = 0.9, 0.95  # target acceptance where none is given
+_DIVERGED = (
+    "nuts: %d transitions diverged at target_accept %g; running again at %g and discarding the "
+    "first run."
+)
+_NO_START = "NUTS could not start: {}"
+WARM_UP = 0.0
+"""Share of a run of `exact` that is not used: adaptation comes before its iterations."""
+FREE = "unconstrained"
+"""What `Chains.last` calls the unconstrained vectors from which the chains go on."""
 
 STATISTICS = {
     "diverging": ("diverging", "diverging"),
@@ -87,10 +101,7 @@ def fit(target: Target, options: Options, job: Job) -> Result:
     result.attrs |= {"target_accept": FIRST}
     if count <= FEW_DIVERGENT * job.chains * job.draws:
         return result
-    logger.warning(
-        "nuts: %d transitions diverged at target_accept %g; running again at %g and discarding "
-        "the first run.", count, FIRST, SECOND,
-    )  # fmt: skip
+    logger.warning(_DIVERGED, count, FIRST, SECOND)
     again = run(target, replace(options, target_accept=SECOND, tune=2 * options.tune), job)
     again.attrs |= {"target_accept": SECOND, "diverged_at_first": count}
     seconds = result.seconds_run + again.seconds_run
@@ -128,7 +139,7 @@ def _nutpie(target: Target, options: Options, job: Job) -> Result:
                 progress_callback=callback,
             )
         except RuntimeError as error:
-            raise FitFailed(f"NUTS could not start: {error}") from error
+            raise FitFailed(_NO_START.format(error)) from error
     return _result(tree, 0, compile_seconds, time.perf_counter() - started)
 
 
@@ -168,6 +179,130 @@ def _compiled(target: Target, keep: tuple[str, ...] | None) -> Any:
     )
 
 
+def chains(
+    target: Target, options: Options, job: Job, length: Length, start: Arrays | None = None
+) -> "Chains":
+    """Return chains by nutpie that can be continued; every draw of theirs is held.
+
+    `start` is what `last` of earlier chains returned; None: dispersed starts.
+    """
+    return Chains(target, options, job, length.limit, start)
+
+
+class Chains:
+    """Chains that sample in the background and pause when they are far enough.
+
+    (A `contract.chains.Chains`.) Adaptation comes before their iterations. If more than one
+    transition in a thousand has diverged after the first advance, all start again with smaller
+    steps, as in `fit`.
+    """
+
+    def __init__(
+        self, target: Target, options: Options, job: Job, limit: int, start: Arrays | None = None
+    ) -> None:
+        self.options, self.job, self.limit = options, job, limit
+        started = time.perf_counter()
+        with job.report.stage("compiling"):
+            model = _compiled(target, job.names)
+        self.seconds_compile = time.perf_counter() - started
+        self._models = [
+            model if start is None else replace(model, initial_point_func=_at(start[FREE][c]))
+            for c in range(job.chains)
+        ]
+        self.attrs: dict[str, Any] = {}
+        self._samplers: list[Any] = []
+        self._done: list[int] = []
+        self._target, self._again = options.target_accept or FIRST, options.target_accept is None
+        self.iterations, self.every = 0, 1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for sampler in self._samplers:
+            sampler.cancel()
+        self._samplers = []
+
+    def advance(self, iterations: int, every: int, update: Update) -> None:
+        """Take each chain to so many draws; all are kept, and `read` leaves out most of them."""
+        self._run(iterations, update)
+        self.iterations, self.every = iterations, every
+        if not self._again:
+            return
+        self._again = False
+        count = int(self.read(0)[1]["diverging"].sum())
+        if count > FEW_DIVERGENT * self.job.chains * iterations:
+            logger.warning(_DIVERGED, count, FIRST, SECOND)
+            self.__exit__()
+            self._target = SECOND
+            self.attrs["diverged_at_first"] = count
+            self._run(iterations, update)
+        self.attrs["target_accept"] = self._target
+
+    def read(self, first: int) -> tuple[Arrays, Arrays]:
+        """Return the posterior and the statistics of every `every`-th draw after `first`."""
+        parts = [_arrays(sampler.inspect().copy(), 0) for sampler in self._samplers]
+        wanted = slice(first + self.every - 1, self.iterations, self.every)
+        posterior, stats = (
+            {name: np.concatenate([part[i][name][:, wanted] for part in parts]) for name in names}
+            for i, names in enumerate(parts[0])
+        )
+        return posterior, stats
+
+    def last(self) -> Arrays:
+        """Return the last unconstrained vector of each chain (chain, P)."""
+        trees = [sampler.inspect() for sampler in self._samplers]
+        return {FREE: np.stack([_free(tree)[self.iterations - 1] for tree in trees])}
+
+    def _run(self, iterations: int, update: Update) -> None:
+        """Let as many chains run at once as there are cores, until each is far enough."""
+        import nutpie
+
+        options, job = self.options, self.job
+        tune = options.tune * (2 if self._target == SECOND and options.target_accept is None else 1)
+        workers = min(job.chains, options.cores or os.cpu_count() or 1)
+        if not self._samplers:
+            self._done = [0] * job.chains
+        seeds = np.random.SeedSequence(job.seed).generate_state(job.chains).tolist()
+        pending, running = [*range(job.chains)], set[int]()
+        while pending or running:
+            while pending and len(running) < workers:
+                chain = pending.pop(0)
+                running.add(chain)
+                if chain < len(self._samplers):
+                    self._samplers[chain].resume()
+                    continue  # to the next one
+                self._samplers.append(
+                    nutpie.sample(
+                        self._models[chain],
+                        draws=self.limit,
+                        tune=tune,
+                        chains=1,
+                        cores=1,
+                        seed=seeds[chain],
+                        target_accept=self._target,
+                        maxdepth=options.max_treedepth,
+                        save_warmup=False,
+                        progress_bar=False,
+                        blocking=False,
+                        store_unconstrained=True,
+                        progress_rate=20,
+                        progress_callback=partial(self._told, chain),
+                    )
+                )
+            time.sleep(0.01)
+            for chain in [*running]:
+                ended = _ended(self._samplers[chain])
+                if self._done[chain] >= tune + iterations and not ended:
+                    self._samplers[chain].pause()
+                if self._done[chain] >= tune + iterations or ended:
+                    running.remove(chain)
+            update(sum(self._done))
+
+    def _told(self, chain: int, states: list[Any]) -> None:
+        self._done[chain] = max([self._done[chain], *(s.finished_draws for s in states)])
+
+
 def _pymc(target: Target, options: Options, job: Job) -> Result:
     import pymc as pm
 
@@ -192,20 +327,47 @@ def _pymc(target: Target, options: Options, job: Job) -> Result:
                 compute_convergence_checks=False,
             )
         except (pm.exceptions.SamplingError, RuntimeError) as error:
-            raise FitFailed(f"NUTS could not start: {error}") from error
+            raise FitFailed(_NO_START.format(error)) from error
     return _result(tree, 1, compile_seconds, time.perf_counter() - started)
 
 
 def _result(tree: xr.DataTree, column: int, seconds_compile: float, seconds_run: float) -> Result:
     """Copy draws and statistics out of the sampler's tree, under our names."""
-    posterior = tree["posterior"].to_dataset()
-    stats = tree["sample_stats"].to_dataset()
-    arrays = {str(k): np.asarray(v.values) for k, v in posterior.data_vars.items()}
-    renamed = {ours: theirs[column] for ours, theirs in STATISTICS.items()}
-    sample_stats = {o: np.asarray(stats[t].values) for o, t in renamed.items() if t in stats}
+    posterior, sample_stats = _arrays(tree, column)
     return Result(
-        posterior=arrays,
+        posterior=posterior,
         sample_stats=sample_stats,
         seconds_compile=seconds_compile,
         seconds_run=seconds_run,
     )
+
+
+def _arrays(tree: xr.DataTree, column: int) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Return the draws and the statistics of the sampler's tree, under our names."""
+    posterior = tree["posterior"].to_dataset()
+    stats = tree["sample_stats"].to_dataset()
+    renamed = {ours: theirs[column] for ours, theirs in STATISTICS.items()}
+    return (
+        {str(k): np.asarray(v.values) for k, v in posterior.data_vars.items()},
+        {o: np.asarray(stats[t].values) for o, t in renamed.items() if t in stats},
+    )
+
+
+def _ended(sampler: Any) -> bool:
+    """Whether a background sampler has made all its draws; an error if it could not."""
+    try:
+        return bool(sampler.is_finished)
+    except TimeoutError:
+        return False  # it is at work, or paused
+    except RuntimeError as error:
+        raise FitFailed(_NO_START.format(str(error).splitlines()[0])) from error
+
+
+def _free(tree: xr.DataTree) -> np.ndarray:
+    """Return the unconstrained vectors (draw, P) of one chain."""
+    return np.asarray(tree["sample_stats"].to_dataset()["unconstrained_draw"].values[0])
+
+
+def _at(point: np.ndarray) -> Callable[[int | None], np.ndarray]:
+    """Return the function that starts a chain at a point, whatever the seed."""
+    return lambda seed: point

@@ -25,17 +25,19 @@ comparison that are computed from them.
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 
 from ardvark.common.declared import Settings, option
+from ardvark.common.progress import Update
 from ardvark.models import Problem
 
 from ..contract.backend import About, Job, Kind, Result, only_for
+from ..contract.chains import Arrays, Length
 from ..contract.draws import Draws
 from ..contract.target import Target
 from . import ard, jcfo, masks
@@ -57,6 +59,9 @@ ABOUT = About(
     ),
 )
 BATCH = 100  # draws whose log density is computed at once
+WARM_UP = 0.25
+"""Share of a run of `exact` that is not used: nothing is adapted, so in it the chains only approach
+the posterior."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,71 +126,118 @@ def make_sampler(problem: Problem) -> Sampler:
 
 def fit(target: Target, options: Options, job: Job) -> Result:
     """Sample the posterior with independent chains, each with its own random stream."""
-    sampler = make_sampler(target.zoo_problem)
-    started = time.perf_counter()
-    with job.report.stage("compiling"):
-        rng = np.random.default_rng(0)
-        sampler.sweep(sampler.start(rng, 0), rng)
-    seconds_compile = time.perf_counter() - started
+    length = Length(limit=options.tune + job.draws * options.thin, room=job.draws)
+    with chains(target, options, job, length) as running:
+        started = time.perf_counter()
+        total = job.chains * (options.tune + job.draws * options.thin)
+        with job.report.stage("sampling", total=total) as update:
+            running.discard(options.tune, update)
+            running.advance(job.draws * options.thin, options.thin, update)
+        posterior, stats = running.read(0)
+        return Result(
+            posterior=dict(posterior),
+            sample_stats=dict(stats),
+            seconds_compile=running.seconds_compile,
+            seconds_run=time.perf_counter() - started,
+        )
 
-    started = time.perf_counter()
-    chains = Chains(target.zoo_problem, sampler, options, job)
-    chains.run()
-    return Result(
-        posterior=chains.draws.posterior,
-        sample_stats=chains.draws.sample_stats,
-        seconds_compile=seconds_compile,
-        seconds_run=time.perf_counter() - started,
-    )
+
+def chains(
+    target: Target, options: Options, job: Job, length: Length, start: Arrays | None = None
+) -> "Chains":
+    """Return chains that can be continued, of which no sweep has been discarded.
+
+    `start` is what `last` of earlier chains returned; None: dispersed starts.
+    """
+    return Chains(target.zoo_problem, options, job, length.room, start)
 
 
 class Chains:
-    """The chains of one fit, one thread each, which fill `draws` as they run."""
+    """The chains of one fit, one thread each (a `contract.chains.Chains`)."""
 
-    def __init__(self, problem: Problem, sampler: Sampler, options: Options, job: Job) -> None:
-        self.problem, self.sampler, self.options, self.job = problem, sampler, options, job
-        self.draws = Draws(job)
+    def __init__(
+        self, problem: Problem, options: Options, job: Job, room: int, start: Arrays | None = None
+    ) -> None:
+        self.problem, self.options, self.job = problem, options, job
+        self.sampler = sampler = make_sampler(problem)
+        self.attrs: dict[str, Any] = {}
+        self.draws = Draws(job, room)
+        self.generators = job.generators()
+        started = time.perf_counter()
+        with job.report.stage("compiling"):
+            rng = np.random.default_rng(0)
+            sampler.sweep(sampler.start(rng, 0), rng)
+        self.seconds_compile = time.perf_counter() - started
+        self.states = [
+            sampler.start(rng, c)
+            if start is None
+            else sampler.state({name: x[c] for name, x in start.items()})
+            for c, rng in enumerate(self.generators)
+        ]
+        self.iterations, self.kept, self.every = 0, 0, 1
         self._swept = [0] * job.chains
         self._stop = threading.Event()
 
-    def run(self) -> None:
-        """Run every chain to its end; an error or an interrupt ends them all."""
-        job, options = self.job, self.options
-        workers = min(job.chains, options.cores or os.cpu_count() or 1)
-        total = job.chains * (options.tune + job.draws * options.thin)
-        with (
-            job.report.stage("sampling", total=total) as update,
-            ThreadPoolExecutor(workers) as pool,
-        ):
-            chains = [pool.submit(self._chain, c, rng) for c, rng in enumerate(job.generators())]
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+
+    def discard(self, sweeps: int, update: Update) -> None:
+        """Take each chain on by so many sweeps, of which none is kept."""
+        self._run(lambda chain: self._sweep(chain, sweeps), update)
+
+    def advance(self, iterations: int, every: int, update: Update) -> None:
+        """Take each chain to so many sweeps, of which every `every`-th is kept."""
+        if every > self.every:
+            self.kept, self.every = self.draws.thin(self.kept, every // self.every), every
+        count = iterations // every - self.kept
+        self._run(lambda chain: self._collect(chain, self.kept, count, every), update)
+        self.iterations, self.kept = iterations, self.kept + count
+
+    def read(self, first: int) -> tuple[Arrays, Arrays]:
+        """Return the posterior and the statistics of what was kept after sweep `first`."""
+        return self.draws.read(first // self.every, self.kept)
+
+    def last(self) -> Arrays:
+        """Return the last point of each chain, {name: (chain, ...)}."""
+        points = [self.sampler.point(state) for state in self.states]
+        return {name: np.stack([p[name] for p in points]) for name in points[0]}
+
+    def _run(self, work: Callable[[int], None], update: Update) -> None:
+        """Do a piece of work of every chain; an error or an interrupt ends them all."""
+        workers = min(self.job.chains, self.options.cores or os.cpu_count() or 1)
+        with ThreadPoolExecutor(workers) as pool:
+            running: Any = [pool.submit(work, chain) for chain in range(self.job.chains)]
+            pending = running
             try:
-                running: Any = chains
-                while running:
-                    finished, running = wait(chains, timeout=0.2, return_when=FIRST_EXCEPTION)
+                while pending:
+                    finished, pending = wait(running, timeout=0.2, return_when=FIRST_EXCEPTION)
                     update(sum(self._swept))
                     for chain in finished:
                         chain.result()  # a chain's error ends the fit now
-            finally:
+            except BaseException:
                 self._stop.set()
+                raise
 
-    def _chain(self, chain: int, rng: np.random.Generator) -> None:
-        """Sample one chain; it is cut short once `_stop` is set."""
-        sampler, draws = self.sampler, self.job.draws
-        state = sampler.start(rng, chain)
+    def _sweep(self, chain: int, times: int) -> None:
+        """Sweep a chain; it is cut short once `_stop` is set."""
+        for _ in range(times):
+            if not self._stop.is_set():
+                self.sampler.sweep(self.states[chain], self.generators[chain])
+                self._swept[chain] += 1
 
-        def sweep(times: int) -> None:
-            for _ in range(times):
-                if not self._stop.is_set():
-                    sampler.sweep(state, rng)
-                    self._swept[chain] += 1
-
-        sweep(self.options.tune)
-        for first in range(0, draws, BATCH):
+    def _collect(self, chain: int, first: int, count: int, every: int) -> None:
+        """Put the draws `first` to `first` + `count` of a chain where they belong."""
+        sampler, state = self.sampler, self.states[chain]
+        for at in range(0, count, BATCH):
             points, stats = [], []
-            for _ in range(min(BATCH, draws - first)):
-                sweep(self.options.thin)
+            for _ in range(min(BATCH, count - at)):
+                self._sweep(chain, every)
                 points.append(sampler.point(state))
                 stats.append(sampler.stats(state))
             batch = {k: np.stack([p[k] for p in points]) for k in points[0]}
             found = {k: np.array([s[k] for s in stats]) for k in stats[0]}
-            self.draws.add(chain, first, batch, {"lp": self.problem.log_density(batch), **found})
+            found = {"lp": self.problem.log_density(batch), **found}
+            self.draws.add(chain, first + at, batch, found)

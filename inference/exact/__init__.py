@@ -1,0 +1,1 @@
+"""The exact posterior: which sampler, for how long, and a second opinion by another one."""

@@ -1,0 +1,139 @@
+"""The exact posterior, whoever samples it: the best sampler for the model, until it has converged.
+
+`choice.py` says which sampler and why, `until.py` when the run ends. The draws are those of `nuts`
+or `gibbs`, so the only error is Monte Carlo error. The fit says which sampler it took
+(``attrs["sampler"]``), why (``attrs["sampler_reason"]``), and how the run went (group fit: worst
+R-hat and least ESS at each judgement).
+
+`draws` is the number of draws per chain that are kept at most. Between half of them and all are
+kept of a long run, evenly spaced, and never fewer than `ess` needs. Equal seeds give equal draws.
+With `minutes` a run may be ended by the clock; such a fit says so
+(``attrs["reproducible"]``), and a study does not reuse it.
+
+A run that reached a limit is "not_converged", and its reason says what is missing.
+"""
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ardvark.common.declared import Settings, option
+from ardvark.common.validate import InputError
+
+from ..contract.backend import About, Job, Kind, Result
+from ..contract.chains import Arrays, Continuing, Length
+from ..contract.target import Target
+from ..fits.mixing import Mixing, mixing
+from .choice import SAMPLERS, Choice, choose, refusal
+from .until import FIRST, Asked, until_converged
+
+NAME = "exact"
+KIND: Kind = "mcmc"
+ABOUT = About(
+    approximates=(
+        "Nothing: it runs the exact sampler that mixes best for the model, until everything that "
+        "may be quoted has converged."
+    ),
+    exact="Up to Monte Carlo error, which it brings below a stated size; else it says what lacks.",
+    cost="That of the sampler (nuts or gibbs), for as many iterations as convergence takes.",
+)
+LARGEST = 3e8
+"""Numbers that are held at once: 2.4 GB."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Settings):
+    """Options of `exact`."""
+
+    ess: float = option(
+        1000.0,
+        "effective draws, over all chains, asked of everything that may be quoted. R-hat is below "
+        "1.01 by more than chance from about 1000 on",
+        at_least=100.0,
+    )
+    limit: int = option(16384, "iterations per chain after which a run ends anyway", at_least=256)
+    minutes: float | None = option(
+        None, "time after which a run ends anyway; None: no limit of time", above=0.0
+    )
+    sampler: Literal["auto", "nuts", "gibbs"] = option(
+        "auto", "which sampler; auto: the one that was measured to be best"
+    )
+    cores: int | None = option(
+        None, "chains that run in parallel. None: all cores. The draws do not depend on it", above=0
+    )
+
+
+supports = refusal
+
+
+def fit(target: Target, options: Options, job: Job) -> Result:
+    """Sample the posterior by the chosen sampler, until it has converged or reached a limit."""
+    choice = _chosen(target, options)
+    method = choice.sampler
+    asked, length = _asked(target, options, job, method)
+    settings = method.Options(cores=options.cores)
+
+    def judge(posterior: Arrays) -> Mixing:
+        return mixing(target.problem, posterior)
+
+    with method.chains(target, settings, job, length, None) as chains:
+        started = time.perf_counter()
+        with job.report.stage(f"sampling by {choice.name}", total=1.0) as update:
+            run = until_converged(chains, judge, asked, update=update)
+        last = chains.last()
+        return Result(
+            posterior={name: np.ascontiguousarray(x) for name, x in run.posterior.items()},
+            sample_stats={name: np.ascontiguousarray(x) for name, x in run.sample_stats.items()},
+            details={f"judged_{name}": np.array(x) for name, x in run.trace.items()}
+            | {f"last_{name}": x for name, x in last.items()},
+            dims={f"judged_{name}": ("judgement",) for name in run.trace},
+            status="finished" if run.ended == "converged" else "not_converged",
+            reason="" if run.ended == "converged" else _stopped(run.ended, run.missing, options),
+            judged=True,
+            seconds_compile=chains.seconds_compile,
+            seconds_run=time.perf_counter() - started,
+            attrs={
+                "sampler": choice.name,
+                "sampler_reason": choice.reason,
+                "iterations": run.iterations,
+                "every": run.every,
+                "ended": run.ended,
+                "reproducible": int(run.ended != "time"),
+                **chains.attrs,
+            },
+        )
+
+
+def _chosen(target: Target, options: Options) -> Choice:
+    if options.sampler == "auto":
+        return choose(target)
+    why_not = SAMPLERS[options.sampler].supports(target)
+    if why_not:
+        raise InputError(f"sampler={options.sampler!r} does not apply: {why_not}.")
+    return Choice(options.sampler, "it was asked for")
+
+
+def _asked(target: Target, options: Options, job: Job, method: Continuing) -> tuple[Asked, Length]:
+    """Return what is asked of the run, and how long chains may become within `LARGEST`."""
+    draws = max(job.draws, math.ceil(2.0 * options.ess / job.chains))
+    numbers = sum(size for name, size in target.sizes.items() if job.keeps(name))
+    most = max(FIRST, int(LARGEST / job.chains / numbers))
+    length = Length(limit=options.limit, room=min(math.ceil(draws / (1.0 - method.WARM_UP)), most))
+    asked = Asked(
+        ess=options.ess,
+        limit=options.limit,
+        seconds=math.inf if options.minutes is None else 60.0 * options.minutes,
+        room=length.room,
+        warm_up=method.WARM_UP,
+    )
+    return asked, length
+
+
+def _stopped(ended: str, missing: str, options: Options) -> str:
+    """Return why a run ended before it had converged, and what would help."""
+    if ended == "time":
+        return f"{missing} after {options.minutes:g} minutes; raise minutes"
+    return f"{missing} after {options.limit} iterations of each chain; raise limit"
