@@ -204,8 +204,9 @@ def _ess_tail(x: np.ndarray, ordered: np.ndarray | None = None) -> np.ndarray:
     They lack the middle draws of odd chains, and then serve for nothing.
     """
     flat = x.reshape(len(x), -1)
-    known = ordered is not None and ordered.shape == flat.shape
-    limits = _quantiles(ordered if known else np.sort(flat, axis=1))
+    if ordered is None or ordered.shape != flat.shape:
+        ordered = np.sort(flat, axis=1)
+    limits = _quantiles(ordered)
     low, high = (_size(_split((x <= q[:, None, None]).astype(float))) for q in limits)
     return np.where(np.isnan(flat).any(axis=1), np.nan, np.minimum(low, high))
 

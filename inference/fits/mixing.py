@@ -127,9 +127,9 @@ class Mixing:
     def only(self, *kinds: str) -> "Mixing":
         """Return the part that is of some kinds."""
         at = np.flatnonzero([k in kinds for k in self.kinds])
-        parts = (a[at] for a in (self.rhats, self.limits, self.bulk, self.tail))
+        rhats, limits, bulk, tail = (a[at] for a in (self.rhats, self.limits, self.bulk, self.tail))
         names, own = (tuple(t[i] for i in at) for t in (self.names, self.kinds))
-        return Mixing(self.sizes, names, own, *parts, self.frozen)
+        return Mixing(self.sizes, names, own, rhats, limits, bulk, tail, self.frozen)
 
     def missing(self, ess: float = 1000.0) -> str:
         """Return what the chains lack to be called converged, in words; "" if nothing.

@@ -12,6 +12,7 @@ import numpy as np
 import xarray as xr
 
 from ..fits import diagnostics
+from ..fits.chains import EssKind
 from ..fits.datatree import group
 from ..fits.selection import summary
 from ..scoring.statistic import Word
@@ -127,7 +128,7 @@ def _chains(tree: xr.DataTree) -> list[Finding]:
         cap: Word = "rough" if rhat < RHAT_BAD else "bad"
         text = f"worst R-hat of {name} is {rhat:.3f} (limit {diagnostics.RHAT_LIMIT})"
         found.append(Finding(text, cap, remedy=remedies.mix(tree)))
-    looked_at: tuple[tuple[str, Purposes], ...] = (("bulk", "all"), ("tail", ("uncertainty",)))
+    looked_at: tuple[tuple[EssKind, Purposes], ...] = (("bulk", "all"), ("tail", ("uncertainty",)))
     for kind, purposes in looked_at:
         ess = diagnostics.worst([diagnostics.ess(eta, kind)], np.min)
         if ess < remedies.ENOUGH:

@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 import xarray as xr
-from scipy import stats
 
 import ardvark as av
 from ardvark.inference.fits import mixing as module
 from ardvark.inference.fits.activity import activity
 from ardvark.inference.fits.diagnostics import inclusion
 from ardvark.inference.fits.mixing import BIT_RHAT_LIMIT, RHAT_LIMIT, mixing
-from tests.support import rng, z_limit
+from tests.support import rng
 
 
 def bits(random, p, stay, draws, count):
@@ -44,10 +43,9 @@ def test_bits_that_have_mixed_pass(stay, draws):
     Ten of 40 runs or more fail with probability 6e-12. Independent draws fail far more rarely: the
     variance of the mean of a half-chain is known to be the ESS's.
     """
-    random, failed = rng(draws), 0
-    for _ in range(40):
-        on = bits(random, 0.3, stay, draws, 60)
-        found = mixing(None, masks(on)).only("mask")
+    on, failed = bits(rng(draws), 0.3, stay, draws, 60 * 40), 0
+    for run in range(40):
+        found = mixing(None, masks(on[..., 60 * run : 60 * run + 60])).only("mask")
         assert len(found.names) == 60
         failed += not (found.rhats < found.limits).all()
     assert failed < 10
@@ -146,3 +144,116 @@ def test_what_never_changes():
     eta[..., 1] = 1.0
     assert mixing(None, draws).rhat == (np.inf, "eta[1]")
     assert mixing(None, draws).ess_bulk == (4.0, "eta[1]")
+
+
+# --- of a problem ---------------------------------------------------------------------------------
+
+
+def copied(model="pfcvm", **settings):
+    """A problem whose last feature is a copy of its first."""
+    X = rng(20).normal(size=(30, 4))
+    X = np.hstack([X, X[:, :1]])
+    return av.problem(model, X, X[:, 0] + 0.5 * X[:, 1] > 0, **settings)
+
+
+def on_copies(problem, choice, draws=500, number=21):
+    """Draws in which x1 or its copy x5 carries the same weight: `choice` (4, draws) says which."""
+    random = rng(number)
+    a = 0.1 * np.sign(problem.Z[:, 0] + problem.Z[:, 1])
+    a = a * random.uniform(0.9, 1.1, size=(4, draws, 30))
+    size = random.gamma(20.0, size=(4, draws)) / 5.0
+    theta = np.zeros((4, draws, 5))
+    theta[..., 0], theta[..., 4] = size * ~choice, size * choice
+    theta[..., 1] = random.gamma(20.0, size=(4, draws)) / 10.0
+    theta += 1e-4 * random.random(theta.shape)
+    arrays = {"feature_weight": theta, "sample_weight": a, "bias": random.normal(size=(4, draws))}
+    return {**arrays, "eta": problem.decision(arrays)}
+
+
+@pytest.mark.parametrize("settings", [{}, {"kernel": "rbf"}, {"kernel": "polynomial"}], ids=str)
+@pytest.mark.parametrize("apart", [[2, 3], [1], [0, 2, 3]], ids=["two", "one", "three"])
+def test_chains_on_different_copies_of_a_feature(settings, apart):
+    """eta is the same function of either copy, and knows nothing of it."""
+    problem = copied(**settings)
+    choice = np.zeros((4, 500), dtype=bool)
+    choice[apart] = True
+    found = mixing(problem, on_copies(problem, choice))
+    assert found.only("eta").rhat.value < 1.05  # what is left is noise
+    named = {"the weight of x1", "the weight of x5", "the effect of x1", "whether x5 is active"}
+    named |= {"the primal weight of x1"} if problem.kernel.is_primal else set()
+    assert named <= set(found.names)
+    for name in named:
+        at = found.names.index(name)
+        assert found.rhats[at] > 1.3
+        assert found.rhats[at] > found.limits[at]
+    assert "x" in found.rhat.name
+    assert found.missing(ess=0.0)
+    assert found.ess_bulk.value < 20
+
+
+@pytest.mark.statistical
+def test_chains_that_change_copies_have_mixed():
+    """Independent choices, 4 x 2000: R-hat of a number is above 1.01 with probability 1e-14.
+
+    The ESS of each is about 8000.
+    """
+    problem = copied()
+    found = mixing(problem, on_copies(problem, rng(22).random((4, 2000)) < 0.5, 2000))
+    assert found.missing() == ""
+    assert set(found.kinds) == {
+        "eta", "scalar", "log likelihood", "weight", "primal weight", "effect", "active"
+    }  # fmt: skip
+
+
+def test_only_what_is_active_is_quoted():
+    """Effects decide: x3 and x4 have none, whatever their weights' chains do."""
+    problem = copied()
+    arrays = on_copies(problem, np.zeros((4, 100), dtype=bool), 100)
+    arrays["feature_weight"][:2, :, 2] = 1e-3
+    found = mixing(problem, arrays)
+    said = " ".join(found.names)
+    assert "the weight of x1" in found.names
+    assert "the effect of x2" in found.names
+    assert not any(name in said for name in ("x3", "x4", "x5"))
+    # always active: nothing to judge
+    assert "whether x1 is active" not in found.names
+
+
+def test_an_effect_is_computed_once(monkeypatch):
+    problem = copied()
+    arrays = on_copies(problem, rng(23).random((4, 100)) < 0.5, 100)
+    expected = mixing(problem, arrays)
+    found = activity(problem, arrays)
+    monkeypatch.setattr(module, "activity", None)
+    again = mixing(problem, arrays, found)
+    assert again.names == expected.names
+    np.testing.assert_array_equal(again.rhats, expected.rhats)
+
+
+@pytest.mark.parametrize("settings", [{}, {"kernel": "rbf"}], ids=str)
+def test_the_effects_of_an_activity_are_those_of_the_kernel(settings):
+    problem = copied(**settings)
+    arrays = on_copies(problem, rng(24).random((4, 12)) < 0.5, 12)
+    found = activity(problem, arrays)["feature"]
+    assert found.listed.tolist() == [0, 1, 4]
+    theta, a = (arrays[n].reshape(48, -1) for n in ("feature_weight", "sample_weight"))
+    expected = problem.kernel.feature_effects(problem.X, problem.Z, theta, a, 0.1)
+    np.testing.assert_allclose(
+        found.effects.reshape(48, 3), expected[:, found.listed], rtol=1e-9, atol=1e-12
+    )
+    np.testing.assert_array_equal(found.active.reshape(48, 5), expected > 0.1)
+
+
+def test_thinned_draws_have_a_limit_with_their_noise(monkeypatch):
+    """Their R-hat counts; their ESS, of few draws, does not."""
+    problem = copied(kernel="rbf")
+    arrays = on_copies(problem, rng(25).random((4, 400)) < 0.5, 400)
+    monkeypatch.setattr("ardvark.inference.fits.activity.FEATURE_BUDGET", 1.0)
+    found = mixing(problem, arrays)
+    effects = found.only("effect")
+    assert len(effects.names) == 3
+    assert np.isnan(effects.bulk).all()
+    assert np.isnan(effects.tail).all()
+    assert (effects.limits > RHAT_LIMIT).all()
+    assert (found.only("weight").limits == RHAT_LIMIT).all()
+    assert (found.only("weight").bulk > 100).all()
