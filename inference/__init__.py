@@ -2,7 +2,7 @@
 
 >>> from ardvark.inference import BACKENDS
 >>> {name: method.KIND for name, method in BACKENDS.items() if method.KIND == "mcmc"}
-{'nuts': 'mcmc', 'gibbs': 'mcmc'}
+{'exact': 'mcmc', 'nuts': 'mcmc', 'gibbs': 'mcmc'}
 """
 
 from .calibration.calibrate import calibrate
@@ -13,6 +13,7 @@ from .fitting.adoption import adopt
 from .fitting.completion import complete
 from .fitting.prediction import predict
 from .fitting.registry import BACKENDS, register_backend
+from .fitting.resume import resume
 from .fitting.run import fit
 from .refits.leave_one_out import loo, refit_loo
 from .refits.power_scaling import power_scaling
@@ -37,6 +38,7 @@ __all__ = [
     "read",
     "refit_loo",
     "register_backend",
+    "resume",
     "save",
     "select",
     "selected",

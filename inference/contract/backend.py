@@ -39,10 +39,32 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 Status = Literal["finished", "not_converged", "failed"]
 STATUSES: tuple[Status, ...] = get_args(Status)
 Dims = dict[str, tuple[str, ...]]
+Arrays = Mapping[str, np.ndarray]
 
 
 class FitFailed(RuntimeError):
     """A method ended without a usable result; the message is the reason."""
+
+
+@dataclass(frozen=True, eq=False)
+class Earlier:
+    """What an earlier run of chains left, from which they go on.
+
+    Attributes
+    ----------
+    posterior, sample_stats : dict of array (chain, draw, ...)
+        Its draws after the warm-up.
+    last : dict of array (chain, ...)
+        Where its chains ended, as `Chains.last` returned it.
+    iterations, every : int
+        How far it got, and the distance of its draws.
+    """
+
+    posterior: Arrays
+    sample_stats: Arrays
+    last: Arrays
+    iterations: int
+    every: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,10 +77,13 @@ class Job(Sampling):
         Names of the variables to return; None: all.
     label : str
         What is running, put before each stage.
+    earlier : Earlier, optional
+        The run to go on with, for a method that can (`exact`).
     """
 
     names: tuple[str, ...] | None = None
     label: str = ""
+    earlier: Earlier | None = None
 
     @cached_property
     def report(self) -> Reporter:

@@ -9,19 +9,17 @@ A method whose chains can be continued has, beside the names of `Backend`,
 `exact` takes such chains on until they have converged.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 
 from ardvark.common.progress import Update
 
-from .backend import Backend, Job
+from .backend import Arrays, Backend, Earlier, Job
 from .target import Target
-
-Arrays = Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -66,6 +64,54 @@ class Chains(AbstractContextManager["Chains"], Protocol):
 
     def last(self) -> Arrays:
         """Return what each chain goes on from, {name: (chain, ...)}."""
+
+
+class Resumed:
+    """Chains that go on where earlier ones ended, with the draws of both (a `Chains`).
+
+    Parameters
+    ----------
+    chains : Chains
+        The new ones, started from `earlier.last`.
+    earlier : Earlier
+        The ones before.
+    """
+
+    def __init__(self, chains: Chains, earlier: Earlier) -> None:
+        self.chains, self.earlier = chains, earlier
+        self.attrs, self.seconds_compile = chains.attrs, chains.seconds_compile
+        self.every = earlier.every
+
+    def __enter__(self) -> Self:
+        self.chains.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.chains.__exit__(*error)
+
+    def advance(self, iterations: int, every: int, update: Update) -> None:
+        """Take the new chains on, to so many iterations of both together."""
+        self.every = every
+        self.chains.advance(iterations - self.earlier.iterations, every, update)
+
+    def read(self, first: int) -> tuple[Arrays, Arrays]:
+        """Return posterior and statistics of both, of what was kept after `first`."""
+        before = self.earlier
+        found = self.chains.read(max(0, first - before.iterations))
+        draws = next(iter(before.posterior.values())).shape[1]
+        at = before.iterations - before.every * np.arange(draws)[::-1]  # their iterations
+        # the last of every so many, counted from the end, so that distances stay the same
+        step = self.every // before.every
+        kept = np.flatnonzero(at > first)[::-1][::step][::-1]
+        posterior, stats = (
+            {name: np.concatenate([old[name][:, kept], x], axis=1) for name, x in new.items()}
+            for old, new in zip((before.posterior, before.sample_stats), found, strict=True)
+        )
+        return posterior, stats
+
+    def last(self) -> Arrays:
+        """Return what each chain goes on from."""
+        return self.chains.last()
 
 
 class Continuing(Backend, Protocol):

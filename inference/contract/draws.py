@@ -1,14 +1,12 @@
 """Draws of several chains, collected a few at a time."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from ardvark.common.progress import Update
 
-from .backend import Job
-
-Arrays = Mapping[str, np.ndarray]
+from .backend import Arrays, Job
 
 
 class Draws:

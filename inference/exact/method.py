@@ -10,12 +10,13 @@ kept of a long run, evenly spaced, and never fewer than `ess` needs. Equal seeds
 With `minutes` a run may be ended by the clock; such a fit says so
 (``attrs["reproducible"]``), and a study does not reuse it.
 
-A run that reached a limit is "not_converged", and its reason says what is missing.
+A run that reached a limit is "not_converged", and its reason says what is missing. `resume` takes
+it on from there: `gibbs` from its last states, `nuts` from its last points with new adaptation.
 """
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -23,8 +24,8 @@ import numpy as np
 from ardvark.common.declared import Settings, option
 from ardvark.common.validate import InputError
 
-from ..contract.backend import About, Job, Kind, Result
-from ..contract.chains import Arrays, Continuing, Length
+from ..contract.backend import About, Arrays, Job, Kind, Result
+from ..contract.chains import Chains, Continuing, Length, Resumed
 from ..contract.target import Target
 from ..fits.mixing import Mixing, mixing
 from .choice import SAMPLERS, Choice, choose, refusal
@@ -79,10 +80,11 @@ def fit(target: Target, options: Options, job: Job) -> Result:
     def judge(posterior: Arrays) -> Mixing:
         return mixing(target.problem, posterior)
 
-    with method.chains(target, settings, job, length, None) as chains:
+    with _chains(target, settings, job, length, method) as chains:
         started = time.perf_counter()
         with job.report.stage(f"sampling by {choice.name}", total=1.0) as update:
-            run = until_converged(chains, judge, asked, update=update)
+            first = 0 if job.earlier is None else job.earlier.iterations
+            run = until_converged(chains, judge, asked, first=first, update=update)
         last = chains.last()
         return Result(
             posterior={name: np.ascontiguousarray(x) for name, x in run.posterior.items()},
@@ -101,7 +103,7 @@ def fit(target: Target, options: Options, job: Job) -> Result:
                 "iterations": run.iterations,
                 "every": run.every,
                 "ended": run.ended,
-                "reproducible": int(run.ended != "time"),
+                "reproducible": int(run.ended != "time" and job.earlier is None),
                 **chains.attrs,
             },
         )
@@ -132,8 +134,22 @@ def _asked(target: Target, options: Options, job: Job, method: Continuing) -> tu
     return asked, length
 
 
+def _chains(
+    target: Target, settings: Settings, job: Job, length: Length, method: Continuing
+) -> Chains:
+    """Return chains from dispersed starts, or those that go on with an earlier run."""
+    before = job.earlier
+    if before is None:
+        return method.chains(target, settings, job, length, None)
+    seeds = np.random.SeedSequence([job.seed, before.iterations])
+    other = replace(job, seed=int(seeds.generate_state(1)[0]))
+    return Resumed(method.chains(target, settings, other, length, before.last), before)
+
+
 def _stopped(ended: str, missing: str, options: Options) -> str:
     """Return why a run ended before it had converged, and what would help."""
-    if ended == "time":
-        return f"{missing} after {options.minutes:g} minutes; raise minutes"
-    return f"{missing} after {options.limit} iterations of each chain; raise limit"
+    after = (
+        f"{options.minutes:g} minutes" if ended == "time" else f"{options.limit} iterations a chain"
+    )
+    limit = "minutes" if ended == "time" else "limit"
+    return f"{missing}, after {after}; go on with ardvark.resume, or raise {limit}"

@@ -28,7 +28,8 @@ from typing import Literal
 
 from ardvark.common.progress import Update
 
-from ..contract.chains import Arrays, Chains
+from ..contract.backend import Arrays
+from ..contract.chains import Chains
 from ..fits.mixing import Mixing
 
 FIRST = 256

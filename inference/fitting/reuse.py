@@ -1,7 +1,7 @@
 """Fits kept in files: finished fits are reused, and a failed fit records the reason.
 
 A stored fit is reused if its request (problem, form, method, options, draws, chains, seed,
-versions) is the same. A failed fit is tried again. If the file cannot be read, or contains another
+versions) is the same. A failed fit is tried again, and so is one that the clock ended. If the file cannot be read, or contains another
 problem or method, it is renamed and not overwritten.
 """
 
@@ -102,8 +102,9 @@ def _stored(path: Path, problem: Problem, plan: Plan, asked: str) -> xr.DataTree
         kept = _aside(path)
         logger.warning("%s It was renamed to %s, and the fit is computed again.", error, kept.name)
         return None
-    same = tree.attrs.get("request") == asked and tree.attrs.get("status") != "failed"
-    return tree if same else None
+    attrs = tree.attrs
+    same = attrs.get("request") == asked and attrs.get("status") != "failed"
+    return tree if same and attrs.get("reproducible", 1) else None
 
 
 def _aside(path: Path) -> Path:

@@ -14,7 +14,7 @@ from ardvark.common.progress import Reporter
 from ardvark.common.validate import logger
 from ardvark.models import SHARED, Problem
 
-from ..contract.backend import FitFailed, Job, Kind, Result
+from ..contract.backend import Earlier, FitFailed, Job, Kind, Result
 from ..contract.sampling import Keep, Sampling
 from ..contract.target import Target
 from ..fits.datatree import as_json, assemble, versions
@@ -49,10 +49,12 @@ def fit(
     target : Problem or pm.Model
         What to fit. A bare model works with every generic method.
     method : str
-        A name in `BACKENDS`, or "paper" for the algorithm of the paper on the problem's model.
+        A name in `BACKENDS`; "exact" is the posterior itself. Or "paper" for the algorithm of the
+        paper on the problem's model.
     draws, chains : int
         Draws per chain, and number of chains. An approximation's draws are independent, so its
-        chains are only a layout. A point or search method returns one draw.
+        chains are only a layout. A point or search method returns one draw. "exact" draws as many
+        as it needs, and keeps about so many.
     random_seed : int, optional
         Equal seeds give equal draws, with any number of cores. None draws a seed and records it.
     progressbar : bool
@@ -102,7 +104,12 @@ def fit(
 
 
 def compute(
-    target: Target, plan: Plan, sampling: Sampling, *, selection: bool = True
+    target: Target,
+    plan: Plan,
+    sampling: Sampling,
+    *,
+    selection: bool = True,
+    earlier: Earlier | None = None,
 ) -> xr.DataTree:
     """Return the fit of a target by a method that applies: `fit`, below its checks.
 
@@ -116,6 +123,8 @@ def compute(
         How much is drawn, under which seed.
     selection : bool
         As for `fit`.
+    earlier : Earlier, optional
+        The run to go on with.
     """
     problem, names = target.problem, _kept(target, sampling)
     if sampling.keep == "all" and names is not None:
@@ -123,10 +132,11 @@ def compute(
             "there are more than %.0e numbers to store: keeping only %s and the scalars",
             LARGEST_KEPT, ", ".join(SHARED),
         )  # fmt: skip
-    job = Job(**vars(sampling), names=names, label=plan.name)
+    job = Job(**vars(sampling), names=names, label=plan.name, earlier=earlier)
     sizes = {"draws": sampling.draws, "chains": sampling.chains}
     attrs = facts(problem, method=plan.name, kind=plan.backend.KIND, **sizes) | {
         "seed": sampling.seed,
+        "keep": sampling.keep,
         "options": as_json(dataclasses.asdict(plan.options)),
         "request": request(problem, plan, sampling),
     }

@@ -33,8 +33,8 @@ from ardvark.common.declared import Settings, option
 from ardvark.common.progress import Update
 from ardvark.common.validate import logger
 
-from ..contract.backend import About, FitFailed, Job, Kind, Result, continuous_only
-from ..contract.chains import Arrays, Length
+from ..contract.backend import About, Arrays, FitFailed, Job, Kind, Result, continuous_only
+from ..contract.chains import Length
 from ..contract.target import Target
 from ..fits.diagnostics import FEW_DIVERGENT
 

@@ -36,8 +36,8 @@ from ardvark.common.declared import Settings, option
 from ardvark.common.progress import Update
 from ardvark.models import Problem
 
-from ..contract.backend import About, Job, Kind, Result, only_for
-from ..contract.chains import Arrays, Length
+from ..contract.backend import About, Arrays, Job, Kind, Result, only_for
+from ..contract.chains import Length
 from ..contract.draws import Draws
 from ..contract.target import Target
 from . import ard, jcfo, masks
