@@ -130,6 +130,7 @@ def _asked(target: Target, options: Options, job: Job, method: Continuing) -> tu
         seconds=math.inf if options.minutes is None else 60.0 * options.minutes,
         room=length.room,
         warm_up=method.WARM_UP,
+        chains=job.chains,
     )
     return asked, length
 

@@ -63,6 +63,8 @@ class Asked:
         Draws of each chain that are held at once, those of the warm-up included.
     warm_up : float
         Share of the iterations, from the start, that is not judged and not used.
+    chains : int
+        How many chains run.
     """
 
     ess: float
@@ -70,6 +72,7 @@ class Asked:
     seconds: float
     room: int
     warm_up: float
+    chains: int
 
     def every(self, iterations: int) -> int:
         """Return the smallest power of two such that every so many-th iteration fits the room."""
@@ -139,7 +142,7 @@ def until_converged(
         needed = max(needed, iterations)
 
         def show(done: float, needed: float = needed, note: str = note) -> None:
-            update(min(done / needed, 0.99), note)
+            update(min((first + done / asked.chains) / needed, 0.99), note)
 
         run.every = asked.every(iterations)
         chains.advance(iterations, run.every, show)

@@ -1,8 +1,8 @@
 """Fits kept in files: finished fits are reused, and a failed fit records the reason.
 
 A stored fit is reused if its request (problem, form, method, options, draws, chains, seed,
-versions) is the same. A failed fit is tried again, and so is one that the clock ended. If the file cannot be read, or contains another
-problem or method, it is renamed and not overwritten.
+versions) is the same. A failed fit is tried again, and so is one that the clock ended. If the file
+cannot be read, or contains another problem or method, it is renamed and not overwritten.
 """
 
 import itertools

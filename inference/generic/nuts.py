@@ -297,7 +297,7 @@ class Chains:
                     self._samplers[chain].pause()
                 if self._done[chain] >= tune + iterations or ended:
                     running.remove(chain)
-            update(sum(self._done))
+            update(sum(max(0, done - tune) for done in self._done))
 
     def _told(self, chain: int, states: list[Any]) -> None:
         self._done[chain] = max([self._done[chain], *(s.finished_draws for s in states)])

@@ -1,0 +1,198 @@
+"""The method `exact` on real problems: its choice, its draws, what it says, and going on."""
+
+import json
+
+import numpy as np
+import pymc as pm
+import pytest
+
+import ardvark as av
+from ardvark.inference.comparison import study
+from ardvark.inference.contract.backend import Job
+from ardvark.inference.contract.chains import Length
+from ardvark.inference.contract.sampling import Sampling
+from ardvark.inference.contract.target import Target
+from ardvark.inference.exact.choice import ORDER, SAMPLERS, choose, refusal
+from ardvark.inference.fits import chains
+from ardvark.inference.fits.datatree import read, save
+from ardvark.inference.fits.mixing import mixing
+from ardvark.models import ZOO
+from tests.support import rng, seed, z_limit
+
+X = rng(0).normal(size=(24, 3))
+Y = X[:, 0] + 0.3 * X[:, 1] > 0
+SHORT = {"progressbar": False, "ess": 200.0}
+
+
+def fit(model="sparse_probit", number=1, **given):
+    problem = model if isinstance(model, pm.Model) else av.problem(model, X, Y)
+    return av.fit(problem, "exact", random_seed=seed(number), **SHORT | given)
+
+
+@pytest.mark.parametrize("model", [*ZOO])
+def test_every_model_has_an_exact_sampler_and_the_reason_for_it(model):
+    target = Target(av.problem(model, X, Y))
+    assert refusal(target) is None
+    choice = choose(target)
+    assert SAMPLERS[choice.name].supports(target) is None
+    assert choice.reason
+    if model in ORDER and ORDER[model][0] in ("gibbs",):
+        assert choice.name == "gibbs"
+
+
+def test_where_the_preferred_sampler_does_not_apply_the_other_is_taken():
+    with pm.Model() as model:
+        pm.Normal("x", shape=3)
+    assert choose(Target(model)).name == "nuts"
+
+
+def test_where_nothing_exact_applies_there_is_one_error():
+    with pm.Model() as model:
+        pm.Poisson("count", 3.0)
+    with pytest.raises(av.InputError, match=r"no exact sampler applies: nuts: NUTS.*gibbs: "):
+        av.fit(model, "exact", progressbar=False)
+
+
+def test_a_sampler_that_was_asked_for_and_does_not_apply_is_refused():
+    problem = av.problem("fsklr", X, Y)
+    with pytest.raises(av.InputError, match="sampler='nuts' does not apply: NUTS needs"):
+        av.fit(problem, "exact", sampler="nuts", progressbar=False)
+
+
+@pytest.mark.parametrize("model", ["sparse_probit", "fsklr"])
+def test_equal_seeds_give_equal_draws_on_any_number_of_cores(model):
+    one, other = fit(model, cores=1), fit(model, cores=4)
+    assert one["posterior"].to_dataset().identical(other["posterior"].to_dataset())
+    assert one["sample_stats"].to_dataset().identical(other["sample_stats"].to_dataset())
+    assert not one["posterior"].to_dataset().identical(fit(model, 2)["posterior"].to_dataset())
+
+
+@pytest.mark.parametrize(("model", "sampler"), [("sparse_probit", "nuts"), ("fsklr", "gibbs")])
+def test_a_fit_says_what_it_took_and_how_it_went(model, sampler):
+    found = fit(model, sampler=sampler)
+    attrs, went = found.attrs, found["fit"].to_dataset()
+    assert (attrs["status"], attrs["ended"], attrs["reason"]) == ("finished", "converged", "")
+    assert (attrs["method"], attrs["sampler"]) == ("exact", sampler)
+    assert attrs["sampler_reason"] == "it was asked for"
+    assert attrs["iterations"] == went["judged_iterations"].values[-1]
+    problem = av.problem(model, X, Y)
+    assert mixing(problem, found).missing(200.0) == ""
+    # the last judgement is that of the draws that the fit holds
+    assert went["judged_ess_bulk"].values[-1] == pytest.approx(
+        mixing(problem, found).ess_bulk.value
+    )
+
+
+@pytest.mark.parametrize(("model", "sampler"), [("sparse_probit", "nuts"), ("fsklr", "gibbs")])
+def test_a_long_run_keeps_every_so_many_th_draw_of_the_same_chain(model, sampler):
+    target, method = Target(av.problem(model, X, Y)), SAMPLERS[sampler]
+    job = Job(seed=seed(2), chains=2)
+
+    def run(*legs):
+        with method.chains(target, method.Options(), job, Length(96, 96), None) as running:
+            for iterations, every in legs:
+                running.advance(iterations, every, lambda done: None)
+            return running.read(24), running.last()
+
+    (dense, dense_stats), last = run((96, 1))
+    (thin, thin_stats), same = run((32, 1), (64, 2), (96, 4))
+    for name, x in dense.items():
+        np.testing.assert_array_equal(thin[name], x[:, 3::4], err_msg=name)
+    for name, x in dense_stats.items():
+        np.testing.assert_array_equal(thin_stats[name], x[:, 3::4], err_msg=name)
+    for name, x in last.items():
+        np.testing.assert_array_equal(same[name], x, err_msg=name)
+    assert dense["eta"].shape[:2] == (2, 72)
+
+
+@pytest.mark.parametrize(("model", "sampler"), [("sparse_probit", "nuts"), ("fsklr", "gibbs")])
+def test_a_run_that_reached_its_limit_goes_on_from_what_it_has(model, sampler, tmp_path):
+    problem = av.problem(model, X, Y)
+    short = fit(model, sampler=sampler, ess=1000.0, limit=256)
+    assert short.attrs["status"] == "not_converged"
+    assert "after 256 iterations a chain; go on with ardvark.resume" in short.attrs["reason"]
+    save(short, tmp_path / "short.nc")
+    stored = read(tmp_path / "short.nc")
+    whole = av.resume(problem, stored, progressbar=False, limit=8192)
+    assert whole.attrs["status"] == "finished"
+    assert whole.attrs["sampler"] == sampler
+    assert json.loads(whole.attrs["options"])["limit"] == 8192
+    # the draws of the short run are still there, thinned, without those that are now warm-up
+    old, every = short["posterior"]["eta"].values, whole.attrs["every"]
+    new = whole["posterior"]["eta"].values
+    same = [t for t in range(new.shape[1]) if (new[:, t, None] == old).all(-1).any(-1).all()]
+    assert same == [*range(len(same))]
+    if sampler == "nuts":
+        assert len(same) == 256 // every
+    again = av.resume(problem, stored, progressbar=False, limit=8192)
+    assert again["posterior"].to_dataset().identical(whole["posterior"].to_dataset())
+    assert not whole.attrs["reproducible"]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("sampler", ["nuts", "gibbs"])
+def test_a_resumed_run_has_the_posterior_of_one_that_ran_at_once(sampler):
+    problem = av.problem("sparse_probit", X, Y) if sampler == "nuts" else av.problem("sklr", X, Y)
+    given = {"sampler": sampler, "progressbar": False}
+    short = av.fit(problem, "exact", random_seed=seed(3), limit=256, **given)
+    resumed = av.resume(problem, short, progressbar=False)
+    whole = av.fit(problem, "exact", random_seed=seed(4), **given)
+    means, errors = [], []
+    for tree in (resumed, whole):
+        eta = tree["posterior"]["eta"].values
+        sizes = chains.ess(eta, "mean")
+        means.append(eta.mean((0, 1)))
+        errors.append(eta.std((0, 1)) / np.sqrt(sizes))
+    z = (means[0] - means[1]) / np.hypot(*errors)
+    # the error's own error is about 5 % at an ESS of 1000
+    assert np.abs(z).max() < 1.15 * z_limit(len(z))
+
+
+def test_only_a_fit_by_exact_goes_on():
+    problem = av.problem("sparse_probit", X, Y)
+    other = av.fit(problem, "nuts", draws=20, tune=20, chains=2, progressbar=False)
+    with pytest.raises(av.InputError, match=r"only a fit by 'exact' can go on.*by 'nuts'"):
+        av.resume(problem, other)
+
+
+def test_a_model_of_ones_own_is_judged_by_all_its_variables():
+    with pm.Model() as model:
+        pm.Normal("x", shape=3)
+        pm.Normal("y")
+    found = fit(model, ess=1000.0)
+    assert (found.attrs["status"], found.attrs["sampler"]) == ("finished", "nuts")
+    x = found["posterior"]["x"].values
+    # the mean of at least 1000 effective standard normals
+    assert abs(x.mean((0, 1))).max() < z_limit(3) / np.sqrt(1000.0)
+
+
+def test_where_steps_are_too_long_the_chains_start_again_with_shorter_ones(caplog):
+    with pm.Model() as model:  # a funnel, of whose trajectories several per cent diverge
+        v = pm.Normal("v", 0.0, 3.0)
+        pm.Normal("x", 0.0, pm.math.exp(0.5 * v), shape=9)
+    found = fit(model, limit=256)
+    assert found.attrs["diverged_at_first"] > 1
+    assert found.attrs["target_accept"] == 0.95
+    assert "running again at 0.95" in caplog.text
+    with pm.Model() as easy:
+        pm.Normal("x", shape=3)
+    assert fit(easy, limit=256).attrs["target_accept"] == 0.9
+
+
+def test_a_fit_that_the_clock_ended_is_not_reused(tmp_path):
+    problem = av.problem("sparse_probit", X, Y)
+    sampling = Sampling(seed=seed(5))
+    hasty = {"exact": {"minutes": 1e-9, "ess": 100.0, "limit": 4096}}
+    fits = [study.run(problem, hasty, tmp_path, sampling)["exact"] for _ in range(2)]
+    assert [t.attrs["ended"] for t in fits] == ["time"] * 2
+    assert fits[0].attrs["seconds_run"] != fits[1].attrs["seconds_run"]
+    assert "1e-09 minutes" in fits[0].attrs["reason"]
+    assert not fits[0].attrs["reproducible"]
+    calm = {"exact": {"ess": 100.0}}
+    fits = [study.run(problem, calm, tmp_path, sampling)["exact"] for _ in range(2)]
+    assert fits[0].attrs["seconds_run"] == fits[1].attrs["seconds_run"]
+
+
+def test_progress_says_what_is_sampled_and_by_what(capsys):
+    fit(ess=100.0, progressbar=True)
+    assert "exact: sampling by nuts (" in capsys.readouterr().err
