@@ -12,6 +12,7 @@ from ardvark.models import Problem
 
 from ..fits import diagnostics
 from ..fits.datatree import group
+from ..fits.mixing import mixing_of
 from ..fits.selection import summary
 from ..fitting.prediction import classes
 from ..scoring.baselines import baselines
@@ -85,17 +86,11 @@ def reliability(tree: xr.DataTree) -> dict[str, Any]:
         kept = ("rhat", "rhat_eta", "ess_bulk", "ess_tail")
         return row | {name: tree.attrs[name] for name in kept}
     if tree.attrs["kind"] == "mcmc" and posterior.sizes["draw"] >= 4:
-        fixed = tree.attrs.get("fixed", "").split()  # by the model: nothing to converge
-        values = [posterior[name] for name in posterior.data_vars if name not in fixed]
-        values = [diagnostics.moved(tree, v) for v in values]
-        values = [v for v in values if v.size]
-        by_name = {str(v.name): diagnostics.rhat(v) for v in values}
-        row["rhat"] = diagnostics.worst(by_name.values(), np.max)
-        if "eta" in by_name:
-            row["rhat_eta"] = diagnostics.worst([by_name["eta"]], np.max)
-        for method in ("bulk", "tail"):
-            found = (diagnostics.ess(v, method) for v in values)
-            row[f"ess_{method}"] = diagnostics.worst(found, np.min)
+        mixed = mixing_of(tree)
+        row["rhat"], eta = mixed.rhat.value, mixed.only("eta")
+        if eta.names:
+            row["rhat_eta"] = eta.rhat.value
+        row["ess_bulk"], row["ess_tail"] = mixed.ess_bulk.value, mixed.ess_tail.value
         if "diverging" in stats:
             row["divergences"] = diagnostics.divergences(tree)
         row |= _bits(tree)

@@ -2,8 +2,8 @@
 
 The groups are posterior, sample_stats, log_likelihood (pointwise), log_prior (as parts that add up
 to it, if the variables were kept; `Problem.log_prior`), fit, observed_data, constant_data, and
-selection, which `fitting/run.py` adds. The attrs of the root say what was fitted, how, and whether
-to trust it.
+selection and mixing, which `fitting/run.py` adds. The attrs of the root say what was fitted, how,
+and whether to trust it.
 
 The pointwise log likelihood of anything but a Markov chain is in the group `UNWEIGHTED`. ArviZ's
 `loo` assumes that the draws of a group log_likelihood come from the posterior. Draws from an

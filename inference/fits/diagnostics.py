@@ -22,9 +22,8 @@ import numpy as np
 import xarray as xr
 
 from . import chains
+from .mixing import mixing_of
 
-RHAT_LIMIT = 1.01
-BIT_RHAT_LIMIT = 1.1  # of one bit: for binary draws R-hat itself is noisy
 DIVERGENT_SHARE = 0.01  # of the transitions: above it a chain has not converged
 FEW_DIVERGENT = 0.001
 """Up to this share, divergent transitions are only reported: NUTS does not run again with smaller
@@ -125,43 +124,17 @@ def masks(tree: xr.DataTree) -> dict[str, xr.DataArray]:
     return {n: posterior[n] for n in tree.attrs.get("masked", "").split() if n in posterior}
 
 
-def moved(tree: xr.DataTree, values: xr.DataArray) -> xr.DataArray:
-    """Return the components of a mask that changed at all; of any other variable, all of them."""
-    weights = masks(tree)
-    integer = values.dtype.kind in "iu" and bool(weights)
-    if values.name not in weights and not integer:
-        return values
-    flat = values.stack(component=[d for d in values.dims if d not in ("chain", "draw")])
-    return flat[..., ~inclusion(flat)["unmoved"].values]
-
-
 def convergence(tree: xr.DataTree) -> tuple[Literal["finished", "not_converged"], str]:
     """Return ("finished", "") or ("not_converged", why) for the draws of a Markov chain.
 
-    They are judged by `eta`, which every model identifies, or by all variables if there is no
-    `eta`. With a mask, they are also judged by every bit that is on in 5 % to 95 % of the draws. A
-    mask in which no bit ever changed has not been sampled.
+    R-hat of everything that may be quoted must be below its limit (`mixing.py`), a mask must have
+    changed, and at most one transition in a hundred may diverge. No effective sample size is asked
+    for: Monte Carlo errors say how precise the draws are.
     """
-    posterior = tree["posterior"].to_dataset()
-    names = ["eta"] if "eta" in posterior else list(posterior.data_vars)
-    if posterior.sizes["draw"] < 4:
-        return "not_converged", "fewer than 4 draws per chain, too few to judge convergence"
-    value = worst((rhat(posterior[n]) for n in names), np.max)
-    what = "eta" if names == ["eta"] else "all variables"
-    if not value < RHAT_LIMIT:
-        return "not_converged", f"worst R-hat of {what} is {value:.3f} (limit {RHAT_LIMIT})"
-    for name, weight in masks(tree).items():
-        found = inclusion(weight)
-        if found["unmoved"].all():
-            return "not_converged", f"no bit of the mask of {name} ever changed"
-        often = (found["probability"] > 0.05) & (found["probability"] < 0.95)
-        if not often.any():
-            continue
-        value = worst([rhat((weight != 0).astype(float)[..., often.values])], np.max)
-        if not value < BIT_RHAT_LIMIT:
-            return "not_converged", (
-                f"worst R-hat of the mask of {name} is {value:.3f} (limit {BIT_RHAT_LIMIT})"
-            )
+    missing = mixing_of(tree).missing(ess=0.0)
+    if missing:
+        return "not_converged", missing
+    posterior = tree["posterior"]
     total = posterior.sizes["chain"] * posterior.sizes["draw"]
     count = divergences(tree)
     if count > DIVERGENT_SHARE * total:

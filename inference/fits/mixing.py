@@ -42,7 +42,11 @@ from . import chains
 from .activity import LISTED, Activity, activity
 from .datatree import group
 
+GROUP = "mixing"
+"""The group of a fit that keeps its mixing."""
 RHAT_LIMIT = 1.01
+OF_WEIGHTS = ("weight", "primal weight", "effect", "active", "mask")
+"""The kinds of quantities of single features and samples."""
 BIT_RHAT_LIMIT = 1.1
 """Above it, a fifth of the variance is between chains: not even a probability can be quoted."""
 ALARM = 0.01
@@ -131,6 +135,21 @@ class Mixing:
         names, own = (tuple(t[i] for i in at) for t in (self.names, self.kinds))
         return Mixing(self.sizes, names, own, rhats, limits, bulk, tail, self.frozen)
 
+    @property
+    def beyond(self) -> int:
+        """How many R-hats are not below their limits."""
+        return int((~(self.rhats < self.limits)).sum())
+
+    def rhat_text(self) -> str:
+        """Return the worst R-hat in words, with its limit and how many more are beyond theirs."""
+        value, name = self.rhat
+        limit = self.limits[self.names.index(name)]
+        text = f"R-hat of {name} is {value:.3f} (limit {limit:.3g})"
+        if self.beyond > 1:
+            more = f"{self.beyond - 1} more of {len(self.names)} quantities"
+            text += f", and {more} are above their limit"
+        return text
+
     def missing(self, ess: float = 1000.0) -> str:
         """Return what the chains lack to be called converged, in words; "" if nothing.
 
@@ -150,20 +169,49 @@ class Mixing:
         if self.frozen:
             return self.frozen
         found = []
-        beyond = ~(self.rhats < self.limits)
-        if beyond.any():
-            value, name = self.rhat
-            limit = self.limits[self.names.index(name)]
-            text = f"R-hat of {name} is {value:.3f} (limit {limit:.3g})"
-            others = int(beyond.sum()) - 1
-            if others:
-                text += f", and {others} more of {len(self.names)} quantities are above their limit"
-            found.append(text)
+        if self.beyond:
+            found.append(self.rhat_text())
         asked = (("bulk", self.ess_bulk, ess), ("tail", self.ess_tail, min(ess, TAIL_ESS)))
         for kind, (value, name), least in asked:
             if value < least:
                 found.append(f"{kind} ESS of {name} is {value:.0f} (at least {least:.0f})")
         return "; ".join(found)
+
+    def to_dataset(self) -> xr.Dataset:
+        """Return the group of a fit that keeps it."""
+        arrays = {
+            "rhat": self.rhats,
+            "limit": self.limits,
+            "ess_bulk": self.bulk,
+            "ess_tail": self.tail,
+        }
+        found = {name: ("quantity", values) for name, values in arrays.items()}
+        words = {
+            "quantity": np.array(self.names, str),
+            "kind": ("quantity", np.array(self.kinds, str)),
+        }
+        attrs = {"chains": self.sizes[0], "draws": self.sizes[1], "frozen": self.frozen}
+        return xr.Dataset(found, coords=words, attrs=attrs)
+
+    @classmethod
+    def from_dataset(cls, stored: xr.Dataset) -> "Mixing":
+        """Return what `to_dataset` kept."""
+        sizes = int(stored.attrs["chains"]), int(stored.attrs["draws"])
+        names, kinds = (tuple(map(str, stored[n].values)) for n in ("quantity", "kind"))
+        numbers = (stored[n].values for n in ("rhat", "limit", "ess_bulk", "ess_tail"))
+        rhats, limits, bulk, tail = numbers
+        return cls(sizes, names, kinds, rhats, limits, bulk, tail, str(stored.attrs["frozen"]))
+
+
+def mixing_of(tree: xr.DataTree) -> Mixing:
+    """Return how well the chains of a fit have mixed: what it keeps, or without its problem.
+
+    What it keeps is of all of its draws, and is computed anew for a part of them.
+    """
+    kept, sizes = group(tree, GROUP), group(tree, "posterior").sizes
+    if (kept.attrs.get("chains"), kept.attrs.get("draws")) == (sizes["chain"], sizes["draw"]):
+        return Mixing.from_dataset(kept)
+    return mixing(None, tree)
 
 
 def mixing(

@@ -17,9 +17,11 @@ from ardvark.models import SHARED, Problem
 from ..contract.backend import Earlier, FitFailed, Job, Kind, Result
 from ..contract.sampling import Keep, Sampling
 from ..contract.target import Target
-from ..fits.datatree import as_json, assemble, versions
+from ..fits.activity import Activity, activity
+from ..fits.datatree import as_json, assemble, group, versions
 from ..fits.diagnostics import convergence
-from ..fits.selection import lacking, select
+from ..fits.mixing import GROUP, mixing
+from ..fits.selection import described, lacking, weights_of
 from .registry import MethodName, Plan, prepare
 from .request import request
 
@@ -72,8 +74,9 @@ def fit(
     -------
     xarray.DataTree
         Groups posterior, sample_stats, log_likelihood (of a Markov chain; else
-        `datatree.UNWEIGHTED`), log_prior, fit, observed_data, constant_data, and selection
-        (`select`) where it is a problem's and has the weights. `complete` adds the predictive ones.
+        `datatree.UNWEIGHTED`), log_prior, fit, observed_data, constant_data, selection
+        (`select`) where it is a problem's and has the weights, and mixing (R-hat and ESS of all
+        that may be quoted) of a Markov chain. `complete` adds the predictive ones.
         ``attrs["status"]`` is "finished", "not_converged" or "failed", and ``attrs["reason"]`` says
         why. The ``ardvark`` logger warns if it is not "finished".
 
@@ -180,9 +183,14 @@ def finish(
     attrs = {**attrs, **seconds, **result.attrs}
     model = target.model if problem is None else None
     tree = assemble(result, model=model, problem=problem, attrs=attrs)
+    found: dict[str, Activity] = {}
     if selection and problem is not None and result.posterior and not lacking(problem, tree):
         with (report or Reporter(enabled=False)).stage("selection"):
-            tree["selection"] = xr.DataTree(select(problem, tree))
+            posterior = group(tree, "posterior")
+            found = activity(problem, weights_of(posterior))
+            tree["selection"] = xr.DataTree(described(problem, found, posterior))
+    if kind == "mcmc" and result.posterior:
+        tree[GROUP] = xr.DataTree(mixing(problem, tree, found).to_dataset())
     status, reason = result.status, result.reason
     if status == "finished" and kind == "mcmc" and not result.judged:
         status, reason = convergence(tree)

@@ -1,10 +1,11 @@
 """What is stored of a long run besides some of its draws, and the criteria that it has to meet.
 
-The criteria ("the bar") are those of posteriordb (Magnusson et al. 2025, AISTATS), with one more
-for binary masks: at least four chains; R-hat below 1.01 for every scalar; bulk and tail ESS of 4000
-for eta and the weights; no divergence; E-FMI above 0.2; nearly uncorrelated stored draws; and under
-masks, chains that agree in every inclusion probability. A run that misses a criterion is still
-stored, together with that criterion and its number. Its Monte Carlo errors say how precise it is.
+The criteria ("the bar") are those of posteriordb (Magnusson et al. 2025, AISTATS): at least four
+chains; R-hat below 1.01 for every scalar; bulk and tail ESS of 4000 for eta and the weights; no
+divergence; E-FMI above 0.2; nearly uncorrelated stored draws. One criterion is added: R-hat of
+everything that may be quoted, bits included, is below its limit (`fits/mixing.py`). A run that
+misses a criterion is still stored, together with that criterion and its number. Its Monte Carlo
+errors say how precise it is.
 """
 
 from collections.abc import Iterator
@@ -17,8 +18,9 @@ from scipy import stats
 
 from ardvark.models import SHARED
 
-from ..fits import diagnostics
+from ..fits import chains, diagnostics
 from ..fits.datatree import group
+from ..fits.mixing import RHAT_LIMIT, mixing_of
 from ..verdicts.findings import LOW_ENERGY, bfmi
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -28,8 +30,8 @@ STATISTICS = (
 )  # fmt: skip
 """What is known of each component."""
 ESS, AUTOCORRELATION, CHAINS = 4000.0, 0.05, 4
-DISAGREE = 0.01
-"""Probability that chains which do agree in every bit are said not to."""
+QUOTED = "quantities above their R-hat limit"
+"""The name of that line of the bar."""
 ALARM = 0.001
 """Probability that two right runs are said to differ in any number that `agreement` looks at."""
 
@@ -70,15 +72,10 @@ def _of_one(values: xr.DataArray) -> np.ndarray:
     out[0], out[1] = draws.mean(axis=0), draws.std(axis=0, ddof=1)
     out[2 : 2 + len(QUANTILES)] = np.quantile(draws, QUANTILES, axis=0)
     if moves.any():
-        moving = draws[:, moves].reshape(*values.shape[:2], -1)
-        live = xr.DataArray(moving, dims=("chain", "draw", "k"))
-        out[-5:, moves] = [
-            diagnostics.mcse(live, "mean"),
-            diagnostics.mcse(live, "sd"),
-            diagnostics.ess(live, "bulk"),
-            diagnostics.ess(live, "tail"),
-            diagnostics.rhat(live),
-        ]
+        live = draws[:, moves].reshape(*values.shape[:2], -1)
+        rhat, bulk, tail = chains.mixed(live)
+        errors = [chains.mcse(live, "mean"), chains.mcse(live, "sd")]
+        out[-5:, moves] = [*errors, bulk, tail, rhat]
     return out
 
 
@@ -119,12 +116,12 @@ def bar(tree: xr.DataTree, summary: xr.Dataset, thin: int) -> list[Line]:
         One draw in every `thin` is stored.
     """
     sample_stats = group(tree, "sample_stats")
-    chains = float(group(tree, "posterior").sizes["chain"])
-    lines = [Line("chains", f"at least {CHAINS}", chains, chains >= CHAINS)]
+    count = float(group(tree, "posterior").sizes["chain"])
+    lines = [Line("chains", f"at least {CHAINS}", count, count >= CHAINS)]
     rhat = extreme(summary, "rhat")
-    lines.append(
-        Line("R-hat", f"below {diagnostics.RHAT_LIMIT}", rhat, rhat < diagnostics.RHAT_LIMIT)
-    )
+    lines.append(Line("R-hat", f"below {RHAT_LIMIT}", rhat, rhat < RHAT_LIMIT))
+    mixed = mixing_of(tree)
+    lines.append(Line(QUOTED, "none", mixed.beyond, not mixed.beyond))
     for kind in ("bulk", "tail"):
         size = extreme(summary, f"ess_{kind}", list(SHARED))
         lines.append(Line(f"{kind} ESS", f"at least {ESS:.0f}", size, size >= ESS))
@@ -140,7 +137,6 @@ def bar(tree: xr.DataTree, summary: xr.Dataset, thin: int) -> list[Line]:
         Line("autocorrelation", f"below {AUTOCORRELATION}", memory, memory < AUTOCORRELATION)
     )
     for name, weight in diagnostics.masks(tree).items():
-        lines.append(_chains_agree(name, weight))
         flips = float(diagnostics.inclusion(weight)["flips"].min())
         lines.append(Line(f"fewest flips of a bit of {name}", "counted", flips, True))
     return lines
@@ -158,23 +154,6 @@ def autocorrelation(values: xr.DataArray, lag: int) -> float:
     x = x - x.mean(axis=(0, 1))
     products = (x[:, lag:] * x[:, :-lag]).mean(axis=(0, 1))
     return float(np.abs(products / np.square(x).mean(axis=(0, 1))).max())
-
-
-def _chains_agree(name: str, weight: xr.DataArray) -> Line:
-    """Return whether the chains' inclusion probabilities agree within Monte Carlo error.
-
-    If C chains are alike, the probability of one differs from the mean of all by (C - 1)^1/2
-    standard errors of that mean.
-    """
-    found = diagnostics.inclusion(weight)
-    chains, draws = weight.sizes["chain"], weight.sizes["draw"]
-    distance = found["spread"] / (found["mcse"] * np.sqrt(max(chains - 1, 1)))
-    largest = float(distance.fillna(0.0).max())
-    looked = chains * int((~found["unmoved"]).sum())
-    batches = chains * max(1, int(np.sqrt(draws)))
-    limit = float(stats.t.isf(DISAGREE / (2 * max(looked, 1)), max(batches - 1, 1)))
-    what = f"spread of the bits of {name}"
-    return Line(what, f"at most {limit:.1f} standard errors", largest, largest <= limit)
 
 
 # --- two runs -------------------------------------------------------------------------------------

@@ -114,6 +114,9 @@ def _quantities(tree: xr.DataTree) -> dict[str, xr.DataArray]:
     eta = posterior["eta"]
     found = {"bias": posterior["bias"]} if "bias" in posterior else {}
     found |= {"eta": eta, "margin": (eta * sign).mean("obs")}
+    if tree.attrs.get("kind") == "reference" and "draw" in selection.dims:  # counts of all draws
+        thin = int(tree.attrs["thin"])
+        selection = selection.isel(draw=slice(thin - 1, None, thin))
     counts = {"active features": "active_features", "active samples": "active_samples"}
     return found | {k: selection[name] for k, name in counts.items() if name in selection}
 

@@ -25,8 +25,8 @@ from ardvark.models import ZOO, Problem
 from ardvark.models.sparse import SparseHypers, SparsePriors
 
 from ..contract.sampling import Sampling
-from ..fits import diagnostics
 from ..fits.datatree import check_same, group, pointwise
+from ..fits.mixing import mixing_of
 from ..fits.selection import lacking, select, summary
 from ..fitting import registry
 from ..fitting.prediction import predict
@@ -398,7 +398,7 @@ def _look(problem: Problem, tree: xr.DataTree, what: str, test: Dataset | None) 
     count = summary(found, what)
     numbers = {"active": count["active"], "active_low": count["low"], "active_high": count["high"]}
     if tree.attrs["kind"] == "mcmc" and posterior.sizes["draw"] >= 4:
-        numbers["rhat_eta"] = diagnostics.worst([diagnostics.rhat(posterior["eta"])], np.max)
+        numbers["rhat_eta"] = mixing_of(tree).only("eta").rhat.value
     mean, sd = moments(posterior["eta"].values)
     p_test = None
     if test is not None:

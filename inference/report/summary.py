@@ -3,14 +3,13 @@
 import textwrap
 from dataclasses import dataclass
 
-import numpy as np
 import xarray as xr
 
 from ardvark.common.html import table
 from ardvark.common.validate import InputError
 
-from ..fits import diagnostics
 from ..fits.datatree import group
+from ..fits.mixing import mixing_of
 from ..fits.selection import selection_text
 from ..verdicts.verdict import Verdict, verdicts
 
@@ -120,10 +119,12 @@ def summary(tree: xr.DataTree) -> Summary:
         rows["in memory"] = f"{sum(p.to_dataset().nbytes for p in tree.subtree) / 1e6:.1f} MB"
     if "seconds_run" in attrs:
         rows["seconds"] = f"{attrs['seconds_run']:.1f}, compilation {attrs['seconds_compile']:.1f}"
-    if attrs["kind"] == "mcmc" and "eta" in posterior:
-        eta = posterior["eta"]
-        rows["R-hat of eta"] = f"{diagnostics.worst([diagnostics.rhat(eta)], np.max):.3f}"
-        rows["ESS of eta"] = f"{diagnostics.worst([diagnostics.ess(eta, 'bulk')], np.min):.0f}"
+    if attrs["kind"] == "mcmc" and posterior.data_vars:
+        mixed = mixing_of(tree)
+        worst = {"worst R-hat": (mixed.rhat, ".3f"), "smallest ESS": (mixed.ess_bulk, ".0f")}
+        rows |= {
+            n: f"{value:{form}}, of {name}" for n, ((value, name), form) in worst.items() if name
+        }
     (verdict,) = verdicts({str(attrs["method"]): tree}, None, {}).values()
     return Summary(title, rows, verdict, selection_text(tree))
 

@@ -12,8 +12,8 @@ import numpy as np
 import xarray as xr
 
 from ..fits import diagnostics
-from ..fits.chains import EssKind
 from ..fits.datatree import group
+from ..fits.mixing import OF_WEIGHTS, Mixing, Worst, mixing_of
 from ..fits.selection import summary
 from ..scoring.statistic import Word
 from . import remedies
@@ -31,6 +31,11 @@ LOW_ENERGY = 0.2
 DEEP_SHARE = 0.05
 """Above this share of trajectories that reach the maximum tree depth, the finding is reported. It
 costs effective draws, not correctness."""
+
+
+NOT_PREDICTIONS: Purposes = ("means", "uncertainty", "ranking", "selection")
+"""What weights that have not mixed speak against. Predictions are judged by eta: chains on two
+copies of a feature make the same ones."""
 
 
 @dataclass(frozen=True)
@@ -113,8 +118,7 @@ def _chains(tree: xr.DataTree) -> list[Finding]:
     if draws < 4:
         text = f"draws={draws}: too few draws to judge convergence"
         return [Finding(text, "unknown", remedy="raise draws to about 1000")]
-    eta, name = _judged(posterior)
-    array = eta.transpose("chain", "draw", ...).values.reshape(chains, draws, -1)
+    array = _watched(posterior)
     moves = (array != array[:1, :1]).any(axis=(0, 1))
     stuck = (array == array[:, :1]).all(axis=1)[:, moves].all(axis=1) & moves.any()
     if stuck.any():
@@ -122,32 +126,43 @@ def _chains(tree: xr.DataTree) -> list[Finding]:
         text = f"chain {which} never moved" if stuck.sum() == 1 else f"chains {which} never moved"
         remedy = "other starting points (another seed), more tuning or a higher target_accept"
         return [Finding(text, "bad", remedy=remedy), *_energy(tree, draws * chains)]
-    found = []
-    rhat = diagnostics.worst([diagnostics.rhat(eta)], np.max)
-    if not rhat < diagnostics.RHAT_LIMIT:
-        cap: Word = "rough" if rhat < RHAT_BAD else "bad"
-        text = f"worst R-hat of {name} is {rhat:.3f} (limit {diagnostics.RHAT_LIMIT})"
-        found.append(Finding(text, cap, remedy=remedies.mix(tree)))
-    looked_at: tuple[tuple[EssKind, Purposes], ...] = (("bulk", "all"), ("tail", ("uncertainty",)))
-    for kind, purposes in looked_at:
-        ess = diagnostics.worst([diagnostics.ess(eta, kind)], np.min)
-        if ess < remedies.ENOUGH:
-            remedy = remedies.raise_draws(draws, ess)
-            what = "ESS" if kind == "bulk" else "tail ESS"
-            found.append(Finding(f"{what} of {name} is {ess:.0f}", "rough", purposes, remedy))
+    mixed = mixing_of(tree)
+    found: list[Finding] = []
+    if mixed.frozen:
+        remedy = "more draws, or another method"
+        return [Finding(mixed.frozen, "bad", remedy=remedy), *_energy(tree, draws * chains)]
+    weights = mixed.only(*OF_WEIGHTS)
+    rest = mixed.only(*{k for k in mixed.kinds if k not in OF_WEIGHTS})
+    for part, purposes in ((rest, "all"), (weights, NOT_PREDICTIONS)):
+        if part.beyond:
+            cap: Word = "rough" if part.rhat.value < RHAT_BAD else "bad"
+            found.append(Finding(part.rhat_text(), cap, purposes, remedies.mix(tree)))
             break
-    return found + _energy(tree, draws * chains)
+    return [*found, *_precision(rest, weights), *_energy(tree, draws * chains)]
 
 
-def _judged(posterior: xr.Dataset) -> tuple[xr.DataArray, str]:
-    """Return eta and its name; without eta, all variables side by side."""
-    if "eta" in posterior:
-        return posterior["eta"], "eta"
-    parts = [
-        v.transpose("chain", "draw", ...).values.reshape(*v.shape[:2], -1)
-        for v in posterior.transpose("chain", "draw", ...).data_vars.values()
-    ]
-    return xr.DataArray(np.concatenate(parts, -1), dims=("chain", "draw", "k")), "all variables"
+def _precision(rest: Mixing, weights: Mixing) -> list[Finding]:
+    """Return the finding of too few effective draws: the first of these that has too few."""
+    fit = rest.only(*{k for k in rest.kinds if k != "log likelihood"})
+    looked_at: tuple[tuple[str, Worst, Purposes], ...] = (
+        ("bulk", fit.ess_bulk, "all"),
+        ("bulk", weights.ess_bulk, NOT_PREDICTIONS),
+        ("tail", fit.ess_tail, ("uncertainty",)),
+        ("tail", weights.ess_tail, ("uncertainty",)),
+        ("bulk", rest.ess_bulk, ("uncertainty",)),  # the log likelihood's own
+    )
+    for kind, (size, name), purposes in looked_at:
+        if size < remedies.ENOUGH:
+            remedy = remedies.raise_draws(rest.sizes[1], size)
+            text = f"{kind} ESS of {name} is {size:.0f} (at least {remedies.ENOUGH:.0f})"
+            return [Finding(text, "rough", purposes, remedy)]
+    return []
+
+
+def _watched(posterior: xr.Dataset) -> np.ndarray:
+    """Return eta (chain, draw, k); without eta, all variables side by side."""
+    names = ["eta"] if "eta" in posterior else list(posterior.data_vars)
+    return np.concatenate([diagnostics.draws_of(posterior[n]) for n in names], axis=-1)
 
 
 def _energy(tree: xr.DataTree, total: int) -> list[Finding]:

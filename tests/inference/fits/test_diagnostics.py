@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 from ardvark.inference.fits import diagnostics
-from ardvark.inference.fits.diagnostics import convergence, inclusion, moved
+from ardvark.inference.fits.diagnostics import convergence, inclusion
 from tests.support import rng, z_limit
 
 
@@ -103,7 +103,7 @@ def test_convergence_in_words():
     good[0, :, 1] += 2.0
     status, why = diagnostics.convergence(tree(good))
     assert status == "not_converged"
-    assert "worst R-hat of eta" in why
+    assert why.startswith("R-hat of eta[1] is ")
     status, why = diagnostics.convergence(tree(np.ones((4, 500, 1))))
     assert status == "not_converged"
     status, why = diagnostics.convergence(tree(good[:, :3]))
@@ -128,20 +128,21 @@ def test_inclusion_error_is_that_of_a_correlated_chain():
     """Probability, error and flips of a two-state chain, whose laws are known; three comparisons.
 
     The mean of n draws has variance p (1 - p) (c - 2 r (1 - r^n) / (n (1 - r)^2)) / n with
-    c = (1 + r) / (1 - r). The error is made of the means of 4 x 141 batches, so its square has a
-    relative sd of (2 / 564)^1/2. A renewal takes T = 1/a + 1/b draws on average, a and b the
-    probabilities of switching on and off, with variance V = (1 - a)/a^2 + (1 - b)/b^2; two flips
-    each, n draws have 2 n / T of them with variance 4 n V / T^3.
+    c = (1 + r) / (1 - r). The error is of a sum of about T = 80 autocovariances of 80 000 draws, so
+    its square has a relative sd of (4 T / 80 000)^1/2 = 0.06 (Priestley 1981, sec. 5.3). A renewal
+    takes T = 1/a + 1/b draws on average, a and b the probabilities of switching on and off, with
+    variance V = (1 - a)/a^2 + (1 - b)/b^2; two flips each, n draws have 2 n / T of them with
+    variance 4 n V / T^3.
     """
     p, r, chains, draws, limit = 0.3, 0.9, 4, 20_000, z_limit(3)
     found = inclusion(two_state_chain(rng(), p, r, chains, draws))
-    total, batch = chains * draws, 141
+    total = chains * draws
 
     def variance(n):
         return p * (1 - p) * ((1 + r) / (1 - r) - 2 * r * (1 - r**n) / (n * (1 - r) ** 2)) / n
 
-    ratio = found["mcse"].item() ** 2 / (variance(batch) / (chains * batch))
-    assert abs(ratio - 1.0) < limit * np.sqrt(2 / (chains * batch))
+    ratio = found["mcse"].item() ** 2 / (variance(draws) / chains)
+    assert abs(ratio - 1.0) < limit * 0.06
     assert abs(found["probability"].item() - p) < limit * np.sqrt(variance(draws) / chains)
     a, b = (1 - r) * p, (1 - r) * (1 - p)
     T, V = 1 / a + 1 / b, (1 - a) / a**2 + (1 - b) / b**2
@@ -159,7 +160,7 @@ def test_frozen_bits_are_flagged_and_never_perfect():
     found = inclusion(weight)
     assert found["unmoved"].values.tolist() == [True, False, False]
     assert np.isnan(found["mcse"].values[0])
-    assert found["mcse"].values[1] > 0.04  # 0.5 / sqrt(124 batches), although no chain ever moved
+    assert found["mcse"].values[1] > 0.25  # four draws, although no chain ever moved
     assert found["spread"].values[1] == 0.5
     assert found["flips"].values[1] == 0
 
@@ -169,8 +170,7 @@ def test_frozen_bits_are_flagged_and_never_perfect():
     tree.attrs["masked"] = "feature_weight"
     status, reason = convergence(tree)
     assert status == "not_converged"
-    assert "mask of feature_weight" in reason
-    assert moved(tree, tree["posterior"]["feature_weight"]).shape == (4, 1000, 2)
+    assert "R-hat of the mask of 1 is inf" in reason
     frozen = xr.DataTree.from_dict(
         {"/posterior": xr.Dataset(data)[["eta", "feature_weight"]] * 1.0}
     )
