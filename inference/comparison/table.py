@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import xarray as xr
+from threadpoolctl import threadpool_limits
 
 from ardvark.common.validate import InputError, logger, one_of
 from ardvark.data import Dataset
@@ -268,6 +269,17 @@ def compare(
     em [do not use]: it is a single state, with no spread and no inclusion
     probabilities...
     """
+    with threadpool_limits(1, user_api="blas"):  # thousands of small products: threads would wait
+        return _compared(fits, reference, problem, test, quantities)
+
+
+def _compared(
+    fits: Mapping[str, xr.DataTree],
+    reference: str | None,
+    problem: Problem | None,
+    test: Dataset | None,
+    quantities: Mapping[str, Function] | None,
+) -> Comparison:
     fits = beside_the_kept(entered(fits, problem), reference, problem)
     check(fits, reference, problem, test)
     reference = reference or reference_of(fits)
