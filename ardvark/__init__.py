@@ -2,13 +2,13 @@
 
 >>> import ardvark as av
 >>> problem = av.problem("pfcvm", av.load("digits38").take(range(40)))
->>> fit = av.fit(problem, "paper", random_seed=0, progressbar=False)  # "nuts" is exact
+>>> fit = av.fit(problem, "paper", random_seed=0, progressbar=False)  # "exact" is the posterior
 >>> fit.attrs["method"], fit.attrs["status"]
 ('pfcvm_lp', 'finished')
 >>> av.compare({"paper": fit}, problem=problem)
 Comparison of 1 fit of pfcvm on digits38, reference: none
 paper [not judged]: there is no exact posterior to compare it with.
-  try: add nuts, or gibbs if the model has binary masks
+  try: add exact
 
 Names are imported when first used, so that ``import ardvark`` does not load PyMC: ``__init__.pyi``
 says where from.

@@ -17,6 +17,7 @@ from .fitting.resume import resume
 from .fitting.run import fit
 from .refits.leave_one_out import loo, refit_loo
 from .refits.power_scaling import power_scaling
+from .refits.second_opinion import SecondOpinion, second_opinion
 from .refits.sensitivity import Sensitivity, sensitivity
 from .refits.stability import Stability, selected, stability
 from .report.summary import Summary, summary
@@ -24,6 +25,7 @@ from .report.summary import Summary, summary
 __all__ = [
     "BACKENDS",
     "Comparison",
+    "SecondOpinion",
     "Sensitivity",
     "Stability",
     "Summary",
@@ -40,6 +42,7 @@ __all__ = [
     "register_backend",
     "resume",
     "save",
+    "second_opinion",
     "select",
     "selected",
     "selection_text",

@@ -334,7 +334,7 @@ def test_a_model_is_explained(command):
         "`filled`: computed from the sizes of the data",
         "Departures from the paper - Priors are proper",
         "Known difficulties",
-        "Methods: nuts",
+        "Methods: exact, nuts",
     ):
         assert part in text
     assert "did you mean 'rfvm'" in command("models", "rfmv").stderr.lower()

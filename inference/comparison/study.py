@@ -81,7 +81,7 @@ def check_sensitivity(problem: Problem, methods: Iterable[str]) -> None:
     if "mcmc" not in kinds:
         raise InputError(
             "prior sensitivity refits with an exact method, and none of the chosen methods is a "
-            "Markov chain. Add nuts to --methods."
+            "Markov chain. Add exact to --methods."
         )
 
 

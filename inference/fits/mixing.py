@@ -25,9 +25,9 @@ more noise, and no ESS is asked of them. By simulation (`tests/inference/fits/te
 bits that have mixed pass in 99 % of runs or more from E = 400 on, also where draws are correlated.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -261,6 +261,45 @@ def mixing(
     return Mixing(sizes, names, kinds, rhats, limits, bulk, tail, source.frozen())
 
 
+def quotable(problem: Problem, posteriors: Sequence[Arrays]) -> tuple[dict[str, np.ndarray], ...]:
+    """Return all that may be quoted from several posteriors of one problem, by its name in words.
+
+    A feature or a sample is listed if any of the posteriors lists it. Its effect is left out, for
+    the weights say as much.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem that all of them are of.
+    posteriors : sequence of dict of array
+        Variables (chain, draw, ...) by name.
+
+    Returns
+    -------
+    tuple of dict of array (chain, draw)
+        Of each posterior, under the names that all of them have.
+    """
+    needed = [n for n in ("feature_weight", "sample_weight") if n in problem.spec.shared]
+    found = [
+        activity(problem, arrays, budget=_BUDGET, carry=False)
+        if all(n in arrays for n in needed)
+        else {}
+        for arrays in posteriors
+    ]
+    out: list[dict[str, np.ndarray]] = []
+    for arrays, own in zip(posteriors, found, strict=True):
+        known = {}
+        for what, of in own.items():
+            listed = np.unique(
+                np.concatenate([each[what].listed for each in found if what in each])
+            )
+            known[what] = replace(of, listed=listed, effects=of.effects[..., :0])
+        parts = _Source.of(problem, arrays, known).parts(constants=True)
+        out.append({n: p.values[..., k] for p in parts for k, n in enumerate(p.names)})
+    shared = [name for name in out[0] if all(name in each for each in out)]
+    return tuple({name: each[name] for name in shared} for each in out)
+
+
 @dataclass(frozen=True)
 class _Part:
     """Quantities of one kind: values (chain, draw, k) and their names."""
@@ -340,8 +379,8 @@ class _Source:
             _primal(problem, arrays, listed.get("feature")), _likelihood(problem, arrays, tree),
         )  # fmt: skip
 
-    def parts(self) -> Iterator[_Part]:
-        """Yield all that is judged."""
+    def parts(self, *, constants: bool = False) -> Iterator[_Part]:
+        """Yield all that is judged; with `constants` also bits that are the same in all draws."""
         names = ("eta",) if "eta" in self.draws else tuple(self.draws)
         for name in names:
             values = self.draws[name]
@@ -355,10 +394,10 @@ class _Source:
                 yield _Part("scalar", [name], values[..., None].astype(float))
         if self.log_likelihood is not None:
             yield _Part("log likelihood", ["the log likelihood"], self.log_likelihood[..., None])
-        yield from self._of("feature", "feature_weight", "{}")
-        yield from self._of("sample", "sample_weight", "sample {}")
+        yield from self._of("feature", "feature_weight", "{}", constants)
+        yield from self._of("sample", "sample_weight", "sample {}", constants)
 
-    def _of(self, what: str, weight: str, word: str) -> Iterator[_Part]:
+    def _of(self, what: str, weight: str, word: str, constants: bool) -> Iterator[_Part]:
         """Yield the weights, effects and bits of the features or samples that are quoted."""
         labels = [word.format(name) for name in self.labels[what]]
         listed = self.listed.get(what, np.empty(0, dtype=int))
@@ -385,7 +424,7 @@ class _Source:
             names = [f"the effect of {chosen[k]}" for k in np.flatnonzero(moves)]
             yield _Part("effect", names, found.effects[..., moves], found.thin)
         on = found.active[..., listed]
-        moves = ~(on == on[:1, :1]).all(axis=(0, 1))
+        moves = constants | ~(on == on[:1, :1]).all(axis=(0, 1))
         names = [f"whether {chosen[k]} is active" for k in np.flatnonzero(moves)]
         yield _Part("active", names, on[..., moves], found.thin)
 

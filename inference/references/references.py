@@ -271,7 +271,7 @@ def stored(problem: Problem, folder: Path | None = None) -> xr.DataTree:
             f"there is no stored reference of {problem.spec.name} on {problem.data.name} "
             f"(fingerprint {problem.fingerprint}) with all of its rows and these "
             f"hyperparameters. Stored are: {', '.join(files(folder)) or 'none'}. "
-            "Fit the problem by nuts or gibbs, and name that fit as the reference."
+            "Fit the problem by exact, and name that fit as the reference."
         )
     return opened(path, problem)
 

@@ -118,14 +118,14 @@ def loo(problem: Problem, tree: xr.DataTree) -> "ELPDData":
     if kind != "approximation" or "log_q" not in stats or "lp" not in stats:
         raise InputError(
             f"leave-one-out reweights draws from a known density, and {method!r} ({kind}) gives "
-            "none for this problem. Use refit_loo, or a fit by nuts."
+            "none for this problem. Use refit_loo, or a fit by exact."
         )
     log_p, log_q = stats["lp"], stats["log_q"]
     outside = int((~np.isfinite(log_p)).sum())
     if outside:
         raise InputError(
             f"{outside} draws of {method!r} lie outside the support of the posterior, so they have "
-            "no importance ratio. Use refit_loo, or a fit by nuts."
+            "no importance ratio. Use refit_loo, or a fit by exact."
         )
     return _psis(data, log_p=log_p, log_q=log_q)
 

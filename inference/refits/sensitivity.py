@@ -217,7 +217,7 @@ def changes(problem: Problem) -> dict[str, dict[str, float]]:
 
 def sensitivity(
     problem: Problem,
-    method: str = "nuts",
+    method: str = "exact",
     *,
     draws: int = 1000,
     chains: int = 4,

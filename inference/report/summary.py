@@ -97,7 +97,7 @@ def summary(tree: xr.DataTree) -> Summary:
       variables  bias, sample_weight (30), feature_weight (4), eta (30), w (30)
     ...
     verdict [not judged]: there is no exact posterior to compare it with.
-      try: add nuts, or gibbs if the model has binary masks
+      try: add exact
     On average 2.0 of 4 features are active (90 % interval 2 to 2). Active with
     probability above 0.5 are x2 (1.00), x1 (1.00); 2 features carry 90 % of the
     effect.

@@ -19,9 +19,9 @@ this many draws a mean is known to 0.05 sd."""
 _AGAIN: tuple[tuple[str, str], ...] = (
     ("still rising", "raise max_iterations"),
     ("the ELBO fell", "lower step_sizes"),
-    ("ran to a boundary", "use nuts; no Gaussian fits a density that peaks at its boundary"),
+    ("ran to a boundary", "use exact; no Gaussian fits a density that peaks at its boundary"),
     ("stopped short", "raise max_iterations"),
-    ("curvature", "use nuts, or another starting point"),
+    ("curvature", "use exact, or another starting point"),
     ("iterations", "raise max_iterations"),
     ("sweeps", "raise max_sweeps"),
 )
@@ -37,12 +37,9 @@ def again(tree: xr.DataTree) -> str:
 
 def mix(tree: xr.DataTree) -> str:
     """Return what to do about chains that disagree."""
-    if tree.attrs.get("method") == "nuts":  # gibbs proposes to exchange correlated features
-        return (
-            "more tuning and more draws, another parameterisation of the model, or gibbs if it "
-            "applies"
-        )
-    return "more tuning and more draws, or another parameterisation of the model"
+    if tree.attrs.get("method") == "exact":
+        return "go on with ardvark.resume, or raise limit"
+    return "exact, which picks the sampler and runs until it has converged"
 
 
 def raise_draws(draws: int, ess: float) -> str:

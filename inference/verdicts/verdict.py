@@ -102,7 +102,7 @@ def verdicts(
             out[name] = judged({}, found[name], assumed="good", reference=True)
         elif reference is None or doubt:
             missing = doubt or "there is no exact posterior to compare it with"
-            remedy = "" if doubt else "add nuts, or gibbs if the model has binary masks"
+            remedy = "" if doubt else "add exact"
             if tree.attrs.get("kind") == "mcmc":
                 out[name] = judged({}, found[name], assumed="good", reference=True)
                 continue

@@ -385,7 +385,9 @@ def test_refits_of_a_study_have_the_settings_of_its_chain(dataset, chain, tmp_pa
 
 def test_a_study_without_a_chain_has_none(dataset):
     problem = av.problem("rfvm", dataset)
-    with pytest.raises(InputError, match=r"none of the chosen methods is a Markov chain. Add nuts"):
+    with pytest.raises(
+        InputError, match=r"none of the chosen methods is a Markov chain. Add exact"
+    ):
         study.check_sensitivity(problem, ["laplace", "paper"])
 
 
