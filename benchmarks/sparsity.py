@@ -27,6 +27,7 @@ from sklearn.model_selection import StratifiedKFold
 import ardvark as av
 from ardvark.data import Dataset
 from ardvark.inference.fits import diagnostics
+from ardvark.inference.fits.mixing import RHAT_LIMIT
 from ardvark.inference.fitting.registry import applicable
 from ardvark.models.parts.effects import VISIBLE
 from benchmarks.records import Goal, at_most, table
@@ -282,7 +283,7 @@ def sampling_part(given: argparse.Namespace) -> Measured:
         rhat, ess, spent = (
             [row[k] for row in runs] for k in ("rhat_eta", "ess_eta", "seconds_run")
         )
-        good = max(rhat) < diagnostics.RHAT_LIMIT and min(ess) > 400 and max(spent) <= limit
+        good = max(rhat) < RHAT_LIMIT and min(ess) > 400 and max(spent) <= limit
         goals.append(
             Goal(
                 f"{problem}: R-hat of eta below 1.01, ESS above 400, {limit:.0f} s",
@@ -331,7 +332,7 @@ def planted_part(given: argparse.Namespace) -> Measured:
     formats = {"area under the ROC": ".3f", "its error": ".3f", "true among the first five": ".2f"}
     worst = max(row[f"rhat_{model}"] for row in found for model in ("pfcvm", "rfvm"))
     title = f"Means over {len(found)} data sets"
-    goal = at_most("R-hat of eta of the exact posteriors", worst, diagnostics.RHAT_LIMIT)
+    goal = at_most("R-hat of eta of the exact posteriors", worst, RHAT_LIMIT)
     return Measured([goal], [table(title, rows, formats)])
 
 

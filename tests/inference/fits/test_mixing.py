@@ -5,10 +5,12 @@ import pytest
 import xarray as xr
 
 import ardvark as av
+from ardvark.inference import read, save
 from ardvark.inference.fits import mixing as module
 from ardvark.inference.fits.activity import activity
 from ardvark.inference.fits.diagnostics import inclusion
-from ardvark.inference.fits.mixing import BIT_RHAT_LIMIT, RHAT_LIMIT, mixing
+from ardvark.inference.fits.mixing import BIT_RHAT_LIMIT, RHAT_LIMIT, mixing, mixing_of
+from ardvark.inference.verdicts.findings import findings
 from tests.support import rng
 
 
@@ -257,3 +259,43 @@ def test_thinned_draws_have_a_limit_with_their_noise(monkeypatch):
     assert (effects.limits > RHAT_LIMIT).all()
     assert (found.only("weight").limits == RHAT_LIMIT).all()
     assert (found.only("weight").bulk > 100).all()
+
+
+# --- in a fit -------------------------------------------------------------------------------------
+
+
+def test_a_fit_keeps_its_mixing(tmp_path):
+    problem = copied()
+    arrays = on_copies(problem, rng(26).random((4, 60)) < 0.5, 60)
+    fit = av.adopt(problem, arrays)
+    kept, expected = mixing_of(fit), mixing(problem, arrays)
+    assert kept.names == expected.names
+    np.testing.assert_array_equal(kept.bulk, expected.bulk)
+    save(fit, tmp_path / "fit.nc")
+    again = mixing_of(read(tmp_path / "fit.nc"))
+    assert again.rhat == kept.rhat
+    assert again.kinds == kept.kinds
+    # of a part of its draws it says nothing
+    part = fit.copy()
+    part["posterior"] = xr.DataTree(fit["posterior"].to_dataset().isel(draw=slice(30)))
+    assert mixing_of(part).sizes == (4, 30)
+
+
+def test_a_single_chain_needs_another():
+    problem = copied()
+    arrays = on_copies(problem, rng(27).random((4, 50)) < 0.5, 50)
+    fit = av.adopt(problem, {name: values[:1] for name, values in arrays.items()})
+    assert fit.attrs["status"] == "not_converged"
+    assert fit.attrs["reason"] == "R-hat needs at least 2 chains"
+
+
+def test_weights_that_have_not_mixed_say_nothing_of_predictions():
+    """Chains on two copies of a feature: the fit has not converged, its predictions are right."""
+    problem = copied()
+    choice = np.zeros((4, 2000), dtype=bool)
+    choice[:2] = True
+    fit = av.adopt(problem, on_copies(problem, choice, 2000))
+    assert fit.attrs["status"] == "not_converged"
+    found = [f for f in findings(fit) if f.text.startswith("R-hat of ")]
+    assert [f.cap for f in found] == ["bad"]
+    assert "predictions" not in found[0].purposes
