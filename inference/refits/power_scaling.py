@@ -118,7 +118,8 @@ def _quantities(tree: xr.DataTree) -> dict[str, xr.DataArray]:
         thin = int(tree.attrs["thin"])
         selection = selection.isel(draw=slice(thin - 1, None, thin))
     counts = {"active features": "active_features", "active samples": "active_samples"}
-    return found | {k: selection[name] for k, name in counts.items() if name in selection}
+    known = {k: selection[name] for k, name in counts.items() if name in selection}
+    return found | {k: n for k, n in known.items() if int(n.notnull().sum()) >= FEWEST}
 
 
 def _rows(

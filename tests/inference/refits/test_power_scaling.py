@@ -8,6 +8,7 @@ from scipy import stats
 
 import ardvark as av
 from ardvark.common.validate import InputError
+from ardvark.inference.references import references
 from ardvark.inference.refits.power_scaling import LIMIT, power_scaling
 from tests.support import rng
 
@@ -32,6 +33,21 @@ def conjugate(draws=1000, number=0):
         likelihood[name] = ((*LEAD, f"{name}_obs"), stats.norm.logpdf(y, x[..., None], noise))
     groups = {"/log_prior": xr.Dataset(prior), "/log_likelihood": xr.Dataset(likelihood)}
     return xr.DataTree.from_dict(groups), quantities
+
+
+def test_a_stored_reference():
+    """Its selection counts all draws of the run, of which few are stored."""
+    problem = av.problem("rfvm", "digits38")
+    tree = references.stored(problem)
+    sizes = (tree[name].sizes["draw"] for name in ("posterior", "selection"))
+    assert next(sizes) < next(sizes)
+    found = power_scaling(tree)
+    assert {"eta", "active features"} < set(found.index)
+    assert np.isfinite(found[["prior", "likelihood"]]).all(axis=None)
+    # the counts of the stored draws, and not those of the first draws of the run
+    chosen = tree["selection"]["active_features"][:, tree.attrs["thin"] - 1 :: tree.attrs["thin"]]
+    own = power_scaling(tree, {"count": chosen})
+    assert own.loc["count", "prior"] == found.loc["active features", "prior"]
 
 
 @pytest.mark.statistical
