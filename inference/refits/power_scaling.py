@@ -119,7 +119,7 @@ def _quantities(tree: xr.DataTree) -> dict[str, xr.DataArray]:
         selection = selection.isel(draw=slice(thin - 1, None, thin))
     counts = {"active features": "active_features", "active samples": "active_samples"}
     known = {k: selection[name] for k, name in counts.items() if name in selection}
-    return found | {k: n for k, n in known.items() if int(n.notnull().sum()) >= FEWEST}
+    return found | {k: n for k, n in known.items() if np.isfinite(n.values).sum() >= FEWEST}
 
 
 def _rows(
