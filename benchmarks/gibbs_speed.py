@@ -1,7 +1,8 @@
-"""The exact sampler of the masks: speed beside PyMC's own steps, cost of a sweep, choice of moves.
+"""The Gibbs samplers: masks beside PyMC's own steps, cost and moves; PFCVM and RFVM on fat data.
 
     python -m benchmarks.gibbs_speed                 everything (ARDVARK_DATA for sonar)
-    python -m benchmarks.gibbs_speed pymc full cost moves       or some of it
+    python -m benchmarks.gibbs_speed pymc full cost moves ard   or some of it
+    python -m benchmarks.gibbs_speed ard --before FOLDER         beside another version of it
 
 pymc   effective draws per second of `gibbs` and of PyMC's default for the same model
        (BinaryGibbsMetropolis for the bits, NUTS for alpha), four chains each, in one run: the
@@ -11,10 +12,19 @@ pymc   effective draws per second of `gibbs` and of PyMC's default for the same 
 full   digits38_noisy, 357 x 64, four chains of 5000 sweeps: the goal is 300 s.
 cost   milliseconds a sweep against N, D and the active basis size A.
 moves  what each kind of move is for: effective draws per second with and without it.
+ard    PFCVM and RFVM with their sparse defaults at 62 x 2000 and 72 x 7129 (colon and allaml of
+       ARDVARK_DATA, else made): milliseconds a sweep and effective draws per second of processor
+       time, of eta, of the indicators of features with P(active) > 0.1, and of tau: the smallest.
+       FOLDER has another version of the package, which is measured in turn with this one.
 """
 
 import argparse
+import json
+import os
+import subprocess
+import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,7 +36,7 @@ from ardvark.inference.fits import diagnostics
 from ardvark.inference.fits.datatree import group
 from ardvark.inference.gibbs.masks import Sampler
 from benchmarks.records import Table, at_least, at_most, table
-from benchmarks.script import Measured, Part, Row, run, times
+from benchmarks.script import Measured, Part, Row, has_data, resumed, run, times
 
 TARGET_RATIO, TARGET_SECONDS = 50.0, 300.0
 
@@ -243,16 +253,69 @@ def moves(given: argparse.Namespace) -> Measured:
     return Measured(tables=tables, notes=[note])
 
 
+def sweeps_of(folder: Path, *words: str) -> Row:
+    """Return the row of `benchmarks/ard_sweeps.py` for the version of the package in a folder."""
+    script = Path(__file__).with_name("ard_sweeps.py")
+    environment = os.environ | {"PYTHONPATH": str(folder)}
+    done = subprocess.run(
+        [sys.executable, str(script), *words],
+        env=environment, stdout=subprocess.PIPE, text=True, check=True,
+    )  # fmt: skip
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def ard(given: argparse.Namespace) -> Measured:
+    """Measure PFCVM and RFVM on fat data, and another version of the package in turn."""
+    here = Path(__file__).parents[1]
+    folders = {"now": here} | ({"before": given.before.resolve()} if given.before else {})
+    data = ["colon", "allaml"] if has_data(given) else ["62x2000", "72x7129"]
+    settings = ("150", "600")
+    if given.quick:
+        data, settings = ["14x30"], ("5", "20")
+    asked = [
+        {"data": d, "model": m, "version": v}
+        for d in data for m in ("pfcvm", "rfvm") for v in folders
+    ]  # fmt: skip
+    rows = resumed(
+        given.work / "ard.csv",
+        (
+            (key, lambda k=key: sweeps_of(folders[k["version"]], k["data"], k["model"], *settings))
+            for key in asked
+        ),
+    )
+    found = Measured()
+    by_key = {(r["data"], r["model"], r["version"]): r for r in rows}
+    for d, m in {(r["data"], r["model"]): None for r in rows} if given.before else ():
+        now, before = by_key[d, m, "now"], by_key[d, m, "before"]
+        for name, inverse in (("ms a sweep", True), ("eta, ESS / s", False)):
+            if now[name] and before[name]:
+                ratio = before[name] / now[name] if inverse else now[name] / before[name]
+                found.goals.append(at_least(f"{m}, {d}: {name}, times as fast", ratio, 5.0))
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    formats = {name: ".2f" for name in columns if name.endswith("sweep")}
+    formats |= {name: ".1f" for name in columns if name.endswith("/ s")} | {"R-hat": ".3f"}
+    shown = [{name: row.get(name) for name in columns} for row in rows]
+    found.tables.append(table("", shown, formats))
+    found.notes.append(f"Four chains of {settings[0]} + {settings[1]} sweeps on one thread.")
+    return found
+
+
+def more(parser: argparse.ArgumentParser) -> None:
+    """Add the script's own options."""
+    parser.add_argument("--before", type=Path, help="ard: folder of another version of the package")
+
+
 PARTS = [
     Part("Masks: `gibbs` beside PyMC's own steps", pymc_part, "pymc"),
     Part("Masks: 5000 sweeps of digits38_noisy", full, "full"),
     Part("Masks: cost of a sweep", cost, "cost"),
     Part("Masks: what each move is for", moves, "moves"),
+    Part("PFCVM and RFVM: a sweep on fat data", ard, "ard"),
 ]
 
 
 def main(words: list[str] | None = None) -> None:
-    run(__file__, PARTS, words)
+    run(__file__, PARTS, words, more)
 
 
 if __name__ == "__main__":

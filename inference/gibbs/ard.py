@@ -63,7 +63,7 @@ from ardvark.common.declared import Settings, option
 from ardvark.models import Problem, pfcvm, rfvm
 from ardvark.models.parts.ard import WeightPrior
 
-from .ard_steps import Pairs, Prior, draw_noisy, pair_scan, scale_move, weight_scan
+from .ard_steps import Pairs, Prior, draw_noisy, scale_move, scans
 from .jcfo_steps import weighted_products
 from .partners import correlated
 
@@ -77,10 +77,10 @@ class Options(Settings):
     """Options of the sampler."""
 
     rounds: int = option(4, "rounds per sweep", above=0)
-    feature_scans: int = option(2, "passes of step 2 per round", above=0)
-    sample_scans: int = option(2, "passes of step 3 per round", above=0)
-    feature_pairs: int = option(300, "pairs tried in each pass of step 2", at_least=0)
-    sample_pairs: int = option(60, "pairs tried in each pass of step 3", at_least=0)
+    feature_scans: int = option(3, "scans of the features in each round", above=0)
+    sample_scans: int = option(3, "scans of the samples in each round", above=0)
+    feature_pairs: int = option(50, "pairs tried after each scan of the features", at_least=0)
+    sample_pairs: int = option(60, "pairs tried after each scan of the samples", at_least=0)
     scale_moves: bool = option(True, "make the move of step 4")
 
 
@@ -223,9 +223,12 @@ class Sampler:
         """Move the state once through every block; nothing is adapted."""
         if self.noise and np.isnan(state.u).any():
             draw_noisy(rng, self.s, state.eta, state.tau, state.u)
-        for _ in range(self.options.rounds):
-            self.features(state, rng)
-            self.samples(state, rng)
+        Mt = np.empty((0, 0))
+        for number in range(self.options.rounds):
+            before = state.theta.copy()
+            self.features(state, rng, every=number == 0)
+            Mt = self.products(state) if number == 0 else self.renewed(Mt, before, state)
+            self.samples(state, rng, Mt)
         if self.options.scale_moves:
             self.scale(state, rng)
         if self.precise:
@@ -240,38 +243,54 @@ class Sampler:
         W = omega * c
         return Working(omega, W, 0.5 * self.s * c - W * state.eta)
 
-    def features(self, state: State, rng: np.random.Generator) -> None:
-        """Step 2, each pass after a step 1."""
+    def features(self, state: State, rng: np.random.Generator, *, every: bool) -> None:
+        """Step 2 for every feature, or for those that are not faint, after a step 1."""
+        o = self.options
         slope = self.Zt @ (self.sign * state.x)  # (D,)
-        for _ in range(self.options.feature_scans):
-            working = self.augment(state, rng)
-            given = (self.Xt, slope, working.W, self.feature)
-            weight_scan(rng, *given, working.score, state.theta)
-            tries = self.options.feature_pairs
-            pair_scan(rng, tries, *given, self.feature_pairs, working.score, state.theta)
-            self.bias(state, working, rng)
+        working = self.augment(state, rng)
+        before = working.score.copy()
+        scans(
+            rng, o.feature_scans, o.feature_pairs, self.Xt, slope, working.W, self.feature,
+            self.feature_pairs, working.score, state.theta, every,
+        )  # fmt: skip
+        self.bias(state, working, rng)
+        if every:  # rounding errors of a sweep end here
             state.eta = state.bias + (state.theta * slope) @ self.Xt
-            self.latent(state, working, rng)
+        else:
+            state.eta = state.eta + (before - working.score) / working.W
+        self.latent(state, working, rng)
 
-    def samples(self, state: State, rng: np.random.Generator) -> None:
-        """Step 3, each pass after a step 1."""
-        Mt = weighted_products(self.Zt, state.theta, self.Xt)  # (B, N)
-        for _ in range(self.options.sample_scans):
-            working = self.augment(state, rng)
-            given = (Mt, self.sign, working.W, self.sample)
-            weight_scan(rng, *given, working.score, state.x)
-            tries = self.options.sample_pairs
-            pair_scan(rng, tries, *given, self.sample_pairs, working.score, state.x)
-            self.bias(state, working, rng)
-            state.eta = state.bias + (self.sign * state.x) @ Mt
-            self.latent(state, working, rng)
+    def samples(self, state: State, rng: np.random.Generator, Mt: np.ndarray) -> None:
+        """Step 3 given M' (B, N), after a step 1."""
+        o = self.options
+        working = self.augment(state, rng)
+        before = working.score.copy()
+        scans(
+            rng, o.sample_scans, o.sample_pairs, Mt, self.sign, working.W, self.sample,
+            self.sample_pairs, working.score, state.x, True,
+        )  # fmt: skip
+        self.bias(state, working, rng)
+        state.eta = state.eta + (before - working.score) / working.W
+        self.latent(state, working, rng)
+
+    def products(self, state: State) -> np.ndarray:
+        """Return M' (B, N)."""
+        return weighted_products(self.Zt, state.theta, self.Xt)
+
+    def renewed(self, Mt: np.ndarray, before: np.ndarray, state: State) -> np.ndarray:
+        """Return M' (B, N), given what it was with the feature weights `before`."""
+        moved = np.flatnonzero(state.theta != before)
+        if 3 * len(moved) > len(before):
+            return self.products(state)
+        change = state.theta[moved] - before[moved]
+        return Mt + (self.Zt[moved] * change[:, None]).T @ self.Xt[moved]
 
     def bias(self, state: State, working: Working, rng: np.random.Generator) -> None:
         """Draw b given the weights, and update the score."""
         held = working.W.sum()
         precision = held + self.bias_sd**-2.0
         mean = (working.score.sum() + held * state.bias) / precision
-        new = float(rng.normal(mean, precision**-0.5))
+        new = float(mean + precision**-0.5 * rng.standard_normal())
         working.score -= working.W * (new - state.bias)
         state.bias = new
 
@@ -281,7 +300,7 @@ class Sampler:
             return
         precision = state.tau + working.omega
         mean = (0.5 * self.s + state.tau * state.eta) / precision
-        state.u = rng.normal(mean, precision**-0.5)
+        state.u = mean + precision**-0.5 * rng.standard_normal(len(mean))
         rate = self.noise.noise_rate + 0.5 * np.sum((state.u - state.eta) ** 2)
         state.tau = float(rng.gamma(self.noise.noise_shape + 0.5 * len(state.u), 1.0 / rate))
 
@@ -299,7 +318,7 @@ class Sampler:
             (state.x, self.sample, state.sample_precision),
         )
         for x, prior, out in groups:
-            out[:] = rng.gamma(prior.shape + 0.5, 1.0 / (prior.rate + 0.5 * x**2))
+            out[:] = rng.standard_gamma(prior.shape + 0.5, len(x)) / (prior.rate + 0.5 * x**2)
 
 
 def _pairs(columns: np.ndarray, prior: WeightPrior) -> Pairs:

@@ -15,9 +15,16 @@ zero, where t is high, and the peak of G. A proposal that covers both needs no p
 
     q(x) = share t(x) + (1 - share) G(x) / Z,    Z the integral of G.
 
-The step is exact for any share in (0, 1) that does not depend on x. It is uniformly ergodic,
-because q / f = share / G + (1 - share) / (Z t) is bounded from below. Every loop ends even if it
-meets NaN.
+The step is exact for any share in (0, 1] that does not depend on x. It is uniformly ergodic if
+q / f = share / G + (1 - share) / (Z t) is bounded from below.
+
+Most weights of fat data are faint: G is flat over the spike and nowhere far above 1 (`faint`).
+For them share = 1, and q / f = 1 / G needs no logarithm. Whether a weight is faint depends on
+(linear, precision) only, hence not on x. So a scan may also pass over the faint weights. Each
+weight is then moved by a step that leaves f invariant, or not at all, and which of the two is
+decided by the other weights alone.
+
+Every loop ends even if it meets NaN.
 """
 
 import math
@@ -34,6 +41,9 @@ _LOG_2 = math.log(2.0)
 _LOG_2PI = math.log(2.0 * math.pi)
 _ROOT_HALF = math.sqrt(0.5)
 _HUGE = 1e150  # above it, squares overflow
+_MOST_ODDS = math.log(19.0)  # share is between 0.05 and 0.95
+_FAINT = 1.5  # ln G of a faint weight is nowhere above it; t is then accepted with at least e^-1.5
+_SUMS = {"reassoc", "contract"}  # sums in any order, so that they are vectorised
 _SHRINKAGES = 200  # long before this the interval of a slice is shorter than rounding error
 
 
@@ -75,12 +85,17 @@ class Pairs(NamedTuple):
 
 
 class Proposal(NamedTuple):
-    """The proposal q of one weight: linear and precision of G, ln Z, and share."""
+    """The proposal q of one weight: linear and precision of G, ln Z, share, and its logarithms.
+
+    log_share is ln share, log_odds ln (1 - share) / share.
+    """
 
     linear: float
     precision: float
     log_normal: float
     share: float
+    log_share: float
+    log_odds: float
 
 
 # --- one weight -----------------------------------------------------------------------------------
@@ -89,26 +104,30 @@ class Proposal(NamedTuple):
 @numba.njit(cache=True, nogil=True)
 def log_student(x: float, prior: Prior) -> float:
     """Return ln t(x), the prior of a weight with its precision integrated out, without a slab."""
-    return prior.peak - (prior.shape + 0.5) * math.log1p(0.5 * x * x / prior.rate)
+    return prior.peak - (prior.shape + 0.5) * math.log(1.0 + 0.5 * x * x / prior.rate)
 
 
 @numba.njit(cache=True, nogil=True)
 def draw_student(rng: np.random.Generator, prior: Prior) -> float:
     """Draw from t."""
-    precision = max(rng.standard_gamma(prior.shape), 1e-300)  # underflows if the shape is small
-    x = rng.standard_normal() * math.sqrt(prior.rate / precision)
+    z = rng.standard_normal()
+    if prior.shape == 0.5:  # Gamma(1/2) is half the square of a normal, which is drawn faster
+        x = z * math.sqrt(2.0 * prior.rate) / max(abs(rng.standard_normal()), 1e-150)
+    else:
+        precision = max(rng.standard_gamma(prior.shape), 1e-300)  # underflows if shape is small
+        x = z * math.sqrt(prior.rate / precision)
     return abs(x) if prior.positive else x
 
 
 @numba.njit(cache=True, nogil=True)
 def log_normal_integral(linear: float, precision: float, positive: bool) -> float:
     """Return ln Z, the integral over x >= 0 or over the whole line."""
-    whole = 0.5 * (_LOG_2PI - math.log(precision))
     t = linear / math.sqrt(precision)
     if not positive:
-        return whole + 0.5 * t * t
+        return 0.5 * (_LOG_2PI - math.log(precision) + t * t)
     if t > -5.0:
-        return whole + 0.5 * t * t + math.log(0.5 * math.erfc(-t * _ROOT_HALF))
+        share = 0.5 * math.erfc(-t * _ROOT_HALF)
+        return 0.5 * (_LOG_2PI + t * t + math.log(share * share / precision))
     fraction = 0.0  # Laplace's continued fraction of Mills' ratio, exact to rounding from 5 on
     for k in range(40, 0, -1):
         fraction = k / (fraction - t)
@@ -124,14 +143,16 @@ def proposal(linear: float, precision: float, prior: Prior) -> Proposal:
     """
     precision = max(precision, 1e-290)  # 0 for a constant feature without a slab
     log_normal = log_normal_integral(linear, precision, prior.positive)
-    sd, scale = precision**-0.5, math.sqrt(prior.rate / prior.shape)
+    sd, scale = 1.0 / math.sqrt(precision), math.sqrt(prior.rate / prior.shape)
     down = max(-linear, 0.0) if prior.positive else 0.0
     peak = abs(linear) / precision if down == 0.0 else 0.0
     peak = max(peak, sd / (1.0 + sd * down))
-    kept = -0.5 * math.log1p((scale / sd) ** 2) - math.log1p(scale * down)
+    flat = 1.0 + scale * down
+    kept = -0.5 * math.log((1.0 + scale * scale * precision) * flat * flat)
     excess = log_student(peak, prior) + log_normal - kept
-    share = 1.0 / (1.0 + math.exp(min(max(excess, -30.0), 30.0)))
-    return Proposal(linear, precision, log_normal, min(max(share, 0.05), 0.95))
+    excess = min(max(excess, -_MOST_ODDS), _MOST_ODDS)
+    share = 1.0 / (1.0 + math.exp(excess))
+    return Proposal(linear, precision, log_normal, share, math.log(share), excess)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -153,15 +174,67 @@ def log_tilt(x: float, linear: float, precision: float) -> float:
 @numba.njit(cache=True, nogil=True)
 def log_ratio(x: float, q: Proposal, prior: Prior) -> float:
     """Return ln q(x) / f(x)."""
-    by_prior = math.log(q.share) - log_tilt(x, q.linear, q.precision)
-    by_normal = math.log(1.0 - q.share) - q.log_normal - log_student(x, prior)
-    return log_sum(by_prior, by_normal)
+    tilt = log_tilt(x, q.linear, q.precision)
+    by_normal = q.log_odds - q.log_normal - log_student(x, prior) + tilt  # beside that by the prior
+    return q.log_share - tilt + log_sum(0.0, by_normal)
 
 
 @numba.njit(cache=True, nogil=True)
 def log_sum(a: float, b: float) -> float:
     """Return ln (e^a + e^b)."""
-    return max(a, b) + math.log1p(math.exp(-abs(a - b)))
+    return max(a, b) + math.log(1.0 + math.exp(-abs(a - b)))
+
+
+@numba.njit(cache=True, nogil=True)
+def faint(linear: float, precision: float, scale: float, positive: bool) -> bool:
+    """Return whether G changes little over the scale of t, and ln G is nowhere above _FAINT."""
+    if not (abs(linear) * scale < 1.0 and precision * scale * scale < 1.0):
+        return False
+    return (positive and linear < 0.0) or linear * linear < 2.0 * _FAINT * precision
+
+
+@numba.njit(cache=True, nogil=True)
+def step(
+    rng: np.random.Generator, linear: float, precision: float, prior: Prior, x: float
+) -> float:
+    """Return x after a Metropolis step that proposes from q."""
+    q = proposal(linear, precision, prior)
+    new = draw_proposal(rng, q, prior)
+    if not abs(new) < _HUGE:
+        return x
+    loss = log_ratio(new, q, prior) - log_ratio(x, q, prior)
+    return new if rng.standard_exponential() > loss else x
+
+
+@numba.njit(cache=True, nogil=True)
+def faint_step(
+    rng: np.random.Generator, linear: float, precision: float, prior: Prior, x: float
+) -> float:
+    """Return x after a Metropolis step that proposes from t: q with share = 1."""
+    new = draw_student(rng, prior)
+    if not abs(new) < _HUGE:
+        return x
+    loss = log_tilt(x, linear, precision) - log_tilt(new, linear, precision)
+    return new if loss <= 0.0 or rng.standard_exponential() > loss else x
+
+
+@numba.njit(cache=True, nogil=True, fastmath=_SUMS)
+def products(rows: np.ndarray, k: int, score: np.ndarray, W: np.ndarray) -> tuple[float, float]:
+    """Return rows_k'score and rows_k'diag(W)rows_k."""
+    product, square = 0.0, 0.0
+    for n in range(rows.shape[1]):
+        product += rows[k, n] * score[n]
+        square += rows[k, n] * W[n] * rows[k, n]
+    return product, square
+
+
+@numba.njit(cache=True, nogil=True, fastmath=_SUMS)
+def cross_product(rows: np.ndarray, i: int, j: int, W: np.ndarray) -> float:
+    """Return rows_i'diag(W)rows_j."""
+    product = 0.0
+    for n in range(rows.shape[1]):
+        product += rows[i, n] * W[n] * rows[j, n]
+    return product
 
 
 @numba.njit(cache=True, nogil=True)
@@ -173,28 +246,33 @@ def weight_scan(
     prior: Prior,
     score: np.ndarray,
     x: np.ndarray,
+    every: bool = True,
 ) -> int:
-    """Move every weight, one after the other; rows (K, N), slope (K,). Return how many moved."""
+    """Move every weight, or each that is not faint, one after the other. Return how many moved.
+
+    rows is (K, N), slope (K,).
+    """
     K, N = rows.shape
+    slab, scale = 1.0 / (prior.slab * prior.slab), math.sqrt(prior.rate / prior.shape)
     accepted = 0
     for k in range(K):
-        product, square = 0.0, 0.0
-        for i in range(N):
-            product += rows[k, i] * score[i]
-            square += rows[k, i] * rows[k, i] * W[i]
-        s = slope[k]
+        s, old = slope[k], x[k]
+        product, square = products(rows, k, score, W)
         square *= s * s
-        q = proposal(s * product + square * x[k], square + prior.slab**-2.0, prior)
-        new = draw_proposal(rng, q, prior)
-        if not abs(new) < _HUGE:
+        linear, precision = s * product + square * old, square + slab
+        if not faint(linear, precision, scale, prior.positive):
+            new = step(rng, linear, precision, prior, old)
+        elif every:
+            new = faint_step(rng, linear, precision, prior, old)
+        else:
             continue
-        if not rng.standard_exponential() > log_ratio(new, q, prior) - log_ratio(x[k], q, prior):
+        if new == old:
             continue
         accepted += 1
-        change = s * (new - x[k])
+        change = s * (new - old)
         x[k] = new
-        for i in range(N):
-            score[i] -= change * W[i] * rows[k, i]
+        for n in range(N):
+            score[n] -= change * W[n] * rows[k, n]
     return accepted
 
 
@@ -265,21 +343,16 @@ def pair_scan(
         if abs(x[k]) > pairs.visible:
             place[k], beyond[count] = count, k
             count += 1
-    accepted = 0
+    accepted, slab = 0, 1.0 / (prior.slab * prior.slab)
     for _ in range(tries if K > 1 else 0):
         if count == 0:
             break
         i, j = draw_pair(rng, beyond, count, K, pairs)
-        b_i, b_j, ii, jj, cross = 0.0, 0.0, 0.0, 0.0, 0.0
-        for n in range(N):
-            g_i, g_j = slope[i] * rows[i, n], slope[j] * rows[j, n]
-            b_i += g_i * score[n]
-            b_j += g_j * score[n]
-            ii += g_i * g_i * W[n]
-            jj += g_j * g_j * W[n]
-            cross += g_i * g_j * W[n]
+        (b_i, ii), (b_j, jj) = products(rows, i, score, W), products(rows, j, score, W)
+        b_i, ii, b_j, jj = slope[i] * b_i, slope[i] ** 2 * ii, slope[j] * b_j, slope[j] ** 2 * jj
+        cross = slope[i] * slope[j] * cross_product(rows, i, j, W)
         L = (b_i + ii * x[i] + cross * x[j], b_j + jj * x[j] + cross * x[i])
-        P = (ii + prior.slab**-2.0, jj + prior.slab**-2.0)
+        P = (ii + slab, jj + slab)
         if rng.random() < 0.5:
             new_i = draw_student(rng, prior)
             new_j = draw_proposal(rng, proposal(L[1] - cross * new_i, P[1], prior), prior)
@@ -317,6 +390,26 @@ def pair_scan(
     return accepted
 
 
+@numba.njit(cache=True, nogil=True)
+def scans(
+    rng: np.random.Generator,
+    times: int,
+    tries: int,
+    rows: np.ndarray,
+    slope: np.ndarray,
+    W: np.ndarray,
+    prior: Prior,
+    pairs: Pairs,
+    score: np.ndarray,
+    x: np.ndarray,
+    every: bool,
+) -> None:
+    """Repeat `weight_scan` and `pair_scan`; only the first scan, if any, moves every weight."""
+    for time in range(times):
+        weight_scan(rng, rows, slope, W, prior, score, x, every and time == 0)
+        pair_scan(rng, tries, rows, slope, W, prior, pairs, score, x)
+
+
 # --- the scale of the feature weights relative to that of the sample weights ----------------------
 
 
@@ -324,15 +417,16 @@ def pair_scan(
 def log_group(x: np.ndarray, prior: Prior, scale: float) -> float:
     """Return the log prior of scale * x (K,), without constants."""
     total, product, square = 0.0, 1.0, 0.0
+    factor = 0.5 * scale * scale / prior.rate
     for k in range(len(x)):
-        y2 = (scale * x[k]) ** 2
-        square += y2
-        product *= 1.0 + 0.5 * y2 / prior.rate
+        x2 = x[k] * x[k]
+        square += x2
+        product *= 1.0 + factor * x2
         if product > 1e150:  # one logarithm for many weights
             total += math.log(product)
             product = 1.0
     total += math.log(product)
-    return -(prior.shape + 0.5) * total - 0.5 * square * prior.slab**-2.0
+    return -(prior.shape + 0.5) * total - 0.5 * square * (scale / prior.slab) ** 2
 
 
 @numba.njit(cache=True, nogil=True)
