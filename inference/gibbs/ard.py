@@ -63,12 +63,14 @@ from ardvark.common.declared import Settings, option
 from ardvark.models import Problem, pfcvm, rfvm
 from ardvark.models.parts.ard import WeightPrior
 
-from .ard_steps import Pairs, Prior, draw_noisy, scale_move, scans
+from .ard_scans import Tail, scans
+from .ard_steps import Pairs, Prior, draw_noisy, scale_move
 from .jcfo_steps import weighted_products
 from .partners import correlated
 
 MODELS = ("pfcvm", "rfvm")
 PARTNERS = 16  # most correlated features a feature is paired with; of samples, too
+SEVERAL = 25.0  # weights beyond the cut of `Tail`, likewise
 LARGE = 5.0  # weights of each kind beyond the threshold of `Pairs`, expected under the prior
 
 
@@ -156,6 +158,7 @@ class Sampler:
         self.Zt = self.Xt if problem.Z is problem.X else np.ascontiguousarray(problem.Z.T)  # (D, B)
         self.feature = Prior.of(h.feature_prior, positive=True)
         self.sample = Prior.of(h.sample_prior, positive=not self.signed)
+        self.tail = Tail(*_beyond(SEVERAL, len(self.Xt), h.feature_prior))
         self.feature_pairs = _pairs(problem.X, h.feature_prior)
         self.sample_pairs = _pairs(self.Zt, h.sample_prior)
         self.sign = np.ones(self.Zt.shape[1])
@@ -229,6 +232,8 @@ class Sampler:
             self.features(state, rng, every=number == 0)
             Mt = self.products(state) if number == 0 else self.renewed(Mt, before, state)
             self.samples(state, rng, Mt)
+            if self.noise:  # tau mixes slowest, and costs least
+                self.latent(state, self.augment(state, rng), rng)
         if self.options.scale_moves:
             self.scale(state, rng)
         if self.precise:
@@ -250,8 +255,8 @@ class Sampler:
         working = self.augment(state, rng)
         before = working.score.copy()
         scans(
-            rng, o.feature_scans, o.feature_pairs, self.Xt, slope, working.W, self.feature,
-            self.feature_pairs, working.score, state.theta, every,
+            rng, int(every), o.feature_scans, o.feature_pairs, self.Xt, slope, working.W,
+            self.feature, self.tail, self.feature_pairs, working.score, state.theta,
         )  # fmt: skip
         self.bias(state, working, rng)
         if every:  # rounding errors of a sweep end here
@@ -266,8 +271,8 @@ class Sampler:
         working = self.augment(state, rng)
         before = working.score.copy()
         scans(
-            rng, o.sample_scans, o.sample_pairs, Mt, self.sign, working.W, self.sample,
-            self.sample_pairs, working.score, state.x, True,
+            rng, o.sample_scans, o.sample_scans, o.sample_pairs, Mt, self.sign, working.W,
+            self.sample, self.tail, self.sample_pairs, working.score, state.x,
         )  # fmt: skip
         self.bias(state, working, rng)
         state.eta = state.eta + (before - working.score) / working.W
@@ -323,6 +328,14 @@ class Sampler:
 
 def _pairs(columns: np.ndarray, prior: WeightPrior) -> Pairs:
     """Return the pairs of weights of these columns (N, K); `visible` follows from the prior."""
-    share = min(0.5, LARGE / columns.shape[1])
-    visible = stats.t.isf(0.5 * share, 2.0 * prior.shape, scale=prior.scale)
-    return Pairs(float(visible), *correlated(columns, PARTNERS))
+    visible, _ = _beyond(LARGE, columns.shape[1], prior)
+    return Pairs(visible, *correlated(columns, PARTNERS))
+
+
+def _beyond(count: float, K: int, prior: WeightPrior) -> tuple[float, float]:
+    """Return c such that the prior expects so many of K weights beyond it, and the chance of one.
+
+    The prior is the one without its slab; at most half of the weights are beyond.
+    """
+    chance = min(0.5, count / K)
+    return float(stats.t.isf(0.5 * chance, 2.0 * prior.shape, scale=prior.scale)), chance

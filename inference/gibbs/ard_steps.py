@@ -20,9 +20,7 @@ q / f = share / G + (1 - share) / (Z t) is bounded from below.
 
 Most weights of fat data are faint: G is flat over the spike and nowhere far above 1 (`faint`).
 For them share = 1, and q / f = 1 / G needs no logarithm. Whether a weight is faint depends on
-(linear, precision) only, hence not on x. So a scan may also pass over the faint weights. Each
-weight is then moved by a step that leaves f invariant, or not at all, and which of the two is
-decided by the other weights alone.
+(linear, precision) only, hence not on x. (`ard_scans` leaves most of their moves out.)
 
 Every loop ends even if it meets NaN.
 """
@@ -207,15 +205,13 @@ def step(
 
 
 @numba.njit(cache=True, nogil=True)
-def faint_step(
-    rng: np.random.Generator, linear: float, precision: float, prior: Prior, x: float
+def metropolis(
+    rng: np.random.Generator, linear: float, precision: float, x: float, new: float
 ) -> float:
-    """Return x after a Metropolis step that proposes from t: q with share = 1."""
-    new = draw_student(rng, prior)
-    if not abs(new) < _HUGE:
-        return x
+    """Return `new`, a proposal from t, with probability min(1, G(new) / G(x)), else x."""
     loss = log_tilt(x, linear, precision) - log_tilt(new, linear, precision)
-    return new if loss <= 0.0 or rng.standard_exponential() > loss else x
+    accepts = loss <= 0.0 or rng.standard_exponential() > loss
+    return new if accepts and abs(new) < _HUGE else x
 
 
 @numba.njit(cache=True, nogil=True, fastmath=_SUMS)
@@ -246,12 +242,8 @@ def weight_scan(
     prior: Prior,
     score: np.ndarray,
     x: np.ndarray,
-    every: bool = True,
 ) -> int:
-    """Move every weight, or each that is not faint, one after the other. Return how many moved.
-
-    rows is (K, N), slope (K,).
-    """
+    """Move every weight, one after the other; rows (K, N), slope (K,). Return how many moved."""
     K, N = rows.shape
     slab, scale = 1.0 / (prior.slab * prior.slab), math.sqrt(prior.rate / prior.shape)
     accepted = 0
@@ -260,12 +252,10 @@ def weight_scan(
         product, square = products(rows, k, score, W)
         square *= s * s
         linear, precision = s * product + square * old, square + slab
-        if not faint(linear, precision, scale, prior.positive):
-            new = step(rng, linear, precision, prior, old)
-        elif every:
-            new = faint_step(rng, linear, precision, prior, old)
+        if faint(linear, precision, scale, prior.positive):
+            new = metropolis(rng, linear, precision, old, draw_student(rng, prior))
         else:
-            continue
+            new = step(rng, linear, precision, prior, old)
         if new == old:
             continue
         accepted += 1
@@ -388,26 +378,6 @@ def pair_scan(
                 place[beyond[count]] = place[k]
                 place[k] = -1
     return accepted
-
-
-@numba.njit(cache=True, nogil=True)
-def scans(
-    rng: np.random.Generator,
-    times: int,
-    tries: int,
-    rows: np.ndarray,
-    slope: np.ndarray,
-    W: np.ndarray,
-    prior: Prior,
-    pairs: Pairs,
-    score: np.ndarray,
-    x: np.ndarray,
-    every: bool,
-) -> None:
-    """Repeat `weight_scan` and `pair_scan`; only the first scan, if any, moves every weight."""
-    for time in range(times):
-        weight_scan(rng, rows, slope, W, prior, score, x, every and time == 0)
-        pair_scan(rng, tries, rows, slope, W, prior, pairs, score, x)
 
 
 # --- the scale of the feature weights relative to that of the sample weights ----------------------

@@ -1,0 +1,302 @@
+"""Scans of the weights: steps of faint weights and of others, scans without moves in the spike.
+
+A step's detailed balance is checked by quadrature: the flow from one interval of x to another,
+of a state drawn from f, is symmetric, and it is the flow that the compiled step has. Whole scans
+start at exact draws of the law of five weights and end at draws of it.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ardvark.inference.gibbs import ard_scans
+from ardvark.inference.gibbs import ard_steps as steps
+from ardvark.inference.gibbs.ard import Options, Sampler
+from ardvark.models.parts.ard import WeightPrior
+from tests.inference.gibbs.ard_problems import made
+from tests.inference.gibbs.test_ard_steps import (
+    PRIORS,
+    cdf_of,
+    drawn_from,
+    grid,
+    ks,
+    pair_p,
+    stepped,
+)
+from tests.support import ALARM, rng
+
+every_law = pytest.mark.parametrize("law", PRIORS)
+every_sign = pytest.mark.parametrize("positive", [True, False])
+
+
+def is_faint(linear, precision, prior):
+    scale = math.sqrt(prior.rate / prior.shape)
+    return steps.faint(linear, precision, scale, prior.positive)
+
+
+# --- one weight -----------------------------------------------------------------------------------
+
+
+@every_law
+@every_sign
+def test_a_faint_likelihood_is_flat_over_the_spike_and_nowhere_high(law, positive):
+    given, random = PRIORS[law], rng()
+    prior = steps.Prior.of(given, positive=positive)
+    found = 0
+    for _ in range(400):
+        precision = given.scale**-2.0 * 10.0 ** random.uniform(-6.0, 1.0)
+        linear = random.choice([-1.0, 1.0]) * 10.0 ** random.uniform(-2.0, 1.0) * precision**0.5
+        x = np.linspace(0.0 if positive else -1.0, 1.0, 201) * 5.0 * (1.0 + abs(linear) / precision)
+        G = steps.log_tilt(x, linear, precision)
+        near = steps.log_tilt(given.scale * np.array([-1.0, 1.0])[positive:], linear, precision)
+        if is_faint(linear, precision, prior):
+            found += 1
+            assert G.max() <= 1.5
+            assert (np.abs(near) <= 1.5).all()
+        elif abs(linear) * given.scale < 1.0 and precision * given.scale**2 < 1.0:
+            peak = linear / precision
+            assert steps.log_tilt(peak, linear, precision) >= 1.5
+            assert peak > 0.0 or not positive
+    assert 20 < found < 380
+
+
+def flows(log_f, log_q, x, edges):
+    """The chances of a move between intervals, from f, by a Metropolis step that proposes from q.
+
+    Moves within an interval include rejections.
+    """
+    weight = np.gradient(x)
+    f, q = (np.exp(v - v.max()) * weight for v in (log_f, log_q))
+    f, q = f / f.sum(), q / q.sum()
+    excess = (log_f - log_q)[None, :] - (log_f - log_q)[:, None]
+    flow = f[:, None] * q[None, :] * np.exp(np.minimum(excess, 0.0))
+    member = np.equal.outer(np.arange(len(edges) + 1), np.searchsorted(edges, x)).astype(float)
+    found = member @ flow @ member.T
+    found[np.diag_indices(len(found))] += member @ f - found.sum(axis=1)
+    return found
+
+
+CASES = [  # law, positive, linear, precision, which step
+    ("sparse", True, 0.4, 1.0, "faint"),
+    ("sparse", True, -30.0, 5.0, "faint"),
+    ("sparse", False, 1.6, 1.0, "faint"),
+    ("sparse", True, 6.0, 2.0, "informed"),
+    ("sparse", False, -6.0, 2.0, "informed"),
+    ("dense", True, 1.0, 6.0, "informed"),
+]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("law", "positive", "linear", "precision", "kind"), CASES)
+def test_detailed_balance_of_a_step(law, positive, linear, precision, kind):
+    """The flow is symmetric, and that of the compiled step; without the ratio it is another one."""
+    given, random, n = PRIORS[law], rng(), 60_000
+    prior = steps.Prior.of(given, positive=positive)
+    precision += given.slab**-2.0
+    assert is_faint(linear, precision, prior) == (kind == "faint")
+    x = grid(given, linear, precision, positive, 1001)
+    log_t = stats.t.logpdf(x, 2.0 * given.shape, scale=given.scale)
+    log_f = log_t + linear * x - 0.5 * precision * x**2
+    log_q = log_t
+    if kind == "informed":
+        q = steps.proposal(linear, precision, prior)
+        log_q = log_f + [steps.log_ratio(v, q, prior) for v in x]
+    starts = drawn_from(random, x, log_f, n)
+    edges = np.quantile(starts, [0.3, 0.6, 0.9])
+    want = flows(log_f, log_q, x, edges)
+    np.testing.assert_allclose(want, want.T, atol=1e-12)
+    ends = stepped(random, starts, linear, precision - given.slab**-2.0, prior)
+    a, b = np.searchsorted(edges, starts), np.searchsorted(edges, ends)
+    found = np.zeros_like(want)
+    np.add.at(found, (a, b), 1.0)
+    # intervals and densities of the grid: errors far below those of the counts
+    assert stats.chisquare(found.ravel(), n * want.ravel() / want.sum()).pvalue > ALARM
+    always = want.sum(axis=1)[:, None] * (np.exp(log_q) * np.gradient(x))[None, :]
+    member = np.equal.outer(np.arange(4), np.searchsorted(edges, x)).astype(float)
+    wrong = n * always @ member.T
+    wrong *= n / wrong.sum()
+    assert stats.chisquare(found.ravel(), wrong.ravel()).pvalue < ALARM
+    assert np.abs(wrong - wrong.T).max() > 1e-3 * n
+
+
+# --- scans ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.statistical
+@every_law
+@every_sign
+def test_draws_of_the_tail(law, positive):
+    given, random = PRIORS[law], rng()
+    prior = steps.Prior.of(given, positive=positive)
+    t = stats.t(2.0 * given.shape, scale=given.scale)
+    for at in (0.1, 1.0, 30.0):
+        cut = at * given.scale
+        x = np.array([ard_scans.draw_tail(random, prior, cut) for _ in range(2000)])
+        assert (np.abs(x) > cut).all()
+        assert ks(t.sf(np.abs(x)) / t.sf(cut), stats.uniform.cdf) > ALARM / 6
+        assert (x > 0.0).all() if positive else 0.4 < (x > 0.0).mean() < 0.6
+
+
+def crossed(random, x, linear, precision, prior, tail):
+    """The ends of one `crossing_scan` from each x; each weight has a row of its own."""
+    ends = np.array(x, dtype=float)
+    for at in range(0, len(ends), 500):
+        block = ends[at : at + 500]
+        n = len(block)
+        score, W = linear - precision * block, np.full(n, precision)
+        ard_scans.crossing_scan(random, np.eye(n), np.ones(n), W, prior, tail, score, block)
+        np.testing.assert_allclose(score, linear - precision * block, rtol=1e-8, atol=1e-8)
+    return ends
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("positive", "linear", "precision"), [(True, 1.2, 0.5), (False, -1.6, 1.0)]
+)
+def test_detailed_balance_of_a_crossing(positive, linear, precision):
+    """Flows between intervals, those inside the spike without moves, are the ones by quadrature."""
+    given, random, n = PRIORS["sparse"], rng(), 40_000
+    prior = steps.Prior.of(given, positive=positive)
+    full = precision + given.slab**-2.0
+    assert is_faint(linear, full, prior)
+    x = grid(given, linear, full, positive, 1501)
+    t = stats.t(2.0 * given.shape, scale=given.scale)
+    cut = float(t.isf(0.1))
+    tail = ard_scans.Tail(cut, 0.2)
+    log_f = t.logpdf(x) + linear * x - 0.5 * full * x**2
+    starts = drawn_from(random, x, log_f, n)
+    edges = np.array([0.3, 1.0, 4.0, 20.0]) * cut
+    edges = edges if positive else np.concatenate([-edges[::-1], edges])
+    spike = np.abs(edges) < 1.01 * cut
+    inside = np.flatnonzero(spike[1:] & spike[:-1]) + 1
+    inside = np.concatenate([[0], inside]) if positive else inside
+    want = flows(log_f, t.logpdf(x), x, edges)
+    for i in inside:  # no moves inside the spike
+        for j in inside:
+            want[i, i] += want[i, j] * (i != j)
+            want[i, j] *= i == j
+    np.testing.assert_allclose(want, want.T, atol=1e-12)
+    ends = crossed(random, starts, linear, precision, prior, tail)
+    a, b = np.searchsorted(edges, starts), np.searchsorted(edges, ends)
+    found = np.zeros_like(want)
+    np.add.at(found, (a, b), 1.0)
+    kept = n * want > 5.0
+    assert found[~kept].sum() <= stats.poisson.isf(ALARM / 2, n * want[~kept].sum() + 1.0)
+    assert stats.chisquare(
+        found[kept], want[kept] * found[kept].sum() / want[kept].sum()
+    ).pvalue > (ALARM / 2)
+    # negative control: the chance of a proposal is not that of the tail
+    ends = crossed(random, starts, linear, precision, prior, tail._replace(chance=0.4))
+    assert ks(ends, np.vectorize(cdf_of(x, log_f))) < ALARM
+
+
+GIVEN, K = WeightPrior(0.5, 0.02, 1.5), 5
+
+
+def likelihood():
+    """Five rows, two of them alike, and what they should add up to: one law, whatever the seeds."""
+    rows = np.random.default_rng(7).standard_normal((K, 4))
+    rows[1] = rows[0] + 0.3 * rows[1]
+    return rows, rows[0] * 2.0, np.full(4, 2.0)
+
+
+def scan_ends(scan, random, n):
+    """Starts at draws of the posterior, ends after a scan, other draws, and how many weights moved.
+
+    It also returns the share of weights that are faint at the starts.
+    """
+    rows, target, W = likelihood()
+    prior = steps.Prior.of(GIVEN, positive=True)
+    x = np.abs(GIVEN.scale * random.standard_t(1.0, (100 * n, K)))
+    log_l = -((target - x @ rows) ** 2).sum(-1) - 0.5 * (x**2).sum(-1) / GIVEN.slab**2
+    x = x[np.log(random.random(len(x))) < log_l]  # exact draws: the likelihood is at most 1
+    x = x[: 2 * n]
+    ends, others = x[: len(x) // 2].copy(), x[len(x) // 2 :]
+    squares, faint = (rows**2) @ W, []
+    for end in ends:
+        score = W * (target - end @ rows)
+        faint += [
+            is_faint(v, p, prior)
+            for v, p in zip(rows @ score + squares * end, squares + GIVEN.slab**-2.0, strict=True)
+        ]
+        scan(random, rows, np.ones(K), W, prior, score, end)
+        np.testing.assert_allclose(score, W * (target - end @ rows), atol=1e-8)
+    return ends, others, (ends != x[: len(ends)]).mean(), np.mean(faint)
+
+
+TAIL = ard_scans.Tail(float(stats.t.isf(0.1, 1.0, scale=GIVEN.scale)), 0.2)
+
+
+def crossing(random, rows, slope, W, prior, score, x):
+    for _ in range(6):
+        ard_scans.crossing_scan(random, rows, slope, W, prior, TAIL, score, x)
+
+
+def repeated(random, rows, slope, W, prior, score, x):
+    pairs = steps.Pairs(0.3, np.array([[1], [0], [-1], [-1], [-1]]), np.array([1, 1, 0, 0, 0]))
+    ard_scans.scans(random, 1, 3, 4, rows, slope, W, prior, TAIL, pairs, score, x)
+
+
+def by_its_own_size(random, rows, slope, W, prior, score, x):
+    """Wrong: a weight is passed over if it is itself small."""
+    for _ in range(6):
+        for k in np.flatnonzero(x > 0.05):
+            one = x[k : k + 1]
+            steps.weight_scan(random, rows[k : k + 1], slope[k : k + 1], W, prior, score, one)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("scan", [crossing, repeated])
+def test_scans_leave_the_law_of_their_weights(scan):
+    ends, others, moved, faint = scan_ends(scan, rng(), 4000)
+    assert len(ends) > 2000
+    assert moved > 0.1
+    assert 0.3 < faint < 0.9
+    assert pair_p(ends, others) > ALARM
+
+
+@pytest.mark.statistical
+def test_what_is_passed_over_must_not_depend_on_the_weight():
+    """Negative control."""
+    ends, others, _, _ = scan_ends(by_its_own_size, rng(), 4000)
+    assert pair_p(ends, others) < ALARM
+
+
+# --- M, and the decision values, within a sweep ---------------------------------------------------
+
+
+@pytest.mark.parametrize("B", [3, None])
+def test_products_follow_the_features_that_moved(B):
+    sampler, random = Sampler(made(D=12, B=B)), rng()
+    state = sampler.start(random, 0)
+    before = state.theta.copy()
+    Mt = sampler.products(state)
+    np.testing.assert_allclose(Mt, sampler.Zt.T @ (before[:, None] * sampler.Xt), rtol=1e-10)
+    for moved in ([], [4], [0, 7], range(12)):
+        state.theta = before.copy()
+        state.theta[list(moved)] *= 1.7
+        found = sampler.renewed(Mt, before, state)
+        np.testing.assert_allclose(found, sampler.products(state), rtol=1e-10, atol=1e-12)
+
+
+class StaleProducts(Sampler):
+    """M of the first round in all rounds."""
+
+    def renewed(self, Mt, before, state):
+        return Mt
+
+
+def test_decision_values_are_those_of_the_state_after_every_round():
+    """And with an M that is no longer that of the state, they are not."""
+    for kind in (Sampler, StaleProducts):
+        problem = made("rfvm-explicit", N=20, D=30, B=None)
+        sampler, random = kind(problem, Options(rounds=5)), rng()
+        state = sampler.start(random, 0)
+        worst = 0.0
+        for _ in range(5):
+            sampler.sweep(state, random)
+            eta = problem.decision(sampler.point(state))
+            worst = max(worst, np.abs(state.eta - eta).max() / np.abs(eta).max())
+        assert (worst < 1e-9) == (kind is Sampler)
