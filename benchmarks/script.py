@@ -124,6 +124,7 @@ def command(script: str, part: str, words: list[str]) -> str:
     kept, skip = [], False
     for word in options:
         if not skip and word not in ("--out", "--work"):
+            word = "..." if Path(word).is_absolute() else word
             kept.append(word if word.replace("-", "").isalnum() else f"'{word}'")
         skip = word in ("--out", "--work")
     data = "ARDVARK_DATA=..." if os.environ.get("ARDVARK_DATA") else ""

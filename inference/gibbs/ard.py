@@ -20,7 +20,7 @@ One sweep
 ---------
 A few rounds of 1 to 3, then 4 and 5. Variables in brackets are integrated out of the step, and
 drawn anew before anything uses them; that is why the order matters (van Dyk, Park 2008, doi
-10.1198/016214508000000409).
+10.1198/016214508000000409). With noise a round ends with 1 and the draws of u and tau alone.
 
 1. omega_n ~ PG(1, eta_n), or PG(1, u_n) with noise (Polson, Scott, Windle 2013, doi
    10.1080/01621459.2013.829001). Given omega the likelihood of u_n is exp(k_n u_n - omega_n u_n^2
@@ -28,22 +28,26 @@ drawn anew before anything uses them; that is why the order matters (van Dyk, Pa
 
        exp(r_n eta_n - W_n eta_n^2 / 2),   W = omega c, r = k c,   c = tau / (tau + omega)
 
-   (c = 1 without noise). W and r belong to this omega and tau: both are renewed before each pass.
-2. theta | b, a, W, r [u]: every theta_d by an independence Metropolis step that proposes from the
-   prior or from the likelihood, so that it jumps between the spike and a visible weight; then
-   pairs of features, above all correlated ones, so that one may replace the other. Then b, normal.
+   (c = 1 without noise). W and r belong to this omega and tau, and are
+   renewed before each 2 and 3.
+2. theta | b, a, W, r [u]: a few scans. In each, every theta_d moves by an independence Metropolis
+   step that proposes from the prior or from the likelihood, so that it jumps between the spike and
+   a visible weight. Only the first scan of a sweep makes moves inside the spike (`ard_scans.py`):
+   nearly all proposals are such moves, and each changes little. After each scan move pairs of
+   features, above all correlated ones, so that one may replace the other. Then b, normal.
    Then u | eta, omega, tau ~ Normal((k + tau eta) / (tau + omega), (tau + omega)^-1/2), with
    the omega that u was integrated out with, and tau | u, eta ~ Gamma(noise_shape + N/2,
    noise_rate + |u - eta|^2 / 2).
-3. x | b, theta likewise, its columns those of M. Each pass of 2 or 3 comes after a new 1.
+3. x | b, theta likewise, its columns those of M. Each scan moves all of x.
 4. (theta, x) -> (e^t theta, e^-t x), which leaves eta: a generalised Gibbs step (Liu, Sabatti
    2000, doi 10.1093/biomet/87.2.353), a slice step in t with density p(theta, x) e^((D - B) t).
 5. The precisions.
 
 Cost
 ----
-A round takes O(N B D) time: M is most of it, with the scan of the features, O(N D). Correlated
-features are found once, in O(N D^2). Memory O(N D + B D), never D x D.
+A sweep takes O(N B D) time for M, once. A round takes O(N D) for the scans of the features, and
+O(N B d) to keep M up to date, where d features have moved. The decision values follow from the
+score. Correlated features are found once, in O(N D^2). Memory O(N D + B D), never D x D.
 
 Difficulties
 ------------
@@ -70,8 +74,8 @@ from .partners import correlated
 
 MODELS = ("pfcvm", "rfvm")
 PARTNERS = 16  # most correlated features a feature is paired with; of samples, too
-SEVERAL = 25.0  # weights beyond the cut of `Tail`, likewise
 LARGE = 5.0  # weights of each kind beyond the threshold of `Pairs`, expected under the prior
+SEVERAL = 25.0  # feature weights beyond the cut of `Tail`, likewise
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -70,8 +70,8 @@ def crossing_scan(
     """Move the weights as above; rows (K, N), slope (K,). Return how many moved."""
     K, N = rows.shape
     slab, scale = 1.0 / (prior.slab * prior.slab), (prior.rate / prior.shape) ** 0.5
-    mean = -1.0 / np.log1p(-tail.chance)
-    # so many faint weights in the spike until the next one proposes: geometric
+    mean = -1.0 / np.log1p(-tail.chance)  # of the exponential whose floor is geometric
+    # so many faint weights in the spike pass before the next one proposes
     wait = int(min(mean * rng.standard_exponential(), 1e9))
     accepted = 0
     for k in range(K):

@@ -12,7 +12,14 @@ with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(str(ROOT))
     from benchmarks import pages, records, script
 
-HELPERS = {"mutants", "pages", "records", "script", "same_results"}  # they measure nothing
+HELPERS = {
+    "mutants",
+    "pages",
+    "records",
+    "script",
+    "same_results",
+    "ard_sweeps",
+}  # they measure nothing
 FILES = sorted((ROOT / "benchmarks").glob("*.py"))
 SCRIPTS = [p.stem for p in FILES if p.stem not in HELPERS | {"__init__"}]
 
@@ -113,6 +120,7 @@ def test_a_function_runs_in_a_process_of_its_own():
     [
         ([], "", "python -m benchmarks.a"),
         (["x", "y", "--quick", "--out", "/home/me"], "x", "python -m benchmarks.a x --quick"),
+        (["--before", "/home/me/old"], "", "python -m benchmarks.a --before '...'"),
         (["--work", "/w", "--only", "a-*"], "", "python -m benchmarks.a --only 'a-*'"),
     ],
 )

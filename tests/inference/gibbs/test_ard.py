@@ -137,7 +137,7 @@ def test_sweeps_leave_the_joint_law(variant, prior):
     """200 replicates see about 0.5 sd; the slow test has 3000."""
     found = joint_test(
         made(variant, prior),
-        with_options(feature_scans=2),
+        with_options(rounds=2, feature_scans=2),
         replicates=200,
         sweeps=4,
         references=19,
@@ -156,7 +156,7 @@ def test_sweeps_leave_the_joint_law(variant, prior):
 def test_sweeps_leave_the_joint_law_in_full(variant, prior, size):
     found = joint_test(
         made(variant, prior, **size),
-        with_options(feature_scans=2, sample_scans=2),
+        with_options(rounds=2, feature_scans=2, sample_scans=2),
         replicates=3000,
         sweeps=8,
         references=49,
