@@ -10,9 +10,10 @@ posterior itself is an attribute, and all of `ardvark` works with it:
 
 import logging
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Self
+from functools import wraps
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,15 +25,41 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ardvark.common.validate import InputError, logger
+from ardvark.common.validate import InputError, logger, named
 from ardvark.data import Dataset
 from ardvark.inference import fit, predict
 from ardvark.inference.contract.backend import FitFailed
+from ardvark.inference.fits.datatree import with_derived, without_derived
 from ardvark.inference.fitting.prediction import classes, linear_rule
 from ardvark.inference.verdicts.remedies import for_estimator
+from ardvark.inference.verdicts.variation import log_odds, nearly_constant
 from ardvark.models import ZOO, problem
 
 _CHUNK = 2.0e7  # probabilities held at once
+_HYPERS = ("active_features", "active_samples", "slab", "kernel")
+
+
+def _weights_refused[F: Callable[..., Any]](function: F) -> F:
+    """Let a method refuse weights, and say why.
+
+    They are not arguments of it, since scikit-learn would use what the signature has.
+    """
+
+    @wraps(function)
+    def refusing(*args: Any, **given: Any) -> Any:
+        for name in ("sample_weight", "class_weight"):
+            if given.pop(name, None) is not None:
+                raise InputError(
+                    f"{name} is not accepted: weights temper the likelihood. That gives another "
+                    "posterior, whose intervals and P(active) count evidence that nobody observed. "
+                    "Repeated rows do the same. Fit without weights and change the decision "
+                    "instead: for class odds r in place of the odds r_0 of the training rows, add "
+                    "log(r / r_0) to decision_function; for unequal costs, use another threshold "
+                    "(sklearn.model_selection.FixedThresholdClassifier)."
+                )
+        return function(*args, **given)
+
+    return cast(F, refusing)
 
 
 def _predicts_labels(classifier: "SparseBayesClassifier") -> bool:
@@ -54,14 +81,20 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
     model : str
         A model of the zoo (`ardvark models`).
     method : str
-        How its posterior is computed (`ardvark methods`). "paper" is the algorithm of the model's
-        paper; "nuts" and "gibbs" are exact.
+        How its posterior is computed (`ardvark methods`). "exact" samples the posterior until all
+        that may be quoted has converged, or until a limit. "paper" is the algorithm of the model's
+        paper: faster, and an approximation.
+    active_features, active_samples, slab, kernel : optional
+        Hyperparameters that are often searched (`ardvark models NAME`). None is the model's
+        default. Not every model has all of them.
     draws, chains : int
-        Draws per chain, and number of chains. A point or search method returns one draw.
+        Draws per chain, and number of chains. "exact" draws as many as it needs, and `draws` is
+        what it keeps at most (or what its `ess` needs, if that is more). A point or search method
+        returns one draw.
     random_state : int, RandomState or None
         With an int, every call of `fit` gives the same result.
     hypers : dict, optional
-        Hyperparameters of the model, by name.
+        Other hyperparameters of the model, by name.
     method_options : dict, optional
         Options of the method, by name (`ardvark methods NAME` lists them).
     standardize : bool
@@ -80,7 +113,8 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
     problem_ : Problem
         Model, data and filled hyperparameters.
     posterior_ : xarray.DataTree
-        The fit, as `ardvark.fit` returns it.
+        The fit, as `ardvark.fit` returns it with ``keep="shared"``. `ardvark.resume` takes one
+        that has not converged on from where it ended.
     status_ : str
         How the fit ended: ``posterior_.attrs["status"]``.
     feature_importances_ : ndarray (D,)
@@ -97,11 +131,16 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
     -----
     ConvergenceWarning
         The draws must not be trusted. The warning says why, and what to do.
+    UserWarning
+        The predictions at the training rows are nearly constant: the standard deviation of their
+        log odds is below 0.1. Effects of that size or more are visible (`ardvark.select`), so
+        nothing visible was found. This may be the truth: nothing in X predicts y.
 
     Raises
     ------
     InputError, TypeError
-        An unknown model or method, a hyperparameter or option that it does not have or accept.
+        An unknown model or method, a hyperparameter or option that it does not have or accept, a
+        hyperparameter that is given twice, or weights.
     FitFailed
         The method ended without a result.
 
@@ -112,6 +151,19 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
     Meta-estimators that read `coef_` first (`SelectFromModel`, `RFE`) rank features by the size of
     their coefficients in the units of X, unless you pass
     ``importance_getter="feature_importances_"``.
+
+    Sparse matrices are accepted and made dense, because standardised features are dense. That takes
+    8 N D bytes in `fit`, where more than 1e8 numbers are refused. `predict` makes some rows dense
+    at a time, and `transform` keeps a matrix sparse.
+
+    There are no weights of rows or classes. A weighted likelihood is tempered: it has another
+    posterior, whose P(active) and intervals count evidence that nobody observed. Repeated rows have
+    the same effect. Fit without weights, and change the decision instead. For class odds r in place
+    of the odds r_0 of the training rows, add log(r / r_0) to `decision_function`. For unequal
+    costs, use another threshold (`sklearn.model_selection.FixedThresholdClassifier`).
+
+    A pickle contains neither the pointwise likelihood nor other groups of `posterior_` that follow
+    from its draws. They are computed again when it is read.
 
     Examples
     --------
@@ -126,11 +178,16 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
     2
     """
 
+    @_weights_refused
     def __init__(
         self,
         model: str = "rfvm",
-        method: str = "paper",
+        method: str = "exact",
         *,
+        active_features: float | str | None = None,
+        active_samples: float | str | None = None,
+        slab: float | None = None,
+        kernel: str | None = None,
         draws: int = 500,
         chains: int = 4,
         random_state: int | np.random.RandomState | None = None,
@@ -142,6 +199,10 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
     ) -> None:
         self.model = model
         self.method = method
+        self.active_features = active_features
+        self.active_samples = active_samples
+        self.slab = slab
+        self.kernel = kernel
         self.draws = draws
         self.chains = chains
         self.random_state = random_state
@@ -152,11 +213,13 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
         self.verbose = verbose
 
     def __sklearn_tags__(self) -> Tags:
-        """Return scikit-learn's tags: two classes only."""
+        """Return scikit-learn's tags: two classes only, and sparse input."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = True
         return tags
 
+    @_weights_refused
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Compute the posterior of rows X (N, D) with labels y (N,) of two kinds.
 
@@ -172,8 +235,10 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
         >>> classifier.get_support().tolist()  # which features are probably active
         [True, True, False, False]
         """
+        if getattr(X, "ndim", 2) == 1 and getattr(y, "ndim", 1) == 2:
+            raise InputError("X and y are swapped: give the rows X (N, D) first, then the labels.")
         rows = getattr(X, "index", None)
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        X, y = validate_data(self, X, y, accept_sparse=True, dtype=np.float64, ensure_min_samples=2)
         kind = type_of_target(y, input_name="y", raise_unknown=True)
         if kind != "binary":
             raise InputError(
@@ -192,41 +257,90 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
             sample_names=_distinct(rows),
             class_names=(str(self.classes_[0]), str(self.classes_[1])),
         )
-        self.problem_ = problem(
-            self.model, data, standardize=self.standardize, **(self.hypers or {})
-        )
+        self.problem_ = problem(self.model, data, standardize=self.standardize, **self._asked())
         with _verdict_untold():
             self.posterior_ = fit(
                 self.problem_,
                 self.method,
                 draws=self.draws,
                 chains=self.chains,
-                random_seed=check_random_state(self.random_state).randint(np.iinfo(np.int32).max),
+                random_seed=_seed(self.random_state),
                 progressbar=self.verbose,
+                keep="shared",
                 **(self.method_options or {}),
             )
-        self.status_ = str(self.posterior_.attrs["status"])
         reason = self.posterior_.attrs["reason"]
         if self.status_ == "failed":
             raise FitFailed(f"{self.posterior_.attrs['method']}: {reason}")
         if self.status_ == "not_converged":
             warnings.warn(
                 f"{self.posterior_.attrs['method']} has not converged: {reason}. "
-                f"{for_estimator(self.problem_, self.posterior_.attrs['method'])}",
+                f"{for_estimator(self.problem_, self.posterior_)}",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
+            )
+        if constant := nearly_constant(self.problem_, self.posterior_):
+            lost = (
+                ""
+                if self.posterior_.attrs["kind"] == "mcmc"
+                else (" Or the approximation lost what there is: try method='exact'.")
+            )
+            warnings.warn(
+                f"The predictions are nearly constant: {constant}. This may be the truth: nothing "
+                f"in X predicts y.{lost}",
+                UserWarning,
+                stacklevel=3,
             )
         return self
+
+    @property
+    def status_(self) -> str:
+        """How the fit ended."""
+        return str(self.posterior_.attrs["status"])
+
+    def _asked(self) -> dict[str, Any]:
+        """Return the hyperparameters that were given, by either way; refuse those given by both."""
+        named_ones = {name: getattr(self, name) for name in _HYPERS}
+        given = {name: value for name, value in named_ones.items() if value is not None}
+        others = dict(self.hypers or {})
+        for name, value in given.items():
+            if others.get(name) is not None:
+                raise InputError(
+                    f"{name} is given twice: {name}={value!r} and "
+                    f"hypers={{{name!r}: {others[name]!r}}}. Leave one of them out."
+                )
+        model = named("model", self.model, ZOO, "`ardvark models` lists them.")
+        lacking = [name for name in given if name not in _hyper_names(model)]
+        if lacking:
+            having = [m for m in ZOO if set(lacking) <= _hyper_names(m)]
+            raise InputError(
+                f"model {model!r} has no {' and no '.join(lacking)}. Leave that at None, or take "
+                f"a model that has it: {', '.join(having)}."
+            )
+        return others | given
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes, of the fit only what cannot be computed from its draws."""
+        state = dict(super().__getstate__())
+        if "posterior_" in state:
+            state["posterior_"] = without_derived(self.posterior_)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the attributes, and compute what `__getstate__` left out."""
+        super().__setstate__(state)
+        if "posterior_" in state:
+            self.posterior_ = with_derived(self.problem_, self.posterior_)
 
     # --- prediction -------------------------------------------------------------------------------
 
     def _mean_prediction(self, X: ArrayLike) -> np.ndarray:
         """Return what `ardvark.predict` returns, averaged over draws (M,)."""
         check_is_fitted(self)
-        rows: np.ndarray = validate_data(self, X, dtype=np.float64, reset=False)
+        rows: Any = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         sizes = self.posterior_["posterior"].sizes
         step = max(1, int(_CHUNK / (sizes["chain"] * sizes["draw"])))
-        parts = (rows[at : at + step] for at in range(0, len(rows), step))
+        parts = (_dense(rows[at : at + step]) for at in range(0, rows.shape[0], step))
         means = [predict(self.problem_, self.posterior_, x).mean(("chain", "draw")) for x in parts]
         return np.concatenate([mean.values for mean in means])
 
@@ -265,8 +379,7 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
         value = self._mean_prediction(X)
         if self.problem_.spec.link == "identity":
             return value
-        p = np.clip(value, np.finfo(float).tiny, 1.0 - np.finfo(float).epsneg)
-        return np.log(p) - np.log1p(-p)
+        return log_odds(value)
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Return the more probable label (M,) of each row of X (M, D); a tie goes to the first.
@@ -332,6 +445,25 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
         except InputError as error:
             raise AttributeError(str(error)) from None
         return coefficients[None, :], np.array([intercept])
+
+
+def _hyper_names(model: str) -> set[str]:
+    return {declared.name for declared in ZOO[model].Hypers.declared()}
+
+
+def _seed(state: Any) -> int:
+    """Return a seed drawn from what scikit-learn accepts as `random_state`."""
+    try:
+        return int(check_random_state(state).randint(np.iinfo(np.int32).max))
+    except ValueError:
+        raise InputError(
+            f"random_state must be an integer from 0 to {2**32 - 1}, a RandomState or None, got "
+            f"{state!r}."
+        ) from None
+
+
+def _dense(rows: Any) -> np.ndarray:
+    return rows.toarray() if hasattr(rows, "toarray") else rows
 
 
 @contextmanager

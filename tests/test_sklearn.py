@@ -1,8 +1,10 @@
 """The zoo as a scikit-learn estimator: its checks, its tools, and agreement with the zoo's own."""
 
+import inspect
 import logging
 import pickle
 import re
+import warnings
 
 import joblib
 import numpy as np
@@ -50,7 +52,8 @@ FRAME = pd.DataFrame(X, columns=["age", "dose", "size", "site"], index=[f"p{i}" 
 
 
 def classifier(model="pfcvm", **changes):
-    return SparseBayesClassifier(model, **(FEW | FAST.get(model, {}) | changes), random_state=0)
+    settings = {"method": "paper"} | FEW | FAST.get(model, {}) | changes
+    return SparseBayesClassifier(model, **settings, random_state=0)
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +66,7 @@ def fitted():
 ignoring = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning",  # their data are odd, these settings tiny
     "ignore:No features were selected:UserWarning",
+    "ignore:The predictions are nearly constant:UserWarning",
 )
 
 
@@ -81,8 +85,8 @@ def test_scikit_learns_checks_pass(model):
 @pytest.mark.slow
 @ignoring
 def test_scikit_learns_checks_pass_with_an_exact_sampler():
-    options = {"tune": 100, "cores": 1}
-    check_estimator(classifier("rfvm", method="nuts", method_options=options), on_skip=None)
+    options = {"limit": 256, "cores": 1}
+    check_estimator(classifier("rfvm", method="exact", method_options=options), on_skip=None)
 
 
 # --- the same answers as the zoo's own functions --------------------------------------------------
@@ -188,12 +192,44 @@ def test_random_state_repeats_a_fit():
     assert not np.array_equal(draws(shared), draws(shared))
 
 
+def test_a_pickle_leaves_out_what_follows_from_the_draws(fitted):
+    kept = fitted.__getstate__()["posterior_"]
+    assert {"posterior", "selection", "fit"} <= set(kept.children)
+    assert not {"log_prior", "unweighted_log_likelihood", "constant_data"} & set(kept.children)
+    assert len(pickle.dumps(fitted)) < 0.8 * len(pickle.dumps(vars(fitted)))
+    again = pickle.loads(pickle.dumps(fitted))
+    assert again.posterior_.identical(fitted.posterior_)
+    np.testing.assert_array_equal(again.predict_proba(FRAME), fitted.predict_proba(FRAME))
+    np.testing.assert_array_equal(again.get_support(), fitted.get_support())
+    np.testing.assert_array_equal(again.coef_, fitted.coef_)
+
+
+@pytest.mark.parametrize("form", [sparse.csr_array, sparse.csc_matrix, sparse.coo_array])
+def test_sparse_input_is_made_dense(form):
+    few = X * (rng(4).random(X.shape) < 0.5)
+    dense, same = classifier().fit(few, Y), classifier().fit(form(few), Y)
+    np.testing.assert_array_equal(same.predict_proba(form(few)), dense.predict_proba(few))
+    assert same.get_support().any()
+    chosen = same.transform(form(few))
+    assert sparse.issparse(chosen)
+    np.testing.assert_array_equal(chosen.toarray(), dense.transform(few))
+
+
+def test_hyperparameters_have_parameters_of_their_own():
+    one = classifier(active_features=1.5, slab=2.0, kernel="rbf").fit(X, Y)
+    other = classifier(hypers={"active_features": 1.5, "slab": 2.0, "kernel": "rbf"}).fit(X, Y)
+    assert one.problem_.fingerprint == other.problem_.fingerprint
+    assert one.problem_.asked.active_features == 1.5
+    both = classifier(slab=2.0, hypers={"slab": None, "kernel": "rbf"}).fit(X, Y)
+    assert both.problem_.kernel.name == "rbf"
+
+
 # --- scikit-learn's tools -------------------------------------------------------------------------
 
 
 def test_grid_search_over_a_pipeline():
     pipeline = make_pipeline(StandardScaler(), classifier())
-    grid = {"sparsebayesclassifier__hypers": [{"kernel": "linear"}, {"kernel": "rbf"}]}
+    grid = {"sparsebayesclassifier__kernel": ["linear", "rbf"]}
     found = GridSearchCV(pipeline, grid, cv=2, scoring="neg_log_loss").fit(FRAME, Y)
     assert np.isfinite(found.cv_results_["mean_test_score"]).all()
     assert found.best_estimator_.predict(FRAME).shape == (40,)
@@ -282,13 +318,66 @@ def test_no_convergence_is_a_warning_with_the_remedy(caplog):
     assert one.status_ == "not_converged"
     assert one.posterior_.attrs["reason"] in message
     assert "method_options={'max_iterations': ...}" in message
-    assert "method='nuts' or method='gibbs'" in message
+    assert "method='exact'" in message
     assert caught[0].filename == __file__
     assert not warned(caplog)  # told once
     av.fit(one.problem_, "paper", max_iterations=1, draws=4, chains=1, progressbar=False)
     assert "not_converged" in caplog.text  # where nobody else tells it
-    with pytest.warns(ConvergenceWarning, match=r"raise draws.*target_accept.*method='gibbs'"):
+    with pytest.warns(ConvergenceWarning, match=r"raise draws.*target_accept.*method='exact'"):
         classifier(method="nuts", method_options={"tune": 5, "cores": 1}, draws=4).fit(X, Y)
+
+
+def test_the_default_is_exact_and_says_how_to_go_on():
+    assert SparseBayesClassifier().method == "exact"
+    with pytest.warns(ConvergenceWarning) as caught:
+        one = classifier("sparse_probit", method="exact", method_options={"limit": 256}).fit(X, Y)
+    assert one.posterior_.attrs["sampler"] == "nuts"
+    message = str(caught[0].message)
+    assert "method_options={'limit': 1024}" in message
+    # what it advises can be done, also with a stored classifier, whose states are kept
+    again = pickle.loads(pickle.dumps(one))
+    advised = message.split("classifier.posterior_ = ardvark.")[1].rstrip(".")
+    go_on = advised.replace("classifier", "again").replace(")", ", progressbar=False)")
+    again.posterior_ = eval(f"av.{go_on}")
+    assert again.posterior_.attrs["iterations"] > one.posterior_.attrs["iterations"]
+    assert again.status_ == again.posterior_.attrs["status"]
+    with pytest.warns(ConvergenceWarning, match=r"method_options=\{'minutes': 4e-05\}"):
+        options = {"minutes": 1e-5}
+        classifier("sparse_probit", method="exact", method_options=options).fit(X, Y)
+
+
+@pytest.mark.parametrize("method", ["paper", "gibbs"])
+def test_nearly_constant_predictions_are_told(method):
+    noise = rng(3).normal(size=(60, 3))
+    labels = np.arange(60) % 2
+    hypers = {"active_features": 0.01, "active_samples": 0.1, "slab": 0.02}
+    with pytest.warns(
+        UserWarning, match=r"at the training rows, P\('1'\) is 0\.\d+ to 0"
+    ) as caught:
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        one = classifier("rfvm", method=method, method_options=None, **hypers).fit(noise, labels)
+    message = str(caught[0].message)
+    assert "may be the truth" in message
+    assert ("try method='exact'" in message) is (method == "paper")
+    assert caught[0].filename == __file__
+    odds = one.decision_function(noise)
+    assert odds.std() < 0.1
+    assert f"vary by {odds.std():.2g} " in message
+
+
+@pytest.mark.parametrize("name", ["sample_weight", "class_weight"])
+def test_weights_are_refused_with_the_reason(name):
+    with pytest.raises(InputError, match=f"{name} is not accepted.*another posterior.*threshold"):
+        if name == "class_weight":
+            classifier(class_weight="balanced")
+        else:
+            make_pipeline(StandardScaler(), classifier()).fit(
+                X, Y, sparsebayesclassifier__sample_weight=np.ones(40)
+            )
+    classifier().fit(X, Y, sample_weight=None)
+    assert "sample_weight" not in inspect.signature(SparseBayesClassifier.fit).parameters
+    with pytest.raises(TypeError, match="unexpected keyword argument 'drows'"):
+        SparseBayesClassifier(drows=3)
 
 
 def test_a_fit_without_a_result_is_an_error(monkeypatch, caplog):
@@ -314,7 +403,21 @@ def test_a_fit_without_a_result_is_an_error(monkeypatch, caplog):
         ({"draws": 0}, (X, Y), InputError, "draws must be an integer of at least 1"),
         ({}, (X, np.arange(40) % 3), InputError, "OneVsRestClassifier"),
         ({}, (X, np.zeros(40)), InputError, "two classes, got only the class 0.0"),
-        ({}, (sparse.csr_array(X), Y), TypeError, "Sparse data was passed.*dense data is required"),
+        (
+            {"model": "sparse_probit", "active_features": 2},
+            (X, Y),
+            InputError,
+            "'sparse_probit' has no active_features",
+        ),
+        (
+            {"slab": 2.0, "hypers": {"slab": 1.0}},
+            (X, Y),
+            InputError,
+            "slab is given twice: slab=2.0 and hypers={'slab': 1.0}",
+        ),
+        ({"random_state": -1}, (X, Y), InputError, "random_state must be .* got -1"),
+        ({}, (Y, X), InputError, "X and y are swapped"),
+        ({}, (sparse.csr_array((10_000, 20_000)), np.arange(10_000) % 2), InputError, "dense"),
     ],
 )
 def test_bad_input_is_refused_in_words(settings, data, error, message):

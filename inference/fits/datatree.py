@@ -43,6 +43,8 @@ the bits of a mask that a sweep changed."""
 
 UNWEIGHTED = "unweighted_log_likelihood"
 """The pointwise log likelihood at draws that are not of the posterior."""
+DERIVED = ("log_likelihood", UNWEIGHTED, "log_prior", "observed_data", "constant_data")
+"""The groups that follow from the posterior draws and the problem."""
 NOT_ADOPTED = (
     "these draws were not made by ardvark, and lack what is needed here. Wrap them with "
     "ardvark.adopt(problem, draws)."
@@ -112,22 +114,46 @@ def assemble(
     groups: dict[str, xr.Dataset] = {"posterior": posterior}
     groups["sample_stats"] = dataset(result.sample_stats, result.dims, coords, draws=True)
     if problem is not None:
-        if "eta" in posterior:
-            point = {str(k): v.values for k, v in posterior.items()}
-            with suppress(InputError):  # a variable was not kept, or not inferred
-                likelihood = {"y": problem.log_likelihood(point, point["eta"])}
-                name = "log_likelihood" if attrs["kind"] == "mcmc" else UNWEIGHTED
-                groups[name] = dataset(likelihood, {"y": ("obs",)}, coords, draws=True)
-            with suppress(InputError):  # for power scaling, of which one draw knows nothing
-                if posterior.sizes["chain"] * posterior.sizes["draw"] > 1:
-                    groups["log_prior"] = dataset(log_prior(problem, point), {}, {}, draws=True)
-        groups["observed_data"] = dataset({"y": problem.y}, {"y": ("obs",)}, coords, draws=False)
-        groups["constant_data"] = _constant_data(problem)
+        groups |= _derived(problem, posterior, attrs["kind"])
     if result.details:
         groups["fit"] = dataset(result.details, dims, coords, draws=False)
     tree = xr.DataTree.from_dict({f"/{name}": group for name, group in groups.items()})
     tree.attrs = dict(attrs)
     return tree
+
+
+def _derived(problem: Problem, posterior: xr.Dataset, kind: str) -> dict[str, xr.Dataset]:
+    """Return the groups `DERIVED` of a problem's fit, as far as the kept variables give them."""
+    coords, groups = problem.coords, {}
+    if "eta" in posterior:
+        point = {str(k): v.values for k, v in posterior.items()}
+        with suppress(InputError):  # a variable was not kept, or not inferred
+            likelihood = {"y": problem.log_likelihood(point, point["eta"])}
+            name = "log_likelihood" if kind == "mcmc" else UNWEIGHTED
+            groups[name] = dataset(likelihood, {"y": ("obs",)}, coords, draws=True)
+        with suppress(InputError):  # for power scaling, of which one draw knows nothing
+            if posterior.sizes["chain"] * posterior.sizes["draw"] > 1:
+                groups["log_prior"] = dataset(log_prior(problem, point), {}, {}, draws=True)
+    groups["observed_data"] = dataset({"y": problem.y}, {"y": ("obs",)}, coords, draws=False)
+    groups["constant_data"] = _constant_data(problem)
+    return groups
+
+
+def without_derived(tree: xr.DataTree) -> xr.DataTree:
+    """Return a problem's fit without the groups that `with_derived` computes from the others."""
+    kept = {f"/{name}": node for name, node in tree.children.items() if name not in DERIVED}
+    out = xr.DataTree.from_dict(kept)
+    out.attrs = dict(tree.attrs)
+    return out
+
+
+def with_derived(problem: Problem, tree: xr.DataTree) -> xr.DataTree:
+    """Return a fit with the groups that `without_derived` left out."""
+    out = tree.copy()
+    found = _derived(problem, group(tree, "posterior"), tree.attrs["kind"])
+    for name, values in found.items():
+        out[name] = xr.DataTree(values)
+    return out
 
 
 def log_prior(problem: Problem, point: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

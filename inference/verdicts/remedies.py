@@ -68,8 +68,11 @@ def raise_target(tree: xr.DataTree) -> str:
     return f"raise target_accept to {higher:g}, or use another parameterisation"
 
 
-def for_estimator(problem: Problem, method: str) -> str:
+def for_estimator(problem: Problem, tree: xr.DataTree) -> str:
     """Return what to do about a fit that has not converged, in the arguments of the estimator."""
+    method = tree.attrs["method"]
+    if method == "exact":
+        return _longer(tree)
     words = []
     backend = BACKENDS[method]
     names = [o.name for o in backend.Options.declared()]
@@ -84,7 +87,16 @@ def for_estimator(problem: Problem, method: str) -> str:
             for name in names
             if name in ("max_iterations", "max_sweeps")
         ]
-    exact = [n for n in applicable(problem) if BACKENDS[n].KIND == "mcmc" and n != method]
-    if exact:
-        words.append(f"Or try another method: {' or '.join(f'method={n!r}' for n in exact)}.")
+    if "exact" in applicable(problem):
+        words.append("Or try method='exact', which runs until it has converged.")
     return " ".join(words)
+
+
+def _longer(tree: xr.DataTree) -> str:
+    """Return how a run of `exact` is given more time, or goes on."""
+    asked = options(tree)
+    limit = "minutes" if tree.attrs["ended"] == "time" else "limit"
+    return (
+        f"Try method_options={{{limit!r}: {4 * asked[limit]}}}, or go on from here: "
+        "classifier.posterior_ = ardvark.resume(classifier.problem_, classifier.posterior_)."
+    )
