@@ -229,7 +229,7 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
         >>> from ardvark.sklearn import SparseBayesClassifier
         >>> X = np.random.default_rng(0).normal(size=(30, 4))
         >>> y = X[:, 0] + X[:, 1] > 0
-        >>> classifier = SparseBayesClassifier("pfcvm", random_state=0).fit(X, y)
+        >>> classifier = SparseBayesClassifier("pfcvm", "paper", random_state=0).fit(X, y)
         >>> classifier.status_, classifier.classes_.tolist()
         ('finished', [False, True])
         >>> classifier.get_support().tolist()  # which features are probably active
@@ -354,7 +354,7 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
         >>> from ardvark.sklearn import SparseBayesClassifier
         >>> X = np.random.default_rng(0).normal(size=(30, 4))
         >>> y = X[:, 0] + X[:, 1] > 0
-        >>> classifier = SparseBayesClassifier("pfcvm", random_state=0).fit(X, y)
+        >>> classifier = SparseBayesClassifier("pfcvm", "paper", random_state=0).fit(X, y)
         >>> p = classifier.predict_proba([[2.0, 2.0, 0.0, 0.0]])  # in the order of classes_
         >>> p.shape, bool(p[0, 1] > 0.9)
         ((1, 2), True)
@@ -371,7 +371,7 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
         >>> from ardvark.sklearn import SparseBayesClassifier
         >>> X = np.random.default_rng(0).normal(size=(30, 4))
         >>> y = X[:, 0] + X[:, 1] > 0
-        >>> classifier = SparseBayesClassifier("pfcvm", random_state=0).fit(X, y)
+        >>> classifier = SparseBayesClassifier("pfcvm", "paper", random_state=0).fit(X, y)
         >>> odds = classifier.decision_function([[2.0, 2.0, 0.0, 0.0], [-2.0, -2.0, 0.0, 0.0]])
         >>> (odds > 0).tolist()
         [True, False]
@@ -390,7 +390,7 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
         >>> from ardvark.sklearn import SparseBayesClassifier
         >>> X = np.random.default_rng(0).normal(size=(30, 4))
         >>> y = np.where(X[:, 0] + X[:, 1] > 0, "up", "down")
-        >>> classifier = SparseBayesClassifier("pfcvm", random_state=0).fit(X, y)
+        >>> classifier = SparseBayesClassifier("pfcvm", "paper", random_state=0).fit(X, y)
         >>> classifier.predict([[2.0, 2.0, 0.0, 0.0], [-2.0, -2.0, 0.0, 0.0]]).tolist()
         ['up', 'down']
         """
