@@ -171,7 +171,8 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
     >>> from ardvark.sklearn import SparseBayesClassifier
     >>> X = np.random.default_rng(0).normal(size=(60, 4))
     >>> y = np.where(X[:, 2] > 0, "up", "down")
-    >>> classifier = SparseBayesClassifier("pfcvm", random_state=0).fit(X, y)
+    >>> classifier = SparseBayesClassifier("pfcvm", "paper", random_state=0)  # not exact, but fast
+    >>> classifier = classifier.fit(X, y)
     >>> classifier.predict(X[:3]).tolist() == y[:3].tolist()
     True
     >>> int(classifier.feature_importances_.argmax())
@@ -280,11 +281,8 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
                 stacklevel=3,
             )
         if constant := nearly_constant(self.problem_, self.posterior_):
-            lost = (
-                ""
-                if self.posterior_.attrs["kind"] == "mcmc"
-                else (" Or the approximation lost what there is: try method='exact'.")
-            )
+            exact = self.posterior_.attrs["kind"] == "mcmc"
+            lost = "" if exact else " Or the approximation lost it: try method='exact'."
             warnings.warn(
                 f"The predictions are nearly constant: {constant}. This may be the truth: nothing "
                 f"in X predicts y.{lost}",

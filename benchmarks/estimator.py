@@ -98,7 +98,7 @@ SETS: dict[str, tuple[str, int, int]] = {
     **{f"digits38-{N}": ("digits38", N, 64) for N in (40, 80, 120)},
 }
 """The 30 data sets, by name: kind, N, D. The seed is the kind and the sizes."""
-QUICK = {"linear-24x3": ("linear", 24, 3), "noise-24x3": ("noise", 24, 3)}
+QUICK = {"linear-24x3": ("linear", 24, 3)}
 
 
 def made(kind: str, N: int, D: int) -> Any:

@@ -221,6 +221,8 @@ def pointwise(tree: xr.DataTree) -> xr.Dataset:
 
 def check_same(problem: Problem, tree: xr.DataTree, empty: bool = False) -> None:
     """Refuse a fit of another posterior, foreign draws and, unless `empty`, a fit without draws."""
+    if isinstance(problem, xr.DataTree):
+        raise InputError("the problem comes first and then its fit; here they are swapped.")
     found = tree.attrs.get("fingerprint")
     if found is None:
         raise InputError(NOT_ADOPTED)

@@ -276,6 +276,8 @@ def test_what_has_no_weights_has_no_selection(problem, dataset, monkeypatch):
         av.select(problem, tree, threshold=0)
     with pytest.raises(InputError, match="this is a fit of another problem"):
         av.select(av.problem("rfvm", dataset, bias_sd=3.0), tree)
+    with pytest.raises(InputError, match="the problem comes first and then its fit"):
+        av.select(tree, problem)
 
 
 def test_the_table_counts_what_is_active(small_data):
