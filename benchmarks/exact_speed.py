@@ -82,6 +82,7 @@ def one(model: str, prior: str, data: str, sampler: str, seed: int, minutes: flo
     )  # fmt: skip
     attrs, went = tree.attrs, tree["fit"].to_dataset()
     return {
+        "kernel": "" if problem.kernel is None else problem.kernel.name,
         "N": len(problem.y),
         "D": problem.X.shape[1],
         "by": attrs["sampler"],

@@ -8,6 +8,7 @@ To add a record to a page, name it in `PAGES`. PAPER_CHECK.md is made of its sto
 """
 
 import argparse
+import statistics
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +42,7 @@ PAGES = (
             "gibbs_speed-ard", "rfvm_vb_speed",
             "rfvm_vb_million", "rfvm_vb_stop", "pfcvm_lp_speed", "jcfo_em_speed",
             "fsklr_savb_speed", "laplace_genes", "advi_rank", "rfvm_noise", "model_choices",
-            "comparison_speed",
+            "comparison_speed", "exact_speed-exact", "exact_speed-samplers",
         ),
     ),
     Page(
@@ -74,6 +75,8 @@ PAGES = (
     ),
 )  # fmt: skip
 FIDELITY = "PAPER_CHECK.md"
+TIMES = "../inference/exact/measured.csv"
+"""What the package itself tells of the time of `exact`."""
 INDEX = "RESULTS.md"
 
 
@@ -122,6 +125,22 @@ def headline(goals: list[tuple[str, Goal]]) -> str:
     return "\n".join([f"{said} Missed:", "", *listed])
 
 
+def times(record: Record) -> str:
+    """Return the table of `inference/exact/measured.py`: a line for each problem measured."""
+    (held,) = record.measured
+    rows = [dict(zip(held.columns, row, strict=True)) for row in held.rows]
+    names = ("model", "kernel", "data", "by", "N", "D")
+    lines = ["model,kernel,data,sampler,N,D,seconds,gigabytes,converged"]
+    for key in dict.fromkeys(tuple(str(row[n]) for n in names) for row in rows):
+        mine = [row for row in rows if tuple(str(row[n]) for n in names) == key]
+        seconds = statistics.median(float(str(row["seconds"])) for row in mine)
+        gigabytes = max(float(str(row["GB"])) for row in mine)
+        converged = all(row["ended"] == "converged" for row in mine)
+        said = [f"{seconds:.1f}", f"{gigabytes:.2f}", "yes" if converged else "no"]
+        lines.append(",".join([*key, *said]))
+    return "\n".join(lines) + "\n"
+
+
 def texts(folder: Path = records.RESULTS) -> dict[str, str]:
     """Return every page that is made of records, by its file.
 
@@ -137,7 +156,8 @@ def texts(folder: Path = records.RESULTS) -> dict[str, str]:
         raise ValueError(f"each record belongs to one page (`PAGES`): {', '.join(odd)}")
     if quick := [name for name, record in found.items() if record.quick]:
         raise ValueError(f"written by --quick, which measures nothing: {', '.join(quick)}")
-    return {page.file: text(page, found) for page in PAGES} | {INDEX: index(found)}
+    made = {page.file: text(page, found) for page in PAGES}
+    return made | {INDEX: index(found), TIMES: times(found["exact_speed-exact"])}
 
 
 def main(words: list[str] | None = None) -> int:

@@ -99,6 +99,19 @@ def models(
 @app.command()
 def methods(
     name: Annotated[str | None, typer.Argument(help="The method to explain.")] = None,
+    for_: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            "--for",
+            metavar="MODEL DATA",
+            help="Say which methods apply to a model and data set, and how long the exact "
+            "posterior takes.",
+        ),
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="Label column, where DATA is a CSV.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Set a hyperparameter: name=value.")
+    ] = None,
 ) -> None:
     """List the methods, or explain one: what it approximates, its cost and its options."""
     from ardvark.common.validate import named
@@ -106,7 +119,11 @@ def methods(
 
     from . import listing
 
-    if name is None:
+    if for_ is not None:
+        model, data = for_
+        asked = {"model": model, "data": data, "target": target, "hypers": pairs(set_, "--set")}
+        listing.recommend(_problem(asked)[0])
+    elif name is None:
         listing.list_methods()
     else:
         hint = "`ardvark methods` lists them."
@@ -147,8 +164,8 @@ def compare(
     methods: Annotated[
         str | None,
         typer.Option(
-            help="Methods, comma-separated; 'paper' is the paper's algorithm. Default: all that "
-            "apply, but only one exact sampler."
+            help="Methods, comma-separated; 'paper' is the paper's algorithm. Default: exact, and "
+            "the approximations that apply."
         ),
     ] = None,
     out: Annotated[
@@ -344,7 +361,7 @@ def _problem(settings: dict[str, Any]) -> "tuple[Problem, Dataset | None]":
     else:
         source = av.load(source)
     test = None
-    if settings["test_size"]:
+    if settings.get("test_size"):
         source, test = source.split(settings["test_size"], random_seed=settings["split_seed"])
     return av.problem(settings["model"], source, **settings["hypers"]), test
 

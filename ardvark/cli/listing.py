@@ -14,6 +14,8 @@ from ardvark.common.declared import Settings
 from ardvark.data import available
 from ardvark.inference import BACKENDS
 from ardvark.inference.contract.target import Target
+from ardvark.inference.exact.choice import choose
+from ardvark.inference.exact.measured import nearest
 from ardvark.inference.fitting import registry
 from ardvark.models import ZOO, ModelSpec, Problem, docs, problem
 
@@ -86,6 +88,7 @@ def list_methods() -> None:
     rows = [(n, b.KIND, _models_of(n)) for n, b in BACKENDS.items()]
     print_table("Methods", ("method", "kind", "models"), rows, NARROW)
     typer.echo("`ardvark methods METHOD` explains one and lists its options.")
+    typer.echo("`ardvark methods --for MODEL DATA` says which apply, and how long exact takes.")
 
 
 def explain_method(name: str) -> None:
@@ -103,6 +106,24 @@ def explain_method(name: str) -> None:
         typer.echo(textwrap.fill(f"{heading + ':':<13} {text}", NARROW, subsequent_indent=" " * 14))
     typer.echo()
     _print_settings("Options", backend.Options, unset="None")
+
+
+def recommend(problem: Problem) -> None:
+    """Print which methods apply to a problem, and how long its exact posterior may take."""
+    sizes = f"{len(problem.y)} samples, {problem.X.shape[1]} features"
+    kernel = "" if problem.kernel is None else f", {problem.kernel.name} kernel"
+    typer.echo(f"{problem.spec.name} on {problem.data.name}: {sizes}{kernel}\n")
+    choice = choose(Target(problem))
+    row = nearest(problem, choice.name)
+    lines = [
+        f"exact: samples by {choice.name}, because {choice.reason}. "
+        + ("No problem of about this size was measured." if row is None else
+           f"The nearest one that was measured, on two cores, is {row.text()}.")
+    ]  # fmt: skip
+    others = [n for n in registry.applicable(problem) if n != "exact"]
+    lines += [f"{name}: {BACKENDS[name].ABOUT.approximates}" for name in others]
+    for line in lines:
+        typer.echo(textwrap.fill(line, NARROW, subsequent_indent="    "))
 
 
 def _print_settings(title: str, settings: type[Settings], unset: str) -> None:

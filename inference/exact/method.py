@@ -29,6 +29,7 @@ from ..contract.chains import Chains, Continuing, Length, Resumed
 from ..contract.target import Target
 from ..fits.mixing import Mixing, mixing
 from .choice import SAMPLERS, Choice, choose, refusal
+from .measured import nearest
 from .until import FIRST, Asked, until_converged
 
 NAME = "exact"
@@ -41,6 +42,8 @@ ABOUT = About(
     exact="Up to Monte Carlo error, which it brings below a stated size; else it says what lacks.",
     cost="That of the sampler (nuts or gibbs), for as many iterations as convergence takes.",
 )
+LONG = 60.0
+"""Seconds above which a run says beforehand how long it may take."""
 LARGEST = 3e8
 """Numbers that are held at once: 2.4 GB."""
 
@@ -82,7 +85,7 @@ def fit(target: Target, options: Options, job: Job) -> Result:
 
     with _chains(target, settings, job, length, method) as chains:
         started = time.perf_counter()
-        with job.report.stage(f"sampling by {choice.name}", total=1.0) as update:
+        with job.report.stage(_title(target, choice), total=1.0) as update:
             first = 0 if job.earlier is None else job.earlier.iterations
             run = until_converged(chains, judge, asked, first=first, update=update)
         last = chains.last()
@@ -116,6 +119,13 @@ def _chosen(target: Target, options: Options) -> Choice:
     if why_not:
         raise InputError(f"sampler={options.sampler!r} does not apply: {why_not}.")
     return Choice(options.sampler, "it was asked for")
+
+
+def _title(target: Target, choice: Choice) -> str:
+    """Return what the run is, and how long it may take where that was more than a minute."""
+    row = None if target.problem is None else nearest(target.problem, choice.name)
+    title = f"sampling by {choice.name}"
+    return title if row is None or row.seconds <= LONG else f"{title} ({row.text()})"
 
 
 def _asked(target: Target, options: Options, job: Job, method: Continuing) -> tuple[Asked, Length]:

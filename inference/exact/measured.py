@@ -1,0 +1,88 @@
+"""How long the exact posterior took where it was measured, for who wants to know beforehand.
+
+The table is `measured.csv`, which `python -m benchmarks.pages` makes of the record of
+`benchmarks/exact_speed.py`. The row for a problem is the one of its model, kernel and sampler whose
+numbers of samples and features are nearest, as ratios.
+"""
+
+import csv
+import math
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from ardvark.models import Problem
+
+_FILE = Path(__file__).parent / "measured.csv"
+FAR = math.log(4.0)
+"""Sizes that differ by more than this factor say nothing of each other's time."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What `exact` took on one problem, the median over seeds, two cores.
+
+    Attributes
+    ----------
+    model, kernel, data, sampler : str
+        What was sampled, and by what.
+    N, D : int
+        Samples and features.
+    seconds, gigabytes : float
+        Of sampling, without compilation; the largest resident memory of the process.
+    converged : bool
+        Whether every run had converged when it ended.
+    """
+
+    model: str
+    kernel: str
+    data: str
+    sampler: str
+    N: int
+    D: int
+    seconds: float
+    gigabytes: float
+    converged: bool
+
+    def far(self, N: int, D: int) -> float:
+        """Return how far its sizes are from others: the larger |log ratio|."""
+        return max(abs(math.log(self.N / N)), abs(math.log(self.D / D)))
+
+    def text(self) -> str:
+        """Return the row in words."""
+        took = f"{self.seconds:.0f} s" if self.seconds < 120 else f"{self.seconds / 60:.0f} min"
+        end = "converged after" if self.converged else "had not converged after"
+        return f"{self.data} ({self.N} x {self.D}): {end} {took}, {self.gigabytes:.1f} GB"
+
+
+@cache
+def table() -> tuple[Measured, ...]:
+    """Return every row."""
+    with _FILE.open(newline="") as file:
+        return tuple(
+            Measured(
+                model=row["model"],
+                kernel=row["kernel"],
+                data=row["data"],
+                sampler=row["sampler"],
+                N=int(row["N"]),
+                D=int(row["D"]),
+                seconds=float(row["seconds"]),
+                gigabytes=float(row["gigabytes"]),
+                converged=row["converged"] == "yes",
+            )
+            for row in csv.DictReader(file)
+        )
+
+
+def nearest(problem: Problem, sampler: str) -> Measured | None:
+    """Return the row that is nearest to a problem; None if none is within a factor of four."""
+    kernel = "" if problem.kernel is None else problem.kernel.name
+    N, D = problem.X.shape
+    mine = [
+        row
+        for row in table()
+        if (row.model, row.kernel, row.sampler) == (problem.spec.name, kernel, sampler)
+        and row.far(N, D) <= FAR
+    ]
+    return min(mine, key=lambda row: row.far(N, D), default=None)
