@@ -64,6 +64,7 @@ from ardvark.common.validate import InputError
 from ardvark.models import Problem, jcfo
 
 from .jcfo_steps import (
+    draw_block,
     draw_latent,
     draw_variances,
     elliptical,
@@ -325,10 +326,7 @@ class Sampler:
         P = precision_matrix(H * sd)
         latent_scan(rng, P, self.sign, self.options.latent_scans, state.z)
         latent_scale(rng, P, state.z)
-        # u ~ Normal(0, T), d ~ Normal(0, I): beta = u + T H'P (z - H u - d)
-        u = sd * rng.standard_normal(len(tau))
-        v = H @ u + rng.standard_normal(len(H))
-        state.beta[:] = u + tau * (H.T @ (P @ (state.z - v)))
+        draw_block(rng, P, H, tau, state.z, state.beta)
         state.eta[:] = H @ state.beta
         if self.options.elliptical_steps:
             elliptical(rng, self.options.elliptical_steps, self.sign, H, sd, state.beta, state.eta)

@@ -263,6 +263,23 @@ def slice_scan(
 # --- sample weights -------------------------------------------------------------------------------
 
 
+def draw_block(
+    rng: np.random.Generator,
+    P: np.ndarray,
+    H: np.ndarray,
+    tau: np.ndarray,
+    z: np.ndarray,
+    beta: np.ndarray,
+) -> None:
+    """Step 4: fill beta (K,) with a draw given z and tau, P = (I + H T H')^-1.
+
+    u ~ Normal(0, T), d ~ Normal(0, I): beta = u + T H'P (z - H u - d).
+    """
+    u = np.sqrt(tau) * rng.standard_normal(len(tau))
+    v = H @ u + rng.standard_normal(len(H))
+    beta[:] = u + tau * (H.T @ (P @ (z - v)))
+
+
 @numba.njit(cache=True, nogil=True)
 def elliptical(
     rng: np.random.Generator,

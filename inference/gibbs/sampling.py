@@ -1,4 +1,4 @@
-"""Gibbs sampling: exact Markov chains for binary masks, for JCFO, and for PFCVM and RFVM.
+"""Gibbs sampling: exact Markov chains for every model of the zoo.
 
 Each block of variables is drawn from its full conditional, or moved by a Metropolis step that
 leaves it invariant. So the chain targets the posterior itself, and once it has converged, its only
@@ -12,6 +12,8 @@ problem's own form.
     fsklr, sklr, fs_skr    `masks`                       O(N A (D + B) + N A^2 (D + 1))
     jcfo                   `jcfo`                        O(N B D + N^2 B + N^3)
     pfcvm, rfvm            `ard`, linear kernel          O(N B D)
+    pcvm, rvm              `fixed_kernel`                O(N B)
+    sparse_probit          `sparse_probit`               O(N^2 D + N^3)
 
 where A is the number of samples that are on (`benchmarks/gibbs_speed.py`).
 
@@ -40,7 +42,7 @@ from ..contract.backend import About, Arrays, Job, Kind, Result, only_for
 from ..contract.chains import Length
 from ..contract.draws import Draws
 from ..contract.target import Target
-from . import ard, jcfo, masks
+from . import ard, fixed_kernel, jcfo, masks, sparse_probit
 
 NAME = "gibbs"
 KIND: Kind = "mcmc"
@@ -54,8 +56,8 @@ ABOUT = About(
         "R-hat alone does not show that."
     ),
     cost=(
-        "A sweep costs O(N A (D + B) + N A^2 (D + 1)) under masks, for A samples in use; O(N B D "
-        "+ N^2 B + N^3) for JCFO; and O(N B D) for PFCVM and RFVM."
+        "A sweep costs from O(N B), where the kernel is fixed, to O(N B D + N^2 B + N^3) for JCFO; "
+        "the table in `gibbs.sampling` has every model."
     ),
 )
 BATCH = 100  # draws whose log density is computed at once
@@ -103,6 +105,8 @@ SAMPLERS: dict[str, type[Sampler]] = {
     **dict.fromkeys(masks.MODELS, masks.Sampler),
     **dict.fromkeys(jcfo.MODELS, jcfo.Sampler),
     **dict.fromkeys(ard.MODELS, ard.Sampler),
+    **dict.fromkeys(fixed_kernel.MODELS, fixed_kernel.Sampler),
+    **dict.fromkeys(sparse_probit.MODELS, sparse_probit.Sampler),
 }
 """The sampler of each model that has one, by the model's name."""
 

@@ -25,6 +25,9 @@ def test_a_thinned_chain_is_every_so_many_th_sweep_of_the_same_chain():
         ("jcfo", {}),
         ("pfcvm", {}),
         ("rfvm", {"parametrization": "hierarchical"}),
+        ("pcvm", {}),
+        ("rvm", {}),
+        ("sparse_probit", {}),
     ],
 )
 def test_lp_has_the_jacobian(model, hypers):

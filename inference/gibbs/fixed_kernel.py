@@ -1,0 +1,221 @@
+"""Exact Gibbs sampler of PCVM and RVM, whose feature weights and kernel matrix are constants.
+
+It covers every kernel, every prior of the sample weights and both parametrisations. The posterior
+is the same in both forms, so `point` returns the variables of the problem's own form. It uses no
+gradient and no step size, and adapts nothing, so it is a check of NUTS that shares no code with it.
+
+Notation: a = s x (B,) sample weights, with x >= 0 and s the basis labels in PCVM, x real and s = 1
+in RVM; K (N, B) the kernel matrix, k_j its columns; eta = b + K a.
+
+Precisions are integrated out of every step. A form that keeps them draws them at the end, from
+Gamma(shape + 1/2, rate + x^2 / 2).
+
+One sweep
+---------
+A few rounds of 1 to 3, then 4.
+
+1. omega_n ~ PG(1, eta_n) (Polson, Scott, Windle 2013, doi 10.1080/01621459.2013.829001). Given
+   omega the likelihood of eta is normal, exp(r'eta - eta'diag(omega)eta / 2), r = y - 1/2.
+2. x | c, omega: every x_j by an independence Metropolis step, then pairs (`ard_steps.py`), where
+
+       c = b + sum_j m_j a_j,    m_j = omega'k_j / sum(omega),
+       eta = c + sum_j a_j (k_j - m_j),    b = c - sum_j m_j a_j.
+
+   So a change of a_j moves b too, and eta keeps its weighted mean. Without this the bias and the
+   weights, whose columns of an rbf kernel are all positive, would hold each other. (x, b) -> (x, c)
+   has the Jacobian 1. The prior of b is one more normal term, of a row N + 1 whose entry in column
+   j is -m_j and whose precision is bias_sd^-2. m depends on omega, which this step holds fixed.
+3. b | x, omega, which is normal.
+4. The precisions.
+
+Cost
+----
+A sweep takes O(N B) time for each scan, and the pairs O(N) each. K is computed once. Memory O(N B).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from polyagamma import random_polyagamma
+from scipy import stats
+
+from ardvark.common.declared import Settings, option
+from ardvark.models import Problem, pcvm
+from ardvark.models.pfcvm import KernelPriors
+
+from .ard_steps import Pairs, Prior, pair_scan, weight_scan
+from .partners import correlated
+
+MODELS = ("pcvm", "rvm")
+PARTNERS = 16  # most correlated columns that a weight is paired with
+LARGE = 5.0  # weights beyond the threshold of `Pairs`, expected under the prior
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Settings):
+    """Options of the sampler."""
+
+    scans: int = option(4, "rounds of steps 1 to 3 per sweep", above=0)
+    pairs: int = option(60, "pairs tried in each round", at_least=0)
+
+
+@dataclass
+class State:
+    """The state of one chain.
+
+    Attributes
+    ----------
+    x : array (B,)
+        Sample weights without the basis labels.
+    bias : float
+    eta : array (N,)
+        Decision values.
+    sample_precision : array (B,)
+        NaN until the first sweep ends, and if the form has none.
+    """
+
+    x: np.ndarray
+    bias: float
+    eta: np.ndarray
+    sample_precision: np.ndarray
+
+
+class SampleWeights:
+    """Steps 1 to 4 for a given kernel matrix, and what they need of a problem.
+
+    Parameters
+    ----------
+    problem : Problem
+        A problem whose decision value is b + K a, with a logistic link.
+    pairs : Pairs
+        Which sample weights move in pairs.
+    tries : int
+        Pairs tried in each pass.
+    """
+
+    def __init__(self, problem: Problem, pairs: Pairs, tries: int) -> None:
+        h = problem.hypers
+        assert isinstance(h, KernelPriors)  # as `supports` says
+        self.bias_sd = h.bias_sd
+        self.signed = not problem.spec.labels_in_basis
+        self.precise = h.parametrization == "hierarchical"
+        self.prior = Prior.of(h.sample_prior, positive=not self.signed)
+        self.pairs, self.tries = pairs, tries
+        self.sign = np.ones(len(problem.Z))
+        self.set_labels(problem.y, problem.basis_labels)
+
+    def set_labels(self, y: np.ndarray, basis_labels: np.ndarray | None = None) -> None:
+        """Bind other labels y (N,), 0 or 1, and other basis labels (B,); None leaves those."""
+        self.s = 2.0 * np.asarray(y, dtype=np.float64) - 1.0
+        if basis_labels is not None:
+            self.sign = np.asarray(basis_labels, dtype=np.float64)
+
+    def point(self, state: Any) -> dict[str, np.ndarray]:
+        """Return the sample weights, the bias and eta of a state, as copies."""
+        point = {
+            "sample_weight": self.sign * state.x,
+            "bias": np.asarray(state.bias),
+            "eta": state.eta.copy(),
+        }
+        if not self.signed:
+            point["w"] = state.x.copy()
+        if self.precise:
+            point["alpha"] = state.sample_precision.copy()
+        return point
+
+    def augment(self, eta: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Step 1: draw omega (N,)."""
+        # the library's other methods are wrong where |eta| > 150 (test_mask_moves.py)
+        return random_polyagamma(1.0, eta, method="alternate", random_state=rng)
+
+    def scan(self, state: Any, Kt: np.ndarray, rng: np.random.Generator) -> None:
+        """Steps 1 to 3, for a state with x, bias and eta; Kt (B, N) is K transposed."""
+        omega = self.augment(state.eta, rng)
+        given = (*centred(Kt, omega, self.bias_sd), self.prior)
+        rows, W, prior = given
+        score = np.append(0.5 * self.s - omega * state.eta, -W[-1] * state.bias)
+        weight_scan(rng, rows, self.sign, W, prior, score, state.x)
+        pair_scan(rng, self.tries, rows, self.sign, W, prior, self.pairs, score, state.x)
+        bias = -score[-1] / W[-1]
+        total = W.sum()
+        # the slope of the log density of the bias: of the likelihood, and of its prior
+        state.bias = float(rng.normal(bias + score.sum() / total, total**-0.5))
+        state.eta = state.bias + (self.sign * state.x) @ Kt
+
+    def precisions(self, state: Any, rng: np.random.Generator) -> None:
+        """Step 4."""
+        rate = self.prior.rate + 0.5 * state.x**2
+        state.sample_precision = rng.gamma(self.prior.shape + 0.5, 1.0 / rate)
+
+
+def centred(Kt: np.ndarray, omega: np.ndarray, bias_sd: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows (B, N + 1) of step 2, and the precisions (N + 1,) of their normal terms."""
+    m = (Kt @ omega) / omega.sum()
+    rows = np.empty((Kt.shape[0], Kt.shape[1] + 1))
+    np.subtract(Kt, m[:, None], out=rows[:, :-1])
+    np.negative(m, out=rows[:, -1])
+    return rows, np.append(omega, bias_sd**-2.0)
+
+
+def sample_pairs(columns: np.ndarray, problem: Problem) -> Pairs:
+    """Return the pairs of sample weights, partners by correlated `columns` (any, B)."""
+    h = problem.hypers
+    assert isinstance(h, KernelPriors)
+    share = min(0.5, LARGE / columns.shape[1])
+    prior = h.sample_prior
+    visible = stats.t.isf(0.5 * share, 2.0 * prior.shape, scale=prior.scale)
+    return Pairs(float(visible), *correlated(columns, PARTNERS))
+
+
+class Sampler:
+    """The sampler of one problem. Chains share it, and each has its own State and Generator.
+
+    Parameters
+    ----------
+    problem : Problem
+        A problem of pcvm or rvm, with any kernel, in any form.
+    options : Options, optional
+        The options of the sampler.
+    """
+
+    def __init__(self, problem: Problem, options: Options | None = None) -> None:
+        self.problem = problem
+        self.options = Options() if options is None else options
+        h = problem.hypers
+        assert isinstance(h, pcvm.Priors)  # as `supports` says
+        self.theta = pcvm.fixed_theta(h, problem.X.shape[1])
+        K = pcvm.fixed_kernel(problem.inputs, h)
+        self.Kt = np.ascontiguousarray(K.T)
+        self.weights = SampleWeights(problem, sample_pairs(K, problem), self.options.pairs)
+
+    def set_labels(self, y: np.ndarray, basis_labels: np.ndarray | None = None) -> None:
+        """Bind other labels y (N,), 0 or 1, and other basis labels (B,); None leaves those."""
+        self.weights.set_labels(y, basis_labels)
+
+    def start(self, rng: np.random.Generator, chain: int) -> State:
+        """Return a dispersed start, a draw from the prior. Chains differ only by their rng."""
+        return self.state(self.problem.simulate(rng))
+
+    def state(self, point: Mapping[str, np.ndarray]) -> State:
+        """Return the state at a point of the paper's variables, in any form."""
+        a, bias = np.asarray(point["sample_weight"], dtype=np.float64), float(point["bias"])
+        x = self.weights.sign * a
+        return State(x, bias, bias + a @ self.Kt, np.full(len(a), np.nan))
+
+    def point(self, state: State) -> dict[str, np.ndarray]:
+        """Return the variables of the problem's form and the shared quantities, as copies."""
+        point = self.weights.point(state) | {"feature_weight": self.theta.copy()}
+        return point | self.problem.to_free(point)
+
+    def stats(self, state: State) -> dict[str, float]:
+        """Return statistics of the last sweep, of which there are none."""
+        return {}
+
+    def sweep(self, state: State, rng: np.random.Generator) -> None:
+        """Move the state once through every block; nothing is adapted."""
+        for _ in range(self.options.scans):
+            self.weights.scan(state, self.Kt, rng)
+        if self.weights.precise:
+            self.weights.precisions(state, rng)

@@ -1,0 +1,177 @@
+"""Exact Gibbs sampler of sparse probit regression: that of JCFO with X in the place of K.
+
+It covers both parametrisations. The posterior is the same, so `point` returns the variables of the
+problem's own form. It uses no gradient and no step size, and adapts nothing.
+
+Notation: N samples, D features, H = [1, X] (N, D + 1), beta = (beta_0 ... beta_D) with the bias
+first, T = diag(tau); z_i ~ Normal(eta_i, 1) with y_i = 1(z_i > 0), JCFO (16) (Albert, Chib 1993,
+doi 10.1080/01621459.1993.10476321).
+
+One sweep
+---------
+Variables in brackets are integrated out of the step, and drawn again before anything uses them.
+
+1. A scale move [tau]: (z, beta) -> e^u (z, beta), a generalised Gibbs step (Liu, Sabatti 2000, doi
+   10.1093/biomet/87.2.353), a slice step in u with its exact density.
+2. tau_k | beta_k: 1 / tau_k is inverse Gaussian.
+3. z | tau, y [beta], one z_i after the other (Holmes, Held 2006, doi 10.1214/06-BA105), then the
+   scale of z [beta]; then beta | z, tau, as one block, through its N x N dual (Bhattacharya,
+   Chakraborty, Mallick 2016, doi 10.1093/biomet/asw042).
+4. beta | tau, y [z] by elliptical slice sampling (Murray, Adams, MacKay 2010), then z | eta, y.
+
+`jcfo_steps.py` has the steps, `jcfo.py` their formulas. All weights move as one block, so
+correlated features do not slow the chain; the weights and their variances tau do hold each other.
+
+Cost
+----
+A sweep takes O(N^2 D + N^3) time, and memory O(N D + N^2), never D x D.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ardvark.common.declared import Settings, option
+from ardvark.models import Problem, sparse_probit
+
+from .jcfo_steps import (
+    draw_block,
+    draw_latent,
+    draw_variances,
+    elliptical,
+    latent_scale,
+    latent_scan,
+    log_scale,
+    precision_matrix,
+)
+
+MODELS = ("sparse_probit",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Settings):
+    """Options of the sampler."""
+
+    latent_scans: int = option(3, "number of passes over z in step 3", at_least=0)
+    elliptical_steps: int = option(5, "number of moves in step 4", at_least=0)
+
+
+@dataclass
+class State:
+    """The state of one chain.
+
+    Attributes
+    ----------
+    beta, tau : array (D + 1,)
+        Weights and their variances, those of the bias first.
+    z, eta : array (N,)
+        Latent decision values, and decision values.
+    """
+
+    beta: np.ndarray
+    tau: np.ndarray
+    z: np.ndarray
+    eta: np.ndarray
+
+
+class Sampler:
+    """The sampler of one problem. Chains share it; each has its own State and Generator.
+
+    Parameters
+    ----------
+    problem : Problem
+        A problem of the model "sparse_probit", in any parametrization.
+    options : Options, optional
+        The options of the sampler.
+    """
+
+    def __init__(self, problem: Problem, options: Options | None = None) -> None:
+        self.problem = problem
+        self.options = Options() if options is None else options
+        h = problem.hypers
+        assert isinstance(h, sparse_probit.Priors)  # as `supports` says
+        self.precise = h.parametrization == "hierarchical"
+        self.gamma = float(h.gamma1)
+        N, D = problem.X.shape
+        self.H = np.ones((N, D + 1))
+        self.H[:, 1:] = problem.X
+        self.set_labels(problem.y)
+
+    def set_labels(self, y: np.ndarray) -> None:
+        """Bind other labels y (N,), 0 or 1; the next sweep draws z anew."""
+        self.sign = 2.0 * np.asarray(y, dtype=np.float64) - 1.0
+
+    def start(self, rng: np.random.Generator, chain: int) -> State:
+        """Return a dispersed start, a draw from the prior. Chains differ only by their rng."""
+        return self.state(self.problem.simulate(rng))
+
+    def state(self, point: Mapping[str, np.ndarray]) -> State:
+        """Return the state at a point of the paper's variables, in either form.
+
+        The next sweep draws z and tau, which are not in the paper's variables or need not be.
+        """
+        beta = np.append(point["bias"], point["beta"]).astype(np.float64)
+        N, K = self.H.shape
+        state = State(beta, np.full(K, np.nan), np.full(N, np.nan), self.H @ beta)
+        if "tau" in point:
+            state.tau[:] = np.append(point["tau_bias"], point["tau"])
+        return state
+
+    def point(self, state: State) -> dict[str, np.ndarray]:
+        """Return the variables of the problem's form and the shared quantities, as copies."""
+        point = {
+            "bias": np.array(state.beta[0]),
+            "beta": state.beta[1:].copy(),
+            "feature_weight": np.abs(state.beta[1:]),
+            "eta": state.eta.copy(),
+        }
+        if self.precise:
+            point |= {"tau_bias": np.array(state.tau[0]), "tau": state.tau[1:].copy()}
+        free = self.problem.to_free(point)
+        return point | {name: np.asarray(free[name]) for name in free if name not in point}
+
+    def stats(self, state: State) -> dict[str, float]:
+        """Return statistics of the last sweep, of which there are none."""
+        return {}
+
+    # --- one sweep --------------------------------------------------------------------------------
+
+    def sweep(self, state: State, rng: np.random.Generator) -> None:
+        """Move the state once through every block; nothing is adapted."""
+        if np.isnan(state.z[0]):
+            draw_latent(rng, self.sign, state.eta, state.z)
+        self.scale(state, rng)
+        self.variances(state, rng)
+        self.weights(state, rng)
+
+    def scale(self, state: State, rng: np.random.Generator) -> None:
+        """Step 1.
+
+        ln density = (N + D + 1) u - e^2u sum_i (z_i - eta_i)^2 / 2 - gamma^1/2 e^u sum abs(beta),
+        the bias among beta.
+        """
+        power = float(len(state.z) + len(state.beta))
+        error = state.z - state.eta
+        size = self.gamma**0.5 * np.abs(state.beta).sum()
+        half = 0.5 * (error @ error)
+        u = log_scale(rng, 2.5 * power**-0.5, power, half, size, 0.0, 0.0, 0.0)
+        for array in (state.beta, state.z, state.eta):
+            array *= np.exp(u)
+
+    def variances(self, state: State, rng: np.random.Generator) -> None:
+        """Step 2."""
+        draw_variances(rng, state.beta, self.gamma, state.tau)
+
+    def weights(self, state: State, rng: np.random.Generator) -> None:
+        """Steps 3 and 4."""
+        sd = np.sqrt(state.tau)
+        P = precision_matrix(self.H * sd)
+        latent_scan(rng, P, self.sign, self.options.latent_scans, state.z)
+        latent_scale(rng, P, state.z)
+        draw_block(rng, P, self.H, state.tau, state.z, state.beta)
+        state.eta[:] = self.H @ state.beta
+        if self.options.elliptical_steps:
+            steps = self.options.elliptical_steps
+            elliptical(rng, steps, self.sign, self.H, sd, state.beta, state.eta)
+            draw_latent(rng, self.sign, state.eta, state.z)
