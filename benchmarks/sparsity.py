@@ -78,7 +78,7 @@ SAMPLING = [
     ("pfcvm", "sonar", {"kernel": "rbf"}), ("rvm", "sonar", {"kernel": "rbf"}),
     ("pfcvm", "golub", {}), ("rfvm", "golub", {}), ("pfcvm", "allaml", {}), ("rfvm", "allaml", {}),
 ]  # fmt: skip
-METHODS = {"pfcvm": ("nuts", "gibbs"), "rfvm": ("nuts", "gibbs"), "rvm": ("nuts",)}
+METHODS = {"pfcvm": ("nuts", "gibbs"), "rfvm": ("nuts", "gibbs"), "rvm": ("nuts", "gibbs")}
 
 
 def sampling(given: argparse.Namespace) -> Work:

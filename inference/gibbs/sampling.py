@@ -12,6 +12,7 @@ problem's own form.
     fsklr, sklr, fs_skr    `masks`                       O(N A (D + B) + N A^2 (D + 1))
     jcfo                   `jcfo`                        O(N B D + N^2 B + N^3)
     pfcvm, rfvm            `ard`, linear kernel          O(N B D)
+    pfcvm                  `ard_kernel`, other kernels   O(N B D)
     pcvm, rvm              `fixed_kernel`                O(N B)
     sparse_probit          `sparse_probit`               O(N^2 D + N^3)
 
@@ -42,7 +43,7 @@ from ..contract.backend import About, Arrays, Job, Kind, Result, only_for
 from ..contract.chains import Length
 from ..contract.draws import Draws
 from ..contract.target import Target
-from . import ard, fixed_kernel, jcfo, masks, sparse_probit
+from . import ard, ard_kernel, fixed_kernel, jcfo, masks, sparse_probit
 
 NAME = "gibbs"
 KIND: Kind = "mcmc"
@@ -101,26 +102,24 @@ class Sampler(Protocol):
         """Return statistics of the last sweep, under names of `datatree.SAMPLE_STATS`."""
 
 
-SAMPLERS: dict[str, type[Sampler]] = {
+def _of_pfcvm(problem: Problem) -> Sampler:
+    """Return the sampler of PFCVM for its kernel: only under the linear one is eta linear."""
+    kernel = problem.kernel
+    linear = kernel is not None and kernel.is_linear
+    return ard.Sampler(problem) if linear else ard_kernel.Sampler(problem)
+
+
+SAMPLERS: dict[str, Callable[[Problem], Sampler]] = {
     **dict.fromkeys(masks.MODELS, masks.Sampler),
     **dict.fromkeys(jcfo.MODELS, jcfo.Sampler),
     **dict.fromkeys(ard.MODELS, ard.Sampler),
+    **dict.fromkeys(ard_kernel.MODELS, _of_pfcvm),
     **dict.fromkeys(fixed_kernel.MODELS, fixed_kernel.Sampler),
     **dict.fromkeys(sparse_probit.MODELS, sparse_probit.Sampler),
 }
-"""The sampler of each model that has one, by the model's name."""
+"""What makes the sampler of a problem, by the model's name."""
 
-_of_a_model = only_for(tuple(SAMPLERS), f"made for {', '.join(SAMPLERS)}")
-
-
-def supports(target: Target) -> str | None:
-    """Return why the method does not apply, or None."""
-    why_not = _of_a_model(target)
-    if why_not is None and target.zoo_problem.spec.name in ard.MODELS:
-        kernel = target.zoo_problem.kernel
-        if kernel is not None and not kernel.is_linear:
-            return f"it needs the linear kernel for {' and '.join(ard.MODELS)}, not {kernel.name!r}"
-    return why_not
+supports = only_for(tuple(SAMPLERS), f"made for {', '.join(SAMPLERS)}")
 
 
 def make_sampler(problem: Problem) -> Sampler:

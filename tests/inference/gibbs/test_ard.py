@@ -15,7 +15,6 @@ from arviz_stats.base import array_stats
 from scipy import special
 
 import ardvark as av
-from ardvark.common.validate import InputError
 from ardvark.inference.calibration.joint import joint_test
 from ardvark.inference.gibbs import ard_steps as steps
 from ardvark.inference.gibbs.ard import Options, Sampler
@@ -87,12 +86,6 @@ def test_state_starts_at_a_point(variant):
     sampler.sweep(state, random)
     assert np.isfinite(state.u).all() or not sampler.noise
     assert np.isfinite(log_joint(problem, sampler.point(state), point["y"]))
-
-
-def test_only_the_linear_kernel():
-    for kernel in ("rbf", "polynomial"):
-        with pytest.raises(InputError, match="needs the linear kernel"):
-            av.fit(made(prior="dense", kernel=kernel), "gibbs")
 
 
 def test_equal_seeds_give_equal_draws_in_threads():

@@ -1,0 +1,210 @@
+"""Exact sampler of PFCVM with the rbf and the polynomial kernel, in which eta is not linear.
+
+It covers every prior of the weights, sparse or dense, and both parametrisations. The posterior is
+the same in both, so `point` returns the variables of the problem's own form. It uses no gradient,
+and adapts nothing. So it is a check of NUTS that shares no code with it. Under sparse priors it is
+also much faster, because their posterior has many modes: one feature is visible, or a correlated
+one, or neither, and any path between these modes has almost no probability. A gradient follows
+paths; the proposals here jump between their ends.
+
+Notation: N samples, B basis centres, D features; theta (D,) feature weights >= 0, a = s x (B,)
+sample weights, with x >= 0 and s the basis labels; eta = b + K_theta a. The prior of theta is t
+times the slab; theta_d is visible if it exceeds `visible`, beyond which t expects `LARGE` weights.
+
+Precisions are integrated out of every step. A form that keeps them draws them at the end.
+
+One sweep
+---------
+1. theta | x, b: Metropolis steps under the likelihood of the labels itself, without Polya-Gamma
+   variables, which would hold eta near its present value. All proposals are in
+   `ard_kernel_steps.py`.
+   a. The weights that are not visible, as one block: from t given that they stay so. All of them,
+      and random quarters and sixteenths of them. Acceptance is near 1 where what they add is small.
+   b. One weight becomes visible, or ceases to be.
+   c. Two features exchange their weights, above all correlated ones.
+   d. A visible weight, by a random walk of its logarithm.
+   e. The scale of all of theta, a random walk of its logarithm.
+2. x and b | theta, as in PCVM (`fixed_kernel.py`), a few times. Polya-Gamma variables are drawn
+   from the eta that step 1 left, before anything uses them.
+3. The precisions.
+
+Cost
+----
+Each proposal of b to e is a pass over K with an exponential an entry, O(N B), and there are D / 2
+of b. Those of a cost O(N B D) altogether, and so does K itself. Memory O(N B + N D) a chain.
+
+Difficulties
+------------
+Which features are visible is what mixes slowest: read R-hat of `eta` over dispersed chains, and
+the spread of P(active) between them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from ardvark.common.declared import Settings, option
+from ardvark.models import Problem, pfcvm
+
+from . import ard_kernel_steps as steps
+from .ard_steps import Pairs, Prior
+from .fixed_kernel import LARGE, SampleWeights, sample_pairs
+from .jcfo_steps import weighted_products, weighted_squares
+from .partners import correlated
+
+MODELS = ("pfcvm",)
+PARTNERS = 6  # most correlated features a feature is exchanged with; a few, so each is often tried
+SHARES = (1.0, 0.25, 0.0625)  # of the weights that are not visible, in the blocks of step 1a
+WALK, EXCHANGE, SCALE = 1.0, 0.5, 0.3  # standard deviations of the steps of logarithms
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Settings):
+    """Options of the sampler."""
+
+    crossings: float = option(0.5, "proposals of step 1b, as a share of D", above=0)
+    exchanges: int = option(40, "proposals of step 1c", at_least=0)
+    walks: int = option(2, "rounds of step 1d", at_least=0)
+    scalings: int = option(4, "proposals of step 1e", at_least=0)
+    sample_scans: int = option(3, "rounds of step 2", above=0)
+    sample_pairs: int = option(60, "pairs of sample weights tried in each round", at_least=0)
+
+
+@dataclass
+class State:
+    """The state of one chain.
+
+    Attributes
+    ----------
+    theta : array (D,)
+        Feature weights.
+    x : array (B,)
+        Sample weights without the basis labels.
+    bias : float
+    eta : array (N,)
+        Decision values.
+    feature_precision, sample_precision : array (D,), array (B,)
+        NaN until the first sweep ends, and if the form has none.
+    """
+
+    theta: np.ndarray
+    x: np.ndarray
+    bias: float
+    eta: np.ndarray
+    feature_precision: np.ndarray
+    sample_precision: np.ndarray
+
+
+class Sampler:
+    """The sampler of one problem. Chains share it, and each has its own State and Generator.
+
+    Parameters
+    ----------
+    problem : Problem
+        A problem of pfcvm, with any kernel, in any form.
+    options : Options, optional
+        The options of the sampler.
+    """
+
+    def __init__(self, problem: Problem, options: Options | None = None) -> None:
+        self.problem = problem
+        self.options = Options() if options is None else options
+        h = problem.hypers
+        assert isinstance(h, pfcvm.Priors)  # as `supports` says
+        self.kernel = h.kernel_of()
+        # feature-major copies: a proposal reads one feature
+        self.Xt = np.ascontiguousarray(problem.X.T)  # (D, N)
+        self.Zt = self.Xt if problem.Z is problem.X else np.ascontiguousarray(problem.Z.T)  # (D, B)
+        self.prior = Prior.of(h.feature_prior, positive=True)
+        D = len(self.Xt)
+        self.share = min(0.5, LARGE / D)
+        shape, scale = h.feature_prior.shape, h.feature_prior.scale
+        visible = float(stats.t.isf(0.5 * self.share, 2.0 * shape, scale=scale))
+        self.pairs = Pairs(visible, *correlated(problem.X, PARTNERS))
+        self.crossings = max(1, round(self.options.crossings * D))
+        pairs = sample_pairs(self.Zt, problem)
+        self.weights = SampleWeights(problem, pairs, self.options.sample_pairs)
+
+    def set_labels(self, y: np.ndarray, basis_labels: np.ndarray | None = None) -> None:
+        """Bind other labels y (N,), 0 or 1, and other basis labels (B,); None leaves those."""
+        self.weights.set_labels(y, basis_labels)
+
+    # --- states -----------------------------------------------------------------------------------
+
+    def start(self, rng: np.random.Generator, chain: int) -> State:
+        """Return a dispersed start, a draw from the prior. Chains differ only by their rng."""
+        return self.state(self.problem.simulate(rng))
+
+    def state(self, point: Mapping[str, np.ndarray]) -> State:
+        """Return the state at a point of the paper's variables, in any form."""
+        theta = np.array(point["feature_weight"], dtype=np.float64)
+        a = np.asarray(point["sample_weight"], dtype=np.float64)
+        bias = float(point["bias"])
+        return State(
+            theta=theta,
+            x=self.weights.sign * a,
+            bias=bias,
+            eta=bias + a @ self.gram(self.inner(theta)),
+            feature_precision=np.full(len(theta), np.nan),
+            sample_precision=np.full(len(a), np.nan),
+        )
+
+    def point(self, state: State) -> dict[str, np.ndarray]:
+        """Return the variables of the problem's form and the shared quantities, as copies."""
+        point = self.weights.point(state) | {"feature_weight": state.theta.copy()}
+        if self.weights.precise:
+            point["beta"] = state.feature_precision.copy()
+        return point | self.problem.to_free(point)
+
+    def stats(self, state: State) -> dict[str, float]:
+        """Return statistics of the last sweep, of which there are none."""
+        return {}
+
+    def inner(self, theta: np.ndarray) -> np.ndarray:
+        """Return what K is a function of (B, N): weighted square distances, or inner products."""
+        inner = weighted_products(self.Zt, theta, self.Xt)
+        if not self.kernel.by_distance:
+            return inner
+        of_z, of_x = weighted_squares(self.Zt, theta), weighted_squares(self.Xt, theta)
+        return np.maximum(of_z[:, None] + of_x - 2.0 * inner, 0.0)
+
+    def gram(self, inner: np.ndarray) -> np.ndarray:
+        """Return the transpose (B, N) of K."""
+        K = np.empty_like(inner)
+        self.kernel.of_inner(inner, out=K)
+        return K
+
+    # --- one sweep --------------------------------------------------------------------------------
+
+    def sweep(self, state: State, rng: np.random.Generator) -> None:
+        """Move the state once through every block; nothing is adapted."""
+        self.features(state, rng)
+        Kt = self.gram(self.inner(state.theta))  # anew: step 1 adds up rounding errors
+        state.eta = state.bias + (self.weights.sign * state.x) @ Kt
+        for _ in range(self.options.sample_scans):
+            self.weights.scan(state, Kt, rng)
+        if self.weights.precise:
+            self.precisions(state, rng)
+
+    def features(self, state: State, rng: np.random.Generator) -> None:
+        """Step 1."""
+        options, prior, pairs = self.options, self.prior, self.pairs
+        columns = steps.Columns(
+            self.kernel.code, self.kernel.degree, self.Xt, self.Zt, self.weights.s
+        )
+        present = steps.Present(state.theta, self.inner(state.theta), state.eta - state.bias)
+        given = (columns, present, steps.Held(self.weights.sign * state.x, state.bias), prior)
+        for share in SHARES:
+            steps.spike_block(rng, share, *given, pairs.visible)
+        steps.crossings(rng, self.crossings, *given, pairs.visible, self.share)
+        steps.exchanges(rng, options.exchanges, EXCHANGE, *given, pairs)
+        steps.walks(rng, options.walks, WALK, *given, pairs.visible)
+        steps.scalings(rng, options.scalings, SCALE, *given)
+
+    def precisions(self, state: State, rng: np.random.Generator) -> None:
+        """Step 3."""
+        self.weights.precisions(state, rng)
+        rate = self.prior.rate + 0.5 * state.theta**2
+        state.feature_precision = rng.gamma(self.prior.shape + 0.5, 1.0 / rate)
