@@ -14,7 +14,7 @@ import xarray as xr
 from ardvark.models import Problem
 from ardvark.models.parts.effects import VISIBLE
 
-from ..fits.datatree import pointwise
+from ..fits.datatree import group, pointwise
 
 
 def nearly_constant(problem: Problem, tree: xr.DataTree) -> str:
@@ -27,7 +27,8 @@ def nearly_constant(problem: Problem, tree: xr.DataTree) -> str:
     if likelihood is None:
         return ""
     if problem.spec.link == "identity":
-        shown = values = tree["posterior"]["eta"].mean(("chain", "draw")).values
+        eta = group(tree, "posterior")["eta"].transpose("chain", "draw", ...)
+        shown = values = np.asarray(eta.values).mean(axis=(0, 1))
         what, spoken = "the score", "It varies"
     else:
         p = np.exp(likelihood).mean(("chain", "draw")).values  # of the label that was observed

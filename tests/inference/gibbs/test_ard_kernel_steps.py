@@ -1,8 +1,7 @@
 """The moves of the feature weights under kernels in which eta is not linear, each against its law.
 
 A move that leaves a law invariant starts at draws of that law, so where it ends are draws too:
-exact two-sample Kolmogorov-Smirnov tests. Detailed balance is checked by the density of a proposal
-and of its reverse, both written down here anew.
+exact two-sample Kolmogorov-Smirnov tests.
 """
 
 import math
