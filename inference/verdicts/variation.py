@@ -27,11 +27,12 @@ def nearly_constant(problem: Problem, tree: xr.DataTree) -> str:
     if likelihood is None:
         return ""
     if problem.spec.link == "identity":
-        eta = group(tree, "posterior")["eta"].transpose("chain", "draw", ...)
-        shown = values = np.asarray(eta.values).mean(axis=(0, 1))
+        eta = group(tree, "posterior")["eta"]
+        shown = values = np.asarray(eta.mean(("chain", "draw")).values)
         what, spoken = "the score", "It varies"
     else:
-        p = np.exp(likelihood).mean(("chain", "draw")).values  # of the label that was observed
+        observed = likelihood.transpose("chain", "draw", "obs").values
+        p = np.exp(observed).mean(axis=(0, 1))  # of the label that was observed
         shown = np.where(problem.y == 1, p, 1.0 - p)
         values, spoken = log_odds(shown), "Its log odds vary"
         what = f"P({problem.data.class_names[1]!r})"

@@ -12,7 +12,7 @@ from ardvark.inference.contract.backend import Job
 from ardvark.inference.contract.chains import Length
 from ardvark.inference.contract.sampling import Sampling
 from ardvark.inference.contract.target import Target
-from ardvark.inference.exact.choice import ORDER, SAMPLERS, choose, refusal
+from ardvark.inference.exact.choice import SAMPLERS, choose, refusal
 from ardvark.inference.fits import chains
 from ardvark.inference.fits.datatree import read, save
 from ardvark.inference.fits.mixing import mixing
@@ -31,13 +31,31 @@ def fit(model="sparse_probit", number=1, **given):
 
 @pytest.mark.parametrize("model", [*ZOO])
 def test_every_model_has_an_exact_sampler_and_the_reason_for_it(model):
-    target = Target(av.problem(model, X, Y))
+    problem = av.problem(model, X, Y)
+    target = Target(problem)
     assert refusal(target) is None
     choice = choose(target)
     assert SAMPLERS[choice.name].supports(target) is None
     assert choice.reason
-    if model in ORDER and ORDER[model][0] in ("gibbs",):
+    if problem.spec.masked:
         assert choice.name == "gibbs"
+
+
+@pytest.mark.parametrize(
+    ("model", "hypers", "D", "sampler"),
+    [
+        ("rfvm", {}, 10, "nuts"),
+        ("rfvm", {}, 11, "gibbs"),
+        ("pfcvm", {}, 10, "nuts"),
+        ("pfcvm", {}, 11, "gibbs"),
+        ("pfcvm", {"kernel": "rbf"}, 2, "gibbs"),
+        ("pfcvm", {"kernel": "polynomial"}, 2, "gibbs"),
+        ("jcfo", {}, 11, "nuts"),
+    ],
+)
+def test_the_choice_depends_on_model_kernel_and_size(model, hypers, D, sampler):
+    x = rng(1).normal(size=(10, D))
+    assert choose(Target(av.problem(model, x, x[:, 0] > 0, **hypers))).name == sampler
 
 
 def test_where_the_preferred_sampler_does_not_apply_the_other_is_taken():
