@@ -6,8 +6,9 @@ mix differs by factors:
     model, kernel             sampler   why
     fsklr, sklr, fs_skr       gibbs     binary masks have no gradient
     pfcvm with rbf, poly.     gibbs     nuts: R-hat 1.03 after 4 x 4000 draws on sonar
-    pfcvm, rfvm: D > N        gibbs     nuts: R-hat 1.02 on colon (62 x 2000), 1.3 at 72 x 7129
-    pfcvm, rfvm: D <= N       nuts      on digits (250 x 64) five times gibbs's ESS a second
+    pfcvm, rfvm: D > 3 N      gibbs     nuts: R-hat 1.02 on colon (62 x 2000), 1.3 at 72 x 7129
+    pfcvm, rfvm: D <= 3 N     nuts      ESS a second over gibbs's: 5 at 250 x 64, 1.3 to 1.8 at
+                                        40 x 60; at 60 x 300 it is 0.5
     jcfo, pcvm, rvm, probit   nuts      few modes
 
 Figures and dates are in the records of `benchmarks/exact_speed.py` and `gibbs_speed.py`.
@@ -28,7 +29,9 @@ MODES = (
     "a sparse prior's posterior has many modes, and a jump finds the next one where a path does not"
 )
 SMOOTH = "with few modes, gradients take the longest steps for their cost"
-FEW = "with fewer features than samples, the posterior has few modes and its gradient is cheap"
+FEW = "with few features for its samples, the posterior has few modes and its gradient is cheap"
+FAT = 3
+"""Features per sample above which jumps are faster than gradients."""
 
 SPARSE_PRODUCTS = ("pfcvm", "rfvm")
 """Models whose eta is a product of feature weights and sample weights under sparse priors."""
@@ -74,7 +77,7 @@ def _preferred(target: Target) -> Choice:
     if problem.spec.name in SPARSE_PRODUCTS:
         N, D = problem.X.shape
         linear = problem.kernel is not None and problem.kernel.is_linear
-        if D > N or not linear:
+        if D > FAT * N or not linear:
             return Choice("gibbs", MODES)
         return Choice("nuts", FEW)
     return Choice("nuts", SMOOTH)

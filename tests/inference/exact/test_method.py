@@ -44,13 +44,13 @@ def test_every_model_has_an_exact_sampler_and_the_reason_for_it(model):
 @pytest.mark.parametrize(
     ("model", "hypers", "D", "sampler"),
     [
-        ("rfvm", {}, 10, "nuts"),
-        ("rfvm", {}, 11, "gibbs"),
-        ("pfcvm", {}, 10, "nuts"),
-        ("pfcvm", {}, 11, "gibbs"),
+        ("rfvm", {}, 30, "nuts"),
+        ("rfvm", {}, 31, "gibbs"),
+        ("pfcvm", {}, 30, "nuts"),
+        ("pfcvm", {}, 31, "gibbs"),
         ("pfcvm", {"kernel": "rbf"}, 2, "gibbs"),
         ("pfcvm", {"kernel": "polynomial"}, 2, "gibbs"),
-        ("jcfo", {}, 11, "nuts"),
+        ("jcfo", {}, 31, "nuts"),
     ],
 )
 def test_the_choice_depends_on_model_kernel_and_size(model, hypers, D, sampler):
