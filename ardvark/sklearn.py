@@ -239,7 +239,9 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
         if getattr(X, "ndim", 2) == 1 and getattr(y, "ndim", 1) == 2:
             raise InputError("X and y are swapped: give the rows X (N, D) first, then the labels.")
         rows = getattr(X, "index", None)
-        X, y = validate_data(self, X, y, accept_sparse=True, dtype=np.float64, ensure_min_samples=2)
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2
+        )
         kind = type_of_target(y, input_name="y", raise_unknown=True)
         if kind != "binary":
             raise InputError(

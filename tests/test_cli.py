@@ -296,6 +296,7 @@ def test_the_methods_are_listed(command):
         for cells in (line.split("│") for line in done.stdout.splitlines() if "│" in line)
     }
     assert set(rows) == set(BACKENDS)
+    assert rows["exact"] == ["mcmc", "every model"]
     assert rows["nuts"] == ["mcmc", "every model without binary masks"]
     assert rows["gibbs"] == ["mcmc", "every model"]
     assert rows["rfvm_vb"] == ["approximation", "rfvm"]
@@ -314,6 +315,22 @@ def test_a_method_is_explained(command, name):
         assert part in text
     for o in backend.Options.declared():
         assert f"{o.name} = {o.default} ({o.accepts()}) {o.meaning}" in text
+
+
+def test_the_methods_for_a_problem_are_recommended(command):
+    done = command("methods", "--for", "fsklr", "digits38")
+    assert done.returncode == 0, done.stderr
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    text = " ".join(done.stdout.split())
+    assert text.startswith("fsklr on digits38: 357 samples, 64 features, rbf kernel")
+    assert "exact: samples by gibbs, because binary masks have no gradient." in text
+    assert "fsklr_savb: " in text
+    assert "nuts: " not in text
+    wide = command("methods", "--for", "pfcvm", "digits38", "--set", "kernel=linear")
+    assert "exact: samples by nuts, because" in wide.stdout
+    wrong = command("methods", "--for", "fsklr", "digits39")
+    assert wrong.returncode == 2
+    assert "Did you mean 'digits38'" in wrong.stderr
 
 
 def test_a_misspelt_method_gets_a_suggestion(command):

@@ -267,7 +267,7 @@ def compare(
     if stored:
         references.stored(problem)  # before anything is computed
     typer.echo(problem.describe(), err=True)
-    large = run.megabytes(problem, sampling)
+    large = run.megabytes(problem, sampling, exact="exact" in chosen)
     typer.echo(f"Results go to {folder}, at most {large:.0f} MB per method.", err=True)
     last_words(f"Stopped. Finished fits are in {folder}. Run the same command to continue.")
     fits = study.run(problem, chosen, folder, sampling, settings=settings)

@@ -6,8 +6,8 @@ or `gibbs`, so the only error is Monte Carlo error. The fit says which sampler i
 R-hat and least ESS at each judgement).
 
 `draws` is the number of draws per chain that are kept at most. Between half of them and all are
-kept of a long run, evenly spaced, and never fewer than `ess` needs. Equal seeds give equal draws.
-With `minutes` a run may be ended by the clock; such a fit says so
+kept of a long run, evenly spaced, and always at least twice as many as `ess`. Equal seeds give
+equal draws. With `minutes` a run may be ended by the clock; such a fit says so
 (``attrs["reproducible"]``), and a study does not reuse it.
 
 A run that reached a limit is "not_converged", and its reason says what is missing. `resume` takes
@@ -26,6 +26,7 @@ from ardvark.common.validate import InputError
 
 from ..contract.backend import About, Arrays, Job, Kind, Result
 from ..contract.chains import Chains, Continuing, Length, Resumed
+from ..contract.sampling import Sampling
 from ..contract.target import Target
 from ..fits.mixing import Mixing, mixing
 from .choice import SAMPLERS, Choice, choose, refusal
@@ -44,8 +45,8 @@ ABOUT = About(
 )
 LONG = 60.0
 """Seconds above which a run says beforehand how long it may take."""
-LARGEST = 3e8
-"""Numbers that are held at once: 2.4 GB."""
+LARGEST = 4e8
+"""Numbers that are held at once: 3.2 GB."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +72,11 @@ class Options(Settings):
 
 
 supports = refusal
+
+
+def most_kept(sampling: Sampling, ess: float = 1000.0) -> int:
+    """Return how many draws of each chain are kept at most, where so many are asked for."""
+    return max(sampling.draws, math.ceil(4.0 * ess / sampling.chains))
 
 
 def fit(target: Target, options: Options, job: Job) -> Result:
@@ -130,7 +136,7 @@ def _title(target: Target, choice: Choice) -> str:
 
 def _asked(target: Target, options: Options, job: Job, method: Continuing) -> tuple[Asked, Length]:
     """Return what is asked of the run, and how long chains may become within `LARGEST`."""
-    draws = max(job.draws, math.ceil(2.0 * options.ess / job.chains))
+    draws = most_kept(job, options.ess)
     numbers = sum(size for name, size in target.sizes.items() if job.keeps(name))
     most = max(FIRST, int(LARGEST / job.chains / numbers))
     length = Length(limit=options.limit, room=min(math.ceil(draws / (1.0 - method.WARM_UP)), most))

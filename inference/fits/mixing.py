@@ -245,7 +245,7 @@ def mixing(
     ''
     >>> eta[:2, :, 1] += 1.0
     >>> mixing(None, {"eta": eta}).missing(ess=0.0)
-    'R-hat of eta[1] is 1.15 (limit 1.01)'
+    'R-hat of eta[1] is 1.14... (limit 1.01)'
     """
     source = _Source.of(problem, draws, activities)
     parts = [p for p in source.parts() if p.values.shape[-1]]

@@ -55,11 +55,10 @@ def resume(
     >>> import ardvark as av
     >>> X = np.random.default_rng(0).normal(size=(30, 4))
     >>> problem = av.problem("sparse_probit", X, X[:, 0] > 0)
-    >>> short = av.fit(problem, "exact", limit=256, random_seed=0, progressbar=False)
-    >>> short.attrs["status"]  # one judgement is not enough
-    'not_converged'
-    >>> av.resume(problem, short, progressbar=False).attrs["status"]
-    'finished'
+    >>> fit = av.fit(problem, "exact", random_seed=0, progressbar=False)
+    >>> more = av.resume(problem, fit, ess=4000, progressbar=False)  # for smaller errors
+    >>> more.attrs["status"], more.attrs["iterations"] > fit.attrs["iterations"]
+    ('finished', True)
     """
     check_same(problem, fit)
     if fit.attrs.get("method") != "exact":

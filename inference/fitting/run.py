@@ -17,6 +17,7 @@ from ardvark.models import SHARED, Problem
 from ..contract.backend import Earlier, FitFailed, Job, Kind, Result
 from ..contract.sampling import Keep, Sampling
 from ..contract.target import Target
+from ..exact.method import most_kept
 from ..fits.activity import Activity, activity
 from ..fits.datatree import as_json, assemble, group, versions
 from ..fits.diagnostics import convergence
@@ -200,12 +201,16 @@ def finish(
     return tree
 
 
-def megabytes(problem: Problem, sampling: Sampling) -> float:
-    """Return about how large the stored fit is: draws and likelihood, 8 bytes a number."""
+def megabytes(problem: Problem, sampling: Sampling, *, exact: bool) -> float:
+    """Return about how large the stored fit is: draws and likelihood, 8 bytes a number.
+
+    `exact` says whether it is by that method, which may keep more draws than others.
+    """
     target = Target(problem)
     names = _kept(target, sampling)
     kept = sum(size for name, size in target.sizes.items() if names is None or name in names)
-    return 8e-6 * sampling.draws * sampling.chains * (kept + len(problem.y))
+    draws = most_kept(sampling) if exact else sampling.draws
+    return 8e-6 * draws * sampling.chains * (kept + len(problem.y))
 
 
 def _kept(target: Target, sampling: Sampling) -> tuple[str, ...] | None:

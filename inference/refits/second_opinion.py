@@ -53,6 +53,19 @@ class SecondOpinion:
         first.
     limit : float
         What the largest |z| must be below.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ardvark as av
+    >>> X = np.random.default_rng(0).normal(size=(20, 3))
+    >>> problem = av.problem("rvm", X, X[:, 0] > 0)
+    >>> fit = av.fit(problem, "exact", random_seed=1, progressbar=False)
+    >>> opinion = av.second_opinion(problem, fit, progressbar=False)
+    >>> opinion.table.columns.tolist()
+    ['quantity', 'statistic', 'value', 'other', 'error', 'z']
+    >>> opinion.text().split(":")[0]
+    'agrees'
     """
 
     fit: xr.DataTree
@@ -67,18 +80,7 @@ class SecondOpinion:
         return converged and bool(self.table["z"].abs().max() < self.limit)
 
     def text(self) -> str:
-        """Return the answer in one sentence.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import ardvark as av
-        >>> X = np.random.default_rng(0).normal(size=(20, 3))
-        >>> problem = av.problem("rvm", X, X[:, 0] > 0)
-        >>> fit = av.fit(problem, "exact", random_seed=1, progressbar=False)
-        >>> av.second_opinion(problem, fit, progressbar=False).text().split(":")[0]
-        'agrees'
-        """
+        """Return the answer in one sentence."""
         for tree, whose in ((self.fit, "the fit"), (self.other, "the other sampler")):
             if tree.attrs["status"] != "finished":
                 return f"none: {whose} has not converged ({tree.attrs['reason']})"
