@@ -127,6 +127,8 @@ class Chain:
         Where it starts.
     options : Options
     rng : Generator
+    tuning : Tuning, optional
+        None: one that begins.
 
     Attributes
     ----------
@@ -139,20 +141,21 @@ class Chain:
     """
 
     def __init__(
-        self, density: Density, x: np.ndarray, options: Options, rng: np.random.Generator
+        self,
+        density: Density,
+        x: np.ndarray,
+        options: Options,
+        rng: np.random.Generator,
+        tuning: Tuning | None = None,
     ) -> None:
         self._address = density.function.address
         self._data = density.data.addresses  # held, for its own address is handed over
         self._options, self._rng = options, rng
         self.x, self.gradient = x, np.empty(len(x))
-        self.locate()
-        self.tuning = Tuning(self.gradient, options.tune, options.target_accept)
+        self.value = log_density(self._address, self._data.ctypes.data, self.x, self.gradient)
+        self.tuning = tuning or Tuning(self.gradient, options.tune, options.target_accept)
         self._place = rng.random()
         self.steps, self.probability, self.error = 0, 1.0, 0.0
-
-    def locate(self) -> None:
-        """Compute the density where the chain is, with the present data."""
-        self.value = log_density(self._address, self._data.ctypes.data, self.x, self.gradient)
 
     def transition(self) -> None:
         """Follow one trajectory, accept its end or stay; tune, unless that is finished."""

@@ -99,6 +99,13 @@ class Tuning:
         self._steps = StepSize(self.step_size, target)
         self._front, self._back = Variances(len(gradient)), Variances(len(gradient))
 
+    @classmethod
+    def held(cls, scale: np.ndarray, step_size: float) -> "Tuning":
+        """Return a tuning that is finished, with these scales (P,) and this step size."""
+        made = cls(np.ones(len(scale)), 0, 0.5)
+        made.scale, made.step_size = scale, step_size
+        return made
+
     @property
     def finished(self) -> bool:
         """Whether everything is held."""
