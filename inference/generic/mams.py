@@ -204,7 +204,7 @@ class Chains(ThreadedChains):
         with job.report.stage("compiling"):
             self.density = density = target.density
             self._names = [n for n in density.names if job.keeps(n)]
-            density.expansion(self._names)
+            density.shapes(self._names), density.expansion(self._names)  # no thread compiles
             Chain(density, density.start.copy(), options, np.random.default_rng(0)).transition()
             self.chains = [
                 self._start(rng) if start is None else Chain(density, start[FREE][c], options, rng)
