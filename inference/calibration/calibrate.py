@@ -107,7 +107,7 @@ def calibrate(
     if name not in KERNELS:
         raise InputError(
             f"the joint test examines one transition of a Markov chain. It knows those of "
-            f"{' and '.join(KERNELS)}, but none of {name!r}. Use test='sbc', or call joint_test "
+            f"{', '.join(KERNELS)}, but none of {name!r}. Use test='sbc', or call joint_test "
             "with your own kernel."
         )
     if options:
