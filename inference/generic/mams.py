@@ -32,12 +32,11 @@ from ardvark.common.declared import Settings, option
 from ardvark.common.progress import Update
 
 from ..contract.backend import About, Arrays, FitFailed, Job, Kind, Result, continuous_only
-from ..contract.chains import Length
+from ..contract.chains import FREE, Length
 from ..contract.density import Density
 from ..contract.target import Target
 from ..contract.threads import ThreadedChains
 from .microcanonical import fresh_velocity, log_density, trajectory
-from .nuts import FREE
 from .tuning import Tuning
 
 NAME = "mams"
