@@ -2,7 +2,7 @@
 
 >>> from ardvark.inference import BACKENDS
 >>> {name: method.KIND for name, method in BACKENDS.items() if method.KIND == "mcmc"}
-{'exact': 'mcmc', 'nuts': 'mcmc', 'gibbs': 'mcmc'}
+{'exact': 'mcmc', 'nuts': 'mcmc', 'mams': 'mcmc', 'gibbs': 'mcmc'}
 """
 
 from .calibration.calibrate import calibrate

@@ -298,11 +298,12 @@ def test_the_methods_are_listed(command):
     assert set(rows) == set(BACKENDS)
     assert rows["exact"] == ["mcmc", "every model"]
     assert rows["nuts"] == ["mcmc", "every model without binary masks"]
+    assert rows["mams"] == ["mcmc", "every model without binary masks"]
     assert rows["gibbs"] == ["mcmc", "every model"]
     assert rows["rfvm_vb"] == ["approximation", "rfvm"]
 
 
-@pytest.mark.parametrize("name", ["nuts", "pfcvm_lp"])
+@pytest.mark.parametrize("name", ["nuts", "mams", "pfcvm_lp"])
 def test_a_method_is_explained(command, name):
     done = command("methods", name)
     assert done.returncode == 0, done.stderr

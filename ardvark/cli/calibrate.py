@@ -24,7 +24,7 @@ def calibrate(
     ] = "paper",
     test: Annotated[
         Literal["sbc", "joint"],
-        typer.Option(help="sbc, or joint: one transition of nuts or gibbs."),
+        typer.Option(help="sbc, or joint: one transition of nuts, mams or gibbs."),
     ] = "sbc",
     replicates: Annotated[int, typer.Option(help="Number of simulated data sets.")] = 100,
     draws: Annotated[int, typer.Option(help="Draws per chain (sbc).")] = 250,

@@ -11,6 +11,7 @@ from ..contract.sampling import Sampling
 from ..fitting import registry
 from ..gibbs import sampling as gibbs
 from .joint import Kernel, NutsKernel, joint_test
+from .mams_kernel import MamsKernel
 from .ranks import Calibration
 from .replicates import BasisLabels
 from .sbc import sbc
@@ -18,6 +19,7 @@ from .sbc import sbc
 Test = Literal["sbc", "joint"]
 KERNELS: dict[str, Callable[[Problem], Kernel[Any]]] = {
     "nuts": NutsKernel,
+    "mams": MamsKernel,
     "gibbs": gibbs.make_sampler,
 }
 """The methods whose single transition can be tested."""
@@ -51,7 +53,7 @@ def calibrate(
         "sbc" is simulation-based calibration, for any method that returns draws. It tests whether
         true values are exchangeable with the draws. For an approximation it shows where it is
         wrong, and by how much. "joint" is the joint test of the transition of a Markov chain,
-        "nuts" or "gibbs", which is exact whether or not the chain mixes.
+        "nuts", "mams" or "gibbs", which is exact whether or not the chain mixes.
         `calibration.joint.joint_test` accepts your own kernel.
     replicates : int
         Number of simulated data sets. A longer run continues a shorter one.
@@ -105,7 +107,7 @@ def calibrate(
     if name not in KERNELS:
         raise InputError(
             f"the joint test examines one transition of a Markov chain. It knows those of "
-            f"{' and '.join(KERNELS)}, but none of {name!r}. Use test='sbc', or call joint_test "
+            f"{', '.join(KERNELS)}, but none of {name!r}. Use test='sbc', or call joint_test "
             "with your own kernel."
         )
     if options:

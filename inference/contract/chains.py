@@ -21,6 +21,9 @@ from ardvark.common.progress import Update
 from .backend import Arrays, Backend, Earlier, Job
 from .target import Target
 
+FREE = "unconstrained"
+"""What `Chains.last` calls unconstrained vectors from which chains go on."""
+
 
 @dataclass(frozen=True)
 class Length:

@@ -58,6 +58,7 @@ class Density:
         both = clone_replace([self.graph, gradient], self._pieces)
         self.function = Function(model, self._x, both, self.data)
         self._expansions: dict[tuple[str, ...], Function] = {}
+        self._shapes: dict[str, tuple[int, ...]] = {}
         self.seconds_compile = time.perf_counter() - started
 
     def _cut(self) -> dict[Any, Any]:
@@ -110,18 +111,21 @@ class Density:
         raise IndexError(i)
 
     def shapes(self, names: Collection[str]) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of these variables."""
-        model, shapes = self._model, {}
+        """Return the shapes of these variables; only the first call may compile something."""
         for name in names:
-            dims = model.named_vars_to_dims.get(name)
-            if dims is not None and None not in dims:
-                shapes[name] = tuple(len(model.coords[d]) for d in dims)
-            elif None not in model[name].type.shape:
-                shapes[name] = tuple(model[name].type.shape)
-            else:
-                value = model.replace_rvs_by_values([model[name]])[0]
-                shapes[name] = tuple(value.shape.eval(model.initial_point()))  # by name
-        return shapes
+            if name not in self._shapes:
+                self._shapes[name] = self._shape(name)
+        return {name: self._shapes[name] for name in names}
+
+    def _shape(self, name: str) -> tuple[int, ...]:
+        model = self._model
+        dims = model.named_vars_to_dims.get(name)
+        if dims is not None and None not in dims:
+            return tuple(len(model.coords[d]) for d in dims)
+        if None not in model[name].type.shape:
+            return tuple(model[name].type.shape)
+        value = model.replace_rvs_by_values([model[name]])[0]
+        return tuple(value.shape.eval(model.initial_point()))  # by name
 
     def expansion(self, names: Collection[str]) -> Function:
         """Return the function from the vector to these variables, one after the other.

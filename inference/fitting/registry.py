@@ -12,7 +12,7 @@ from ..contract.backend import KINDS, Backend
 from ..contract.target import Target
 from ..exact import method as exact
 from ..exact.choice import SAMPLERS
-from ..generic import advi, laplace, nuts
+from ..generic import advi, laplace, mams, nuts
 from ..gibbs import sampling as gibbs
 from ..papers.fsklr import savb as fsklr_savb
 from ..papers.jcfo import em as jcfo_em
@@ -24,6 +24,7 @@ from ..papers.rfvm import xolon
 MethodName = Literal[
     "exact",
     "nuts",
+    "mams",
     "gibbs",
     "advi",
     "laplace",
@@ -42,6 +43,7 @@ BACKENDS: dict[str, Backend] = {
     for module in (
         exact,
         nuts,
+        mams,
         gibbs,
         advi,
         laplace,
@@ -131,10 +133,10 @@ def applicable(problem: Problem) -> list[str]:
 def usual(problem: Problem) -> list[str]:
     """Return the methods compared by default: `exact`, and the approximations that apply.
 
-    The samplers that `exact` chooses from are run by themselves only on request.
+    The samplers that `exact` chooses from, and `mams`, are run by themselves only on request.
     """
-    names = applicable(problem)
-    return [name for name in names if name not in SAMPLERS or "exact" not in names]
+    names, exact_ones = applicable(problem), {*SAMPLERS, mams.NAME}
+    return [name for name in names if name not in exact_ones or "exact" not in names]
 
 
 def make_options(name: str, given: Mapping[str, Any]) -> Any:

@@ -34,7 +34,7 @@ from ardvark.common.progress import Update
 from ardvark.common.validate import logger
 
 from ..contract.backend import About, Arrays, FitFailed, Job, Kind, Result, continuous_only
-from ..contract.chains import Length
+from ..contract.chains import FREE, Length
 from ..contract.target import Target
 from ..fits.diagnostics import FEW_DIVERGENT
 
@@ -54,8 +54,6 @@ _DIVERGED = (
 _NO_START = "NUTS could not start: {}"
 WARM_UP = 0.0
 """Share of a run of `exact` that is not used: adaptation comes before its iterations."""
-FREE = "unconstrained"
-"""What `Chains.last` calls the unconstrained vectors from which the chains go on."""
 
 STATISTICS = {
     "diverging": ("diverging", "diverging"),

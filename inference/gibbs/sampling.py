@@ -25,24 +25,20 @@ counts `feature_flips` and `sample_flips` of each sweep in sample_stats, and the
 comparison that are computed from them.
 """
 
-import os
-import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 
 from ardvark.common.declared import Settings, option
-from ardvark.common.progress import Update
 from ardvark.models import Problem
 
 from ..contract.backend import About, Arrays, Job, Kind, Result, only_for
 from ..contract.chains import Length
-from ..contract.draws import Draws
 from ..contract.target import Target
+from ..contract.threads import ThreadedChains
 from . import ard, ard_kernel, fixed_kernel, jcfo, masks, sparse_probit
 
 NAME = "gibbs"
@@ -61,7 +57,6 @@ ABOUT = About(
         "the table in `gibbs.sampling` has every model."
     ),
 )
-BATCH = 100  # draws whose log density is computed at once
 WARM_UP = 0.25
 """Share of a run of `exact` that is not used: nothing is adapted, so in it the chains only approach
 the posterior."""
@@ -155,17 +150,15 @@ def chains(
     return Chains(target.zoo_problem, options, job, length.room, start)
 
 
-class Chains:
-    """The chains of one fit, one thread each (a `contract.chains.Chains`)."""
+class Chains(ThreadedChains):
+    """The chains of one fit, one thread each."""
 
     def __init__(
         self, problem: Problem, options: Options, job: Job, room: int, start: Arrays | None = None
     ) -> None:
-        self.problem, self.options, self.job = problem, options, job
+        super().__init__(job, room, options.cores)
+        self.problem = problem
         self.sampler = sampler = make_sampler(problem)
-        self.attrs: dict[str, Any] = {}
-        self.draws = Draws(job, room)
-        self.generators = job.generators()
         started = time.perf_counter()
         with job.report.stage("compiling"):
             rng = np.random.default_rng(0)
@@ -177,70 +170,24 @@ class Chains:
             else sampler.state({name: x[c] for name, x in start.items()})
             for c, rng in enumerate(self.generators)
         ]
-        self.iterations, self.kept, self.every = 0, 0, 1
-        self._swept = [0] * job.chains
-        self._stop = threading.Event()
 
-    def __enter__(self) -> Self:
-        return self
+    def transition(self, chain: int) -> None:
+        """Do one sweep."""
+        self.sampler.sweep(self.states[chain], self.generators[chain])
 
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
+    def state(self, chain: int) -> tuple[Arrays, Mapping[str, float]]:
+        """Return the point and the statistics of a chain."""
+        state = self.states[chain]
+        return self.sampler.point(state), self.sampler.stats(state)
 
-    def discard(self, sweeps: int, update: Update) -> None:
-        """Take each chain on by so many sweeps, of which none is kept."""
-        self._run(lambda chain: self._sweep(chain, sweeps), update)
-
-    def advance(self, iterations: int, every: int, update: Update) -> None:
-        """Take each chain to so many sweeps, of which every `every`-th is kept."""
-        if every > self.every:
-            self.kept, self.every = self.draws.thin(self.kept, every // self.every), every
-        count = iterations // every - self.kept
-        self._run(lambda chain: self._collect(chain, self.kept, count, every), update)
-        self.iterations, self.kept = iterations, self.kept + count
-
-    def read(self, first: int) -> tuple[Arrays, Arrays]:
-        """Return the posterior and the statistics of what was kept after sweep `first`."""
-        return self.draws.read(first // self.every, self.kept)
+    def variables(self, states: list[Any]) -> tuple[Arrays, Arrays]:
+        """Return the points and statistics of S states, with the log density."""
+        points, stats = zip(*states, strict=True)
+        batch = {k: np.stack([p[k] for p in points]) for k in points[0]}
+        found = {k: np.array([s[k] for s in stats]) for k in stats[0]}
+        return batch, {"lp": self.problem.log_density(batch), **found}
 
     def last(self) -> Arrays:
         """Return the last point of each chain, {name: (chain, ...)}."""
         points = [self.sampler.point(state) for state in self.states]
         return {name: np.stack([p[name] for p in points]) for name in points[0]}
-
-    def _run(self, work: Callable[[int], None], update: Update) -> None:
-        """Do a piece of work of every chain; an error or an interrupt ends them all."""
-        workers = min(self.job.chains, self.options.cores or os.cpu_count() or 1)
-        with ThreadPoolExecutor(workers) as pool:
-            running: Any = [pool.submit(work, chain) for chain in range(self.job.chains)]
-            pending = running
-            try:
-                while pending:
-                    finished, pending = wait(running, timeout=0.2, return_when=FIRST_EXCEPTION)
-                    update(sum(self._swept))
-                    for chain in finished:
-                        chain.result()  # a chain's error ends the fit now
-            except BaseException:
-                self._stop.set()
-                raise
-
-    def _sweep(self, chain: int, times: int) -> None:
-        """Sweep a chain; it is cut short once `_stop` is set."""
-        for _ in range(times):
-            if not self._stop.is_set():
-                self.sampler.sweep(self.states[chain], self.generators[chain])
-                self._swept[chain] += 1
-
-    def _collect(self, chain: int, first: int, count: int, every: int) -> None:
-        """Put the draws `first` to `first` + `count` of a chain where they belong."""
-        sampler, state = self.sampler, self.states[chain]
-        for at in range(0, count, BATCH):
-            points, stats = [], []
-            for _ in range(min(BATCH, count - at)):
-                self._sweep(chain, every)
-                points.append(sampler.point(state))
-                stats.append(sampler.stats(state))
-            batch = {k: np.stack([p[k] for p in points]) for k in points[0]}
-            found = {k: np.array([s[k] for s in stats]) for k in stats[0]}
-            found = {"lp": self.problem.log_density(batch), **found}
-            self.draws.add(chain, first + at, batch, found)

@@ -25,6 +25,7 @@ from tests.support import rng, seed
 every_backend = pytest.mark.parametrize("method", list(BACKENDS))
 OPTIONS = {
     "nuts": {"tune": 100},
+    "mams": {"tune": 100},
     "gibbs": {"tune": 100},
     "pfcvm_lp": {"hyperprior": "model"},  # whose q covers every variable: it has a density
 }
@@ -318,7 +319,7 @@ def test_a_backend_of_ones_own(problem, monkeypatch, caplog):
         registry.register_backend(type("Half", (), {"NAME": "half"}))
 
 
-@pytest.mark.parametrize("method", ["nuts", "laplace"])
+@pytest.mark.parametrize("method", ["nuts", "mams", "laplace"])
 def test_another_fold_rebinds_compiled_code(method, dataset):
     """X, y, Z and the filled rates are data: after `pm.set_data` the compiled code is the fold's.
 

@@ -86,8 +86,8 @@ def test_whether_a_method_applies_is_decided_without_the_model(name, dataset):
     own = ZOO[name].paper_method
     if own in BACKENDS:
         assert registry.prepare("paper", problem, {}).name == own
-    generic = {m for m in ("nuts", "advi", "laplace") if refusals[m] is None}
-    assert generic == (set() if ZOO[name].masked else {"nuts", "advi", "laplace"})
+    generic = {m for m in ("nuts", "mams", "advi", "laplace") if refusals[m] is None}
+    assert generic == (set() if ZOO[name].masked else {"nuts", "mams", "advi", "laplace"})
 
 
 def test_only_a_method_that_reads_the_model_builds_it(dataset, tmp_path, monkeypatch):
@@ -213,5 +213,5 @@ def test_without_names_one_exact_method_is_compared(name, kernel, dataset):
     problem = av.problem(name, dataset, kernel=kernel)
     usual, all_of_them = registry.usual(problem), registry.applicable(problem)
     assert [m for m in usual if BACKENDS[m].KIND == "mcmc"] == ["exact"]
-    assert set(all_of_them) - set(usual) <= {"nuts", "gibbs"}
+    assert set(all_of_them) - set(usual) <= {"nuts", "mams", "gibbs"}
     assert registry.resolve("paper", problem) in usual

@@ -105,7 +105,7 @@ def test_the_joint_test_is_of_a_transition(conjugate, monkeypatch):
     av.calibrate(problem, "gibbs", test="joint", replicates=7, progressbar=False)
     assert asked["replicates"] == 7
     with pytest.raises(
-        InputError, match="It knows those of nuts and gibbs, but none of 'conjugate'"
+        InputError, match="It knows those of nuts, mams, gibbs, but none of 'conjugate'"
     ):
         av.calibrate(make_toy(), "conjugate", test="joint")
     with pytest.raises(TypeError, match="the joint test has no option 'tune'"):

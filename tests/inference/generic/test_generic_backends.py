@@ -392,13 +392,14 @@ def test_equal_seeds_give_equal_draws_on_any_number_of_cores(gaussian):
     model = gaussian
     for method, first, second in (
         ("nuts", {"cores": 1}, {"cores": 2}),
+        ("mams", {"cores": 1}, {"cores": 4}),
         ("advi", {}, {}),
         ("laplace", {}, {}),
     ):
-        a, b = (fit(model, method, draws=50, chains=2, **o) for o in (first, second))
+        a, b = (fit(model, method, draws=50, chains=4, **o) for o in (first, second))
         np.testing.assert_array_equal(a["posterior"]["x"], b["posterior"]["x"])
         # negative control: a seed that is ignored would pass the line above
-        c = fit(model, method, draws=50, chains=2, random_seed=seed(2))
+        c = fit(model, method, draws=50, chains=4, random_seed=seed(2))
         assert not np.array_equal(a["posterior"]["x"], c["posterior"]["x"])
         assert a.attrs["seed"] == seed(1)
 
@@ -434,7 +435,7 @@ class TestLaplaceThatShouldNotBeBelieved:
             fit(model, "laplace")
 
 
-@pytest.mark.parametrize("method", ["nuts", "advi", "laplace"])
+@pytest.mark.parametrize("method", ["nuts", "mams", "advi", "laplace"])
 def test_discrete_variables_are_refused(method):
     with pm.Model() as model:
         pm.Bernoulli("bit", 0.5)
