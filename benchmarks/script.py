@@ -258,9 +258,11 @@ def apart(function: Callable[..., Any], *arguments: Any, quick: bool = False) ->
     if quick:
         return function(*arguments)
     given = ", ".join(map(repr, arguments))
+    module = function.__module__
+    if module == "__main__":  # under `python -m`, where a new process does not find it
+        module = sys.modules[module].__spec__.name
     code = (
-        f"import json; from {function.__module__} import {function.__name__} as f; "
-        f"print(json.dumps(f({given})))"
+        f"import json; from {module} import {function.__name__} as f; print(json.dumps(f({given})))"
     )
     done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     if done.returncode:
