@@ -81,6 +81,6 @@ def test_the_readme_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = python("\n".join(blocks))
     assert done.returncode == 0, done.stderr
-    assert "Comparison of 2 fits of rfvm on digits38, reference: nuts" in done.stdout
+    assert "Comparison of 2 fits of rfvm on digits38, reference: exact" in done.stdout
     assert "\npaper [" in done.stdout  # its verdict
     assert (tmp_path / "report.html").stat().st_size > 50_000
