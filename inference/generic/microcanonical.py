@@ -33,9 +33,9 @@ _compiled = numba.njit(cache=True, nogil=True, error_model="numpy")
 
 
 @intrinsic
-def _call(  # type: ignore[no-untyped-def]
-    typing_context, address, size, x, gradient, value, data
-):
+def _call(
+    typing_context: Any, address: Any, size: Any, x: Any, gradient: Any, value: Any, data: Any
+) -> Any:
     """Call nutpie's kind of density (`compiled.Function`) at an address, with addresses."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

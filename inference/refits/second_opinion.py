@@ -29,7 +29,8 @@ from ..contract.target import Target
 from ..exact.choice import SAMPLERS
 from ..fits import chains
 from ..fits.datatree import check_same, group
-from ..fits.mixing import KNOWN, quotable
+from ..fits.mixing import KNOWN
+from ..fits.quotable import quotable
 from ..fitting.registry import prepare
 from ..fitting.run import compute
 

@@ -7,6 +7,7 @@ import xarray as xr
 import ardvark as av
 from ardvark.inference import read, save
 from ardvark.inference.fits import mixing as module
+from ardvark.inference.fits import quotable
 from ardvark.inference.fits.activity import activity
 from ardvark.inference.fits.diagnostics import inclusion
 from ardvark.inference.fits.mixing import BIT_RHAT_LIMIT, RHAT_LIMIT, mixing, mixing_of
@@ -226,7 +227,7 @@ def test_an_effect_is_computed_once(monkeypatch):
     arrays = on_copies(problem, rng(23).random((4, 100)) < 0.5, 100)
     expected = mixing(problem, arrays)
     found = activity(problem, arrays)
-    monkeypatch.setattr(module, "activity", None)
+    monkeypatch.setattr(quotable, "activity", None)
     again = mixing(problem, arrays, found)
     assert again.names == expected.names
     np.testing.assert_array_equal(again.rhats, expected.rhats)

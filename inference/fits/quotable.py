@@ -1,0 +1,243 @@
+"""All that may be quoted from the draws of a fit, each quantity under its name in words.
+
+`mixing.py` says what that is, and judges it; `refits/second_opinion.py` compares it between fits.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+import xarray as xr
+
+from ardvark.common.validate import InputError
+from ardvark.models import Problem
+
+from . import chains
+from .activity import LISTED, Activity, activity
+from .datatree import group
+
+OFTEN = 0.05
+"""A bit of a mask is quoted if it is on, and off, in at least this share of the draws."""
+_BUDGET = 0.1  # of the budgets of a selection: mixing is asked for repeatedly during a run
+
+Arrays = Mapping[str, np.ndarray]
+
+
+def quotable(problem: Problem, posteriors: Sequence[Arrays]) -> tuple[dict[str, np.ndarray], ...]:
+    """Return all that may be quoted from several posteriors of one problem, by its name in words.
+
+    A feature or a sample is listed if any of the posteriors lists it. Its effect is left out, for
+    the weights say as much.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem that all of them are of.
+    posteriors : sequence of dict of array
+        Variables (chain, draw, ...) by name.
+
+    Returns
+    -------
+    tuple of dict of array (chain, draw)
+        Of each posterior, under the names that all of them have.
+    """
+    needed = [n for n in ("feature_weight", "sample_weight") if n in problem.spec.shared]
+    found = [
+        activity(problem, arrays, budget=_BUDGET, carry=False)
+        if all(n in arrays for n in needed)
+        else {}
+        for arrays in posteriors
+    ]
+    out: list[dict[str, np.ndarray]] = []
+    for arrays, own in zip(posteriors, found, strict=True):
+        known = {}
+        for what, of in own.items():
+            listed = np.unique(
+                np.concatenate([each[what].listed for each in found if what in each])
+            )
+            known[what] = replace(of, listed=listed, effects=of.effects[..., :0])
+        parts = Source.of(problem, arrays, known).parts(constants=True)
+        out.append({n: p.values[..., k] for p in parts for k, n in enumerate(p.names)})
+    shared = [name for name in out[0] if all(name in each for each in out)]
+    return tuple({name: each[name] for name in shared} for each in out)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Quantities of one kind: values (chain, draw, k) and their names."""
+
+    kind: str
+    names: list[str]
+    values: np.ndarray
+    thin: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Draws, with what is known of the model they come from."""
+
+    draws: Arrays
+    sizes: tuple[int, int]
+    masked: tuple[str, ...]
+    fixed: tuple[str, ...]
+    labels: Mapping[str, tuple[str, ...]]
+    """Names along "feature" and "basis"."""
+    listed: Mapping[str, np.ndarray]
+    """The features and the samples that are quoted."""
+    activities: Mapping[str, Activity]
+    primal: np.ndarray | None
+    log_likelihood: np.ndarray | None
+
+    @classmethod
+    def of(
+        cls,
+        problem: Problem | None,
+        draws: xr.DataTree | Arrays,
+        activities: Mapping[str, Activity] | None,
+    ) -> "Source":
+        """Return the draws of a fit, with the features and samples that are quoted."""
+        tree = draws if isinstance(draws, xr.DataTree) else None
+        arrays = _arrays(draws)
+        first = next(iter(arrays.values()))
+        sizes = (first.shape[0], first.shape[1])
+        masked, fixed, labels = _known(problem, tree)
+        found = dict(activities or {})
+        if not found and problem is not None and sizes[1] >= chains.FEWEST:
+            needed = [n for n in ("feature_weight", "sample_weight") if n in problem.spec.shared]
+            if all(n in arrays for n in needed):
+                found = activity(problem, arrays, budget=_BUDGET, carry=False)
+        listed = {what: of.listed for what, of in found.items()} or _selected(tree)
+        return cls(
+            arrays, sizes, masked, fixed, labels, listed, found,
+            _primal(problem, arrays, listed.get("feature")), _likelihood(problem, arrays, tree),
+        )  # fmt: skip
+
+    def parts(self, *, constants: bool = False) -> Iterator[Part]:
+        """Yield all that is judged; with `constants` also bits that are the same in all draws."""
+        names = ("eta",) if "eta" in self.draws else tuple(self.draws)
+        for name in names:
+            values = self.draws[name]
+            flat = values.reshape(*self.sizes, -1)
+            if name not in self.fixed:
+                yield Part(name, [_component(name, i) for i in _indices(values)], flat)
+        for name, values in self.draws.items():
+            # what takes whole values may rightly have the same one in all draws
+            moves = values.ndim == 2 and (values.dtype.kind == "f" or np.ptp(values) > 0)
+            if moves and name not in names and name not in self.fixed:
+                yield Part("scalar", [name], values[..., None].astype(float))
+        if self.log_likelihood is not None:
+            yield Part("log likelihood", ["the log likelihood"], self.log_likelihood[..., None])
+        yield from self._of("feature", "feature_weight", "{}", constants)
+        yield from self._of("sample", "sample_weight", "sample {}", constants)
+
+    def _of(self, what: str, weight: str, word: str, constants: bool) -> Iterator[Part]:
+        """Yield the weights, effects and bits of the features or samples that are quoted."""
+        labels = [word.format(name) for name in self.labels[what]]
+        listed = self.listed.get(what, np.empty(0, dtype=int))
+        chosen = [labels[k] for k in listed]
+        masked = weight in self.masked
+        if weight in self.draws and weight not in self.fixed and "eta" in self.draws:
+            values = self.draws[weight]
+            if masked:
+                on = values != 0
+                share = on.mean(axis=(0, 1))
+                often = np.flatnonzero((share > OFTEN) & (share < 1.0 - OFTEN))
+                yield Part("mask", [f"the mask of {labels[k]}" for k in often], on[..., often])
+            else:
+                names = [f"the weight of {name}" for name in chosen]
+                yield Part("weight", names, values[..., listed])
+        if what == "feature" and self.primal is not None and not masked:
+            names = [f"the primal weight of {name}" for name in chosen]
+            yield Part("primal weight", names, self.primal)
+        found = self.activities.get(what)
+        if found is None:
+            return
+        if found.effects.shape[-1]:
+            moves = np.ptp(found.effects, axis=(0, 1)) > 0 if masked else np.ones(len(listed), bool)
+            names = [f"the effect of {chosen[k]}" for k in np.flatnonzero(moves)]
+            yield Part("effect", names, found.effects[..., moves], found.thin)
+        on = found.active[..., listed]
+        moves = constants | ~(on == on[:1, :1]).all(axis=(0, 1))
+        names = [f"whether {chosen[k]} is active" for k in np.flatnonzero(moves)]
+        yield Part("active", names, on[..., moves], found.thin)
+
+    def frozen(self) -> str:
+        """Return in words which mask has never changed, "" if none."""
+        for name in self.masked:
+            on = self.draws[name] != 0 if name in self.draws else np.zeros((0, 0, 0), dtype=bool)
+            if on.size and (on == on[:1, :1]).all():
+                return f"no bit of the mask of {name} ever changed"
+        return ""
+
+
+def _arrays(draws: xr.DataTree | Arrays) -> Arrays:
+    if isinstance(draws, xr.DataTree):
+        posterior = group(draws, "posterior")
+        return {str(n): v.transpose("chain", "draw", ...).values for n, v in posterior.items()}
+    return draws
+
+
+def _known(
+    problem: Problem | None, tree: xr.DataTree | None
+) -> tuple[tuple[str, ...], tuple[str, ...], Mapping[str, tuple[str, ...]]]:
+    """Return the masked and the fixed variables, and the names of features and samples."""
+    if problem is not None:
+        coords = problem.coords
+        labels = {"feature": coords["feature"], "sample": coords["basis"]}
+        return problem.spec.masked, problem.spec.fixed, labels
+    if tree is None:
+        return (), (), {"feature": (), "sample": ()}
+    masked, fixed = (tuple(str(tree.attrs.get(n, "")).split()) for n in ("masked", "fixed"))
+    posterior = group(tree, "posterior")
+    found: dict[str, tuple[str, ...]] = {}
+    for what, name in (("feature", "feature_weight"), ("sample", "sample_weight")):
+        dims = (
+            [d for d in posterior[name].dims if d not in ("chain", "draw")]
+            if name in posterior
+            else []
+        )
+        found[what] = tuple(map(str, posterior[name][dims[0]].values)) if dims else ()
+    return masked, fixed, found
+
+
+def _selected(tree: xr.DataTree | None) -> dict[str, np.ndarray]:
+    """Return what the selection stored in a tree lists."""
+    selection = xr.Dataset() if tree is None else group(tree, "selection")
+    names = {w: f"p_active_{w}" for w in ("feature", "sample") if f"p_active_{w}" in selection}
+    return {w: np.flatnonzero(selection[name].values > LISTED) for w, name in names.items()}
+
+
+def _primal(problem: Problem | None, draws: Arrays, listed: np.ndarray | None) -> np.ndarray | None:
+    """Return the primal weights (chain, draw, j) of the listed features, where there are any."""
+    if problem is None or listed is None or "feature_weight" not in draws:
+        return None
+    kernel = problem.kernel
+    if kernel is None:
+        named = [n for n in problem.spec.needed if n in draws and draws[n].ndim == 3]
+        return draws[named[0]][..., listed] if named else None
+    if not kernel.is_primal or "sample_weight" not in draws:
+        return None
+    theta = problem.spec.theta(draws, problem.hypers)[..., listed]
+    return theta * (draws["sample_weight"] @ problem.Z[:, listed])
+
+
+def _likelihood(
+    problem: Problem | None, draws: Arrays, tree: xr.DataTree | None
+) -> np.ndarray | None:
+    """Return the log likelihood (chain, draw), where it can be known."""
+    if tree is not None and "log_likelihood" in tree.children:
+        values = group(tree, "log_likelihood")["y"].transpose("chain", "draw", ...).values
+        return values.sum(axis=-1)
+    if problem is not None and "eta" in draws:
+        with suppress(InputError):  # a variable was not kept
+            return problem.log_likelihood(draws, draws["eta"]).sum(axis=-1)
+    return None
+
+
+def _indices(values: np.ndarray) -> Iterator[tuple[int, ...]]:
+    return iter(np.ndindex(values.shape[2:]))
+
+
+def _component(name: str, index: tuple[int, ...]) -> str:
+    return f"{name}[{','.join(map(str, index))}]" if index else name
