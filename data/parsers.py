@@ -43,6 +43,11 @@ MESSIDOR = (
     "disc_diameter",
     "am_fm_class",
 )
+HEART = (
+    *("age", "sex", "chest_pain", "resting_pressure", "cholesterol", "fasting_sugar"),
+    *("resting_ecg", "max_heart_rate", "exercise_angina", "st_depression", "st_slope"),
+    *("major_vessels", "thal"),
+)
 # Sample numbers of Golub et al. in the column order of the two files of the authors, which is the
 # row order here. The second file has no class labels; 50-54, 57, 58 and 60-66 are its AML samples.
 GOLUB_TRAIN = (*range(1, 28), *range(34, 39), *range(28, 34))
@@ -235,11 +240,30 @@ def messidor(paths: Sequence[Path]) -> Table:
     return _table(values[:, :-1], values[:, -1] == 1, MESSIDOR)
 
 
+def heart(paths: Sequence[Path]) -> Table:
+    """Read UCI's file: 13 numbers and the class, 1 or 2 (disease), separated by blanks."""
+    values = np.loadtxt(_lines(paths[0], "heart.dat"))
+    return _table(values[:, :-1], values[:, -1] == 2, HEART)
+
+
+def ionosphere(paths: Sequence[Path]) -> Table:
+    """Read UCI's file: 17 complex returns as pairs of numbers, and g (good) or b (bad)."""
+    parts = [f"pulse_{k}_{part}" for k in range(1, 18) for part in ("real", "imaginary")]
+    return _lettered(_lines(paths[0], "ionosphere.data"), "g", parts)
+
+
 def sonar(paths: Sequence[Path]) -> Table:
     """Read UCI's file: energy in 60 frequency bands, and R (rock) or M (mine)."""
-    rows = [line.rsplit(",", 1) for line in _lines(paths[0], "sonar.all-data")]
-    X = _numbers([row[0] for row in rows])
-    return _table(X, [row[1].strip() == "M" for row in rows], [f"band_{k}" for k in range(1, 61)])
+    bands = [f"band_{k}" for k in range(1, 61)]
+    return _lettered(_lines(paths[0], "sonar.all-data"), "M", bands)
+
+
+def _lettered(lines: Sequence[str], positive: str, features: Sequence[str]) -> Table:
+    """Read rows of comma-separated numbers that end with a letter, the class."""
+    rows = [line.rsplit(",", 1) for line in lines]
+    return _table(
+        _numbers([row[0] for row in rows]), [row[1].strip() == positive for row in rows], features
+    )
 
 
 def waveform(paths: Sequence[Path]) -> Table:

@@ -236,6 +236,36 @@ SOURCES: dict[str, Source] = {
         licence=_UNSTATED,
         note="levels -2, 0, 2; class 1 of 9 against the rest",
     ),
+    "prostate_ge": Source(
+        home=_SKFEATURE,
+        shape=(102, 5966),
+        counts=(50, 52),
+        classes=("normal", "tumour"),
+        arrays="5f5caaeea05675bd089bf10cf083ff31afa58049f9d4eaaff8030e3de590b230",
+        forms=(
+            _skfeature(
+                "Prostate-GE.mat",
+                "050b598534dbc662f23e30f39b41354b61d02ab8567837bcf9b1091c1c636ab4",
+                positive=2,
+            ),
+            Form(partial(parsers.mat, positive=2), ("Prostate_GE.mat",)),
+        ),
+        citation="Singh, D. et al. (2002). Cancer Cell 1, 203-209.",
+        licence=_UNSTATED,
+        note="class meaning inferred from the class sizes of the study (52 tumours)",
+    ),
+    "duke_lymph": Source(
+        home="https://cran.r-project.org/package=mboost",
+        shape=(49, 7129),
+        counts=(25, 24),
+        classes=("node negative", "node positive"),
+        arrays="cfd02ec1285bbc0768e2572e61da6d3d54f789fc3dc4d4289b7e2a988433b399",
+        forms=(),
+        citation="West, M. et al. (2001). PNAS 98, 11462-11467.",
+        licence=_UNSTATED,
+        note="Westbc of the R package mboost, each sample standardised by its carrier; needs your "
+        "own table. JCFO's table has 38 of these tumours, chosen by their authors",
+    ),
     "smk_can_187": Source(
         home=_SKFEATURE,
         shape=(187, 19993),
@@ -333,6 +363,34 @@ SOURCES: dict[str, Source] = {
         citation="Antal, B. and Hajdu, A. (2014). Knowledge-Based Systems 60, 20-27.",
         licence=_UCI,
         note="the papers call it diabetic",
+    ),
+    "heart": Source(
+        home="https://archive.ics.uci.edu/dataset/145/statlog+heart",
+        shape=(270, 13),
+        counts=(150, 120),
+        classes=("no disease", "heart disease"),
+        arrays="5d829a48ad5ae1b960f3413aa04f4481b8c19d5ecbb7f1e0cf309cc7661f3e76",
+        forms=(
+            Form(parsers.heart, ("heart.dat",)),
+            _uci(parsers.heart, "145/statlog+heart"),
+        ),
+        citation="Statlog (Heart). UCI Machine Learning Repository.",
+        licence=_UCI,
+    ),
+    "ionosphere": Source(
+        home="https://archive.ics.uci.edu/dataset/52/ionosphere",
+        shape=(351, 34),
+        counts=(126, 225),
+        classes=("bad", "good"),
+        arrays="d3f64c41b63f2012072a60bfcad68c38bf17a051edbcba0d0a0c4d5b30dcd84a",
+        forms=(
+            Form(parsers.ionosphere, ("ionosphere.data",)),
+            _uci(parsers.ionosphere, "52/ionosphere"),
+        ),
+        citation="Sigillito, V. G., Wing, S. P., Hutton, L. V. and Baker, K. B. (1989). Johns "
+        "Hopkins APL Technical Digest 10, 262-266.",
+        licence=_UCI,
+        note="the second column is constant",
     ),
     "sonar": Source(
         home="https://archive.ics.uci.edu/dataset/151/connectionist+bench+sonar+mines+vs+rocks",
