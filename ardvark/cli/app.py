@@ -15,6 +15,7 @@ from ardvark.common.interrupt import last_words
 from .arguments import pairs, words
 from .calibrate import calibrate
 from .reference import app as reference_app
+from .reproduce import reproduce
 
 if TYPE_CHECKING:
     from xarray import DataTree
@@ -51,6 +52,7 @@ data_app = typer.Typer(
 app.add_typer(data_app, name="data")
 app.add_typer(reference_app, name="reference")
 app.command()(calibrate)
+app.command()(reproduce)
 
 
 def _version(wanted: bool) -> None:

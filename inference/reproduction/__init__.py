@@ -1,0 +1,1 @@
+"""What the zoo was built to show: every approximation beside the exact posterior, in tables."""

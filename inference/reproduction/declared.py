@@ -1,0 +1,238 @@
+"""The matrix, declared: which posteriors, and which methods beside the exact one.
+
+A block is one posterior: a model on all rows of a data set under one prior. Its cells are methods.
+The priors are
+
+    sparse       the default of PFCVM and RFVM (`models/sparse.py`)
+    dense        `active_features="all"`, `active_samples="all"`: Student-t weights, no spike
+    near_flat    the nearest proper prior to the flat hyperpriors of PFCVM and RFVM: Gamma shape
+                 0.05 for both kinds of precisions, the least that can be simulated, and a slab of
+                 1, without which no mean exists on separable data. On genes no sampler here
+                 converges under it, so `exact` ends after `LIMIT` iterations
+    flat         the papers' own limit, shape and rate 0. It is improper: it has no exact column
+    laplace      JCFO's own hierarchy, which is proper
+    independent  FS-SKLR's (12)-(15), one probability a bit
+    printed      FS-SKLR's (21), (22), the prior of its algorithm
+
+Every method runs by its defaults. A label that ends in "more" is a second setting, given where a
+reader might object that the first was not given a chance. It was fixed before anything was run.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatch
+from typing import Any
+
+from ardvark.common.validate import InputError
+from ardvark.models import Problem
+from ardvark.models import problem as make_problem
+
+EXACT, AGAIN = "exact", "exact, again"
+"""The reference, and a second run of it under another seed: the noise floor of a block."""
+FLAT, NEAR_FLAT = "flat", "near_flat"
+LIMIT = 4096
+_ARD: dict[str, dict[str, Any]] = {
+    "sparse": {},
+    "dense": {"active_features": "all", "active_samples": "all"},
+    NEAR_FLAT: {"sample_shape": 0.05, "feature_shape": 0.05, "slab": 1.0},
+    FLAT: {},
+}
+_MASKS: dict[str, dict[str, Any]] = {"independent": {}, "printed": {"mask_prior": "printed"}}
+_LAPLACE: dict[str, dict[str, Any]] = {"laplace": {}}
+_RELEASED: dict[str, Any] = {
+    **dict.fromkeys(("sample_shape", "feature_shape"), 1e-12),
+    **dict.fromkeys(("sample_rate", "feature_rate", "noise_shape", "noise_rate"), 1e-14),
+}
+"""The shapes and rates of RFVM's released example, whose limit is `flat`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """A method in a block.
+
+    Attributes
+    ----------
+    label : str
+        Its name in the tables; `short` groups the settings of one approximation.
+    method : str
+        In `registry.BACKENDS`.
+    options : dict
+        Those that differ from the default.
+    hypers : dict, optional
+        Of the problem that it is run on, where that is not the block's: the prior of a paper's
+        algorithm as printed. Its draws are then compared with the block's posterior.
+    seed : int
+    """
+
+    label: str
+    method: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    hypers: Mapping[str, Any] | None = None
+    seed: int = 1
+
+
+_EXACT = (Cell(label=EXACT, method="exact"), Cell(label=AGAIN, method="exact", seed=2))
+_GENERIC = (
+    Cell(label="ADVI", method="advi"),
+    Cell(label="ADVI, more", method="advi", options={"rank": 20, "max_iterations": 100_000}),
+    Cell(label="Laplace", method="laplace"),
+    Cell(label="Laplace, more", method="laplace", options={"starts": 16}),
+)
+
+
+def _paper(
+    method: str,
+    options: Mapping[str, Any],
+    more: Mapping[str, Any],
+    printed: Mapping[str, Any],
+    hypers: Mapping[str, Any],
+) -> tuple[Cell, ...]:
+    """Return the paper's algorithm under the block's prior, with a second setting, as printed."""
+    return (
+        Cell(label="paper's, this prior", method=method, options=options),
+        Cell(label="paper's, this prior, more", method=method, options={**options, **more}),
+        Cell(label="paper's, as printed", method=method, options=printed, hypers=hypers),
+    )
+
+
+CELLS: dict[str, tuple[Cell, ...]] = {
+    "pfcvm": (
+        *_EXACT,
+        *_paper(
+            "pfcvm_lp",
+            {"hyperprior": "model"},
+            {"update": "em", "max_iterations": 5000},
+            {},
+            {},
+        ),
+        *_GENERIC,
+    ),
+    "rfvm": (
+        *_EXACT,
+        *_paper(
+            "rfvm_vb",
+            {},
+            {"v_factor": "truncated", "restarts": 10, "max_sweeps": 10_000},
+            {"prune": True, "restarts": 1, "max_sweeps": 20_000},
+            _RELEASED,
+        ),
+        *_GENERIC,
+        Cell(label="XOLON", method="xolon"),
+    ),
+    **dict.fromkeys(
+        ("jcfo", "sparse_probit"),
+        (
+            *_EXACT,
+            *_paper("jcfo_em", {}, {"starts": 24}, {"printed_rates": True, "starts": 1}, {}),
+            *_GENERIC,
+        ),
+    ),
+    **dict.fromkeys(
+        ("fsklr", "sklr"),
+        (
+            *_EXACT,
+            *_paper(
+                "fsklr_savb",
+                {},
+                {"feature_sweeps": 1000, "sample_sweeps": 1000},
+                {"prior": "printed"},
+                {},
+            ),
+        ),
+    ),
+}
+"""By model: its cells, the exact posterior first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """One posterior.
+
+    Attributes
+    ----------
+    model, data : str
+        Names in their registries.
+    prior : str
+    hypers : dict
+        What differs from the model's defaults under this prior.
+    kernel : str
+        Where it is not the model's default.
+    """
+
+    model: str
+    data: str
+    prior: str
+    hypers: Mapping[str, Any] = field(default_factory=dict)
+    kernel: str = ""
+
+    @property
+    def group(self) -> str:
+        """Model, kernel and data: what the blocks that differ in the prior have in common."""
+        return "/".join([*filter(None, [self.model, self.kernel]), self.data])
+
+    @property
+    def name(self) -> str:
+        """The group and the prior, as `--only` takes it."""
+        return f"{self.group}/{self.prior}"
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """The methods; under an improper prior there is only a line that says so."""
+        cells = CELLS[self.model]
+        if self.prior == NEAR_FLAT:
+            limited = [replace(cell, options={"limit": LIMIT}) for cell in cells[:2]]
+            return (*limited, *cells[2:])
+        return cells[:1] if self.prior == FLAT else cells
+
+    def problem(self, hypers: Mapping[str, Any] | None = None) -> Problem:
+        """Return the problem, under its own prior or under other hyperparameters."""
+        given = dict(self.hypers if hypers is None else hypers)
+        if self.kernel:
+            given["kernel"] = self.kernel
+        return make_problem(self.model, self.data, **given)
+
+
+def _blocks() -> Iterator[Block]:
+    def of(
+        models: tuple[str, ...], priors: dict[str, dict[str, Any]], *data: str, kernel: str = ""
+    ) -> Iterator[Block]:
+        for name in data:
+            for model in models:
+                for prior, hypers in priors.items():
+                    yield Block(model=model, data=name, prior=prior, hypers=hypers, kernel=kernel)
+
+    yield from of(("pfcvm",), _ARD, "colon", "golub", "duke_lymph", "sonar")
+    yield from of(("pfcvm",), _ARD, "sonar", "waveform", kernel="rbf")
+    yield from of(
+        ("rfvm",), _ARD, "colon_discrete", "lymphoma_discrete", "leukemia_discrete", "allaml",
+        "prostate_ge", "digits38",
+    )  # fmt: skip
+    yield from of(("jcfo", "sparse_probit"), _LAPLACE, "colon", "golub", "duke_lymph", "sonar")
+    yield from of(
+        ("fsklr", "sklr"), _MASKS, "sonar", "heart", "ionosphere", "breast_wisconsin",
+        "australian", "messidor", "digits38_noisy",
+    )  # fmt: skip
+
+
+BLOCKS: dict[str, Block] = {block.name: block for block in _blocks()}
+"""Every block, by name."""
+
+
+def chosen(patterns: Sequence[str]) -> list[Block]:
+    """Return the blocks whose names, or whose parts, match one of the patterns; all without any.
+
+    A pattern is a name with wildcards (`rfvm/*/sparse`) or a part of one (`colon`).
+
+    Raises
+    ------
+    InputError
+        None matches.
+    """
+    found = [
+        block
+        for name, block in BLOCKS.items()
+        if not patterns or any(fnmatch(name, p) or p in name.split("/") for p in patterns)
+    ]
+    if not found:
+        raise InputError(f"no block matches {', '.join(patterns)}: see `ardvark reproduce --list`.")
+    return found

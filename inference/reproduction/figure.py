@@ -1,0 +1,115 @@
+"""The figure of the matrix: every approximation, on every posterior, at one glance."""
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from ..report import look
+from ..report.look import Picture
+from .declared import AGAIN, EXACT
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+PANELS = (
+    ("p_off", "P(y = 1) off by", (1e-3, 1.0), (0.02, 0.15)),
+    ("eta_sd_ratio", "sd of eta / exact sd", (1e-2, 1e2), (0.8, 1.25)),
+)
+"""Number, title, limits of the axis, and the lines: the limits of the verdicts."""
+METHODS = ("paper's, this prior", "paper's, as printed", "ADVI", "Laplace")
+MARKS = {
+    "sparse": ("o", "#0072B2"),
+    "dense": ("s", "#D55E00"),
+    "near_flat": ("^", "#009E73"),
+    "laplace": ("D", "#CC79A7"),
+    "independent": ("o", "#0072B2"),
+    "printed": ("v", "#E69F00"),
+}
+"""By prior: mark and colour. Shapes differ too, for readers who do not see the colours."""
+_ROW = 0.21  # inches
+
+
+def draw(frame: pd.DataFrame) -> Picture:
+    """Draw the matrix: a row a model and data set, a strip a method, a mark a prior.
+
+    A grey bar reaches to what a second exact run has, the floor of the row. A mark on the border
+    lies beyond it. Open marks stand beside an exact fit that has not converged.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Rows of `matrix.csv`.
+    """
+    known = frame[frame["cell"].isin([EXACT, AGAIN, *METHODS])]
+    groups = list(dict.fromkeys(_group(row) for row in known.to_dict("records")))
+    with look.style():
+        from matplotlib.figure import Figure
+
+        height = 1.3 + _ROW * len(groups)
+        figure = Figure(figsize=(look.WIDTH * 1.35, height), layout="constrained")
+        axes = figure.subplots(1, len(PANELS) * len(METHODS), sharey=True, squeeze=False)[0]
+        for i, (number, title, limits, lines) in enumerate(PANELS):
+            for j, method in enumerate(METHODS):
+                axis = axes[i * len(METHODS) + j]
+                _strip(axis, known, groups, method, number, limits, lines)
+                axis.set_title(method.replace("paper's, ", "paper's,\n"), fontsize=8)
+                if j == 0:
+                    axis.annotate(
+                        title, (0.0, 1.0), (0, 26), "axes fraction", "offset points", fontsize=10
+                    )
+        axes[0].set_yticks(range(len(groups)), [" ".join(g) for g in groups], fontsize=8)
+        axes[0].set_ylim(len(groups) - 0.4, -0.6)
+        shown = [p for p in MARKS if p in set(known["prior"])]
+        handles = [
+            axes[0].plot([], [], MARKS[p][0], color=MARKS[p][1], ms=5, label=p.replace("_", " "))[0]
+            for p in shown
+        ]
+        figure.legend(handles=handles, loc="outside lower center", ncols=len(shown), title="prior")
+    return Picture(figure, alt(frame))
+
+
+def alt(frame: pd.DataFrame) -> str:
+    """Return the figure in words: the median of each method under each prior."""
+    parts = []
+    for method in METHODS:
+        for prior, rows in frame[frame["cell"] == method].groupby("prior", sort=False):
+            off, sd = rows["p_off"].median(), rows["eta_sd_ratio"].median()
+            parts.append(f"{method} under {prior}: P(y = 1) off by {off:.2f}, sd ratio {sd:.2g}")
+    return f"Medians over data sets. {'; '.join(parts)}."
+
+
+def _group(row: dict) -> tuple[str, ...]:
+    return tuple(filter(None, (row["model"], row["kernel"], row["data"])))
+
+
+def _strip(
+    axis: "Axes",
+    frame: pd.DataFrame,
+    groups: list[tuple[str, ...]],
+    method: str,
+    number: str,
+    limits: tuple[float, float],
+    lines: tuple[float, float],
+) -> None:
+    low, high = limits
+    axis.set_xscale("log")
+    axis.set_xlim(low, high)
+    for line in lines:
+        axis.axvline(line, color="0.75", lw=0.8, zorder=0)
+    axis.tick_params(axis="x", labelsize=7)
+    axis.tick_params(axis="y", length=0)
+    axis.grid(axis="y", lw=0.4)
+    records = frame.to_dict("records")
+    converged = {
+        (_group(r), r["prior"]) for r in records if r["cell"] == EXACT and r["status"] == "finished"
+    }
+    if number == "p_off":
+        for row in (r for r in records if r["cell"] == AGAIN and r[number] > low):
+            axis.barh(groups.index(_group(row)), row[number] - low, 0.8, left=low, color="0.9")
+    for row in (r for r in records if r["cell"] == method and r[number] == r[number]):
+        mark, colour = MARKS[row["prior"]]
+        solid = (_group(row), row["prior"]) in converged
+        axis.plot(
+            min(max(row[number], low), high), groups.index(_group(row)), mark, color=colour, ms=4.5,
+            mfc=colour if solid else "none", clip_on=False,
+        )  # fmt: skip

@@ -1,0 +1,167 @@
+"""The numbers of one cell: how far a method's posterior is from the exact one.
+
+Errors are in posterior standard deviations of the exact fit, the unit of the verdicts as well.
+What `compare` computes is taken from there; added are the worst row, the bias and the other
+scalars, the leading effects one by one, and how well the training rows are predicted.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ardvark.models import Problem
+
+from ..fits.activity import activity
+from ..fits.datatree import group
+from ..scoring.quantities import Scores, fitted, primal
+
+LEADING = 10
+"""Features whose effects are looked at one by one: those with the largest exact P(active)."""
+PRIOR_DRAWS = 400
+Numbers = dict[str, float]
+
+NAMES = {
+    "eta_error": "error of eta: mean over rows of |difference of means| in exact posterior sds",
+    "eta_sd_ratio": "median over rows of its sd divided by the exact one",
+    "bias_error": "error of the bias, in sds",
+    "bias_sd_ratio": "sd of the bias divided by the exact one",
+    "scalar_error": "largest error of another scalar (tau), in sds",
+    "effect_error": "largest error of the ten leading features' weights, in sds",
+    "effect_sd_ratio": "median over them of the ratio of sds",
+    "p_off": "mean over rows of |difference of P(y = 1)|",
+    "p_worst": "the largest of these",
+    "agreement": "share of rows that both put into the same class",
+    "p_active_off": "largest difference of P(active) of a feature",
+    "top": "share of the ten leading features in common",
+    "active": "mean number of active features",
+    "active_exact": "the same of the exact posterior",
+    "active_prior": "the same of the prior, by simulation",
+    "log_score": "mean log probability of the labels of the rows",
+    "log_score_exact": "the same of the exact posterior",
+}  # fmt: skip
+"""Every number, and what it is."""
+
+
+def numbers(problem: Problem, tree: xr.DataTree, exact: xr.DataTree, scores: Scores) -> Numbers:
+    """Return the numbers of a fit beside the exact one; NaN for what it has not.
+
+    Of the exact fit itself: only those that are not differences.
+
+    Parameters
+    ----------
+    problem : Problem
+    tree, exact : DataTree
+        Fits of the problem.
+    scores : dict
+        The distances that `compare` found (`Comparison.scores`).
+    """
+    found: Numbers = {"active": active(tree), "active_exact": active(exact)}
+    mine, true = (_means(fitted(t)) for t in (tree, exact))
+    if mine is not None and true is not None:
+        found["p_worst"] = float(np.abs(mine - true).max())
+        found["log_score"], found["log_score_exact"] = (_log(p, problem.y) for p in (mine, true))
+    if tree is exact:  # `scores` has one half of its chains beside the other
+        found.pop("p_worst", None)
+        return {name: found.get(name, np.nan) for name in NAMES}
+    found |= {
+        "eta_error": _score(scores, "eta", "error"),
+        "eta_sd_ratio": _score(scores, "eta", "sd_ratio"),
+        "p_off": _score(scores, "probability", "difference"),
+        "agreement": _score(scores, "probability", "agreement"),
+        "p_active_off": _score(scores, "selection", "p_active"),
+        "top": _score(scores, "ranking", "top"),
+    }
+    found |= _scalars(tree, exact) | _effects(problem, tree, exact)
+    return {name: found.get(name, np.nan) for name in NAMES}
+
+
+def _score(scores: Scores, quantity: str, statistic: str) -> float:
+    held = scores.get(quantity, {}).get(statistic)
+    return np.nan if held is None else float(held.value)
+
+
+def active(tree: xr.DataTree) -> float:
+    """Return the mean number of active features of a fit, NaN if it has none."""
+    selection = group(tree, "selection")
+    if "active_features" not in selection:
+        return np.nan
+    return float(selection["active_features"].mean())
+
+
+def active_in_prior(problem: Problem, seed: int = 0) -> float:
+    """Return the expected number of active features before any label was seen, by simulation.
+
+    NaN for a prior that cannot be simulated.
+    """
+    rng = np.random.default_rng(seed)
+    try:
+        drawn = [problem.simulate(rng) for _ in range(PRIOR_DRAWS)]
+    except ValueError:
+        return np.nan
+    names = [name for name in problem.spec.shared if name != "eta"]
+    point = {name: np.array([[d[name] for d in drawn]]) for name in names}
+    return float(np.nanmean(activity(problem, point, carry=False)["feature"].counts))
+
+
+def _scalars(tree: xr.DataTree, exact: xr.DataTree) -> Numbers:
+    """Return the errors of the bias and of the other scalars that both have."""
+    mine, true = group(tree, "posterior"), group(exact, "posterior")
+    shared = [str(n) for n, v in true.items() if v.ndim == 2 and n in mine and mine[n].ndim == 2]
+    error = {n: _error(mine[n].values, true[n].values) for n in shared}
+    found: Numbers = {}
+    if "bias" in error:
+        found["bias_error"] = error.pop("bias")
+        found["bias_sd_ratio"] = float(mine["bias"].std() / true["bias"].std())
+    if error:
+        found["scalar_error"] = max(error.values())
+    return found
+
+
+def _error(mine: np.ndarray, true: np.ndarray) -> float:
+    sd = true.std()
+    return float(abs(mine.mean() - true.mean()) / sd) if sd > 0.0 else np.nan
+
+
+def _effects(problem: Problem, tree: xr.DataTree, exact: xr.DataTree) -> Numbers:
+    """Return the errors of the weights of the features that the exact posterior puts first."""
+    mine, true = (_weights(problem, t) for t in (tree, exact))
+    p = group(exact, "selection").get("p_active_feature")
+    if mine is None or true is None or p is None:
+        return {}
+    first = np.argsort(-p.values, kind="stable")[:LEADING]
+    a, b = (w.reshape(-1, w.shape[-1])[:, first] for w in (mine, true))
+    sd = b.std(axis=0)
+    moved = sd > 0.0
+    if not moved.any():
+        return {}
+    error = np.abs(a.mean(axis=0) - b.mean(axis=0))[moved] / sd[moved]
+    return {
+        "effect_error": float(error.max()),
+        "effect_sd_ratio": float(np.median(a.std(axis=0)[moved] / sd[moved])),
+    }
+
+
+def _weights(problem: Problem, tree: xr.DataTree) -> np.ndarray | None:
+    """Return the features' own weights (chain, draw, D), or else the kernel's."""
+    own = primal(problem, tree)
+    posterior = group(tree, "posterior")
+    if own is None and "feature_weight" in posterior:
+        own = posterior["feature_weight"].transpose("chain", "draw", ...).values
+    return own
+
+
+def _means(draws: np.ndarray | None) -> np.ndarray | None:
+    return None if draws is None else draws.mean(axis=(0, 1))
+
+
+def _log(p: np.ndarray, y: np.ndarray) -> float:
+    """Return the mean log probability of the labels, probabilities held within 1e-12 of 0 and 1."""
+    p = np.clip(p, 1e-12, 1.0 - 1e-12)
+    return float(np.log(np.where(y == 1, p, 1.0 - p)).mean())
+
+
+def unknown() -> Mapping[str, Any]:
+    """Return the numbers of a cell without draws."""
+    return dict.fromkeys(NAMES, np.nan)
