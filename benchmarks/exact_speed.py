@@ -17,7 +17,7 @@ import resource
 from typing import Any
 
 from benchmarks.records import Goal, table
-from benchmarks.script import DENSE, RBF, Measured, Part, Row, apart, resumed, run
+from benchmarks.script import DENSE, RBF, Measured, Part, Row, apart, resumed, run, stored
 from benchmarks.sparsity import BLOCK, plant
 
 SEEDS = (1, 2, 3)
@@ -110,9 +110,11 @@ def rows(given: argparse.Namespace, part: str, samplers: tuple[str, ...]) -> lis
         if applies(model, prior, sampler)
     ]
     minutes = 1.0 if given.quick else given.minutes
+    path = given.work / f"exact_speed_{part}.csv"
+    if given.stored:
+        return stored(path, keys)
     return resumed(
-        given.work / f"exact_speed_{part}.csv",
-        ((k, lambda k=k: apart(one, *k.values(), minutes, quick=given.quick)) for k in keys),
+        path, ((k, lambda k=k: apart(one, *k.values(), minutes, quick=given.quick)) for k in keys)
     )
 
 
@@ -162,6 +164,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Add the script's own options."""
     parser.add_argument("--only", nargs="+", help="models or data sets", default=())
     parser.add_argument("--seeds", nargs="+", type=int, default=SEEDS)
+    parser.add_argument("--stored", action="store_true", help="measure nothing; rows of WORK only")
     parser.add_argument("--minutes", type=float, default=15.0, help="a run ends after so many")
 
 

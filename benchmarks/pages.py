@@ -129,6 +129,7 @@ def times(record: Record) -> str:
     """Return the table of `inference/exact/measured.py`: a line for each problem measured."""
     (held,) = record.measured
     rows = [dict(zip(held.columns, row, strict=True)) for row in held.rows]
+    rows = [row for row in rows if row["prior"] != "dense"]  # the table tells nothing of priors
     names = ("model", "kernel", "data", "by", "N", "D")
     lines = ["model,kernel,data,sampler,N,D,seconds,gigabytes,converged"]
     for key in dict.fromkeys(tuple(str(row[n]) for n in names) for row in rows):

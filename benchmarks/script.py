@@ -158,8 +158,7 @@ def resumed(path: Path, rows: Iterable[tuple[Mapping[str, Any], Callable[[], Row
     known = _stored(path)
     found = []
     for key, compute in rows:
-        texts = {name: str(value) for name, value in key.items()}
-        row = next((r for r in known if all(str(r.get(k)) == v for k, v in texts.items())), None)
+        row = _with(key, known)
         if row is None:
             row = {k: records.plain(v) for k, v in ({**key} | compute()).items()}
             known.append(row)
@@ -171,6 +170,18 @@ def resumed(path: Path, rows: Iterable[tuple[Mapping[str, Any], Callable[[], Row
             print(", ".join(f"{k} {_short(v)}" for k, v in row.items()), file=sys.stderr)
         found.append(row)
     return found
+
+
+def stored(path: Path, keys: Iterable[Mapping[str, Any]]) -> list[Row]:
+    """Return those of the rows that `resumed` has kept already, in the order of their keys."""
+    known = _stored(path)
+    return [row for key in keys if (row := _with(key, known)) is not None]
+
+
+def _with(key: Mapping[str, Any], rows: Iterable[Row]) -> Row | None:
+    """Return the first row that has these values."""
+    texts = {name: str(value) for name, value in key.items()}
+    return next((r for r in rows if all(str(r.get(k)) == v for k, v in texts.items())), None)
 
 
 def _short(value: Any) -> str:

@@ -1,0 +1,74 @@
+"""The numbers of a cell against their definitions, on draws whose differences are known."""
+
+import numpy as np
+import pytest
+from scipy import special
+
+import ardvark as av
+from ardvark.inference.reproduction.numbers import NAMES, active_in_prior, numbers
+from tests.support import rng, seed, t_limit
+
+X = np.random.default_rng(0).normal(size=(30, 12))
+PROBLEM = av.problem("rvm", X, X[:, 0] > 0.2)
+SIZE = (4, 250)
+SOLVED = 0.6  # features by which the prior's search may miss what was asked for
+
+
+def draws(shift=0.0, scale=1.0, bias=0.0):
+    """Return draws of weights, the same noise each time, moved and stretched."""
+    noise = np.random.default_rng(3)
+    a = noise.normal(size=(*SIZE, 30)) * 0.2
+    mean = a.mean(axis=(0, 1))
+    b = noise.normal(size=SIZE)
+    return {
+        "sample_weight": mean + scale * (a - mean) + shift * a.std(axis=(0, 1)),
+        "bias": b + bias * b.std(),
+        "feature_weight": np.ones((*SIZE, 12)),
+    }
+
+
+def beside(**changes):
+    exact, other = (av.adopt(PROBLEM, draws(**c), kind="mcmc") for c in ({}, changes))
+    comparison = av.compare({"exact": exact, "other": other}, "exact", PROBLEM)
+    return numbers(PROBLEM, other, exact, comparison.scores["other"]), exact, other
+
+
+def test_equal_draws_have_no_error():
+    found, _, _ = beside()
+    for name in ("eta_error", "bias_error", "effect_error", "p_off", "p_worst", "p_active_off"):
+        assert found[name] == pytest.approx(0.0, abs=1e-12)
+    for name in ("eta_sd_ratio", "bias_sd_ratio", "effect_sd_ratio", "agreement", "top"):
+        assert found[name] == pytest.approx(1.0)
+    assert set(found) == set(NAMES)
+
+
+def test_a_moved_bias_is_found_in_its_sds():
+    found, exact, other = beside(bias=1.5)
+    assert found["bias_error"] == pytest.approx(1.5)
+    assert found["bias_sd_ratio"] == pytest.approx(1.0)
+    p = [special.expit(t["posterior"]["eta"].values).mean(axis=(0, 1)) for t in (other, exact)]
+    assert found["p_worst"] == pytest.approx(np.abs(p[0] - p[1]).max())
+    assert found["p_off"] == pytest.approx(np.abs(p[0] - p[1]).mean())
+    right = [np.log(np.where(PROBLEM.y == 1, q, 1 - q)).mean() for q in p]
+    assert [found["log_score"], found["log_score_exact"]] == pytest.approx(right)
+
+
+def test_halved_spread_is_found_in_the_leading_effects():
+    found, _, _ = beside(scale=0.5)
+    assert found["effect_sd_ratio"] == pytest.approx(0.5)
+    assert found["effect_error"] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_the_exact_fit_itself_has_no_differences():
+    _, exact, _ = beside()
+    found = numbers(PROBLEM, exact, exact, {})
+    known = {name for name, value in found.items() if not np.isnan(value)}
+    assert known == {"active", "active_exact", "log_score", "log_score_exact"}
+
+
+def test_the_prior_number_of_active_features_is_that_of_the_prior():
+    problem = av.problem("pfcvm", rng(1).normal(size=(40, 30)), np.arange(40) % 2)
+    found = [active_in_prior(problem, seed=seed(k)) for k in range(6)]
+    error = np.std(found, ddof=1) / np.sqrt(len(found))
+    off = abs(np.mean(found) - problem.hypers.active_features)
+    assert off <= SOLVED + t_limit(len(found) - 1) * error
