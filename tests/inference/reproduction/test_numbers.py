@@ -11,7 +11,7 @@ from tests.support import rng, seed, t_limit
 X = np.random.default_rng(0).normal(size=(30, 12))
 PROBLEM = av.problem("rvm", X, X[:, 0] > 0.2)
 SIZE = (4, 250)
-SOLVED = 0.6  # features by which the prior's search may miss what was asked for
+SOLVED = 0.16  # share by which a prior may miss what was asked for (benchmarks/PRIORS.md)
 
 
 def draws(shift=0.0, scale=1.0, bias=0.0):
@@ -68,7 +68,7 @@ def test_the_exact_fit_itself_has_no_differences():
 
 def test_the_prior_number_of_active_features_is_that_of_the_prior():
     problem = av.problem("pfcvm", rng(1).normal(size=(40, 30)), np.arange(40) % 2)
-    found = [active_in_prior(problem, seed=seed(k)) for k in range(6)]
+    found = [active_in_prior(problem, seed=seed(k)) for k in range(20)]
     error = np.std(found, ddof=1) / np.sqrt(len(found))
-    off = abs(np.mean(found) - problem.hypers.active_features)
-    assert off <= SOLVED + t_limit(len(found) - 1) * error
+    asked = problem.hypers.active_features
+    assert abs(np.mean(found) - asked) <= SOLVED * asked + t_limit(len(found) - 1) * error
