@@ -22,7 +22,7 @@ MARKS = {
     "dense": ("s", "#D55E00"),
     "near_flat": ("^", "#009E73"),
     "laplace": ("D", "#CC79A7"),
-    "independent": ("o", "#0072B2"),
+    "independent": ("P", "#56B4E9"),
     "printed": ("v", "#E69F00"),
 }
 """By prior: mark and colour. Shapes differ too, for readers who do not see the colours."""
@@ -43,11 +43,12 @@ def draw(frame: pd.DataFrame) -> Picture:
     known = frame[frame["cell"].isin([EXACT, AGAIN, *METHODS])]
     groups = list(dict.fromkeys(_group(row) for row in known.to_dict("records")))
     with look.style():
-        from matplotlib.figure import Figure
-
-        height = 1.3 + _ROW * len(groups)
-        figure = Figure(figsize=(look.WIDTH * 1.35, height), layout="constrained")
-        axes = figure.subplots(1, len(PANELS) * len(METHODS), sharey=True, squeeze=False)[0]
+        strips = len(PANELS) * len(METHODS)
+        figure, axes = look.blank(strips, 0.9 + _ROW * len(groups), rows=1)
+        figure.set_size_inches(look.WIDTH * 1.35, 1.3 + _ROW * len(groups))
+        for axis in axes[1:]:
+            axis.sharey(axes[0])
+            axis.tick_params(labelleft=False)
         for i, (number, title, limits, lines) in enumerate(PANELS):
             for j, method in enumerate(METHODS):
                 axis = axes[i * len(METHODS) + j]

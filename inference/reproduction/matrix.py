@@ -29,6 +29,7 @@ from ..fitting import registry
 from ..fitting.adoption import adopt
 from ..fitting.reuse import Fits
 from ..scoring.quantities import has_draws
+from . import mechanisms
 from .declared import BLOCKS, EXACT, FLAT, Block, Cell, chosen
 from .figure import draw
 from .numbers import active_in_prior, numbers, unknown
@@ -235,8 +236,9 @@ def summarise(folder: str | os.PathLike[str]) -> Path:
     frame = whole(read(folder / ROWS))
     if not len(frame):
         raise InputError(f"{folder / ROWS} has no finished block. Run `ardvark reproduce matrix`.")
-    with replacing(folder / FIGURE) as part:
-        draw(frame).figure.savefig(part, format="png", dpi=130)
+    for name, picture in ((FIGURE, draw(frame)), (mechanisms.PICTURE, mechanisms.draw())):
+        with replacing(folder / name) as part:
+            picture.figure.savefig(part, format="png", dpi=130)
     with replacing(folder / PAGE) as part:
-        part.write_text(page(frame), encoding="utf-8")
+        part.write_text(page(frame, mechanisms.told()), encoding="utf-8")
     return folder / PAGE

@@ -1,5 +1,6 @@
 """The page of the matrix: five sentences, the figure, one table a model; all from `matrix.csv`."""
 
+import inspect
 import math
 from collections.abc import Sequence
 
@@ -22,7 +23,8 @@ def fate(row: pd.Series) -> str:
     """Return in a word what a method made of the posterior.
 
     close       P(y = 1) within 0.02 on average, sds of eta within a quarter
-    at zero     fewer than half as many active features as the exact posterior, and P(y = 1) off
+    at zero     fewer than half as many active features as the exact posterior, where that has two
+                or more, and P(y = 1) off
     a point     one state, without any sd
     narrow      sds of eta below half of the exact ones
     wide        above twice
@@ -35,7 +37,7 @@ def fate(row: pd.Series) -> str:
         return ""
     if off <= CLOSE and 0.8 <= ratio <= 1.25:
         return "close"
-    if row["active"] < 0.5 * row["active_exact"] and off > CLOSE:
+    if row["active_exact"] >= 2.0 and row["active"] < 0.5 * row["active_exact"] and off > CLOSE:
         return "at zero"
     if math.isnan(ratio):
         return "a point"
@@ -110,8 +112,8 @@ def _middle(values: pd.Series) -> str:
 # --- tables ---------------------------------------------------------------------------------------
 
 
-def page(frame: pd.DataFrame) -> str:
-    """Return the whole page."""
+def page(frame: pd.DataFrame, why: str = "") -> str:
+    """Return the whole page; `why` is the section of the examples (`mechanisms.told`)."""
     blocks = frame.drop_duplicates(["model", "kernel", "data", "prior"])
     hours = frame["seconds"].sum() / 3600.0
     parts = [
@@ -123,9 +125,10 @@ def page(frame: pd.DataFrame) -> str:
         "A row is a model on a data set, a strip a method, a mark a prior. Lines are the limits of "
         "the verdicts; a grey bar is what a second exact run differs by; an open mark stands "
         "beside an exact fit that has not converged.",
+        *([why] if why else []),
         "## How to read the tables",
-        "Each cell has the mean difference of P(y = 1), the ratio of the sds of eta, and a word: "
-        + _words(),
+        "Each cell has the mean difference of P(y = 1), the ratio of the sds of eta, and a word:",
+        _words(),
         *(_table(frame, model) for model in CELLS if model in set(frame["model"])),
         "## The numbers of `matrix.csv`",
         "\n".join(f"- `{name}`: {meaning}" for name, meaning in NAMES.items()),
@@ -137,11 +140,15 @@ def page(frame: pd.DataFrame) -> str:
 
 
 def _words() -> str:
-    lines = (fate.__doc__ or "").split("\n\n", 1)[1].strip().splitlines()
-    said = " ".join(line.strip() for line in lines)
-    for word in ("close", "at zero", "a point", "narrow", "wide", "elsewhere", "rough"):
-        said = said.replace(f"{word} ", f"; **{word}**: ", 1)
-    return said.removeprefix("; ") + "."
+    """Return the words of `fate` and what they mean, as a list."""
+    said: list[str] = []
+    for line in inspect.cleandoc(fate.__doc__ or "").splitlines()[2:]:
+        word, meaning = line[:12].strip(), line[12:].strip()
+        if word:
+            said.append(f"- **{word}**: {meaning}")
+        else:
+            said[-1] += f" {meaning}"
+    return "\n".join(said)
 
 
 def _table(frame: pd.DataFrame, model: str) -> str:
