@@ -334,6 +334,20 @@ def test_the_methods_for_a_problem_are_recommended(command):
     assert "Did you mean 'digits38'" in wrong.stderr
 
 
+def test_the_blocks_of_the_matrix_are_listed_and_bad_ones_refused(command, tmp_path):
+    listed = command("reproduce", "--list", "--only", "jcfo,rfvm/allaml/dense", "--out", tmp_path)
+    assert listed.returncode == 0
+    assert "jcfo/colon/laplace" in listed.stdout
+    assert "rfvm/allaml/dense" in listed.stdout
+    assert "pfcvm" not in listed.stdout
+    assert "0 of 5 are in" in listed.stdout
+    for words in (["--only", "lupus"], ["--summarise"], ["--processes", "0"]):
+        refused = command("reproduce", *words, "--out", tmp_path)
+        assert refused.returncode == 2
+        assert refused.stderr.startswith("ardvark: ")
+        assert len(refused.stderr.splitlines()) == 1
+
+
 def test_a_misspelt_method_gets_a_suggestion(command):
     done = command("methods", "rfvm_bv")
     assert done.returncode == 2
