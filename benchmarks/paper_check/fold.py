@@ -24,7 +24,7 @@ from ardvark.models import ZOO, Problem
 from .protocols import Group, Row, split, stratified
 from .tables import FILTER, GROUPS, SELECTED
 
-DRAWS = 200
+DRAWS, EXACT_DRAWS = 200, 500  # the latter in each of four chains, at least
 ESTIMATE = {"pfcvm_lp": "feature_mode", "jcfo_em": "feature_weight", "rfvm_vb": "feature_mean"}
 """What each paper's algorithm ends with: its own estimate of the weights, not a draw."""
 INNER = 2  # splits to choose options on
@@ -112,22 +112,28 @@ def zoo(row: Row, training: Dataset, test: Dataset) -> list[Line]:
     chosen: dict[str, Any] = choose(row, training) if row.grid else {}
     options = {**row.options, **chosen, **({"path": True} if row.steps else {})}
     problem = av.problem(row.model, training, **row.hypers)
+    exact = row.method == "exact"
+    if exact:
+        options = {"cores": 1, **options}  # folds are what runs at once
     tree = av.fit(
-        problem, row.method, draws=DRAWS, chains=1, random_seed=0, progressbar=False,
-        keep="shared", **options,
+        problem, row.method, draws=EXACT_DRAWS if exact else DRAWS, chains=4 if exact else 1,
+        random_seed=0, progressbar=False, keep="shared", **options,
     )  # fmt: skip
     if tree.attrs["status"] == "failed":
         raise RuntimeError(tree.attrs["reason"])
     score = problem.spec.link == "identity"  # not a probability
+    cut, own = 0.0 if score else 0.5, "draws" if exact else "paper"
     line: Line = {"chosen": json.dumps(chosen) if chosen else ""}
     by_rule = {
         rule: av.predict(problem, tree, test, rule=rule).mean(("chain", "draw")).values
-        for rule in ("paper", "draws")
+        for rule in {own, "draws"}
     }
-    line["label"], line["label_draws"] = (v > (0.0 if score else 0.5) for v in by_rule.values())
-    line["probability"] = None if score else by_rule["paper"]
+    line["label"], line["label_draws"] = (by_rule[rule] > cut for rule in (own, "draws"))
+    line["probability"] = None if score else by_rule[own]
     line |= {k: tree.attrs[k] for k in ("status", "reason")}
     details = tree["fit"].data_vars
+    if exact:
+        return [line | active(tree)]
     for kind in ("feature", "sample"):
         if f"selected_{kind}" in details:
             kept = np.flatnonzero(details[f"selected_{kind}"].values)
@@ -139,6 +145,18 @@ def zoo(row: Row, training: Dataset, test: Dataset) -> list[Line]:
     elif "feature_weight" in problem.spec.fixed:
         line["features"] = line["selected"] = ""  # theta is given: there is no selection
     return [line, *along(row, problem, details, test)]
+
+
+def active(tree: Any) -> Line:
+    """Return the mean numbers of active features and samples, and the features with P > 1/2."""
+    found = tree["selection"].to_dataset()
+    line: Line = {
+        f"{kind}s": round(float(found[f"active_{kind}s"].mean()), 3)
+        for kind in ("feature", "sample")
+        if f"active_{kind}s" in found
+    }
+    kept = np.flatnonzero(found["p_active_feature"].values > 0.5)
+    return line | {"selected": " ".join(map(str, kept))}
 
 
 def along(row: Row, problem: Problem, details: Any, test: Dataset) -> Iterator[Line]:

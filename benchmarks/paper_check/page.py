@@ -141,7 +141,10 @@ def cells(r: Result, found: dict[str, Result]) -> dict[str, str]:
             error = f" +- {round(mean[1], 9):.2g}" if mean[1] == mean[1] else ""
             out[kind] = kept(mean[0]) + error
     printed = {"accuracy": "printed", "f1": "printed F1", "noise": "printed noise"}
-    out |= {printed.get(k, f"printed {k}"): f"{v:g}" for k, v in r.row.printed.items()}
+    for kind, value in r.row.printed.items():
+        sd = r.row.printed_sd.get(kind)
+        told = f"{value:g}" if sd is None else f"{value:g} +- {sd:g}"
+        out[printed.get(kind, f"printed {kind}")] = told
     if r.group.noise is not None:
         out |= {name: plus_minus(*pair, 3) for name, pair in r.stability().items()}
         if len(r.selections) > 1:

@@ -62,7 +62,7 @@ def stratified(y: np.ndarray, folds: int, rng: np.random.Generator) -> np.ndarra
 
 # --- rows -----------------------------------------------------------------------------------------
 
-Reading = Literal["as printed", "as released", "corrected", "ours", "baseline"]
+Reading = Literal["as printed", "as released", "corrected", "ours", "exact", "baseline"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,8 +74,9 @@ class Row:
     keeps nearest to this share of what the method selects from (`fold.matched`). on_kernel : the
     features are columns of the linear kernel. reading : whose algorithm it is: the paper's as
     printed, or its authors' code; corrected, where a misprint or an omission is mended; ours, a
-    variant or a setting of the zoo; a baseline. printed : what the paper prints. note : what the
-    row is beside the paper. select : features are chosen first, "inside" each fold or "outside",
+    variant or a setting of the zoo; the exact posterior; a baseline. printed : what the paper
+    prints, and printed_sd the standard deviations behind it. note : what the row is beside the
+    paper. select : features are chosen first, "inside" each fold or "outside",
     once on all rows of the data; the method then chooses them, and one plain classifier takes over
     (`fold.classify_selected`). steps : where its path is looked at: iterations of a model of the
     zoo, C of L1 logistic regression.
@@ -91,6 +92,7 @@ class Row:
     share: float = 0.0
     on_kernel: bool = False
     printed: dict[str, float] = field(default_factory=dict)
+    printed_sd: dict[str, float] = field(default_factory=dict)
     note: str = ""
     select: Literal["", "inside", "outside"] = ""
     steps: tuple[float, ...] = ()

@@ -5,11 +5,13 @@ ends with the rows it rests on, and with "k of n folds" where one is partial; a 
 on a row without folds is not said.
 """
 
+import math
 import string
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from .results import REFERENCE, Result
+from .tables import GROUPS
 
 
 def about(sentence: str, **rows: str) -> str:
@@ -84,12 +86,35 @@ OWN = """
 """
 
 
-MASKED = ("digits38_noisy", "australian", "breast_wisconsin", "messidor", "sonar")
+EXACT = """
+    The exact posterior of PAPER on DATA, `LABEL` ({e:finished} folds converged): accuracy
+    {e:accuracy}, {e:l1} to L1; log score {e:log_score}; {e:features} of the features active. The
+    paper's algorithm, `OTHER`, is at {p:exact} to it in accuracy.
+"""
+DENSELY = """
+    Under the dense prior, on DATA ({d:finished} folds converged): accuracy {d:accuracy},
+    {d:exact} to the sparse one; log score {d:log_score}.
+"""
+
+
+MASKED = (
+    "digits38_noisy", "australian", "breast_wisconsin", "heart", "ionosphere", "messidor", "sonar",
+)  # fmt: skip
+RFVM_SETS = ("colon_discrete", "lymphoma_discrete", "leukemia_discrete", "allaml", "prostate_ge")
+EXACTLY = {"rfvm-3-4": ("RFVM", "rfvm_vb"), "pfcvm-6": ("PFCVM", "pfcvm_lp"),
+           "jcfo-1": ("JCFO", "jcfo-printed")}  # fmt: skip
+
+
+def worded(sentence: str, words: Mapping[str, str]) -> str:
+    """Return the sentence with its capital words replaced."""
+    for name, word in words.items():
+        sentence = sentence.replace(name, word)
+    return sentence
 
 
 def _tables() -> Iterator[str]:
     """Return the sentences, in order."""
-    for data in ("colon_discrete", "lymphoma_discrete", "leukemia_discrete", "allaml"):
+    for data in RFVM_SETS:
         names = (
             ("rfvm", "rfvm_vb"),
             ("code", "rfvm_vb-released"),
@@ -101,6 +126,13 @@ def _tables() -> Iterator[str]:
         yield from (
             about(x.replace("DATA", data), **rows) for x in (RFVM, RELEASED, TRUNCATED, BESIDE)
         )
+    for group in (g for g in GROUPS if g.name.split("/")[0] in EXACTLY):
+        paper, other = EXACTLY[group.name.split("/")[0]]
+        rows = {"e": f"{group.name}/exact", "p": f"{group.name}/{other}"}
+        words = {"PAPER": paper, "DATA": group.data, "LABEL": "exact", "OTHER": other}
+        yield about(worded(EXACT, words), **rows)
+        if paper != "JCFO":
+            yield about(DENSELY.replace("DATA", group.data), d=f"{group.name}/exact-dense")
     for data in ("colon", "golub"):
         for label in ("pfcvm_lp", "pfcvm_lp-30/10", "pfcvm_lp-50/30"):
             sentence = PFCVM.replace("DATA", data).replace("LABEL", label)
@@ -115,6 +147,9 @@ def _tables() -> Iterator[str]:
         at = f"fsklr-{2 if data.startswith('digits') else 3}/{data}"
         rows = {"printed": f"{at}/fsklr-printed", "ours": f"{at}/fsklr"}
         yield about(FSKLR.replace("DATA", data), **rows)
+        words = {"PAPER": "FS-SKLR", "DATA": data, "LABEL": "fsklr-exact", "OTHER": "fsklr-printed"}
+        exact = {"e": f"{at}/fsklr-exact", "p": f"{at}/fsklr-printed"}
+        yield about(worded(EXACT, words), **exact)
         names = {"both": "fsklr", "errors": "fs_skr", "sklr": "sklr", "svm": "rbf_svm"}
         names |= {"l1": "l1_logistic"}
         rows = {short: f"{at}/{label}-matched" for short, label in names.items()}
@@ -160,8 +195,10 @@ class Figure:
         """Return one of them.
 
         accuracy, f1 : in percent, with the error. features, samples : the mean. printed_X : the
-        paper's X. gap_X : how far X is from the printed one, in points. finished : converged of
+        paper's X. gap_X : how far X is from the printed one, in points; where the paper prints an
+        sd, with the error of ours and that sd together. finished : converged of
         stored folds. l1 : difference in accuracy to L1 logistic regression, paired, in points.
+        exact : the same to the exact posterior. log_score : in nats.
         outside : what selection on all rows adds to the accuracy of a row "-inside", paired.
         X@300 : X at step 300 of the path.
         """
@@ -173,9 +210,14 @@ class Figure:
             return f"{r.row.printed[kind]:g}"
         if what.startswith("gap_"):
             difference = round(mean - r.row.printed[kind], 1)
-            return f"{abs(difference):.1f} points {'below' if difference < 0 else 'above'}"
+            side = "below" if difference < 0 else "above"
+            sd = r.row.printed_sd.get(kind)
+            both = "" if sd is None else f" (errors together {math.hypot(error, sd):.1f})"
+            return f"{abs(difference):.1f} points{both} {side}"
         if what in ("accuracy", "f1"):
             return plus_minus(mean, error)
+        if what == "log_score":
+            return plus_minus(mean, error, 2)
         if what in ("features", "samples"):
             return f"{kept(mean)}{' %' if r.group.percent else ''}"
         if what == "finished":
@@ -189,8 +231,11 @@ class Figure:
 
 def beside(name: str, what: str) -> str:
     """Return the row that a figure sets the row beside, "" where there is none."""
+    group = name.split("/")[:2]
     if what == "l1":
-        return "/".join([*name.split("/")[:2], REFERENCE])
+        return "/".join([*group, REFERENCE])
+    if what == "exact":
+        return "/".join([*group, "fsklr-exact" if group[0].startswith("fsklr") else "exact"])
     return name.replace("-inside", "-outside") if what == "outside" else ""
 
 
