@@ -88,7 +88,7 @@ OWN = """
 
 EXACT = """
     The exact posterior of PAPER on DATA, `LABEL` ({e:finished} folds converged): accuracy
-    {e:accuracy}, {e:l1} to L1; log score {e:log_score}; {e:features} of the features active. The
+    {e:accuracy}, {e:l1} to L1; log score {e:log_score}; active features: {e:features}. The
     paper's algorithm, `OTHER`, is at {p:exact} to it in accuracy.
 """
 DENSELY = """
