@@ -14,6 +14,7 @@ from .inference import adopt as adopt
 from .inference import calibrate as calibrate
 from .inference import compare as compare
 from .inference import complete as complete
+from .inference import effects as effects
 from .inference import fit as fit
 from .inference import loo as loo
 from .inference import power_scaling as power_scaling

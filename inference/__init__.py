@@ -8,7 +8,8 @@
 from .calibration.calibrate import calibrate
 from .comparison.table import Comparison, compare
 from .fits.datatree import read, save
-from .fits.selection import select, selection_text
+from .fits.selection import select
+from .fits.selection_text import effects, selection_text
 from .fitting.adoption import adopt
 from .fitting.completion import complete
 from .fitting.prediction import predict
@@ -33,6 +34,7 @@ __all__ = [
     "calibrate",
     "compare",
     "complete",
+    "effects",
     "fit",
     "loo",
     "power_scaling",

@@ -20,7 +20,7 @@ from ardvark.data import Dataset
 from ardvark.models import Problem
 
 from ..fits.datatree import replacing
-from ..fits.selection import selection_text
+from ..fits.selection_text import selection_text
 from ..fitting.prediction import predict
 from ..refits.sensitivity import Sensitivity
 from ..refits.stability import beside

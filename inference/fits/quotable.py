@@ -14,8 +14,8 @@ from ardvark.common.validate import InputError
 from ardvark.models import Problem
 
 from . import chains
-from .activity import LISTED, Activity, activity
-from .datatree import group
+from .activity import LISTED, Activity, activity, primal_weights
+from .datatree import group, pointwise
 
 OFTEN = 0.05
 """A bit of a mask is quoted if it is on, and off, in at least this share of the draws."""
@@ -44,7 +44,7 @@ def quotable(problem: Problem, posteriors: Sequence[Arrays]) -> tuple[dict[str, 
     """
     needed = [n for n in ("feature_weight", "sample_weight") if n in problem.spec.shared]
     found = [
-        activity(problem, arrays, budget=_BUDGET, carry=False)
+        activity(problem, arrays, budget=_BUDGET, details=False)
         if all(n in arrays for n in needed)
         else {}
         for arrays in posteriors
@@ -106,7 +106,7 @@ class Source:
         if not found and problem is not None and sizes[1] >= chains.FEWEST:
             needed = [n for n in ("feature_weight", "sample_weight") if n in problem.spec.shared]
             if all(n in arrays for n in needed):
-                found = activity(problem, arrays, budget=_BUDGET, carry=False)
+                found = activity(problem, arrays, budget=_BUDGET, details=False)
         listed = {what: of.listed for what, of in found.items()} or _selected(tree)
         return cls(
             arrays, sizes, masked, fixed, labels, listed, found,
@@ -212,23 +212,16 @@ def _primal(problem: Problem | None, draws: Arrays, listed: np.ndarray | None) -
     """Return the primal weights (chain, draw, j) of the listed features, where there are any."""
     if problem is None or listed is None or "feature_weight" not in draws:
         return None
-    kernel = problem.kernel
-    if kernel is None:
-        named = [n for n in problem.spec.needed if n in draws and draws[n].ndim == 3]
-        return draws[named[0]][..., listed] if named else None
-    if not kernel.is_primal or "sample_weight" not in draws:
-        return None
-    theta = problem.spec.theta(draws, problem.hypers)[..., listed]
-    return theta * (draws["sample_weight"] @ problem.Z[:, listed])
+    return primal_weights(problem, draws, listed)
 
 
 def _likelihood(
     problem: Problem | None, draws: Arrays, tree: xr.DataTree | None
 ) -> np.ndarray | None:
     """Return the log likelihood (chain, draw), where it can be known."""
-    if tree is not None and "log_likelihood" in tree.children:
-        values = group(tree, "log_likelihood")["y"].transpose("chain", "draw", ...).values
-        return values.sum(axis=-1)
+    known = xr.Dataset() if tree is None else pointwise(tree)
+    if "y" in known:
+        return known["y"].transpose("chain", "draw", ...).values.sum(axis=-1)
     if problem is not None and "eta" in draws:
         with suppress(InputError):  # a variable was not kept
             return problem.log_likelihood(draws, draws["eta"]).sum(axis=-1)

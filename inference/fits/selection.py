@@ -10,7 +10,13 @@ from the bias. A model without a bias has the same definition.
 
 n90 is the number of features that carry the effect: in each draw, the smallest number whose squared
 effects add up to 90 % of the sum of all squared effects. If several features can stand in for each
-other, n90 may be small although no P(active) is large.
+other, n90 may be small although no P(active) is large. The share is that of the same sum which the
+active ones carry: many effects below the threshold may add up.
+
+The direction of an effect is its sign and size per standard deviation of the feature: the primal
+weight times that deviation under a linear kernel, else the average partial effect. Beside P(active)
+stand its value under the prior (`prior_activity.py`) and the probability that at least one of a
+group of correlated features is active (`groups.py`).
 
 The Monte Carlo error of a P(active) comes from the effective sample size of the indicator
 (`diagnostics.inclusion`), which is right for chains and for the independent draws of an
@@ -23,29 +29,39 @@ search method has a single state, so its P(active) is 0 or 1 and says nothing ab
 The counts are NaN in draws that were left out.
 """
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from ardvark.common.validate import InputError
-from ardvark.models import Problem
+from ardvark.models import SHARED, Problem
 from ardvark.models.parts.effects import VISIBLE
 
-from .activity import Activity, activity
+from .activity import QUANTILES, Activity, activity, needed
 from .datatree import check_same, dataset, group
 from .diagnostics import inclusion
+from .groups import CORRELATED, any_active, groups
+from .prior_activity import prior_activity
 
 PROBABILITY = 0.5
 """P(active) above which a feature or a sample is selected."""
+DIMS = {"feature": "feature", "sample": "basis"}
+UNITS = {"logistic": "log odds", "probit": "probit units", "identity": "units of the score"}
+"""The unit of eta, by the model's link; latent noise, if any, is between eta and the label."""
+WEIGHT, SLOPE = "weight", "average partial effect"
+"""What the signed effect of a feature is, per standard deviation."""
+_ABOUT_PRIOR = {w: tuple(f"prior_{w}s{end}" for end in ("", "_low", "_high")) for w in DIMS}
 _CHUNK = 1e6  # numbers held at once: they fit a cache
-_NAMED = 8  # features named in a sentence
 
 
 def lacking(problem: Problem, tree: xr.DataTree) -> str | None:
     """Return the weights that effects are computed from and this fit lacks, or None."""
-    needed = [n for n in ("feature_weight", "sample_weight") if n in problem.spec.shared]
-    return ", ".join(n for n in needed if n not in group(tree, "posterior")) or None
+    weights = [n for n in needed(problem) if n in SHARED]  # others give only the sign
+    return ", ".join(n for n in weights if n not in group(tree, "posterior")) or None
 
 
 def select(problem: Problem, tree: xr.DataTree, threshold: float = VISIBLE) -> xr.Dataset:
@@ -65,12 +81,24 @@ def select(problem: Problem, tree: xr.DataTree, threshold: float = VISIBLE) -> x
     xarray.Dataset
         p_active_feature (feature), p_active_sample (basis) : share of draws in which it is active.
         mcse_feature, mcse_sample : its Monte Carlo error; NaN if it never changed.
+        prior_feature, prior_sample : its P(active) under the prior.
+        effect_feature, effect_sample : posterior mean of the signed effect, in the unit that
+            ``attrs["unit"]`` names: of a feature per standard deviation of it, of a sample per
+            standard deviation of its basis function. ``attrs["direction"]`` says which it is.
+        effect_sd_feature, effect_sd_sample : its posterior standard deviation.
+        effect_at_feature, effect_at_sample (quantile, ...) : its quantiles.
+        size_feature, size_sample : posterior mean of the effect without its sign.
         active_features, active_samples (chain, draw) : how many are active in each draw.
         n90_features, n90_samples (chain, draw) : how many carry 90 % of the squared effects.
+        share_features, share_samples (chain, draw) : the share of these that the active ones carry.
+        p_active_group, mcse_group, prior_group (group) : the same of groups of correlated features,
+            by the name of the leading one: whether at least one of them is active.
+        group_of_feature (feature) : the number of its group; -1 if it belongs to none.
 
         Counts are NaN in draws that were thinned out: one draw in ``attrs["thin_features"]``, or
-        ``attrs["thin_samples"]``, was used. A model without a basis has no samples here.
-        ``attrs["threshold"]`` is the threshold.
+        ``attrs["thin_samples"]``, was used. A model without a basis has no samples here, and a
+        prior that cannot be simulated has no values. ``attrs["threshold"]`` is the threshold, and
+        ``attrs["prior_features"]`` the number of active features that the prior expects.
 
     Raises
     ------
@@ -97,14 +125,13 @@ def select(problem: Problem, tree: xr.DataTree, threshold: float = VISIBLE) -> x
     if missing:
         raise InputError(f"effects are computed from the weights, and this fit lacks {missing}.")
     posterior = group(tree, "posterior")
-    return described(
-        problem, activity(problem, weights_of(posterior), threshold), posterior, threshold
-    )
+    found = activity(problem, weights_of(problem, posterior), threshold)
+    return described(problem, found, posterior, threshold)
 
 
-def weights_of(posterior: xr.Dataset) -> dict[str, np.ndarray]:
+def weights_of(problem: Problem, posterior: xr.Dataset) -> dict[str, np.ndarray]:
     """Return the weights (chain, draw, ...) that effects are computed from."""
-    names = [n for n in ("feature_weight", "sample_weight") if n in posterior]
+    names = [n for n in needed(problem) if n in posterior]
     return {n: posterior[n].transpose("chain", "draw", ...).values for n in names}
 
 
@@ -115,17 +142,79 @@ def described(
     threshold: float = VISIBLE,
 ) -> xr.Dataset:
     """Return the Dataset of `select` from what was found active in the draws of a posterior."""
-    arrays: dict[str, np.ndarray] = {}
-    attrs: dict[str, float] = {"threshold": float(threshold)}
+    prior = prior_activity(problem, threshold)
+    parts = _Parts({"threshold": float(threshold), **_direction(problem)})
     for what, found in activities.items():
-        arrays[f"p_active_{what}"], arrays[f"mcse_{what}"] = _probability(found.active)
-        arrays[f"active_{what}s"], arrays[f"n90_{what}s"] = found.counts, found.n90
-        attrs[f"thin_{what}s"] = found.thin
-    ends = {"feature": ("feature",), "sample": ("basis",), "features": ("chain", "draw")}
-    ends["samples"] = ends["features"]
-    dims = {name: ends[name.rpartition("_")[2]] for name in arrays}
-    lead = {d: posterior[d].values.tolist() for d in ("chain", "draw")}
-    return dataset(arrays, dims, {**problem.coords, **lead}, draws=False).assign_attrs(attrs)
+        own = _of_each(found)
+        if prior is not None:
+            own["prior"] = prior.probability(what)
+            parts.attrs |= dict(zip(_ABOUT_PRIOR[what], prior.number(what), strict=True))
+        at_quantiles = own.pop("effect_at", None)
+        parts.add({f"{name}_{what}": v for name, v in own.items()}, DIMS[what])
+        if at_quantiles is not None:
+            parts.add({f"effect_at_{what}": at_quantiles}, "quantile", DIMS[what])
+        counts = {"active": found.counts, "n90": found.n90, "share": found.share}
+        parts.add({f"{name}_{what}s": v for name, v in counts.items()}, "chain", "draw")
+        parts.attrs[f"thin_{what}s"] = found.thin
+    active, p = activities["feature"].active, parts.arrays["p_active_feature"]
+    coords: dict[str, Any] = {**problem.coords, "quantile": QUANTILES}
+    coords |= {d: posterior[d].values.tolist() for d in ("chain", "draw")}
+    members = groups(problem.X, p)
+    if members:
+        before = None if prior is None else prior.active["feature"]
+        coords["group"] = [problem.coords["feature"][each[0]] for each in members]
+        parts.add(_of_groups(active, before, members), "group")
+        number = np.full(len(p), -1)
+        for i, each in enumerate(members):
+            number[each] = i
+        parts.add({"group_of_feature": number}, "feature")
+        parts.attrs["correlation"] = CORRELATED
+    return dataset(parts.arrays, parts.dims, coords, draws=False).assign_attrs(parts.attrs)
+
+
+@dataclass
+class _Parts:
+    """What a Dataset is made of."""
+
+    attrs: dict[str, Any]
+    arrays: dict[str, np.ndarray] = field(default_factory=dict)
+    dims: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def add(self, arrays: Mapping[str, np.ndarray], *dims: str) -> None:
+        """Add arrays that have the same dims."""
+        self.arrays |= arrays
+        self.dims |= dict.fromkeys(arrays, dims)
+
+
+def _direction(problem: Problem) -> dict[str, str]:
+    """Return the unit of a signed effect, and what the one of a feature is."""
+    kernel, (link, _, noise) = problem.kernel, problem.spec.link.partition(",")
+    unit = UNITS.get(link, "units of eta")
+    return {
+        "unit": f"{unit} before the latent noise" if noise else unit,
+        "direction": WEIGHT if kernel is None or kernel.is_primal else SLOPE,
+    }
+
+
+def _of_groups(
+    active: np.ndarray, prior: np.ndarray | None, members: Sequence[np.ndarray]
+) -> dict[str, np.ndarray]:
+    """Return the probability that at least one of each group is active, and what goes with it."""
+    p, mcse = _probability(any_active(active, members))
+    found = {"p_active_group": p, "mcse_group": mcse}
+    if prior is not None:
+        found["prior_group"] = any_active(prior, members).mean(axis=0)
+    return found
+
+
+def _of_each(found: Activity) -> dict[str, np.ndarray]:
+    """Return what is said of each feature, or of each sample."""
+    own = dict(zip(("p_active", "mcse"), _probability(found.active), strict=True))
+    own["size"] = found.size
+    if found.signed is not None:
+        own["effect"], own["effect_sd"] = found.signed.mean, found.signed.sd
+        own["effect_at"] = found.signed.quantiles
+    return own
 
 
 def _probability(active: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -140,81 +229,36 @@ def _probability(active: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return p, mcse
 
 
-# --- what a reader wants to know ------------------------------------------------------------------
+# --- its numbers ----------------------------------------------------------------------------------
 
 
 def summary(found: xr.Dataset, what: str) -> dict[str, float]:
     """Return the numbers of a selection: `what` is "feature" or "sample".
 
     active, low, high: the mean number of active ones, and its 5 % and 95 % quantiles over draws.
-    n90: its median. selected: how many have P(active) above 0.5. Empty if there is no selection.
+    prior, prior_low, prior_high: the same under the prior; NaN where it is not known. n90: its
+    median. share: the median share of the squared effects that the active ones carry. selected: how
+    many have P(active) above 0.5. Empty if there is no selection.
     """
     if f"p_active_{what}" not in found:
         return {}
-    counts, n90 = (_looked(found[f"{name}_{what}s"]) for name in ("active", "n90"))
+    counts, n90 = (_looked(found, f"{name}_{what}s") for name in ("active", "n90"))
     low, high = np.quantile(counts, (0.05, 0.95), method="inverted_cdf")  # whole numbers
+    share = _looked(found, f"share_{what}s")
+    prior = {f"prior{end}": found.attrs.get(f"prior_{what}s{end}", math.nan)
+             for end in ("", "_low", "_high")}  # fmt: skip
     return {
         "active": float(counts.mean()),
         "low": float(low),
         "high": float(high),
+        **{name: float(value) for name, value in prior.items()},
         "n90": float(np.quantile(n90, 0.5, method="inverted_cdf")),
+        "share": float(np.median(share)) if len(share) else math.nan,
         "selected": int((found[f"p_active_{what}"] > PROBABILITY).sum()),
     }
 
 
-def _looked(values: xr.DataArray) -> np.ndarray:
-    flat = values.values.ravel()
+def _looked(found: xr.Dataset, name: str) -> np.ndarray:
+    """Return the numbers of the draws that were looked at."""
+    flat = found[name].values.ravel() if name in found else np.empty(0)
     return flat[~np.isnan(flat)]
-
-
-def selection_text(tree: xr.DataTree) -> str:
-    """Return which features a fit says are active, in one or two sentences; "" if it cannot say.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import ardvark as av
-    >>> X = np.random.default_rng(0).normal(size=(30, 4))
-    >>> problem = av.problem("pfcvm", X, X[:, 0] + 2 * X[:, 1] > 0)
-    >>> fit = av.fit(problem, "paper", random_seed=1, progressbar=False)
-    >>> print(av.selection_text(fit))
-    On average 2.0 of 4 features are active (90 % interval 2 to 2). Active with
-    probability above 0.5 are x2 (1.00), x1 (1.00); 2 features carry 90 % of the effect.
-    """
-    found = group(tree, "selection")
-    numbers = summary(found, "feature")
-    if not numbers:
-        return ""
-    probability, D = found["p_active_feature"], found.sizes["feature"]
-    # named by probability; equal ones keep the order of the data
-    order = np.argsort(-probability.values, kind="stable")[: int(numbers["selected"])]
-    names = [str(n) for n in probability["feature"].values[order]]
-    carry = _carry(int(numbers["n90"]))
-    if tree.attrs.get("kind") in ("point", "search"):
-        which = f": {_listed(names)}; {carry}." if names else "."
-        return f"At the returned point {len(names)} of {D} features are active{which}"
-    if numbers["active"] == 0.0:
-        return f"None of the {D} features is active in any draw."
-    mean = numbers["active"]
-    text = (
-        f"On average {mean:.{1 if mean < 100 else 0}f} of {D} features are active "
-        f"(90 % interval {numbers['low']:.0f} to {numbers['high']:.0f}). "
-    )
-    if not names:
-        return (
-            f"{text}No feature is active with probability above {PROBABILITY:g}, so these data "
-            f"single out no feature; {carry}."
-        )
-    shown = [f"{n} ({p:.2f})" for n, p in zip(names, probability.values[order], strict=True)]
-    return f"{text}Active with probability above {PROBABILITY:g} are {_listed(shown)}; {carry}."
-
-
-def _carry(n90: int) -> str:
-    return "1 feature carries 90 % of the effect" if n90 == 1 else (
-        f"{n90} features carry 90 % of the effect"
-    )  # fmt: skip
-
-
-def _listed(words: Sequence[str]) -> str:
-    more = len(words) - _NAMED
-    return ", ".join(words[:_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -188,7 +188,7 @@ def finish(
     if selection and problem is not None and result.posterior and not lacking(problem, tree):
         with (report or Reporter(enabled=False)).stage("selection"):
             posterior = group(tree, "posterior")
-            found = activity(problem, weights_of(posterior))
+            found = activity(problem, weights_of(problem, posterior))
             tree["selection"] = xr.DataTree(described(problem, found, posterior))
     if kind == "mcmc" and result.posterior:
         tree[GROUP] = xr.DataTree(mixing(problem, tree, found).to_dataset())

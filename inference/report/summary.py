@@ -10,7 +10,7 @@ from ardvark.common.validate import InputError
 
 from ..fits.datatree import group
 from ..fits.mixing import mixing_of
-from ..fits.selection import selection_text
+from ..fits.selection_text import selection_text
 from ..verdicts.verdict import Verdict, verdicts
 
 

@@ -12,6 +12,12 @@ u = theta_k (x_ik - z_jk)^2 and S_ij = sum_k theta_k x_ik z_jk the changes are
     a feature, polynomial    sum_j a_j [(1 + S_ij)^P - (1 + S_ij - theta_k x_ik z_jk)^P]
     a feature, rbf           sum_j a_j K_ij (1 - exp(u))
 
+An effect has no sign. The direction of a sample's is that of a_j. The direction of a feature's, per
+standard deviation sd(x_k) of the feature, is sd(x_k) times the mean over rows of d eta_i / d x_ik
+(`Kernel.partial_effects`): w_k sd(x_k) under a linear kernel, whose absolute value is the effect.
+Under other kernels slopes of unequal sign cancel in it, so a feature with a large effect may have
+no direction.
+
 At degree P = 1 the polynomial's is the linear one. For P > 1 the binomial theorem gives, exactly,
 
     -sum_{p=1..P} C(P, p) (-theta_k x_ik)^p sum_j a_j (1 + S_ij)^(P-p) z_jk^p

@@ -186,6 +186,43 @@ class Kernel(ABC):
             out[s, on] = np.abs(a[s, on]) * self.gram(x, z, t).std(axis=0)
         return out
 
+    # --- the direction of an effect ---------------------------------------------------------------
+
+    def partial_effects(
+        self, X: np.ndarray, Z: np.ndarray, theta: np.ndarray, a: np.ndarray
+    ) -> np.ndarray:
+        """Return the average partial effect of each feature in each of S draws, shape (S, D).
+
+        It is the mean over the rows x_i of d eta_i / d x_ik, and has a sign. With W of
+        `gram_and_slope` it is
+
+            inner products    theta_k / N sum_ij a_j W_ij z_jk; the primal weight where W is 1
+            distances         2 theta_k / N sum_ij a_j W_ij (x_ik - z_jk)
+
+        One kernel matrix a draw, of the features and samples whose weights are not 0; one for all
+        draws where they share theta. Arguments as for `feature_effects`.
+        """
+        if self.is_primal:
+            return theta * (a @ Z)
+        if (theta == theta[:1]).all():
+            return self._mean_slopes(X, Z, theta[0], a)
+        out = np.zeros(theta.shape)
+        for s in range(len(theta)):
+            x, z, t, on = live(X, Z, theta[s], a[s])
+            out[s, theta[s] != 0.0] = self._mean_slopes(x, z, t, a[s : s + 1, on])[0]
+        return out
+
+    def _mean_slopes(
+        self, X: np.ndarray, Z: np.ndarray, theta: np.ndarray, a: np.ndarray
+    ) -> np.ndarray:
+        """Return the average partial effects (S, D) of draws a (S, B) that share theta (D,)."""
+        W = self.gram_and_slope(X, Z, theta)[1]
+        assert W is not None  # the kernel is not primal
+        sums = (a * W.sum(axis=0)) @ Z  # (S, D): sum_ij a_j W_ij z_jk
+        if self.by_distance:
+            return 2.0 * theta * ((a @ W.T) @ X - sums) / len(X)
+        return theta * sums / len(X)
+
     # --- what a prior needs to know of it ---------------------------------------------------------
 
     @property

@@ -1,0 +1,93 @@
+"""What the prior says of which features and samples are active, beside which the posterior stands.
+
+A number of active features that only repeats the prior says nothing about the data. So the prior's
+own numbers are simulated, with the posterior's definition and at the problem's own inputs: the
+expected number, its interval, and P(active). For a prior that was asked for by `active_features`
+the number is near to that one; other priors have it only from here. The seed is fixed, so equal
+problems have equal numbers.
+"""
+
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ardvark.common.validate import InputError
+from ardvark.models import Problem
+
+from .activity import activity, needed
+
+DRAWS, FEWEST = 400, 100
+"""Draws of the prior, most and fewest. The mean of a number with sd 5 has an error of 0.25, 0.5."""
+ROWS = 200
+"""Rows over which standard deviations are taken, at most: their relative error is then 5 %."""
+_NUMBERS, _COST = 4e5, 1e10  # weights that are simulated, and multiply-adds of their effects
+
+
+@dataclass(frozen=True, eq=False)
+class PriorActivity:
+    """What is active in draws of the prior.
+
+    Attributes
+    ----------
+    active : dict of array of bool (draws, k)
+        By "feature" and "sample".
+    alike : dict of array of bool (k,)
+        Which have the same prior and the same scale, and so nearly the same P(active).
+    """
+
+    active: dict[str, np.ndarray]
+    alike: dict[str, np.ndarray]
+
+    def probability(self, what: str) -> np.ndarray:
+        """Return P(active) under the prior (k,), of those that are alike their mean."""
+        p = self.active[what].mean(axis=0)
+        same = self.alike[what]
+        return np.where(same, p[same].mean() if same.any() else 0.0, p)
+
+    def number(self, what: str) -> tuple[float, float, float]:
+        """Return the mean number of active ones, and its 5 % and 95 % quantiles."""
+        counts = self.active[what].sum(axis=1)
+        low, high = np.quantile(counts, (0.05, 0.95), method="inverted_cdf")
+        return float(counts.mean()), float(low), float(high)
+
+
+_KNOWN: "WeakKeyDictionary[Problem, dict[float, PriorActivity | None]]" = WeakKeyDictionary()
+
+
+def prior_activity(problem: Problem, threshold: float) -> PriorActivity | None:
+    """Return what is active under the prior of a problem; None if it cannot be simulated.
+
+    It is simulated once for each problem and threshold.
+
+    Parameters
+    ----------
+    problem : Problem
+    threshold : float
+        The effect above which a feature or a sample is active.
+    """
+    known = _KNOWN.setdefault(problem, {})
+    if threshold not in known:
+        known[threshold] = _simulated(problem, threshold)
+    return known[threshold]
+
+
+def _simulated(problem: Problem, threshold: float) -> PriorActivity | None:
+    rng, names = np.random.default_rng(0), needed(problem)
+    N, B, D = problem.data.N, len(problem.basis), problem.data.D
+    rows = np.linspace(0, N - 1, min(N, ROWS)).astype(int)
+    kernel = problem.kernel
+    cost = 0.0 if kernel is None else kernel.feature_cost(float(len(rows) * B * D))
+    count = int(np.clip(min(_NUMBERS / (B + D), _COST / max(cost, 1.0)), FEWEST, DRAWS))
+    one = problem.inputs.at(problem.X[:1])  # the weights do not depend on the rows
+    try:
+        with np.errstate(all="ignore"):  # a prior without a slab may overflow
+            points = [problem.spec.simulate(rng, one, problem.hypers) for _ in range(count)]
+            draws = {n: np.stack([np.asarray(p[n], dtype=float) for p in points])[None]
+                     for n in names}  # fmt: skip
+            found = activity(problem, draws, threshold, details=False, rows=rows)
+    except InputError:
+        return None
+    same = np.isclose(problem.X.std(axis=0), 1.0) & problem.spec.learns_theta
+    alike = {"feature": same, "sample": np.zeros(B, dtype=bool)}
+    return PriorActivity({what: of.active[0] for what, of in found.items()}, alike)

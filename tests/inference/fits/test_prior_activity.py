@@ -1,0 +1,151 @@
+"""What the prior says is active, and of which group at least one feature is."""
+
+import numpy as np
+import pytest
+
+import ardvark as av
+from ardvark.inference.fits import prior_activity as module
+from ardvark.inference.fits.groups import CORRELATED, any_active, groups
+from ardvark.inference.fits.prior_activity import prior_activity
+from ardvark.models import ZOO
+from tests.inference.fits.weights import prior_draws, selected, tree_of
+from tests.support import rng, z_limit
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("model", "settings"),
+    [("rfvm", {}), ("pfcvm", {"kernel": "rbf"}), ("fsklr", {}), ("rvm", {}), ("sparse_probit", {})],
+)
+def test_the_numbers_are_those_of_simulated_draws(model, settings, small_data):
+    """Against 300 other draws of the whole model: two means with errors of their own."""
+    problem = av.problem(model, small_data(N=16, D=5), **settings)
+    found = prior_activity(problem, 0.1)
+    tree = tree_of(problem, **prior_draws(problem, number=3, chains=1, draws=300))
+    other = av.select(problem, tree)
+    for what in found.active:
+        one, two = found.active[what].sum(1), other[f"active_{what}s"].values.ravel()
+        error = np.sqrt(one.var() / len(one) + two.var() / len(two))
+        assert abs(one.mean() - two.mean()) < z_limit(10) * error + 1e-12
+        assert found.number(what)[0] == one.mean()
+        p = found.probability(what)
+        assert p.sum() == pytest.approx(one.mean())
+
+
+def test_a_selection_has_the_priors_numbers_beside_its_own(small_data):
+    data = small_data(N=16, D=5)
+    problem, again = av.problem("rfvm", data), av.problem("rfvm", data)
+    found = av.select(problem, tree_of(problem, **prior_draws(problem)))
+    prior = prior_activity(again, 0.1)  # the seed is fixed
+    assert prior is not prior_activity(problem, 0.1)
+    assert prior is prior_activity(again, 0.1)  # simulated once
+    ends = (found.attrs[f"prior_features{end}"] for end in ("", "_low", "_high"))
+    assert tuple(ends) == prior.number("feature")
+    np.testing.assert_array_equal(found["prior_feature"], prior.probability("feature"))
+    np.testing.assert_array_equal(found["prior_sample"], prior.probability("sample"))
+    assert len(set(found["prior_feature"].values)) == 1  # one prior for all
+    assert len(set(found["prior_sample"].values)) > 1  # a sample's column has its own spread
+    wide = av.select(problem, tree_of(problem, **prior_draws(problem)), threshold=1.0)
+    assert wide.attrs["prior_features"] < found.attrs["prior_features"]
+
+
+def test_a_constant_feature_is_never_active_under_the_prior(small_data):
+    X = small_data(N=16, D=5).X.copy()
+    X[:, 2] = 1.0
+    for model in ("rfvm", "rvm"):
+        problem = av.problem(model, (X, np.arange(16) % 2))
+        p = prior_activity(problem, 0.1).probability("feature")
+        assert (p > 0.0).tolist() == [True, True, False, True, True]
+
+
+def test_rows_are_thinned_and_draws_are_few_where_they_are_many(monkeypatch):
+    random = rng(4)
+    problem = av.problem("pfcvm", (random.normal(size=(60, 4)), np.arange(60) % 2), kernel="rbf")
+    whole = prior_activity(problem, 0.1)
+    assert len(whole.active["feature"]) == module.DRAWS
+    monkeypatch.setattr(module, "ROWS", 30)
+    monkeypatch.setattr(module, "_COST", 12.0 * 30 * 60 * 4 * 150)
+    part = prior_activity(problem, 0.1000001)
+    assert len(part.active["feature"]) == 150
+    same = (part.active["feature"] == whole.active["feature"][:150]).mean()
+    assert same > 0.9  # the same draws, over half of the rows
+
+
+def test_a_prior_that_cannot_be_simulated_is_left_out(small_data):
+    problem = av.problem(
+        "rfvm", small_data(N=12, D=3), feature_shape=0.01, feature_rate=0.01, sample_shape=0.01,
+        sample_rate=0.01,
+    )  # fmt: skip
+    assert prior_activity(problem, 0.1) is None
+    arrays = {"feature_weight": np.ones((1, 4, 3)), "sample_weight": np.ones((1, 4, 12))}
+    tree = selected(problem, **arrays)
+    assert "prior_feature" not in tree["selection"]
+    assert "prior" not in av.selection_text(tree)
+    assert av.effects(tree)["prior"].isna().all()
+
+
+@pytest.mark.parametrize("model", list(ZOO))
+def test_every_model_has_a_prior(model, small_data):
+    problem = av.problem(model, small_data(N=12, D=3))
+    found = prior_activity(problem, 0.1)
+    assert set(found.active) == ({"feature", "sample"} if problem.spec.has_basis else {"feature"})
+    assert 0.0 < found.number("feature")[0] <= 3.0
+
+
+# --- groups ---------------------------------------------------------------------------------------
+
+
+def test_a_group_is_a_leading_feature_and_what_correlates_with_it():
+    random = rng(5)
+    x = random.normal(size=(2000, 4))
+    near = 0.8 * x[:, 0] + 0.6 * x[:, 3]  # correlation 0.8 with 0 and 0.6 with 3, about
+    X = np.column_stack([x[:, 0], x[:, 1], -x[:, 1], x[:, 2], near, np.ones(2000)])
+    r = np.abs(np.corrcoef(X[:, :5], rowvar=False))
+    assert ((r > CORRELATED) == (r > 0.5)).all()  # no correlation near the limit
+    p = np.array([0.2, 0.1, 0.3, 0.9, 0.4, 0.0])
+    assert [g.tolist() for g in groups(X, p)] == [[4, 0], [2, 1]]
+    # one that is never active leads no group, and belongs to one
+    assert [g.tolist() for g in groups(X, np.where(p == 0.4, 0.0, p))] == [[2, 1], [0, 4]]
+    assert groups(X, np.zeros(6)) == []
+
+
+def test_a_feature_belongs_to_the_group_of_the_first_leading_one():
+    """A chain of three: the ends are far from each other, the middle is near to both."""
+    random = rng(6)
+    a, b = random.normal(size=(2, 4000))
+    X = np.column_stack([a, (a + b) / 2**0.5, b])  # correlations 0.7, 0.7, 0
+    assert [g.tolist() for g in groups(X, np.array([0.9, 0.5, 0.1]))] == [[0, 1]]
+    assert [g.tolist() for g in groups(X, np.array([0.5, 0.9, 0.6]))] == [[1, 2, 0]]
+
+
+def test_two_copies_are_active_in_turn(small_data):
+    """Either copy carries the effect in half of the draws: no P is large, that of the group is."""
+    X = small_data(N=20, D=2).X
+    problem = av.problem("rfvm", (np.column_stack([X, X[:, 0]]), np.arange(20) % 2))
+    a = np.linalg.lstsq(problem.Z.T, np.array([1.0, 1.0, 1.0]), rcond=None)[0]
+    w = problem.Z.T @ a
+    v = np.zeros((2, 500, 3))
+    first = rng(7).random((2, 500)) < 0.5
+    v[..., 0], v[..., 2] = np.where(first, 1.0, 0.0), np.where(first, 0.0, 1.0)
+    v[:, :50] = 0.0
+    v = v / np.abs(w)
+    tree = selected(problem, feature_weight=v, sample_weight=np.tile(a, (2, 500, 1)))
+    found = tree["selection"]
+    assert (found["p_active_feature"].values < 0.6).all()
+    assert found["p_active_group"].values.tolist() == [0.9]
+    assert found["mcse_group"].values[0] > 0.0
+    assert found["group_of_feature"].values.tolist() == [0, -1, 0]
+    leader = str(found["group"].values[0])
+    prior = prior_activity(problem, 0.1).active["feature"][:, [0, 2]].any(1).mean()
+    assert found["prior_group"].values.tolist() == [prior]
+    other = {"x1": "x3", "x3": "x1"}[leader]
+    told = f"(correlation of at least 0.6) is active: {leader}, {other} (0.90, prior {prior:.2f})."
+    assert told in av.selection_text(tree)
+
+
+def test_no_groups_no_words(small_data):
+    assert any_active(np.ones((2, 3, 4), dtype=bool), []).shape == (2, 3, 0)
+    problem = av.problem("rfvm", small_data(N=40, D=3))
+    tree = selected(problem, **prior_draws(problem))
+    assert "p_active_group" not in tree["selection"]
+    assert "correlat" not in av.selection_text(tree)

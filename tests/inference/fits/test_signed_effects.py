@@ -1,0 +1,137 @@
+"""Signed effects: every model and kernel against finite differences of its own decision."""
+
+import numpy as np
+import pytest
+
+import ardvark as av
+from ardvark.inference.fits import activity
+from tests.inference.fits.weights import IDS, KERNELS, prior_draws, tree_of
+from tests.support import rng
+
+STEP = 1e-5
+
+
+def slopes(problem, arrays):
+    """Return the mean over rows of d eta_i / d x_ik (chain, draw, D), by central differences."""
+    found = []
+    for k in range(problem.data.D):
+        shift = STEP * np.eye(problem.data.D)[k]
+        up, down = (problem.decision(arrays, problem.X + s) for s in (shift, -shift))
+        found.append((up - down).mean(-1) / (2 * STEP))
+    return np.stack(found, axis=-1)
+
+
+def taken_out(problem, arrays):
+    """Return what each sample adds to eta (chain, draw, N, B), from the model's own decision."""
+    eta, out = problem.decision(arrays), []
+    for j in range(len(problem.basis)):
+        without = arrays["sample_weight"].copy()
+        without[..., j] = 0.0
+        out.append(eta - problem.decision({**arrays, "sample_weight": without}))
+    return np.stack(out, axis=-1)
+
+
+def check(found, what, values):
+    """Compare mean, sd and quantiles over draws with those of values (chain, draw, k)."""
+    flat = values.reshape(-1, values.shape[-1])
+    size = np.abs(flat).max()
+    close = {"rtol": 1e-6, "atol": 1e-7 * size}  # of a difference of etas
+    np.testing.assert_allclose(found[f"effect_{what}"], flat.mean(0), **close)
+    np.testing.assert_allclose(found[f"effect_sd_{what}"], flat.std(0), **close)
+    np.testing.assert_allclose(
+        found[f"effect_at_{what}"], np.quantile(flat, [0.05, 0.25, 0.75, 0.95], axis=0), **close
+    )
+
+
+@pytest.mark.parametrize("standardize", [True, False], ids=["standardised", "own-units"])
+@pytest.mark.parametrize(("name", "settings"), KERNELS, ids=IDS)
+def test_the_direction_is_the_mean_slope_per_standard_deviation(
+    name, settings, standardize, small_data
+):
+    problem = av.problem(name, small_data(N=12, D=4), standardize=standardize, **settings)
+    arrays = prior_draws(problem)
+    found = av.select(problem, tree_of(problem, **arrays))
+    signed = slopes(problem, arrays) * problem.X.std(axis=0)
+    assert (signed > 0.0).any()
+    assert (signed < 0.0).any()
+    check(found, "feature", signed)
+    linear = problem.kernel is None or problem.kernel.is_primal
+    assert found.attrs["direction"] == ("weight" if linear else "average partial effect")
+    if linear:  # then the effect is its size
+        np.testing.assert_allclose(found["size_feature"], np.abs(signed).mean((0, 1)), rtol=1e-6)
+    if "sample_weight" in problem.spec.shared:
+        change = taken_out(problem, arrays)
+        check(found, "sample", np.sign(arrays["sample_weight"]) * change.std(axis=-2))
+        np.testing.assert_allclose(
+            found["size_sample"], change.std(axis=-2).mean((0, 1)), rtol=1e-6, atol=1e-12
+        )
+
+
+def test_a_constant_feature_has_no_direction():
+    X = rng(1).normal(size=(10, 3))
+    X[:, 1] = 4.0
+    for kernel in ("linear", "rbf"):
+        problem = av.problem("jcfo", (X, np.arange(10) % 2), kernel=kernel, basis=X + 1.0)
+        arrays = {"feature_weight": np.full((1, 2, 3), 0.2), "sample_weight": np.ones((1, 2, 10))}
+        found = av.select(problem, tree_of(problem, **arrays, bias=np.zeros((1, 2))))
+        assert (found["effect_feature"].values != 0.0).tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_draws_in_blocks_are_the_same_draws(kernel, small_data, monkeypatch):
+    problem = av.problem("pfcvm", small_data(N=12, D=5), kernel=kernel)
+    tree = tree_of(problem, **prior_draws(problem, chains=2, draws=30))
+    whole = av.select(problem, tree)
+    monkeypatch.setattr(activity, "_CHUNK", 70)  # one feature, and some draws, at a time
+    parts = av.select(problem, tree)
+    for name in ("effect_feature", "effect_sd_sample", "effect_at_feature", "share_features"):
+        np.testing.assert_allclose(parts[name], whole[name], rtol=1e-12, atol=1e-14)
+
+
+def test_thinned_draws_give_effects_and_shares_of_those_looked_at(small_data, monkeypatch):
+    problem = av.problem("pfcvm", small_data(N=12, D=3), kernel="rbf")
+    arrays = prior_draws(problem, chains=2, draws=30)
+    some = {k: v[:, ::4] for k, v in arrays.items()}
+    few = av.select(problem, tree_of(problem, **some))
+    monkeypatch.setattr(activity, "FEWEST", 4)
+    monkeypatch.setattr(activity, "FEATURE_BUDGET", 12.0 * 12 * 12 * 3 * 60 / 4)
+    thin = av.select(problem, tree_of(problem, **arrays))
+    assert thin.attrs["thin_features"] == 4
+    for name in ("effect_feature", "effect_sd_feature", "effect_at_feature", "size_feature"):
+        np.testing.assert_allclose(thin[name], few[name], rtol=1e-12)
+    share = thin["share_features"].values
+    np.testing.assert_allclose(share[:, ::4], few["share_features"], rtol=1e-12)
+    assert np.isnan(np.delete(share, np.s_[::4], axis=1)).all()
+
+
+def test_the_share_of_the_squared_effect_that_active_ones_carry():
+    effects = np.array([[0.3, 0.09, 0.04], [0.05, 0.05, 0.0], [0.0, 0.0, 0.0]])
+    found = activity.carried(effects, effects > 0.1)
+    np.testing.assert_allclose(found[:2], [0.09 / (0.09 + 0.0081 + 0.0016), 0.0])
+    assert np.isnan(found[2])  # there is nothing to carry
+
+
+def test_without_what_the_sign_comes_from_there_is_p_active_alone(small_data):
+    """Adopted draws of sparse probit regression may have |beta| only."""
+    problem = av.problem("sparse_probit", small_data(N=12, D=3))
+    arrays = prior_draws(problem)
+    both = av.select(problem, tree_of(problem, **arrays))
+    del arrays["beta"]
+    found = av.select(problem, tree_of(problem, **arrays))
+    np.testing.assert_array_equal(found["p_active_feature"], both["p_active_feature"])
+    np.testing.assert_allclose(found["size_feature"], both["size_feature"])
+    assert "effect_feature" in both
+    assert "effect_feature" not in found
+    table = av.effects(tree_of(problem, **arrays))
+    assert table.empty
+
+
+@pytest.mark.parametrize(
+    ("model", "unit"),
+    [("pfcvm", "log odds"), ("jcfo", "probit units"), ("fs_skr", "units of the score"),
+     ("rfvm", "log odds before the latent noise")],
+)  # fmt: skip
+def test_the_unit_is_that_of_eta(model, unit, small_data):
+    problem = av.problem(model, small_data(N=12, D=3))
+    tree = tree_of(problem, **prior_draws(problem))
+    assert av.select(problem, tree).attrs["unit"] == unit
