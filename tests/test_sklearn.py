@@ -194,7 +194,7 @@ def test_random_state_repeats_a_fit():
 def test_a_pickle_leaves_out_what_follows_from_the_draws(fitted):
     kept = fitted.__getstate__()["posterior_"]
     assert {"posterior", "selection", "fit"} <= set(kept.children)
-    assert not {"log_prior", "unweighted_log_likelihood", "constant_data"} & set(kept.children)
+    assert not {"log_prior", "pointwise_log_likelihood", "constant_data"} & set(kept.children)
     assert len(pickle.dumps(fitted)) < 0.8 * len(pickle.dumps(vars(fitted)))
     again = pickle.loads(pickle.dumps(fitted))
     assert again.posterior_.identical(fitted.posterior_)

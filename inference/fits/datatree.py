@@ -5,9 +5,12 @@ to it, if the variables were kept; `Problem.log_prior`), fit, observed_data, con
 selection and mixing, which `fitting/run.py` adds. The attrs of the root say what was fitted, how,
 and whether to trust it.
 
-The pointwise log likelihood of anything but a Markov chain is in the group `UNWEIGHTED`. ArviZ's
-`loo` assumes that the draws of a group log_likelihood come from the posterior. Draws from an
-approximation must first be weighted by p / q, which `ardvark.loo` does.
+ArviZ's `loo` and `compare` take every group log_likelihood for terms that predict: draws of the
+posterior, of a model in which leaving a term out leaves the observation out. Where that does not
+hold, the same numbers are in the group `POINTWISE`, which ArviZ does not read. Draws from an
+approximation must first be weighted by p / q, which `ardvark.loo` does. In a model with labels in
+its basis (PFCVM, PCVM), no weighting helps: a label stays in the basis when its term is left out,
+and only refits predict (`ardvark.refit_loo`).
 """
 
 import functools
@@ -26,7 +29,7 @@ import xarray as xr
 
 from ardvark.common.interrupt import unfinished
 from ardvark.common.validate import InputError
-from ardvark.models import Problem
+from ardvark.models import ZOO, Problem
 
 from ..contract.backend import Result
 
@@ -41,9 +44,9 @@ SAMPLE_STATS = (
 Jacobian included; `log_q` is the density of the same vector under the approximation; the flips are
 the bits of a mask that a sweep changed."""
 
-UNWEIGHTED = "unweighted_log_likelihood"
-"""The pointwise log likelihood at draws that are not of the posterior."""
-DERIVED = ("log_likelihood", UNWEIGHTED, "log_prior", "observed_data", "constant_data")
+POINTWISE = "pointwise_log_likelihood"
+"""The pointwise log likelihood whose terms do not estimate prediction by themselves."""
+DERIVED = ("log_likelihood", POINTWISE, "log_prior", "observed_data", "constant_data")
 """The groups that follow from the posterior draws and the problem."""
 NOT_ADOPTED = (
     "these draws were not made by ardvark, and lack what is needed here. Wrap them with "
@@ -129,7 +132,7 @@ def _derived(problem: Problem, posterior: xr.Dataset, kind: str) -> dict[str, xr
         point = {str(k): v.values for k, v in posterior.items()}
         with suppress(InputError):  # a variable was not kept, or not inferred
             likelihood = {"y": problem.log_likelihood(point, point["eta"])}
-            name = "log_likelihood" if kind == "mcmc" else UNWEIGHTED
+            name = POINTWISE if kind != "mcmc" or problem.spec.labels_in_basis else "log_likelihood"
             groups[name] = dataset(likelihood, {"y": ("obs",)}, coords, draws=True)
         with suppress(InputError):  # for power scaling, of which one draw knows nothing
             if posterior.sizes["chain"] * posterior.sizes["draw"] > 1:
@@ -215,7 +218,7 @@ def group(tree: xr.DataTree, name: str) -> xr.Dataset:
 
 def pointwise(tree: xr.DataTree) -> xr.Dataset:
     """Return the pointwise log likelihood of a fit of any kind; empty if it has none."""
-    found = group(tree, UNWEIGHTED)
+    found = group(tree, POINTWISE)
     return found if found.data_vars else group(tree, "log_likelihood")
 
 
@@ -314,9 +317,17 @@ def read(path: str | os.PathLike[str]) -> xr.DataTree:
             f"{file} contains no fit: it was not written by ardvark. To turn other draws into a "
             "fit, use ardvark.adopt(problem, draws)."
         )
-    if tree.attrs["kind"] != "mcmc" and "log_likelihood" in tree.children:  # stored before the name
-        tree[UNWEIGHTED] = tree["log_likelihood"]
-        del tree["log_likelihood"]
+    return _renamed(tree)
+
+
+def _renamed(tree: xr.DataTree) -> xr.DataTree:
+    """Return a fit of an earlier version with its pointwise likelihood under today's name."""
+    spec = ZOO.get(str(tree.attrs.get("model")))
+    predicts = tree.attrs["kind"] == "mcmc" and not (spec is not None and spec.labels_in_basis)
+    for name in ("unweighted_log_likelihood", *(() if predicts else ("log_likelihood",))):
+        if name in tree.children:
+            tree[POINTWISE] = tree[name]
+            del tree[name]
     return tree
 
 

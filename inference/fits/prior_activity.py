@@ -88,6 +88,8 @@ def _simulated(problem: Problem, threshold: float) -> PriorActivity | None:
             found = activity(problem, draws, threshold, details=False, rows=rows)
     except InputError:
         return None
-    same = np.isclose(problem.X.std(axis=0), 1.0) & problem.spec.learns_theta
+    # labels in the basis favour the features that tell the classes apart
+    shared = problem.spec.learns_theta and not problem.spec.labels_in_basis
+    same = np.isclose(problem.X.std(axis=0), 1.0) & shared
     alike = {"feature": same, "sample": np.zeros(B, dtype=bool)}
     return PriorActivity({what: of.active[0] for what, of in found.items()}, alike)

@@ -91,8 +91,9 @@ def select(problem: Problem, tree: xr.DataTree, threshold: float = VISIBLE) -> x
         active_features, active_samples (chain, draw) : how many are active in each draw.
         n90_features, n90_samples (chain, draw) : how many carry 90 % of the squared effects.
         share_features, share_samples (chain, draw) : the share of these that the active ones carry.
-        p_active_group, mcse_group, prior_group (group) : the same of groups of correlated features,
-            by the name of the leading one: whether at least one of them is active.
+        p_active_group, mcse_group, prior_group (group) : the same of groups of correlated features:
+            whether at least one of them is active. leading_feature (group) is the number of the
+            leading one.
         group_of_feature (feature) : the number of its group; -1 if it belongs to none.
 
         Counts are NaN in draws that were thinned out: one draw in ``attrs["thin_features"]``, or
@@ -162,7 +163,6 @@ def described(
     members = groups(problem.X, p)
     if members:
         before = None if prior is None else prior.active["feature"]
-        coords["group"] = [problem.coords["feature"][each[0]] for each in members]
         parts.add(_of_groups(active, before, members), "group")
         number = np.full(len(p), -1)
         for i, each in enumerate(members):
@@ -201,7 +201,8 @@ def _of_groups(
 ) -> dict[str, np.ndarray]:
     """Return the probability that at least one of each group is active, and what goes with it."""
     p, mcse = _probability(any_active(active, members))
-    found = {"p_active_group": p, "mcse_group": mcse}
+    leading = np.array([each[0] for each in members])
+    found = {"leading_feature": leading, "p_active_group": p, "mcse_group": mcse}
     if prior is not None:
         found["prior_group"] = any_active(prior, members).mean(axis=0)
     return found

@@ -13,6 +13,9 @@ from .selection import DIMS, PROBABILITY, WEIGHT, summary
 
 _NAMED = 8  # features named in a sentence
 _GROUPS = 3  # groups named, and members of each
+_MORE = 0.1
+"""A group is named if one of it is active with a probability that is by so much above that of its
+leading feature, and above the prior's."""
 EFFECTS = ("p_active", "mcse", "prior", "effect", "effect_sd", "low", "high", "size")
 """The columns of `effects`."""
 
@@ -81,7 +84,7 @@ def group_table(tree: xr.DataTree) -> pd.DataFrame:
     names = found["feature"].values.astype(str)
     order = np.argsort(-found["p_active_feature"].values, kind="stable")
     number = found["group_of_feature"].values
-    leading = found["group"].values.astype(str)
+    leading = names[found["leading_feature"].values.astype(int)]
     members = [sorted(names[order[number[order] == i]], key=lambda n, k=k: n != k)
                for i, k in enumerate(leading)]  # fmt: skip
     frame = pd.DataFrame({"members": members}, index=pd.Index(leading, name="group"))
@@ -131,7 +134,7 @@ def selection_text(tree: xr.DataTree) -> str:
         f"{numbers['low']:.0f} to {numbers['high']:.0f}{'; ' if expected else ''}{expected}). "
     )
     if len(named):
-        listed = _listed(_measured(named))
+        listed = _listed(_measured(named, own=not _alike(table)))
         text += f"Active with probability above {PROBABILITY:g}{_before(table)} are {listed}; "
         return f"{text}{carry}.{_unit(table)}{_together(tree)}"
     single = f"so these data single out no feature; {carry}."
@@ -152,19 +155,25 @@ def _carry(numbers: Mapping[str, float]) -> str:
 
 
 def _before(table: pd.DataFrame) -> str:
-    """Return P(active) under the prior, of the feature in the middle."""
-    prior = float(table["prior"].median()) if len(table) else math.nan
-    return "" if math.isnan(prior) else f" (prior {prior:.2f})"
+    """Return P(active) under the prior, where it is the same for all features that vary."""
+    return f" (prior {table['prior'].max():.2f})" if _alike(table) else ""
 
 
-def _measured(named: pd.DataFrame) -> list[str]:
-    """Return each name with P(active) and the signed effect with its interval."""
+def _alike(table: pd.DataFrame) -> bool:
+    prior = table["prior"]
+    return bool(prior.max() == prior[prior > 0.0].min())
+
+
+def _measured(named: pd.DataFrame, own: bool) -> list[str]:
+    """Return each name with P(active), its `own` prior, and the signed effect with its interval."""
     words = []
     for name, row in named.iterrows():
-        effect = ""
+        said = [f"{row['p_active']:.2f}"]
+        if own and not math.isnan(row["prior"]):
+            said.append(f"prior {row['prior']:.2f}")
         if not math.isnan(row["effect"]):
-            effect = f", {row['effect']:+.2g} [{row['low']:.2g}, {row['high']:.2g}]"
-        words.append(f"{name} ({row['p_active']:.2f}{effect})")
+            said.append(f"{row['effect']:+.2g} [{row['low']:.2g}, {row['high']:.2g}]")
+        words.append(f"{name} ({', '.join(said)})")
     return words
 
 
@@ -186,10 +195,12 @@ def _unit(table: pd.DataFrame, intervals: str = ", with 90 % intervals") -> str:
 
 
 def _together(tree: xr.DataTree) -> str:
-    """Return the groups of which one member is probably active, "" if there are none."""
-    table = group_table(tree)
-    words = []
-    for _, row in table[table["p_active"] > PROBABILITY].iloc[:_GROUPS].iterrows():
+    """Return the groups of which the data say more than of their members, "" if there are none."""
+    table, words = group_table(tree), []
+    alone = effects(tree)["p_active"].reindex(table.index)
+    known = np.fmax(alone, table["prior"].to_numpy()) + _MORE
+    says = (table["p_active"] > PROBABILITY) & (table["p_active"] > known)
+    for _, row in table[says].iloc[:_GROUPS].iterrows():
         prior = "" if math.isnan(row["prior"]) else f", prior {row['prior']:.2f}"
         words.append(f"{_listed(row['members'], _GROUPS)} ({row['p_active']:.2f}{prior})")
     if not words:

@@ -74,10 +74,11 @@ def fit(
     Returns
     -------
     xarray.DataTree
-        Groups posterior, sample_stats, log_likelihood (of a Markov chain; else
-        `datatree.UNWEIGHTED`), log_prior, fit, observed_data, constant_data, selection
-        (`select`) where it is a problem's and has the weights, and mixing (R-hat and ESS of all
-        that may be quoted) of a Markov chain. `complete` adds the predictive ones.
+        Groups posterior, sample_stats, log_likelihood (`datatree.POINTWISE` where its terms do not
+        estimate prediction, so that ArviZ's `loo` refuses them), log_prior, fit, observed_data,
+        constant_data, selection (`select`) where it is a problem's and has the weights, and mixing
+        (R-hat and ESS of all that may be quoted) of a Markov chain. `complete` adds the predictive
+        ones.
         ``attrs["status"]`` is "finished", "not_converged" or "failed", and ``attrs["reason"]`` says
         why. The ``ardvark`` logger warns if it is not "finished".
 

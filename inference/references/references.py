@@ -32,7 +32,9 @@ from ardvark.models import Problem
 from ..contract.backend import FitFailed, Result
 from ..contract.sampling import Sampling
 from ..contract.target import Target
+from ..fits.activity import activity
 from ..fits.datatree import as_json, assemble, group, read, replacing
+from ..fits.selection import described, weights_of
 from ..fitting import registry, run
 from ..fitting.request import request
 from ..verdicts.findings import findings
@@ -47,6 +49,7 @@ BITS = 7
 error of so few. A mean of all draws is known better than that: summaries are not rounded."""
 WHOLE = 23
 """Those of single precision."""
+_BUDGET = 0.1  # of the budgets of a selection
 CLOSE = 1e-5
 """Relative difference up to which filled hyperparameters are the same."""
 
@@ -166,7 +169,7 @@ def write(condensed: xr.DataTree, path: Path) -> None:
 
 def _small(data: xr.Dataset, bits: int) -> xr.Dataset:
     """Return a Dataset in single precision, rounded to `bits`, without coordinates."""
-    out = data.drop_vars([d for d in data.coords if d != "statistic"])
+    out = data.drop_vars([d for d in data.coords if d not in ("statistic", "quantile")])
     for name, values in out.data_vars.items():
         out[name] = (values.dims, rounded(values.values, WHOLE if name in _WHOLE else bits))
     return out
@@ -290,11 +293,27 @@ def opened(path: Path, problem: Problem) -> xr.DataTree:
     exact = attrs | {"kind": "mcmc"}  # draws of the posterior itself: groups are named by that
     tree = assemble(result, model=None, problem=problem, attrs=exact)
     tree.attrs["kind"] = attrs["kind"]
-    for name in ("selection", "summary"):
-        found = group(file, name)
+    stored_ones = {n: group(file, n) for n in ("selection", "summary")}
+    stored_ones["selection"] = _with_effects(problem, tree, stored_ones["selection"])
+    for name, found in stored_ones.items():
         names = {d: n for d, n in problem.coords.items() if d in found.dims}
         tree[name] = xr.DataTree(found.assign_coords({d: list(n) for d, n in names.items()}))
     return tree
+
+
+def _with_effects(problem: Problem, tree: xr.DataTree, found: xr.Dataset) -> xr.Dataset:
+    """Return the selection of a reference with what its file lacks, from the draws it has.
+
+    Files made before the signed effects, the prior's numbers and the groups were stored lack them.
+    """
+    if "effect_feature" in found:
+        return found
+    posterior = group(tree, "posterior")
+    active = activity(problem, weights_of(problem, posterior), budget=_BUDGET)
+    own = described(problem, active, posterior).drop_dims(["chain", "draw"])
+    own = own.drop_vars([n for n in own.coords if n != "quantile"])
+    missing = own[[n for n in own.data_vars if n not in found]]
+    return found.merge(missing).assign_attrs(own.attrs | found.attrs)
 
 
 # --- listed and checked ---------------------------------------------------------------------------

@@ -95,19 +95,19 @@ def loo(problem: Problem, tree: xr.DataTree) -> "ELPDData":
     >>> bool(estimate.elpd < estimate.elpd_i.max())  # the sum of the log probabilities of 3 labels
     True
     """
-    spec = problem.spec
+    check_same(problem, tree)
+    spec, kind, method = problem.spec, tree.attrs["kind"], tree.attrs["method"]
     if spec.labels_in_basis:
         raise InputError(
             f"pointwise leave-one-out is not valid for {spec.name}. The label of a sample is also "
             "the sign of its basis function, and stays in the basis when the observation is left "
             "out. Held-out samples would look better predicted than they are. Use "
-            "refit_loo(problem, method, folder=...), which leaves the sample out of X, y and basis."
+            f"av.refit_loo(problem, {method!r}, folder=...), which leaves the sample out of X, y "
+            "and basis."
         )
-    check_same(problem, tree)
     likelihood = pointwise(tree)
     if "y" not in likelihood:
         raise InputError("this fit has no pointwise log likelihood, because `eta` was not kept.")
-    kind, method = tree.attrs["kind"], tree.attrs["method"]
     # only `eta` decides the relative efficiency: the other variables would cost time and memory
     data = xr.DataTree.from_dict(
         {"/posterior": group(tree, "posterior")[["eta"]], "/log_likelihood": likelihood}
@@ -118,14 +118,14 @@ def loo(problem: Problem, tree: xr.DataTree) -> "ELPDData":
     if kind != "approximation" or "log_q" not in stats or "lp" not in stats:
         raise InputError(
             f"leave-one-out reweights draws from a known density, and {method!r} ({kind}) gives "
-            "none for this problem. Use refit_loo, or a fit by exact."
+            "none for this problem. Use av.refit_loo, or a fit by exact."
         )
     log_p, log_q = stats["lp"], stats["log_q"]
     outside = int((~np.isfinite(log_p)).sum())
     if outside:
         raise InputError(
             f"{outside} draws of {method!r} lie outside the support of the posterior, so they have "
-            "no importance ratio. Use refit_loo, or a fit by exact."
+            "no importance ratio. Use av.refit_loo, or a fit by exact."
         )
     return _psis(data, log_p=log_p, log_q=log_q)
 
@@ -142,7 +142,7 @@ def _psis(data: xr.DataTree, **densities: xr.DataArray) -> "ELPDData":
     if high:
         logger.warning(
             "loo: Pareto k-hat is above %.2f for %d of %d samples. Their terms cannot be "
-            "estimated from these draws: refit without them (refit_loo)",
+            "estimated from these draws: refit without them (av.refit_loo)",
             result.good_k,
             high,
             result.n_data_points,

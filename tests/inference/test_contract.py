@@ -16,7 +16,7 @@ from ardvark.inference import BACKENDS, read, save
 from ardvark.inference.contract.backend import KINDS, FitFailed, Result
 from ardvark.inference.contract.sampling import Sampling
 from ardvark.inference.exact.choice import SAMPLERS
-from ardvark.inference.fits.datatree import SAMPLE_STATS, UNWEIGHTED, pointwise
+from ardvark.inference.fits.datatree import POINTWISE, SAMPLE_STATS, pointwise
 from ardvark.inference.fitting import registry, run
 from ardvark.inference.fitting.request import request
 from ardvark.models import SHARED, ZOO
@@ -126,7 +126,7 @@ def test_what_a_fit_contains(fitted, tmp_path):
         assert np.isfinite(posterior[name]).all()
 
     assert tree["selection"].to_dataset().identical(av.select(problem, tree))
-    dims = {"chain": sizes[0], "draw": sizes[1], "feature": D, "basis": B}
+    dims = {"chain": sizes[0], "draw": sizes[1], "feature": D, "basis": B, "quantile": 4}
     assert tree["selection"].sizes == dims
 
     # the size that is announced before a fit is made
@@ -143,9 +143,9 @@ def test_what_a_fit_contains(fitted, tmp_path):
 def test_likelihood_and_prediction_are_those_of_the_link(fitted):
     """Pointwise, noise integrated out in every form, at the rows that were fitted."""
     _, problem, tree = fitted
-    exact = tree.attrs["kind"] == "mcmc"
-    assert ("log_likelihood" in tree.children) == exact  # ArviZ's name, for ArviZ's loo
-    assert (UNWEIGHTED in tree.children) != exact
+    predicts = tree.attrs["kind"] == "mcmc" and not problem.spec.labels_in_basis
+    assert ("log_likelihood" in tree.children) == predicts  # ArviZ's name, for ArviZ's loo
+    assert (POINTWISE in tree.children) != predicts
     likelihood = pointwise(tree)["y"]
     assert likelihood.dims == ("chain", "draw", "obs")
     want = np.log(probability(problem, arrays(tree), problem.y))

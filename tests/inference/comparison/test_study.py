@@ -11,7 +11,7 @@ from ardvark.inference import BACKENDS, read, save
 from ardvark.inference.comparison import study
 from ardvark.inference.contract.backend import FitFailed
 from ardvark.inference.contract.sampling import Sampling
-from ardvark.inference.fits.datatree import UNWEIGHTED
+from ardvark.inference.fits.datatree import POINTWISE
 from ardvark.inference.fitting import registry, run
 from tests.inference.comparison.quick import Prior
 
@@ -158,8 +158,8 @@ def test_a_fit_of_an_earlier_version_is_read(problem, tmp_path):
     """Its pointwise likelihood had ArviZ's name, whatever its kind, and its file no checksums."""
     tree = study.run(problem, {"prior": {}}, tmp_path, SMALL)["prior"]
     old = tree.copy()
-    old["log_likelihood"] = old[UNWEIGHTED]
-    del old[UNWEIGHTED]
+    old["log_likelihood"] = old[POINTWISE]
+    del old[POINTWISE]
     old.to_netcdf(tmp_path / "old.nc", engine="h5netcdf")
     found = read(tmp_path / "old.nc")
     assert "log_likelihood" not in found.children

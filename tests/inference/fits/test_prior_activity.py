@@ -135,7 +135,7 @@ def test_two_copies_are_active_in_turn(small_data):
     assert found["p_active_group"].values.tolist() == [0.9]
     assert found["mcse_group"].values[0] > 0.0
     assert found["group_of_feature"].values.tolist() == [0, -1, 0]
-    leader = str(found["group"].values[0])
+    leader = str(found["feature"].values[found["leading_feature"].values[0]])
     prior = prior_activity(problem, 0.1).active["feature"][:, [0, 2]].any(1).mean()
     assert found["prior_group"].values.tolist() == [prior]
     other = {"x1": "x3", "x3": "x1"}[leader]

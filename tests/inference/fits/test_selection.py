@@ -24,6 +24,7 @@ from tests.inference.fits.weights import (
 )
 from tests.support import rng, z_limit
 
+
 @pytest.mark.parametrize(("name", "settings"), KERNELS, ids=IDS)
 def test_active_is_what_moves_eta_when_taken_out(name, settings, small_data):
     """Every model and kernel: brute force through its own decision function."""

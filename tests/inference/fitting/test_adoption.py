@@ -8,7 +8,7 @@ import xarray as xr
 import ardvark as av
 from ardvark.common.validate import InputError
 from ardvark.inference import read, save
-from ardvark.inference.fits.datatree import UNWEIGHTED, group, pointwise
+from ardvark.inference.fits.datatree import POINTWISE, group, pointwise
 from ardvark.models import ZOO
 from tests.models.forms import make
 from tests.support import rng, seed
@@ -100,7 +100,7 @@ def test_what_fit_returned_comes_back(method, problem):
     for name in tree.children.keys() - {"fit", "sample_stats"}:
         xr.testing.assert_allclose(group(tree, name), group(again, name), rtol=1e-9)
     assert ("log_q" in again["sample_stats"]) == ("log_q" in tree["sample_stats"])
-    assert UNWEIGHTED in again.children
+    assert POINTWISE in again.children
     assert again.attrs["method"] == "adopted"
 
 

@@ -10,7 +10,7 @@ from scipy import stats
 import ardvark as av
 from ardvark.common.validate import InputError
 from ardvark.inference import read, save
-from ardvark.inference.fits.datatree import UNWEIGHTED, group
+from ardvark.inference.fits.datatree import POINTWISE, group
 from tests.inference.fitting.test_adoption import as_tree, paper_variables
 from tests.models.forms import every_model, make
 from tests.support import rng, seed, z_limit
@@ -214,6 +214,6 @@ def test_loo_of_an_approximation_is_ours(trees, caplog):
     problem, tree = make("rfvm", N=12), trees["approximation"]
     assert av.loo(problem, tree).approx_posterior
     misled = tree.copy()
-    misled["log_likelihood"] = misled[UNWEIGHTED]
+    misled["log_likelihood"] = misled[POINTWISE]
     with np.errstate(all="ignore"):
         assert not az.loo(misled).approx_posterior

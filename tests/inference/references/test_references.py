@@ -115,7 +115,34 @@ def test_a_fit_comes_back(model, tmp_path, monkeypatch):
     assert found.attrs["rhat_eta"] == pytest.approx(rhat.values.max(), rel=2.0**-23)
     assert found.attrs["kind"] == "reference"
     assert av.selection_text(found)
-    assert "log_likelihood" in found.children
+    assert ("log_likelihood" in found.children) != problem.spec.labels_in_basis
+    for name in ("prior_feature", "effect_feature", "effect_at_feature", "share_features"):
+        np.testing.assert_allclose(
+            found["selection"][name], whole["selection"][name], rtol=2.0**-23
+        )
+
+
+def test_a_file_without_effects_gets_them_from_its_draws(tmp_path):
+    """Those of the draws that are stored; what the file says of all draws stays."""
+    problem = tiny()
+    stored = references.condensed(problem, sampled(problem), MADE)
+    references.write(stored, tmp_path / "new.nc")
+    whole = references.opened(tmp_path / "new.nc", problem)
+    kept = ("p_active_", "mcse_", "active_", "n90_")
+    old = stored["selection"].to_dataset()
+    drop = [n for n in old.data_vars if not n.startswith(kept) or n.endswith("_group")]
+    old = old.drop_vars([*drop, "quantile"])
+    old.attrs = {k: v for k, v in old.attrs.items() if not k.startswith("prior")}
+    stored["selection"] = xr.DataTree(old)
+    references.write(stored, tmp_path / "old.nc")
+    found = references.opened(tmp_path / "old.nc", problem)
+    some = select(problem, found)
+    for name in ("effect_feature", "effect_sd_sample", "effect_at_feature", "prior_feature"):
+        np.testing.assert_array_equal(found["selection"][name], some[name])
+    for name in ("p_active_feature", "active_features", "n90_samples"):
+        np.testing.assert_array_equal(found["selection"][name], whole["selection"][name])
+    assert found["selection"].attrs["prior_features"] == some.attrs["prior_features"]
+    assert found["selection"].attrs["thin_features"] == whole["selection"].attrs["thin_features"]
 
 
 def test_no_data_are_stored(folder):
