@@ -85,8 +85,10 @@ def group_table(tree: xr.DataTree) -> pd.DataFrame:
     order = np.argsort(-found["p_active_feature"].values, kind="stable")
     number = found["group_of_feature"].values
     leading = names[found["leading_feature"].values.astype(int)]
-    members = [sorted(names[order[number[order] == i]], key=lambda n, k=k: n != k)
-               for i, k in enumerate(leading)]  # fmt: skip
+    members = []
+    for i, leader in enumerate(leading):
+        others = [n for n in names[order[number[order] == i]] if n != leader]
+        members.append([leader, *others])
     frame = pd.DataFrame({"members": members}, index=pd.Index(leading, name="group"))
     for name in columns[1:]:
         frame[name] = found[f"{name}_group"].values if f"{name}_group" in found else np.nan
