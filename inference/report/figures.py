@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from . import judging_plots, plots
+from . import forest, judging_plots, plots
 from .look import Picture
 
 Kind = Literal["forest", "eta", "frontier", "image", "samples", "pair", "calibration", "ranks"]
@@ -41,15 +41,18 @@ FIGURES: dict[Kind, Figure] = {
         "bar is shorter than the reference's bar across it.",
     ),
     "forest": Figure(
-        plots.forest, "fits",
-        "Features are ordered by P(active). A method is wrong about a weight where its bar misses "
-        "the black one, and overconfident where its bar is shorter.",
+        forest.forest, "fits",
+        "Features are ordered by P(active); a grey mark is its value under the prior. The sign "
+        "of an effect is its direction. A method is wrong about an effect where its bar misses the "
+        "black one, and overconfident where its bar is shorter.",
     ),
     "image": Figure(
-        plots.image, "fits", "The same for features that are pixels, drawn as an image.",
+        plots.image, "fits",
+        "The same for features that are pixels, drawn as an image. All methods share one scale.",
     ),
     "samples": Figure(
-        plots.samples, "fits", "Samples are ordered by P(active). Their weights have a sign.",
+        forest.samples, "fits",
+        "Samples are ordered by P(active); a grey mark is its value under the prior.",
     ),
     "pair": Figure(
         plots.pair, "fits",

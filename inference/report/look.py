@@ -8,7 +8,7 @@ Okabe and Ito, which colour-blind readers can distinguish.
 import base64
 import io
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -132,6 +132,17 @@ def blank(panels: int = 1, height: float = 2.6, rows: int = 0) -> "tuple[Figure,
     return figure, axes[:panels]
 
 
+def beside(widths: Sequence[float], height: float) -> "tuple[Figure, list[Axes]]":
+    """Return (figure, axes) with panels of these relative widths, side by side in one row."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    across = figure.subplots(1, len(widths), squeeze=False, width_ratios=list(widths))
+    return figure, list(across.ravel())
+
+
 def figure_of(collection: Any, height: float) -> "Figure":
     """Return the figure that ArviZ drew, of the common width, closed in pyplot."""
     import matplotlib.pyplot as plt
@@ -147,6 +158,24 @@ def colours(methods: Sequence[str], reference: str | None) -> dict[str, str]:
     """Return a colour for each method, black for the reference."""
     others = iter(_COLOURS * (len(methods) // len(_COLOURS) + 1))
     return {m: "black" if m == reference else next(others) for m in methods}
+
+
+def label(method: str, reference: str | None) -> str:
+    """Return how a method is called in a legend or a title."""
+    return f"{method} (reference)" if method == reference else method
+
+
+def legend(
+    figure: "Figure", colours: Mapping[str, str], ticks: Mapping[str, str] | None = None
+) -> None:
+    """Name the colours of points, and of upright ticks, below a figure."""
+    from matplotlib.lines import Line2D
+
+    marks = [Line2D([], [], marker="o", color=c) for c in colours.values()]
+    upright = {"marker": "|", "ms": 10, "mew": 2.0, "ls": ""}
+    marks += [Line2D([], [], color=c, **upright) for c in (ticks or {}).values()]
+    names = [*colours, *(ticks or {})]
+    figure.legend(marks, names, loc="outside lower center", ncols=min(len(marks), 5))
 
 
 def titled(what: str, subject: str) -> str:

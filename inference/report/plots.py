@@ -1,7 +1,6 @@
-"""Figures of posteriors: what matters, how far `eta` is from the exact one, what trades off."""
+"""Figures of posteriors: how far `eta` is from the exact one, pixels, what trades off."""
 
 import re
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,186 +9,17 @@ import xarray as xr
 from ardvark.common.validate import InputError
 
 from ..fits.datatree import group
-from ..fits.diagnostics import inclusion, masks
+from ..fits.selection_text import effects
 from . import look
+from .forest import Fits, holders, is_mask, leaders
 from .look import Picture, Spot
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
+    from matplotlib.image import AxesImage
 
-Fits = Mapping[str, xr.DataTree]
-
-_QUANTILES = (0.03, 0.25, 0.75, 0.97)
 _POINTS = 250  # draws, or samples, shown in a panel
-
-
-def _drawn(fits: Fits, reference: str | None, name: str) -> list[str]:
-    """Return the methods that hold a quantity, the reference first."""
-    methods = [m for m, t in fits.items() if name in group(t, "posterior")]
-    if not methods:
-        raise InputError(f"there is nothing to plot: no fit has {name!r}.")
-    return sorted(methods, key=lambda m: m != reference)
-
-
-def _label(method: str, reference: str | None) -> str:
-    return f"{method} (reference)" if method == reference else method
-
-
-def _leading(tree: xr.DataTree, what: str, leading: int) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the components that lead by P(active), then by mean size, and P(active) if known."""
-    mean = np.abs(group(tree, "posterior")[f"{what}_weight"].mean(("chain", "draw")).values)
-    found = group(tree, "selection")
-    active = found[f"p_active_{what}"].values if f"p_active_{what}" in found else None
-    key = np.zeros(len(mean)) if active is None else -active
-    return np.lexsort((-mean, key))[:leading], active
-
-
-def _binary(tree: xr.DataTree, name: str) -> bool:
-    """Return whether a weight is a mask itself, and not one that a mask switches off."""
-    mask = masks(tree).get(name)
-    return mask is not None and bool(np.isin(mask.values, (0, 1)).all())
-
-
-# --- weights --------------------------------------------------------------------------------------
-
-
-def forest(
-    fits: Fits, reference: str | None = None, subject: str = "", leading: int = 12
-) -> Picture:
-    """Draw posterior mean, 50 % and 94 % interval of the leading feature weights, by method.
-
-    Features are ordered by their P(active) under the reference (or the first method), which is
-    written beside them; ties are ordered by the posterior mean of their weight. For a binary mask,
-    that mean is an inclusion probability, and bars extend by two Monte Carlo errors each way.
-
-    Parameters
-    ----------
-    fits : dict of DataTree
-    reference : str, optional
-        The fit that is drawn first, in black.
-    subject : str
-        What was fitted, for the title.
-    leading : int
-        How many features.
-
-    Raises
-    ------
-    InputError
-        No fit holds feature weights.
-    """
-    return _forest(fits, reference, subject, leading, "feature")
-
-
-def samples(
-    fits: Fits, reference: str | None = None, subject: str = "", leading: int = 12
-) -> Picture:
-    """Draw the leading sample weights as `forest` draws features.
-
-    Raises
-    ------
-    InputError
-        No fit holds sample weights.
-    """
-    return _forest(fits, reference, subject, leading, "sample")
-
-
-def _forest(fits: Fits, reference: str | None, subject: str, leading: int, what: str) -> Picture:
-    import arviz_plots
-
-    name = f"{what}_weight"
-    methods = _drawn(fits, reference, name)
-    order, active = _leading(fits[methods[0]], what, leading)
-    first = group(fits[methods[0]], "posterior")[name]
-    names = [str(n) for n in first[first.dims[-1]].values[order]]
-    masked = _binary(fits[methods[0]], name)
-    means, bars = _summaries(fits, methods, name, order, masked)
-    labels = names
-    if active is not None:
-        labels = [f"{n}   {p:.2f}" for n, p in zip(names, active[order], strict=True)]
-    coords = {"model": methods, "row": labels}
-    dims = ("model", "row")
-    ends = (*dims, "ci_bound")
-    mean = xr.Dataset({name: (dims, means)}, coords)
-
-    def interval(low: int, high: int) -> xr.Dataset:
-        bounds = {"ci_bound": ["lower", "upper"]}
-        return xr.Dataset({name: (ends, bars[..., [low, high]])}, {**coords, **bounds})
-
-    palette = look.colours(methods, reference)
-    with look.style():
-        collection = arviz_plots.plot_forest(
-            xr.DataTree.from_dict({"/posterior": mean.expand_dims(chain=1, draw=1)}),
-            var_names=[name],
-            combined=True,
-            labels=["row"],
-            shade_label="row",
-            backend="matplotlib",
-            color=[palette[m] for m in methods],
-            stats={"trunk": interval(1, 2), "twig": interval(0, 3), "point_estimate": mean},
-            visuals={"shade": {"color": "#dddddd"}},
-        )
-        figure = look.figure_of(collection, 1.3 + (0.15 + 0.06 * len(methods)) * len(names))
-        height = collection.get_aes_as_dataset("y")[name].transpose("row", "model").values
-        beside, axis = figure.axes
-        beside.set_axis_off()
-        axis.set_ylim(height.min() - 0.3, height.max() + 0.3)
-        axis.axvline(0.0, color="#888888", lw=0.8)
-        axis.set_xlabel(
-            "inclusion probability +- 2 Monte Carlo errors"
-            if masked
-            else f"{what} weight: mean, 50 % and 94 % intervals"
-        )
-        _legend(figure, {_label(m, reference): palette[m] for m in methods})
-        beside_them = "" if active is None else f", their P(active) under {methods[0]}"
-        figure.suptitle(look.titled(f"Leading {what}s{beside_them}", subject))
-    spots = [
-        Spot(axis, means[i, k], height[k, i], f"{names[k]}, {m}: mean {means[i, k]:.3g}, "
-             f"{bars[i, k, 0]:.3g} to {bars[i, k, 3]:.3g}")
-        for k in range(len(names))
-        for i, m in enumerate(methods)
-    ]  # fmt: skip
-    return Picture(figure, _forest_words(methods, names, means, active, order, what, masked), spots)
-
-
-def _summaries(
-    fits: Fits, methods: list[str], name: str, order: np.ndarray, masked: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return means (methods, leading) and the ends of both bars (methods, leading, 4)."""
-    means = np.empty((len(methods), len(order)))
-    bars = np.empty((*means.shape, 4))
-    for i, method in enumerate(methods):
-        found = group(fits[method], "posterior")[name]
-        flat = found.values.reshape(-1, found.shape[-1])[:, order]  # (draws, leading)
-        means[i], bars[i] = flat.mean(axis=0), np.quantile(flat, _QUANTILES, axis=0).T
-        if masked:
-            error = 2.0 * inclusion(found)["mcse"].fillna(0.0).values[order]
-            bars[i] = means[i][:, None] + error[:, None] * np.array([-1.0, -1.0, 1.0, 1.0])
-    return means, bars
-
-
-def _forest_words(
-    methods: list[str],
-    names: list[str],
-    means: np.ndarray,
-    active: np.ndarray | None,
-    order: np.ndarray,
-    what: str,
-    masked: bool,
-) -> str:
-    number = "inclusion probability" if masked else "posterior mean weight"
-    lines = []
-    for k, name in enumerate(names):
-        p = "" if active is None else f" (P(active) {active[order[k]]:.2f})"
-        each = ", ".join(f"{m} {means[i, k]:.2f}" for i, m in enumerate(methods))
-        lines.append(f"{name}{p}: {each}")
-    return f"Forest of the {len(names)} leading {what}s, {number}. {'; '.join(lines)}."
-
-
-def _legend(figure: "Figure", colours: Mapping[str, str]) -> None:
-    from matplotlib.lines import Line2D
-
-    marks = [Line2D([], [], marker="o", color=c) for c in colours.values()]
-    figure.legend(marks, list(colours), loc="outside lower center", ncols=min(len(marks), 5))
+_SIGNED = "RdBu_r"  # colours of what has a sign: white is nothing
 
 
 # --- decision values ------------------------------------------------------------------------------
@@ -211,7 +41,7 @@ def eta(fits: Fits, reference: str | None, subject: str = "") -> Picture:
     InputError
         There is no reference, or no other fit.
     """
-    methods = _drawn(fits, reference, "eta")
+    methods = holders(fits, reference, "eta")
     if reference is None or reference not in methods or len(methods) < 2:
         raise InputError("the plot of eta needs a reference and at least one other fit with draws.")
     palette = look.colours(methods, reference)
@@ -257,9 +87,11 @@ def eta(fits: Fits, reference: str | None, subject: str = "") -> Picture:
 
 
 def image(fits: Fits, reference: str | None = None, subject: str = "") -> Picture:
-    """Draw features that are pixels as an image: their mean weight above, P(active) below.
+    """Draw features that are pixels as an image: their signed effects above, P(active) below.
 
     Pixels are features named `something_row_column`, such as `pixel_3_4`, that fill a rectangle.
+    All methods share one scale of effects, so pale images have small effects. Fits without signed
+    effects show P(active) alone.
 
     Parameters
     ----------
@@ -274,47 +106,69 @@ def image(fits: Fits, reference: str | None = None, subject: str = "") -> Pictur
     InputError
         The features are not pixels, or no fit holds feature weights and their P(active).
     """
-    methods = [m for m in _drawn(fits, reference, "feature_weight") if "selection" in fits[m]]
+    methods = [m for m in holders(fits, reference, "feature_weight") if "selection" in fits[m]]
     if not methods:
         raise InputError("there is nothing to plot: no fit has P(active).")
     names = [str(n) for n in group(fits[methods[0]], "posterior")["feature"].values]
     rows, columns = _pixels(names)
     shape = (rows.max() + 1, columns.max() + 1)
+    tables = {m: effects(fits[m]) for m in methods}
+    signed = np.stack([t["effect"].to_numpy() for t in tables.values()])  # (methods, D)
+    largest = np.nanmax(np.abs(signed)) if np.isfinite(signed).any() else 0.0
+    down = 2 if largest > 0.0 else 1
 
     said, spots = [], []
     with look.style():
-        figure, axes = look.blank(2 * len(methods), 3.6 / max(2.0, len(methods) / 2.0), rows=2)
-        for i, method in enumerate(methods):
-            posterior = group(fits[method], "posterior")
-            weight = posterior["feature_weight"].mean(("chain", "draw")).values
-            probability = group(fits[method], "selection")["p_active_feature"].values
-            # each method's weights in its own largest: only their ratios are identified
-            shares = np.abs(weight) / max(np.abs(weight).max(), 1e-300)
-            for axis, values in ((axes[i], shares), (axes[len(methods) + i], probability)):
-                picture = np.zeros(shape)
-                picture[rows, columns] = values
-                drawn = axis.imshow(picture, cmap="viridis", vmin=0.0, vmax=1.0)
-                axis.set_xticks([])
-                axis.set_yticks([])
-            axes[i].set_title(_label(method, reference).replace(" ", "\n"))
-            likely = [f"{names[k]} {probability[k]:.2f}" for k in np.argsort(-probability)[:4]]
-            said.append(f"{method} {', '.join(likely)}")
+        height = 3.6 / max(2.0, len(methods) / 2.0)
+        figure, axes = look.blank(down * len(methods), height, rows=down)
+        below = axes[-len(methods) :]
+        for i, (method, table) in enumerate(tables.items()):
+            probability = table["p_active"].to_numpy()
+            if down == 2:
+                effect = _picture(axes[i], shape, (rows, columns), signed[i], _SIGNED, largest)
+            active = _picture(below[i], shape, (rows, columns), probability, "viridis", 1.0)
+            axes[i].set_title(look.label(method, reference).replace(" ", "\n"))
+            likely = np.argsort(-probability, kind="stable")
+            words = [f"{names[k]} {probability[k]:.2f}{_with_sign(signed[i, k])}" for k in likely]
+            said.append(f"{method} {', '.join(words[:4])}")
             spots += [
-                Spot(axes[len(methods) + i], columns[k], rows[k],
-                     f"{names[k]}, {method}: P(active) {probability[k]:.2f}, weight "
-                     f"{weight[k]:.3g}")
-                for k in np.argsort(-probability)
+                Spot(below[i], columns[k], rows[k], f"{names[k]}, {method}: P(active) "
+                     f"{probability[k]:.2f}{_with_sign(signed[i, k])}")
+                for k in likely
             ]  # fmt: skip
-        axes[0].set_ylabel("weight\n/ largest")
-        axes[len(methods)].set_ylabel("P(active)")
-        figure.colorbar(drawn, ax=axes, shrink=0.8)
+        if down == 2:
+            bar = figure.colorbar(effect, ax=axes[: len(methods)], shrink=0.9)
+            bar.set_label("effect per sd")
+        figure.colorbar(active, ax=below, shrink=0.9).set_label("P(active)")
         figure.suptitle(look.titled("Pixels", subject))
     return Picture(
         figure,
-        f"Images of {shape[0]} by {shape[1]} pixels: mean weight and P(active) under each method. "
-        f"Most probably active: {'; '.join(said)}.",
+        f"Images of {shape[0]} by {shape[1]} pixels: signed effects and P(active) under each "
+        f"method. Most probably active: {'; '.join(said)}.",
         spots,
     )
+
+
+def _picture(
+    axis: "Axes",
+    shape: tuple[int, int],
+    at: tuple[np.ndarray, np.ndarray],
+    values: np.ndarray,
+    colours: str,
+    largest: float,
+) -> "AxesImage":
+    """Draw values as pixels, on a scale that is the same for all methods."""
+    picture = np.zeros(shape)
+    picture[at] = values
+    least = -largest if colours == _SIGNED else 0.0
+    axis.set_xticks([])
+    axis.set_yticks([])
+    axis.spines[:].set_visible(False)
+    return axis.imshow(picture, cmap=colours, vmin=least, vmax=largest)
+
+
+def _with_sign(effect: float) -> str:
+    return "" if np.isnan(effect) else f", effect {effect:+.2g}"
 
 
 def _pixels(names: list[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -346,13 +200,13 @@ def pair(fits: Fits, reference: str | None = None, subject: str = "", leading: i
     InputError
         No fit holds weights of two features that vary, or they are binary.
     """
-    methods: tuple[str, ...] | list[str] = _drawn(fits, reference, "feature_weight")
+    methods: tuple[str, ...] | list[str] = holders(fits, reference, "feature_weight")
     tree = fits[methods[0]]
-    if _binary(tree, "feature_weight"):
+    if is_mask(tree, "feature_weight"):
         raise InputError(
             "there is nothing to plot: a pair of binary masks has only four possible values."
         )
-    order, _ = _leading(tree, "feature", leading)
+    order = leaders(tree, "feature", leading)
     first = _flat(tree)[:, order]
     order = order[first.std(axis=0) > 0.0]
     if len(order) < 2:

@@ -11,7 +11,7 @@ from sklearn.svm import SVC
 
 import ardvark as av
 from ardvark.common.validate import InputError
-from ardvark.inference.report import plots
+from ardvark.inference.report import forest
 from ardvark.inference.scoring.baselines import baselines
 from ardvark.inference.scoring.columns import COLUMNS, table_text
 from ardvark.inference.scoring.held_out import measures
@@ -311,10 +311,10 @@ def test_what_cannot_be_compared(problem, small_data, split):
 def test_pictures(problem):
     fits = {"exact": made(problem), "b": made(problem, "approximation", shift=0.5, number=1)}
     comparison = av.compare(fits, problem=problem)
-    forest, eta = comparison.plot("forest", leading=3), comparison.plot("eta")
-    labels = [t.get_text() for t in forest.legends[0].get_texts()]
+    rows, eta = comparison.plot("forest", leading=3), comparison.plot("eta")
+    labels = [t.get_text() for t in rows.legends[0].get_texts()]
     assert labels == ["exact (reference)", "b"]
-    assert len(forest.axes[0].texts) == 3
+    assert len(rows.axes[0].get_yticklabels()) == 3
     assert eta.axes[0].get_xlabel() == "eta under exact"
     with pytest.raises(InputError, match="kind must be one of 'frontier', 'eta', 'forest'"):
         comparison.plot("violin")
@@ -331,15 +331,13 @@ def test_the_forest_is_ordered_by_p_active(problem):
         tree["posterior"].to_dataset().assign_coords(feature=list(problem.data.feature_names))
     )
     names = problem.data.feature_names
-    picture = plots.forest({"b": other, "a": tree}, "a")
-    rows = sorted(picture.figure.axes[0].texts, key=lambda t: -t.get_position()[1])
+    picture = forest.forest({"b": other, "a": tree}, "a")
+    rows = sorted(picture.figure.axes[0].get_yticklabels(), key=lambda t: -t.get_position()[1])
     shown = [t.get_text().split() for t in rows]
     expected = [(2, "0.70"), (0, "0.70"), (3, "0.25"), (1, "0.00")]
     assert shown == [[names[k], p] for k, p in expected]
     assert "their P(active) under a" in picture.figure.get_suptitle()
-    assert picture.alt.startswith(
-        f"Forest of the 4 leading features, posterior mean weight. {names[2]}"
-    )
+    assert picture.alt.startswith(f"Forest of the 4 leading features, feature weight. {names[2]}")
     assert f"{names[1]} (P(active) 0.00): a 9.00" in picture.alt
     # what a pointer says lies where the marks are: the reference above, each at its mean
     top = [s for s in picture.spots if s.text.startswith(names[2])]

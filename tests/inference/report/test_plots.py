@@ -10,8 +10,8 @@ from ardvark.inference.report import plots
 NAMES = [f"pixel_{r}_{c}" for r in range(2) for c in range(3)]
 
 
-def fit(names, weight, probability=None):
-    """A fit whose two draws are the weight, with its P(active)."""
+def fit(names, weight, probability=None, effect=None):
+    """A fit whose two draws are the weight, with its P(active) and signed effects."""
     feature = {"feature": list(names)}
     draws = np.tile(weight, (1, 2, 1)).astype(float)
     groups = {
@@ -20,6 +20,8 @@ def fit(names, weight, probability=None):
     if probability is not None:
         p = ("feature", np.asarray(probability, dtype=float))
         groups["/selection"] = xr.Dataset({"p_active_feature": p}, feature)
+        if effect is not None:
+            groups["/selection"]["effect_feature"] = ("feature", np.asarray(effect, dtype=float))
     return xr.DataTree.from_dict(groups)
 
 
@@ -28,17 +30,27 @@ def pictures(figure):
 
 
 def test_pixels_lie_where_their_names_say():
-    weight, probability = np.arange(6.0), np.linspace(0.0, 1.0, 6)
+    effect, probability = np.arange(6.0) - 2.0, np.linspace(0.0, 1.0, 6)
     order = [4, 0, 5, 2, 1, 3]  # names in any order
-    tree = fit([NAMES[k] for k in order], weight[order], probability[order])
+    tree = fit([NAMES[k] for k in order], np.ones(6), probability[order], effect[order])
     picture = plots.image({"a": tree}, "a")
     drawn = pictures(picture.figure)
-    np.testing.assert_allclose(drawn[0], weight.reshape(2, 3) / 5.0)
+    np.testing.assert_allclose(drawn[0], effect.reshape(2, 3))
     np.testing.assert_allclose(drawn[1], probability.reshape(2, 3))
     # under the pointer, where columns run to the right and rows down: the most probable first
     assert [(s.x, s.y, s.text.partition(",")[0]) for s in picture.spots] == [
         (k % 3, k // 3, NAMES[k]) for k in range(5, -1, -1)
     ]
+    assert picture.spots[0].text == "pixel_1_2, a: P(active) 1.00, effect +3"
+
+
+def test_all_methods_share_one_scale_that_is_even_about_zero():
+    """A method with small effects is pale, whatever is largest in it."""
+    one = fit(NAMES, np.ones(6), np.ones(6), [-4.0, 1.0, 0.0, 0.0, 0.0, 0.0])
+    two = fit(NAMES, np.ones(6), np.zeros(6), np.full(6, 0.01))
+    figure = plots.image({"a": one, "b": two}, "a").figure
+    scales = [axis.images[0].get_clim() for axis in figure.axes if axis.images]
+    assert scales == [(-4.0, 4.0), (-4.0, 4.0), (0.0, 1.0), (0.0, 1.0)]
 
 
 def test_the_reference_comes_first_and_fits_without_p_active_are_left_out():
@@ -46,7 +58,7 @@ def test_the_reference_comes_first_and_fits_without_p_active_are_left_out():
     figure = plots.image({"b": one, "a": two, "c": fit(NAMES, np.ones(6))}, "a").figure
     titles = [axis.get_title().replace("\n", " ") for axis in figure.axes if axis.get_title()]
     assert titles == ["a (reference)", "b"]
-    assert [p.sum() for p in pictures(figure)] == [6.0, 6.0, 6.0, 0.0]
+    assert [p.sum() for p in pictures(figure)] == [6.0, 0.0]  # without effects P(active) alone
 
 
 @pytest.mark.parametrize(
