@@ -23,7 +23,8 @@ FILES = sorted(store.FOLDS.glob("*.csv"))
 COUNTS = {"colon": 62, "golub": 72}  # of left-out rows; other tables have 5 folds
 SIZES = {"colon_discrete": 2000, "lymphoma_discrete": 4026, "leukemia_discrete": 7070,
          "allaml": 7129, "digits38_noisy": 64, "australian": 14, "breast_wisconsin": 9,
- XX, "sonar": 60, "heart": 13, "ionosphere": 34, "prostate_ge": 5966}  # fmt: skip
+         "messidor": 19, "sonar": 60, "heart": 13, "ionosphere": 34,
+         "prostate_ge": 5966}  # fmt: skip
 
 
 # --- each figure once more, from the files, by the standard library alone -------------------------
