@@ -12,14 +12,14 @@ import numpy as np
 import xarray as xr
 
 from ardvark.models import Problem
+from ardvark.models.parts.effects import VISIBLE
 
-from ..fits.activity import activity
 from ..fits.datatree import group
+from ..fits.prior_activity import prior_activity
 from ..scoring.quantities import Scores, fitted, primal
 
 LEADING = 10
 """Features whose effects are looked at one by one: those with the largest exact P(active)."""
-PRIOR_DRAWS = 400
 Numbers = dict[str, float]
 
 NAMES = {
@@ -90,19 +90,10 @@ def active(tree: xr.DataTree) -> float:
     return float(selection["active_features"].mean())
 
 
-def active_in_prior(problem: Problem, seed: int = 0) -> float:
-    """Return the expected number of active features before any label was seen, by simulation.
-
-    NaN for a prior that cannot be simulated.
-    """
-    rng = np.random.default_rng(seed)
-    try:
-        drawn = [problem.simulate(rng) for _ in range(PRIOR_DRAWS)]
-    except ValueError:
-        return np.nan
-    names = [name for name in problem.spec.shared if name != "eta"]
-    point = {name: np.array([[d[name] for d in drawn]]) for name in names}
-    return float(np.nanmean(activity(problem, point, carry=False)["feature"].counts))
+def active_in_prior(problem: Problem) -> float:
+    """Return the expected number of active features under the prior; NaN if it is not known."""
+    found = prior_activity(problem, VISIBLE)
+    return np.nan if found is None else found.number("feature")[0]
 
 
 def _scalars(tree: xr.DataTree, exact: xr.DataTree) -> Numbers:
