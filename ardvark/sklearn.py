@@ -8,58 +8,33 @@ posterior itself is an attribute, and all of `ardvark` works with it:
     av.select(classifier.problem_, classifier.posterior_)
 """
 
-import logging
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from functools import wraps
-from typing import Any, Self, cast
+from collections.abc import Mapping
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ardvark.common.validate import InputError, logger, named
+from ardvark.common.validate import InputError, named
 from ardvark.data import Dataset
-from ardvark.inference import fit, predict
+from ardvark.estimator_input import dense, distinct, seed_of, verdict_untold, weights_refused
+from ardvark.inference import effects, fit, predict, selection_text
 from ardvark.inference.contract.backend import FitFailed
 from ardvark.inference.fits.datatree import with_derived, without_derived
-from ardvark.inference.fitting.prediction import classes, linear_rule
+from ardvark.inference.fitting.prediction import LinearRule, classes, linear_rule
 from ardvark.inference.verdicts.remedies import for_estimator
 from ardvark.inference.verdicts.variation import log_odds, nearly_constant
 from ardvark.models import ZOO, problem
 
 _CHUNK = 2.0e7  # probabilities held at once
 _HYPERS = ("active_features", "active_samples", "slab", "kernel")
-
-
-def _weights_refused[F: Callable[..., Any]](function: F) -> F:
-    """Let a method refuse weights, and say why.
-
-    They are not arguments of it, since scikit-learn would use what the signature has.
-    """
-
-    @wraps(function)
-    def refusing(*args: Any, **given: Any) -> Any:
-        for name in ("sample_weight", "class_weight"):
-            if given.pop(name, None) is not None:
-                raise InputError(
-                    f"{name} is not accepted: weights temper the likelihood. That gives another "
-                    "posterior, whose intervals and P(active) count evidence that nobody observed. "
-                    "Repeated rows do the same. Fit without weights and change the decision "
-                    "instead: for class odds r in place of the odds r_0 of the training rows, add "
-                    "log(r / r_0) to decision_function; for unequal costs, use another threshold "
-                    "(sklearn.model_selection.FixedThresholdClassifier)."
-                )
-        return function(*args, **given)
-
-    return cast(F, refusing)
 
 
 def _predicts_labels(classifier: "SparseBayesClassifier") -> bool:
@@ -119,9 +94,17 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
         How the fit ended: ``posterior_.attrs["status"]``.
     feature_importances_ : ndarray (D,)
         P(active) of each feature.
+    prior_importances_ : ndarray (D,)
+        P(active) of each feature under the prior, beside which `feature_importances_` stands.
     coef_, intercept_ : ndarray (1, D), ndarray (1,)
         The posterior mean of eta is ``X @ coef_[0] + intercept_[0]``, with X in its own units.
         Available only if eta is linear in the features.
+    coef_sd_, intercept_sd_ : ndarray (1, D), ndarray (1,)
+        Posterior standard deviations of the coefficients and the intercept.
+    effects_ : ndarray (D, 3)
+        The signed effect on eta of each feature per standard deviation of it: posterior mean and
+        the ends of the 90 % interval. It is the coefficient times that deviation, or where there
+        are no coefficients the average partial effect (`ardvark.effects`).
     relevance_ : ndarray (n,)
         Training rows whose P(active) is above `threshold`. Only for models with a basis.
     relevance_vectors_ : ndarray (n, D)
@@ -179,7 +162,7 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
     2
     """
 
-    @_weights_refused
+    @weights_refused
     def __init__(
         self,
         model: str = "rfvm",
@@ -220,7 +203,7 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    @_weights_refused
+    @weights_refused
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Compute the posterior of rows X (N, D) with labels y (N,) of two kinds.
 
@@ -257,17 +240,17 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
             X,
             labels,
             feature_names=getattr(self, "feature_names_in_", None),
-            sample_names=_distinct(rows),
+            sample_names=distinct(rows),
             class_names=(str(self.classes_[0]), str(self.classes_[1])),
         )
         self.problem_ = problem(self.model, data, standardize=self.standardize, **self._asked())
-        with _verdict_untold():
+        with verdict_untold():
             self.posterior_ = fit(
                 self.problem_,
                 self.method,
                 draws=self.draws,
                 chains=self.chains,
-                random_seed=_seed(self.random_state),
+                random_seed=seed_of(self.random_state),
                 progressbar=self.verbose,
                 keep="shared",
                 **(self.method_options or {}),
@@ -340,7 +323,7 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
         rows: Any = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         sizes = self.posterior_["posterior"].sizes
         step = max(1, int(_CHUNK / (sizes["chain"] * sizes["draw"])))
-        parts = (_dense(rows[at : at + step]) for at in range(0, rows.shape[0], step))
+        parts = (dense(rows[at : at + step]) for at in range(0, rows.shape[0], step))
         means = [predict(self.problem_, self.posterior_, x).mean(("chain", "draw")) for x in parts]
         return np.concatenate([mean.values for mean in means])
 
@@ -418,6 +401,30 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
         return self._active("feature")
 
     @property
+    def prior_importances_(self) -> np.ndarray:
+        """P(active) of each feature (D,) under the prior."""
+        return self._of_features("prior")
+
+    @property
+    def effects_(self) -> np.ndarray:
+        """Signed effects (D, 3): mean, and the ends of the 90 % interval."""
+        columns = [self._of_features(name) for name in ("effect", "low", "high")]
+        return np.column_stack(columns)
+
+    def _of_features(self, column: str) -> np.ndarray:
+        """Return a column (D,) of `ardvark.effects`."""
+        check_is_fitted(self)
+        values = effects(self.posterior_)[column].to_numpy()
+        if not np.isfinite(values).any():
+            raise AttributeError(f"this fit does not know {column} of any feature")
+        return values
+
+    def __str__(self) -> str:
+        """Return the parameters and, once it is fitted, what is active beside the prior."""
+        fitted = hasattr(self, "posterior_")
+        return f"{self!r}\n{selection_text(self.posterior_)}" if fitted else repr(self)
+
+    @property
     def relevance_(self) -> np.ndarray:
         """Row numbers (n,) of the training rows that are active."""
         return np.flatnonzero(self._active("sample") > self.threshold)
@@ -431,56 +438,30 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
     @property
     def coef_(self) -> np.ndarray:
         """Posterior mean of the coefficients of the features (1, D), in the units of X."""
-        return self._linear()[0]
+        return self._linear().coefficients[None, :]
+
+    @property
+    def coef_sd_(self) -> np.ndarray:
+        """Posterior standard deviation of the coefficients (1, D), in the units of X."""
+        return self._linear().coefficients_sd[None, :]
 
     @property
     def intercept_(self) -> np.ndarray:
         """Posterior mean of the intercept (1,)."""
-        return self._linear()[1]
+        return np.array([self._linear().intercept])
 
-    def _linear(self) -> tuple[np.ndarray, np.ndarray]:
+    @property
+    def intercept_sd_(self) -> np.ndarray:
+        """Posterior standard deviation of the intercept (1,)."""
+        return np.array([self._linear().intercept_sd])
+
+    def _linear(self) -> LinearRule:
         check_is_fitted(self)
         try:
-            coefficients, intercept = linear_rule(self.problem_, self.posterior_)
+            return linear_rule(self.problem_, self.posterior_)
         except InputError as error:
-            raise AttributeError(str(error)) from None
-        return coefficients[None, :], np.array([intercept])
+            raise AttributeError(f"{error} effects_ has the average partial effects.") from None
 
 
 def _hyper_names(model: str) -> set[str]:
     return {declared.name for declared in ZOO[model].Hypers.declared()}
-
-
-def _seed(state: Any) -> int:
-    """Return a seed drawn from what scikit-learn accepts as `random_state`."""
-    try:
-        return int(check_random_state(state).randint(np.iinfo(np.int32).max))
-    except ValueError:
-        raise InputError(
-            f"random_state must be an integer from 0 to {2**32 - 1}, a RandomState or None, got "
-            f"{state!r}."
-        ) from None
-
-
-def _dense(rows: Any) -> np.ndarray:
-    return rows.toarray() if hasattr(rows, "toarray") else rows
-
-
-@contextmanager
-def _verdict_untold() -> Iterator[None]:
-    """Silence the logger about fits that failed or did not converge; the estimator reports it."""
-
-    def other(record: logging.LogRecord) -> bool:
-        return not hasattr(record, "status")
-
-    logger.addFilter(other)
-    try:
-        yield
-    finally:
-        logger.removeFilter(other)
-
-
-def _distinct(rows: Any) -> list[str] | None:
-    """Return the row names of a data frame, or None if there are none or they repeat."""
-    names = [] if rows is None or callable(rows) else [str(row) for row in rows]
-    return names if names and len(set(names)) == len(names) else None

@@ -211,12 +211,21 @@ def test_a_csv_file_is_read_as_told_and_exported(tmp_path, command):
     assert predictions["set"].value_counts().to_dict() == {"train": 13, "test": 6}
     y = (kept["kind"] == "a").astype(int)
     np.testing.assert_array_equal(predictions["y"], y[predictions["sample"]])
-    assert predictions["laplace"].between(0, 1).all()
-    assert tables["active_features"]["feature"].tolist() == ["height", "age"]
+    assert predictions["label"].tolist() == kept["kind"][predictions["sample"]].tolist()
+    low, p, high = (predictions[f"laplace{end}"] for end in ("_low", "", "_high"))
+    assert ((low >= 0) & (low <= high) & (high <= 1)).all()
+    assert (low < high).any()
+    assert predictions["laplace_label"].tolist() == np.where(p > 0.5, "a", "c").tolist()
     fit = datatree.read(tmp_path / "out" / "laplace.nc")
-    p = fit["selection"]["p_active_feature"].values
-    np.testing.assert_allclose(tables["active_features"]["laplace"], p)
-    assert len(tables["active_samples"]) == 13
+    found, effects = fit["selection"], tables["effects"]
+    assert effects["kind"].value_counts().to_dict() == {"feature": 2, "sample": 13}
+    assert set(effects["towards"]) == {"a"}
+    features = effects[effects["kind"] == "feature"]
+    assert features["name"].tolist() == ["height", "age"]
+    for column in ("p_active", "prior", "effect", "effect_sd"):
+        np.testing.assert_allclose(features[column], found[f"{column}_feature"])
+    np.testing.assert_allclose(features["low"], found["effect_at_feature"][0])
+    np.testing.assert_allclose(features["high"], found["effect_at_feature"][-1])
 
 
 def test_a_wrong_label_column_is_named(own_csv, command):

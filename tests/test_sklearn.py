@@ -142,6 +142,17 @@ def test_coefficients_give_the_posterior_mean_of_eta(model, hypers):
     eta = one.posterior_["posterior"]["eta"].mean(("chain", "draw")).values
     assert one.coef_.shape == (1, 4)
     np.testing.assert_allclose(X @ one.coef_[0] + one.intercept_[0], eta, rtol=1e-6, atol=1e-8)
+    # each draw's own plane, by least squares over the rows that vary
+    draws = one.posterior_["posterior"]["eta"].values.reshape(-1, 40)
+    plane = np.column_stack([X[:, :3], np.ones(40)])
+    w = np.linalg.lstsq(plane, draws.T, rcond=None)[0].T  # (S, 4)
+    assert one.coef_sd_.shape == (1, 4)
+    np.testing.assert_allclose(one.coef_sd_[0, :3], w[:, :3].std(0), rtol=1e-5, atol=1e-9)
+    spread = X.std(axis=0)
+    np.testing.assert_allclose(one.effects_[:3, 0], one.coef_[0, :3] * spread[:3], rtol=1e-6)
+    ends = np.quantile(w[:, :3] * spread[:3], [0.05, 0.95], axis=0).T
+    np.testing.assert_allclose(one.effects_[:3, 1:], ends, rtol=1e-5, atol=1e-9)
+    assert one.effects_[3].tolist() == [0.0, 0.0, 0.0]  # constant
 
 
 def test_there_are_no_coefficients_where_eta_is_not_linear():
@@ -152,8 +163,21 @@ def test_there_are_no_coefficients_where_eta_is_not_linear():
     one.fit(X, Y)
     assert not hasattr(one, "coef_")
     assert hasattr(one, "relevance_vectors_")
-    with pytest.raises(AttributeError, match="linear in the features under the rbf kernel"):
-        _ = one.coef_
+    for name in ("coef_", "coef_sd_", "intercept_sd_"):
+        with pytest.raises(AttributeError, match=r"rbf kernel\. effects_ has the average partial"):
+            getattr(one, name)
+    found = av.effects(one.posterior_)[["effect", "low", "high"]]
+    np.testing.assert_array_equal(one.effects_, found)
+
+
+def test_the_prior_stands_beside_the_importances(fitted):
+    prior = av.effects(fitted.posterior_)["prior"]
+    np.testing.assert_array_equal(fitted.prior_importances_, prior)
+    assert fitted.prior_importances_[3] == 0.0  # constant
+    text = str(fitted)
+    assert text.startswith(f"{fitted!r}\nOn average ")
+    assert "the prior expects" in text
+    assert str(clone(fitted)) == repr(clone(fitted))
 
 
 @ignoring

@@ -295,7 +295,7 @@ def export(
         Path | None, typer.Option(help="Folder for the CSV files. Default: the same folder.")
     ] = None,
 ) -> None:
-    """Write P(active) of features and samples and the predictions of each fit to CSV files."""
+    """Write effects, P(active) and predictions of each fit to CSV files."""
     from ardvark.inference.comparison import study
     from ardvark.inference.fits.datatree import replacing
 

@@ -1,19 +1,24 @@
-"""Fits as plain tables: what is active, and what is predicted, to be read by anything."""
+"""Fits as plain tables: effects, groups and predictions, to be read by anything."""
 
 from collections.abc import Mapping
 
+import numpy as np
 import pandas as pd
 import xarray as xr
 
 from ardvark.data import Dataset
-from ardvark.inference import predict
+from ardvark.inference import effects, predict
+from ardvark.inference.fits.selection_text import group_table
+from ardvark.inference.fitting.prediction import classes
 from ardvark.models import Problem
+
+_ENDS = {"low": 0.05, "high": 0.95}
 
 
 def tables(
     problem: Problem, test: Dataset | None, fits: Mapping[str, xr.DataTree]
 ) -> dict[str, pd.DataFrame]:
-    """Return P(active) and predictions of fits of one problem.
+    """Return effects, groups of correlated features, and predictions of fits of one problem.
 
     Parameters
     ----------
@@ -27,32 +32,64 @@ def tables(
     Returns
     -------
     dict of DataFrame
-        predictions : P(y = 1) of each training and test row, averaged over the posterior, a column
-            a method (a score where the model has no probability); `y` is the label, 0 or 1.
-        active_features, active_samples : P(active), a column a method, and its Monte Carlo error
-            in METHOD_mcse. Left out where no fit says.
+        predictions : one row per training and test row. `label` is its class, and `y` that class as
+            0 or 1. Of each method there are METHOD, P(y = 1) averaged over the posterior (a score
+            where the model has no probability); METHOD_low and METHOD_high, the ends of its 90 %
+            interval; and METHOD_label, the class that is predicted.
+        effects : one row per feature or sample (`kind`) and method: P(active), its Monte Carlo
+            error, its value under the prior, and the signed effect with standard deviation and
+            90 % interval (`ardvark.effects`). `unit` and `towards` say what it is.
+        groups : one row per group of correlated features and method: the members, and the
+            probability that at least one is active. Left out where no fit has groups.
     """
+    known = {m: t for m, t in fits.items() if t.attrs["status"] != "failed"}
+    found = {"predictions": _predictions(problem, test, known)}
+    each = [_effects(m, tree, what) for m, tree in known.items() for what in ("feature", "sample")]
+    if any(len(table) for table in each):
+        found["effects"] = pd.concat([t for t in each if len(t)]).set_index(["kind", "name"])
+    together = [_groups(method, tree) for method, tree in known.items()]
+    if any(len(table) for table in together):
+        found["groups"] = pd.concat([t for t in together if len(t)]).set_index("group")
+    return found
+
+
+def _predictions(
+    problem: Problem, test: Dataset | None, fits: Mapping[str, xr.DataTree]
+) -> pd.DataFrame:
     sets = {"train": problem.data} | ({} if test is None else {"test": test})
-    predictions = pd.concat(
+    names = np.array(problem.data.class_names)
+    table = pd.concat(
         {
-            name: pd.DataFrame({"y": data.y}, index=pd.Index(data.sample_names, name="sample"))
+            name: pd.DataFrame(
+                {"label": names[data.y], "y": data.y},
+                index=pd.Index(data.sample_names, name="sample"),
+            )
             for name, data in sets.items()
         },
         names=["set"],
     )
-    active = {
-        "feature": pd.DataFrame(index=pd.Index(problem.data.feature_names, name="feature")),
-        "sample": pd.DataFrame(index=pd.Index(problem.basis_names, name="sample")),
-    }
     for method, tree in fits.items():
-        if tree.attrs["status"] == "failed":
-            continue
-        means = [predict(problem, tree, data).mean(("chain", "draw")) for data in sets.values()]
-        predictions[method] = xr.concat(means, "obs").values
-        found = tree["selection"].to_dataset() if "selection" in tree.children else xr.Dataset()
-        for what, table in active.items():
-            if f"p_active_{what}" in found:
-                table[method] = found[f"p_active_{what}"].values
-                table[f"{method}_mcse"] = found[f"mcse_{what}"].values
-    out = {f"active_{what}s": table for what, table in active.items() if table.shape[1]}
-    return {"predictions": predictions, **out}
+        drawn = xr.concat([predict(problem, tree, data) for data in sets.values()], "obs")
+        mean = drawn.mean(("chain", "draw")).values
+        table[method] = mean
+        for end, at in _ENDS.items():
+            table[f"{method}_{end}"] = drawn.quantile(at, ("chain", "draw")).values
+        table[f"{method}_label"] = names[classes(problem, mean)]
+    return table
+
+
+def _effects(method: str, tree: xr.DataTree, what: str) -> pd.DataFrame:
+    found = effects(tree, what)
+    if not len(found):
+        return found
+    about = {name: found.attrs[name] for name in ("unit", "towards")}
+    table = found.reset_index(names="name").assign(**about)
+    table.insert(0, "kind", what)
+    table.insert(2, "method", method)
+    return table
+
+
+def _groups(method: str, tree: xr.DataTree) -> pd.DataFrame:
+    found = group_table(tree).reset_index(names="group")
+    members = [", ".join(names) for names in found.pop("members")]
+    return found.assign(method=method, members=members)

@@ -84,7 +84,8 @@ def select(problem: Problem, tree: xr.DataTree, threshold: float = VISIBLE) -> x
         prior_feature, prior_sample : its P(active) under the prior.
         effect_feature, effect_sample : posterior mean of the signed effect, in the unit that
             ``attrs["unit"]`` names: of a feature per standard deviation of it, of a sample per
-            standard deviation of its basis function. ``attrs["direction"]`` says which it is.
+            standard deviation of its basis function. Above 0 it speaks for the class
+            ``attrs["towards"]``. ``attrs["direction"]`` says what that of a feature is.
         effect_sd_feature, effect_sd_sample : its posterior standard deviation.
         effect_at_feature, effect_at_sample (quantile, ...) : its quantiles.
         size_feature, size_sample : posterior mean of the effect without its sign.
@@ -187,11 +188,12 @@ class _Parts:
 
 
 def _direction(problem: Problem) -> dict[str, str]:
-    """Return the unit of a signed effect, and what the one of a feature is."""
+    """Return unit and class of a signed effect, and what the one of a feature is."""
     kernel, (link, _, noise) = problem.kernel, problem.spec.link.partition(",")
     unit = UNITS.get(link, "units of eta")
     return {
         "unit": f"{unit} before the latent noise" if noise else unit,
+        "towards": problem.data.class_names[1],
         "direction": WEIGHT if kernel is None or kernel.is_primal else SLOPE,
     }
 

@@ -36,7 +36,8 @@ def effects(tree: xr.DataTree, what: str = "feature") -> pd.DataFrame:
         The columns are those of `EFFECTS`: P(active), its Monte Carlo error, its value under the
         prior; mean and standard deviation of the signed effect and the ends of its 90 % interval;
         and the mean effect without its sign. What is not known is NaN. ``attrs["unit"]`` is the
-        unit of an effect and ``attrs["direction"]`` what the signed one is.
+        unit of an effect, ``attrs["towards"]`` the class for which one above 0 speaks, and
+        ``attrs["direction"]`` what the signed one of a feature is.
 
     Examples
     --------
@@ -62,7 +63,7 @@ def effects(tree: xr.DataTree, what: str = "feature") -> pd.DataFrame:
         columns[name] = np.nan if ends is None else ends.sel(quantile=at, method="nearest").values
     frame = pd.DataFrame(columns, index=pd.Index(p[DIMS[what]].values.astype(str), name=what))
     frame = frame[list(EFFECTS)].astype(float)
-    frame.attrs = {name: str(found.attrs.get(name, "")) for name in ("unit", "direction")}
+    frame.attrs = {n: str(found.attrs.get(n, "")) for n in ("unit", "towards", "direction")}
     return frame
 
 
@@ -191,8 +192,8 @@ def _unit(table: pd.DataFrame, intervals: str = ", with 90 % intervals") -> str:
         return ""
     what = "" if table.attrs["direction"] == WEIGHT else f" ({table.attrs['direction']})"
     return (
-        f" Numbers with a sign are effects on eta{what}, in {table.attrs['unit']} per standard "
-        f"deviation of the feature{intervals}."
+        f" Numbers with a sign are effects on eta{what}, towards {table.attrs['towards']!r}, in "
+        f"{table.attrs['unit']} per standard deviation of the feature{intervals}."
     )
 
 

@@ -1,6 +1,6 @@
 """Prediction: P(y = 1) at new inputs, one number per posterior draw."""
 
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
@@ -11,13 +11,13 @@ from ardvark.common.validate import InputError, matrix, one_of
 from ardvark.data import Dataset
 from ardvark.models import Problem
 
+from ..fits.activity import primal_weights
 from ..fits.datatree import check_same
 from . import registry
 
 Rows = Dataset | pd.DataFrame | ArrayLike
 Rule = Literal["draws", "paper"]
 _CHUNK = 2.0e7  # numbers held at once
-_UNITS = 64  # unit vectors looked at together
 
 
 def predict(problem: Problem, tree: xr.DataTree, X_new: Rows, rule: Rule = "draws") -> xr.DataArray:
@@ -97,8 +97,20 @@ def classes(problem: Problem, mean: np.ndarray) -> np.ndarray:
     return (mean > (0.0 if problem.spec.link == "identity" else 0.5)).astype(int)
 
 
-def linear_rule(problem: Problem, tree: xr.DataTree) -> tuple[np.ndarray, float]:
-    """Return the posterior mean of eta as a function of x: coefficients (D,) and intercept.
+class LinearRule(NamedTuple):
+    """Eta as a function of x in the original units: coefficients . x + intercept.
+
+    Each is a posterior mean, with the posterior standard deviation of the same.
+    """
+
+    coefficients: np.ndarray
+    intercept: float
+    coefficients_sd: np.ndarray
+    intercept_sd: float
+
+
+def linear_rule(problem: Problem, tree: xr.DataTree) -> LinearRule:
+    """Return the posterior mean of eta as a function of x, and how sure its coefficients are.
 
     If eta is affine in x, so is its mean over draws: E[eta](x) = coefficients . x + intercept, with
     x in the original units.
@@ -113,7 +125,8 @@ def linear_rule(problem: Problem, tree: xr.DataTree) -> tuple[np.ndarray, float]
     Raises
     ------
     InputError
-        The fit is of another problem, or eta is not affine in x under the problem's kernel.
+        The fit is of another problem, eta is not affine in x under the problem's kernel, or the fit
+        lacks the weights.
     """
     check_same(problem, tree)
     kernel = problem.kernel
@@ -121,17 +134,18 @@ def linear_rule(problem: Problem, tree: xr.DataTree) -> tuple[np.ndarray, float]
         raise InputError(f"eta is not linear in the features under the {kernel.name} kernel.")
     point = {str(k): v.values for k, v in tree["posterior"].data_vars.items() if k != "eta"}
     D = problem.data.D
-    origin = problem.decision(point, np.zeros((1, D))).mean()
-    if kernel is not None:
-        theta = problem.spec.theta(point, problem.hypers)  # (chain, draw, D)
-        w = (theta * (point["sample_weight"] @ problem.Z)).mean((0, 1))
-    else:  # few variables and no products: a unit vector at a time
-        w = np.empty(D)
-        for at in range(0, D, _UNITS):
-            units = np.eye(min(_UNITS, D - at), D, at)
-            w[at : at + _UNITS] = problem.decision(point, units).mean((0, 1)) - origin
-    coefficients = w / problem.scale
-    return coefficients, float(origin - coefficients @ problem.center)
+    intercept = problem.decision(point, np.zeros((1, D)))[..., 0]  # (chain, draw), at the mean of x
+    mean, sd = np.empty(D), np.empty(D)
+    step = max(1, int(_CHUNK / intercept.size))
+    for at in range(0, D, step):
+        some = slice(at, at + step)
+        w = primal_weights(problem, point, some)
+        if w is None:
+            raise InputError("this fit lacks the weights that its coefficients come from.")
+        w = w / problem.scale[some]
+        mean[some], sd[some] = w.mean((0, 1)), w.std((0, 1))
+        intercept = intercept - w @ problem.center[some]
+    return LinearRule(mean, float(intercept.mean()), sd, float(intercept.std()))
 
 
 def _inputs(problem: Problem, X_new: Rows) -> tuple[np.ndarray, tuple[str, ...]]:

@@ -172,8 +172,8 @@ def legend(
     from matplotlib.lines import Line2D
 
     marks = [Line2D([], [], marker="o", color=c) for c in colours.values()]
-    upright = {"marker": "|", "ms": 10, "mew": 2.0, "ls": ""}
-    marks += [Line2D([], [], color=c, **upright) for c in (ticks or {}).values()]
+    for c in (ticks or {}).values():
+        marks.append(Line2D([], [], color=c, marker="|", ms=10, mew=2.0, ls=""))
     names = [*colours, *(ticks or {})]
     figure.legend(marks, names, loc="outside lower center", ncols=min(len(marks), 5))
 

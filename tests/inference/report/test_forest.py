@@ -54,10 +54,10 @@ def test_bars_are_the_effects_of_the_selection(problem):
     legend = [t.get_text() for t in picture.figure.legends[0].get_texts()]
     assert legend == ["a (reference)", "b", "prior"]
     assert right.get_xlabel() == (
-        "effect on eta, log odds before the latent noise\nper sd of the feature: mean, 50 % and "
-        "90 % intervals"
+        "effect on eta towards 'ill', log odds before the latent noise\n"
+        "per sd of the feature: mean, 50 % and 90 % intervals"
     )
-    assert picture.alt.startswith("Forest of the 3 leading features, effect on eta, log odds")
+    assert picture.alt.startswith("Forest of the 3 leading features, effect on eta towards")
     first = table.iloc[order[0]]
     assert f"(P(active) {first['p_active']:.2f}, prior {first['prior']:.2f})" in picture.alt
     spot = picture.spots[0]
@@ -73,9 +73,13 @@ def test_samples_and_slopes_have_their_own_labels(small_data):
     tree = selected(problem, **prior_draws(problem))
     features, samples = forest.forest({"a": tree}), forest.samples({"a": tree}, leading=4)
     label = features.figure.axes[1].get_xlabel()
-    assert label.startswith("average partial effect, probit units\nper sd of the feature")
+    assert label.startswith(
+        "average partial effect towards 'ill', probit units\nper sd of the feature"
+    )
     label = samples.figure.axes[1].get_xlabel()
-    assert label.startswith("effect on eta, probit units\nper sd of the basis function")
+    assert label.startswith(
+        "effect on eta towards 'ill', probit units\nper sd of the basis function"
+    )
     assert len(samples.spots) == 4
 
 

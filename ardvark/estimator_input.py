@@ -1,0 +1,71 @@
+"""What scikit-learn hands to the estimator: seeds, matrices, row names, and weights it refuses."""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any, cast
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from ardvark.common.validate import InputError, logger
+
+
+def weights_refused[F: Callable[..., Any]](function: F) -> F:
+    """Let a method refuse weights, and say why.
+
+    They are not arguments of it, since scikit-learn would use what the signature has.
+    """
+
+    @wraps(function)
+    def refusing(*args: Any, **given: Any) -> Any:
+        for name in ("sample_weight", "class_weight"):
+            if given.pop(name, None) is not None:
+                raise InputError(
+                    f"{name} is not accepted: weights temper the likelihood. That gives another "
+                    "posterior, whose intervals and P(active) count evidence that nobody observed. "
+                    "Repeated rows do the same. Fit without weights and change the decision "
+                    "instead: for class odds r in place of the odds r_0 of the training rows, add "
+                    "log(r / r_0) to decision_function; for unequal costs, use another threshold "
+                    "(sklearn.model_selection.FixedThresholdClassifier)."
+                )
+        return function(*args, **given)
+
+    return cast(F, refusing)
+
+
+def seed_of(state: Any) -> int:
+    """Return a seed drawn from what scikit-learn accepts as `random_state`."""
+    try:
+        return int(check_random_state(state).randint(np.iinfo(np.int32).max))
+    except ValueError:
+        raise InputError(
+            f"random_state must be an integer from 0 to {2**32 - 1}, a RandomState or None, got "
+            f"{state!r}."
+        ) from None
+
+
+def dense(rows: Any) -> np.ndarray:
+    """Return rows of a sparse matrix as an array, and an array as it is."""
+    return rows.toarray() if hasattr(rows, "toarray") else rows
+
+
+@contextmanager
+def verdict_untold() -> Iterator[None]:
+    """Silence the logger about fits that failed or did not converge; the estimator reports it."""
+
+    def other(record: logging.LogRecord) -> bool:
+        return not hasattr(record, "status")
+
+    logger.addFilter(other)
+    try:
+        yield
+    finally:
+        logger.removeFilter(other)
+
+
+def distinct(rows: Any) -> list[str] | None:
+    """Return the row names of a data frame, or None if there are none or they repeat."""
+    names = [] if rows is None or callable(rows) else [str(row) for row in rows]
+    return names if names and len(set(names)) == len(names) else None
