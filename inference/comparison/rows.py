@@ -134,6 +134,7 @@ def selection(tree: xr.DataTree) -> dict[str, float]:
                 f"active_{what}s": numbers["active"],
                 f"active_{what}s_low": numbers["low"],
                 f"active_{what}s_high": numbers["high"],
+                f"prior_{what}s": numbers["prior"],
                 f"n90_{what}s": numbers["n90"],
                 f"selected_{what}s": numbers["selected"],
             }

@@ -80,11 +80,10 @@ class Comparison:
     ['predictions', 'means', 'uncertainty', 'ranking', 'selection', 'verdict']
     >>> for name, words in comparison.selection().items():
     ...     print(f"{name}: {words}")
-    pfcvm_lp: On average 2.0 of 4 features are active (90 % interval 2 to 2). Active
-    with probability above 0.5 are x2 (1.00), x1 (1.00); 2 features carry 90 % of the
-    effect.
-    pfcvm_em: At the returned point 1 of 4 features are active: x2; 1 feature carries 90
-    % of the effect.
+    pfcvm_lp: On average 2.0 of 4 features are active (90 % interval 2 to 2; the prior
+    expects ...). Active with probability above 0.5 are x2 (1.00, ...
+    pfcvm_em: At the returned point 1 of 4 features are active: x2 (+...); 1 feature
+    carries 90 % of the effect, ...
     >>> comparison.plot("forest").savefig("forest.png")
     >>> pictures = comparison.pictures()
     >>> sorted(pictures)

@@ -109,10 +109,14 @@ def selection_text(tree: xr.DataTree) -> str:
     >>> import numpy as np
     >>> import ardvark as av
     >>> X = np.random.default_rng(0).normal(size=(30, 4))
-    >>> problem = av.problem("pfcvm", X, X[:, 0] - 2 * X[:, 1] > 0)
+    >>> problem = av.problem("pfcvm", X, X[:, 0] + 2 * X[:, 1] > 0)
     >>> fit = av.fit(problem, "paper", random_seed=1, progressbar=False)
     >>> print(av.selection_text(fit))
-    On average 2.0 of 4 features are active (90 % interval 2 to 2; the prior expects ...).
+    On average 2.0 of 4 features are active (90 % interval 2 to 2; the prior expects
+    ...). Active with probability above 0.5 are x2 (1.00, ...), x1 (1.00, ...); 2
+    features carry 90 % of the effect, and the active ones 100 %. Numbers with a sign
+    are effects on eta towards 'True', in log odds per standard deviation of the
+    feature, with 90 % intervals.
     """
     found = group(tree, "selection")
     numbers = summary(found, "feature")
@@ -192,9 +196,14 @@ def _unit(table: pd.DataFrame, intervals: str = ", with 90 % intervals") -> str:
         return ""
     what = "" if table.attrs["direction"] == WEIGHT else f" ({table.attrs['direction']})"
     return (
-        f" Numbers with a sign are effects on eta{what}, towards {table.attrs['towards']!r}, in "
-        f"{table.attrs['unit']} per standard deviation of the feature{intervals}."
+        f" Numbers with a sign are effects on eta{what}{towards(table)}, in {table.attrs['unit']} "
+        f"per standard deviation of the feature{intervals}."
     )
+
+
+def towards(table: pd.DataFrame) -> str:
+    """Return the class for which an effect above 0 speaks, in words."""
+    return f" towards {table.attrs['towards']!r}" if table.attrs["towards"] else ""
 
 
 def _together(tree: xr.DataTree) -> str:

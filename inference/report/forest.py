@@ -14,7 +14,7 @@ from ..fits.activity import QUANTILES
 from ..fits.datatree import group
 from ..fits.diagnostics import inclusion, masks
 from ..fits.selection import SLOPE
-from ..fits.selection_text import effects
+from ..fits.selection_text import effects, towards
 from . import look
 from .look import Picture, Spot
 
@@ -200,7 +200,7 @@ def _meaning(table: pd.DataFrame, what: str) -> str:
     of = "feature" if what == "feature" else "basis function"
     slope = table.attrs["direction"] == SLOPE and what == "feature"
     name = "average partial effect" if slope else "effect on eta"
-    return f"{name} towards {table.attrs['towards']!r}, {table.attrs['unit']}\nper sd of the {of}"
+    return f"{name}{towards(table)}, {table.attrs['unit']}\nper sd of the {of}"
 
 
 def _weights(values: xr.DataArray, order: np.ndarray, masked: bool) -> tuple[np.ndarray, ...]:

@@ -3,6 +3,7 @@
 import textwrap
 from dataclasses import dataclass
 
+import pandas as pd
 import xarray as xr
 
 from ardvark.common.html import table
@@ -10,8 +11,12 @@ from ardvark.common.validate import InputError
 
 from ..fits.datatree import group
 from ..fits.mixing import mixing_of
-from ..fits.selection_text import selection_text
+from ..fits.selection_text import effects, selection_text
 from ..verdicts.verdict import Verdict, verdicts
+
+_LEADING = 8
+"""Features in the table."""
+_LONGEST = 24  # characters of a name
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,9 @@ class Summary:
         with an exact fit (`ardvark.compare`).
     active : str
         Which features are active, "" if the fit cannot say.
+    effects : pandas.DataFrame
+        The leading features in the order of P(active), with their signed effects
+        (`ardvark.effects`); empty if the fit cannot say.
 
     Examples
     --------
@@ -40,14 +48,17 @@ class Summary:
     >>> summary.title, summary.rows["kind"], summary.verdict.level
     ('pfcvm_em: pfcvm on data', 'point', 'do not use')
     >>> print(summary.active)
-    At the returned point 1 of 4 features are active: x2; 1 feature carries 90 % of the
-    effect.
+    At the returned point 1 of 4 features are active: x2 (+...); 1 feature carries 90 %
+    of the effect, and the active ones 100 %. Numbers with a sign are effects on eta...
+    >>> summary.effects.index[0]
+    'x2'
     """
 
     title: str
     rows: dict[str, str]
     verdict: Verdict
     active: str
+    effects: pd.DataFrame
 
     def __repr__(self) -> str:
         lines = [self.title]
@@ -57,12 +68,21 @@ class Summary:
                 words, 80, initial_indent=f"  {name}".ljust(width), subsequent_indent=" " * width
             )
         lines += [self.verdict.text("verdict"), *textwrap.wrap(self.active, 80)]
+        if len(self.effects):
+            lines += [
+                "leading features",
+                *_printed(self.effects).to_string(index=False).split("\n"),
+            ]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         said = [("verdict", f"{self.verdict.level}: {self.verdict.beside_level}")]
         notes = (*self.verdict.reasons, *self.verdict.remedies, self.active)
-        return table(self.title, [*self.rows.items(), *said], notes=filter(None, notes))
+        main = table(self.title, [*self.rows.items(), *said], notes=filter(None, notes))
+        if not len(self.effects):
+            return main
+        shown = _printed(self.effects)
+        return main + table("Leading features", shown.to_numpy().tolist(), list(shown.columns))
 
 
 def summary(tree: xr.DataTree) -> Summary:
@@ -98,9 +118,11 @@ def summary(tree: xr.DataTree) -> Summary:
     ...
     verdict [not judged]: there is no exact posterior to compare it with.
       try: add exact
-    On average 2.0 of 4 features are active (90 % interval 2 to 2). Active with
-    probability above 0.5 are x2 (1.00), x1 (1.00); 2 features carry 90 % of the
-    effect.
+    On average 2.0 of 4 features are active (90 % interval 2 to 2; the prior expects
+    ...
+    leading features
+    feature P(active) prior effect per sd  sd 90 % interval
+         x2      1.00  ...
     """
     posterior = group(tree, "posterior")
     attrs = tree.attrs
@@ -126,7 +148,25 @@ def summary(tree: xr.DataTree) -> Summary:
             n: f"{value:{form}}, of {name}" for n, ((value, name), form) in worst.items() if name
         }
     (verdict,) = verdicts({str(attrs["method"]): tree}, None, {}).values()
-    return Summary(title, rows, verdict, selection_text(tree))
+    leading = effects(tree).sort_values("p_active", ascending=False, kind="stable")
+    return Summary(title, rows, verdict, selection_text(tree), leading.iloc[:_LEADING])
+
+
+def _printed(leading: pd.DataFrame) -> pd.DataFrame:
+    """Return the leading features as short strings; a column without any number is left out."""
+    names = [n if len(n) <= _LONGEST else f"{n[: _LONGEST - 1]}…" for n in map(str, leading.index)]
+    columns = {
+        "feature": names,
+        "P(active)": [f"{p:.2f}" for p in leading["p_active"]],
+        "prior": [f"{p:.2f}" for p in leading["prior"]],
+        "effect per sd": [f"{x:+.2g}" for x in leading["effect"]],
+        "sd": [f"{x:.2g}" for x in leading["effect_sd"]],
+        "90 % interval": [f"{a:.2g} to {b:.2g}" for a, b in leading[["low", "high"]].to_numpy()],
+    }
+    found = leading["effect"].notna().any()
+    left_out = {"prior"} if leading["prior"].isna().all() else set[str]()
+    left_out |= set() if found else {"effect per sd", "sd", "90 % interval"}
+    return pd.DataFrame({n: v for n, v in columns.items() if n not in left_out})
 
 
 def _sized(values: xr.DataArray) -> str:

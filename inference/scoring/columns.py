@@ -53,10 +53,11 @@ _VERDICT = (
 _ACTIVE = (
     "A feature or sample is active in a draw if its effect is above 0.1. The effect is the "
     "standard deviation over the training rows of what it adds to eta. Given is the mean number of "
-    "active ones over draws, with the 5 % and 95 % quantiles in brackets. n90 is how many of them "
-    "carry 90 % of the sum of squared effects; the median over draws. With P > 0.5 is how many are "
-    "active in more than half of the draws; those are selected. For a point or search, all of "
-    "these describe its one state."
+    "active ones over draws, with the 5 % and 95 % quantiles in brackets, and below it the mean "
+    "number under the prior, by simulation: a number near to that one says little about the data. "
+    "n90 is how many of them carry 90 % of the sum of squared effects; the median over draws. With "
+    "P > 0.5 is how many are active in more than half of the draws; those are selected. For a "
+    "point or search, all of these describe its one state."
 )
 _OWN = (
     "How many features and samples the method itself selects, by the rule in its paper (groups "
@@ -189,6 +190,7 @@ def declared() -> tuple[Column, ...]:
                         f"active_{what}", f"active {what}", 1, _ACTIVE,
                         (f"active_{what}_low", f"active_{what}_high"),
                     ),
+                    Column(f"prior_{what}", f"{what}, prior", 1, _ACTIVE),
                     Column(f"active_{what}_low", "", 0, _ACTIVE),
                     Column(f"active_{what}_high", "", 0, _ACTIVE),
                     Column(f"n90_{what}", f"n90 of {what}", 0, _ACTIVE),

@@ -4,6 +4,7 @@ import logging
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
@@ -46,8 +47,18 @@ def test_the_paper_s_own_algorithm(caplog):
     assert found.active == av.selection_text(fit) != ""
     assert max(map(len, repr(found).splitlines())) <= 80
     page = found._repr_html_()
-    assert page.count("\n") < 39
+    assert page.count("\n") < 52
     assert {found.title, "4 chains of 50", found.active} <= set(texts(page))
+    # the leading features, with direction and size, beside the prior
+    want = av.effects(fit).sort_values("p_active", ascending=False, kind="stable").iloc[:8]
+    pd.testing.assert_frame_equal(found.effects, want)
+    lines = repr(found).splitlines()
+    assert lines[-9].split()[:5] == ["feature", "P(active)", "prior", "effect", "per"]
+    for line, (name, row) in zip(lines[-8:], want.iterrows(), strict=True):
+        told = [name, f"{row['p_active']:.2f}", f"{row['prior']:.2f}", f"{row['effect']:+.2g}"]
+        assert line.split()[:4] == told
+        assert f"{row['low']:.2g} to {row['high']:.2g}" in line
+    assert "Leading features" in set(texts(page))
 
 
 def test_a_chain_is_judged_by_its_own_diagnostics():
@@ -63,6 +74,7 @@ def test_a_chain_is_judged_by_its_own_diagnostics():
     rhat = diagnostics.rhat(xr.DataArray(one[..., 1:2], dims=("chain", "draw", "obs")))
     assert av.summary(tree_of(EXACT, one)).rows["worst R-hat"] == f"{rhat.item():.3f}, of eta[1]"
     assert rhat > 1.2
+    assert found.effects.empty  # there are no weights
     assert "a <b> table" in " ".join(texts(found._repr_html_()))
     assert "<b> table" not in found._repr_html_()
 
