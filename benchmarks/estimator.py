@@ -133,8 +133,8 @@ def one(what: tuple[str, int, int], fold: int, settings: dict[str, Any]) -> Row:
         plain = baselines(train, test)
     return {
         "estimator": float(log_loss(test.y, classifier.predict_proba(test.X), labels=[0, 1])),
-        "L1 logistic": -plain["L1 logistic"]["log_score"],
-        "majority": -plain["majority"]["log_score"],
+        "L1 logistic": -plain["L1 logistic"].row["log_score"],
+        "majority": -plain["majority"].row["log_score"],
         "accuracy": float(classifier.score(test.X, test.y)),
         "status": classifier.status_,
         "s": took,

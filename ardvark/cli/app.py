@@ -398,13 +398,13 @@ def _finish(
         reference="stored" if settings.get("stored") else None,
     )
     width = shutil.get_terminal_size((NARROW, 24)).columns if sys.stdout.isatty() else NARROW
-    typer.echo(f"Scorecard\n\n{lines(table_text(comparison.table), width)}\n")
+    _print_verdicts(comparison)
+    typer.echo(f"\nScorecard\n\n{lines(table_text(comparison.table), width)}\n")
     for remark in comparison.remarks:
         typer.echo(textwrap.fill(remark, NARROW))
     for method, reason in comparison.table["reason"].dropna().items():
         if reason:
             typer.echo(textwrap.fill(f"{method}: {reason}", NARROW))
-    _print_verdicts(comparison)
     if comparison.reference:
         typer.echo(f"Reference: {comparison.reference}.")
     for method, sentence in comparison.selection().items():
@@ -426,6 +426,8 @@ def _print_verdicts(comparison: "Comparison") -> None:
         level = f"[{verdict.level}]"
         coloured = typer.style(level, fg=LEVELS[verdict.level], bold=True)
         typer.echo(first.replace(level, coloured, 1) + (f"\n{rest}" if rest else ""))
+    if comparison.unjudged:
+        typer.echo(textwrap.fill(comparison.unjudged, 80))
 
 
 def _input_error(message: str) -> Exception:

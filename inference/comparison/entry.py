@@ -12,6 +12,7 @@ from ..fits import diagnostics
 from ..fits.datatree import group
 from ..references import references
 from ..scoring.quantities import has_draws
+from ..verdicts.standing import is_exact
 
 KEPT = "stored"
 """The name of the row, and of the reference, that comes with the package."""
@@ -82,7 +83,11 @@ def check(
 
 
 def reference_of(fits: Mapping[str, xr.DataTree]) -> str | None:
-    """Return the fit that errors are measured from: the first converged Markov chain, or any."""
+    """Return the fit that errors are measured from: the first converged Markov chain, or any.
+
+    Chains of an exact sampler come before those that were adopted.
+    """
     good = [n for n, t in fits.items() if t.attrs["kind"] == "mcmc" and has_draws(t)]
     converged = [n for n in good if fits[n].attrs["status"] == "finished"]
-    return next(iter(converged or good), None)
+    exact = [n for n in converged if is_exact(fits[n])]
+    return next(iter(exact or converged or good), None)

@@ -1,6 +1,6 @@
 """The rows of a comparison's table: what is said of one fit, by the columns' names."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from ..fits.datatree import group
 from ..fits.mixing import mixing_of
 from ..fits.selection import summary
 from ..fitting.prediction import classes
-from ..scoring.baselines import baselines
+from ..scoring.baselines import Baseline
 from ..scoring.columns import COLUMNS
 from ..scoring.held_out import measures
 from ..scoring.measures import score
@@ -30,6 +30,7 @@ def tabulate(
     problem: Problem | None = None,
     test: Dataset | None = None,
     predicted: Mapping[str, np.ndarray] | None = None,
+    plain: Mapping[str, Baseline] | None = None,
 ) -> pd.DataFrame:
     """Return the table: one row a fit, and one a baseline where there is a test split.
 
@@ -42,6 +43,8 @@ def tabulate(
     problem, test : Problem, Dataset, optional
     predicted : dict of array (chain, draw, M)
         Predictions for the test samples, by fit that has draws.
+    plain : dict of Baseline
+        The plain classifiers on the test samples.
     """
     rows = {name: _fit(tree, scores.get(name, {})) for name, tree in fits.items()}
     for name, row in rows.items():
@@ -49,7 +52,8 @@ def tabulate(
     if problem is not None and test is not None:
         for name, draws in (predicted or {}).items():
             rows[name] |= held_out(problem, draws, test)
-        rows |= dict(_baselines(problem.data, test))
+    for name, baseline in (plain or {}).items():
+        rows[name] = {"kind": "baseline", "status": "finished", "reason": "", **baseline.row}
     table = pd.DataFrame.from_dict(rows, orient="index", columns=[c.name for c in COLUMNS])
     table.index.name = "method"
     return table
@@ -62,11 +66,6 @@ def _fit(tree: xr.DataTree, scores: Scores) -> dict[str, Any]:
     if not has_draws(tree):
         return row
     return row | reliability(tree) | selection(tree) | distances(scores)
-
-
-def _baselines(train: Dataset, test: Dataset) -> Iterator[tuple[str, dict[str, Any]]]:
-    for name, row in baselines(train, test).items():
-        yield name, {"kind": "baseline", "status": "finished", "reason": "", **row}
 
 
 def held_out(problem: Problem, draws: np.ndarray, test: Dataset) -> dict[str, float]:

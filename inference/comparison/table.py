@@ -5,6 +5,7 @@ The columns are declared in `columns.py`, and have the following meanings.
 """
 
 import os
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,15 +22,17 @@ from ardvark.models import Problem
 
 from ..fits.datatree import replacing
 from ..fits.selection_text import selection_text
-from ..fitting.prediction import predict
+from ..fitting.prediction import classes, predict
 from ..refits.sensitivity import Sensitivity
 from ..refits.stability import beside
 from ..report import page as report
 from ..report.figures import FIGURES, Kind
 from ..report.look import Picture
+from ..scoring.baselines import Baseline, baselines
 from ..scoring.columns import described
 from ..scoring.held_out import HeldOut, remarks
 from ..scoring.quantities import Function, Scores, as_frame, has_draws, measure
+from ..verdicts.plain import Predicted, lines
 from ..verdicts.verdict import Verdict, verdicts
 from .entry import beside_the_kept, check, entered, reference_of
 from .rows import tabulate
@@ -77,7 +80,8 @@ class Comparison:
     ['eta', 'feature_weight', 'primal_weight', 'probability', 'ranking',
     'sample_weight', 'selection']
     >>> comparison.verdicts().columns.tolist()
-    ['predictions', 'means', 'uncertainty', 'ranking', 'selection', 'verdict']
+    ['predictions', 'means', 'uncertainty', 'parameters', 'ranking', 'selection',
+    'verdict']
     >>> for name, words in comparison.selection().items():
     ...     print(f"{name}: {words}")
     pfcvm_lp: On average 2.0 of 4 features are active (90 % interval 2 to 2; the prior
@@ -102,7 +106,8 @@ class Comparison:
     remarks: list[str] = field(default_factory=list)
 
     def __repr__(self) -> str:
-        return "\n".join([self._title(), *(v.text(n) for n, v in self.verdict.items())])
+        lines = [self._title(), *(v.text(n) for n, v in self.verdict.items())]
+        return "\n".join([*lines, *textwrap.wrap(self.unjudged, 80)])
 
     def _repr_html_(self) -> str:
         return report.short(self._title(), self.verdict, self.table, self.reference)
@@ -111,6 +116,13 @@ class Comparison:
         count = f"{len(self.fits)} fit{'s' if len(self.fits) != 1 else ''}"
         of = "" if self.problem is None else f" of {self._subject}"
         return f"Comparison of {count}{of}, reference: {self.reference or 'none'}"
+
+    @property
+    def unjudged(self) -> str:
+        """That nothing is known of the model's predictions, "" if something is."""
+        if self.table["kind"].eq("baseline").any():
+            return ""
+        return "Whether the model predicts anything was not judged: there are no held-out samples."
 
     @property
     def _subject(self) -> str:
@@ -264,7 +276,7 @@ def compare(
     >>> fits = {"em": av.fit(problem, "pfcvm_em", random_seed=0, progressbar=False)}
     >>> av.compare(fits, reference="stored", problem=problem)
     Comparison of 2 fits of pfcvm on digits38, reference: stored
-    stored [trust]: exact up to Monte Carlo error: every summary may be reported...
+    stored [converged]: nothing speaks against it.
     em [do not use]: it is a single state, with no spread and no inclusion
     probabilities...
     """
@@ -288,9 +300,10 @@ def _compared(
     scores: dict[str, Scores] = {}
     if reference is not None and has_draws(fits[reference]):
         scores = measure(fits, reference, problem, known, quantities)
-    judged = verdicts(fits, reference, scores)
+    plain = {} if problem is None or test is None else baselines(problem.data, test)
+    judged = verdicts(fits, reference, scores, _models(predicted, plain, problem, test))
     return Comparison(
-        tabulate(fits, scores, judged, problem, test, predicted),
+        tabulate(fits, scores, judged, problem, test, predicted, plain),
         fits,
         reference,
         problem,
@@ -309,6 +322,24 @@ def _predicted(
         return {}
     drawn = {name: tree for name, tree in fits.items() if has_draws(tree)}
     return {name: predict(problem, tree, test).values for name, tree in drawn.items()}
+
+
+def _models(
+    predicted: Mapping[str, np.ndarray],
+    plain: Mapping[str, Baseline],
+    problem: Problem | None,
+    test: Dataset | None,
+) -> dict[str, str]:
+    """Return by fit whether its model predicts better than the majority and L1, in words."""
+    if problem is None or test is None:
+        return {}
+    known = problem.spec.link != "identity"
+    own = {}
+    for name, draws in predicted.items():
+        p = draws.mean(axis=(0, 1))
+        own[name] = Predicted.of(test.y, classes(problem, p), p if known else None)
+    others = {n: Predicted.of(test.y, b.decided, b.p) for n, b in plain.items() if b.p is not None}
+    return lines(own, others)
 
 
 def _held_out(known: Mapping[str, np.ndarray], test: Dataset | None) -> HeldOut | None:

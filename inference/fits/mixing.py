@@ -50,6 +50,8 @@ BIT_RHAT_LIMIT = 1.1
 """Above it, a fifth of the variance is between chains: not even a probability can be quoted."""
 ALARM = 0.01
 """Probability that bits that have mixed are said not to."""
+NOISE = 0.001
+"""Probability that a verdict says of chains that agree that they do not (`Mixing.noise`)."""
 TAIL_ESS = 400.0
 """Tail ESS that is enough for a quantile (Vehtari et al. 2021), however large the bulk ESS."""
 HIDDEN = 4.0
@@ -85,6 +87,10 @@ class Mixing:
     bulk, tail : array (k,)
         Effective sample sizes. NaN where they say nothing: a bit has no tails, and thinned draws
         have too few.
+    noise : array (k,)
+        What R-hat may be although the chains agree, of as many effective draws as there are within
+        half-chains: all of a fit that has mixed stay below with 99.9 % probability. At least the
+        limit.
     frozen : str
         A mask in which no bit ever changed, in words; "" if there is none.
     """
@@ -96,6 +102,7 @@ class Mixing:
     limits: np.ndarray
     bulk: np.ndarray
     tail: np.ndarray
+    noise: np.ndarray
     frozen: str = ""
 
     @cached_property
@@ -122,23 +129,34 @@ class Mixing:
 
     def only(self, *kinds: str) -> "Mixing":
         """Return the part that is of some kinds."""
-        at = np.flatnonzero([k in kinds for k in self.kinds])
-        rhats, limits, bulk, tail = (a[at] for a in (self.rhats, self.limits, self.bulk, self.tail))
+        return self._at(np.flatnonzero([k in kinds for k in self.kinds]))
+
+    def _at(self, at: np.ndarray) -> "Mixing":
         names, own = (tuple(t[i] for i in at) for t in (self.names, self.kinds))
-        return Mixing(self.sizes, names, own, rhats, limits, bulk, tail, self.frozen)
+        arrays = (self.rhats, self.limits, self.bulk, self.tail, self.noise)
+        rhats, limits, bulk, tail, noise = (a[at] for a in arrays)
+        return Mixing(self.sizes, names, own, rhats, limits, bulk, tail, noise, self.frozen)
+
+    @property
+    def disagreeing(self) -> "Mixing":
+        """The part whose R-hats are above what agreeing chains may have (`noise`)."""
+        return self._at(np.flatnonzero(~(self.rhats < self.noise)))
 
     @property
     def beyond(self) -> int:
         """How many R-hats are not below their limits."""
         return int((~(self.rhats < self.limits)).sum())
 
-    def rhat_text(self) -> str:
-        """Return the worst R-hat in words, with its limit and how many more are beyond theirs."""
+    def rhat_text(self, of: int | None = None) -> str:
+        """Return the worst R-hat in words, with its limit and how many more are beyond theirs.
+
+        `of` is how many quantities there are in all, if this is a part of them.
+        """
         value, name = self.rhat
         limit = self.limits[self.names.index(name)]
         text = f"R-hat of {name} is {value:.3f} (limit {limit:.3g})"
         if self.beyond > 1:
-            more = f"{self.beyond - 1} more of {len(self.names)} quantities"
+            more = f"{self.beyond - 1} more of {of or len(self.names)} quantities"
             text += f", and {more} are above their limit"
         return text
 
@@ -176,6 +194,7 @@ class Mixing:
             "limit": self.limits,
             "ess_bulk": self.bulk,
             "ess_tail": self.tail,
+            "noise": self.noise,
         }
         found = {name: ("quantity", values) for name, values in arrays.items()}
         words = {
@@ -190,9 +209,10 @@ class Mixing:
         """Return what `to_dataset` kept."""
         sizes = int(stored.attrs["chains"]), int(stored.attrs["draws"])
         names, kinds = (tuple(map(str, stored[n].values)) for n in ("quantity", "kind"))
-        numbers = (stored[n].values for n in ("rhat", "limit", "ess_bulk", "ess_tail"))
-        rhats, limits, bulk, tail = numbers
-        return cls(sizes, names, kinds, rhats, limits, bulk, tail, str(stored.attrs["frozen"]))
+        arrays = (stored[n].values for n in ("rhat", "limit", "ess_bulk", "ess_tail", "noise"))
+        rhats, limits, bulk, tail, noise = arrays
+        frozen = str(stored.attrs["frozen"])
+        return cls(sizes, names, kinds, rhats, limits, bulk, tail, noise, frozen)
 
 
 def mixing_of(tree: xr.DataTree) -> Mixing:
@@ -244,37 +264,49 @@ def mixing(
     sizes = source.sizes
     if not parts or sizes[1] < chains.FEWEST:
         empty = np.empty(0)
-        return Mixing(sizes, (), (), empty, empty, empty, empty, source.frozen())
+        return Mixing(sizes, (), (), empty, empty, empty, empty, empty, source.frozen())
     numbers = np.concatenate([_judged(p) for p in parts], axis=1)
     names = tuple(name for p in parts for name in p.names)
     kinds = tuple(p.kind for p in parts for _ in p.names)
-    rhats, bulk, tail, within = numbers
+    rhats, bulk, tail, within, sizes_within = numbers
     limits = _limits(within, sizes[0])
-    return Mixing(sizes, names, kinds, rhats, limits, bulk, tail, source.frozen())
+    noise = np.maximum(limits, _largest(sizes_within, sizes[0], NOISE / len(names)))
+    return Mixing(sizes, names, kinds, rhats, limits, bulk, tail, noise, source.frozen())
 
 
 def _judged(part: Part) -> np.ndarray:
-    """Return R-hat, bulk and tail ESS, and the ESS that the limit comes from, or NaN: (4, k)."""
+    """Return R-hat, bulk and tail ESS, and the ESS that the limit comes from, or NaN; (5, k).
+
+    The last row is the ESS within half-chains of whatever has an R-hat above `RHAT_LIMIT`.
+    """
     x = part.values
     none = np.full(x.shape[-1], np.nan)
     if x.dtype == bool:
         rhat, bulk, within = chains.bits(x)
-        return np.stack([rhat, bulk if part.thin == 1 else none, none, within])
+        return np.stack([rhat, bulk if part.thin == 1 else none, none, within, within])
     rhat, bulk, tail = chains.mixed(x)
     stuck = (x == x[:, :1]).all(axis=(0, 1))
     if x.shape[0] > 1:
         rhat = np.where(stuck, np.inf, rhat)
     bulk, tail = (np.where(stuck, float(len(x)), size) for size in (bulk, tail))
+    above = np.flatnonzero((rhat > RHAT_LIMIT) & np.isfinite(rhat))
+    own = none.copy()
+    own[above] = chains.within(x[..., above])
     if part.thin == 1:
-        return np.stack([rhat, bulk, tail, none])
-    return np.stack([rhat, none, none, chains.within(x)])
+        return np.stack([rhat, bulk, tail, none, own])
+    return np.stack([rhat, none, none, chains.within(x), own])
 
 
 def _limits(within: np.ndarray, count: int) -> np.ndarray:
     """Return the limit of each R-hat: `RHAT_LIMIT`, or one with its noise where that is known."""
     noisy = ~np.isnan(within)
+    largest = _largest(within, count, ALARM / max(int(noisy.sum()), 1))
+    return np.clip(largest, RHAT_LIMIT, BIT_RHAT_LIMIT)
+
+
+def _largest(within: np.ndarray, count: int, alarm: float) -> np.ndarray:
+    """Return the R-hat that is passed with probability `alarm`; 1 where no ESS is known."""
     halves = 2 * count
-    size = np.maximum(np.where(noisy, within, np.inf) - HIDDEN * halves, 1.0)
-    alarm = ALARM / max(int(noisy.sum()), 1)
+    size = np.maximum(np.where(np.isnan(within), np.inf, within) - HIDDEN * halves, 1.0)
     largest = stats.f.isf(alarm, halves - 1, np.minimum(size / KNOWN, 1e6))
-    return np.clip(np.sqrt(1.0 + halves * largest / size), RHAT_LIMIT, BIT_RHAT_LIMIT)
+    return np.asarray(np.sqrt(1.0 + halves * largest / size))

@@ -13,7 +13,7 @@ eta that contradicts its own weights, as happens if the inputs were on another s
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import xarray as xr
@@ -42,11 +42,37 @@ if TYPE_CHECKING:
 Draws = xr.DataTree | xr.Dataset | Mapping[str, ArrayLike]
 Arrays = dict[str, np.ndarray]
 LEAD = ("chain", "draw")
+CALIBRATED, REPLICATES = 0.01, 100
+"""A calibration speaks for a sampler if its corrected p-value is at least the first, and against it
+otherwise; and with at least so many replicates, which see an error of half an sd."""
 TOLERANCE = 1e-3
 """Of a given eta beside that of its own weights: they may have been computed in float32."""
 
 
-def adopt(problem: Problem, draws: Draws, kind: Kind = "mcmc") -> xr.DataTree:
+class Calibrated(Protocol):
+    """What `ardvark.calibrate` returns, as far as it is read here."""
+
+    @property
+    def ranks(self) -> np.ndarray:
+        """The ranks (R, F) of every replicate."""
+        ...
+
+    @property
+    def p_value(self) -> float:
+        """The smallest p-value, corrected for the number of quantities."""
+        ...
+
+    def text(self) -> str:
+        """Return what was found, in words."""
+        ...
+
+
+def adopt(
+    problem: Problem,
+    draws: Draws,
+    kind: Kind = "mcmc",
+    calibration: Calibrated | None = None,
+) -> xr.DataTree:
     """Return a fit with draws that ardvark did not make, for `compare`, `predict`, `loo`, `save`.
 
     Parameters
@@ -61,6 +87,10 @@ def adopt(problem: Problem, draws: Draws, kind: Kind = "mcmc") -> xr.DataTree:
         the names of PyMC, nutpie or ArviZ.
     kind : {"mcmc", "approximation", "search", "point"}
         Draws of the posterior itself, draws of something else, or one state (1, 1, ...).
+    calibration : Calibration, optional
+        Of the sampler that made the draws (`ardvark.calibrate`, or its parts). Draws do not prove
+        what they are of: without a calibration, adopted chains are compared with an exact fit, and
+        not judged alone. It must be of at least 100 replicates to be believed.
 
     Returns
     -------
@@ -111,6 +141,10 @@ def adopt(problem: Problem, draws: Draws, kind: Kind = "mcmc") -> xr.DataTree:
         stats["lp"] = lp
     chains, count = next(iter(point.values())).shape[:2]
     attrs = facts(problem, method="adopted", kind=kind, draws=count, chains=chains)
+    if calibration is not None:
+        attrs["calibration"] = calibration.text()
+        if calibration.p_value < CALIBRATED or len(calibration.ranks) >= REPLICATES:
+            attrs["calibrated"] = int(calibration.p_value >= CALIBRATED)
     result = Result(point, stats, seconds_compile=np.nan, seconds_run=seconds)
     with np.errstate(invalid="ignore"):  # a likelihood of NaN is an error below
         tree = finish(Target(problem), result, attrs)

@@ -22,6 +22,7 @@ from .styles import PAGE, SHORT
 
 _BADGE: dict[Level, str] = {
     "trust": "trust",
+    "converged": "converged",
     "with care": "care",
     "do not use": "avoid",
     "not judged": "unknown",
@@ -168,6 +169,8 @@ def _verdicts(verdicts: Mapping[str, Verdict]) -> str:
         sentence = html.escape(verdict.beside_level)
         text = f"<b>{html.escape(name)}</b> {badge} {sentence[:1].upper()}{sentence[1:]}"
         words = "; ".join(f"{purpose}: {word}" for purpose, word in verdict.words.items())
+        if verdict.model:
+            text += f'<br><span class="model">Model: {html.escape(verdict.model)}</span>'
         lines = [*verdict.reasons, *(f"Remedy: {remedy}" for remedy in verdict.remedies)]
         items = "".join(f"<li>{html.escape(line)}</li>" for line in [words, *lines])
         parts.append(
@@ -257,6 +260,8 @@ def _summary(table: pd.DataFrame, reference: str | None) -> str:
     text = f"Reference: <b>{html.escape(reference)}</b>, which {state}."
     errors = {str(m): float(e) for m, e in table["error_eta"].dropna().items()}
     floor = errors.pop(reference, None)
+    avoid = set(table.index[table["verdict"] == "do not use"]) if "verdict" in table else set()
+    errors = {method: e for method, e in errors.items() if method not in avoid}
     if errors:
         best = min(errors, key=lambda m: errors[m])
         text += (

@@ -20,7 +20,8 @@ SHORT = """
 .ardvark .verdict { margin: 0.6em 0; } .ardvark .verdict ul { margin: 0.2em 0 0.2em 1em; }
 .ardvark .badge { color: #fff; padding: 0.1em 0.5em; border-radius: 0.3em; font-weight: 600;
   white-space: nowrap; }
-.ardvark .trust { background: #1b6e3a; } .ardvark .care { background: #8a5a00; }
+.ardvark .trust { background: #1b6e3a; } .ardvark .converged { background: #00607a; }
+.ardvark .care { background: #8a5a00; }
 .ardvark .avoid { background: #b00020; } .ardvark .unknown { background: #555; }
 """
 """What a notebook needs too; everything is inside a box of the class `ardvark`."""

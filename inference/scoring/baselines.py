@@ -8,6 +8,7 @@ training rows only.
 
 import time
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,16 +16,36 @@ from ardvark.data import Dataset
 
 from .held_out import measures
 
+Row = dict[str, float]
+
 _GRID = np.logspace(-3, 2, 11)
 
 
-def baselines(train: Dataset, test: Dataset, *, seed: int = 0) -> dict[str, dict[str, float]]:
-    """Return {name: row}: seconds_run, own_features, own_samples, and measures on the test rows.
+@dataclass(frozen=True)
+class Baseline:
+    """A plain classifier on held-out samples: its row of the table, and what it predicts.
 
-    The measures are accuracy, log_score and what `held_out.measures` returns. `own_features`
-    counts nonzero weights, `own_samples` support vectors. The support vector machine gives no
-    probabilities, so its log score is missing. With fewer than two training samples of a class
-    there is no inner fold to choose C on, and only the majority is left.
+    Attributes
+    ----------
+    row : dict
+        seconds_run, own_features, own_samples, accuracy, log_score and what `held_out.measures`
+        returns. `own_features` counts nonzero weights, `own_samples` support vectors.
+    decided : array (M,)
+        The predicted classes.
+    p : array (M,) or None
+        P(y = 1); the support vector machine gives no probabilities.
+    """
+
+    row: Row
+    decided: np.ndarray
+    p: np.ndarray | None = None
+
+
+def baselines(train: Dataset, test: Dataset, *, seed: int = 0) -> dict[str, Baseline]:
+    """Return the plain classifiers by name.
+
+    With fewer than two training samples of a class there is no inner fold to choose C on, and only
+    the majority is left.
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
@@ -34,9 +55,9 @@ def baselines(train: Dataset, test: Dataset, *, seed: int = 0) -> dict[str, dict
     from sklearn.svm import SVC
 
     folds = min(5, int(np.bincount(train.y, minlength=2).min()))
-    rows = {"majority": _majority(train, test)}
+    found = {"majority": _majority(train, test)}
     if folds < 2:
-        return rows
+        return found
     inner = StratifiedKFold(folds, shuffle=True, random_state=seed)
     models = {
         "L1 logistic": LogisticRegression(
@@ -56,29 +77,32 @@ def baselines(train: Dataset, test: Dataset, *, seed: int = 0) -> dict[str, dict
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # extreme C of the grid
             search.fit(train.X, train.y)
-        best = search.best_estimator_
-        row: dict[str, float] = {
+        best, p = search.best_estimator_, None
+        row: Row = {
             "seconds_run": time.perf_counter() - started,
             "accuracy": float(best.score(test.X, test.y)),
         }
+        decided = best.predict(test.X)
         if name == "linear SVM":
             row["own_samples"] = int(best[-1].n_support_.sum())
-            row |= measures(test.y, best.predict(test.X), best.decision_function(test.X))
+            row |= measures(test.y, decided, best.decision_function(test.X))
         else:
             row["own_features"] = int((best[-1].coef_ != 0).sum())
             log_p = best.predict_log_proba(test.X)
             row["log_score"] = float(log_p[np.arange(test.N), test.y].mean())
-            row |= measures(test.y, best.predict(test.X), p=np.exp(log_p[:, 1]))
-        rows[name] = row
-    return rows
+            p = np.exp(log_p[:, 1])
+            row |= measures(test.y, decided, p=p)
+        found[name] = Baseline(row, decided, p)
+    return found
 
 
-def _majority(train: Dataset, test: Dataset) -> dict[str, float]:
-    """Return the row of the more common class, which is y = 0 if both are equally common."""
+def _majority(train: Dataset, test: Dataset) -> Baseline:
+    """Return that of the more common class, which is y = 0 if both are equally common."""
     share = np.bincount(train.y, minlength=2) / train.N
-    decided = np.full(test.N, int(share[1] > share[0]))
-    return {
+    decided, p = np.full(test.N, int(share[1] > share[0])), np.full(test.N, share[1])
+    row = {
         "accuracy": float((decided == test.y).mean()),
         "log_score": float(np.log(share[test.y]).mean()),
-        **measures(test.y, decided, p=np.full(test.N, share[1])),
+        **measures(test.y, decided, p=p),
     }
+    return Baseline(row, decided, p)

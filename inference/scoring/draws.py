@@ -125,10 +125,13 @@ class Exact(Draws):
         The kinds of statistics that apply to the quantity.
     seed : int
         Seed of the repeats. Equal seeds give equal floors.
+    labels : tuple of str
+        The components in words, if they have names.
     """
 
     kinds: frozenset[Kind] = CONTINUOUS
     seed: int = 0
+    labels: tuple[str, ...] = ()
     _kept: dict[Hashable, Any] = field(default_factory=dict)
 
     def once[T](self, key: Hashable, make: Callable[[], T]) -> T:

@@ -3,6 +3,8 @@
     eta, feature_weight, sample_weight   the shared quantities
     primal_weight   theta_k sum_j a_j z_jk, the weight of feature k itself, if the kernel is linear
                     and the model has a basis; its scale is identified, unlike that of its factors
+    scalar          the bias and every other number of the model; the log of what is positive
+    precision       the log of every positive vector of the model, such as precisions and scales
     probability     P(y = 1) at the test rows, or at the training rows if there are no test rows
     lp              log posterior of the unconstrained vector, between fits of the same form
     any other       functions of the posterior that the user gives
@@ -11,10 +13,15 @@
                     weights, by mean absolute feature weight
     selection       P(active) of the features
 
+Of the weights of features and samples the leading ones are compared, one by one: those that are
+active in more than a tenth of the reference's draws. The reference alone chooses them. Which others
+a fit has active is judged by `selection`, and how they act together by `eta`.
+
 `statistics/` computes the distances; each statistic declares the kind of quantity it applies to.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -24,17 +31,27 @@ import xarray as xr
 from ardvark.common.validate import InputError
 from ardvark.models import SHARED, ZOO, Problem
 
+from ..fits.activity import LISTED
 from ..fits.datatree import group, pointwise
 from ..fits.diagnostics import masks
-from .draws import CONTINUOUS, MASK, PROBABILITY, SELECTION, Draws, Exact
-from .statistic import Score
+from .draws import CONTINUOUS, MASK, PROBABILITY, RANKING, SELECTION, Draws, Exact
+from .statistic import PARAMETERS, Score
 from .statistics import STATISTICS
 from .statistics.p_active import activity
+from .statistics.ranking import leading
 
+WEIGHTS = {
+    "feature_weight": "the weight of",
+    "primal_weight": "the primal weight of",
+    "sample_weight": "the weight of sample",
+}
+"""Quantities of which the leading components are compared, in words."""
 Scores = dict[str, dict[str, Score]]
 """By quantity, by statistic."""
 Function = Callable[[xr.Dataset], object]
 """A quantity defined by the user: posterior -> array (chain, draw, ...)."""
+SIGNED = ("bias",)
+"""Scalars that may be positive in all draws although they need not be."""
 FRAME = (
     "method", "quantity", "statistic", "value", "deviation", "floor", "typical", "inside",
 )  # fmt: skip
@@ -48,6 +65,7 @@ def quantities(
     problem: Problem | None,
     probability: Mapping[str, np.ndarray],
     own: Mapping[str, Function] | None = None,
+    exact: xr.DataTree | None = None,
 ) -> dict[str, Callable[[str, xr.DataTree], np.ndarray | None]]:
     """Return functions, by quantity, that read its draws (chain, draw, K) from a fit, or None.
 
@@ -59,6 +77,8 @@ def quantities(
         P(y = 1) at test rows, by fit.
     own : dict of callable
         Quantities defined by the user, as functions of the posterior group.
+    exact : DataTree, optional
+        The reference, whose scalars and precisions are read.
 
     Raises
     ------
@@ -69,13 +89,45 @@ def quantities(
         name: partial(_shared, name) for name in SHARED
     }
     found["primal_weight"] = lambda _, tree: primal(problem, tree)
+    for quantity, known in _parameters(problem, exact).items():
+        found[quantity] = partial(_logs, known)
     found["probability"] = lambda name, tree: probability.get(name, fitted(tree))
     found["lp"] = lambda _, tree: _lp(tree)
     for name, function in (own or {}).items():
-        if name in (*found, "ranking", "selection"):
+        if name in (*found, *PARAMETERS, "ranking", "selection"):
             raise InputError(f"a quantity named {name!r} exists already; choose another name.")
         found[name] = partial(_own, name, function)
     return found
+
+
+def _parameters(problem: Problem | None, exact: xr.DataTree | None) -> dict[str, dict[str, bool]]:
+    """Return by quantity its variables in the reference, and whether their log is compared."""
+    found: dict[str, dict[str, bool]] = {name: {} for name in PARAMETERS}
+    fixed = () if problem is None else problem.spec.fixed
+    posterior = xr.Dataset() if exact is None else group(exact, "posterior")
+    for name, values in posterior.data_vars.items():
+        own, x = str(name), values.values
+        if own in (*SHARED, *fixed) or own.endswith("_raw") or x.dtype.kind != "f":
+            continue
+        positive = own not in SIGNED and bool((x > 0.0).all())
+        if x.ndim == 2:
+            found["scalar"][own] = positive
+        elif x.ndim == 3 and positive:
+            found["precision"][own] = True
+    return {quantity: known for quantity, known in found.items() if known}
+
+
+def _logs(known: Mapping[str, bool], _: str, tree: xr.DataTree) -> np.ndarray | None:
+    """Return variables side by side, (chain, draw, K), the logs of those that are positive."""
+    posterior, tiny = group(tree, "posterior"), np.finfo(float).tiny
+    if not all(name in posterior for name in known):
+        return None
+    parts = []
+    for name, positive in known.items():
+        x = posterior[name].transpose("chain", "draw", ...).values
+        x = x.reshape(*x.shape[:2], -1)
+        parts.append(np.log(np.maximum(x, tiny)) if positive else x)
+    return np.concatenate(parts, axis=-1)
 
 
 def _shared(name: str, _: str, tree: xr.DataTree) -> np.ndarray | None:
@@ -153,17 +205,18 @@ def measure(
     exact_tree = fits[reference]
     found: dict[str, Scores] = {name: {} for name in fits}
     others = {n: t for n, t in fits.items() if t is not exact_tree and has_draws(t)}
-    for quantity, draws_of in quantities(problem, probability or {}, own).items():
+    readers = quantities(problem, probability or {}, own, exact_tree)
+    for quantity, draws_of in readers.items():
         values = draws_of(reference, exact_tree)
         if values is None or values.shape[0] * values.shape[1] < 2:
             continue
         sides = _sides(quantity, values, problem, exact_tree)
         for name in (n for n, t in fits.items() if t is exact_tree):
-            found[name] |= {of: halves for of, exact in sides.items() if (halves := _halves(exact))}
+            found[name] |= {of: both for of, s in sides.items() if (both := _halves(s.exact))}
         for name, tree in others.items():
             draws = draws_of(name, tree) if _comparable(quantity, tree, exact_tree) else None
             if draws is not None and draws.shape[2:] == values.shape[2:]:
-                found[name] |= _scored(Draws(draws, _independent(tree)), sides)
+                found[name] |= {of: side.scores(draws, tree) for of, side in sides.items()}
     for name, tree in others.items():
         found[name] |= _selection(tree, exact_tree)
     return found
@@ -174,12 +227,17 @@ def _comparable(quantity: str, tree: xr.DataTree, exact: xr.DataTree) -> bool:
     return quantity != "lp" or tree.attrs.get("form") == exact.attrs.get("form")
 
 
-def _scored(draws: Draws, sides: Mapping[str, Exact]) -> Scores:
-    """Return the distances of a fit in a quantity, and in the ranking if it is derived from it."""
-    return {
-        of: scores(draws.sizes() if of == "ranking" else draws, exact)
-        for of, exact in sides.items()
-    }
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """The reference's draws of a quantity, and which components they are of all."""
+
+    exact: Exact
+    columns: np.ndarray
+
+    def scores(self, draws: np.ndarray, tree: xr.DataTree) -> dict[str, Score]:
+        """Return the distances of a fit's draws (chain, draw, K) of all components."""
+        found = Draws(draws[..., self.columns], _independent(tree))
+        return scores(found.sizes() if self.exact.kinds >= RANKING else found, self.exact)
 
 
 def scores(found: Draws, exact: Exact) -> dict[str, Score]:
@@ -199,18 +257,71 @@ def _independent(tree: xr.DataTree) -> bool:
 
 def _sides(
     quantity: str, values: np.ndarray, problem: Problem | None, tree: xr.DataTree
-) -> dict[str, Exact]:
+) -> dict[str, _Side]:
     """Return the reference's draws of a quantity, and of the ranking if it is derived from it."""
     kinds = CONTINUOUS
     if quantity == "probability":
         kinds = PROBABILITY
     elif quantity == "feature_weight" and quantity in masks(tree):
         kinds = MASK
-    exact = Exact(values, _independent(tree), kinds=kinds)
+    every = np.arange(values.shape[2])
+    columns = every if kinds == MASK else _leading(quantity, values, tree)
+    names = labels(quantity, len(every), problem, tree)
+    named = tuple(names[k] for k in columns) if names else ()
+    exact = Exact(values[..., columns], _independent(tree), kinds=kinds, labels=named)
     ranked = "primal_weight" if has_primal(problem, tree) else "feature_weight"
-    if quantity != ranked or values.shape[2] < 2:
-        return {quantity: exact}
-    return {quantity: exact, "ranking": exact.sizes()}
+    if quantity != ranked or len(every) < 2:
+        return {quantity: _Side(exact, columns)}
+    order = Exact(values, _independent(tree)).sizes()
+    return {quantity: _Side(exact, columns), "ranking": _Side(order, every)}
+
+
+def _leading(quantity: str, values: np.ndarray, tree: xr.DataTree) -> np.ndarray:
+    """Return the components of a quantity that are compared one by one."""
+    every, selection = np.arange(values.shape[2]), group(tree, "selection")
+    what = "sample" if quantity == "sample_weight" else "feature"
+    name = f"p_active_{what}"
+    if quantity not in WEIGHTS or name not in selection:
+        return every
+    p = selection[name].values
+    if p.shape != every.shape:
+        return every
+    listed = np.flatnonzero(p > LISTED)
+    if len(listed):
+        return listed
+    size = np.abs(values).mean(axis=(0, 1))  # nothing is active: the largest of what there is
+    return np.sort(np.argsort(-size, kind="stable")[: leading(len(every))])
+
+
+def labels(quantity: str, size: int, problem: Problem | None, tree: xr.DataTree) -> tuple[str, ...]:
+    """Return the components of a quantity in words; none for a quantity of the user's own."""
+    if quantity in PARAMETERS:
+        known, posterior = _parameters(problem, tree)[quantity], group(tree, "posterior")
+        found: list[str] = []
+        for name, positive in known.items():
+            width = posterior[name].size // (posterior.sizes["chain"] * posterior.sizes["draw"])
+            word = f"log {name}" if positive else name
+            found += [word] if quantity == "scalar" else [f"{word}[{k}]" for k in range(width)]
+        return tuple(found)
+    if quantity == "eta":
+        return tuple(f"eta[{k}]" for k in range(size))
+    if quantity == "probability":
+        return tuple(f"row {k}" for k in range(size))
+    if quantity not in WEIGHTS:
+        return ()
+    axis = "basis" if quantity == "sample_weight" else "feature"
+    names = _names(axis, size, problem, tree)
+    return tuple(f"{WEIGHTS[quantity]} {name}" for name in names)
+
+
+def _names(axis: str, size: int, problem: Problem | None, tree: xr.DataTree) -> list[str]:
+    """Return the names of features or of basis samples; numbers where they have none."""
+    if problem is not None and len(problem.coords.get(axis, ())) == size:
+        return list(map(str, problem.coords[axis]))
+    coords = group(tree, "posterior").coords
+    if axis in coords and coords[axis].size == size:
+        return list(map(str, coords[axis].values))
+    return [str(k) for k in range(size)]
 
 
 def _halves(exact: Exact) -> dict[str, Score]:

@@ -18,6 +18,15 @@ Word = Literal["good", "rough", "bad", "unknown"]
 QUOTABLE = ("eta", "feature_weight", "sample_weight", "primal_weight")
 """Quantities whose means and intervals a reader may report. A limit applies to these unless it
 names others."""
+HIDES = 1.5
+"""Noise above so many times the limit hides a deviation of twice the limit."""
+SURE = 2.51
+"""A verdict needs more certainty than a table of many numbers, in which one in twenty is beyond its
+95 % quantile. From the median to the 99.9 % quantile it is so many times as far as to the 95 %
+quantile, by Gumbel's law of maxima. Its tail is above that of a normal or of its absolute value."""
+PARAMETERS = ("scalar", "precision")
+"""What a model has besides weights: its bias, scales and precisions."""
+Reduce = Callable[[np.ndarray], np.ndarray]
 UNKNOWN = (float("nan"), float("nan"))
 """The floor of a statistic whose noise is not known."""
 
@@ -44,6 +53,9 @@ class Limit:
     told : int
         If several limits of a purpose lead to the same word, the one with the smallest `told` is
         reported.
+    needed : bool
+        Whether "good" needs a noise floor that does not hide a deviation of twice `good`. False
+        where another statistic sees the same defect with less noise.
     """
 
     good: float
@@ -51,12 +63,18 @@ class Limit:
     why: str
     quantities: tuple[str, ...] = QUOTABLE
     told: int = 0
+    needed: bool = True
 
-    def word(self, deviation: float) -> Word:
-        """Return the word for a deviation."""
-        if np.isnan(deviation):
+    def word(self, score: "Score") -> Word:
+        """Return the word for a distance: what is within its noise counts as none."""
+        deviation = score.counted
+        if np.isnan(deviation) or (deviation <= self.good and self.hidden(score)):
             return "unknown"
         return "good" if deviation <= self.good else "rough" if deviation <= self.rough else "bad"
+
+    def hidden(self, score: "Score") -> bool:
+        """Whether the noise of a distance could hide a deviation of twice the limit."""
+        return self.needed and not score.bound <= HIDES * self.good
 
 
 @dataclass(frozen=True)
@@ -73,6 +91,8 @@ class Score:
     floor, typical : float
         The 95 % quantile and the median of that deviation for a second run of the reference, at
         the method's effective number of draws; NaN if the reference cannot be split in two.
+    where : str
+        The component that has the value, in words; "" if it is not that of one component.
     """
 
     statistic: "Statistic"
@@ -80,6 +100,7 @@ class Score:
     deviation: float
     floor: float = float("nan")
     typical: float = float("nan")
+    where: str = ""
 
     @property
     def inside(self) -> bool:
@@ -92,6 +113,16 @@ class Score:
         return 0.0 if self.inside else self.deviation
 
     @property
+    def bound(self) -> float:
+        """What a second run of the reference exceeds once in a thousand times (`SURE`)."""
+        return self.typical + SURE * (self.floor - self.typical)
+
+    @property
+    def counted(self) -> float:
+        """The deviation as a verdict counts it: 0 if it is not above `bound`."""
+        return 0.0 if self.deviation <= self.bound else self.deviation
+
+    @property
     def noise(self) -> str:
         """The floor in words; "" if it is 0 or not known."""
         return self.statistic.floor_text(self.floor) if self.floor > 0.0 else ""
@@ -99,7 +130,9 @@ class Score:
     def words(self, quantity: str) -> str:
         """Return the distance of a quantity in words, with its noise floor."""
         percent = "" if np.isnan(self.value) else f"{self.value:.0%}".replace("%", " %")
-        text = self.statistic.phrase.format(quantity=quantity, value=self.value, percent=percent)
+        text = self.statistic.phrase.format(
+            quantity=self.where or quantity, value=self.value, percent=percent
+        )
         return f"{text} (noise: {self.noise})" if self.noise else text
 
 
@@ -112,6 +145,20 @@ def worst(components: np.ndarray) -> np.ndarray:
     if not known.any():
         return np.full(components.shape[:-1], np.nan)
     return np.asarray(np.where(known, components, -np.inf).max(axis=-1))
+
+
+def farthest(distance: Callable[[float, float], float], perfect: float) -> Reduce:
+    """Return the reduction to the component (..., K) that is farthest from the perfect score."""
+
+    def of(components: np.ndarray) -> np.ndarray:
+        apart = np.vectorize(distance, otypes=[float])(components, perfect)
+        known = ~np.isnan(apart)
+        if not known.any():
+            return np.full(components.shape[:-1], np.nan)
+        at = np.where(known, apart, -np.inf).argmax(axis=-1)
+        return np.take_along_axis(components, np.expand_dims(at, -1), -1)[..., 0]
+
+    return of
 
 
 def middle(components: np.ndarray) -> np.ndarray:
@@ -179,7 +226,7 @@ class Statistic:
     phrase : str
         Its wording, with the fields {quantity}, {value} (a number, with a format) and {percent}.
     reduce : callable
-        Components (..., K) -> (...): `worst`, `middle`, `average`, or `whole`.
+        Components (..., K) -> (...): `worst`, `farthest`, `middle`, `average`, or `whole`.
     perfect : float
         The score of a perfect method.
     expected : callable, optional
@@ -199,6 +246,8 @@ class Statistic:
         printed together.
     halves : bool
         Whether the reference's own row shows it, for one half of the chains against the other.
+    one : bool
+        Whether `reduce` picks one component, which is then named.
     """
 
     name: str
@@ -206,7 +255,7 @@ class Statistic:
     compute: Callable[[Any, Any], np.ndarray]
     noise: Callable[["Statistic", Any, Any], tuple[float, float]]
     phrase: str
-    reduce: Callable[[np.ndarray], np.ndarray] = whole
+    reduce: Reduce = whole
     perfect: float = 0.0
     expected: Callable[[Any], float] | None = None
     distance: Callable[[float, float], float] = gap
@@ -215,6 +264,7 @@ class Statistic:
     columns: Mapping[str, Shown] = field(default_factory=dict)
     meaning: str = ""
     halves: bool = True
+    one: bool = False
 
     def value(self, found: Any, exact: Any) -> float:
         """Return the statistic of a fit's draws as one number."""
@@ -226,11 +276,19 @@ class Statistic:
 
     def score(self, found: Any, exact: Any) -> Score:
         """Return the distance of a fit from the reference, with its floor."""
-        value = self.value(found, exact)
+        components = self.compute(found, exact)
+        value = float(self.reduce(components))
         target = self.perfect if self.expected is None else self.expected(exact)
         deviation = self.distance(value, target)
         floor = UNKNOWN if np.isnan(deviation) else self.noise(self, found, exact)
-        return Score(self, value, deviation, *floor)
+        return Score(self, value, deviation, *floor, self._where(components, value, exact))
+
+    def _where(self, components: np.ndarray, value: float, exact: Any) -> str:
+        """Return the name of the component that has the value, if one reduction picks one."""
+        labels = getattr(exact, "labels", ())
+        if not self.one or np.isnan(value) or len(labels) != components.size:
+            return ""
+        return str(labels[int(np.flatnonzero(components == value)[0])])
 
     def column(self, quantity: str) -> str:
         """Return the name of the column of that quantity."""

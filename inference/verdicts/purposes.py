@@ -29,6 +29,9 @@ class Purpose:
         Another purpose. If both have the same word, the sentence names only that one.
     capped_with : tuple of str
         Other purposes. A finding that caps one of them caps this one as well.
+    main : bool
+        Whether a reader comes for it: a fit of which nothing of this kind is good is not to be
+        used.
     limits : dict of Limit
         By statistic: limits in addition to those that the statistics declare.
     """
@@ -39,6 +42,7 @@ class Purpose:
     said: Mapping[Word, str] = field(default_factory=dict)
     within: str = ""
     capped_with: tuple[str, ...] = ()
+    main: bool = False
     limits: Mapping[str, Limit] = field(default_factory=dict)
 
     def rests_on(self) -> list[tuple[Statistic, Limit]]:
@@ -54,6 +58,7 @@ PURPOSES: dict[str, Purpose] = {
         Purpose(
             name="predictions",
             meaning="P(y = 1), and the class",
+            main=True,
             said={
                 "good": "use its predictions",
                 "rough": "use its predicted classes, not its probabilities",
@@ -70,7 +75,14 @@ PURPOSES: dict[str, Purpose] = {
             meaning="intervals, sds, the joint distribution",
             quoted="its intervals",
         ),
-        Purpose(name="ranking", meaning="which features come first", quoted="its ranking"),
+        Purpose(
+            name="parameters",
+            meaning="bias, scales and precisions: what the model has besides weights",
+            quoted="its bias and scales",
+        ),
+        Purpose(
+            name="ranking", meaning="which features come first", quoted="its ranking", main=True
+        ),
         Purpose(
             name="selection",
             meaning="P(active), and the features selected by it",

@@ -1,6 +1,7 @@
-"""What to do about a fit that must not be trusted: the remedies that depend on the fit.
+"""What to do about a fit that must not be trusted: commands that fit the case.
 
-A verdict gives them in the terms of `ardvark.fit`, the estimator's warning in its own.
+A verdict gives them in the terms of `ardvark.fit`, the estimator's warning in its own. No remedy
+names a method that is already in use, nor an option that the method does not have.
 """
 
 import json
@@ -13,38 +14,88 @@ from ardvark.models import Problem
 
 from ..fitting.registry import BACKENDS, applicable
 
+FEWEST = 50.0
+"""Effective draws below which nothing is said: a probability is then known to 0.07 at best."""
 ENOUGH = 400.0
 """Effective draws below which Vehtari et al. (2021) do not trust R-hat and ESS themselves. With
 this many draws a mean is known to 0.05 sd."""
-_AGAIN: tuple[tuple[str, str], ...] = (
-    ("still rising", "raise max_iterations"),
-    ("the ELBO fell", "lower step_sizes"),
-    ("ran to a boundary", "use exact; no Gaussian fits a density that peaks at its boundary"),
-    ("stopped short", "raise max_iterations"),
-    ("curvature", "use exact, or another starting point"),
-    ("iterations", "raise max_iterations"),
-    ("sweeps", "raise max_sweeps"),
+EXACT = 'ardvark.fit(problem, "exact")'
+"""The command that picks an exact sampler, and runs it until it has converged."""
+RESUME = "ardvark.resume(problem, fit)"
+REFERENCE = "use the reference"
+_AGAIN: tuple[tuple[str, str, float], ...] = (
+    ("still rising", "max_iterations", 4),
+    ("the ELBO fell", "step_sizes", 0.1),
+    ("stopped short", "max_iterations", 4),
+    ("iterations", "max_iterations", 4),
+    ("sweeps", "max_sweeps", 4),
 )
+"""What a reason contains, the option that helps, and by how much it changes."""
 
 
-def again(tree: xr.DataTree) -> str:
+def run(tree: xr.DataTree, **changes: Any) -> str:
+    """Return the command that fits again by the same method, with other arguments."""
+    given = "".join(f", {name}={value!r}" for name, value in changes.items())
+    method = tree.attrs.get("method")
+    if method not in BACKENDS:
+        return f"run it again with {given[2:]}"
+    return f'ardvark.fit(problem, "{method}"{given})'
+
+
+def instead(beside: bool) -> str:
+    """Return what to do about an approximation that is wrong."""
+    return REFERENCE if beside else EXACT
+
+
+def again(tree: xr.DataTree, beside: bool) -> str:
     """Return what to do about a method that reports that it did not converge."""
     reason = str(tree.attrs.get("reason") or "")
     if "raise " in reason:  # it says so itself
         return ""
-    return next((remedy for words, remedy in _AGAIN if words in reason), "use another method")
+    if "boundary" not in reason and "curvature" not in reason:
+        for words, name, by in _AGAIN:
+            if words in reason and has_option(tree, name):
+                return run(tree, **{name: _times(option_of(tree, name), by)})
+    return instead(beside)
 
 
-def mix(tree: xr.DataTree) -> str:
+def _times(value: Any, by: float) -> Any:
+    if isinstance(value, list | tuple):
+        return tuple(float(f"{v * by:.2g}") for v in value)
+    return type(value)(value * by)
+
+
+def has_option(tree: xr.DataTree, name: str) -> bool:
+    """Whether the method of a fit has an option of that name."""
+    method = tree.attrs.get("method")
+    return method in BACKENDS and name in [d.name for d in BACKENDS[method].Options.declared()]
+
+
+def option_of(tree: xr.DataTree, name: str) -> Any:
+    """Return the value that an option of a fit's method had."""
+    given = options(tree).get(name)
+    return getattr(BACKENDS[tree.attrs["method"]].Options(), name) if given is None else given
+
+
+def mix(tree: xr.DataTree, beside: bool) -> str:
     """Return what to do about chains that disagree."""
     if tree.attrs.get("method") == "exact":
-        return "go on with ardvark.resume, or raise limit"
-    return "exact, which picks the sampler and runs until it has converged"
+        return RESUME
+    return instead(beside)
 
 
-def raise_draws(draws: int, ess: float) -> str:
-    """Return how many draws a chain needs."""
-    return f"raise draws to about {enough_draws(draws, ess)}"
+def move(tree: xr.DataTree, beside: bool) -> str:
+    """Return what to do about chains that never moved, or a mask that never changed."""
+    if tree.attrs.get("method") == "exact":
+        return run(tree, random_seed=int(tree.attrs.get("seed") or 0) + 1)
+    return instead(beside)
+
+
+def raise_draws(tree: xr.DataTree, ess: float) -> str:
+    """Return how a fit gets enough effective draws."""
+    if tree.attrs.get("method") == "exact":
+        return RESUME
+    return run(tree, draws=enough_draws(tree["posterior"].sizes["draw"], ess))
 
 
 def enough_draws(draws: int, ess: float) -> int:
@@ -59,13 +110,15 @@ def options(tree: xr.DataTree) -> dict[str, Any]:
     return dict(json.loads(tree.attrs.get("options") or "{}"))
 
 
-def raise_target(tree: xr.DataTree) -> str:
+def raise_target(tree: xr.DataTree, beside: bool) -> str:
     """Return the next higher target of acceptance, against divergences."""
     # where none was given, the sampler says which one it took
     taken = options(tree).get("target_accept") or tree.attrs.get("target_accept")
     target = float(taken or 0.8)
     higher = next((t for t in (0.9, 0.95, 0.99, 0.995) if t > target + 1e-9), 0.999)
-    return f"raise target_accept to {higher:g}, or use another parameterisation"
+    if tree.attrs.get("method") in BACKENDS and not has_option(tree, "target_accept"):
+        return mix(tree, beside)
+    return run(tree, target_accept=higher)
 
 
 def for_estimator(problem: Problem, tree: xr.DataTree) -> str:

@@ -4,15 +4,19 @@ To add one, write a file in this folder that declares a `Statistic`, and add a l
 them are in units of the reference:
 
     error         |mean - mean of the reference| / sd of the reference               0
-    sd_ratio      sd / sd of the reference                                            1
+    sd_ratio      sd / sd of the reference, the median component                     1
+    sd_ratio_worst    of the component that is farthest from 1                       1
     wasserstein   distance of the two distribution functions / sd of the reference   0
     coverage_50,  share of the draws inside the reference's central intervals         0.5, 0.9
     coverage_90
+    coverage_90_worst   of the component that is farthest from 0.9                   0.9
     two_sample    accuracy of a classifier that tells the two sets of draws apart     0.5
     difference    mean distance of P(y = 1)                                           0
+    row           largest difference of P(y = 1) of a row                            0
     agreement     share of the rows in the same class                                 1
     spearman      rank correlation of the features' mean sizes                        1
     top           share of the k leading features that are the same                   1
+    captured      what the leading features carry of the reference's leading ones    1
     p_active      largest difference of P(active)                                     0
 
 The last column is the score of a perfect method, apart from Monte Carlo error, which `floors.py`
@@ -20,12 +24,12 @@ computes.
 """
 
 from ..statistic import Statistic
-from .coverage import COVERAGE_50, COVERAGE_90
+from .coverage import COVERAGE_50, COVERAGE_90, COVERAGE_90_WORST
 from .error import ERROR, INCLUSION
 from .p_active import P_ACTIVE
-from .prediction import AGREEMENT, DIFFERENCE
-from .ranking import SPEARMAN, TOP
-from .sd_ratio import SD_RATIO
+from .prediction import AGREEMENT, DIFFERENCE, ROW
+from .ranking import CAPTURED, SPEARMAN, TOP
+from .sd_ratio import SD_RATIO, SD_RATIO_WORST
 from .two_sample import TWO_SAMPLE
 from .wasserstein import WASSERSTEIN
 
@@ -33,14 +37,18 @@ STATISTICS: list[Statistic] = [
     ERROR,
     INCLUSION,
     SD_RATIO,
+    SD_RATIO_WORST,
     WASSERSTEIN,
     COVERAGE_50,
     COVERAGE_90,
+    COVERAGE_90_WORST,
     TWO_SAMPLE,
     DIFFERENCE,
     AGREEMENT,
+    ROW,
     SPEARMAN,
     TOP,
+    CAPTURED,
     P_ACTIVE,
 ]
 """Every statistic, in the order of `Comparison.distances` and of the table."""

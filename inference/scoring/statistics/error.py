@@ -12,7 +12,7 @@ from ardvark.models import SHARED
 
 from ..draws import Draws, Exact
 from ..floors import OfAverage
-from ..statistic import Limit, Shown, Statistic, worst
+from ..statistic import PARAMETERS, Limit, Shown, Statistic, worst
 
 MEAN = OfAverage(Exact.standardised, sizes=True)
 
@@ -39,6 +39,7 @@ ERROR = Statistic(
     of="continuous",
     compute=error,
     reduce=worst,
+    one=True,
     noise=MEAN,
     phrase="{quantity}: the mean is off by {value:.2g} sd",
     limits={
@@ -46,7 +47,13 @@ ERROR = Statistic(
             0.25,
             1.0,
             "A 90 % interval around a mean that is off by 0.25 sd covers 89 %; by 1 sd, 74 %.",
-        )
+        ),
+        "parameters": Limit(
+            0.25,
+            1.0,
+            "The same for the bias, the scales and the precisions.",
+            quantities=PARAMETERS,
+        ),
     },
     columns={q: Shown(f"error of {q}", 2) for q in SHARED},
     meaning=(
@@ -64,6 +71,7 @@ INCLUSION = Statistic(
     of="mask",
     compute=inclusion,
     reduce=worst,
+    one=True,
     noise=OfAverage(lambda exact: exact.flat, sizes=True),
     phrase="{quantity}: an inclusion probability is off by {value:.2g}",
     limits={

@@ -17,6 +17,8 @@ class Activity:
 
     p: np.ndarray
     error: np.ndarray
+    draws: int = 1
+    labels: tuple[str, ...] = ()
 
 
 def activity(tree: xr.DataTree) -> Activity | None:
@@ -29,9 +31,12 @@ def activity(tree: xr.DataTree) -> Activity | None:
         return None
     p = found["p_active_feature"].values
     draws = posterior.sizes["chain"] * posterior.sizes["draw"]
+    names = found["feature"].values if "feature" in found.coords else range(len(p))
+    labels = tuple(map(str, names))
     if draws == 1:
-        return Activity(p, np.zeros(p.shape))
-    return Activity(p, np.nan_to_num(found["mcse_feature"].values, nan=1.0 / draws))
+        return Activity(p, np.zeros(p.shape), 1, labels)
+    error = np.nan_to_num(found["mcse_feature"].values, nan=1.0 / draws)
+    return Activity(p, error, draws, labels)
 
 
 def differences(found: Activity, exact: Activity) -> np.ndarray:
@@ -40,8 +45,14 @@ def differences(found: Activity, exact: Activity) -> np.ndarray:
 
 
 def noise(statistic: Statistic, found: Activity, exact: Activity) -> tuple[float, float]:
-    """Return floor and median of the largest of normal errors with both Monte Carlo errors."""
-    spread = np.sqrt(found.error**2 + exact.error**2)
+    """Return floor and median of the largest of normal errors with both Monte Carlo errors.
+
+    Normal errors of any correlation have a smaller maximum than independent ones (Sidak 1967), so
+    the floor is an upper bound. A fit that happens to have no draw of a feature knows its P(active)
+    no better than the binomial law says with the reference's P(active).
+    """
+    binomial = np.sqrt(exact.p * (1.0 - exact.p) / found.draws) if found.draws > 1 else 0.0
+    spread = np.sqrt(np.maximum(found.error, binomial) ** 2 + exact.error**2)
     normal = np.random.default_rng(0).normal(size=(REPEATS, len(found.p))) * spread
     return floor(np.asarray(statistic.reduce(np.abs(normal))))
 
@@ -51,8 +62,9 @@ P_ACTIVE = Statistic(
     of="selection",
     compute=differences,
     reduce=worst,
+    one=True,
     noise=noise,
-    phrase="P(active) differs by up to {value:.2f}",
+    phrase="P(active) of {quantity} differs by {value:.2f}",
     limits={
         "selection": Limit(
             0.1,

@@ -2,13 +2,15 @@
 
 import numpy as np
 
-from ..floors import OfMeans
-from ..statistic import Limit, Shown, Statistic
+from ..draws import Draws
+from ..floors import OfAverage, OfMeans
+from ..statistic import Limit, Shown, Statistic, worst
 
 _MEANING = (
     "The mean absolute difference between this method's P(y = 1) and the reference's, and the "
     "share of samples that both put into the same class. They are computed on the held-out "
-    "samples, or on the training samples if none are held out."
+    "samples, or on the training samples if none are held out. The worst row is the one whose "
+    "P(y = 1) differs most."
 )
 
 
@@ -20,6 +22,11 @@ def difference(p: np.ndarray, exact: np.ndarray) -> np.ndarray:
 def agreement(p: np.ndarray, exact: np.ndarray) -> np.ndarray:
     """Return the share of rows (..., K) that both put into the same class."""
     return ((p > 0.5) == (exact > 0.5)).mean(axis=-1)
+
+
+def apart(found: Draws, exact: Draws) -> np.ndarray:
+    """Return the absolute difference (K,) of each row's probability."""
+    return np.abs(found.mean - exact.mean)
 
 
 _DIFFERENCE, _AGREEMENT = OfMeans(difference), OfMeans(agreement)
@@ -62,5 +69,27 @@ AGREEMENT = Statistic(
         )
     },
     columns={"probability": Shown("same class", 3)},
+    meaning=_MEANING,
+)
+
+ROW = Statistic(
+    name="row",
+    of="probability",
+    compute=apart,
+    reduce=worst,
+    one=True,
+    noise=OfAverage(lambda exact: exact.flat[:, exact.moves], sizes=True),
+    phrase="{quantity}: P(y = 1) differs by {value:.2f}",
+    limits={
+        "predictions": Limit(
+            0.1,
+            0.5,
+            "P of 0.45 is then reported as 0.55 at most. From one half on, a sure row may be in "
+            "the other class.",
+            quantities=("probability",),
+            told=2,
+        )
+    },
+    columns={"probability": Shown("worst row off by", 3)},
     meaning=_MEANING,
 )

@@ -58,7 +58,8 @@ def made(
     groups = {"/posterior": xr.Dataset(posterior), "/sample_stats": xr.Dataset()}
     tree = xr.DataTree.from_dict(groups)
     tree.attrs = {
-        "kind": kind, "status": status, "reason": "", "method": "made",
+        "kind": kind, "status": status, "reason": "",
+        "method": {"mcmc": "nuts", "point": "laplace"}.get(kind, "advi"),
         "fingerprint": problem.fingerprint, "seconds_run": 1.0, "seconds_compile": 0.5,
     }  # fmt: skip
     return tree
@@ -126,16 +127,15 @@ def test_verdicts_stand_in_the_table_in_print_and_on_the_page(problem, tmp_path)
     narrow = made(problem, "approximation", scale=0.5, number=1, **long)
     fits = {"exact": made(problem, **long), "narrow": narrow}
     found = av.compare(fits, problem=problem)
-    assert found.table["verdict"].to_dict() == {"exact": "trust", "narrow": "with care"}
+    assert found.table["verdict"].to_dict() == {"exact": "converged", "narrow": "with care"}
     words = found.verdicts()
     assert words.loc["exact", "uncertainty"] == words.loc["narrow", "means"] == "good"
     assert words.loc["narrow", "uncertainty"] in ("rough", "bad")
     assert "intervals" in words.loc["narrow", "verdict"]
     lines = repr(found).splitlines()
     assert lines[0] == "Comparison of 2 fits of rfvm on small, reference: exact"
-    assert (
-        lines[1] == "exact [trust]: exact up to Monte Carlo error: every summary may be reported."
-    )
+    assert lines[1] == "exact [converged]: nothing speaks against it."
+    assert " ".join(lines).endswith("there are no held-out samples.")
     assert max(map(len, lines)) <= 80
     page = found.to_html(tmp_path / "new" / "page.html").read_text()
     first, table = page.index("What each fit may be used for"), page.index("<table>")
@@ -228,7 +228,7 @@ def test_the_majority_answers_always_the_same(small_data):
     zeros, ones = (np.flatnonzero(data.y == k) for k in (0, 1))
     train = data.take(np.r_[zeros[:5], ones[:15]])
     test = data.take(np.r_[zeros[5:9], ones[15:18]])
-    row = baselines(train, test)["majority"]
+    row = baselines(train, test)["majority"].row
     assert row["accuracy"] == pytest.approx(3 / 7)
     assert row["log_score"] == pytest.approx((3 * np.log(0.75) + 4 * np.log(0.25)) / 7)
     assert (row["auc"], row["kappa"]) == (0.5, 0.0)
@@ -273,14 +273,14 @@ def test_baselines_are_fitted_on_the_training_rows_alone(small_data):
     logistic = LogisticRegression(l1_ratio=1.0, solver="liblinear", random_state=0, max_iter=1000)
     C = best_C(logistic, train, lambda f, X, y: -mean_log_p(f, X, y))
     fitted, X = refit(logistic, train.X, train.y, C), scaled(test.X, train.X)
-    row = found["L1 logistic"]
+    row = found["L1 logistic"].row
     assert row["log_score"] == pytest.approx(mean_log_p(fitted, X, test.y), rel=1e-6)
     assert row["accuracy"] == (fitted.predict(X) == test.y).mean()
     assert row["own_features"] == np.count_nonzero(fitted.coef_)
 
     svm = SVC(kernel="linear")
     C = best_C(svm, train, lambda f, X, y: (f.predict(X) != y).mean())
-    fitted, row = refit(svm, train.X, train.y, C), found["linear SVM"]
+    fitted, row = refit(svm, train.X, train.y, C), found["linear SVM"].row
     assert row["accuracy"] == (fitted.predict(X) == test.y).mean()
     assert row["own_samples"] == len(fitted.support_)
     assert "log_score" not in row

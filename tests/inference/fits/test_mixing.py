@@ -129,7 +129,7 @@ def test_what_is_missing_in_words():
     assert f"bulk ESS of eta[2] is {size:.0f} (at least 1000)" in found.missing()
     # tails: 400 are enough, and fewer where fewer are asked for
     assert "(at least 400)" in module.Mixing(
-        (4, 500), ("a",), ("scalar",), *np.array([[1.0], [1.01], [2000.0], [300.0]])
+        (4, 500), ("a",), ("scalar",), *np.array([[1.0], [1.01], [2000.0], [300.0], [1.01]])
     ).missing()  # fmt: skip
 
 

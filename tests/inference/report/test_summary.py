@@ -20,7 +20,7 @@ def tree_of(kind, eta):
     """Return a fit with these decision values (4, draws, N)."""
     posterior = xr.Dataset({"eta": (("chain", "draw", "obs"), eta)})
     tree = xr.DataTree.from_dict({"/posterior": posterior})
-    tree.attrs = {"method": "mine", "kind": kind, "status": "finished", "reason": ""}
+    tree.attrs = {"method": "nuts", "kind": kind, "status": "finished", "reason": ""}
     tree.attrs |= {"model": "rfvm", "data": "a <b> table", "form": "one"}
     return tree
 

@@ -68,7 +68,7 @@ def made(problem, number, scale=1.0):
     tree = xr.DataTree.from_dict({"/posterior": xr.Dataset(draws), "/sample_stats": xr.Dataset()})
     tree.attrs = {
         "kind": "mcmc" if scale == 1.0 else "approximation", "status": "finished", "reason": "",
-        "fingerprint": problem.fingerprint, "method": "made",
+        "fingerprint": problem.fingerprint, "method": "nuts" if scale == 1.0 else "advi",
     }  # fmt: skip
     return tree
 
@@ -138,6 +138,6 @@ def test_findings_cap_a_purpose_of_which_they_know_nothing(monkeypatch):
     everything = judged({}, [Finding("chains disagree", "bad")])
     assert everything.words["tails"] == "bad"
     assert everything.level == "do not use"
-    found = judged({}, [Finding("few in the tails", "rough", ("uncertainty",))], assumed="good")
+    found = judged({}, [Finding("few in the tails", "rough", ("uncertainty",))], "chains")
     assert found.words["tails"] == found.words["uncertainty"] == "rough"
     assert found.words["means"] == "good"

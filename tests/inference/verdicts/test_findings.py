@@ -9,23 +9,23 @@ from ardvark.inference.verdicts.verdict import verdicts
 from tests.inference.verdicts.test_verdict import LOCATION, D, posterior, tree_of
 
 NONE_ACTIVE = Finding(
-    "no feature is active in any of its draws",
-    "bad",
+    "no feature is active in any of its draws. This may be the truth, or lost by the approximation",
+    "unknown",
     ("ranking", "selection"),
-    "use another method; this one found the sparse prior's peak at zero",
+    'ardvark.fit(problem, "exact")',
 )
 
 
 def weights(*active):
-    """Return feature weights (1, 100, D) of which so many draws have the first feature active."""
-    found = np.zeros((1, 100, D))
+    """Return feature weights (1, 1000, D) of which so many draws have the first feature active."""
+    found = np.zeros((1, 1000, D))
     found[0, : len(active), 0] = active
     return found
 
 
-def point_tree(weight, kind="approximation", **groups):
+def point_tree(weight, kind="approximation", number=2, **groups):
     """Return a fit whose eta says nothing against it."""
-    eta = posterior(2, shape=weight.shape[:2])[0]
+    eta = posterior(number, shape=weight.shape[:2])[0]
     return tree_of(eta, weight, kind, **groups)
 
 
@@ -39,16 +39,28 @@ def test_no_active_feature_is_said_without_a_reference_and_with_the_fit_as_its_o
 
 def test_no_active_feature_is_compared_with_the_reference():
     """Half a feature on average is as good as none; so is what the reference has, where it is."""
-    some = point_tree(weights(*[12.0] * 50))
-    many = point_tree(np.full((1, 100, D), 12.0))
+    some = point_tree(weights(*[12.0] * 500))
+    many = point_tree(np.full((1, 1000, D), 12.0), number=1)
     (found,) = findings(some, many)
     assert found.text == (
         f"only 0.5 features are active on average; the reference has {float(D):.1f}"
     )
+    assert (found.cap, found.remedy) == ("bad", "use the reference")
     (found,) = findings(some)
-    assert found.text == "only 0.5 features are active on average"
-    assert findings(point_tree(weights()), some) == []
+    assert found.text.startswith("only 0.5 features are active on average. This may be")
+    assert findings(point_tree(weights(), number=1), some) == []
     assert findings(many, some) == findings(many) == []
+
+
+def test_an_empty_posterior_may_be_the_truth():
+    """Converged chains in which nothing is active: said, and nothing is held against them."""
+    tree = tree_of(*(x * y for x, y in zip(posterior(2), (1.0, 1e-3), strict=True)))
+    found = verdicts({"exact": tree}, "exact", {})["exact"]
+    assert found.level == "converged"
+    assert found.reasons == (
+        "no feature is active in any of its draws. This may be the truth: nothing in X predicts y",
+    )
+    assert found.remedies == ()
 
 
 # --- k-hat ----------------------------------------------------------------------------------------
@@ -64,7 +76,7 @@ def test_khat_caps_a_fit_alone_and_one_that_is_its_own_reference():
     tree = tree_of(*posterior(2), "approximation", stats=stats)
     (alone,) = findings(tree)
     assert alone.text.startswith("k-hat is ")
-    assert (alone.cap, alone.purposes) == ("bad", ("means", "uncertainty"))
+    assert (alone.cap, alone.purposes) == ("bad", ("means", "uncertainty", "parameters"))
     assert findings(tree, tree) == [alone]
     (beside,) = findings(tree, tree_of(*posterior(1)))
     assert (beside.text, beside.purposes) == (alone.text, ())
@@ -86,7 +98,7 @@ def test_few_effective_draws_of_the_tails_cap_the_uncertainty_alone():
     (found,) = findings(tree)
     assert found.text.startswith("tail ESS of eta[")
     assert (found.cap, found.purposes) == ("rough", ("uncertainty",))
-    assert found.remedy.startswith("raise draws to about ")
+    assert found.remedy.startswith('ardvark.fit(problem, "nuts", draws=')
     words = verdicts({"exact": tree}, "exact", {})["exact"].words
     assert words == dict.fromkeys(PURPOSES, "good") | {"uncertainty": "rough"}
 

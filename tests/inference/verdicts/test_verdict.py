@@ -12,6 +12,7 @@ from ardvark.inference.scoring import quantities
 from ardvark.inference.scoring.statistic import Score
 from ardvark.inference.scoring.statistics import STATISTICS
 from ardvark.inference.scoring.statistics.error import ERROR, INCLUSION
+from ardvark.inference.scoring.statistics.prediction import DIFFERENCE
 from ardvark.inference.scoring.statistics.sd_ratio import SD_RATIO
 from ardvark.inference.verdicts import findings as diagnostics
 from ardvark.inference.verdicts import remedies, verdict
@@ -60,6 +61,7 @@ def tree_of(eta, weight, kind="mcmc", fingerprint="same", **groups):
     }
     tree = xr.DataTree.from_dict({k: xr.Dataset(v) for k, v in contents.items()})
     tree.attrs = {"kind": kind, "status": "finished", "reason": "", "model": "rfvm"}
+    tree.attrs["method"] = {"mcmc": "nuts", "approximation": "advi", "point": "laplace"}[kind]
     tree.attrs |= {"fingerprint": fingerprint, "form": "one", **groups}
     return tree
 
@@ -79,16 +81,17 @@ def test_a_second_run_is_as_good_as_the_reference():
     for kind in ("mcmc", "approximation"):
         found = on(tree_of(*posterior(2), kind))
         assert found.level == "trust", found.text(kind)
-        assert found.sentence == "as good as the reference."
-        assert set(found.words.values()) == {"good"}
+        assert found.sentence.startswith("as good as the reference for predictions, means, ")
+        assert set(found.words.values()) == {"good", "unknown"}
+        assert found.words["parameters"] == "unknown"  # these fits have none
         assert found.reasons == found.remedies == ()
 
 
 def test_the_reference_is_judged_by_its_diagnostics():
     exact = tree_of(*posterior(1))
     found = verdicts({"exact": exact}, "exact", {})["exact"]
-    assert found.level == "trust"
-    assert found.sentence == "exact up to Monte Carlo error: every summary may be reported."
+    assert found.level == "converged"
+    assert found.sentence == "converged: nothing speaks against it."
 
 
 # --- negative controls, each named ----------------------------------------------------------------
@@ -114,7 +117,7 @@ def test_a_shifted_mean():
     found = on(tree_of(*posterior(2, shift=1.5), "approximation"))
     assert found.words["means"] == found.words["uncertainty"] == "bad"
     assert found.words["ranking"] == "good"
-    assert any(r.startswith("eta: the mean is off by 1.") for r in found.reasons)
+    assert any(re.match(r"eta\[\d+\]: the mean is off by 1\.", r) for r in found.reasons)
     assert "do not report its means or its intervals" in found.sentence
 
 
@@ -138,7 +141,7 @@ def test_permuted_features():
     assert found.words["ranking"] == found.words["selection"] == "bad"
     assert found.words["predictions"] == "good"
     assert "do not report its means, its intervals or its ranking" in found.sentence
-    assert any("leading features are the same" in r for r in found.reasons)
+    assert any("its leading features carry" in r for r in found.reasons)
 
 
 def test_draws_of_another_problem():
@@ -172,13 +175,13 @@ def test_a_funnel_that_diverges():
     text = " ".join(found.reasons)
     assert "5 of 4000 transitions diverged" in text
     assert "E-FMI" in text
-    assert "raise target_accept to 0.95" in found.remedies[0]
+    assert 'ardvark.fit(problem, "nuts", target_accept=0.95)' in found.remedies
     few = on(funnel(4))  # NUTS makes no second run for so few: told, and the energies decide
     assert (few.words["means"], few.words["uncertainty"]) == ("good", "rough")
     assert "4 of 4000 transitions diverged" in " ".join(few.reasons)
     chosen = funnel(5)  # none was given, and the sampler took 0.95
     chosen.attrs |= {"options": json.dumps({"target_accept": None}), "target_accept": 0.95}
-    assert "raise target_accept to 0.99" in on(chosen).remedies[0]
+    assert 'ardvark.fit(problem, "nuts", target_accept=0.99)' in on(chosen).remedies
     many = on(funnel(41))
     assert many.level == "do not use"
     assert "41 of 4000 transitions diverged" in many.sentence
@@ -200,7 +203,7 @@ def test_one_chain():
     fits = {"exact": tree, "other": tree_of(*posterior(2), "approximation")}
     found = verdicts(fits, "exact", quantities.measure(fits, "exact"))
     assert found["exact"].sentence == "not judged: chains=1: R-hat needs at least 2."
-    assert found["exact"].remedies == ("run 4 chains",)
+    assert found["exact"].remedies == ('ardvark.fit(problem, "nuts", chains=4)',)
     assert found["other"].level == "not judged"
     assert "the reference, exact, cannot be trusted: chains=1" in found["other"].sentence
 
@@ -210,7 +213,8 @@ def test_few_effective_draws():
     tree = tree_of(*posterior(1, shape=(4, 25)))
     (found,) = [f for f in findings(tree) if f.text.startswith("bulk ESS of eta[")]
     ess = float(re.search(r" is (\d+) ", found.text)[1])
-    assert found.remedy == f"raise draws to about {remedies.enough_draws(25, ess)}"
+    draws = remedies.enough_draws(25, ess)
+    assert found.remedy == f'ardvark.fit(problem, "nuts", draws={draws})'
     assert found.cap == "rough"
 
 
@@ -227,10 +231,10 @@ def test_chains_that_disagree():
     found = verdicts({"exact": tree}, "exact", {})["exact"]
     assert found.level == "do not use"
     assert "R-hat of eta[" in found.sentence
-    assert "exact, which picks the sampler and runs until it has converged" in found.remedies
+    assert found.remedies == ('ardvark.fit(problem, "exact")',)
     tree.attrs["method"] = "exact"  # never what is already in use
-    (remedy, *_) = verdicts({"exact": tree}, "exact", {})["exact"].remedies
-    assert remedy == "go on with ardvark.resume, or raise limit"
+    again = verdicts({"exact": tree}, "exact", {})["exact"]
+    assert again.remedies == ("ardvark.resume(problem, fit)",)
 
 
 def test_energies_worked_out_by_hand():
@@ -243,7 +247,7 @@ def test_trajectories_at_the_largest_depth_are_a_remark():
     options = json.dumps({"max_treedepth": 8})
     (found,) = findings(tree_of(*posterior(1), stats={"tree_depth": depth}, options=options))
     assert found.purposes == ()
-    assert "raise max_treedepth to 10" in found.remedy
+    assert found.remedy == 'ardvark.fit(problem, "nuts", max_treedepth=10)'
 
 
 def test_khat_speaks_only_where_there_is_no_reference():
@@ -255,7 +259,7 @@ def test_khat_speaks_only_where_there_is_no_reference():
     assert alone.words["means"] == alone.words["uncertainty"] == "bad"
     assert alone.words["ranking"] == "unknown"
     assert "k-hat is" in alone.reasons[0]
-    assert "add exact" in alone.remedies
+    assert alone.remedies == ('ardvark.fit(problem, "exact")',)
     beside = on(tree)
     assert beside.level == "trust"
     assert any("k-hat is" in r for r in beside.reasons)
@@ -264,8 +268,15 @@ def test_khat_speaks_only_where_there_is_no_reference():
 @pytest.mark.parametrize(
     ("reason", "remedy"),
     [
-        ("the ELBO was still rising after 60000 iterations (stage 1 of 3)", ("raise max_iter",)),
-        ("the mode ran to a boundary: log theta = -14.6", ("use exact; no Gaussian fits",)),
+        (
+            "the ELBO was still rising after 60000 iterations (stage 1 of 3)",
+            ('ardvark.fit(problem, "advi", max_iterations=240000)',),
+        ),
+        (
+            "the ELBO fell at the end of a stage",
+            ('ardvark.fit(problem, "advi", step_sizes=(0.005, 0.002, 0.0005, 0.0001))',),
+        ),
+        ("the mode ran to a boundary: log theta = -14.6", ("use the reference",)),
         ("it changes; raise max_iterations", ()),
     ],
 )
@@ -275,8 +286,7 @@ def test_a_method_that_says_that_it_did_not_converge(reason, remedy):
     found = on(tree)
     assert found.level == "do not use"
     assert found.reasons[0] == reason
-    assert len(found.remedies) == len(remedy)
-    assert all(a.startswith(b) for a, b in zip(found.remedies, remedy, strict=True))
+    assert found.remedies == remedy
 
 
 def test_a_failed_fit():
@@ -314,15 +324,23 @@ def test_the_papers_algorithm_of_the_demo():
     found = judged(
         scores(
             probability__difference=0.04, probability__agreement=0.04, eta__error=0.1,
-            eta__sd_ratio=2.7, ranking__top=0.7, selection__p_active=0.87,
+            eta__sd_ratio=2.7, ranking__captured=0.7, selection__p_active=0.87,
         ),
         [],
     )  # fmt: skip
-    assert found.sentence == (
-        "use its predicted classes, not its probabilities; report its means; do not report its "
-        "intervals or its ranking."
+    assert found.level == "do not use"  # neither its predictions nor its ranking are good
+    assert found.sentence == "do not use: eta: the sd is 2.7 times that of the reference."
+    better = judged(
+        scores(
+            probability__difference=0.01, eta__error=0.5, eta__sd_ratio=2.7, ranking__captured=0.7,
+        ),
+        [],
+    )  # fmt: skip
+    assert better.level == "with care"
+    assert better.sentence == (
+        "use its predictions; treat its means as approximate; do not report its intervals or its "
+        "ranking."
     )
-    assert found.level == "with care"
 
 
 def test_of_several_reasons_for_a_word_the_most_telling_is_given():
@@ -373,10 +391,37 @@ def test_every_limit_names_a_purpose_and_every_purpose_has_limits():
     assert all(p.meaning and bool(p.quoted) != bool(p.said) for p in PURPOSES.values())
 
 
-def test_a_distance_inside_its_floor_counts_as_none():
-    noisy = {"error": Score(ERROR, 3.0, 3.0, 3.5, 2.0)}
-    noisy["sd_ratio"] = Score(SD_RATIO, 1.0, 0.0, 1.0, 0.5)
-    assert judged({"eta": noisy}, []).words["means"] == "good"
+def test_a_distance_within_its_noise_counts_as_none():
+    """The floor is 0.1 above the median: the noise is 0.2 + 2.51 x 0.1 = 0.451."""
+    means = {v: judged({"eta": {"error": Score(ERROR, v, v, 0.3, 0.2)}}, []) for v in (0.45, 0.46)}
+    assert means[0.45].words["means"] == "unknown"  # it would hide twice the limit
+    assert means[0.46].words["means"] == "rough"
+    small = judged({"eta": {"error": Score(ERROR, 0.3, 0.3, 0.26, 0.2)}}, [])
+    assert small.words["means"] == "good"
+    sds = judged({"eta": {"sd_ratio": Score(SD_RATIO, 1.3, 0.26, 0.25, 0.2)}}, [])
+    assert sds.words["uncertainty"] == "good"
+
+
+def test_noise_that_hides_a_defect_is_said():
+    """Means are known to be right; intervals might be wrong by twice their limit, unseen."""
+    found = judged(
+        {
+            "probability": {s.name: Score(s, 0.0, 0.0, 0.0, 0.0) for s in (DIFFERENCE,)},
+            "eta": {
+                "error": Score(ERROR, 0.1, 0.1, 0.2, 0.1),
+                "sd_ratio": Score(SD_RATIO, 1.1, 0.1, 0.4, 0.1),
+            },
+        },
+        [],
+    )
+    assert found.level == "with care"
+    assert found.sentence == (
+        "use its predictions; report its means; too few draws to judge its intervals."
+    )
+    assert found.reasons == (
+        "eta: the sd is 1.1 times that of the reference (noise: factor 1.49): too few draws to "
+        "tell",
+    )
 
 
 def test_the_error_of_a_mask_is_one_of_probabilities():
@@ -406,7 +451,9 @@ def test_a_verdict_in_print():
     assert max(map(len, lines)) <= 60
     assert any(line.startswith("  why: ") for line in lines)
     assert any(line.startswith("  try: ") for line in lines)
-    assert set(verdict.LEVELS) == {"trust", "with care", "do not use", "not judged"}
+    assert set(verdict.LEVELS) == {
+        "trust", "converged", "with care", "do not use", "not judged",
+    }  # fmt: skip
     assert list(on(funnel(1)).words) == list(PURPOSES)
 
 
