@@ -42,7 +42,8 @@ PAGES = (
             "gibbs_speed-ard", "rfvm_vb_speed",
             "rfvm_vb_million", "rfvm_vb_stop", "pfcvm_lp_speed", "jcfo_em_speed",
             "fsklr_savb_speed", "laplace_genes", "advi_rank", "rfvm_noise", "model_choices",
-            "comparison_speed", "exact_speed-exact", "exact_speed-samplers", "exact_rule", "estimator",
+            "comparison_speed", "exact_speed-exact", "exact_speed-samplers", "exact_rule",
+            "estimator",
         ),
     ),
     Page(
