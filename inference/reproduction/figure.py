@@ -16,24 +16,25 @@ PANELS = (
     ("eta_sd_ratio", "sd of eta / exact sd", (1e-2, 1e2), (0.8, 1.25)),
 )
 """Number, title, limits of the axis, and the lines: the limits of the verdicts."""
-METHODS = ("paper's, this prior", "paper's, as printed", "ADVI", "Laplace")
+METHODS = ("paper's, this prior", "paper's, own settings", "ADVI", "Laplace")
 MARKS = {
     "sparse": ("o", "#0072B2"),
     "dense": ("s", "#D55E00"),
-    "near_flat": ("^", "#009E73"),
-    "laplace": ("D", "#CC79A7"),
+    "diffuse": ("^", "#009E73"),
+    "double_exponential": ("D", "#CC79A7"),
     "independent": ("P", "#56B4E9"),
-    "printed": ("v", "#E69F00"),
+    "printed_masks": ("v", "#E69F00"),
 }
 """By prior: mark and colour. Shapes differ too, for readers who do not see the colours."""
-_ROW = 0.21  # inches
+_ROW = 0.3  # inches
 
 
 def draw(frame: pd.DataFrame) -> Picture:
     """Draw the matrix: a row a model and data set, a strip a method, a mark a prior.
 
-    A grey bar reaches to what a second exact run has, the floor of the row. A mark on the border
-    lies beyond it. Open marks stand beside an exact fit that has not converged.
+    A grey tick is what a second exact run differs by. An arrow at the border stands for a value
+    beyond it, a cross for a method without an sd, an open mark beside an exact fit that has not
+    converged.
 
     Parameters
     ----------
@@ -104,13 +105,24 @@ def _strip(
     converged = {
         (_group(r), r["prior"]) for r in records if r["cell"] == EXACT and r["status"] == "finished"
     }
-    if number == "p_off":
-        for row in (r for r in records if r["cell"] == AGAIN and r[number] > low):
-            axis.barh(groups.index(_group(row)), row[number] - low, 0.8, left=low, color="0.9")
-    for row in (r for r in records if r["cell"] == method and r[number] == r[number]):
-        mark, colour = MARKS[row["prior"]]
+    place = {prior: 0.24 * (k - 1) for k, prior in enumerate(("sparse", "dense", "diffuse"))}
+    place |= {"independent": -0.12, "printed_masks": 0.12}
+    for row in (r for r in records if r["cell"] in (AGAIN, method)):
+        colour, y = MARKS[row["prior"]][1], groups.index(_group(row)) + place.get(row["prior"], 0.0)
+        value = row[number]
+        mark = MARKS[row["prior"]][0]
+        if row["cell"] == AGAIN:
+            if low < value < high:
+                axis.plot(value, y, "|", color="0.5", ms=5)
+            continue
+        if value != value:
+            if row["p_off"] != row["p_off"]:
+                continue
+            value, mark = low, "x"
+        elif not low <= value <= high:
+            mark = "<" if value < low else ">"
         solid = (_group(row), row["prior"]) in converged
         axis.plot(
-            min(max(row[number], low), high), groups.index(_group(row)), mark, color=colour, ms=4.5,
+            min(max(value, low), high), y, mark, color=colour, ms=4.0,
             mfc=colour if solid else "none", clip_on=False,
         )  # fmt: skip

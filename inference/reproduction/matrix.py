@@ -120,6 +120,7 @@ class Matrix(Work[str, list[Row]]):
             rows.append(
                 _row(
                     block, cell, **sizes, **_told(tree), **found,
+                    rhat_eta=comparison.table.loc[cell.label, "rhat_eta"],
                     verdict=comparison.verdict[cell.label].level,
                 )
             )  # fmt: skip

@@ -23,23 +23,27 @@ LEADING = 10
 Numbers = dict[str, float]
 
 NAMES = {
-    "eta_error": "error of eta: mean over rows of |difference of means| in exact posterior sds",
+    "eta_error": "error of eta: largest over rows of |difference of means|, in exact posterior sds",
     "eta_sd_ratio": "median over rows of its sd divided by the exact one",
     "bias_error": "error of the bias, in sds",
     "bias_sd_ratio": "sd of the bias divided by the exact one",
-    "scalar_error": "largest error of another scalar (tau), in sds",
-    "effect_error": "largest error of the ten leading features' weights, in sds",
+    "scalar_error": "largest error of another scalar (tau) that both draw, in sds",
+    "effect_error": "largest error of the weights of the ten features with the largest exact "
+    "P(active), in sds",
     "effect_sd_ratio": "median over them of the ratio of sds",
-    "p_off": "mean over rows of |difference of P(y = 1)|",
+    "p_off": "mean over the training rows of |difference of P(y = 1)|",
+    "p_off_base": "the same of a constant, the share of y = 1 in the training rows",
     "p_worst": "the largest of these",
-    "agreement": "share of rows that both put into the same class",
+    "agreement": "share of rows that both put into the same class; ties, P = 1/2, are class 0",
     "p_active_off": "largest difference of P(active) of a feature",
-    "top": "share of the ten leading features in common",
+    "top": "share in common of the ten features with the largest mean absolute weights",
     "active": "mean number of active features",
     "active_exact": "the same of the exact posterior",
     "active_prior": "the same of the prior, by simulation",
     "log_score": "mean log probability of the labels of the rows",
     "log_score_exact": "the same of the exact posterior",
+    "log_score_base": "the same of the constant",
+    "p_active_most": "the largest exact P(active) of a feature",
 }  # fmt: skip
 """Every number, and what it is."""
 
@@ -58,10 +62,16 @@ def numbers(problem: Problem, tree: xr.DataTree, exact: xr.DataTree, scores: Sco
         The distances that `compare` found (`Comparison.scores`).
     """
     found: Numbers = {"active": active(tree), "active_exact": active(exact)}
+    probability = group(exact, "selection").get("p_active_feature")
+    if probability is not None:
+        found["p_active_most"] = float(probability.max())
     mine, true = (_means(fitted(t)) for t in (tree, exact))
     if mine is not None and true is not None:
         found["p_worst"] = float(np.abs(mine - true).max())
-        found["log_score"], found["log_score_exact"] = (_log(p, problem.y) for p in (mine, true))
+        base = np.full(len(true), problem.y.mean())
+        for name, p in (("", mine), ("_exact", true), ("_base", base)):
+            found[f"log_score{name}"] = _log(p, problem.y)
+        found["p_off_base"] = float(np.abs(base - true).mean())
     if tree is exact:  # `scores` has one half of its chains beside the other
         found.pop("p_worst", None)
         return {name: found.get(name, np.nan) for name in NAMES}
@@ -99,7 +109,11 @@ def active_in_prior(problem: Problem) -> float:
 def _scalars(tree: xr.DataTree, exact: xr.DataTree) -> Numbers:
     """Return the errors of the bias and of the other scalars that both have."""
     mine, true = group(tree, "posterior"), group(exact, "posterior")
-    shared = [str(n) for n, v in true.items() if v.ndim == 2 and n in mine and mine[n].ndim == 2]
+    shared = [
+        str(name)
+        for name, values in true.items()
+        if values.ndim == 2 and name in mine and (name == "bias" or float(mine[name].std()) > 0.0)
+    ]
     error = {n: _error(mine[n].values, true[n].values) for n in shared}
     found: Numbers = {}
     if "bias" in error:
@@ -119,7 +133,7 @@ def _effects(problem: Problem, tree: xr.DataTree, exact: xr.DataTree) -> Numbers
     """Return the errors of the weights of the features that the exact posterior puts first."""
     mine, true = (_weights(problem, t) for t in (tree, exact))
     p = group(exact, "selection").get("p_active_feature")
-    if mine is None or true is None or p is None:
+    if mine is None or true is None or p is None or not (p > 0.0).any():
         return {}
     first = np.argsort(-p.values, kind="stable")[:LEADING]
     a, b = (w.reshape(-1, w.shape[-1])[:, first] for w in (mine, true))

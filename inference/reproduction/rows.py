@@ -23,7 +23,7 @@ _TEXTS = ("model", "kernel", "data", "prior", "cell", "method", "sampler", "stat
           "verdict", "identity", "commit")  # fmt: skip
 COLUMNS = (
     "model", "kernel", "data", "N", "D", "prior", "cell", "method", "sampler", "status", "reason",
-    "rhat", "ess", "seconds", *NAMES, "verdict", "identity", "commit",
+    "rhat", "rhat_eta", "ess", "seconds", *NAMES, "verdict", "identity", "commit",
 )  # fmt: skip
 """What a row has: where it stands, how the fit went, the numbers (`NAMES`), and its origin."""
 
@@ -31,7 +31,7 @@ COLUMNS = (
 def identity(block: Block) -> str:
     """Hash everything that decides a block's rows, so that a changed setting is computed again."""
     cells = [dataclasses.asdict(cell) for cell in block.cells]
-    settings = [block.model, block.data, block.kernel, dict(block.hypers), cells]
+    settings = [block.model, block.data, block.kernel, dict(block.hypers), cells, list(COLUMNS)]
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]
 
 
