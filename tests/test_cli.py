@@ -346,7 +346,7 @@ def test_the_methods_for_a_problem_are_recommended(command):
 def test_the_blocks_of_the_matrix_are_listed_and_bad_ones_refused(command, tmp_path):
     listed = command("reproduce", "--list", "--only", "jcfo,rfvm/allaml/dense", "--out", tmp_path)
     assert listed.returncode == 0
-    assert "jcfo/colon/laplace" in listed.stdout
+    assert "jcfo/colon/double_exponential" in listed.stdout
     assert "rfvm/allaml/dense" in listed.stdout
     assert "pfcvm" not in listed.stdout
     assert "0 of 5 are in" in listed.stdout

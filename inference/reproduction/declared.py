@@ -3,8 +3,8 @@
 A block is one posterior: a model on all rows of a data set under one prior (`PRIORS`). Its cells
 are methods. Every method runs by its defaults. A label that ends in "more" is a second setting,
 given where a reader might object that the first was not given a chance; it was fixed before
-anything was run. "own settings" is the paper's algorithm with the paper's own hyperpriors, as far as
-its text or its released code has them (`OWN`). Its target is then another posterior, or none.
+anything was run. "own settings" is the paper's algorithm with the paper's own hyperpriors, as far
+as its text or its released code has them (`OWN`). Its target is then another posterior, or none.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

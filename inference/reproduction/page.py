@@ -138,10 +138,10 @@ of a feature has a limit with its own noise, so the worst R-hat may be larger.
 """
 _FIGURE = """
 A row is a model on a data set, a strip a method, a mark a prior. Vertical lines are the limits up
-to which the verdicts call P(y = 1) good and usable, and an sd good. A grey tick is what a second exact
-run differs by. An open mark stands beside an exact fit that has not converged, an arrow at the
-border for a value beyond it, a cross at the left border for a method without an sd. "own settings"
-has another target, so its distance includes the change of prior.
+to which the verdicts call P(y = 1) good and usable, and an sd good. A grey tick is what a second
+exact run differs by. An open mark stands beside an exact fit that has not converged, an arrow at
+the border for a value beyond it, a cross at the left border for a method without an sd. "own
+settings" has another target, so its distance includes the change of prior.
 """
 
 

@@ -88,7 +88,7 @@ def tiny(monkeypatch):
     cells = (
         declared.Cell(label=EXACT, method="exact", seed=seed(1)),
         declared.Cell(label=AGAIN, method="exact", seed=seed(2)),
-        declared.Cell(label="paper's, as printed", method="rfvm_vb", hypers={"bias_sd": 2.0}),
+        declared.Cell(label="paper's, own settings", method="rfvm_vb", hypers={"bias_sd": 2.0}),
         declared.Cell(label="Laplace", method="laplace"),
         declared.Cell(label="savb", method="fsklr_savb"),
     )
@@ -112,9 +112,9 @@ def test_a_run_keeps_a_row_a_cell_and_is_not_repeated(tiny, tmp_path, monkeypatc
     assert np.isnan(exact["eta_error"])  # nothing to compare it with
     assert exact["active"] == again["active_exact"]
     assert again["p_off"] < 0.05  # at least 1000 effective draws a side: its sd is below 0.016
-    printed = rows.loc["sparse", "paper's, as printed"]
-    assert printed["method"] == "rfvm_vb"
-    assert printed["p_off"] > 0.0
+    own = rows.loc["sparse", "paper's, own settings"]
+    assert own["method"] == "rfvm_vb"
+    assert own["p_off"] > 0.0
     assert rows.loc["sparse", "savb"]["status"] == "absent"
     assert "does not apply" in rows.loc["sparse", "savb"]["reason"]
     assert rows.loc[FLAT, EXACT]["status"] == "improper"
@@ -142,7 +142,7 @@ def test_a_killed_run_loses_only_the_fit_in_progress(tiny, tmp_path, monkeypatch
     with pytest.raises(KeyboardInterrupt):
         matrix.run(tmp_path, progressbar=False)
     kept = {p.name: p.stat().st_mtime_ns for p in tmp_path.glob("fits/*/*.nc")}
-    assert set(kept) == {"exact.nc", "exact_again.nc", "papers_as_printed.nc"}
+    assert set(kept) == {"exact.nc", "exact_again.nc", "papers_own_settings.nc"}
     monkeypatch.setattr(Matrix, "_fit", whole_fit)
     matrix.run(tmp_path, keep_fits=True, progressbar=False)
     after = {p.name: p.stat().st_mtime_ns for p in tmp_path.glob("fits/*/*.nc")}

@@ -61,4 +61,10 @@ def test_the_exact_fit_itself_has_no_differences():
     _, exact, _ = beside()
     found = numbers(PROBLEM, exact, exact, {})
     known = {name for name, value in found.items() if not np.isnan(value)}
-    assert known == {"active", "active_exact", "log_score", "log_score_exact"}
+    assert known == {
+        *("active", "active_exact", "p_active_most", "p_off_base"),
+        *("log_score", "log_score_exact", "log_score_base"),
+    }
+    share = PROBLEM.y.mean()
+    entropy = share * np.log(share) + (1 - share) * np.log(1 - share)
+    assert found["log_score_base"] == pytest.approx(entropy)
