@@ -206,6 +206,9 @@ class Calibration:
         """The smallest p-value, corrected for the number of quantities; NaN without ranks."""
         return float(self.table["holm"].iloc[0]) if len(self.ranks) else float("nan")
 
+    def __repr__(self) -> str:
+        return self.text()
+
     def text(self) -> str:
         """Return in words what is wrong and by how much, or what would have been detected."""
         done = f"{self.name}: {len(self.ranks)} replicates"

@@ -43,8 +43,9 @@ _NUMBERS = ("active_features", "active_samples", "slab")
 
 _ASKED = "The hyperparameters of the prior in this refit."
 _FOUND = (
-    "The mean number of active features per draw, with the 5 % and 95 % quantiles in brackets. For "
-    "a model whose features have no prior, it is the number of active samples."
+    "The mean number of active features per draw, with the 5 % and 95 % quantiles in brackets, and "
+    "the mean number under the prior of the refit. For a model whose features have no prior, it is "
+    "the number of active samples."
 )
 _P = (
     "The largest change of P(active), with its Monte Carlo error and the name of the feature or "
@@ -64,6 +65,7 @@ COLUMNS = (
     Column("active_samples", "active_samples", 1, _ASKED),
     Column("slab", "slab", 2, _ASKED),
     Column("active", "active", 1, _FOUND, ("active_low", "active_high")),
+    Column("prior", "active, prior", 1, _FOUND),
     Column("active_low", "", 0, _FOUND),
     Column("active_high", "", 0, _FOUND),
     Column("change_p", "change of P(active)", 2, _P),
@@ -123,9 +125,8 @@ class Sensitivity:
 
     def text(self) -> str:
         """Return what the table says, in a sentence or two per hyperparameter."""
-        floor, train, before = (
-            float(self.table[c][BASELINE]) for c in ("change_p", "change_train", "active")
-        )
+        floor, train = (float(self.table[c][BASELINE]) for c in ("change_p", "change_train"))
+        before = _counted(self.table.loc[BASELINE], BASELINE)
         changed = self.table.drop(index=BASELINE)
         names = dict.fromkeys(str(row).rpartition(" ")[0] for row in changed.index)
         sentences = [_sentence(name, changed, floor, before, self.what) for name in names]
@@ -166,20 +167,26 @@ class Sensitivity:
         )
 
 
-def _sentence(name: str, changed: pd.DataFrame, floor: float, before: float, what: str) -> str:
+def _sentence(name: str, changed: pd.DataFrame, floor: float, before: str, what: str) -> str:
     rows = changed[[str(row).startswith(f"{name} ") for row in changed.index]]
     moves = rows["change_p"].dropna()
     if not len(moves):
         return f"No refit with another {name} succeeded."
     row = str(moves.idxmax())
-    known = rows["active"].dropna().items()
-    counts = [f"{n:.1f} ({str(r).rpartition(' ')[2]})" for r, n in known]
+    known = rows["active"].dropna().index
+    counts = [_counted(rows.loc[r], str(r).rpartition(" ")[2]) for r in known]
     return (
         f"Halving or doubling {name} changes P(active) of any {what} by at most "
         f"{moves.max():.2f} ({rows['name_p'][row]}, {row.rpartition(' ')[2]}"
         f"{_floor(floor, 2)}). The mean number of active {what}s goes from "
-        f"{before:.1f} to {' and '.join(counts)}."
+        f"{before} to {' and '.join(counts)}."
     )
+
+
+def _counted(row: pd.Series, how: str) -> str:
+    """Return a mean number of active ones, with that of the refit's own prior if it is known."""
+    prior = f"; prior {row['prior']:.1f}" if pd.notna(row.get("prior")) else ""
+    return f"{row['active']:.1f} ({how}{prior})"
 
 
 def _floor(value: float, digits: int) -> str:
@@ -397,6 +404,7 @@ def _look(problem: Problem, tree: xr.DataTree, what: str, test: Dataset | None) 
         found = select(problem, tree)
     count = summary(found, what)
     numbers = {"active": count["active"], "active_low": count["low"], "active_high": count["high"]}
+    numbers["prior"] = count["prior"]
     if tree.attrs["kind"] == "mcmc" and posterior.sizes["draw"] >= 4:
         numbers["rhat_eta"] = mixing_of(tree).only("eta").rhat.value
     mean, sd = moments(posterior["eta"].values)

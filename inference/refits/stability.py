@@ -13,6 +13,7 @@ correlation of their indicators, which is 0 for sets that share no more than cha
 """
 
 import os
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,7 @@ from .leave_one_out import Sharing
 
 RATE = 0.1
 """The expected share of false discoveries that the rule FDR allows."""
+_OFTEN = 8  # features named in a sentence
 RULES = ("P > 0.5", "FDR 10 %", "own")
 
 
@@ -49,8 +51,9 @@ def selected(tree: xr.DataTree, what: str = "feature") -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row per feature or sample, in the order of P(active). The columns are p_active and a
-        bool for each rule that the fit supports (`RULES`).
+        One row per feature or sample, in the order of P(active). The columns are p_active; prior,
+        its value under the prior, if that is known; and a bool for each rule that the fit supports
+        (`RULES`).
 
     Raises
     ------
@@ -75,6 +78,8 @@ def selected(tree: xr.DataTree, what: str = "feature") -> pd.DataFrame:
     values = found[f"p_active_{what}"]
     p = values.values
     frame = pd.DataFrame({"p_active": p}, index=values[values.dims[0]].values.astype(str))
+    if f"prior_{what}" in found:
+        frame["prior"] = found[f"prior_{what}"].values
     frame["P > 0.5"] = p > PROBABILITY
     frame["FDR 10 %"] = discoveries(p)
     if f"selected_{what}" in own:
@@ -94,8 +99,9 @@ def discoveries(p: np.ndarray, rate: float = RATE) -> np.ndarray:
 def beside(fits: Mapping[str, xr.DataTree], reference: str | None, most: int = 20) -> pd.DataFrame:
     """Return P(active) and the rules that select a feature, in words, one column per fit.
 
-    Rows are the features that any rule selects in any fit, up to a maximum number. The most
-    probable ones under the reference (or the first fit) come first.
+    P(active) under the prior has a column of its own, the first, where it is known. Rows are the
+    features that any rule selects in any fit, up to a maximum number. The most probable ones under
+    the reference (or the first fit) come first.
     """
     known = {n: t for n, t in fits.items() if "p_active_feature" in group(t, "selection")}
     frames = {n: selected(t) for n, t in known.items()}
@@ -109,6 +115,8 @@ def beside(fits: Mapping[str, xr.DataTree], reference: str | None, most: int = 2
         n: [", ".join([f"{f.p_active[k]:.2f}", *(r for r in rules[n] if f[r][k])]) for k in rows]
         for n, f in frames.items()
     }
+    if "prior" in first:
+        words = {"prior": [f"{p:.2f}" for p in first["prior"][rows]], **words}
     return pd.DataFrame(words, index=rows)
 
 
@@ -165,10 +173,41 @@ class Stability:
     >>> found = av.stability(problem, "pfcvm_em", resamples=4, progressbar=False)
     >>> found.table.loc["P > 0.5", ["sets", "size", "jaccard"]].to_dict()
     {'sets': 4.0, 'size': 1.0, 'jaccard': 1.0}
+    >>> print(found.text())
+    P > 0.5 selects 1.0 of 4 features on average. Over 4 resamples, two sets share 100 %
+    of the features of both (Jaccard, se 0 %). Selected most often: x2 (100 %).
+    ...
     """
 
     table: pd.DataFrame
     frequency: pd.DataFrame
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def text(self) -> str:
+        """Return in words how well the sets of each rule agree, and what is selected most often."""
+        return "\n".join(
+            _told(rule, self.table.loc[rule], self.frequency) for rule in self.table.index
+        )
+
+
+def _told(rule: str, row: pd.Series, frequency: pd.DataFrame) -> str:
+    """Return what is said of one rule, in lines of at most 80 characters."""
+    often = frequency[rule].sort_values(ascending=False, kind="stable")
+    names = [f"{name} ({100.0 * share:.0f} %)" for name, share in often[often > 0.0].items()]
+    text = f"{rule} selects {row['size']:.1f} of {len(frequency)} features on average. "
+    if np.isnan(row["jaccard"]):
+        text += "No two sets can be compared. "
+    else:
+        error = "" if np.isnan(row["jaccard_se"]) else f", se {100.0 * row['jaccard_se']:.0f} %"
+        text += (
+            f"Over {row['sets']:.0f} resamples, two sets share "
+            f"{100.0 * row['jaccard']:.0f} % of the features of both (Jaccard{error}). "
+        )
+    more = f" and {len(names) - _OFTEN} more" if len(names) > _OFTEN else ""
+    listed = ", ".join(names[:_OFTEN]) + more if names else "none"
+    return textwrap.fill(f"{text}Selected most often: {listed}.", 80)
 
 
 def stability(

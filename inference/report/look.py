@@ -8,6 +8,7 @@ Okabe and Ito, which colour-blind readers can distinguish.
 import base64
 import io
 import sys
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -48,7 +49,7 @@ class Spot:
     text: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Picture:
     """A figure with its description in words.
 
@@ -65,11 +66,17 @@ class Picture:
     alt: str
     spots: Sequence[Spot] = ()
 
-    def png(self) -> str:
-        """Return the picture, base64."""
+    def __repr__(self) -> str:
+        return textwrap.fill(self.alt, 80)
+
+    def _repr_png_(self) -> bytes:
         buffer = io.BytesIO()
         self.figure.savefig(buffer, format="png", dpi=DPI)
-        return base64.b64encode(buffer.getvalue()).decode()
+        return buffer.getvalue()
+
+    def png(self) -> str:
+        """Return the picture, base64."""
+        return base64.b64encode(self._repr_png_()).decode()
 
     def places(self) -> list[tuple[float, float, str]]:
         """Return each spot inside the picture as shares of its width and height, from the top."""

@@ -72,6 +72,7 @@ def test_words_when_nothing_is_wrong():
     even = found(np.stack([grid, grid[::-1]], axis=1))
     assert "No error found in 2 quantities" in even.text()
     assert "half of the time" in even.text()
+    assert repr(even) == even.text()
     failed = dataclasses.replace(even, ranks=np.empty((0, 2)), reasons=("no start",))
     assert failed.text() == "sbc-toy-own: 0 replicates; 1 more failed: no start"
     low = found(np.stack([grid, 0.3 * grid], axis=1))

@@ -178,7 +178,14 @@ def test_changes_worked_out_by_hand(four):
     text = found.text()
     assert "doubling active_features changes P(active) of any feature by at most 0.70" in (text)
     assert f"({four.data.feature_names[2]}, doubled; noise floor 0.20)" in text
-    assert "from 1.6 to 1.6 (halved) and 2.2 (doubled)" in text
+    ones = [
+        table.loc[r, "prior"]
+        for r in (BASELINE, *(f"active_features {h}" for h in ("halved", "doubled")))
+    ]
+    assert ones[1] < ones[0] < ones[2]  # each refit has its own prior
+    start, halved, doubled = (f"; prior {n:.1f})" for n in ones)
+    words = f"from 1.6 (as it is{start} to 1.6 (halved{halved} and 2.2 (doubled{doubled}."
+    assert words in text
     assert "Do not trust these refits, which did not converge: active_features halved." in text
     assert "Slab doubled: not possible: no prior does it." in text
     assert "".join(repr(found).split()) == "".join(text.split())

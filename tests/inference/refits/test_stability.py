@@ -3,12 +3,20 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
 import ardvark as av
 from ardvark.common.validate import InputError
-from ardvark.inference.refits.stability import agreement, beside, discoveries, selected, stability
+from ardvark.inference.refits.stability import (
+    Stability,
+    agreement,
+    beside,
+    discoveries,
+    selected,
+    stability,
+)
 from tests.support import rng
 
 
@@ -64,6 +72,34 @@ def test_fits_beside_each_other():
     assert shown["b"].tolist() == ["0.00, own", "0.90, P > 0.5, FDR 10 %"]
     assert len(beside({"a": fit(np.ones(30))}, None)) == 20
     assert beside({"a": xr.DataTree()}, None).empty
+
+
+def test_the_prior_stands_beside_the_fits():
+    tree = fit([0.1, 0.9, 0.6])
+    prior = {"prior_feature": ("feature", [0.25, 0.125, 0.5])}
+    tree["selection"] = xr.DataTree(tree["selection"].to_dataset().assign(prior))
+    assert selected(tree)["prior"].tolist() == [0.125, 0.5, 0.25]
+    shown = beside({"b": fit([0.9, 0.0, 0.0]), "a": tree}, "a")
+    assert list(shown.columns) == ["prior", "b", "a"]
+    assert shown["prior"].to_dict() == {"x1": "0.12", "x2": "0.50", "x0": "0.25"}
+
+
+def test_stability_in_words():
+    """Two of three sets are the same: Jaccard 1, 0 and 0."""
+    S = np.array([[1, 0, 0], [1, 0, 0], [0, 0, 1]], dtype=bool)
+    row = {"sets": 3, "size": 1.0, **agreement(S), "jaccard_se": 0.25, "pearson_se": 0.25}
+    nothing = {"sets": 3, "size": 0.0, "jaccard": np.nan, "jaccard_se": np.nan}
+    table = pd.DataFrame({"P > 0.5": row, "own": nothing}).T
+    frequency = pd.DataFrame({"P > 0.5": S.mean(axis=0), "own": 0.0}, index=["a", "b", "c"])
+    found = Stability(table, frequency)
+    assert repr(found) == found.text()
+    assert " ".join(found.text().split()) == (
+        "P > 0.5 selects 1.0 of 3 features on average. Over 3 resamples, two sets share 33 % of "
+        "the features of both (Jaccard, se 25 %). Selected most often: a (67 %), c (33 %). own "
+        "selects 0.0 of 3 features on average. No two sets can be compared. Selected most often: "
+        "none."
+    )
+    assert max(map(len, repr(found).splitlines())) <= 80
 
 
 def test_what_half_of_the_data_select_again(dataset, tmp_path, monkeypatch):

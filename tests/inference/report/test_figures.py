@@ -1,5 +1,7 @@
 """Each figure draws what it says, of draws made by hand; its words and spots are the numbers."""
 
+import base64
+
 import matplotlib
 import numpy as np
 import pandas as pd
@@ -54,6 +56,16 @@ def test_a_spot_lies_where_its_mark_is():
     box = axis.get_position()
     assert (x1, 1 - y1) == pytest.approx((box.x1, box.y1))
     assert (x2, 1 - y2) == pytest.approx(((box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2))
+
+
+def test_a_picture_shows_itself_in_a_notebook_and_its_words_in_a_terminal():
+    """Not the names of its fields."""
+    figure, _ = look.blank()
+    picture = look.Picture(figure, "Two points " + "and more words " * 10)
+    assert picture._repr_png_().startswith(b"\x89PNG")
+    assert base64.b64decode(picture.png()).startswith(b"\x89PNG")
+    assert " ".join(repr(picture).split()) == picture.alt.strip()
+    assert max(map(len, repr(picture).splitlines())) <= 80
 
 
 def test_eta_says_how_far_means_are_off():
