@@ -126,7 +126,7 @@ class Sensitivity:
     def text(self) -> str:
         """Return what the table says, in a sentence or two per hyperparameter."""
         floor, train = (float(self.table[c][BASELINE]) for c in ("change_p", "change_train"))
-        before = _counted(self.table.loc[BASELINE], BASELINE)
+        before = _counted(self.table.T[BASELINE], BASELINE)
         changed = self.table.drop(index=BASELINE)
         names = dict.fromkeys(str(row).rpartition(" ")[0] for row in changed.index)
         sentences = [_sentence(name, changed, floor, before, self.what) for name in names]
