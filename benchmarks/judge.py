@@ -37,7 +37,7 @@ from ardvark.inference.scoring.quantities import Scores, measure
 from ardvark.inference.verdicts.purposes import PURPOSES
 from ardvark.inference.verdicts.verdict import verdicts
 from benchmarks.records import HERE, Goal, table
-from benchmarks.script import Measured, Part, Row, resumed, run
+from benchmarks.script import Measured, Part, Row, one_thread, resumed, run
 from benchmarks.wrong_posteriors import CATALOGUE, Arrays, Source, flat
 
 SIZES = {"small": (40, 8), "fat": (30, 120)}
@@ -180,7 +180,7 @@ def judge(key: Row, work: Path, settings: argparse.Namespace) -> Row:
     exact = fit_of(problem, chained(pool, next(rows)), "gibbs")
     rest = next(rows)
 
-    chains = kind == "stuck chains" or (kind not in APART and int(key["repeat"]) % 2 == 0)
+    chains = kind == "stuck chains" or (kind not in APART and rng.random() < 0.5)
     method = "nuts" if chains else "advi"
     source = Source(problem, _same_rows(pool, rest, rng), foreign)
     fits = {"exact": exact}
@@ -229,9 +229,9 @@ def work_of(settings: argparse.Namespace) -> Iterator[tuple[Row, Callable[[], Ro
     folder = settings.work / "pools"
     cases = CASES[-1:] if settings.quick else CASES
     kinds = ("narrow", "stuck chains") if settings.quick else tuple(CATALOGUE)
-    few = ("narrow", "one mean", "lost mode", "no correlation", "scale", "with the prior")
-    plan = [(1000, 2, kinds), (4000, 1, kinds)]
-    plan += [(n, 2 if n < 400 else 1, few) for n in (20, 50, 200, 400, 9600)]
+    few = ("narrow", "one mean", "lost mode")
+    plan = [(1000, 1, kinds), (4000, 1, kinds)]
+    plan += [(n, 1, few) for n in (20, 50, 200, 400, 9600)]
     if settings.quick:
         plan = [(200, 1, kinds)]
     for case, (draws, repeats, which) in itertools.product(cases, plan):
@@ -429,7 +429,9 @@ def draw(cases: list[Told]) -> None:
 def measured(given: argparse.Namespace) -> Measured:
     """Put the judge on trial."""
     given.pool, given.reference = (150, 200) if given.quick else (POOL, REFERENCE)
-    return report(resumed(given.work / "rows.csv", work_of(given)), given.quick)
+    with one_thread():  # thousands of small systems: threads would wait
+        rows = resumed(given.work / "rows.csv", work_of(given))
+    return report(rows, given.quick)
 
 
 PARTS = [Part("The judge on trial", measured)]
