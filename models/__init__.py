@@ -14,12 +14,21 @@ from typing import Any, Literal
 
 from ardvark.data import Dataset
 
-from . import fs_skr, fsklr, jcfo, pcvm, pfcvm, rfvm, rvm, sklr, sparse_probit
+from . import fs_skr, fsklr, horseshoe, jcfo, pcvm, pfcvm, rfvm, rvm, sklr, sparse_probit
 from .problems import Problem, make_problem
 from .spec import SHARED, BaseHypers, BasePriors, Inputs, ModelSpec, Zoo
 
 ModelName = Literal[
-    "pfcvm", "pcvm", "rvm", "jcfo", "sparse_probit", "fsklr", "sklr", "fs_skr", "rfvm"
+    "pfcvm",
+    "pcvm",
+    "rvm",
+    "jcfo",
+    "sparse_probit",
+    "fsklr",
+    "sklr",
+    "fs_skr",
+    "rfvm",
+    "horseshoe",
 ]
 """The names in `ZOO`, for editors to complete."""
 
@@ -35,9 +44,11 @@ ZOO = Zoo(
         ModelSpec.of(sklr),
         ModelSpec.of(fs_skr),
         ModelSpec.of(rfvm),
+        ModelSpec.of(horseshoe),
     )
 )
-"""Every model, by name: those of the four papers, and the simpler models that they extend."""
+"""Every model, by name: those of the four papers, the simpler models that they extend, and a
+regularised horseshoe to compare them with."""
 
 __all__ = [
     "SHARED",

@@ -427,6 +427,7 @@ class Zoo(dict[str, ModelSpec[Any]]):
     fs_skr         Doubly Sparse Bayesian Kernel Regression on the signs of the labels
     (2017)
     rfvm           Relevance Feature and Vector Machine (2024)
+    horseshoe      Regularised horseshoe logistic regression (2017)
     >>> av.ZOO["jcfo"].citation
     'Krishnapuram, Carin & Hartemink (2004), J. Comput. Biol. 11'
     """

@@ -28,6 +28,9 @@ UNLIKE = {
     "xi": 2.5,
     "a_z": 3.0,
     "a_zeta": 2.0,
+    "global_scale": 0.3,
+    "slab_scale": 1.4,
+    "slab_df": 3.0,
 }
 SLABS = {"sample_slab": 1.6, "feature_slab": 0.8}
 

@@ -29,6 +29,7 @@ GIVEN = {
     "sklr": MASK,
     "fs_skr": {**MASK, **NOISE, "a_zeta": 1.25},
     "rfvm": {**SAMPLE, **FEATURE, **NOISE, "bias_sd": 2.0},
+    "horseshoe": {"global_scale": 0.25, "slab_scale": 1.5, "slab_df": 3.0, "bias_sd": 2.0},
 }
 """Every number of each model that its posterior depends on."""
 
@@ -42,6 +43,7 @@ WORDS = {
     "sklr": ({"kernel", "mask_prior"}, {"mask_probability"}),
     "fs_skr": ({"kernel", "mask_prior"}, {"mask_probability"}),
     "rfvm": ({"kernel", "noise"}, {"parametrization", "latent_noise"}),
+    "horseshoe": (set(), {"parametrization"}),
 }
 """What the fingerprint hashes beside those numbers, and what the form hashes."""
 

@@ -22,8 +22,9 @@ PRECISIONS = {
     "rfvm": ("psi", "delta"),
     "jcfo": ("tau_bias", "tau", "rho"),
     "sparse_probit": ("tau_bias", "tau"),
+    "horseshoe": ("tau_variance", "lambda_variance"),
 }
-"""What the marginal form leaves out, each with its own weight: one integral an entry."""
+"""What the marginal form leaves out, each with its own weight or scale: one integral an entry."""
 
 MASKS = {"fsklr", "sklr", "fs_skr"}
 """Explicit and integrated mask probabilities are integrated in test_fsklr.py."""
@@ -31,7 +32,7 @@ MASKS = {"fsklr", "sklr", "fs_skr"}
 
 def small(name, choice, **changed):
     labels = {"basis_labels": [1, -1, 1]} if ZOO[name].labels_in_basis else {}
-    basis = {} if name == "sparse_probit" else {"basis": [0, 2, 4]}
+    basis = {"basis": [0, 2, 4]} if ZOO[name].has_basis else {}
     return make(name, {**choice, **changed}, N=5, D=2, **basis, **labels)
 
 

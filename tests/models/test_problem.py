@@ -202,7 +202,7 @@ EVERY_FORM = [
 
 @pytest.mark.parametrize(("name", "choice"), EVERY_FORM)
 def test_sizes_are_those_of_the_model_without_building_it(name, choice):
-    given = {} if name == "sparse_probit" else {"basis": range(5)}
+    given = {"basis": range(5)} if ZOO[name].has_basis else {}
     problem = av.problem(name, (X, Y), **given, **choice)
     sizes = dict(problem.sizes)
     assert "model" not in vars(problem)

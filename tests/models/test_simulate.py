@@ -35,6 +35,14 @@ def exponential(x, rate):
     return -np.expm1(-rate * x)
 
 
+def half_cauchy(x, scale):
+    return 2.0 / np.pi * np.arctan(x / scale)
+
+
+def inverse_gamma(x, shape, scale):
+    return special.gammaincc(shape, scale / x)
+
+
 def bernoulli(x, p, V):
     """A discrete variable is uniform if its jump is filled at random: V is uniform."""
     p = np.broadcast_to(p, np.shape(x))
@@ -139,6 +147,24 @@ def fs_skr(p, h, V):
     }
 
 
+def horseshoe(p, h, V):
+    """The scales given what is behind them, and by themselves: half-Cauchy."""
+    tau, local = p["tau"], p["lambda"]
+    slab = p["c2"][:, None] ** -1 + (tau[:, None] * local) ** -2  # precisions add up
+    return {
+        "c2": inverse_gamma(p["c2"], h.slab_df / 2.0, h.slab_df * h.slab_scale**2 / 2.0),
+        "a_tau": inverse_gamma(p["tau_variance"], 0.5, 0.5),
+        "tau": half_normal(tau, h.global_scale * p["tau_variance"] ** 0.5),
+        "tau alone": half_cauchy(tau, h.global_scale),
+        "a": inverse_gamma(p["lambda_variance"], 0.5, 0.5),
+        "lambda": half_normal(local, p["lambda_variance"] ** 0.5),
+        "lambda alone": half_cauchy(local, 1.0),
+        "beta": normal(p["beta"], sd=slab**-0.5),
+        "b": normal(p["bias"], sd=h.bias_sd),
+        "y": bernoulli(p["y"], special.expit(p["eta"]), V),
+    }
+
+
 PROGRAMS = {
     "pfcvm": pfcvm,
     "pcvm": pcvm,
@@ -149,6 +175,7 @@ PROGRAMS = {
     "sklr": fsklr,
     "fs_skr": fs_skr,
     "rfvm": rfvm,
+    "horseshoe": horseshoe,
 }
 MASK_FORMS = [
     {},
@@ -222,7 +249,7 @@ def test_what_is_no_draw_is_an_equality(name, choice):
         np.testing.assert_array_equal(p["sample_weight"], problem.basis_labels * p["w"])
     if name == "jcfo":
         np.testing.assert_array_equal(p["y"], p["z"] > 0.0)
-    if name == "sparse_probit":
+    if problem.spec.needed == ("beta",):
         np.testing.assert_array_equal(p["feature_weight"], np.abs(p["beta"]))
     if "alpha" in p and "z" in p:
         np.testing.assert_array_equal(p["sample_weight"], p["z"] * p["alpha"])

@@ -15,6 +15,7 @@ from ardvark.models import (
     ModelName,
     fs_skr,
     fsklr,
+    horseshoe,
     jcfo,
     pcvm,
     pfcvm,
@@ -52,7 +53,7 @@ def test_data_of_a_model_has_the_names_that_rebinding_relies_on(name):
 def test_a_spec_holds_the_parts_of_its_file():
     parts = [f.name for f in dataclasses.fields(ModelSpec) if f.name in vars(ModelFile)]
     assert len(parts) == 8
-    for module in (pfcvm, pcvm, rvm, jcfo, sparse_probit, fsklr, sklr, fs_skr, rfvm):
+    for module in (pfcvm, pcvm, rvm, jcfo, sparse_probit, fsklr, sklr, fs_skr, rfvm, horseshoe):
         spec = ZOO[module.CARD.name]
         for part in parts:
             assert getattr(spec, part) is getattr(module, part)

@@ -1,0 +1,331 @@
+"""Logistic regression with the regularised horseshoe prior, to compare the other models with.
+
+Piironen, Vehtari (2017), "Sparsity information and regularization in the horseshoe and other
+shrinkage priors", Electronic Journal of Statistics 11(2), 5018-5051, doi 10.1214/17-EJS1337SI,
+sections 2.3 and 3, appendix C.
+
+The generative model
+--------------------
+X (N, D) inputs, y (N,) in {0, 1}, p0 = active_features, s = slab_scale, nu = slab_df::
+
+    c2       ~ InvGamma(nu / 2, nu s^2 / 2)        (sec. 2.3)  variance of the slab, `c2`
+    a_tau    ~ InvGamma(1/2, 1/2)                  variance behind tau, `tau_variance`
+    tau      ~ N+(0, tau_0^2 a_tau)                global scale, `tau`
+    a_k      ~ InvGamma(1/2, 1/2)                  variance behind lambda, `lambda_variance`  (D,)
+    lambda_k ~ N+(0, a_k)                          local scale, `lambda`                      (D,)
+    beta_k   ~ Normal(0, tau lambda~_k)            (sec. 2.3)  primal weight                  (D,)
+    v_k      = abs(beta_k)                         relevance of a feature, `feature_weight`   (D,)
+    b        ~ Normal(0, bias_sd)                  bias, `bias`
+    eta_i    = b + sum_k beta_k x_ik               decision value, `eta`                      (N,)
+    y_i      ~ Bernoulli(sigmoid(eta_i))           label                                      (N,)
+
+with lambda~_k^2 = c2 lambda_k^2 / (c2 + tau^2 lambda_k^2). InvGamma is (shape, scale), the second
+argument of Normal is a standard deviation and that of N+ a variance. With the variances integrated
+out, tau ~ C+(0, tau_0) and lambda_k ~ C+(0, 1) are half-Cauchy: the horseshoe. A small weight has
+the horseshoe's spike at 0; a large one has the slab, a Student-t with nu degrees of freedom and
+scale s. There is no basis of samples, so there is **no `sample_weight`**.
+
+The scale of tau follows from p0, the guess of how many weights matter (section 3)::
+
+    tau_0 = p0 / (D - p0) * sigma / sqrt(N)
+
+At tau = tau_0 and with uncorrelated features, the expected effective number of weights,
+m = sum_k 1 / (1 + sigma^2 / (N tau^2 lambda_k^2)), is p0. Labels have no noise sigma. The paper
+puts the pseudo variance 1 / (mu (1 - mu)) of the logistic likelihood in its place. Here mu is 1/2,
+so sigma = 2.
+
+The posterior can be written in two ways (`parametrization`), both with beta_k = beta_raw_k tau
+lambda~_k (non-centred)::
+
+    marginal       a_tau, a_k integrated out: half-Cauchy scales  (appendix C.1)
+    hierarchical   a_tau, a_k explicit; tau and lambda non-centred too  (appendix C.2)
+
+Departures from the paper
+-------------------------
+- mu = 1/2, where the paper also offers the sample mean of y: a prior must not depend on labels.
+- The scale of the bias is 1, as in the other models of the zoo; the paper leaves it to the user.
+- The default p0 is that of the other models with a linear kernel: 10, but at most D / 3.
+
+Known difficulties
+------------------
+- `active_features` is not the same prior as in the other models. There it is the expected number of
+  features with a visible effect. Here it is the effective number m at tau = tau_0, and tau is
+  learned: its half-Cauchy prior makes the number of visible features vary by orders of magnitude.
+  Compare a posterior with this model's own prior (`Problem.simulate`).
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from scipy import special, stats
+
+from ardvark.common.declared import hyper
+from ardvark.common.validate import InputError
+
+from .parts.distributions import LogisticBernoulli, logistic_logp
+from .spec import BaseHypers, BasePriors, Coords, Inputs, ModelCard, Point
+
+Form = Literal["marginal", "hierarchical"]
+PSEUDO_SD = 2.0
+"""sigma of the logistic likelihood at mu = 1/2: 1 / sqrt(mu (1 - mu))."""
+DEFAULT_ACTIVE = 10.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hypers(BaseHypers["Priors"]):
+    """Hyperparameters of the horseshoe, as specified; those left at None follow from N and D."""
+
+    parametrization: Form = hyper(
+        "marginal",
+        "half-Cauchy scales (marginal), or with the variances behind them explicit",
+        paper="both",
+    )
+    active_features: float | None = hyper(
+        None,
+        "p0, the guess of how many weights are not shrunk, from which global_scale is computed",
+        above=0.0,
+        paper="a guess",
+        why="filled: 10, at most D / 3",
+        outside="It is an effective number of weights.",
+    )
+    global_scale: float | None = hyper(
+        None,
+        "scale tau_0 of the half-Cauchy prior of the global scale tau",
+        above=0.0,
+        paper="p0 / (D - p0) * sigma / sqrt(N)",
+        why="filled from active_features, with sigma = 2",
+        outside="It is a scale.",
+    )
+    slab_scale: float = hyper(
+        2.0,
+        "scale s, in logits, of the Student-t slab of a large weight",
+        above=0.0,
+        paper="2",
+        outside="Without a slab, separable data have no finite posterior mean.",
+    )
+    slab_df: float = hyper(
+        4.0, "degrees of freedom nu of the slab", above=0.0, paper="4", outside="4 is usual."
+    )
+    bias_sd: float = hyper(
+        1.0, "prior standard deviation of the bias", above=0.0, paper="left to the user"
+    )
+
+    def __post_init__(self) -> None:
+        if self.active_features is not None and self.global_scale is not None:
+            raise InputError(
+                "give active_features or global_scale, not both: the scale is computed from the "
+                "number."
+            )
+        super().__post_init__()
+
+    def solve(self, N: int, B: int, D: int) -> "Priors":
+        """Return the priors, with tau_0 from p0, or p0 from tau_0."""
+        unit = PSEUDO_SD / np.sqrt(N)
+        if self.global_scale is not None:
+            scale = self.global_scale
+            active = D * scale / (scale + unit)
+        else:
+            given = self.active_features
+            active = min(DEFAULT_ACTIVE, D / 3) if given is None else given
+            if not active < D:
+                raise InputError(
+                    f"active_features must be between 0 and the number of features, got "
+                    f"{active:g} of {D}. It is the guess of how many weights are not shrunk."
+                )
+            scale = active / (D - active) * unit
+        return Priors(
+            parametrization=self.parametrization,
+            active_features=float(active),
+            global_scale=float(scale),
+            slab_scale=self.slab_scale,
+            slab_df=self.slab_df,
+            bias_sd=self.bias_sd,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Priors(BasePriors):
+    """Every hyperparameter of the horseshoe, complete."""
+
+    FORM: ClassVar[tuple[str, ...]] = ("parametrization",)
+
+    parametrization: Form
+    active_features: float
+    global_scale: float
+    slab_scale: float
+    slab_df: float
+    bias_sd: float
+
+    def posterior_fields(self) -> dict[str, Any]:
+        """Return the scales, which define the posterior, not the number they were computed from."""
+        fields = super().posterior_fields()
+        return {k: v for k, v in fields.items() if k != "active_features"}
+
+    @property
+    def slab(self) -> tuple[Any, Any]:
+        """Shape and scale of the inverse gamma prior of c2."""
+        return self.slab_df / 2.0, self.slab_df * self.slab_scale**2 / 2.0
+
+
+# --- the PyMC model -------------------------------------------------------------------------------
+
+
+def half_cauchy(name: str, scale: Any, variance: str | None, dims: str | None = None) -> Any:
+    """Return a PyMC variable with the prior C+(0, scale).
+
+    With a name for its `variance`, which is InvGamma(1/2, 1/2), that is a variable too, and the
+    value non-centred.
+    """
+    if variance is None:
+        return pm.HalfCauchy(name, scale, dims=dims)
+    v = pm.InverseGamma(variance, 0.5, 0.5, dims=dims)
+    raw = pm.HalfNormal(f"{name}_raw", 1.0, dims=dims)
+    return pm.Deterministic(name, scale * raw * v**0.5, dims=dims)
+
+
+def build(inputs: Inputs, y: np.ndarray, priors: Priors, coords: Coords) -> pm.Model:
+    """Return the PyMC model, dims "obs" (N), "feature" (D). There is no basis."""
+    h = priors
+    explicit = h.parametrization == "hierarchical"
+    with pm.Model(coords=coords) as model:
+        x = pm.Data("X", inputs.X, dims=("obs", "feature"))
+        label = pm.Data("label", y, dims="obs")
+        tau_0 = pm.Data("global_scale", h.global_scale)
+        s, nu = pm.Data("slab_scale", h.slab_scale), pm.Data("slab_df", h.slab_df)
+
+        bias = pm.Normal("bias", 0.0, h.bias_sd)
+        c2 = pm.InverseGamma("c2", nu / 2.0, nu * s**2 / 2.0)
+        tau = half_cauchy("tau", tau_0, "tau_variance" if explicit else None)
+        local = half_cauchy("lambda", 1.0, "lambda_variance" if explicit else None, dims="feature")
+        beta_raw = pm.Normal("beta_raw", 0.0, 1.0, dims="feature")
+        scale = tau * local
+        beta = pm.Deterministic(
+            "beta", beta_raw * scale / pt.sqrt(1.0 + scale**2 / c2), dims="feature"
+        )
+        pm.Deterministic("feature_weight", pt.abs(beta), dims="feature")
+        eta = pm.Deterministic("eta", bias + x @ beta, dims="obs")
+        LogisticBernoulli("y", eta, observed=label, dims="obs")
+    return model
+
+
+# --- the same density from the paper, in NumPy ------------------------------------------------
+
+
+def weight_sd(point: Point) -> np.ndarray:
+    """Return tau lambda~ (..., D), the standard deviation of each weight: Horseshoe sec. 2.3."""
+    c2 = np.asarray(point["c2"])[..., None]
+    variance = (np.asarray(point["tau"])[..., None] * point["lambda"]) ** 2
+    return np.sqrt(c2 * variance / (c2 + variance))
+
+
+def half_cauchy_logp(x: Any, scale: Any, variance: Any) -> np.ndarray:
+    """Return log C+(x | 0, scale), or given the variance behind it log p(x, variance)."""
+    if variance is None:
+        return stats.halfcauchy.logpdf(x, scale=scale)
+    v = np.where(variance > 0.0, variance, 1.0)
+    prior = np.where(variance > 0.0, stats.invgamma.logpdf(v, 0.5, scale=0.5), -np.inf)
+    return prior + stats.halfnorm.logpdf(x, scale=scale * np.sqrt(v))
+
+
+def decision(point: Point, inputs: Inputs, priors: Priors) -> np.ndarray:
+    """Return eta (..., N) = b + X beta."""
+    return np.asarray(point["bias"])[..., None] + point["beta"] @ inputs.X.T
+
+
+def log_predictive(y: Any, eta: np.ndarray, point: Point, priors: Priors) -> np.ndarray:
+    """Return log P(y | eta), shape of eta: a logistic link without noise."""
+    return logistic_logp(y, eta)
+
+
+def log_joint(point: Point, inputs: Inputs, y: np.ndarray, priors: Priors) -> np.ndarray:
+    """Return log p(y, variables | X), without Jacobian; the variances where the form keeps them."""
+    h = priors
+    variance = {} if h.parametrization == "marginal" else point
+    shape, scale = h.slab
+    sd = weight_sd(point)
+    # at the edge of the support the scales' own density is 0, and decides
+    sd = np.where(sd > 0.0, sd, 1.0)
+    return (
+        stats.norm.logpdf(point["bias"], 0.0, h.bias_sd)
+        + stats.invgamma.logpdf(point["c2"], shape, scale=scale)
+        + half_cauchy_logp(point["tau"], h.global_scale, variance.get("tau_variance"))
+        + half_cauchy_logp(point["lambda"], 1.0, variance.get("lambda_variance")).sum(-1)
+        + stats.norm.logpdf(point["beta"], 0.0, sd).sum(-1)
+        + log_predictive(y, decision(point, inputs, h), point, h).sum(-1)
+    )
+
+
+def log_jacobian(point: Point, priors: Priors) -> np.ndarray:
+    """Return log |d paper's variables / d unconstrained vector of the PyMC model|.
+
+    The unconstrained vector holds b, log c2, beta_raw and, marginal: log tau and log lambda;
+    hierarchical: the logarithms of tau_raw, lambda_raw and the variances.
+    """
+    total = (
+        np.log(point["c2"])
+        + np.log(point["tau"])
+        + np.log(point["lambda"]).sum(-1)
+        + np.log(weight_sd(point)).sum(-1)
+    )
+    if priors.parametrization == "marginal":
+        return total
+    return total + np.log(point["tau_variance"]) + np.log(point["lambda_variance"]).sum(-1)
+
+
+def to_free(point: Point, inputs: Inputs, priors: Priors) -> dict[str, np.ndarray]:
+    """Return the free variables of the PyMC model at a point of the paper's variables."""
+    free = {k: point[k] for k in ("bias", "c2")}
+    free["beta_raw"] = point["beta"] / weight_sd(point)
+    if priors.parametrization == "marginal":
+        return free | {k: point[k] for k in ("tau", "lambda")}
+    tau_0 = priors.global_scale
+    return free | {
+        "tau_variance": point["tau_variance"],
+        "tau_raw": point["tau"] * point["tau_variance"] ** -0.5 / tau_0,
+        "lambda_variance": point["lambda_variance"],
+        "lambda_raw": point["lambda"] * point["lambda_variance"] ** -0.5,
+    }
+
+
+def simulate(rng: np.random.Generator, inputs: Inputs, priors: Priors) -> dict[str, np.ndarray]:
+    """Return one ancestral draw: every variable of the model, `feature_weight`, `eta`, `y` (N,)."""
+    h = priors
+    shape, scale = h.slab
+    a_tau = 0.5 / rng.gamma(0.5)
+    a = 0.5 / rng.gamma(0.5, size=inputs.D)
+    point: dict[str, np.ndarray] = {
+        "bias": np.asarray(rng.normal(0.0, h.bias_sd)),
+        "c2": np.asarray(scale / rng.gamma(shape)),
+        "tau_variance": np.asarray(a_tau),
+        "tau": np.asarray(np.abs(rng.normal(0.0, h.global_scale * np.sqrt(a_tau)))),
+        "lambda_variance": a,
+        "lambda": np.abs(rng.normal(0.0, np.sqrt(a))),
+    }
+    point["beta"] = rng.normal(0.0, weight_sd(point))
+    eta = decision(point, inputs, h)
+    y = rng.binomial(1, special.expit(eta))
+    return point | {"feature_weight": np.abs(point["beta"]), "eta": eta, "y": y}
+
+
+CARD = ModelCard(
+    name="horseshoe",
+    title="Regularised horseshoe logistic regression",
+    citation="Piironen & Vehtari (2017), Electronic Journal of Statistics 11(2)",
+    year=2017,
+    link="logistic",
+    priors="regularised horseshoe weights of the features, global scale learned",
+    kernels=(),
+    paper_method="",
+    shared=("feature_weight", "eta"),
+    needed=("beta",),
+    dims={
+        "beta": ("feature",),
+        "beta_raw": ("feature",),
+        "lambda": ("feature",),
+        "lambda_raw": ("feature",),
+        "lambda_variance": ("feature",),
+    },
+)
