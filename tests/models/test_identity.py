@@ -57,6 +57,7 @@ PINNED = {
     "sklr": ("03a0a98e2d812176", "586ca5942699d65b"),
     "fs_skr": ("945b0374677d05d7", "3694bcb2f32c1198"),
     "rfvm": ("bc5661f2c312dc9a", "aa0d4d537ecb7ce6"),
+    "horseshoe": ("815e2bd798fbfc18", "f84f36767855d49c"),
 }
 
 
