@@ -103,8 +103,9 @@ class Hypers(BaseHypers["Priors"]):
         2.0,
         "scale s, in logits, of the Student-t slab of a large weight",
         above=0.0,
+        at_most=1000.0,
         paper="2",
-        outside="Without a slab, separable data have no finite posterior mean.",
+        outside="It is in logits; above 5 the slab hardly acts, and separable data need it.",
     )
     slab_df: float = hyper(
         4.0, "degrees of freedom nu of the slab", above=0.0, paper="4", outside="4 is usual."

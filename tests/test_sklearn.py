@@ -134,11 +134,13 @@ def test_support_is_the_posteriors(fitted):
         ("jcfo", {"kernel": "polynomial", "degree": 1}),
         ("rvm", {"kernel": "linear", "feature_scale": 0.5}),
         ("sparse_probit", {}),
+        ("horseshoe", {}),
         ("fsklr", {"kernel": "linear", "delta": 0.3}),
     ],
 )
 def test_coefficients_give_the_posterior_mean_of_eta(model, hypers):
-    one = classifier(model, hypers=hypers).fit(X, Y)
+    method = "paper" if ZOO[model].paper_method else "nuts"
+    one = classifier(model, hypers=hypers, method=method).fit(X, Y)
     eta = one.posterior_["posterior"]["eta"].mean(("chain", "draw")).values
     assert one.coef_.shape == (1, 4)
     np.testing.assert_allclose(X @ one.coef_[0] + one.intercept_[0], eta, rtol=1e-6, atol=1e-8)
@@ -183,7 +185,7 @@ def test_the_prior_stands_beside_the_importances(fitted):
 @ignoring
 @pytest.mark.parametrize("model", list(ZOO))
 def test_every_model_fits_predicts_and_is_pickled(model):
-    method = "paper" if ZOO[model].paper_method in BACKENDS else "gibbs"
+    method = "paper" if ZOO[model].paper_method in BACKENDS else "nuts"
     one = clone(classifier(model).set_params(method=method)).fit(X, Y)
     again = pickle.loads(pickle.dumps(one))
     np.testing.assert_array_equal(one.decision_function(X), again.decision_function(X))

@@ -146,6 +146,9 @@ def _models_of(method: str) -> str:
         return "every model"
     if found == [n for n, spec in ZOO.items() if not spec.masked]:
         return "every model without binary masks"
+    lacking = [n for n in ZOO if n not in found]
+    if len(lacking) == 1:
+        return f"every model but {lacking[0]}"
     return ", ".join(found)
 
 

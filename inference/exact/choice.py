@@ -10,6 +10,7 @@ mix differs by factors:
     pfcvm, rfvm: D <= 3 N     nuts      ESS a second over gibbs's: 5 at 250 x 64, 1.3 to 1.8 at
                                         40 x 60; at 60 x 300 it is 0.5
     jcfo, pcvm, rvm, probit   nuts      few modes
+    horseshoe                 nuts      no other exact sampler applies
 
 Figures and dates are in the records of `benchmarks/exact_speed.py` and `gibbs_speed.py`.
 """
@@ -28,6 +29,7 @@ MASKS = "binary masks have no gradient"
 MODES = (
     "a sparse prior's posterior has many modes, and a jump finds the next one where a path does not"
 )
+ONLY = "it is the only exact sampler that applies"
 SMOOTH = "with few modes, gradients take the longest steps for their cost"
 FEW = "with few features for its samples, the posterior has few modes and its gradient is cheap"
 FAT = 3
@@ -61,6 +63,8 @@ def refusal(target: Target) -> str | None:
 def choose(target: Target) -> Choice:
     """Return the sampler for a target that `refusal` accepts."""
     applies = [name for name, sampler in SAMPLERS.items() if sampler.supports(target) is None]
+    if target.problem is not None and applies == ["nuts"]:
+        return Choice("nuts", ONLY)
     choice = _preferred(target)
     if choice.name in applies:
         return choice

@@ -1,4 +1,4 @@
-"""Gibbs sampling: exact Markov chains for every model of the zoo.
+"""Gibbs sampling: exact Markov chains for the models of the four papers.
 
 Each block of variables is drawn from its full conditional, or moved by a Metropolis step that
 leaves it invariant. So the chain targets the posterior itself, and once it has converged, its only
@@ -54,7 +54,7 @@ ABOUT = About(
     ),
     cost=(
         "A sweep costs from O(N B), where the kernel is fixed, to O(N B D + N^2 B + N^3) for JCFO; "
-        "the table in `gibbs.sampling` has every model."
+        "the table in `gibbs.sampling` has all models."
     ),
 )
 WARM_UP = 0.25

@@ -204,8 +204,8 @@ def changes(problem: Problem) -> dict[str, dict[str, float]]:
     having = [n for n, spec in ZOO.items() if issubclass(spec.Hypers, SparseHypers)]
     if not isinstance(problem.hypers, SparsePriors):
         raise InputError(
-            f"prior sensitivity halves and doubles {', '.join(_NUMBERS)}, and model "
-            f"{problem.spec.name!r} has none of them. {', '.join(having)} have."
+            f"prior sensitivity halves and doubles {', '.join(_NUMBERS)} of a sparse prior, of "
+            f"which model {problem.spec.name!r} has none. {', '.join(having)} have."
         )
     finite = {n: v for n, v in problem.hypers.numbers().items() if np.isfinite(v)}
     if "active_features" in finite:

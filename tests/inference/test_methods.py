@@ -130,7 +130,8 @@ def test_a_bare_model_is_asked_itself():
 
 def test_each_model_with_a_gibbs_sampler_is_in_the_zoo():
     samplers = (masks, jcfo, ard, ard_kernel, fixed_kernel, sparse_probit)
-    assert set(SAMPLERS) == {model for sampler in samplers for model in sampler.MODELS} == set(ZOO)
+    assert set(SAMPLERS) == {model for sampler in samplers for model in sampler.MODELS}
+    assert set(ZOO) - set(SAMPLERS) == {"horseshoe"}  # nuts samples it exactly
 
 
 # --- a job and its draws --------------------------------------------------------------------------

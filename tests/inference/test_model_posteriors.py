@@ -36,6 +36,7 @@ SLOW = [
     ("jcfo", "polynomial", 2),
     ("jcfo", "rbf", 1),
     ("sparse_probit", "", 1),
+    ("horseshoe", "", 1),
 ]
 CASES = [pytest.param(c, id=f"{c[0]}-{c[1]}-{c[2]}") for c in QUICK]
 CASES += [pytest.param(c, id=f"{c[0]}-{c[1]}-{c[2]}", marks=pytest.mark.slow) for c in SLOW]
@@ -47,6 +48,7 @@ WRONG = {
     "rvm": lambda h: {"sample_rate": 10.0 * h.sample_rate},
     "jcfo": lambda h: {"gamma2": h.gamma2**0.5},  # a rate without its root
     "sparse_probit": lambda h: {"gamma1": h.gamma1**2},
+    "horseshoe": lambda h: {"global_scale": 30.0 * h.global_scale},
 }
 
 

@@ -12,7 +12,7 @@ from ardvark.inference.contract.backend import Job
 from ardvark.inference.contract.chains import Length
 from ardvark.inference.contract.sampling import Sampling
 from ardvark.inference.contract.target import Target
-from ardvark.inference.exact.choice import SAMPLERS, choose, refusal
+from ardvark.inference.exact.choice import ONLY, SAMPLERS, choose, refusal
 from ardvark.inference.fits import chains
 from ardvark.inference.fits.datatree import read, save
 from ardvark.inference.fits.mixing import mixing
@@ -39,6 +39,8 @@ def test_every_model_has_an_exact_sampler_and_the_reason_for_it(model):
     assert choice.reason
     if problem.spec.masked:
         assert choice.name == "gibbs"
+    alone = [s.supports(target) is None for s in SAMPLERS.values()] == [True, False]
+    assert (choice.reason == ONLY) == alone == (model == "horseshoe")
 
 
 @pytest.mark.parametrize(
@@ -51,6 +53,7 @@ def test_every_model_has_an_exact_sampler_and_the_reason_for_it(model):
         ("pfcvm", {"kernel": "rbf"}, 2, "gibbs"),
         ("pfcvm", {"kernel": "polynomial"}, 2, "gibbs"),
         ("jcfo", {}, 31, "nuts"),
+        ("horseshoe", {}, 31, "nuts"),
     ],
 )
 def test_the_choice_depends_on_model_kernel_and_size(model, hypers, D, sampler):

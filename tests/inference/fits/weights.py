@@ -15,7 +15,7 @@ KERNELS = [
     for name, spec in ZOO.items()
     for k in spec.kernels
     for degree in ([{"degree": 1}, {"degree": 2}] if k == "polynomial" else [{}])
-] + [("sparse_probit", {})]
+] + [(name, {}) for name, spec in ZOO.items() if not spec.has_basis]
 IDS = ["-".join([n, *map(str, s.values())]) for n, s in KERNELS]
 
 
@@ -44,7 +44,7 @@ def prior_draws(problem, number=0, chains=2, draws=6):
     random = rng(number)
     points = [problem.simulate(random) for _ in range(chains * draws)]
     names = [n for n in ("feature_weight", "sample_weight", "bias", "beta") if n in points[0]]
-    names = [n for n in names if problem.spec.name == "sparse_probit" or n != "beta"]
+    names = [n for n in names if not problem.spec.has_basis or n != "beta"]
     stacked = {n: np.stack([np.asarray(p[n], dtype=float) for p in points]) for n in names}
     return {n: v.reshape(chains, draws, *v.shape[1:]) for n, v in stacked.items()}
 
@@ -63,7 +63,7 @@ def eta_without(problem, arrays, k):
     if name == "sklr":  # FS-SKLR at this mask
         masked = av.problem("fsklr", problem.data, delta=hypers.delta)
         return masked.decision({**arrays, "feature_weight": at_zero})
-    if name == "sparse_probit":
+    if not problem.spec.has_basis:
         beta = arrays["beta"].copy()
         beta[..., k] = 0.0
         return problem.decision({**arrays, "beta": beta})

@@ -53,8 +53,9 @@ def test_each_number_of_the_sparse_prior_is_halved_and_doubled(dataset):
 @pytest.mark.parametrize(
     ("model", "settings", "message"),
     [
-        ("jcfo", {}, "'jcfo' has none of them. pfcvm, pcvm, rvm, rfvm have"),
-        ("fsklr", {}, "'fsklr' has none of"),
+        ("jcfo", {}, "'jcfo' has none. pfcvm, pcvm, rvm, rfvm have"),
+        ("fsklr", {}, "'fsklr' has none"),
+        ("horseshoe", {}, "'horseshoe' has none"),
         ("rfvm", {"active_features": "all", "active_samples": "all"}, "nothing to halve or double"),
     ],
 )

@@ -1,0 +1,86 @@
+"""The horseshoe's own numbers: the scale from a guess of how many weights matter, and the slab."""
+
+import numpy as np
+import pytest
+from scipy import integrate, special, stats
+
+import ardvark as av
+from ardvark.common.validate import InputError
+from ardvark.models.horseshoe import Hypers, weight_sd
+from tests.models.forms import make
+from tests.support import rng, z_limit
+
+
+def test_the_global_scale_is_the_papers():
+    """p0 / (D - p0) * sigma / sqrt(N), with the sigma of a logistic likelihood at y = 1/2."""
+    found = Hypers(active_features=5.0).solve(100, 100, 1000)
+    assert found.global_scale == pytest.approx(5.0 / 995.0 * 2.0 / 10.0)
+    assert Hypers().solve(62, 62, 2000).active_features == 10.0
+    assert Hypers().solve(30, 30, 6).active_features == 2.0  # D / 3
+
+
+def test_a_global_scale_gives_the_number_that_it_came_from():
+    for number in (0.1, 2.0, 39.0):
+        scale = Hypers(active_features=number).solve(50, 50, 40).global_scale
+        found = Hypers(global_scale=scale).solve(50, 50, 40)
+        assert found.global_scale == scale
+        assert found.active_features == pytest.approx(number)
+
+
+def test_the_number_is_the_expected_effective_number_of_weights():
+    """At tau = tau_0, over lambda: sum_k E[1 / (1 + sigma^2 / (N tau^2 lambda^2))] = p0."""
+    N, D, number = 80, 300, 7.0
+    tau = Hypers(active_features=number).solve(N, N, D).global_scale
+
+    def kept(log_lambda):
+        local = np.exp(log_lambda)
+        return stats.halfcauchy.pdf(local) * local / (1.0 + 4.0 / (N * (tau * local) ** 2))
+
+    each, _ = integrate.quad(kept, -30.0, 40.0, limit=500)
+    assert D * each == pytest.approx(number, rel=1e-6)
+
+
+def test_the_weights_are_between_the_horseshoe_and_the_slab():
+    local = np.array([1e-6, 0.5, 1e6])
+    point = {"tau": np.asarray(0.3), "lambda": local}
+    np.testing.assert_allclose(weight_sd(point | {"c2": np.asarray(1e30)}), 0.3 * local)
+    with_slab = weight_sd(point | {"c2": np.asarray(4.0)})
+    np.testing.assert_allclose(with_slab[[0, 2]], [0.3e-6, 2.0], rtol=1e-6)
+    assert with_slab[1] == pytest.approx((1.0 / 4.0 + 1.0 / 0.15**2) ** -0.5)
+
+
+@pytest.mark.statistical
+def test_a_large_weight_has_the_students_t_of_the_slab():
+    """With a huge global scale every weight is in the slab: t with nu degrees of freedom, scale s.
+
+    1000 draws see a distribution function off by 0.1.
+    """
+    problem = make("horseshoe", global_scale=1e12, slab_scale=1.5, slab_df=3.0, D=1)
+    draws = rng(3)
+    z = [float(problem.simulate(draws)["beta"][0]) for _ in range(1000)]
+    distance = stats.kstest(z, stats.t(3.0, scale=1.5).cdf).statistic
+    assert distance < z_limit() / np.sqrt(4.0 * len(z)) + 0.01
+
+
+def test_what_contradicts_itself_is_refused():
+    data = (rng(0).normal(size=(8, 3)), np.arange(8) % 2)
+    with pytest.raises(InputError, match="give active_features or global_scale, not both"):
+        av.problem("horseshoe", data, active_features=1.0, global_scale=0.1)
+    with pytest.raises(InputError, match="between 0 and the number of features, got 3 of 3"):
+        av.problem("horseshoe", data, active_features=3.0)
+
+
+def test_only_the_scale_defines_the_posterior():
+    """The number it came from does not: a fold keeps the scale, whatever its size."""
+    data = (rng(0).normal(size=(8, 3)), np.arange(8) % 2)
+    asked = av.problem("horseshoe", data, active_features=1.0)
+    same = av.problem("horseshoe", data, global_scale=asked.hypers.global_scale)
+    assert same.fingerprint == asked.fingerprint
+    assert asked.take(range(6)).hypers == asked.hypers
+
+
+def test_the_likelihood_is_logistic():
+    problem = make("horseshoe")
+    point = problem.simulate(rng(1))
+    expected = special.log_expit((2 * problem.y - 1) * point["eta"])
+    np.testing.assert_allclose(problem.log_likelihood(point), expected, rtol=1e-12)
