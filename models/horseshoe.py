@@ -25,14 +25,11 @@ out, tau ~ C+(0, tau_0) and lambda_k ~ C+(0, 1) are half-Cauchy: the horseshoe. 
 the horseshoe's spike at 0; a large one has the slab, a Student-t with nu degrees of freedom and
 scale s. There is no basis of samples, so there is **no `sample_weight`**.
 
-The scale of tau follows from p0, the guess of how many weights matter (section 3)::
-
-    tau_0 = p0 / (D - p0) * sigma / sqrt(N)
-
-At tau = tau_0 and with uncorrelated features, the expected effective number of weights,
-m = sum_k 1 / (1 + sigma^2 / (N tau^2 lambda_k^2)), is p0. Labels have no noise sigma. The paper
-puts the pseudo variance 1 / (mu (1 - mu)) of the logistic likelihood in its place. Here mu is 1/2,
-so sigma = 2.
+The scale of tau follows from p0, the guess of how many weights matter (section 3): tau_0 is
+p0 / (D - p0) * sigma / sqrt(N). At tau = tau_0, with uncorrelated standardised features and no
+slab, the effective number of weights m = sum_k 1 / (1 + sigma^2 / (N tau^2 lambda_k^2)) has the
+prior mean p0. Labels have no noise sigma: the paper puts the pseudo variance 1 / (mu (1 - mu)) of
+the logistic likelihood in its place. Here mu is 1/2, so sigma = 2.
 
 The posterior can be written in two ways (`parametrization`), both with beta_k = beta_raw_k tau
 lambda~_k (non-centred)::

@@ -80,7 +80,13 @@ REFERENCES: dict[str, Reference] = {
         Reference(model="fsklr", data="sonar", method="gibbs", draws=1500, options={"tune": 500}),
         Reference(model="sklr", data="sonar", method="gibbs", draws=2000, options={"tune": 500}),
         Reference(model="fs_skr", data="sonar", method="gibbs", draws=1500, options={"tune": 500}),
-        Reference(model="horseshoe", data="sonar", method="nuts", draws=2000),
+        Reference(
+            model="horseshoe",
+            data="sonar",
+            method="nuts",
+            draws=6000,
+            options={"tune": 1000, "target_accept": 0.99},
+        ),
     )
 }
 """Every reference, by name."""
