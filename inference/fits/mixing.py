@@ -218,10 +218,14 @@ class Mixing:
 def mixing_of(tree: xr.DataTree) -> Mixing:
     """Return how well the chains of a fit have mixed: what it keeps, or without its problem.
 
-    What it keeps is of all of its draws, and is computed anew for a part of them.
+    What it keeps is of all of its draws. It is computed anew for a part of them, and for a fit that
+    was stored before `noise` was kept.
     """
     kept, sizes = group(tree, GROUP), group(tree, "posterior").sizes
-    if (kept.attrs.get("chains"), kept.attrs.get("draws")) == (sizes["chain"], sizes["draw"]):
+    if "noise" in kept and (kept.attrs.get("chains"), kept.attrs.get("draws")) == (
+        sizes["chain"],
+        sizes["draw"],
+    ):
         return Mixing.from_dataset(kept)
     return mixing(None, tree)
 
