@@ -44,7 +44,7 @@ FIGURES: dict[Kind, Figure] = {
         forest.forest, "fits",
         "Features are ordered by P(active); a grey mark is its value under the prior. The sign "
         "of an effect is its direction. A method is wrong about an effect where its bar misses the "
-        "black one, and overconfident where its bar is shorter.",
+        "reference's, and overconfident where its bar is shorter.",
     ),
     "image": Figure(
         plots.image, "fits",
@@ -67,7 +67,7 @@ FIGURES: dict[Kind, Figure] = {
     ),
     "ranks": Figure(
         judging_plots.ranks, "fits",
-        "One line for each chain. Chains that agree stay around zero; black points mark where they "
+        "One line for each chain. Chains that agree stay around zero; dots mark where they "
         "do not agree.",
     ),
 }  # fmt: skip

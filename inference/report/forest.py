@@ -152,7 +152,7 @@ def _forest(
         title = f"Leading {what}s"
         if _any(rows.active[0]):
             title += f", their P(active) under {methods[0]}"
-        figure.suptitle(look.titled(title, subject))
+        look.entitle(figure, title, subject)
     return Picture(figure, _words(rows, what), spots)
 
 

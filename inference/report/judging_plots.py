@@ -72,7 +72,7 @@ def frontier(table: pd.DataFrame, reference: str | None, subject: str = "") -> P
         axis.set_xlabel("run time, seconds")
         axis.set_ylabel("largest error of a mean of eta, sd")
         axis.grid()
-        figure.suptitle(look.titled("What accuracy costs", subject))
+        look.entitle(figure, "What accuracy costs", subject)
     return Picture(figure, f"Run time against error of eta. {'; '.join(said)}.", spots)
 
 
@@ -146,7 +146,7 @@ def calibration(held_out: HeldOut | None, reference: str | None, subject: str = 
                      f"{held_out.names[n]}, {method}: P {p[n]:.2f}, y = {held_out.y[n]}")
                 for n in wrong
             ]  # fmt: skip
-        figure.suptitle(look.titled("Reliability of P(y = 1)", subject))
+        look.entitle(figure, "Reliability of P(y = 1)", subject)
     words = f"Reliability of P(y = 1) over {len(held_out.y)} held-out samples. {'; '.join(said)}."
     return Picture(figure, words, spots)
 
@@ -215,7 +215,7 @@ def ranks(
             axes[name].item().grid()
             for text in list(axes[name].item().texts):  # p-values of three looks at one fit
                 text.remove()
-        figure.suptitle(look.titled(f"Rank ECDFs of the chains of {chains[0]}", subject))
+        look.entitle(figure, f"Rank ECDFs of the chains of {chains[0]}", subject)
     spots = [
         Spot(axes[name].item(), 0.5, 0.0, words)
         for name, words in zip(shown.data_vars, said, strict=True)

@@ -23,6 +23,7 @@ WIDTH = 7.5
 ACROSS = 3
 """Panels in a row, at most."""
 DPI = 110
+_TITLE = 80  # characters in a line of a title
 SPOTS = 1000
 """Places of a figure that answer to a pointer, at most."""
 
@@ -185,6 +186,10 @@ def legend(
     figure.legend(marks, names, loc="outside lower center", ncols=min(len(marks), 5))
 
 
-def titled(what: str, subject: str) -> str:
-    """Return the title of a figure: what it shows, of which problem."""
-    return f"{what}, {subject}" if subject else what
+def entitle(figure: "Figure", what: str, subject: str) -> None:
+    """Write the title of a figure: what it shows, of which problem.
+
+    It starts at the left, where a narrow screen begins, and long ones take several lines.
+    """
+    title = f"{what}, {subject}" if subject else what
+    figure.suptitle(textwrap.fill(title, _TITLE), x=0.01, ha="left")

@@ -28,6 +28,7 @@ _BADGE: dict[Level, str] = {
     "not judged": "unknown",
 }
 """The class of a level: its colour, beside its word."""
+_NARROW = 4  # methods in a table of which three fit side by side on paper
 _RULES = (
     "P(active), and which rules select the feature. P &gt; 0.5: the feature is active in more than "
     "half of the draws. FDR 10 %: it is on the longest list, in the order of P(active), of which "
@@ -92,7 +93,8 @@ def page(
         parts += ["<h2>What each fit may be used for</h2>", _verdicts(verdicts)]
     if pictures:
         parts.append("<h2>Figures</h2>")
-        parts += [_figure(kind, picture) for kind, picture in pictures.items()]
+        shown = "".join(_figure(kind, picture) for kind, picture in pictures.items())
+        parts.append(f'<div class="figures">{shown}</div>')
     parts += ["<h2>Scorecard</h2>", _scorecard(table, reference, scores)]
     parts += [
         f"<p><b>{html.escape(str(method))}</b>: {html.escape(str(reason))}</p>"
@@ -191,12 +193,13 @@ def _distances(found: pd.DataFrame) -> str:
         sort=False,
     )
     shown = shown.fillna("").set_axis([" ".join(pair) for pair in shown.index])
+    css = "long" if len(shown.columns) <= _NARROW else "long wide"
     return _folded(
         "Every distance from the reference, with its noise floor",
-        f"{_table(shown, None)}<p>In brackets is the noise floor: 19 of 20 reruns of the "
-        "reference, with as many draws as the method, would be no farther from a perfect score "
-        "(for a ratio, on the log scale). A distance within its noise floor is marked "
-        f"{FLOOR!r}.</p>",
+        f'<div class="{css}">{_table(shown, None)}</div><p>In brackets is the noise floor: 19 of '
+        "20 reruns of the reference, with as many draws as the method, would be no farther from a "
+        "perfect score (for a ratio, on the log scale). A distance within its noise floor is "
+        f"marked {FLOOR!r}.</p>",
     )
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.image import AxesImage
 
 _POINTS = 250  # draws, or samples, shown in a panel
-_SIGNED = "RdBu_r"  # colours of what has a sign: white is nothing
+_SIGNED, _SHARE = "RdBu_r", "Greys"  # white is nothing, also where a dark page inverts it
 
 
 # --- decision values ------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ def eta(fits: Fits, reference: str | None, subject: str = "") -> Picture:
                      f"{sd0[n]:.2f}), {method} {mean[n]:.2f} (sd {sd[n]:.2f})")
                 for n in furthest
             ]  # fmt: skip
-        figure.suptitle(look.titled("Decision values: posterior mean and sd", subject))
+        look.entitle(figure, "Decision values: posterior mean and sd", subject)
     alt = f"Posterior means of eta of {len(names)} samples against {reference}'s. "
     return Picture(figure, f"{alt}{'; '.join(said)}.", spots)
 
@@ -126,7 +126,7 @@ def image(fits: Fits, reference: str | None = None, subject: str = "") -> Pictur
             probability = table["p_active"].to_numpy()
             if down == 2:
                 effect = _picture(axes[i], shape, (rows, columns), signed[i], _SIGNED, largest)
-            active = _picture(below[i], shape, (rows, columns), probability, "viridis", 1.0)
+            active = _picture(below[i], shape, (rows, columns), probability, _SHARE, 1.0)
             axes[i].set_title(look.label(method, reference).replace(" ", "\n"))
             likely = np.argsort(-probability, kind="stable")
             words = [f"{names[k]} {probability[k]:.2f}{_with_sign(signed[i, k])}" for k in likely]
@@ -140,7 +140,7 @@ def image(fits: Fits, reference: str | None = None, subject: str = "") -> Pictur
             bar = figure.colorbar(effect, ax=axes[: len(methods)], shrink=0.9)
             bar.set_label("effect per sd")
         figure.colorbar(active, ax=below, shrink=0.9).set_label("P(active)")
-        figure.suptitle(look.titled("Pixels", subject))
+        look.entitle(figure, "Pixels", subject)
     return Picture(
         figure,
         f"Images of {shape[0]} by {shape[1]} pixels: signed effects and P(active) under each "
@@ -163,7 +163,7 @@ def _picture(
     least = -largest if colours == _SIGNED else 0.0
     axis.set_xticks([])
     axis.set_yticks([])
-    axis.spines[:].set_visible(False)
+    axis.spines[:].set(visible=True, color="#bbbbbb")
     return axis.imshow(picture, cmap=colours, vmin=least, vmax=largest)
 
 
@@ -245,7 +245,7 @@ def pair(fits: Fits, reference: str | None = None, subject: str = "", leading: i
                 Spot(axis, mean[0], mean[1], f"{words}; means {names[a]} {mean[0]:.3g}, {names[b]} "
                      f"{mean[1]:.3g}")
             )  # fmt: skip
-        figure.suptitle(look.titled("The two leading features that trade off most", subject))
+        look.entitle(figure, "The two leading features that trade off most", subject)
     alt = f"Draws of the weights of {names[a]} and {names[b]}. {'; '.join(said)}."
     return Picture(figure, alt, spots)
 

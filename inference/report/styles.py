@@ -37,18 +37,27 @@ figure { margin: 1.5em 0; } figcaption { font-size: 0.9em; }
 .picture { position: relative; min-width: 34rem; max-width: 52rem; background: #fff; }
 .picture img { display: block; width: 100%; height: auto; }
 .picture svg { position: absolute; inset: 0; width: 100%; height: 100%; }
+@media (prefers-color-scheme: dark) {
+  .picture { background: none; } .picture img { filter: invert(0.91) hue-rotate(180deg); }
+}
 .picture circle { fill: transparent; } .picture circle:hover { fill: #0072b255; }
 @media print {
-  @page { size: A4 landscape; margin: 12mm; }
+  @page { size: A4 landscape; margin: 8mm; }
   .ardvark { --ink: #000; --paper: #fff; --line: #bbb; --shade: #f3f3f3; --bad: #b00020;
-    font-size: 11px; }
-  body.ardvark { padding: 0; }
-  .ardvark .scroll { overflow: visible; } .picture { min-width: 0; max-width: 22cm; }
-  .ardvark th, .ardvark td { padding: 0.2em 0.4em; white-space: normal; }
+    font-size: 10px; line-height: 1.3; }
+  body.ardvark { padding: 0; } h1, h2, h3 { break-after: avoid; } h2 { margin-top: 1em; }
+  .ardvark .scroll { overflow: visible; }
+  .figures { display: grid; grid-template-columns: 1fr 1fr; gap: 4mm 8mm; }
+  figure { margin: 0; } .picture { min-width: 0; max-width: none; background: none; }
+  .picture img { filter: none; width: auto; max-width: 100%; max-height: 105mm; }
+  .picture svg { display: none; }
+  .ardvark th, .ardvark td { padding: 0.1em 0.4em; white-space: normal; }
   .ardvark tbody th { position: static; }
   details::details-content { content-visibility: visible; height: auto; }
-  pre { white-space: pre-wrap; } figure, tr, .verdict { break-inside: avoid; }
-  .badge { print-color-adjust: exact; }
+  .verdict ul, .ardvark dl, .long { columns: 3; column-gap: 8mm; } .long.wide { columns: 2; }
+  .long table { font-size: 7px; } dt { break-after: avoid; }
+  pre { white-space: pre-wrap; columns: 2; column-gap: 8mm; font-size: 7px; padding: 0.5em; }
+  figure, tr, .verdict { break-inside: avoid; } .badge { print-color-adjust: exact; }
 }
 """
 """The rest of the page: wide things scroll, never the page itself; folded text is printed."""

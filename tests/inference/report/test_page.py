@@ -159,8 +159,8 @@ def test_numbers_under_the_pointer(page, comparison):
     told = f"q<b>&, sd ratio of eta: {row['value']:.6g}, noise (factor {np.exp(row['floor']):.2f})"
     assert told in [a.get("title") for a in reader.all("td")]
     marks = [t for tag, t in reader.text if tag == "title"]
-    mean = comparison.fits["exact"]["posterior"]["feature_weight"][..., 0].mean()
-    assert any(m.startswith(f"pixel_0_0, exact: mean {float(mean):.3g}, ") for m in marks)
+    effect = av.effects(comparison.fits["exact"])["effect"]
+    assert any(m.startswith(f"pixel_0_0, exact: mean {effect['pixel_0_0']:.3g}, ") for m in marks)
     for circle in reader.all("circle"):
         assert 0 <= float(circle["cx"]) <= 1000
 
@@ -214,6 +214,34 @@ def test_the_dark_page_is_dark(file, tmp_path):
         paper, ink = (page.value(colour.format(c)) for c in ("backgroundColor", "color"))
         assert max(paper) < 50
         assert min(ink) > 200
+        # figures are drawn on white: they are turned over, and keep their hues
+        filters = page.value("[...document.images].map(i => getComputedStyle(i).filter)")
+        assert filters
+        assert all(f.startswith("invert(") and "hue-rotate" in f for f in filters)
+        page.ask("Emulation.setEmulatedMedia", media="print")
+        assert set(page.value("[...document.images].map(i => getComputedStyle(i).filter)")) == {
+            "none"
+        }
+
+
+@needs_browser
+def test_on_paper_a_figure_is_on_one_page_with_its_legend(file, tmp_path):
+    """Two side by side, none taller than half a page; what was folded is printed."""
+    with browser.Page(tmp_path / "profile", width=1060) as page:
+        page.open(file)
+        page.ask("Emulation.setEmulatedMedia", media="print")
+        heights = page.value("[...document.images].map(i => i.getBoundingClientRect().height)")
+        assert 0 < max(heights) < 105 * 96 / 25.4 + 1
+        lefts = page.value(
+            "[...document.querySelectorAll('figure')].map(f => f.getBoundingClientRect().left)"
+        )
+        assert len(set(lefts)) == 2
+        inside = (
+            "[...document.querySelectorAll('figure')].map(f => getComputedStyle(f).breakInside)"
+        )
+        assert set(page.value(inside)) == {"avoid"}
+        hidden = "getComputedStyle(document.querySelector('.picture svg')).display"
+        assert page.value(hidden) == "none"
 
 
 @needs_browser
