@@ -34,7 +34,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .draws import Draws, Exact
-from .statistic import UNKNOWN, Statistic
+from .statistic import UNKNOWN, Statistic, worst
 
 LEVEL = 0.95
 """The floor is this quantile of the score of a second run."""
@@ -63,7 +63,7 @@ class OfAverage:
     of : callable
         Reference -> the terms (S, k) that are averaged, for the components that are not constant.
     sizes : bool
-        Whether the statistic is the absolute value of a difference, such as an error.
+        Whether the statistic is the largest absolute difference of a component, such as an error.
     """
 
     of: Callable[[Exact], np.ndarray]
@@ -77,7 +77,9 @@ class OfAverage:
 
         def halves() -> np.ndarray:
             differences = exact.contrast @ blocks  # (REPEATS, k)
-            return np.abs(statistic.reduce(np.abs(differences) if self.sizes else differences))
+            if self.sizes:
+                return worst(np.abs(differences))
+            return np.abs(statistic.reduce(differences))
 
         return floor(scale(found, exact, own) * exact.once(statistic, halves))
 
