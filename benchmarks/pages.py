@@ -69,6 +69,13 @@ PAGES = (
         ("test_suite", "reseed", "mutation", "interrupts", "installation"),
     ),
     Page(
+        "JUDGE.md",
+        "The judge on trial",
+        "How often a verdict is wrong: wrong posteriors that are trusted, right ones that are "
+        "condemned.",
+        ("judge",),
+    ),
+    Page(
         "FSKLR_MASKS.md",
         "FS-SKLR: search and posterior",
         "The masks that the paper's search selects, beside their exact posterior.",
