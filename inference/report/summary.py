@@ -117,7 +117,7 @@ def summary(tree: xr.DataTree) -> Summary:
       variables  bias, sample_weight (30), feature_weight (4), eta (30), w (30)
     ...
     verdict [not judged]: there is no exact posterior to compare it with.
-      try: add exact
+      try: ardvark.fit(problem, "exact")
     On average 2.0 of 4 features are active (90 % interval 2 to 2; the prior expects
     ...
     leading features

@@ -244,5 +244,5 @@ def test_a_wrong_posterior_is_outside():
     order = generator.permutation(20)
     permuted = exact.draws[..., order]
     ranks = scores(Draws(permuted, True), Exact(exact.draws, True, kinds=RANKING))
-    assert set(ranks) == {"spearman", "top"}
+    assert set(ranks) == {"spearman", "top", "captured"}
     assert not any(score.inside for score in ranks.values())
