@@ -15,7 +15,14 @@ from tests.support import rng, z_limit
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     ("model", "settings"),
-    [("rfvm", {}), ("pfcvm", {"kernel": "rbf"}), ("fsklr", {}), ("rvm", {}), ("sparse_probit", {})],
+    [
+        ("rfvm", {}),
+        ("pfcvm", {"kernel": "rbf"}),
+        ("fsklr", {}),
+        ("rvm", {}),
+        ("sparse_probit", {}),
+        ("horseshoe", {}),
+    ],
 )
 def test_the_numbers_are_those_of_simulated_draws(model, settings, small_data):
     """Against 300 other draws of the whole model: two means with errors of their own."""
