@@ -48,7 +48,24 @@ Known difficulties
 - `active_features` is not the same prior as in the other models. There it is the expected number of
   features with a visible effect. Here it is the effective number m at tau = tau_0, and tau is
   learned: its half-Cauchy prior makes the number of visible features vary by orders of magnitude.
-  Compare a posterior with this model's own prior (`Problem.simulate`).
+  Compare a posterior with this model's own prior, which every fit has beside it. Means and 5 % and
+  95 % quantiles of the number of visible features:
+
+      data           p0   prior             posterior
+      sonar           1   2.0 (0 to 9)      33 (18 to 46)
+      sonar          10   12 (0 to 38)      33 (20 to 46)
+      colon           1   5.7 (0 to 17)     25 (3 to 83)
+      colon          10   43 (0 to 152)     43 (8 to 131)
+      colon         100   253 (10 to 975)   102 (18 to 276)
+
+- With many more features than samples, whether a feature is active may mix slowly, because
+  correlated features take its place. On colon with p0 = 10, after 8192 draws per chain, `eta`, tau
+  and the number of visible features have R-hat below 1.01, and no transition diverged. But a gene
+  with P(active) of 1/3 has R-hat 1.02 and a bulk ESS of 234. The hierarchical form is no better
+  (287). With p0 = 1 that ESS is 107 after 6144 draws (R-hat of `eta` 1.02), with p0 = 100 it is
+  806. At this rate the limit of `exact`, 16384 draws, is enough for p0 = 100 only.
+- On sonar both forms converge in half a minute to a minute. `hierarchical` has D + 1 more variables
+  and takes twice as many draws.
 """
 
 from dataclasses import dataclass
