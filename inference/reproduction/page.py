@@ -14,6 +14,7 @@ METHODS = ("paper's, this prior", "ADVI", "Laplace")
 """What approximates the block's own posterior; XOLON is another estimator."""
 CLOSE = 0.02
 """Of P(y = 1): up to here the verdicts call it good (`scoring/statistics/prediction.py`)."""
+_SAID = {METHODS[0]: "the paper's algorithm"}
 PAGE, FIGURE = "MATRIX.md", "matrix.png"
 _BLOCK = ["model", "kernel", "data", "prior"]
 
@@ -96,7 +97,7 @@ def _ranges(rows: pd.DataFrame, model: str) -> str:
     for name in METHODS:
         off = rows[rows["cell"] == name]["p_off"].dropna()
         if len(off):
-            said.append(f"by {_from_to(off)} with {name.split(',')[0]}")
+            said.append(f"by {_from_to(off)} with {_SAID.get(name, name)}")
     if not said:
         return ""
     exact = rows[rows["cell"] == EXACT]
@@ -152,6 +153,7 @@ def page(frame: pd.DataFrame, why: str = "") -> str:
     parts = [
         "# The matrix",
         *(" ".join(part.split()) for part in _ABOUT.strip().split("\n\n")),
+        f"{len(blocks)} of {len(BLOCKS)} blocks are there; the same command computes the rest.",
         "\n".join(f"- {sentence}" for sentence in sentences(frame)),
         f"![{FIGURE}]({FIGURE})",
         " ".join(_FIGURE.split()),

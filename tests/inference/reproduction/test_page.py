@@ -91,7 +91,6 @@ def test_cells_are_marked():
     assert "| 0.300, 0.1 |" in text  # nothing is said beside an exact fit that is none
 
 
-@pytest.mark.skipif(not STORED.exists(), reason="no matrix is stored")
 def test_the_stored_page_is_what_its_rows_say():
     frame = whole(read(STORED / ROWS))
     assert (STORED / PAGE).read_text() == page(frame, mechanisms.told())
