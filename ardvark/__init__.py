@@ -8,7 +8,9 @@
 >>> av.compare({"paper": fit}, problem=problem)
 Comparison of 1 fit of pfcvm on digits38, reference: none
 paper [not judged]: there is no exact posterior to compare it with.
-  try: add exact
+  try: ardvark.fit(problem, "exact")
+Whether the model predicts anything was not judged: there are no held-out
+samples.
 
 Names are imported when first used, so that ``import ardvark`` does not load PyMC: ``__init__.pyi``
 says where from.

@@ -78,7 +78,7 @@ class Comparison:
     {'pfcvm_lp': 'approximation', 'pfcvm_em': 'point'}
     >>> sorted(comparison.distances["quantity"].unique())
     ['eta', 'feature_weight', 'primal_weight', 'probability', 'ranking',
-    'sample_weight', 'selection']
+    'sample_weight', 'scalar', 'selection']
     >>> comparison.verdicts().columns.tolist()
     ['predictions', 'means', 'uncertainty', 'parameters', 'ranking', 'selection',
     'verdict']
@@ -277,6 +277,7 @@ def compare(
     >>> av.compare(fits, reference="stored", problem=problem)
     Comparison of 2 fits of pfcvm on digits38, reference: stored
     stored [converged]: nothing speaks against it.
+    ...
     em [do not use]: it is a single state, with no spread and no inclusion
     probabilities...
     """
