@@ -13,6 +13,7 @@ with pytest.MonkeyPatch.context() as patch:
     from benchmarks import pages, records, script
 
 HELPERS = {
+    "wrong_posteriors",
     "mutants",
     "pages",
     "records",

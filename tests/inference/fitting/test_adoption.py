@@ -376,7 +376,7 @@ def test_bare_trees_are_compared_without_a_problem(own):
     bare = {n: as_tree(x, lp) for n, x in {"a": shared, "b": other}.items()}
     found = av.compare(bare, reference="a").distances
     assert set(found["quantity"]) == {*shared, "ranking"}
-    whole = av.adopt(problem, shared)
+    whole = av.adopt(problem, shared).drop_nodes("selection")  # it would choose what is compared
     altered = whole.copy(deep=True)
     for name, x in other.items():
         altered["posterior"][name].values[:] = x

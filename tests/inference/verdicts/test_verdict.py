@@ -403,25 +403,28 @@ def test_a_distance_within_its_noise_counts_as_none():
 
 
 def test_noise_that_hides_a_defect_is_said():
-    """Means are known to be right; intervals might be wrong by twice their limit, unseen."""
-    found = judged(
-        {
-            "probability": {s.name: Score(s, 0.0, 0.0, 0.0, 0.0) for s in (DIFFERENCE,)},
-            "eta": {
-                "error": Score(ERROR, 0.1, 0.1, 0.2, 0.1),
-                "sd_ratio": Score(SD_RATIO, 1.1, 0.1, 0.4, 0.1),
+    """Predictions are known to be right; means might be wrong by twice their limit, unseen."""
+
+    def found(floor, ratio_floor=0.1):
+        return judged(
+            {
+                "probability": {s.name: Score(s, 0.0, 0.0, 0.0, 0.0) for s in (DIFFERENCE,)},
+                "eta": {
+                    "error": Score(ERROR, 0.1, 0.1, floor, 0.1),
+                    "sd_ratio": Score(SD_RATIO, 1.1, 0.1, ratio_floor, 0.1),
+                },
             },
-        },
-        [],
-    )
-    assert found.level == "with care"
-    assert found.sentence == (
-        "use its predictions; report its means; too few draws to judge its intervals."
-    )
-    assert found.reasons == (
-        "eta: the sd is 1.1 times that of the reference (noise: factor 1.49): too few draws to "
-        "tell",
-    )
+            [],
+        )
+
+    assert found(0.2).level == "trust"
+    hidden = found(3.0)
+    assert hidden.level == "with care"
+    assert hidden.words["means"] == "unknown"
+    assert "too few draws to judge its means" in hidden.sentence
+    assert hidden.reasons == ("eta: the mean is off by 0.1 sd (noise: 3): too few draws to tell",)
+    # shares of draws in intervals see a wrong sd with less noise than the typical sd itself
+    assert found(0.2, ratio_floor=0.4).level == "trust"
 
 
 def test_the_error_of_a_mask_is_one_of_probabilities():
