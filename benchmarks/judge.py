@@ -37,7 +37,7 @@ from ardvark.inference.scoring.quantities import Scores, measure
 from ardvark.inference.verdicts.purposes import PURPOSES
 from ardvark.inference.verdicts.verdict import verdicts
 from benchmarks.records import HERE, Goal, table
-from benchmarks.script import Measured, Part, Row, one_thread, resumed, run
+from benchmarks.script import Measured, Part, Row, one_thread, resumed, run, stored
 from benchmarks.wrong_posteriors import CATALOGUE, Arrays, Source, flat
 
 SIZES = {"small": (40, 8), "fat": (30, 120)}
@@ -52,6 +52,8 @@ REFERENCE = 2000
 CHAINS, POOL = 4, 3000
 """Chains of the run that a pool is of, and draws of each."""
 LIMIT_OF_RHAT = 0.05
+MOST = 1000.0
+"""Limits beyond which a defect is not larger: an sd of 0 is infinitely far."""
 NEVER = ("lost mode", "another prior", "another data row")
 """What no diagnostic of a fit alone can see."""
 APART = ("repeated draws",)
@@ -165,7 +167,7 @@ def severity(scores: Scores) -> float:
                 score = scores.get(quantity, {}).get(statistic.name)
                 if score is not None and score.statistic is statistic:
                     found.append(score.counted / limit.good)
-    return float(np.nanmax(found))
+    return min(float(np.nanmax(found)), MOST)
 
 
 def judge(key: Row, work: Path, settings: argparse.Namespace) -> Row:
@@ -264,21 +266,23 @@ class Told:
 
 
 def told(rows: list[Row]) -> list[Told]:
-    """Return every wrong fit, with the severity that 4000 draws of its kind and size show."""
-    known: dict[tuple[str, str, int], float] = {}
+    """Return every wrong fit, with the severity that 4000 draws of its kind and size show.
+
+    Of a stopped run, kinds of which those are missing are left out.
+    """
+    most = max(row["draws"] for row in rows if row["draws"] <= 4000)
+    large = {(r["problem"], r["kind"]): r for r in rows if r["draws"] == most}
+    found = []
     for row in rows:
-        if row["draws"] == max(r["draws"] for r in rows if r["draws"] <= 4000):
-            for size in range(4):
-                place = (row["problem"], row["kind"], size)
-                known[place] = float(row[f"severity {size}"])
-    return [
-        Told(
-            row["problem"], row["kind"], row["draws"], size,
-            known[row["problem"], row["kind"], size], row[f"level {size}"],
-        )
-        for row in rows
-        for size in range(4)
-    ]  # fmt: skip
+        if (place := (row["problem"], row["kind"])) in large:
+            found += [
+                Told(
+                    *place, row["draws"], size,
+                    float(large[place][f"severity {size}"]), row[f"level {size}"],
+                )
+                for size in range(4)
+            ]  # fmt: skip
+    return found
 
 
 def interval(hits: Mapping[str, int], totals: Mapping[str, int]) -> tuple[float, float, float]:
@@ -379,7 +383,9 @@ def report(rows: list[Row], quick: bool) -> Measured:
         ),
     ]
     shown = {"share": ".4f", "95 % low": ".4f", "95 % high": ".4f"}
-    notes = ["Each share of wrong fits is of those called trust, each share of right ones of those "
+    kept = {(x.problem, x.kind) for x in cases}
+    notes = [f"Of {len(CASES) * len(CATALOGUE)} pairs of problem and kind, {len(kept)} were run."]
+    notes += ["Each share of wrong fits is of those called trust, each share of right ones of those "
              "condemned. Intervals are clustered by problem."]  # fmt: skip
     if not quick:
         draw(cases)
@@ -429,8 +435,12 @@ def draw(cases: list[Told]) -> None:
 def measured(given: argparse.Namespace) -> Measured:
     """Put the judge on trial."""
     given.pool, given.reference = (150, 200) if given.quick else (POOL, REFERENCE)
-    with one_thread():  # thousands of small systems: threads would wait
-        rows = resumed(given.work / "rows.csv", work_of(given))
+    path = given.work / "rows.csv"
+    if given.stored:
+        rows = stored(path)
+    else:
+        with one_thread():  # thousands of small systems: threads would wait
+            rows = resumed(path, work_of(given))
     return report(rows, given.quick)
 
 
@@ -439,6 +449,7 @@ PARTS = [Part("The judge on trial", measured)]
 
 def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=2, help="of the cases (2; 1 was for tuning)")
+    parser.add_argument("--stored", action="store_true", help="report the rows of a stopped run")
 
 
 def main(words: list[str] | None = None) -> None:
