@@ -385,8 +385,10 @@ def report(rows: list[Row], quick: bool) -> Measured:
     shown = {"share": ".4f", "95 % low": ".4f", "95 % high": ".4f"}
     kept = {(x.problem, x.kind) for x in cases}
     notes = [f"Of {len(CASES) * len(CATALOGUE)} pairs of problem and kind, {len(kept)} were run."]
-    notes += ["Each share of wrong fits is of those called trust, each share of right ones of those "
-             "condemned. Intervals are clustered by problem."]  # fmt: skip
+    notes += [
+        "Each share of wrong fits is of those called trust, each share of right ones of those "
+        "condemned. Intervals are clustered by problem."
+    ]
     if not quick:
         draw(cases)
         notes.append("![How often a defect is seen](figures/judge.png)")
@@ -437,7 +439,7 @@ def measured(given: argparse.Namespace) -> Measured:
     given.pool, given.reference = (150, 200) if given.quick else (POOL, REFERENCE)
     path = given.work / "rows.csv"
     if given.stored:
-        rows = stored(path)
+        rows = stored(path, (key for key, _ in work_of(given)))
     else:
         with one_thread():  # thousands of small systems: threads would wait
             rows = resumed(path, work_of(given))

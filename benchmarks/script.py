@@ -155,7 +155,7 @@ def resumed(path: Path, rows: Iterable[tuple[Mapping[str, Any], Callable[[], Row
         The rows in this order, numbers as numbers.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    known = stored(path)
+    known = _stored(path)
     found = []
     for key, compute in rows:
         row = _with(key, known)
@@ -174,7 +174,7 @@ def resumed(path: Path, rows: Iterable[tuple[Mapping[str, Any], Callable[[], Row
 
 def stored(path: Path, keys: Iterable[Mapping[str, Any]]) -> list[Row]:
     """Return those of the rows that `resumed` has kept already, in the order of their keys."""
-    known = stored(path)
+    known = _stored(path)
     return [row for key in keys if (row := _with(key, known)) is not None]
 
 
@@ -188,8 +188,7 @@ def _short(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def stored(path: Path) -> list[Row]:
-    """Return the rows of a file, numbers as numbers; none where there is no file."""
+def _stored(path: Path) -> list[Row]:
     if not path.exists():
         return []
     with path.open(newline="") as file:
