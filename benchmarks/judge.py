@@ -1,7 +1,11 @@
 """The judge on trial: how often is a wrong posterior trusted, and a right one condemned?
 
     python -m benchmarks.judge                    all of it (about an hour)
-    python -m benchmarks.judge --seed 1           under the seed that the rules were tuned with
+    python -m benchmarks.judge --stored           report the rows that a stopped run has kept
+
+Rules were tuned under seed 1. Rows of seed 2 showed an error in a noise floor, which was mended
+before those that are reported, so figures of seed 2 are not of rules that had never seen it. Seed 3
+is for a run that has influenced nothing.
 
 Eight problems, four models on few and on many features. Each has a pool of draws of its exact
 posterior, in random order, so that any two disjoint parts of it are independent samples of one law.
@@ -384,7 +388,9 @@ def report(rows: list[Row], quick: bool) -> Measured:
     ]
     shown = {"share": ".4f", "95 % low": ".4f", "95 % high": ".4f"}
     kept = {(x.problem, x.kind) for x in cases}
-    notes = [f"Of {len(CASES) * len(CATALOGUE)} pairs of problem and kind, {len(kept)} were run."]
+    seeds = ", ".join(sorted({str(row["seed"]) for row in rows}))
+    notes = [f"Seed {seeds}. Rules were tuned under seed 1, and seed 2 showed an error in a floor."]
+    notes += [f"Of {len(CASES) * len(CATALOGUE)} pairs of problem and kind, {len(kept)} were run."]
     notes += [
         "Each share of wrong fits is of those called trust, each share of right ones of those "
         "condemned. Intervals are clustered by problem."
@@ -450,7 +456,7 @@ PARTS = [Part("The judge on trial", measured)]
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--seed", type=int, default=2, help="of the cases (2; 1 was for tuning)")
+    parser.add_argument("--seed", type=int, default=3, help="of the cases (3)")
     parser.add_argument("--stored", action="store_true", help="report the rows of a stopped run")
 
 
