@@ -178,10 +178,8 @@ def judged(
     measured, reasons = _measured(scores, "good" if basis in ("chains", "opinion") else "unknown")
     hidden = [name for name, word in measured.items() if scores and word == "unknown"]
     hidden = [name for name in hidden if _said(PURPOSES[name], scores)]
-    # of what nothing is known, a diagnostic that limits it to rough says nothing
-    caps = [f for f in found if basis != "nothing" or f.cap != "rough"]
     words = {
-        name: _worst([word, *(f.cap for f in caps if f.caps(PURPOSES[name]))])
+        name: _worst([word, *(f.cap for f in found if f.caps(PURPOSES[name]) and _bears(f, word))])
         for name, word in measured.items()
     }
     first = [_Said(f.cap, f.text) for f in found if f.purposes]
@@ -194,6 +192,11 @@ def judged(
         sentence = _parts(words, hidden)
     remedies = _distinct([f.remedy for f in found if f.remedy])
     return Verdict(words, level, sentence, told, remedies, model)
+
+
+def _bears(finding: Finding, word: Word) -> bool:
+    """Whether a finding adds to a word: where nothing is known, a cap at "rough" says nothing."""
+    return word != "unknown" or finding.cap != "rough"
 
 
 def _level(

@@ -20,7 +20,6 @@ HELPERS = {
     "script",
     "same_results",
     "ard_sweeps",
-    "wrong_posteriors",
 }  # they measure nothing
 FILES = sorted((ROOT / "benchmarks").glob("*.py"))
 SCRIPTS = [p.stem for p in FILES if p.stem not in HELPERS | {"__init__"}]
