@@ -158,18 +158,18 @@ def test_the_tour(full, tmp_path):
         "ranks",
     )  # fmt: skip
     assert 0.5 < np.median(np.abs(eta)) < 3.0
-    assert set(ranks.index) == {"nuts", "advi", "laplace", "paper"}
+    assert set(ranks.index) == {"exact", "advi", "laplace", "paper"}
     if not full:
         return
     assert worst < 1.05
     assert status in ("finished", "not_converged")
-    nuts, paper, laplace = (table.loc[m] for m in ("nuts", "paper", "laplace"))
+    exact, paper, laplace = (table.loc[m] for m in ("exact", "paper", "laplace"))
     assert paper["sd_ratio_eta"] < 0.5  # overconfident
-    assert paper["error_eta"] > 5 * nuts["error_eta"]  # far above the noise
-    assert paper["accuracy"] > nuts["accuracy"] - 0.1
+    assert paper["error_eta"] > 5 * exact["error_eta"]  # far above the noise
+    assert paper["accuracy"] > exact["accuracy"] - 0.1
     assert ranks.loc[["paper", "laplace"], "rank correlation"].max() < 0.8
     assert laplace["status"] == "finished"
-    assert laplace["active_features"] < 3 < 10 < nuts["active_features"]
+    assert laplace["active_features"] < 3 < 10 < exact["active_features"]
 
 
 def laplace_mean(y, rate):

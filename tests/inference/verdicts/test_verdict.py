@@ -406,16 +406,12 @@ def test_noise_that_hides_a_defect_is_said():
     """Predictions are known to be right; means might be wrong by twice their limit, unseen."""
 
     def found(floor, ratio_floor=0.1):
-        return judged(
-            {
-                "probability": {s.name: Score(s, 0.0, 0.0, 0.0, 0.0) for s in (DIFFERENCE,)},
-                "eta": {
-                    "error": Score(ERROR, 0.1, 0.1, floor, 0.1),
-                    "sd_ratio": Score(SD_RATIO, 1.1, 0.1, ratio_floor, 0.1),
-                },
-            },
-            [],
+        error, ratio = (
+            Score(ERROR, 0.1, 0.1, floor, 0.1),
+            Score(SD_RATIO, 1.1, 0.1, ratio_floor, 0.1),
         )
+        right = {"difference": Score(DIFFERENCE, 0.0, 0.0, 0.0, 0.0)}
+        return judged({"probability": right, "eta": {"error": error, "sd_ratio": ratio}}, [])
 
     assert found(0.2).level == "trust"
     hidden = found(3.0)
