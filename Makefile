@@ -8,11 +8,12 @@ PYTHON ?=
 INSTALLED := $(VENV)/.installed
 SHELL := /bin/sh
 
-.PHONY: help demo test slow reseed mutants notebooks lint wheel types clean
+.PHONY: help demo test course slow reseed mutants notebooks lint wheel types clean
 
 help:
 	@echo "make demo       fit RFVM to digits: the exact posterior and four other methods"
 	@echo "make test       set up everything and run the tests"
+	@echo "make course     run every notebook with small settings"
 	@echo "make slow       run the long forms of tests that also have a fast form"
 	@echo "make reseed     run the statistical tests with other seeds, ROUNDS=20 times"
 	@echo "make mutants    see which of 150 small defects the tests detect (hours; can be resumed)"
@@ -56,6 +57,9 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 test: $(INSTALLED)
 	$(PYTEST)
+
+course: $(INSTALLED)
+	$(PYTEST) -m course tests/notebooks
 
 slow: $(INSTALLED)
 	$(PYTEST) -m slow
