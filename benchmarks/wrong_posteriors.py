@@ -61,9 +61,12 @@ def leading(draws: Arrays) -> tuple[str, int]:
 
 
 def about_mean(x: np.ndarray, factor: float) -> np.ndarray:
-    """Return draws with another sd and the same mean."""
-    mean = x.mean(axis=(0, 1))
-    return np.asarray(mean + factor * (x - mean))
+    """Return draws with another sd and the same mean; what is positive stays so, by logarithms."""
+    positive = bool((x > 0.0).all())
+    y = np.log(x) if positive else x
+    mean = y.mean(axis=(0, 1))
+    y = mean + factor * (y - mean)
+    return np.asarray(np.exp(y) if positive else y)
 
 
 def everywhere(draws: Arrays, change: Callable[[np.ndarray], np.ndarray]) -> Arrays:

@@ -83,7 +83,8 @@ class Mixing:
         What they are: "eta", "scalar", "log likelihood", "weight", "primal weight", "effect",
         "active", "mask".
     rhats, limits : array (k,)
-        R-hat, infinite for what should change and never did, and what it must be below.
+        R-hat, and what it must be below. R-hat is infinite for what should change and never did,
+        and for what is infinite or NaN in a draw.
     bulk, tail : array (k,)
         Effective sample sizes. NaN where they say nothing: a bit has no tails, and thinned draws
         have too few.
@@ -289,7 +290,7 @@ def _judged(part: Part) -> np.ndarray:
         rhat, bulk, within = chains.bits(x)
         return np.stack([rhat, bulk if part.thin == 1 else none, none, within, within])
     rhat, bulk, tail = chains.mixed(x)
-    stuck = (x == x[:, :1]).all(axis=(0, 1))
+    stuck = (x == x[:, :1]).all(axis=(0, 1)) | ~np.isfinite(x).all(axis=(0, 1))
     if x.shape[0] > 1:
         rhat = np.where(stuck, np.inf, rhat)
     bulk, tail = (np.where(stuck, float(len(x)), size) for size in (bulk, tail))

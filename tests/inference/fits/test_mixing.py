@@ -149,6 +149,16 @@ def test_what_never_changes():
     assert mixing(None, draws).ess_bulk == (4.0, "eta[1]")
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_value_that_is_no_number_is_condemned(value):
+    eta = rng().normal(size=(4, 500, 2))
+    eta[1, 7, 0] = value
+    found = mixing(None, {"eta": eta})
+    assert found.rhat == (np.inf, "eta[0]")
+    assert "R-hat of eta[0] is inf" in found.missing()
+    assert found.disagreeing.names == ("eta[0]",)
+
+
 # --- of a problem ---------------------------------------------------------------------------------
 
 
