@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import xarray as xr
+from scipy import signal
 
 import ardvark as av
 from ardvark.inference import read, save
@@ -131,6 +132,24 @@ def test_what_is_missing_in_words():
     assert "(at least 400)" in module.Mixing(
         (4, 500), ("a",), ("scalar",), *np.array([[1.0], [1.01], [2000.0], [300.0], [1.01]])
     ).missing()  # fmt: skip
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("lag", "draws"), [(0.0, 100), (0.0, 500), (0.9, 1000)])
+def test_noise_is_what_chains_that_agree_stay_below(lag, draws):
+    """20 quantities, 100 runs: each run has one above its noise with at most 0.1 % probability.
+
+    Six of 100 or more then have probability 1e-9. Chains two posterior sds apart have an R-hat of
+    about 1.6, which no noise of these sizes hides.
+    """
+    innovations = rng(draws).normal(size=(4, draws + 100, 20 * 100))
+    x = signal.lfilter([np.sqrt(1 - lag**2)], [1.0, -lag], innovations, axis=1)[:, 100:]
+    runs = [mixing(None, {"eta": x[..., 20 * k : 20 * k + 20]}) for k in range(100)]
+    assert sum(bool(found.disagreeing.names) for found in runs) < 6
+    assert (runs[0].noise >= runs[0].limits).all()
+    apart = x[..., :20].copy()
+    apart[:2, :, 4] += 2.0
+    assert mixing(None, {"eta": apart}).disagreeing.names == ("eta[4]",)
 
 
 def test_too_little_to_judge():
