@@ -2,11 +2,13 @@
 
     posteriors/NAME.json                                  what belongs together
     models/info/MODEL.info.json, models/pymc/MODEL.py     the model, as a function of the data
+    models/stan/MODEL.stan                                the same in Stan, where it has been written
     data/info/DATA.info.json, data/data/DATA.json.zip     the data: of the user's own copy
     reference_posteriors/draws/info/NAME.info.json        how the draws were made, diagnostics
     reference_posteriors/draws/draws/NAME.json.zip        {"eta[1]": [...], ...} a chain
 
 The data are written from the user's own copy, so nothing is redistributed without a licence.
+`benchmarks/stan_twin.py` compares the log densities of the Stan and the PyMC program.
 """
 
 import json
@@ -25,6 +27,7 @@ from .declared import Reference
 from .references import attributes, opened
 
 BY = "ardvark"
+STAN = Path(__file__).with_name("stan")
 CHECKS = {
     "chains": "nchains_is_gte_4",
     "R-hat": "r_hat_below_1_01",
@@ -63,6 +66,7 @@ def export(reference: Reference, path: Path, folder: Path) -> list[Path]:
     tree, attrs = opened(path, problem), attributes(path)
     model = "-".join([reference.model, *map(str, reference.hypers.values())])
     added = {"added_by": BY, "added_date": attrs["date"]}
+    programs = _programs(reference)
     draws = _draws(tree)
     dimensions = {n: int(np.prod(v.shape[2:])) for n, v in _variables(tree).items()}
     texts: dict[str, dict[str, Any]] = {
@@ -81,7 +85,10 @@ def export(reference: Reference, path: Path, folder: Path) -> list[Path]:
             "title": problem.spec.title,
             "description": problem.spec.doc.strip().split("\n\n")[0],
             "references": [problem.spec.citation],
-            "model_implementations": {"pymc": {"model_code": f"models/pymc/{model}.py"}},
+            "model_implementations": {
+                language: {"model_code": f"models/{language}/{model}.{suffix}"}
+                for language, (suffix, _) in programs.items()
+            },
             **added,
         },
         f"data/info/{reference.data}.info.json": {
@@ -104,9 +111,10 @@ def export(reference: Reference, path: Path, folder: Path) -> list[Path]:
         with replacing(folder / file) as part:
             part.write_text(json.dumps(content, indent=2) + "\n")
         written.append(folder / file)
-    code = folder / f"models/pymc/{model}.py"
-    with replacing(code) as part:
-        part.write_text(_code(reference))
+    for language, (suffix, code) in programs.items():
+        written.append(folder / f"models/{language}/{model}.{suffix}")
+        with replacing(written[-1]) as part:
+            part.write_text(code)
     zipped: dict[str, Any] = {
         f"data/data/{reference.data}.json": _data(problem.data),
         f"reference_posteriors/draws/draws/{name}.json": draws,
@@ -119,7 +127,7 @@ def export(reference: Reference, path: Path, folder: Path) -> list[Path]:
         ):
             archive.writestr(Path(file).name, json.dumps(content))
         written.append(target)
-    return [*written, code]
+    return written
 
 
 def _variables(tree: xr.DataTree) -> dict[str, np.ndarray]:
@@ -186,13 +194,21 @@ def _data(data: Dataset) -> dict[str, Any]:
     return {"N": data.N, "D": data.D, "X": data.X.tolist(), "y": data.y.tolist()}
 
 
-def _code(reference: Reference) -> str:
-    """Return the model in the form of posteriordb's Python files: a function of the data."""
+def _programs(reference: Reference) -> dict[str, tuple[str, str]]:
+    """Return the model's programs by language: suffix and text.
+
+    The Python file is a function of the data, as posteriordb's are. A Stan program is of a model
+    with its default hyperparameters.
+    """
     settings = "".join(f", {name}={value!r}" for name, value in reference.hypers.items())
-    return (
+    python = (
         "import ardvark as av\n"
         "import numpy as np\n\n\n"
         "def model(data):\n"
         '    X, y = np.array(data["X"]), np.array(data["y"])\n'
         f"    return av.problem({reference.model!r}, X, y{settings}).model\n"
     )
+    stan = STAN / f"{reference.model}.stan"
+    if reference.hypers or not stan.exists():
+        return {"pymc": ("py", python)}
+    return {"pymc": ("py", python), "stan": ("stan", stan.read_text())}

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import logging
+import re
 import sys
 import tomllib
 import zipfile
@@ -309,6 +310,21 @@ def test_posteriordb(folder, monkeypatch):
     exec((out / "models/pymc/rfvm.py").read_text(), space)
     free = [v.name for v in space["model"](data).free_RVs]
     assert free == [v.name for v in problem.model.free_RVs]
+    info = json.loads((out / "models/info/rfvm.info.json").read_text())
+    assert set(info["model_implementations"]) == {"pymc"}
+
+
+def test_a_stan_program_has_the_variables_of_its_model():
+    """And the densities are compared by `benchmarks/stan_twin.py`, which needs a compiler of Stan."""
+    for path in posteriordb.STAN.iterdir():
+        model = av.problem(path.stem, np.eye(6, 2), np.arange(6) % 2).model
+        block = re.search(r"^parameters \{(.*?)\}$", path.read_text(), re.DOTALL | re.MULTILINE)
+        assert block is not None
+        names = re.findall(r"(\w+);", block[1])
+        assert names == [v.name for v in model.free_RVs]
+        results = Path(__file__).parents[3] / "benchmarks/results"
+        goals = json.loads((results / "stan_twin.json").read_text())["goals"]
+        assert any(path.stem in goal["goal"] and goal["met"] for goal in goals)
 
 
 # --- those of the package -------------------------------------------------------------------------
@@ -324,7 +340,7 @@ def test_every_declared_reference_is_stored_and_small():
     assert sum(sizes) < 6e6
     project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())
     carried = project["tool"]["setuptools"]["package-data"]["ardvark.inference.references"]
-    assert carried == [f"{references.FOLDER.name}/*.nc"]
+    assert carried == [f"{references.FOLDER.name}/*.nc", f"{posteriordb.STAN.name}/*.stan"]
     table = references.table()
     assert set(table.index) == set(REFERENCES)
     for name, path in paths.items():
