@@ -73,7 +73,7 @@ PAGES = (
         "The judge on trial",
         "How often a verdict is wrong: wrong posteriors that are trusted, right ones that are "
         "condemned.",
-        ("judge",),
+        ("judge", "judge_right"),
     ),
     Page(
         "FSKLR_MASKS.md",

@@ -2,7 +2,7 @@
 
     posteriors/NAME.json                                  what belongs together
     models/info/MODEL.info.json, models/pymc/MODEL.py     the model, as a function of the data
-    models/stan/MODEL.stan                                the same in Stan, where it has been written
+    models/stan/MODEL.stan                                the same in Stan, if there is one
     data/info/DATA.info.json, data/data/DATA.json.zip     the data: of the user's own copy
     reference_posteriors/draws/info/NAME.info.json        how the draws were made, diagnostics
     reference_posteriors/draws/draws/NAME.json.zip        {"eta[1]": [...], ...} a chain

@@ -315,7 +315,7 @@ def test_posteriordb(folder, monkeypatch):
 
 
 def test_a_stan_program_has_the_variables_of_its_model():
-    """And the densities are compared by `benchmarks/stan_twin.py`, which needs a compiler of Stan."""
+    """Their densities are compared by `benchmarks/stan_twin.py`, which needs a Stan compiler."""
     for path in posteriordb.STAN.iterdir():
         model = av.problem(path.stem, np.eye(6, 2), np.arange(6) % 2).model
         block = re.search(r"^parameters \{(.*?)\}$", path.read_text(), re.DOTALL | re.MULTILINE)
