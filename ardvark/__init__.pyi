@@ -15,6 +15,7 @@ from .inference import calibrate as calibrate
 from .inference import compare as compare
 from .inference import complete as complete
 from .inference import effects as effects
+from .inference import explore as explore
 from .inference import fit as fit
 from .inference import loo as loo
 from .inference import power_scaling as power_scaling

@@ -51,7 +51,10 @@ PAGES = (
         "Calibration",
         "Are the samplers right? Joint tests, simulation-based calibration, the floors of the "
         "comparison, and reference posteriors that were run twice.",
-        ("calibration", "calibration_sparse", "calibration_rfvm_vb", "references", "floors"),
+        (
+            "calibration", "calibration_sparse", "calibration_rfvm_vb", "references", "stan_twin",
+            "floors",
+        ),
     ),
     Page(
         "PRIORS.md",

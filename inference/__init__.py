@@ -6,6 +6,7 @@
 """
 
 from .calibration.calibrate import calibrate
+from .comparison.explore import explore
 from .comparison.table import Comparison, compare
 from .fits.datatree import read, save
 from .fits.selection import select
@@ -35,6 +36,7 @@ __all__ = [
     "compare",
     "complete",
     "effects",
+    "explore",
     "fit",
     "loo",
     "power_scaling",
