@@ -159,6 +159,32 @@ def test_m_step_is_a_joint_maximum_of_Q(kernel, degree):
             assert Q(basis, v, omega, delta, b, t) <= best
 
 
+@every_kernel
+def test_an_m_step_to_rounding_has_no_slope_left(kernel, degree):
+    """By default a slope of up to 1e-4 remains; a line search alone ends near 1e-8."""
+    X, y = arrays(12, 5)
+    X[:, 4] = 0.0  # a constant feature, whose theta goes to 0
+    basis, rates = Basis(X, X, make_kernel(kernel, degree)), RATES[kernel, degree]
+    random = rng(3)
+    beta, theta = 0.3 * random.standard_normal(13), 0.1 + random.exponential(size=5)
+    v = jcfo_em_steps.latent_mean(y, basis.evaluate(theta)[0] @ beta)
+    objective = jcfo_em_steps.profiled(basis, beta, theta, v, rates)
+    loose, tight = (
+        jcfo_em_steps.maximise(basis, beta, theta, v, rates, 5000, tolerance)
+        for tolerance in (1e-4, 1e-12)
+    )
+    values, slopes = [], []
+    for _, found in (loose, tight):
+        phi = np.sqrt(rates[1] / theta) * found
+        value, slope = objective(phi)
+        values.append(value)
+        slopes.append(np.abs(slope[phi > 0.0]).max(initial=0.0))
+        assert (slope[phi == 0.0] >= 0.0).all()
+    assert slopes[1] < 1e-11
+    assert values[1] <= values[0] + 1e-12
+    np.testing.assert_allclose(tight[1], loose[1], atol=1e-3)
+
+
 def test_the_seed_has_its_transpose():
     random = rng(4)
     for shape in ((6, 9), (9, 6)):
@@ -220,7 +246,7 @@ def test_the_printed_rates_fail_the_check_of_the_trace():
     for rates in ((2.0, 3.0), gamma):  # with the roots, and as printed
         state.rates = rates
         before = log_posterior_of(state, (2.0, 3.0))
-        state.step(50)
+        state.step(50, 1e-4)
         trace.append(log_posterior_of(state, (2.0, 3.0)) - before)
     assert trace[0] > -1e-10
     assert trace[1] < -1e-3
