@@ -7,5 +7,15 @@ Dataset('digits38', N=357, D=64, '3': 183, '8': 174)
 
 from .dataset import Dataset
 from .loading import available, fetch, golub_split, known_name, load
+from .tables import Table, table
 
-__all__ = ["Dataset", "available", "fetch", "golub_split", "known_name", "load"]
+__all__ = [
+    "Dataset",
+    "Table",
+    "available",
+    "fetch",
+    "golub_split",
+    "known_name",
+    "load",
+    "table",
+]

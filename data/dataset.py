@@ -253,7 +253,7 @@ class Dataset:
     def __repr__(self) -> str:
         zero, one = self.counts
         return (
-            f"Dataset({self.name!r}, N={self.N}, D={self.D}, "
+            f"{type(self).__name__}({self.name!r}, N={self.N}, D={self.D}, "
             f"{self.class_names[0]!r}: {zero}, {self.class_names[1]!r}: {one})"
         )
 

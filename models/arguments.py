@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from ardvark.common.validate import InputError, matrix
-from ardvark.data import Dataset, load
+from ardvark.data import Dataset, load, table
 
 from .spec import ModelSpec
 
@@ -18,7 +19,7 @@ def as_dataset(data: Any, y: Any, X: Any) -> Dataset:
             raise InputError("give X= and y=, or data, not both.")
         data = X
     if y is not None and data is not None and not isinstance(data, Dataset | str):
-        return Dataset.from_arrays(data, y)
+        return _from_arrays(data, y)
     if y is not None:
         what = "no X was given" if data is None else "a data set has its own labels"
         raise InputError(f"y was given, and {what}. Give X and y, or a data set alone.")
@@ -27,13 +28,23 @@ def as_dataset(data: Any, y: Any, X: Any) -> Dataset:
     if X is None and isinstance(data, str):
         return load(data)
     if X is None and isinstance(data, tuple) and len(data) == 2:
-        return Dataset.from_arrays(*data)
+        return _from_arrays(*data)
     if X is not None or hasattr(data, "shape"):
         raise InputError("X was given without y. Also give the labels, one for each row of X.")
     raise InputError(
         "data must be a Dataset, the name of one, or a pair (X, y), "
         f"got {'nothing' if data is None else type(data).__name__}."
     )
+
+
+def _from_arrays(X: Any, y: Any) -> Dataset:
+    """Return the data set of arrays; of a frame that is none, report all that is wrong with it."""
+    try:
+        return Dataset.from_arrays(X, y)
+    except InputError:
+        if isinstance(X, pd.DataFrame) and isinstance(y, str):
+            table(X, y)  # its error reports more than the first thing that is wrong
+        raise
 
 
 def basis_centres(

@@ -1,5 +1,6 @@
 """What the words of a command line mean: lists, and name=value pairs."""
 
+import csv
 import json
 from typing import Any
 
@@ -7,8 +8,12 @@ from ardvark.common.validate import InputError
 
 
 def words(given: list[str] | None) -> list[str]:
-    """Return the words of comma-separated lists."""
-    return [word.strip() for part in given or () for word in part.split(",") if word.strip()]
+    """Return the words of comma-separated lists; a word that has a comma is in double quotes."""
+    try:
+        rows = csv.reader(given or (), skipinitialspace=True)
+        return [word.strip() for row in rows for word in row if word.strip()]
+    except csv.Error as error:
+        raise InputError(f"{', '.join(given or ())!r} is not a list A,B,...: {error}.") from None
 
 
 def pairs(given: list[str] | None, flag: str) -> dict[str, Any]:

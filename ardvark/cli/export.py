@@ -53,6 +53,31 @@ def tables(
     return found
 
 
+def prediction(problem: Problem, drawn: xr.DataArray) -> pd.DataFrame:
+    """Return predictions of rows: mean, 90 % interval, and the class that is predicted.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem that was fitted.
+    drawn : xarray.DataArray (chain, draw, obs)
+        What `ardvark.predict` returned.
+
+    Returns
+    -------
+    DataFrame
+        `mean`, `low`, `high` of P(y = 1), or of a score, and `label`; indexed by row.
+    """
+    mean = drawn.mean(("chain", "draw")).values
+    columns = {"mean": mean} | {
+        end: drawn.quantile(at, ("chain", "draw")).values for end, at in _ENDS.items()
+    }
+    label = np.array(problem.data.class_names)[classes(problem, mean)]
+    return pd.DataFrame(columns, index=pd.Index(drawn["obs"].values, name="row")).assign(
+        label=label
+    )
+
+
 def _predictions(
     problem: Problem, test: Dataset | None, fits: Mapping[str, xr.DataTree]
 ) -> pd.DataFrame:
@@ -70,11 +95,8 @@ def _predictions(
     )
     for method, tree in fits.items():
         drawn = xr.concat([predict(problem, tree, data) for data in sets.values()], "obs")
-        mean = drawn.mean(("chain", "draw")).values
-        table[method] = mean
-        for end, at in _ENDS.items():
-            table[f"{method}_{end}"] = drawn.quantile(at, ("chain", "draw")).values
-        table[f"{method}_label"] = names[classes(problem, mean)]
+        for name, values in prediction(problem, drawn).items():
+            table[method if name == "mean" else f"{method}_{name}"] = values.to_numpy()
     return table
 
 

@@ -1,0 +1,340 @@
+"""`ardvark compare`, `report` and `export`: a study in a folder, and what is written from it."""
+
+import os
+import shlex
+import shutil
+import sys
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from ardvark.common.interrupt import last_words
+from ardvark.common.validate import InputError
+
+from . import tables
+from .arguments import pairs, words
+
+if TYPE_CHECKING:
+    from xarray import DataTree
+
+    from ardvark.data import Dataset
+    from ardvark.inference import Comparison
+    from ardvark.models import Problem
+
+_KEYS = {"model", "data", "table", "test_size", "split_seed", "hypers", "command", "fingerprint"}
+"""Settings that every study has."""
+
+StudyFolder = Annotated[Path, typer.Argument(help="A folder that `ardvark compare` wrote.")]
+
+
+# Modules of the package are imported inside the commands: `ardvark --help` must not load PyMC.
+
+
+def compare(
+    model: Annotated[str, typer.Argument(help="Model: `ardvark models` lists them.")],
+    data: Annotated[str, typer.Argument(help="Data set (`ardvark data`), or a CSV file.")],
+    methods: Annotated[
+        str | None,
+        typer.Option(
+            help="Methods, comma-separated; 'paper' is the paper's algorithm. Default: exact, and "
+            "the approximations that apply."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the results. Default: results/MODEL-DATA.")
+    ] = None,
+    target: tables.Target = None,
+    sep: tables.Sep = None,
+    drop: tables.Drop = None,
+    drop_missing: tables.DropMissing = False,
+    classes: tables.Classes = None,
+    positive: tables.Positive = None,
+    encode: tables.Encode = None,
+    impute: tables.Impute = None,
+    row_names: tables.RowNames = None,
+    na: tables.Na = None,
+    test_size: Annotated[
+        float, typer.Option(help="Share of samples held out to test predictions; 0: none.")
+    ] = 0.0,
+    split_seed: Annotated[int, typer.Option(help="Seed of the split.", min=0)] = 0,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Set a hyperparameter: name=value.")
+    ] = None,
+    option: Annotated[
+        list[str] | None, typer.Option(help="Set an option of a method: method.name=value.")
+    ] = None,
+    draws: Annotated[int, typer.Option(help="Draws per chain.")] = 1000,
+    chains: Annotated[int, typer.Option(help="Number of chains.")] = 4,
+    seed: Annotated[int, typer.Option(help="Random seed for every method.", min=0)] = 0,
+    stored: Annotated[
+        bool,
+        typer.Option(
+            "--stored", help="Measure errors from a stored posterior (`ardvark reference list`)."
+        ),
+    ] = False,
+    keep: Annotated[
+        Literal["all", "shared"],
+        typer.Option(help="What to store of each fit: all variables, or only weights and eta."),
+    ] = "all",
+    sensitivity: Annotated[
+        bool,
+        typer.Option(
+            "--sensitivity",
+            help="Refit the reference with active features and slab halved and doubled: four fits.",
+        ),
+    ] = False,
+) -> None:
+    """Fit one problem with several methods, compare the fits and write a report.
+
+    Finished fits are kept. Run an interrupted command again to compute only what is missing.
+    """
+    from ardvark.common.validate import named
+    from ardvark.inference.comparison import study
+    from ardvark.inference.contract.sampling import Sampling
+    from ardvark.inference.fitting import registry, run
+    from ardvark.inference.references import references
+
+    sampling = Sampling(draws=draws, chains=chains, seed=seed, keep=keep, progressbar=True)
+    asked = tables.declared(
+        target, sep, drop, drop_missing, classes, positive, encode, impute, row_names, na
+    )
+    settings: dict[str, Any] = {
+        "model": model,
+        "data": data,
+        "table": asked,
+        "test_size": test_size,
+        "split_seed": split_seed,
+        "hypers": pairs(set_, "--set"),
+        "command": shlex.join(["ardvark", *sys.argv[1:]]),
+        "sensitivity": sensitivity,
+        "stored": stored,
+    }
+    problem, test = problem_of(settings)
+    cleaning = getattr(problem.data, "cleaning", None)
+    if cleaning is not None:
+        settings |= {"data": str(Path(data).resolve()), "cleaning": cleaning.to_json()}
+    folder = out or Path("results") / f"{problem.spec.name}-{problem.data.name}"
+    check_folder(folder)
+    names = registry.usual(problem) if methods is None else words([methods])
+    known = [*registry.BACKENDS, "paper"]
+    chosen: dict[str, dict[str, Any]] = {named("method", m, known): {} for m in names}
+    if not chosen:
+        raise InputError("--methods is empty; `ardvark methods` lists the methods.")
+    for key, value in pairs(option, "--option").items():
+        given, _, name = key.partition(".")
+        method = {m.casefold(): m for m in chosen}.get(given.casefold(), "")
+        if not method or not name:
+            raise InputError(
+                f"--option {key!r}: expected method.name=value, with a method out of "
+                f"{', '.join(chosen)}."
+            )
+        chosen[method][name] = value
+    if sensitivity:
+        study.check_sensitivity(problem, chosen)
+    if stored:
+        references.stored(problem)  # before anything is computed
+    typer.echo(problem.describe(), err=True)
+    large = run.megabytes(problem, sampling, exact="exact" in chosen)
+    typer.echo(f"Results go to {folder}, at most {_size(large)} per method.", err=True)
+    _check_size(problem, large, folder)
+    last_words(f"Stopped. Finished fits are in {folder}. Run the same command to continue.")
+    fits = study.run(problem, chosen, folder, sampling, settings=settings)
+    _finish(folder, problem, test, fits, settings)
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(help="A folder that `ardvark compare` wrote.")],
+) -> None:
+    """Write the table, the figures and the report again from the stored fits."""
+    from ardvark.inference.comparison import study
+
+    settings = settings_of(folder)
+    problem, test = problem_of(settings)
+    _finish(folder, problem, test, study.load_fits(folder, problem), settings)
+
+
+def export(
+    folder: Annotated[Path, typer.Argument(help="A folder that `ardvark compare` wrote.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the CSV files. Default: the same folder.")
+    ] = None,
+) -> None:
+    """Write effects, P(active) and predictions of each fit to CSV files."""
+    from ardvark.inference.comparison import study
+    from ardvark.inference.fits.datatree import replacing
+
+    from .export import tables
+
+    settings = settings_of(folder)
+    problem, test = problem_of(settings)
+    fits = study.load_fits(folder, problem)
+    target = out or folder
+    check_folder(target)
+    target.mkdir(parents=True, exist_ok=True)
+    for name, table in tables(problem, test, fits).items():
+        with replacing(target / f"{name}.csv") as part:
+            table.to_csv(part)
+        typer.echo(str(target / f"{name}.csv"))
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder that could not be written to, before anything is computed or written."""
+    for place in (folder, *folder.parents):
+        if place.exists() and not place.is_dir():
+            raise InputError(f"{place} is a file, so results cannot be written to {folder}.")
+    if (folder / "study.json").exists():
+        settings_of(folder)
+
+
+def settings_of(folder: Path) -> dict[str, Any]:
+    """Return what a study was asked for."""
+    from ardvark.inference.comparison import study
+
+    file = folder / study.SETTINGS
+    try:
+        settings = study.read_settings(folder)
+        lacking = _KEYS - set(settings)
+    except InputError:
+        raise
+    except (ValueError, TypeError) as error:
+        reason = f"{type(error).__name__}: {error}"
+    else:
+        if not lacking:
+            return settings
+        reason = f"{', '.join(sorted(lacking))} missing"
+    raise InputError(
+        f"{file} cannot be read ({reason}). Delete it and run the same `ardvark compare` again; "
+        "finished fits will be reused."
+    )
+
+
+def problem_of(settings: Mapping[str, Any]) -> "tuple[Problem, Dataset | None]":
+    """Return the problem and the test set that the settings describe."""
+    import ardvark as av
+    from ardvark.data.reading import is_file
+
+    source: Any = settings["data"]
+    given = settings["table"]
+    if given.get("target") or is_file(source):
+        source = _table(settings["model"], source, given)
+    elif given:
+        asked = ", ".join(tables.FLAGS[name] for name in given)
+        raise InputError(f"{asked} applies to a file with a table, and {source!r} is a data set.")
+    else:
+        source = av.load(source)
+    test = None
+    if settings.get("test_size"):
+        source, test = source.split(settings["test_size"], random_seed=settings["split_seed"])
+    return av.problem(settings["model"], source, **settings["hypers"]), test
+
+
+def _table(model: str, path: str, given: Mapping[str, Any]) -> "Dataset":
+    """Return a table; the error for one that must be cleaned prints the command that does."""
+    import ardvark as av
+    from ardvark.data.tables import TableError
+
+    try:
+        return av.table(path, **given)
+    except TableError as error:
+        if error.mended is None:
+            raise InputError(error.report("")) from None
+        typed = sys.argv[1:] if sys.argv[1:2] == ["compare"] else ["compare", model, path]
+        command = tables.mended_command(typed, error.mended.declared())
+        raise InputError(error.report(command)) from None
+
+
+def _size(megabytes: float) -> str:
+    return f"{megabytes:.0f} MB" if megabytes < 1000 else f"{megabytes / 1000:.1f} GB"
+
+
+def _check_size(problem: "Problem", megabytes: float, folder: Path) -> None:
+    """Refuse a study that does not fit into memory or on the disk, before it takes either."""
+    kernel = problem.kernel
+    values = 8e-6 * len(problem.y) * len(problem.basis)
+    needed = {"draws": megabytes}
+    if kernel is not None and not kernel.is_primal:
+        needed["kernel"] = values
+    what = " and ".join(f"{_size(size)} for the {name}" for name, size in needed.items())
+    there = next(
+        place for place in (folder.absolute(), *folder.absolute().parents) if place.is_dir()
+    )
+    limits = {"memory": _memory(), "disk": shutil.disk_usage(there).free / 1e6}
+    for name, limit in limits.items():
+        size = megabytes if name == "disk" else sum(needed.values())
+        if size > limit:
+            raise InputError(
+                f"this study needs {what}, and this machine has {_size(limit)} of {name}. Ask for "
+                "fewer --draws or --chains, store less with --keep shared, or take fewer rows."
+            )
+
+
+def _memory() -> float:
+    """Return the megabytes of this machine's memory; infinity where that is not known."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6
+    except (AttributeError, ValueError, OSError):  # not on Windows
+        return float("inf")
+
+
+def _finish(
+    folder: Path,
+    problem: "Problem",
+    test: "Dataset | None",
+    fits: "dict[str, DataTree]",
+    settings: dict[str, Any],
+) -> None:
+    """Compare, print the table and where the results are; exit 1 if a method failed."""
+    from ardvark.inference.comparison import study
+    from ardvark.inference.scoring.columns import lines, table_text
+
+    from .listing import NARROW
+
+    moved = None
+    if settings.get("sensitivity"):
+        try:
+            moved = study.prior_sensitivity(folder, problem, fits, test)
+        except InputError as error:  # the fits are there, and so is the report
+            typer.echo(f"No prior sensitivity: {error}", err=True)
+    comparison = study.summarise(
+        folder,
+        problem,
+        fits,
+        test,
+        settings["command"],
+        sensitivity=moved,
+        reference="stored" if settings.get("stored") else None,
+    )
+    width = shutil.get_terminal_size((NARROW, 24)).columns if sys.stdout.isatty() else NARROW
+    _print_verdicts(comparison)
+    typer.echo(f"\nScorecard\n\n{lines(table_text(comparison.table), width)}\n")
+    for remark in comparison.remarks:
+        typer.echo(textwrap.fill(remark, NARROW))
+    for method, reason in comparison.table["reason"].dropna().items():
+        if reason:
+            typer.echo(textwrap.fill(f"{method}: {reason}", NARROW))
+    if comparison.reference:
+        typer.echo(f"Reference: {comparison.reference}.")
+    for method, sentence in comparison.selection().items():
+        if comparison.reference in (None, method):  # the others' are on the page
+            typer.echo(textwrap.fill(f"{method}: {sentence}", 80))
+    if moved is not None:
+        typer.echo(textwrap.fill(f"Prior sensitivity: {moved.text()}", 80))
+    typer.echo(f"Report: {folder / 'report.html'}")
+    if (comparison.table["status"] == "failed").any():
+        raise typer.Exit(1)
+
+
+def _print_verdicts(comparison: "Comparison") -> None:
+    """Print what each fit may be used for, in 80 columns; its level is coloured as well."""
+    from ardvark.inference.verdicts.verdict import LEVELS
+
+    for name, verdict in comparison.verdict.items():
+        first, _, rest = verdict.text(name).partition("\n")
+        level = f"[{verdict.level}]"
+        coloured = typer.style(level, fg=LEVELS[verdict.level], bold=True)
+        typer.echo(first.replace(level, coloured, 1) + (f"\n{rest}" if rest else ""))
+    if comparison.unjudged:
+        typer.echo(textwrap.fill(comparison.unjudged, 80))

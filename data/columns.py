@@ -1,0 +1,118 @@
+"""What one column of a table contains: numbers, text, dates, an id, and what is missing in it."""
+
+import re
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+from pandas.api import types
+
+Kind = Literal["numbers", "text", "dates", "mixed", "id", "empty"]
+"""mixed: numbers, and words in less than half of the rows. id: text that differs in each row."""
+
+BOOLEAN = {"True": 1.0, "False": 0.0}
+_DATE = re.compile(
+    r"\d{4}[-/]\d{1,2}[-/]\d{1,2}([T ].*)?"
+    r"|\d{1,2}([./-])\d{1,2}\2(\d{2}|\d{4})( .*)?"
+    r"|\d{1,2}[ -][A-Za-z]{3,9}[ -](\d{2}|\d{4})"
+    r"|[A-Za-z]{3,9} \d{1,2},? \d{4}"
+)
+_ID = re.compile(r"(^|[\W_])(id|nr|no|index|row|key)$|[a-z](ID|Id|Nr|No)$", re.IGNORECASE)
+_CAMEL = re.compile(r"[a-z](ID|Id|Nr|No)$")
+
+
+class Column(NamedTuple):
+    """One column: what it is, and how many of its values are missing or infinite.
+
+    `counts` are the words in it, the most frequent first: the levels of text, or what is not a
+    number in a mixed column. `numbered` says that it looks like a running number or another id.
+    """
+
+    name: str
+    kind: Kind
+    missing: int
+    infinite: int
+    counts: dict[str, int]
+    constant: bool
+    numbered: bool
+
+
+def look(name: str, values: pd.Series) -> Column:
+    """Return what a column contains."""
+    absent = values.isna()
+    missing, present = int(absent.sum()), values[~absent] if absent.any() else values
+    if not len(present):
+        return Column(name, "empty", missing, 0, {}, True, False)
+    found = numbers(present)
+    array = found.to_numpy()
+    if not np.isnan(array).any():
+        constant = bool(array.min() == array.max())
+        numbered = not missing and is_id_name(name) and _whole_and_distinct(array)
+        infinite = int(np.isinf(array).sum())
+        return Column(name, "numbers", missing, infinite, {}, constant, numbered)
+    if types.is_datetime64_any_dtype(present) or types.is_timedelta64_dtype(present):
+        return Column(name, "dates", missing, 0, {}, False, False)
+    odd = np.isnan(array)
+    words = texts(present)
+    kind: Kind = "mixed" if 2 * odd.sum() <= len(odd) else "text"
+    counts = words[odd] if kind == "mixed" else words
+    counted = {str(word): int(n) for word, n in counts.value_counts().items()}
+    if kind == "text":
+        if all(_DATE.fullmatch(word) for word in counted):
+            kind = "dates"
+        elif len(counted) == len(present) and len(present) > 1:
+            kind = "id"
+    infinite = int(np.isinf(array).sum()) if kind == "mixed" else 0
+    return Column(
+        name, kind, missing, infinite, counted, len(counted) == 1 == words.nunique(), False
+    )
+
+
+def is_id_name(name: str) -> bool:
+    """Whether a column is called an id, a number or an index of the rows."""
+    return bool(_ID.search(name) if name.islower() else _CAMEL.search(name) or _ID.search(name))
+
+
+def numbers(values: pd.Series) -> pd.Series:
+    """Return a column as float64; NaN where it is missing or not a number."""
+    if types.is_numeric_dtype(values) and not types.is_complex_dtype(values):
+        array = values.to_numpy(np.float64, na_value=np.nan)
+        return pd.Series(array, index=values.index)
+    if types.is_datetime64_any_dtype(values) or types.is_timedelta64_dtype(values):
+        return pd.Series(np.nan, index=values.index)
+    words = texts(values)
+    if words.isna().all() or set(words.dropna().unique()) <= set(BOOLEAN):
+        return words.map(BOOLEAN).astype(np.float64)
+    return pd.to_numeric(words, errors="coerce").astype(np.float64)
+
+
+def texts(values: pd.Series) -> pd.Series:
+    """Return values as they are written, None where missing: whole numbers without a point."""
+
+    def text(value: object, absent: bool) -> str | None:
+        if absent:
+            return None
+        whole = isinstance(value, float) and value.is_integer()
+        return str(int(value) if whole else value).strip()  # type: ignore[call-overload]
+
+    pairs = zip(values.tolist(), values.isna().tolist(), strict=True)
+    return pd.Series([text(*pair) for pair in pairs], index=values.index, dtype=object)
+
+
+def in_order(words: Iterable[str]) -> list[str]:
+    """Return words sorted, numbers in them by value: 9 before 10, stage 2 before stage 10."""
+
+    def key(word: str) -> tuple:
+        try:
+            return (0, float(word), ())
+        except ValueError:
+            parts = re.split(r"(\d+)", word)
+            return (1, 0.0, tuple((int(p), "") if p.isdecimal() else (-1, p) for p in parts))
+
+    return sorted(words, key=key)
+
+
+def _whole_and_distinct(array: np.ndarray) -> bool:
+    finite = np.isfinite(array).all()
+    return bool(finite and (array == np.round(array)).all() and len(np.unique(array)) == len(array))

@@ -1,0 +1,435 @@
+"""A person's own table, from a file or a data frame, as a data set for a model."""
+
+import dataclasses
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from pandas.api import types
+
+from ardvark.common.validate import InputError, logger
+
+from .cleaning import Cleaning, Encode, Impute, Rows, distinct_names, listed
+from .columns import in_order, look, texts
+from .dataset import Dataset
+from .findings import Findings, column_named, examine, label_columns
+from .reading import read
+
+ROW_NAMES = ("", "id", "index", "unnamed: 0", "sample", "row")
+"""A first column of such a name, in any case, holds row names if its entries all differ."""
+_PASSES = 5  # after leaving out rows or columns, more may be found
+
+
+class TableError(InputError):
+    """What is wrong with a table: a report of all of it, and the settings that mend it.
+
+    Parameters
+    ----------
+    first : str
+        The sentence that stands first.
+    findings : Findings, optional
+        All that was found.
+    mended : Cleaning, optional
+        The settings that mend it; None if no settings do.
+    source : str
+        The table, as it stands in the call.
+    """
+
+    def __init__(
+        self, first: str, findings: Findings | None, mended: Cleaning | None, source: str
+    ) -> None:
+        self.first, self.findings, self.mended = first, findings, mended
+        call = "" if mended is None else f"av.table({source}, {_arguments(mended)})"
+        super().__init__(self.report(call))
+
+    def report(self, command: str) -> str:
+        """Return the whole message, with the command or call that mends the table."""
+        parts = [textwrap.fill(self.first, 80, break_long_words=False, break_on_hyphens=False)]
+        if self.findings is not None and self.findings.found:
+            rows, columns = self.findings.shape
+            parts += [f"All that was found in {rows} rows and {columns} columns:"]
+            parts += [self.findings.text()]
+        if command and self.mended is not None:
+            parts += [f"This mends all of it:\n\n    {command}\n"]
+        elif self.findings is not None:
+            parts += ["No setting mends all of it."]
+        return "\n".join(parts)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Table(Dataset):
+    """A data set made from a table: it knows how its rows were cleaned, and cleans new rows alike.
+
+    `table` makes it. `split` learns fill values and levels on the training rows only. `take`, and
+    so each fold of a cross-validation, keeps what was learned; no label is used in learning.
+
+    Parameters
+    ----------
+    cleaning : Cleaning
+        What was left out, encoded and filled, and what was learned for it.
+    raw : DataFrame
+        The features of the rows, before they were encoded and filled.
+    left_out : tuple of str
+        Which rows were left out, in words.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import ardvark as av
+    >>> frame = pd.DataFrame({"age": [31, 45, 52, 40], "sex": list("fmfm"), "y": list("uvvu")})
+    >>> data = av.table(frame, "y", encode="onehot")
+    >>> data.feature_names
+    ('age', 'sex=m')
+    >>> data.clean(pd.DataFrame({"age": [60], "sex": ["m"]})).to_dict("list")
+    {'age': [60.0], 'sex=m': [1.0]}
+    >>> train, test = data.split(0.5, random_seed=0)
+    >>> train.N, test.take([0], both=False).N
+    (2, 1)
+    """
+
+    cleaning: Cleaning = field(kw_only=True)
+    raw: pd.DataFrame = field(kw_only=True)
+    left_out: tuple[str, ...] = field(default=(), kw_only=True)
+
+    def clean(self, rows: "pd.DataFrame | str | Path", sep: str | None = None) -> pd.DataFrame:
+        """Return new rows as the numbers that a fit of this data predicts from.
+
+        Parameters
+        ----------
+        rows : DataFrame or path
+            New rows, with the columns of the table; labels and other columns are not needed.
+        sep : str, optional
+            As for `table`.
+
+        Returns
+        -------
+        DataFrame (M, D)
+            One column for each feature, one row for each new row, indexed by row name.
+
+        Raises
+        ------
+        InputError
+            A column is missing, a value is missing and nothing says how to fill it, or a column of
+            numbers has text.
+        """
+        return self.cleaning.new(_opened(rows, sep))
+
+    def take(self, rows: Any, *, both: bool = True) -> "Table":
+        """Return the table of some rows, cleaned as they are here; see `Dataset.take`."""
+        plain = super().take(rows, both=both)
+        return self._of(plain, self.raw.loc[list(plain.sample_names)])
+
+    def split(self, test: float = 0.3, random_seed: int = 0) -> "tuple[Table, Table]":
+        """Split into training and test rows; what is learned is learned on the training rows.
+
+        Parameters, errors and the rows of each part are those of `Dataset.split`.
+        """
+        train, held = super().split(test, random_seed)
+        cleaning = self.cleaning.learn(self.raw.loc[list(train.sample_names)])
+        return self._cleaned(train, cleaning), self._cleaned(held, cleaning)
+
+    @cached_property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader of results should know: how the table was cleaned, then as any data."""
+        said = [f"{'; '.join(self.left_out)}: these rows are left out."] if self.left_out else []
+        became = self.cleaning.became()
+        if became:
+            said.append(f"Text became numbers ({self.cleaning.encode}): {'; '.join(became)}.")
+        missing = self.raw.isna().sum()
+        missing = missing[missing > 0]
+        if len(missing):
+            shown = listed((f"{name} ({n})" for name, n in missing.items()), 12)
+            rule = f"the {self.cleaning.impute} of the training rows"
+            if any(name in self.cleaning.levels for name in missing.index):
+                rule += ", a word by the most frequent one"
+            said.append(f"{missing.sum()} missing values were filled by {rule}: {shown}.")
+        return (*said, *super().remarks)
+
+    def _cleaned(self, part: Dataset, cleaning: Cleaning) -> "Table":
+        """Return a part of the table, cleaned in another way."""
+        raw = self.raw.loc[list(part.sample_names)]
+        numbers = cleaning.apply(raw)
+        changed = {"X": numbers.to_numpy(), "feature_names": tuple(numbers.columns)}
+        return self._of(part, raw, cleaning, changed)
+
+    def _of(
+        self,
+        part: Dataset,
+        raw: pd.DataFrame,
+        cleaning: Cleaning | None = None,
+        changed: Mapping[str, Any] | None = None,
+    ) -> "Table":
+        values = {f.name: getattr(part, f.name) for f in dataclasses.fields(Dataset)}
+        return Table(
+            **{**values, **(changed or {})},
+            both=False,
+            cleaning=cleaning or self.cleaning,
+            raw=raw,
+            left_out=self.left_out,
+        )
+
+
+def table(
+    source: pd.DataFrame | str | Path,
+    target: str | None = None,
+    *,
+    positive: str | None = None,
+    classes: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    drop_missing: bool = False,
+    encode: Encode | None = None,
+    impute: Impute | None = None,
+    row_names: str | None = None,
+    na: Sequence[str] = (),
+    sep: str | None = None,
+    name: str | None = None,
+) -> Table:
+    """Return the data set of a table: a data frame, or a CSV, Excel or Parquet file.
+
+    Nothing is left out, encoded or filled unless it is asked for, but for rows without a label. A
+    table that cannot be used as it is raises one error. It reports all that was found, and the call
+    that mends it.
+
+    Parameters
+    ----------
+    source : DataFrame or path
+        A row for each sample. A file is CSV in UTF-8 (also .csv.gz), .xlsx or .parquet. The index
+        of a frame names its rows, and so does a first column that has no name, or is called id,
+        index, sample or row, if its entries all differ.
+    target : str
+        The column of the labels. If it is left out, the error names the columns that may hold them.
+    positive : str, optional
+        The label of y = 1. All other labels are y = 0, even if there are several. By default y = 1
+        is the label that sorts last.
+    classes : sequence of str
+        The two labels whose rows are kept, (y = 0, y = 1).
+    drop : sequence of str
+        Columns that are not features. One that differs in each row still names the rows.
+    drop_missing : bool
+        Leave out rows with a missing value.
+    encode : {"onehot", "ordinal"}, optional
+        How text becomes numbers. "onehot": a column of 0 and 1 for each level, `site=A`, and one
+        column for two levels. "ordinal": 0, 1, 2, ... in the order of an ordered categorical, or of
+        the alphabet.
+    impute : {"median", "mean", "most-frequent"}, optional
+        What a missing number is replaced by; a missing word, by the most frequent one.
+    row_names : str, optional
+        The column of row names.
+    na : sequence of str
+        Further words or numbers that stand for a missing value: "?", "-999".
+    sep : str, optional
+        The character between the fields of a CSV file, or "tab"; by default it is detected.
+    name : str, optional
+        The name of the data set; by default that of the file.
+
+    Returns
+    -------
+    Table
+        A `Dataset`. Its `split` learns levels and fill values on the training rows only, and its
+        `clean` prepares new rows in the same way.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, a column or label does not exist, or the table must be cleaned.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import ardvark as av
+    >>> frame = pd.DataFrame(
+    ...     {
+    ...         "patient": ["p1", "p2", "p3", "p4", "p5"],
+    ...         "age": [31, None, 52, 40, 45],
+    ...         "sex": ["f", "m", "f", "m", "f"],
+    ...         "status": ["ill", "well", "well", "ill", "unsure"],
+    ...     }
+    ... )
+    >>> av.table(frame, target="status")
+    Traceback (most recent call last):
+        ...
+    ardvark.data.tables.TableError: the table cannot be used as it is.
+    All that was found in 5 rows and 4 columns:
+      labels     'status' must contain two labels, got 3: ill (2), well (2), unsure
+                 (1). Remedy: keep the rows of 'ill' and 'well'; 'well' is y = 1.
+                 (positive compares one label with the rest.)
+      missing    1 in 1 column: age (1). Remedy: fill by the median. (drop_missing
+                 would keep 4 of 5 rows.)
+      text       1 column: sex (f 3, m 2). Remedy: make each level a column of 0
+                 and 1.
+      id         1 column with another entry in every row: patient. Remedy: name
+                 the rows by 'patient'.
+    This mends all of it:
+    <BLANKLINE>
+        av.table(frame, target='status', classes=['ill', 'well'], ...)
+    >>> data = av.table(
+    ...     frame,
+    ...     target="status",
+    ...     classes=["ill", "well"],
+    ...     encode="onehot",
+    ...     impute="median",
+    ...     row_names="patient",
+    ... )
+    >>> data
+    Table('data', N=4, D=2, 'ill': 2, 'well': 2)
+    >>> data.sample_names, data.X.tolist()
+    (('p1', 'p2', 'p3', 'p4'), [[31.0, 0.0], [40.0, 1.0], [52.0, 0.0], [40.0, 1.0]])
+    >>> av.problem("rfvm", data).X.shape
+    (4, 2)
+    """
+    frame = _opened(source, sep)
+    what = "the table" if isinstance(source, pd.DataFrame) else str(source)
+    column, wrong = _label_column(frame, target, what)
+    names = [str(c) for c in distinct_names(frame)[0].columns]
+    cleaning = Cleaning(
+        target=column,
+        positive=positive,
+        classes=_words("classes", classes),
+        drop=tuple(column_named("column", c, names) for c in _words("drop", drop)),
+        drop_missing=drop_missing,
+        encode=encode,
+        impute=impute,
+        row_names=None if row_names is None else column_named("column", row_names, names),
+        na=_words("na", na),
+    )
+    cleaning = _row_names(cleaning, frame)
+    rows = cleaning.chosen(frame)
+    found = examine(rows, cleaning)
+    if found.stops or wrong:
+        call = "frame" if isinstance(source, pd.DataFrame) else repr(str(source))
+        first = wrong or f"{what} cannot be used as it is."
+        raise TableError(first, found, _mended(frame, cleaning, found), call)
+    for line in rows.left_out:
+        logger.info("%s: these rows are left out", line)
+    for finding in found.found:
+        if finding.heading == "id":
+            logger.info("%s (drop, or row_names)", finding.text.partition(".")[0])
+    usual = "data" if isinstance(source, pd.DataFrame) else Path(source).name.partition(".")[0]
+    return _table(rows, cleaning.learn(rows.features), name or usual)
+
+
+# --- the steps ------------------------------------------------------------------------------------
+
+
+def _opened(source: pd.DataFrame | str | Path, sep: str | None) -> pd.DataFrame:
+    """Return a table with names of rows that are distinct words."""
+    if isinstance(source, str | Path):
+        return read(source, sep)
+    if not isinstance(source, pd.DataFrame):
+        raise InputError(
+            f"a table is a data frame or the path of a file, got {type(source).__name__}."
+        )
+    return source
+
+
+def _label_column(frame: pd.DataFrame, target: str | None, what: str) -> tuple[str, str]:
+    """Return the column of labels, and what is wrong with its name: nothing, or a sentence.
+
+    If the name is wrong, the column is a guess, for the report on the rest of the table.
+    """
+    names = list(dict.fromkeys(map(str, frame.columns)))
+    if target is not None and target.casefold() in map(str.casefold, names):
+        return column_named("label column", target, names), ""
+    likely = label_columns(frame)
+    try:
+        first = f"{what}: name the column of labels (target)."
+        if target is not None:
+            column_named("label column", target, names, list(likely))
+    except InputError as error:
+        first = str(error)
+    if not likely:
+        raise InputError(first)
+    shown = listed((f"{c} ({listed(words)})" for c, words in likely.items()), 6)
+    return next(iter(likely)), f"{first} Columns that may hold labels: {shown}."
+
+
+def _row_names(cleaning: Cleaning, frame: pd.DataFrame) -> Cleaning:
+    """Return the cleaning with the column that names the rows, if there is one."""
+    if cleaning.row_names is not None:
+        return cleaning
+    frame, _ = distinct_names(frame)
+    first = str(frame.columns[0])
+    plain = isinstance(frame.index, pd.RangeIndex)
+    if first != cleaning.target and first.casefold() in ROW_NAMES and plain:
+        values = frame[first]
+        apart = not values.isna().any() and texts(values).is_unique
+        what = f"column {first!r}" if first else "the first column, which has no name,"
+        if apart and (first == "" or not types.is_float_dtype(values)):
+            logger.info("%s is used as row names, not as a feature", what)
+            return dataclasses.replace(cleaning, row_names=first)
+        if first == "":
+            logger.info("%s is left out, because its entries are not all different", what)
+            return dataclasses.replace(cleaning, drop=(*cleaning.drop, ""))
+    for name in cleaning.drop if plain else ():
+        seen = look(name, frame[name])
+        if (seen.kind == "id" or seen.numbered) and not seen.missing:
+            logger.info("column %r is dropped as a feature, and names the rows", name)
+            return dataclasses.replace(cleaning, row_names=name)
+    return cleaning
+
+
+def _mended(frame: pd.DataFrame, cleaning: Cleaning, found: Findings) -> Cleaning | None:
+    """Return a cleaning that mends the table, tried on it; None if there is none."""
+    for _ in range(_PASSES):
+        if found.unmendable:
+            return None
+        cleaning = found.mended(cleaning)
+        rows = cleaning.chosen(frame)
+        found = examine(rows, cleaning)
+        if not found.stops:
+            return cleaning if rows.features.shape[1] else None
+    return None
+
+
+def _table(rows: Rows, cleaning: Cleaning, name: str) -> Table:
+    """Return the data set of chosen rows."""
+    numbers = cleaning.apply(rows.features)
+    one, classes = _classes(cleaning, rows.labels)
+    return Table(
+        numbers.to_numpy(),
+        (rows.labels == one).to_numpy().astype(int),
+        tuple(numbers.columns),
+        tuple(rows.features.index),
+        classes,
+        name,
+        cleaning=cleaning,
+        raw=rows.features,
+        left_out=rows.left_out,
+    )
+
+
+def _classes(cleaning: Cleaning, labels: pd.Series) -> tuple[str, tuple[str, str]]:
+    """Return the label of y = 1, and the names of the two classes."""
+    known = in_order(labels.unique().tolist())
+    if cleaning.classes:
+        known = [cleaning.label(word, labels) for word in cleaning.classes]
+    if cleaning.positive is None:
+        return known[1], (known[0], known[1])
+    one = cleaning.label(cleaning.positive, labels)
+    rest = [word for word in known if word != one]
+    if len(rest) > 1:
+        logger.info("y = 0 stands for every label but %r: %s", one, listed(rest))
+    return one, (rest[0] if len(rest) == 1 else f"not {one}", one)
+
+
+def _words(name: str, given: Sequence[str]) -> tuple[str, ...]:
+    """Return a list of words; a single word is a list of one."""
+    if isinstance(given, str):
+        return (given,)
+    try:
+        return tuple(map(str, given))
+    except TypeError:
+        raise InputError(f"{name} must be a list of words, got {given!r}.") from None
+
+
+def _arguments(cleaning: Cleaning) -> str:
+    """Return the arguments of `table` that declare a cleaning."""
+    given = {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in cleaning.declared().items()
+    }
+    return ", ".join(f"{name}={value!r}" for name, value in given.items())

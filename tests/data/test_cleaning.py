@@ -1,0 +1,438 @@
+"""A messy table: all of it is reported at once, the remedy mends it, and rows are cleaned alike."""
+
+import gzip
+import json
+import logging
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ardvark as av
+from ardvark.data import Table
+from ardvark.data.cleaning import Cleaning
+from ardvark.data.columns import in_order, look
+from ardvark.data.tables import TableError
+from tests.support import rng
+
+FRAME = pd.DataFrame(
+    {
+        "age": [31.0, np.nan, 52, 40, 45, 60],
+        "site": ["A", "B", "A", "C", "A", "B"],
+        "sex": list("fmfmfm"),
+        "y": list("uvuvuv"),
+    }
+)
+
+
+def report(frame, target="y", **given):
+    with pytest.raises(TableError) as found:
+        av.table(frame, target, **given)
+    return found.value
+
+
+# --- one column -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "missing"),
+    [
+        ([1, 2, 2], "numbers", 0),
+        (["1", "2.5", None], "numbers", 1),
+        ([True, False, None], "numbers", 1),
+        (pd.array([1, None, 3], dtype="Int64"), "numbers", 1),
+        (pd.Categorical([1, 2, 1]), "numbers", 0),
+        (["red", "blue", "red"], "text", 0),
+        (["red", "blue", None], "id", 1),
+        (["p1", "p2", "p3"], "id", 0),
+        (["1", "2", "?"], "mixed", 0),
+        (["2024-01-31", "2024-02-01", None], "dates", 1),
+        (["31.01.2024", "1.2.2024", "3.2.24"], "dates", 0),
+        (["3 Jan 2024", "4 Feb 2024", "4 Feb 2024"], "dates", 0),
+        (pd.to_datetime(["2024-01-31", "2024-02-01"]), "dates", 0),
+        (pd.to_timedelta(["1 d", "2 d"]), "dates", 0),
+        ([None, np.nan, pd.NA], "empty", 3),
+        ([1j, 2j, 1j], "text", 0),
+        ([[1], [2], {}], "id", 0),
+    ],
+)
+def test_a_column_is_told_by_its_values(values, kind, missing):
+    seen = look("a", pd.Series(values))
+    assert (seen.kind, seen.missing) == (kind, missing)
+
+
+@pytest.mark.parametrize(
+    ("name", "numbered"), [("patient_id", True), ("SampleNo", True), ("acid", False), ("n", False)]
+)
+def test_a_whole_number_is_an_id_by_its_name(name, numbered):
+    assert look(name, pd.Series([7, 3, 5])).numbered == numbered
+    assert not look(name, pd.Series([7, 3, 3])).numbered
+    assert not look(name, pd.Series([7.5, 3, 5])).numbered
+
+
+def test_words_are_sorted_with_their_numbers():
+    assert in_order(["stage 10", "stage 2", "10", "9", "b"]) == [
+        "9",
+        "10",
+        "b",
+        "stage 2",
+        "stage 10",
+    ]
+
+
+# --- the report and its remedy --------------------------------------------------------------------
+
+
+def test_all_that_is_wrong_is_in_one_report():
+    frame = FRAME.assign(
+        day=pd.date_range("2024-01-03", periods=6).strftime("%Y-%m-%d"),
+        name=[f"p{k}" for k in range(6)],
+        one=1,
+        odd=[1, 2, "?", 4, 5, 6],
+        big=[1, 2, np.inf, 4, 5, -np.inf],
+        none=None,
+        y=["u", "v", "u", "v", "w", None],
+    )
+    frame.insert(1, "copy", 1.0)
+    frame = frame.rename(columns={"copy": "age"})
+    error = report(frame)
+    text = " ".join(str(error).split())
+    for part in (
+        "6 rows and 11 columns",
+        "'y' must contain two labels, got 3: u (2), v (2), w (1)",
+        "1 of 6 rows have no label",
+        "'age' (again as 'age.2')",
+        "odd (? 1)",
+        "infinite values: big (1)",
+        "without any value: none",
+        "age (1)",
+        "site (A 3, B 1, C 1)",
+        "1 column: day",
+        "in every row: name",
+        "one value only: age.2, one",
+    ):
+        assert part in text
+    assert max(map(len, str(error).split("This mends")[0].splitlines())) <= 80
+    data = av.table(frame, **error.mended.declared())
+    assert data.sample_names == ("p0", "p1", "p2", "p3")
+    assert data.class_names == ("u", "v")
+    assert data.feature_names == ("age", "site=A", "site=B", "site=C", "sex=m", "odd", "big")
+
+
+def test_the_call_in_the_error_is_python_that_mends_the_table():
+    error = report(FRAME)
+    call = str(error).split("This mends all of it:\n\n")[1].strip()
+    data = eval(call, {"av": av, "frame": FRAME})
+    assert data.N == 6
+    assert data.fingerprint == av.table(FRAME, **error.mended.declared()).fingerprint
+
+
+def test_a_frame_given_to_a_problem_gets_the_same_report():
+    with pytest.raises(
+        TableError, match="(?s)missing .*age.*text .*site.*av.table[(]frame, target"
+    ):
+        av.problem("rfvm", FRAME, "y")
+    with pytest.raises(av.InputError, match="contains str"):
+        av.problem("rfvm", FRAME.drop(columns="y"), FRAME["y"])
+
+
+def test_free_text_and_mostly_missing_columns_are_proposed_to_be_dropped():
+    many = pd.DataFrame({"note": [f"n{k // 2}" for k in range(60)], "a": np.arange(60.0)})
+    many["few"] = np.where(np.arange(60) < 20, 1.5 * many["a"], np.nan)
+    many["y"] = np.arange(60) % 2
+    assert report(many).mended.declared() == {"target": "y", "drop": ("few", "note")}
+    kept = av.table(many, "y", encode="onehot", drop=["few"])  # a person may want it all the same
+    assert kept.D == 31
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        (FRAME.assign(y="u"), "got 1: u"),
+        (FRAME.assign(y=None), "got 0: none"),
+        (FRAME[["y"]].assign(day="2024-01-03"), "dates"),
+    ],
+)
+def test_what_no_setting_mends_is_said(frame, message):
+    error = report(frame)
+    assert error.mended is None
+    assert message in str(error)
+    assert "No setting mends all of it." in str(error)
+
+
+def test_label_columns_are_proposed():
+    wide = FRAME.drop(columns=["site", "sex"]).assign(
+        DiastolicBP=np.arange(6), Outcome=list("010101")
+    )
+    wide = wide.drop(columns="y")
+    error = report(wide, "diagnosis")
+    assert "DiastolicBP" not in str(error).splitlines()[0]
+    assert "Columns that may hold labels: Outcome (0, 1)." in " ".join(str(error).split())
+    assert error.mended.target == "Outcome"
+    assert "name the column of labels" in str(report(wide, None))
+    assert "Did you mean 'Outcome'?" in str(report(wide, "outcom"))
+    with pytest.raises(av.InputError, match="unknown label column 'z'. Known: a"):
+        av.table(pd.DataFrame({"a": [1.5, 2.5]}), "z")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"encode": "one-hot"}, "encode must be one of 'onehot', 'ordinal'"),
+        ({"impute": "zero"}, "impute must be one of"),
+        ({"classes": "uv"}, "classes takes two labels"),
+        ({"classes": ["u", "u "]}, "classes takes two labels"),
+        ({"row_names": "site"}, "'B' is missing or occurs twice|'A' is missing or occurs twice"),
+        ({"row_names": "sites"}, "unknown column 'sites'. Did you mean 'site'"),
+        ({"drop": 3}, "drop must be a list of words"),
+    ],
+)
+def test_wrong_settings_are_refused(given, message):
+    with pytest.raises(av.InputError, match=message):
+        av.table(FRAME, "y", **given)
+
+
+def test_what_is_no_table_is_refused():
+    with pytest.raises(av.InputError, match="got ndarray"):
+        av.table(np.ones((3, 2)), "y")
+
+
+# --- cleaning -------------------------------------------------------------------------------------
+
+
+def test_text_becomes_numbers():
+    data = av.table(FRAME.dropna(), "y", encode="onehot")
+    assert data.feature_names == ("age", "site=A", "site=B", "site=C", "sex=m")
+    np.testing.assert_array_equal(data.X[:, 1:4].sum(axis=1), 1)
+    np.testing.assert_array_equal(data.X[:, 4], FRAME.dropna()["sex"] == "m")
+    assert "site: site=A, site=B, site=C; sex: sex=m (0 is f)" in data.remarks[0]
+    ordered = FRAME.dropna().astype({"site": pd.CategoricalDtype(["C", "A", "B"], ordered=True)})
+    data = av.table(ordered, "y", encode="ordinal")
+    assert data.feature_names == ("age", "site", "sex")
+    np.testing.assert_array_equal(data.X[:, 1], [1, 1, 0, 1, 2])
+    assert "site: C = 0, A = 1, B = 2" in av.problem("rfvm", data).describe()
+
+
+@pytest.mark.parametrize(
+    ("impute", "value"), [("median", 45), ("mean", 45.6), ("most-frequent", 31)]
+)
+def test_missing_values_are_filled_as_asked(impute, value):
+    frame = FRAME.assign(site=["A", None, "A", "C", "A", "B"])
+    data = av.table(frame, "y", encode="onehot", impute=impute)
+    assert data.X[1, 0] == pytest.approx(value)
+    assert data.X[1, data.feature_names.index("site=A")] == 1
+    assert f"2 missing values were filled by the {impute} of the training rows" in data.remarks[1]
+
+
+def test_words_stand_for_missing_values():
+    frame = FRAME.assign(a=["1", "n.a.", "3", "4", "5", "6"], b=[-999, 2, 3, 4, 5, 6])
+    data = av.table(frame, "y", encode="onehot", impute="mean", na=["N.A.", "-999"])
+    assert data.X[1, data.feature_names.index("a")] == pytest.approx(19 / 5)
+    assert data.X[0, data.feature_names.index("b")] == 4
+
+
+def test_rows_are_named(caplog):
+    named = FRAME.dropna().assign(patient=[f"p{k}" for k in range(5)])
+    assert av.table(named, "y", encode="onehot", row_names="patient").sample_names[0] == "p0"
+    with caplog.at_level(logging.INFO, "ardvark"):
+        data = av.table(named, "y", encode="onehot", drop="patient")
+    assert data.sample_names[0] == "p0"
+    assert "'patient' is dropped as a feature, and names the rows" in caplog.text
+    by_index = named.set_index("patient")
+    assert av.table(by_index, "y", encode="onehot").sample_names[0] == "p0"
+    twice = named.set_index("site")
+    assert av.table(twice, "y", drop="patient", encode="onehot").sample_names[0] == "0"
+
+
+# --- what is learned ------------------------------------------------------------------------------
+
+
+def messy(N=60):
+    generator = rng(3)
+    frame = pd.DataFrame({"a": generator.normal(size=N), "b": generator.normal(size=N)})
+    frame["site"] = generator.choice(["A", "B", "C"], N)
+    frame.loc[generator.choice(N, 12, replace=False), "a"] = np.nan
+    frame["y"] = np.resize(["u", "v"], N)
+    return frame
+
+
+def test_a_split_learns_on_the_training_rows_only():
+    frame = messy()
+    data = av.table(frame, "y", encode="onehot", impute="median")
+    train, test = data.split(0.3, random_seed=1)
+    rows = list(map(int, train.sample_names))
+    fill = frame["a"].iloc[rows].median()
+    assert fill != frame["a"].median()
+    assert train.cleaning.fills["a"] == test.cleaning.fills["a"] == fill
+    for part in (train, test):
+        assert isinstance(part, Table)
+        own = frame.iloc[list(map(int, part.sample_names))]
+        np.testing.assert_array_equal(part.X[:, 0], own["a"].fillna(fill))
+        np.testing.assert_array_equal(part.y, own["y"] == "v")
+    shares = frame["site"].iloc[rows].value_counts(normalize=True)
+    assert train.cleaning.levels["site"] == pytest.approx(shares.to_dict())
+    whole = av.table(frame.iloc[rows], "y", encode="onehot", impute="median")
+    np.testing.assert_array_equal(train.X, whole.X)
+    assert test.feature_names == train.feature_names
+
+
+@pytest.mark.parametrize("encode", ["onehot", "ordinal"])
+def test_a_level_that_no_training_row_had_is_an_average_row(encode, caplog):
+    """So that it adds nothing to a linear eta: its standardised columns are zero."""
+    data = av.table(messy().dropna(), "y", encode=encode)
+    new = pd.DataFrame({"a": [0.0], "b": [0.0], "site": ["Z"]})
+    X = data.clean(new)
+    own = [k for k, name in enumerate(data.feature_names) if name.startswith("site")]
+    standardized = av.problem("rfvm", data).standardized(X.to_numpy())
+    np.testing.assert_allclose(standardized[0, own], 0.0, atol=1e-12)
+    assert "column 'site' has levels that no training row has (Z), in 1 row(s)" in caplog.text
+
+
+def test_a_rare_level_may_be_in_the_held_out_rows_only(caplog):
+    frame = messy().dropna().reset_index(drop=True)
+    frame.loc[0, "site"] = "Z"
+    data = av.table(frame, "y", encode="onehot")
+    seed = next(s for s in range(50) if "0" in data.split(0.3, s)[1].sample_names)
+    train, test = data.split(0.3, seed)
+    assert "site=Z" not in train.feature_names
+    assert train.feature_names == test.feature_names
+    assert "no training row has (Z)" in caplog.text
+
+
+def test_a_column_without_a_value_in_the_training_rows_is_refused():
+    frame = messy().assign(c=np.nan)
+    frame.loc[[0, 1], "c"] = 1.0, 2.0
+    data = av.table(frame, "y", encode="onehot", impute="mean")
+    splits = 0
+    for seed in range(30):
+        try:
+            data.split(0.7, seed)
+        except av.InputError as error:
+            assert "column 'c' has no value" in str(error)
+            splits += 1
+    assert splits
+
+
+def test_new_rows_are_cleaned_as_the_training_rows():
+    frame = messy().assign(patient=[f"p{k}" for k in range(60)])
+    given = {"encode": "onehot", "impute": "median", "row_names": "patient"}
+    data = av.table(frame, "y", **given)
+    new = data.clean(frame.sample(frac=1.0, random_state=0)[["site", "patient", "b", "a"]])
+    assert tuple(new.columns) == data.feature_names
+    np.testing.assert_array_equal(new.loc[list(data.sample_names)], data.X)
+    stored = Cleaning.from_json(json.loads(json.dumps(data.cleaning.to_json())))
+    assert stored == data.cleaning
+    pd.testing.assert_frame_equal(stored.new(frame), data.clean(frame))
+
+
+@pytest.mark.parametrize(
+    ("new", "message"),
+    [
+        ({"a": [1.0], "site": ["A"]}, "lack 1 of 3 columns: b"),
+        ({"a": [1.0], "b": ["x"], "site": ["A"]}, "column 'b' must contain numbers, but row '0'"),
+        ({"a": [None], "b": [1.0], "site": ["A"]}, r"missing values: a \(1\)"),
+        ({"a": [1.0], "b": [1.0], "site": [None]}, r"missing values: site \(1\)"),
+        ({"a": [], "b": [], "site": []}, "no new rows"),
+    ],
+)
+def test_new_rows_that_cannot_be_cleaned_are_refused(new, message):
+    data = av.table(messy().dropna(), "y", encode="onehot")
+    with pytest.raises(av.InputError, match=message):
+        data.clean(pd.DataFrame(new))
+
+
+def test_extra_columns_of_new_rows_are_noted(caplog):
+    data = av.table(messy(), "y", encode="onehot", drop_missing=True)
+    with caplog.at_level(logging.INFO, "ardvark"):
+        X = data.clean(messy().assign(more=1))
+    assert "columns that no training row has are not used: more" in caplog.text
+    assert len(X) == 48
+    assert "12 new rows with a missing value are left out" in caplog.text
+
+
+def test_a_table_is_a_data_set():
+    data = av.table(messy(), "y", encode="onehot", impute="median")
+    fold = av.problem("rfvm", data).take(range(20))
+    assert fold.data.N == 20
+    np.testing.assert_array_equal(fold.data.X, data.X[:20])
+    assert repr(data) == "Table('data', N=60, D=5, 'u': 30, 'v': 30)"
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def test_a_table_is_read_from_files_of_every_kind(tmp_path):
+    frame = messy()
+    given = {"encode": "onehot", "impute": "median"}
+    expected = av.table(frame, "y", **given)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_csv(tmp_path / "t.csv.gz", index=False)
+    frame.to_csv(tmp_path / "t.tsv", index=False, sep="\t")
+    names = ["t.csv", "t.csv.gz", "t.tsv"]
+    pytest.importorskip("pyarrow")
+    frame.to_parquet(tmp_path / "t.parquet")
+    pytest.importorskip("openpyxl")
+    frame.to_excel(tmp_path / "t.xlsx", index=False)
+    for name in [*names, "t.parquet", "t.xlsx"]:
+        data = av.table(tmp_path / name, "y", **given)
+        np.testing.assert_allclose(data.X, expected.X, rtol=1e-12)
+        assert (data.feature_names, data.name) == (expected.feature_names, "t")
+
+
+@pytest.mark.parametrize(("name", "package"), [("t.xlsx", "openpyxl"), ("t.parquet", "pyarrow")])
+def test_a_package_that_is_missing_is_named(name, package, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.setitem(sys.modules, "fastparquet", None)
+    (tmp_path / name).write_bytes(b"PK\x03\x04 nothing")
+    message = "cannot be read|a package is missing: pip install 'ardvark.tables.'"
+    with pytest.raises(av.InputError, match=message):
+        av.table(tmp_path / name, "y")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("t.csv.gz", gzip.compress(b"a,y\n1,2\n")[:-9]), ("t.xlsx", b"no"), ("t.parquet", b"no")],
+)
+def test_a_broken_file_is_one_sentence(name, content, tmp_path):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(av.InputError, match="cannot be (decompressed|read)"):
+        av.table(tmp_path / name, "y")
+
+
+# --- any table ------------------------------------------------------------------------------------
+
+cells = st.one_of(
+    st.sampled_from(["", "a", "B", "a,b", 'q"', "?", "NA", "2024-01-03", "True", "inf", "1e9"]),
+    st.integers(-3, 3),
+    st.floats(-5, 5),
+    st.sampled_from([None, np.nan, np.inf, pd.NaT, pd.Timestamp("2024-01-03"), 1j]),
+)
+
+
+@st.composite
+def frames(draw):
+    N = draw(st.integers(2, 12))
+    kinds = [cells, st.sampled_from("abc"), st.integers(0, 5), st.floats(-5, 5)]
+    found = {}
+    for k in range(draw(st.integers(1, 5))):
+        kind = draw(st.sampled_from(kinds))
+        found[f"c{k}, {k}"] = draw(st.lists(kind, min_size=N, max_size=N))
+    labels = st.sampled_from(["u", "v", "v", "w", None])
+    return pd.DataFrame(found | {"y": draw(st.lists(labels, min_size=N, max_size=N))})
+
+
+@settings(max_examples=150, derandomize=True, deadline=None, database=None)
+@given(frames())
+def test_the_remedy_of_any_table_mends_it(frame):
+    try:
+        data = av.table(frame, "y")
+    except TableError as error:
+        if error.mended is None:
+            assert "No setting mends all of it." in str(error)
+            return
+        data = av.table(frame, **error.mended.declared())
+    assert np.isfinite(data.X).all()
+    assert min(data.counts) >= 1
