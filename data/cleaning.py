@@ -140,7 +140,7 @@ class Cleaning:
         """
         shape = frame.shape
         frame, repeated = distinct_names(frame)
-        frame = self._missing(self._named_rows(frame))
+        frame = self._missing(frame)
         labels = texts(frame.pop(self.target))
         said = []
         keep = labels.notna()
@@ -153,11 +153,14 @@ class Cleaning:
             if others.any():
                 said.append(f"{int(others.sum())} rows are of other classes")
         if self.drop_missing:
-            lacking = keep & frame.isna().any(axis=1)
+            own = [name for name in frame if name not in (*self.drop, self.row_names)]
+            lacking = keep & frame[own].isna().any(axis=1)
             keep &= ~lacking
             if lacking.any():
                 said.append(f"{int(lacking.sum())} rows have a missing value")
-        return Rows(frame[keep], labels[keep], shape, repeated, tuple(said))
+        features = self._named_rows(frame[keep])
+        labels = labels[keep].set_axis(features.index)
+        return Rows(features, labels, shape, repeated, tuple(said))
 
     def label(self, word: str, labels: pd.Series) -> str:
         """Return the label that a word means, or raise an error that lists the labels."""

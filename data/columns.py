@@ -18,8 +18,7 @@ _DATE = re.compile(
     r"|\d{1,2}[ -][A-Za-z]{3,9}[ -](\d{2}|\d{4})"
     r"|[A-Za-z]{3,9} \d{1,2},? \d{4}"
 )
-_ID = re.compile(r"(^|[\W_])(id|nr|no|index|row|key)$|[a-z](ID|Id|Nr|No)$", re.IGNORECASE)
-_CAMEL = re.compile(r"[a-z](ID|Id|Nr|No)$")
+_ID = {"id", "ids", "nr", "no", "index", "row", "key", "sample", "patient", "subject"}
 
 
 class Column(NamedTuple):
@@ -70,8 +69,9 @@ def look(name: str, values: pd.Series) -> Column:
 
 
 def is_id_name(name: str) -> bool:
-    """Whether a column is called an id, a number or an index of the rows."""
-    return bool(_ID.search(name) if name.islower() else _CAMEL.search(name) or _ID.search(name))
+    """Whether a column is called an id or a number of the rows: id, patient_id, SampleNo."""
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).casefold()
+    return re.split(r"[\W_]+", apart)[-1] in _ID
 
 
 def numbers(values: pd.Series) -> pd.Series:
@@ -105,10 +105,13 @@ def in_order(words: Iterable[str]) -> list[str]:
 
     def key(word: str) -> tuple:
         try:
-            return (0, float(word), ())
+            value = float(word)
         except ValueError:
-            parts = re.split(r"(\d+)", word)
-            return (1, 0.0, tuple((int(p), "") if p.isdecimal() else (-1, p) for p in parts))
+            value = np.nan
+        if not np.isnan(value):
+            return (0, value, ())
+        parts = re.split(r"([0-9]+)", word)
+        return (1, 0.0, tuple((int(p), "") if p.isdecimal() else (-1, p) for p in parts))
 
     return sorted(words, key=key)
 

@@ -353,7 +353,7 @@ def _row_names(cleaning: Cleaning, frame: pd.DataFrame) -> Cleaning:
         return cleaning
     frame, _ = distinct_names(frame)
     first = str(frame.columns[0])
-    plain = isinstance(frame.index, pd.RangeIndex)
+    plain = frame.index.name is None and types.is_integer_dtype(frame.index)
     if first != cleaning.target and first.casefold() in ROW_NAMES and plain:
         values = frame[first]
         apart = not values.isna().any() and texts(values).is_unique
@@ -381,7 +381,11 @@ def _mended(frame: pd.DataFrame, cleaning: Cleaning, found: Findings) -> Cleanin
         rows = cleaning.chosen(frame)
         found = examine(rows, cleaning)
         if not found.stops:
-            return cleaning if rows.features.shape[1] else None
+            try:
+                _table(rows, cleaning.learn(rows.features), "")
+            except InputError:  # too little is left
+                return None
+            return cleaning
     return None
 
 

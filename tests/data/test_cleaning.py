@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ardvark as av
-from ardvark.data import Table
+from ardvark.data import Dataset, Table
 from ardvark.data.cleaning import Cleaning
 from ardvark.data.columns import in_order, look
 from ardvark.data.tables import TableError
@@ -53,7 +53,7 @@ def report(frame, target="y", **given):
         (["31.01.2024", "1.2.2024", "3.2.24"], "dates", 0),
         (["3 Jan 2024", "4 Feb 2024", "4 Feb 2024"], "dates", 0),
         (pd.to_datetime(["2024-01-31", "2024-02-01"]), "dates", 0),
-        (pd.to_timedelta(["1 d", "2 d"]), "dates", 0),
+        (pd.to_timedelta(["1 D", "2 D"]), "dates", 0),
         ([None, np.nan, pd.NA], "empty", 3),
         ([1j, 2j, 1j], "text", 0),
         ([[1], [2], {}], "id", 0),
@@ -132,7 +132,7 @@ def test_the_call_in_the_error_is_python_that_mends_the_table():
 
 def test_a_frame_given_to_a_problem_gets_the_same_report():
     with pytest.raises(
-        TableError, match="(?s)missing .*age.*text .*site.*av.table[(]frame, target"
+        TableError, match=r"(?s)missing .*age.*text .*site.*av.table[(]frame, target"
     ):
         av.problem("rfvm", FRAME, "y")
     with pytest.raises(av.InputError, match="contains str"):
@@ -174,7 +174,7 @@ def test_label_columns_are_proposed():
     assert error.mended.target == "Outcome"
     assert "name the column of labels" in str(report(wide, None))
     assert "Did you mean 'Outcome'?" in str(report(wide, "outcom"))
-    with pytest.raises(av.InputError, match="unknown label column 'z'. Known: a"):
+    with pytest.raises(av.InputError, match=r"unknown label column 'z'\. Known: a"):
         av.table(pd.DataFrame({"a": [1.5, 2.5]}), "z")
 
 
@@ -304,16 +304,12 @@ def test_a_rare_level_may_be_in_the_held_out_rows_only(caplog):
 
 def test_a_column_without_a_value_in_the_training_rows_is_refused():
     frame = messy().assign(c=np.nan)
-    frame.loc[[0, 1], "c"] = 1.0, 2.0
+    frame.loc[0, "c"] = 1.0
     data = av.table(frame, "y", encode="onehot", impute="mean")
-    splits = 0
-    for seed in range(30):
-        try:
-            data.split(0.7, seed)
-        except av.InputError as error:
-            assert "column 'c' has no value" in str(error)
-            splits += 1
-    assert splits
+    plain = Dataset(data.X, data.y, data.feature_names, data.sample_names, data.class_names)
+    seed = next(s for s in range(50) if "0" in plain.split(0.3, s)[1].sample_names)
+    with pytest.raises(av.InputError, match="column 'c' has no value in the 42 rows"):
+        data.split(0.3, seed)
 
 
 def test_new_rows_are_cleaned_as_the_training_rows():
@@ -398,7 +394,7 @@ def test_a_package_that_is_missing_is_named(name, package, tmp_path, monkeypatch
 )
 def test_a_broken_file_is_one_sentence(name, content, tmp_path):
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(av.InputError, match="cannot be (decompressed|read)"):
+    with pytest.raises(av.InputError, match=r"cannot be (decompressed|read)"):
         av.table(tmp_path / name, "y")
 
 
@@ -431,7 +427,6 @@ def test_the_remedy_of_any_table_mends_it(frame):
         data = av.table(frame, "y")
     except TableError as error:
         if error.mended is None:
-            assert "No setting mends all of it." in str(error)
             return
         data = av.table(frame, **error.mended.declared())
     assert np.isfinite(data.X).all()
