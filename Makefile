@@ -8,12 +8,15 @@ PYTHON ?=
 INSTALLED := $(VENV)/.installed
 SHELL := /bin/sh
 
-.PHONY: help demo test course slow reseed mutants notebooks lint wheel types clean
+BUILT := build/site
+.PHONY: help demo test course docs docs-test slow reseed mutants notebooks lint wheel types clean
 
 help:
 	@echo "make demo       fit RFVM to digits: the exact posterior and four other methods"
 	@echo "make test       set up everything and run the tests"
 	@echo "make course     run every notebook with small settings"
+	@echo "make docs       build the site: $(BUILT)/index.html"
+	@echo "make docs-test  look at the site: links, search, and twelve pages in a browser"
 	@echo "make slow       run the long forms of tests that also have a fast form"
 	@echo "make reseed     run the statistical tests with other seeds, ROUNDS=20 times"
 	@echo "make mutants    see which of 150 small defects the tests detect (hours; can be resumed)"
@@ -61,6 +64,24 @@ test: $(INSTALLED)
 course: $(INSTALLED)
 	$(PYTEST) -m course tests/notebooks
 
+# The builder has its own extra, installed when it is first asked for.
+WITH_DOCS := $(VENV)/.installed-docs
+$(WITH_DOCS): $(INSTALLED)
+	@if command -v uv >/dev/null 2>&1; then \
+	  uv pip install --quiet --python $(BIN)/python -c constraints.txt -e ".[docs]"; \
+	else \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"; \
+	fi
+	@touch $@
+
+docs: $(WITH_DOCS)
+	rm -rf $(BUILT)
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --fresh-env --builder html docs $(BUILT)
+	@echo "the site: $(BUILT)/index.html"
+
+docs-test: docs
+	$(BIN)/python -m pytest -m docs tests/docs
+
 slow: $(INSTALLED)
 	$(PYTEST) -m slow
 
@@ -102,4 +123,4 @@ types: $(INSTALLED)
 	$(BIN)/mypy -p ardvark
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info
+	rm -rf $(VENV) build dist *.egg-info $(addprefix docs/,api jupyter_execute methods models parts project results tutorials)

@@ -17,7 +17,7 @@ PROGRAM = "The generative model"
 DEPARTURES = "Departures from the paper"
 DIFFICULTIES = "Known difficulties"
 
-_LINE = re.compile(r"^ {4}(\w+) +[~=] (.+)$")
+_LINE = re.compile(r"^ {4}(\w+) +([~=]) (.+)$")
 _EQUATION = re.compile(r"\((?:sec\. )?[\d.]+\)(?:, \(\d+\))*")
 _SHAPE = re.compile(r"\([NBD],\)")
 
@@ -30,6 +30,8 @@ class Symbol(NamedTuple):
     shape: str
     meaning: str
     equation: str
+    law: str
+    """Its distribution, "~ Gamma(a0, b0)", or its value, "= s_j w_j"."""
 
 
 def sections(doc: str) -> dict[str, str]:
@@ -46,9 +48,10 @@ def symbols(spec: ModelSpec) -> list[Symbol]:
         match = _LINE.match(line)
         if not match:
             continue
-        symbol, rest = match.groups()
+        symbol, sign, rest = match.groups()
         meaning = shape = equation = ""
-        for part in re.split(r" {2,}", rest)[1:]:  # the first one is the law
+        law, *others = re.split(r" {2,}", rest)
+        for part in others:
             if _SHAPE.fullmatch(part):
                 shape = part
             elif _EQUATION.fullmatch(part):
@@ -57,7 +60,7 @@ def symbols(spec: ModelSpec) -> list[Symbol]:
                 meaning = part
         names = tuple(re.findall(r"`(\w+)`", meaning)) or (symbol.rsplit("_", 1)[0],)
         meaning = re.sub(r",? *`.*", "", meaning)
-        found.append(Symbol(symbol, names, shape or "()", meaning, equation))
+        found.append(Symbol(symbol, names, shape or "()", meaning, equation, f"{sign} {law}"))
     return found
 
 

@@ -80,10 +80,10 @@ class Page:
         os.close(self._out)
         os.close(self._in)
 
-    def open(self, path: Path) -> None:
-        """Open a file and wait until all of it is loaded."""
+    def open(self, page: Path | str) -> None:
+        """Open a file or an address, and wait until all of it is loaded."""
         self._events.clear()
-        self.ask("Page.navigate", url=path.resolve().as_uri())
+        self.ask("Page.navigate", url=page if isinstance(page, str) else page.resolve().as_uri())
         until = time.monotonic() + LIMIT
         while not any(e["method"] == "Page.loadEventFired" for e in self._events):
             self._read(until)
@@ -92,6 +92,15 @@ class Page:
         """Return the value of an expression of JavaScript."""
         found = self.ask("Runtime.evaluate", expression=script, returnByValue=True)
         return found["result"].get("value")
+
+    def until(self, script: str) -> Any:
+        """Return the value of an expression as soon as it is true in JavaScript's sense."""
+        until = time.monotonic() + LIMIT
+        while not (value := self.value(script)):
+            if time.monotonic() > until:
+                raise TimeoutError(f"Not true after {LIMIT:.0f} s: {script}")
+            time.sleep(0.05)
+        return value
 
     def picture(self, path: Path) -> None:
         """Write what the window shows, as a PNG file."""

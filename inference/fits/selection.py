@@ -79,23 +79,34 @@ def select(problem: Problem, tree: xr.DataTree, threshold: float = VISIBLE) -> x
     Returns
     -------
     xarray.Dataset
-        p_active_feature (feature), p_active_sample (basis) : share of draws in which it is active.
-        mcse_feature, mcse_sample : its Monte Carlo error; NaN if it never changed.
-        prior_feature, prior_sample : its P(active) under the prior.
-        effect_feature, effect_sample : posterior mean of the signed effect, in the unit that
-            ``attrs["unit"]`` names: of a feature per standard deviation of it, of a sample per
-            standard deviation of its basis function. Above 0 it speaks for the class
-            ``attrs["towards"]``. ``attrs["direction"]`` says what that of a feature is.
-        effect_sd_feature, effect_sd_sample : its posterior standard deviation.
-        effect_at_feature, effect_at_sample (quantile, ...) : its quantiles.
-        size_feature, size_sample : posterior mean of the effect without its sign.
-        active_features, active_samples (chain, draw) : how many are active in each draw.
-        n90_features, n90_samples (chain, draw) : how many carry 90 % of the squared effects.
-        share_features, share_samples (chain, draw) : the share of these that the active ones carry.
-        p_active_group, mcse_group, prior_group (group) : the same of groups of correlated features:
-            whether at least one of them is active. leading_feature (group) is the number of the
-            leading one.
-        group_of_feature (feature) : the number of its group; -1 if it belongs to none.
+        p_active_feature (feature), p_active_sample (basis)
+            The share of draws in which it is active.
+        mcse_feature, mcse_sample
+            Its Monte Carlo error; NaN if it never changed.
+        prior_feature, prior_sample
+            Its P(active) under the prior.
+        effect_feature, effect_sample
+            Posterior mean of the signed effect, in the unit that ``attrs["unit"]`` names: of a
+            feature per standard deviation of it, of a sample per standard deviation of its basis
+            function. Above 0 it speaks for the class ``attrs["towards"]``. ``attrs["direction"]``
+            says what that of a feature is.
+        effect_sd_feature, effect_sd_sample
+            Its posterior standard deviation.
+        effect_at_feature, effect_at_sample (quantile, ...)
+            Its quantiles.
+        size_feature, size_sample
+            Posterior mean of the effect without its sign.
+        active_features, active_samples (chain, draw)
+            How many are active in each draw.
+        n90_features, n90_samples (chain, draw)
+            How many carry 90 % of the squared effects.
+        share_features, share_samples (chain, draw)
+            The share of these that the active ones carry.
+        p_active_group, mcse_group, prior_group (group)
+            The same of groups of correlated features: whether at least one of them is active.
+            leading_feature (group) is the number of the leading one.
+        group_of_feature (feature)
+            The number of its group; -1 if it belongs to none.
 
         Counts are NaN in draws that were thinned out: one draw in ``attrs["thin_features"]``, or
         ``attrs["thin_samples"]``, was used. A model without a basis has no samples here, and a

@@ -50,10 +50,10 @@ class SecondOpinion:
     other : xarray.DataTree
         The fit by the other sampler.
     table : pandas.DataFrame
-        One row a quantity and statistic: both values, their common error, and z; the largest |z|
-        first.
+        One row a quantity and statistic: both values, their common error, and z; the largest
+        `|z|` first.
     limit : float
-        What the largest |z| must be below.
+        What the largest `|z|` must be below.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class SecondOpinion:
 
     @property
     def agrees(self) -> bool:
-        """Whether both have converged, and no |z| reaches the limit."""
+        """Whether both have converged, and no `|z|` reaches the limit."""
         converged = all(t.attrs["status"] == "finished" for t in (self.fit, self.other))
         return converged and bool(self.table["z"].abs().max() < self.limit)
 

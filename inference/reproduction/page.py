@@ -155,7 +155,7 @@ def page(frame: pd.DataFrame, why: str = "") -> str:
         *(" ".join(part.split()) for part in _ABOUT.strip().split("\n\n")),
         f"{len(blocks)} of {len(BLOCKS)} blocks are there; the same command computes the rest.",
         "\n".join(f"- {sentence}" for sentence in sentences(frame)),
-        f"![{FIGURE}]({FIGURE})",
+        f"![P(y = 1) off by, and sd ratio, of each method on each posterior]({FIGURE})",
         " ".join(_FIGURE.split()),
         *([why] if why else []),
         "## The priors",

@@ -1,0 +1,58 @@
+"""How long the exact posterior takes, from the measured rows that `ardvark methods --for` reads."""
+
+from collections.abc import Iterator
+
+from ardvark.inference.contract.target import Target
+from ardvark.inference.exact import measured
+from ardvark.inference.exact.choice import choose
+from ardvark.models import ZOO
+from benchmarks import records
+
+from .models import small_problem
+from .text import table
+
+RECORD = "exact_speed-exact"
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """Yield the parts of the page `which.md`."""
+    yield "parts/times.md", times()
+    yield "parts/samplers.md", samplers()
+
+
+def times() -> str:
+    """Return every measured time, with the date and the machine of the record."""
+    rows = [
+        (
+            f"[{row.model}](/models/{row.model}.md)",
+            "" if row.kernel == "None" else row.kernel,
+            row.data,
+            f"{row.N} x {row.D}",
+            f"[{row.sampler}](/methods/{row.sampler}.md)",
+            f"{row.seconds:.0f}",
+            f"{row.gigabytes:.1f}",
+            "yes" if row.converged else "no",
+        )
+        for row in sorted(measured.table(), key=lambda row: (row.N * row.D, row.model))
+    ]
+    head = ("model", "kernel", "data", "samples x features", "sampler", "s", "GB", "converged")
+    record = records.read(records.RESULTS / f"{RECORD}.json")
+    where = f"{record.machine['cores']} cores ({record.machine['processor']})"
+    return (
+        f"{table(head, rows)}\n\nMeasured on {record.date} on {where}, "
+        "without compilation; the median over seeds. GB is the largest resident memory of the "
+        "process. [Speed and memory](/results/speed.md) has the record.\n"
+    )
+
+
+def samplers() -> str:
+    """Return which sampler `exact` takes for each model, for a small problem."""
+    models: dict[tuple[str, str], list[str]] = {}
+    for name in ZOO:
+        choice = choose(Target(small_problem(name)))
+        models.setdefault((choice.name, choice.reason), []).append(f"[{name}](/models/{name}.md)")
+    rows = [
+        (", ".join(names), f"[{sampler}](/methods/{sampler}.md)", reason)
+        for (sampler, reason), names in models.items()
+    ]
+    return table(("models", "sampler", "because"), rows) + "\n"

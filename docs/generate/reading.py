@@ -1,0 +1,68 @@
+"""How to read a report: its columns and verdicts, each from its one declaration."""
+
+from collections.abc import Iterator
+
+from ardvark.inference.scoring.columns import COLUMNS, groups
+from ardvark.inference.verdicts.purposes import PURPOSES
+from benchmarks import records
+
+from .text import table
+
+RATES = ("Wrong posteriors called trust", "Right posteriors")
+"""Tables of the judge's record: hits are fits called trust in one, condemned in the other."""
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """Yield the parts that the pages on reading include."""
+    yield "parts/columns.md", columns()
+    yield "parts/purposes.md", purposes()
+    yield "parts/judge.md", error_rates()
+
+
+def columns() -> str:
+    """Return every column by its section: headings, names in the data frame, meaning."""
+    parts, before = [], None
+    for meaning, together in groups(COLUMNS).items():
+        section = together[0].section or "Reasons"
+        if section != before:
+            parts.append(f"## {section}")
+        before = section
+        shown = [c.heading for c in together if c.heading]
+        if shown:
+            parts.append(f"### {', '.join(shown)}")
+        parts.append(meaning)
+        parts.append("In the data frame: " + ", ".join(f"`{c.name}`" for c in together) + ".")
+    return "\n\n".join(parts) + "\n"
+
+
+def purposes() -> str:
+    """Return what a verdict speaks of, and the limits that decide each word."""
+    parts = []
+    for purpose in PURPOSES.values():
+        rows = [
+            (
+                f"`{statistic.name}`",
+                ", ".join(f"`{q}`" for q in limit.quantities),
+                statistic.floor_text(limit.good),
+                statistic.floor_text(limit.rough),
+                limit.why,
+            )
+            for statistic, limit in purpose.rests_on()
+        ]
+        head = ("statistic", "of", "good up to", "rough up to", "why")
+        parts += [f"### {purpose.name}", f"{purpose.meaning}.", table(head, rows)]
+    return "\n\n".join(parts) + "\n"
+
+
+def error_rates() -> str:
+    """Return how often a verdict was wrong, from the record of the judge's trial."""
+    record = records.read(records.RESULTS / "judge.json")
+    found = {table.title: table for table in record.measured}
+    parts = []
+    for title, counted in zip(RATES, ("called trust", "condemned"), strict=True):
+        given = found[title]
+        columns = [counted if name == "hits" else name for name in given.columns]
+        formats = {name: ".3f" for name in columns if name in ("share", "95 % low", "95 % high")}
+        shown = records.Table(title, columns, given.rows, formats)
+        parts += [f"**{title}**", records.markdown(shown)]
+    return "\n\n".join([*parts, f"Measured on {record.date}."]) + "\n"

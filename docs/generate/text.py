@@ -1,0 +1,127 @@
+"""Markdown from the package's own texts: docstrings, declared settings, tables, links."""
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path, PurePosixPath
+
+from ardvark.common.declared import Settings
+from benchmarks.records import lines
+
+ROOT = Path(__file__).parents[2]
+INCLUDED = {
+    "README.md": "index",
+    "ERRATA.md": "results/errata",
+    "CHANGELOG.md": "project/changelog",
+    "CONTRIBUTING.md": "project/contributing",
+    "CITATION.cff": "howto/cite",
+    "benchmarks/RESULTS.md": "results/records",
+    "benchmarks/SPEED.md": "results/speed",
+    "benchmarks/CALIBRATION.md": "results/calibration",
+    "benchmarks/PRIORS.md": "results/priors",
+    "benchmarks/TESTS.md": "results/tests",
+    "benchmarks/JUDGE.md": "results/judge",
+    "benchmarks/FSKLR_MASKS.md": "results/fsklr_masks",
+    "benchmarks/PAPER_CHECK.md": "results/paper_check",
+    "benchmarks/matrix/MATRIX.md": "results/matrix",
+}
+"""Files of the repository that are a page of the site, by their path."""
+
+_LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s]+)\)")
+
+
+def page_of(path: str) -> str | None:
+    """Return the page that shows a file of the repository, None if it is on no page."""
+    if path.startswith("notebooks/") and path.endswith(".ipynb"):
+        return path.replace("notebooks/", "tutorials/").removesuffix(".ipynb")
+    if path.startswith("docs/") and path.endswith(".md"):
+        return path.removeprefix("docs/").removesuffix(".md")
+    return INCLUDED.get(path)
+
+
+def relinked(text: str, folder: str) -> str:
+    """Return a Markdown text with its relative links and pictures as they are on the site.
+
+    Parameters
+    ----------
+    text : str
+    folder : str
+        The folder of the repository that the links are relative to, "" for the top level. A file
+        that is on no page is named without a link.
+    """
+
+    def mended(match: re.Match[str]) -> str:
+        picture, words, target = match.groups()
+        path, mark, anchor = target.partition("#")
+        if "://" in target or not path:
+            return match[0]
+        file = _normal(PurePosixPath(folder) / path)
+        if picture:
+            return f"![{words}](/../{file})"
+        page = page_of(file)
+        return words if page is None else f"[{words}](/{page}.md{mark}{anchor})"
+
+    return _LINK.sub(mended, text)
+
+
+def _normal(path: PurePosixPath) -> str:
+    """Return a path without `..`."""
+    parts: list[str] = []
+    for part in path.parts:
+        if part == "..":
+            parts.pop()
+        else:
+            parts.append(part)
+    return "/".join(parts)
+
+
+def markdown(doc: str) -> str:
+    """Return a docstring's text as Markdown: what is indented stays as it was typed."""
+    shown, code = [], False
+    before = ""
+    for line in doc.strip("\n").splitlines():
+        if line.startswith("    ") and (code or not before.strip()):
+            shown += [] if code else ["```text"]
+            code = True
+            shown.append(line.removeprefix("    "))
+        elif code and not line.strip():
+            shown.append(line)
+        else:
+            if code:
+                while not shown[-1].strip():
+                    shown.pop()
+                shown += ["```", ""]
+            code = False
+            shown.append(_line(line))
+        before = line
+    return "\n".join([*shown, "```"] if code else shown)
+
+
+def _line(line: str) -> str:
+    """Return a line of prose: `::` is reStructuredText's, and `<` is no tag."""
+    plain = re.sub(r"::$", ":", line)
+    pieces = re.split(r"(`[^`]*`)", plain)
+    return "".join(p if p.startswith("`") else p.replace("<", "\\<") for p in pieces)
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table in Markdown."""
+    return lines([list(head), *map(list, rows)], [False] * len(head))
+
+
+def settings(declared: type[Settings], unset: str) -> str:
+    """Return declared settings as a table; `unset` is what a default of None is called."""
+    rows = []
+    for s in declared.declared():
+        meaning = s.meaning
+        if s.paper:
+            meaning += f". Paper: {s.paper}" + (f"; {s.why}" if s.why else "")
+        default = unset if s.default is None else s.default
+        rows.append((f"`{s.name}`", f"`{default}`", s.accepts(), _line(meaning)))
+    if not rows:
+        return "It has none."
+    return table(("name", "default", "accepted values", "meaning"), rows)
+
+
+def bibtex(entry: str) -> str:
+    """Return a BibTeX entry as a block to copy."""
+    return f"```bibtex\n{entry}\n```"
