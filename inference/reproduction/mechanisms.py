@@ -257,7 +257,7 @@ def told() -> str:
             "`inference/reproduction/mechanisms.py` computes in seconds.",
             listed,
             "\n".join(lines),
-            f"![The spike, the copies and the ridge, and what each method makes of them]({PICTURE})",
+            f"![Spike, copies and ridge, and what each method makes of them]({PICTURE})",
             " ".join(method.split()),
         ]
     )

@@ -9,7 +9,7 @@ pytestmark = pytest.mark.docs
 QUESTIONS = {
     "Which model do I take?": ("which", ("Which model", "rfvm", "pfcvm", "horseshoe")),
     "How large may my data be?": ("which", ("How large", "Rows", "Features", "Memory", "GB")),
-    "How long will it take?": ("which", ("How long", "colon", "converged", "ardvark methods --for")),
+    "How long will it take?": ("which", ("How long", "colon", "ardvark methods --for")),
     "What are the options of nuts?": ("methods/nuts", ("target_accept", "tune", "max_treedepth")),
     "What is the sd ratio?": ("report", ("sd ratio of eta", "sd_ratio_eta", "overconfident")),
     "Is there an example with genes?": ("howto/genes", ("colon", "2000 genes", "gibbs")),
