@@ -145,19 +145,19 @@ class Cleaning:
         said = []
         keep = labels.notna()
         if not keep.all():
-            said.append(f"{int((~keep).sum())} of {len(frame)} rows have no label")
+            said.append(f"{int((~keep).sum())} without a label")
         if self.classes:
             kept = [self.label(word, labels) for word in self.classes]
             others = keep & ~labels.isin(kept)
             keep &= ~others
             if others.any():
-                said.append(f"{int(others.sum())} rows are of other classes")
+                said.append(f"{int(others.sum())} of other classes")
         if self.drop_missing:
             own = [name for name in frame if name not in (*self.drop, self.row_names)]
             lacking = keep & frame[own].isna().any(axis=1)
             keep &= ~lacking
             if lacking.any():
-                said.append(f"{int(lacking.sum())} rows have a missing value")
+                said.append(f"{int(lacking.sum())} with a missing value")
         features = self._named_rows(frame[keep])
         labels = labels[keep].set_axis(features.index)
         return Rows(features, labels, shape, repeated, tuple(said))

@@ -115,8 +115,8 @@ def examine(rows: Rows, cleaning: Cleaning) -> Findings:
 
 def _labels(rows: Rows, cleaning: Cleaning) -> Finding | None:
     counts = {str(word): int(n) for word, n in rows.labels.value_counts().items()}
-    bare = [line for line in rows.left_out if line.endswith("no label")]
-    said = f" {bare[0]}, and are left out." if bare else ""
+    bare = [line for line in rows.left_out if line.endswith("without a label")]
+    said = f" Rows left out: {bare[0]}." if bare else ""
     shown = listed([f"{word} ({n})" for word, n in counts.items()])
     enough = len(counts) == 2 or (cleaning.positive is not None and len(counts) > 1)
     if enough:

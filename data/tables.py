@@ -21,6 +21,7 @@ from .reading import read
 
 ROW_NAMES = ("", "id", "index", "unnamed: 0", "sample", "row")
 """A first column of such a name, in any case, holds row names if its entries all differ."""
+_WIDTH = 71  # of the first sentence, which the command line begins with its name
 _PASSES = 5  # after leaving out rows or columns, more may be found
 
 
@@ -48,7 +49,7 @@ class TableError(InputError):
 
     def report(self, command: str) -> str:
         """Return the whole message, with the command or call that mends the table."""
-        parts = [textwrap.fill(self.first, 80, break_long_words=False, break_on_hyphens=False)]
+        parts = [textwrap.fill(self.first, _WIDTH, break_long_words=False, break_on_hyphens=False)]
         if self.findings is not None and self.findings.found:
             rows, columns = self.findings.shape
             parts += [f"All that was found in {rows} rows and {columns} columns:"]
@@ -74,7 +75,7 @@ class Table(Dataset):
     raw : DataFrame
         The features of the rows, before they were encoded and filled.
     left_out : tuple of str
-        Which rows were left out, in words.
+        How many rows were left out, and why.
 
     Examples
     --------
@@ -135,7 +136,7 @@ class Table(Dataset):
     @cached_property
     def remarks(self) -> tuple[str, ...]:
         """What a reader of results should know: how the table was cleaned, then as any data."""
-        said = [f"{'; '.join(self.left_out)}: these rows are left out."] if self.left_out else []
+        said = [f"Rows left out: {', '.join(self.left_out)}."] if self.left_out else []
         became = self.cleaning.became()
         if became:
             said.append(f"Text became numbers ({self.cleaning.encode}): {'; '.join(became)}.")
@@ -303,8 +304,8 @@ def table(
         call = "frame" if isinstance(source, pd.DataFrame) else repr(str(source))
         first = wrong or f"{what} cannot be used as it is."
         raise TableError(first, found, _mended(frame, cleaning, found), call)
-    for line in rows.left_out:
-        logger.info("%s: these rows are left out", line)
+    if rows.left_out:
+        logger.info("rows left out: %s", ", ".join(rows.left_out))
     for finding in found.found:
         if finding.heading == "id":
             logger.info("%s (drop, or row_names)", finding.text.partition(".")[0])

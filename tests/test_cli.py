@@ -115,7 +115,7 @@ def test_compare_and_report_on_ones_own_table(own_csv, tmp_path, command):
         (["compare", "rfvm", "digits38", "--option", "nuts"], "expected name=value"),
         (["compare", "rfvm", "digits38", "--option", "nots.tune=1"], "method.name=value"),
         (["compare", "rfvm", "missing.csv", "--target", "y"], "missing.csv does not exist"),
-        (["compare", "rfvm", "missing.csv"], "--target COLUMN"),
+        (["compare", "rfvm", "missing.csv"], "missing.csv does not exist"),
         (["compare", "jcfo", "digits38", "--sensitivity"], "of which model 'jcfo' has none"),
         (
             ["compare", "rfvm", "digits38", "--sensitivity", "--methods", "paper"],
@@ -126,9 +126,9 @@ def test_compare_and_report_on_ones_own_table(own_csv, tmp_path, command):
         (["compare", "rfvm", "digits38", "--chains", "-1"], "chains must be an integer of at lea"),
         (["compare", "rfvm", "digits38", "--seed", "-1"], "Invalid value for '--seed'"),
         (["compare", "rfvm", "digits38", "--methods", ","], "--methods is empty"),
-        (["compare", "rfvm", "digits38", "--drop", "a"], "--drop applies to a CSV file"),
-        (["compare", "rfvm", "digits38", "--classes", "a,b"], "--classes applies to a CSV file"),
-        (["compare", "rfvm", ".", "--target", "y"], "is a folder; expected a CSV file"),
+        (["compare", "rfvm", "digits38", "--drop", "a"], "--drop applies to a file"),
+        (["compare", "rfvm", "digits38", "--classes", "a,b"], "--classes applies to a file"),
+        (["compare", "rfvm", ".", "--target", "y"], "is a folder; expected a file"),
         (["compare", "rfvm", "digits38", "--out", __file__], "is a file, so results cannot be"),
         (["compare", "rfvm", "digits38", "--out", f"{__file__}/a/b"], "is a file, so results"),
         (["report", "nowhere"], "contains no study"),
@@ -200,7 +200,8 @@ def test_a_csv_file_is_read_as_told_and_exported(tmp_path, command):
     assert done.returncode == 0, done.stderr
     assert "Only 13 samples" in done.stderr
     settings = json.loads((tmp_path / "out" / "study.json").read_text())
-    assert (settings["drop"], settings["classes"]) == (["colour"], ["c", "a"])
+    asked = settings["table"]
+    assert (asked["drop"], asked["classes"]) == (["colour"], ["c", "a"])
     exported = command("export", tmp_path / "out", "--out", tmp_path / "tables")
     assert exported.returncode == 0, exported.stderr
     tables = {p.stem: pd.read_csv(p) for p in (tmp_path / "tables").glob("*.csv")}

@@ -103,7 +103,7 @@ def test_all_that_is_wrong_is_in_one_report():
     for part in (
         "6 rows and 11 columns",
         "'y' must contain two labels, got 3: u (2), v (2), w (1)",
-        "1 of 6 rows have no label",
+        "Rows left out: 1 without a label.",
         "'age' (again as 'age.2')",
         "odd (? 1)",
         "infinite values: big (1)",
