@@ -58,7 +58,8 @@ def relinked(text: str, folder: str) -> str:
         if picture:
             return f"![{words}](/../{file})"
         page = page_of(file)
-        return words if page is None else f"[{words}](/{page}.md{mark}{anchor})"
+        kind = "ipynb" if path.endswith(".ipynb") else "md"
+        return words if page is None else f"[{words}](/{page}.{kind}{mark}{anchor})"
 
     return _LINK.sub(mended, text)
 

@@ -1,0 +1,110 @@
+"""What the generated pages are made by: links, equations, notebooks, docstrings as Markdown."""
+
+import re
+
+import pytest
+
+from ardvark.inference import BACKENDS
+from ardvark.inference.scoring.columns import COLUMNS
+from ardvark.models import ZOO, docs
+from docs.generate import files, methods, models, notebooks, reading, text
+from docs.generate.tex import tex
+
+pytestmark = pytest.mark.docs
+
+
+@pytest.mark.parametrize(
+    ("plain", "shown"),
+    [
+        ("psi_j", r"\psi_{j}"),
+        ("~ Gamma(a0, b0)", r"\sim \mathrm{Gamma}(a_{0}, b_{0})"),
+        ("tau_0^1/2", r"\tau_{0}^{1/2}"),
+        ("delta_d^-1/2", r"\delta_{d}^{-1/2}"),
+        ("sum_d x_nd v_d", r"\sum_d x_{nd} v_{d}"),
+        ("N+(0, rho_k)", r"\mathrm{N}^{+}(0, \rho_{k})"),
+        ("abs(beta_k)", r"|\beta_{k}|"),
+        ("1(z_i > 0)", r"\mathbf{1}(z_{i} > 0)"),
+        ("K_theta(x_i, z_j)", r"K_{\theta}(x_{i}, z_{j})"),
+        ("noise_shape", r"\mathrm{noise\_shape}"),
+        ("tau lambda~_k", r"\tau  \tilde\lambda _{k}"),
+    ],
+)
+def test_a_formula_in_tex(plain, shown):
+    assert tex(plain) == shown
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_every_line_of_a_program_is_an_equation_of_its_page(name):
+    page = models.model(ZOO[name])
+    [equations] = re.findall(r"\$\$\n(.*?)\$\$", page, re.DOTALL)
+    found = docs.symbols(ZOO[name])
+    assert equations.count("&\\sim") + equations.count("&=") == len(found) > 5
+    for hyper in ZOO[name].Hypers.declared():
+        assert f"| `{hyper.name}` |" in page
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+def test_a_method_has_its_options_and_models(name):
+    page = methods.method(name, BACKENDS[name])
+    for option in BACKENDS[name].Options.declared():
+        assert f"| `{option.name}` |" in page
+    assert "/models/" in page
+    assert BACKENDS[name].ABOUT.cost in page
+
+
+def test_every_column_is_explained():
+    page = reading.columns()
+    assert not [column.name for column in COLUMNS if f"`{column.name}`" not in page]
+
+
+@pytest.mark.parametrize(
+    ("link", "folder", "on_the_site"),
+    [
+        ("[a](ERRATA.md)", "", "[a](/results/errata.md)"),
+        ("[a](SPEED.md#the-demo)", "benchmarks", "[a](/results/speed.md#the-demo)"),
+        ("[a](../ERRATA.md)", "notebooks", "[a](/results/errata.md)"),
+        ("[a](00_tour.ipynb)", "notebooks", "[a](/tutorials/00_tour.ipynb)"),
+        ("[a](docs/which.md)", "", "[a](/which.md)"),
+        ("![a](figures/judge.png)", "benchmarks", "![a](/../benchmarks/figures/judge.png)"),
+        ("[a](models/rfvm.py)", "", "a"),
+        ("[a](https://example.org/b)", "", "[a](https://example.org/b)"),
+        ("[a](#here)", "", "[a](#here)"),
+    ],
+)
+def test_a_relative_link_leads_to_the_page_that_shows_the_file(link, folder, on_the_site):
+    assert text.relinked(f"See {link}.", folder) == f"See {on_the_site}."
+
+
+def test_every_included_file_is_there():
+    assert not [file for file in text.INCLUDED if not (text.ROOT / file).is_file()]
+    content = ["[a](SPEED.md)"]
+    files.on_include(None, "../benchmarks/RESULTS.md", "records", content)
+    assert content == ["[a](/results/speed.md)"]
+
+
+def test_indented_text_stays_as_typed():
+    shown = text.markdown("One::\n\n    a_j = 2 < 3\n\n    b\n\nTwo < three `x < y`.\n")
+    block = "```text\na_j = 2 < 3\n\nb\n```"
+    assert shown == f"One:\n\n{block}\n\nTwo \\< three `x < y`."
+
+
+def test_a_notebook_has_its_alt_texts_and_folded_answers():
+    cells = [
+        {
+            "cell_type": "markdown",
+            "metadata": {},
+            "source": ["# Title\n", "[x](00_tour.ipynb)"],
+        },
+        {"cell_type": "code", "metadata": {"alt": "A line\nthat rises"}, "source": "plot()"},
+        {"cell_type": "code", "metadata": {"tags": ["solution"]}, "source": "answer()"},
+    ]
+    shown = notebooks.prepared({"cells": cells})["cells"]
+    assert shown[0]["source"].endswith("[x](/tutorials/00_tour.ipynb)")
+    assert shown[1]["metadata"]["mystnb"]["image"]["alt"] == "A line that rises"
+    assert shown[2]["metadata"]["mystnb"]["image"]["alt"] == "Figure: Title"
+    assert shown[2]["metadata"]["tags"] == ["solution", "hide-cell"]
+
+
+def test_a_card_has_the_opening_of_its_notebook():
+    first = "# Title\n\nOne [idea](a.md). Then another? And a third.\n\nMore."
+    assert notebooks.opening(first) == "One idea. Then another?"
