@@ -18,6 +18,7 @@ from .inference import complete as complete
 from .inference import effects as effects
 from .inference import explore as explore
 from .inference import fit as fit
+from .inference import khat as khat
 from .inference import loo as loo
 from .inference import power_scaling as power_scaling
 from .inference import predict as predict

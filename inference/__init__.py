@@ -5,10 +5,14 @@
 {'exact': 'mcmc', 'nuts': 'mcmc', 'mams': 'mcmc', 'gibbs': 'mcmc'}
 """
 
+from ardvark.common.declared import Settings, option
+
 from .calibration.calibrate import calibrate
 from .comparison.explore import explore
 from .comparison.table import Comparison, compare
+from .contract.backend import Result, continuous_only
 from .fits.datatree import read, save
+from .fits.diagnostics import khat
 from .fits.selection import select
 from .fits.selection_text import effects, selection_text
 from .fitting.adoption import adopt
@@ -27,18 +31,23 @@ from .report.summary import Summary, summary
 __all__ = [
     "BACKENDS",
     "Comparison",
+    "Result",
     "SecondOpinion",
     "Sensitivity",
+    "Settings",
     "Stability",
     "Summary",
     "adopt",
     "calibrate",
     "compare",
     "complete",
+    "continuous_only",
     "effects",
     "explore",
     "fit",
+    "khat",
     "loo",
+    "option",
     "power_scaling",
     "predict",
     "read",

@@ -67,7 +67,25 @@ def option(
 ) -> Any:
     """Declare one option of a method: its default, its meaning, and the range of its numbers.
 
-    A number must be finite, unless `at_most` is infinity.
+    Parameters
+    ----------
+    default : object
+        The value of an option that is not given.
+    meaning : str
+        What it means; `ardvark methods NAME` prints it.
+    above, at_least, below, at_most : float, optional
+        The range of its numbers. A number must be finite, unless `at_most` is infinity.
+
+    Returns
+    -------
+    dataclasses.Field
+        The default of a field of a subclass of `Settings`, whose docstring has the whole example.
+
+    Examples
+    --------
+    >>> from ardvark.inference import option
+    >>> option(0.1, "sd of a proposal", above=0.0).default
+    0.1
     """
     limits = Limits(above, at_least, below, at_most)
     return dataclasses.field(default=default, metadata={"meaning": meaning, "limits": limits})
@@ -191,6 +209,23 @@ class Settings:
     """A set of declared settings: the hyperparameters of a model, or the options of a method.
 
     A method without options uses this class as it is.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from typing import Literal
+    >>> from ardvark.inference import Settings, option
+    >>> @dataclass(frozen=True, kw_only=True)
+    ... class Options(Settings):
+    ...     step: float = option(0.1, "sd of a proposal", above=0.0)
+    ...     law: Literal["normal", "uniform"] = option("normal", "law of a proposal")
+    >>> Options(step=0.5).step
+    0.5
+    >>> Options(step=-1.0)
+    Traceback (most recent call last):
+    ardvark.common.validate.InputError: step must be a finite number above 0, got -1.0.
+    >>> [declared.name for declared in Options.declared()], Options.choices()
+    (['step', 'law'], {'law': ('normal', 'uniform')})
     """
 
     def __post_init__(self) -> None:

@@ -122,6 +122,13 @@ class Result:
         If the second is omitted, it is the rest of the time that the method took.
     attrs : dict
         Further facts for the fit's attrs (numbers and strings).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ardvark.inference import Result
+    >>> Result({"bias": np.zeros((4, 100))}).status  # 4 chains of 100 draws
+    'finished'
     """
 
     posterior: dict[str, np.ndarray]
@@ -179,7 +186,16 @@ def only_for(models: Sequence[str], what: str) -> Callable[[Target], str | None]
 
 
 def continuous_only(title: str) -> Callable[[Target], str | None]:
-    """Return the `supports` of a method, called `title`, that needs a differentiable density."""
+    """Return the `supports` of a method, called `title`, that needs a differentiable density.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from ardvark.inference import continuous_only
+    >>> supports = continuous_only("a random walk")  # None, or the reason why it does not apply
+    >>> supports(SimpleNamespace(discrete="masks"))
+    'a random walk needs continuous variables, and masks are discrete'
+    """
 
     def supports(target: Target) -> str | None:
         """Return why the method does not apply, or None."""

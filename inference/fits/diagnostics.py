@@ -147,9 +147,23 @@ def khat(log_p: np.ndarray, log_q: np.ndarray) -> float:
 
     Parameters
     ----------
-    log_p, log_q : array
-        Log densities of the same unconstrained vectors, one per draw. Draws outside the support of
-        p (NaN or -inf) count as ratio 0.
+    log_p, log_q : array (S,)
+        Log densities of the same unconstrained vectors, one per draw of q. They need no constants.
+        Draws outside the support of p (NaN or -inf) count as ratio 0.
+
+    Returns
+    -------
+    float
+        Above 0.7 (fewer than 2200 draws: above 1 - 1 / log10 S), q misses part of the mass of p.
+        Below, q may still be wrong where none of its draws is. NaN from fewer than 100 draws.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ardvark as av
+    >>> narrow = np.random.default_rng(0).normal(scale=0.3, size=2000)
+    >>> av.khat(-0.5 * narrow**2, -0.5 * (narrow / 0.3) ** 2) > 0.7  # of a standard normal
+    True
     """
     from arviz_stats.base import array_stats
 

@@ -75,8 +75,7 @@ def register_backend(module: Any) -> None:
     >>> from types import SimpleNamespace
     >>> import numpy as np
     >>> import ardvark as av
-    >>> from ardvark.common.declared import Settings
-    >>> from ardvark.inference.contract.backend import Result
+    >>> from ardvark.inference import Result, Settings
     >>> def fit(target, options, job):
     ...     drawn = [target.zoo_problem.simulate(rng) for rng in job.generators()]
     ...     names = ("bias", "sample_weight", "feature_weight", "eta")
