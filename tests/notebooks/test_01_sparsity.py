@@ -27,16 +27,21 @@ def at_zero_by_formula(rate, y=3.0, near=0.01):
     return spike / (spike + rest)
 
 
+VARIABLES = (
+    "observed", "mean", "mode", "at_zero", "counts", "expected", "table",
+    "{k: f['selection']['p_active_feature'].values for k, f in fits.items()}",
+    "nothing", "lasso_counts", "groups", "half_way", "asked_for", "both",
+)  # fmt: skip
+
+
 @SHORT
 @pytest.mark.usefixtures("size")
 def test_what_sparse_means(full, tmp_path):
-    observed, mean, mode, at_zero, counts, expected, table, p_active, nothing, lasso, groups = (
-        values(
-            "01_sparsity", tmp_path, "observed", "mean", "mode", "at_zero", "counts", "expected",
-            "table", "{k: f['selection']['p_active_feature'].values for k, f in fits.items()}",
-            "nothing", "lasso_counts", "groups",
-        )
-    )  # fmt: skip
+    (
+        observed, mean, mode, at_zero, counts, expected, table, p_active, nothing, lasso, groups,
+        *solved,
+    ) = values("01_sparsity", tmp_path, *VARIABLES)  # fmt: skip
+    exercises(*solved)
     one_weight(observed, mean, mode, at_zero)
     many_weights(counts, expected)
     the_lasso(nothing, lasso)
@@ -73,7 +78,7 @@ def one_weight(observed, mean, mode, at_zero):
 def many_weights(counts, expected):
     """Section 2: how many weights make a decision value."""
     n90 = {key: row["n90 (median)"] for key, row in counts.items()}
-    seen = {key: row["visible weights (mean)"] for key, row in counts.items()}
+    seen = {key: row["active weights (mean)"] for key, row in counts.items()}
     for D in (64, 2000):
         assert 7 < seen[D, "Cauchy with slab"] < 10
         assert n90[D, "Cauchy with slab"] < 15
@@ -83,8 +88,8 @@ def many_weights(counts, expected):
         assert seen[2000, name] < 0.1 * n90[2000, name]
     sparse, dense = expected["sparse"], expected["dense"]
     for what in ("features", "samples"):
-        assert abs(sparse[f"visible {what}"] / sparse[f"asked {what}"] - 1) < 0.35
-        assert 2 * sparse[f"visible {what}"] < dense[f"visible {what}"]
+        assert abs(sparse[f"active {what}"] / sparse[f"asked {what}"] - 1) < 0.35
+        assert 2 * sparse[f"active {what}"] < dense[f"active {what}"]
 
 
 def the_lasso(nothing, lasso):
@@ -100,6 +105,20 @@ def the_lasso(nothing, lasso):
     assert lasso["weights exactly 0: in any draw"] == 0
     mode = lasso["active pixels: at the mode"]
     assert lasso["active pixels: mean over draws"] > 2 * mode > 0
+
+
+def exercises(half_way, asked_for, both):
+    """What is said in the solutions."""
+    assert 3 < half_way["Cauchy with slab"] < half_way["Student-t (dense)"] < 4.5
+    assert abs(half_way["Laplace"] - 6) < 0.15
+    active = {key: row["active weights (mean)"] for key, row in asked_for.items()}
+    assert max(active.values()) / min(active.values()) < 1.3
+    assert asked_for[20_000, 2.0]["length (mean)"] > 1.1 * asked_for[20_000, 1.0]["length (mean)"]
+    kept, wrong = both["Cauchy with slab, scale 1/1000"].values()
+    assert kept > 6 > 3 > wrong
+    for name, row in both.items():  # a penalty fails at one or at the other
+        large, small = row.values()
+        assert name.startswith("Cauchy") or large < 4 or small > 100
 
 
 def test_the_stored_posterior_of_colon():

@@ -23,9 +23,9 @@ def held(true):
 @SHORT
 @pytest.mark.usefixtures("size")
 def test_when_approximations_lie(full, tmp_path):
-    factors, edges, folding, collapsed, missed, found = values(
+    factors, edges, folding, collapsed, missed, found, one, field, true, spread, shares = values(
         "03_when_approximations_lie", tmp_path, "factors", "edges", "folding", "collapsed",
-        "missed", "calibration",
+        "missed", "calibration", "one", "field_sum", "exact_sum", "spread", "shares",
     )  # fmt: skip
     rho = factors.index.values
     for K in (2, 10, 100):
@@ -46,6 +46,13 @@ def test_when_approximations_lie(full, tmp_path):
     assert missed["k-hat of q (limit 0.7)"] < 0.0  # as good as can be
     assert missed["mean under q"] - missed["mean under the posterior"] > 5.0
     assert missed["draws of q told from exact ones"] > 0.7
+    # the exercises
+    assert field / true < 0.5 * one < 0.1  # the sum is worse than one copy
+    # the tail of p / q is that of a power 1 / (1 - sd^2): k is 0.91, 0.51 and below 0
+    assert spread[0.3]["k-hat"] > 0.7 > 0.65 > spread[0.7]["k-hat"] > 0 > spread[1.5]["k-hat"]
+    assert abs(spread[0.7]["sd of the reweighted draws"] - 1) < 0.1
+    assert 0.35 < shares["the posterior is a point"] < 0.43  # 20 000 replicates
+    assert shares["else: rank in the two outer tenths"] > 0.25
     if full:
         assert (found["p_value"] < 1e-4).all()
         assert (found["sd_ratio"] < 0.9).all()
