@@ -14,6 +14,7 @@ with pytest.MonkeyPatch.context() as patch:
 
 HELPERS = {
     "wrong_posteriors",
+    "wrong_posteriors_second",
     "mutants",
     "pages",
     "records",
