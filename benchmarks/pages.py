@@ -76,7 +76,7 @@ PAGES = (
         "The judge on trial",
         "How often a verdict is wrong: wrong posteriors that are trusted, right ones that are "
         "condemned.",
-        ("judge", "judge_right"),
+        ("judge", "judge_second", "judge_right"),
     ),
     Page(
         "FSKLR_MASKS.md",
