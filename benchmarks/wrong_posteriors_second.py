@@ -87,6 +87,15 @@ def reweighted(
     return {name: x.reshape(*shape, *x.shape[1:]) for name, x in found.items()}
 
 
+def choices(source: Source) -> np.random.Generator:
+    """Return a generator that is the same for every fit of a problem.
+
+    So a defect that is chosen at random is one defect, whatever the number of draws: its size is
+    measured with many, and holds for a fit with few.
+    """
+    return np.random.default_rng(int(source.problem.fingerprint, 16))
+
+
 def log_likelihood(pool: Arrays, source: Source) -> np.ndarray:
     """Return log P(y_n | eta) (S, N)."""
     return source.problem.log_likelihood(pool, pool["eta"])
@@ -136,7 +145,7 @@ def jacobian(draws: Arrays, size: int, rng: np.random.Generator, source: Source)
 
 def rows_left_out(draws: Arrays, size: int, rng: np.random.Generator, source: Source) -> Arrays:
     """Some rows of the data are missing from the likelihood."""
-    rows = rng.choice(len(source.problem.y), size=(1, 2, 4, 8)[size], replace=False)
+    rows = choices(source).permutation(len(source.problem.y))[: (1, 2, 4, 8)[size]]
     return reweighted(
         draws, source, rng, lambda pool: -log_likelihood(pool, source)[:, rows].sum(axis=-1)
     )
@@ -170,13 +179,13 @@ def worst_removed(draws: Arrays, size: int, rng: np.random.Generator, source: So
 # --- chains ---------------------------------------------------------------------------------------
 
 
-def burn_in(draws: Arrays, size: int, rng: np.random.Generator, source: Source) -> Arrays:
+def burn_in(draws: Arrays, size: int, _: np.random.Generator, source: Source) -> Arrays:
     """Chains start at draws of the prior, and the way from there is kept."""
     (prior,) = source.foreign["with the prior"]
     chains, length = draws["eta"].shape[:2]
     lasting = (0.005, 0.02, 0.06, 0.15)[size] * length
     fades = np.exp(-np.arange(length) / lasting)
-    starts = rng.choice(len(prior["eta"]), size=chains, replace=False)
+    starts = choices(source).choice(len(prior["eta"]), size=chains, replace=False)
 
     def change(name: str, x: np.ndarray) -> np.ndarray:
         start = prior[name][starts]
@@ -245,11 +254,11 @@ def switched(draws: Arrays, size: int, rng: np.random.Generator, source: Source)
     return completed(draws, new, source.problem)
 
 
-def standardised(draws: Arrays, size: int, rng: np.random.Generator, source: Source) -> Arrays:
+def standardised(draws: Arrays, size: int, _: np.random.Generator, source: Source) -> Arrays:
     """Each column is standardised by a slightly wrong number, which its weight then contains."""
     spread = (0.05, 0.1, 0.2, 0.4)[size]
     name = weights(draws)
-    factors = np.exp(spread * rng.normal(size=draws[name].shape[-1]))
+    factors = np.exp(spread * choices(source).normal(size=draws[name].shape[-1]))
     return completed(draws, {name: draws[name] * factors}, source.problem)
 
 
