@@ -108,7 +108,9 @@ def findings(tree: xr.DataTree, reference: xr.DataTree | None = None) -> list[Fi
     stopped = chains and tree.attrs.get("status") == "not_converged"
     if stopped and not any(f.purposes for f in found):
         found.append(Finding(f"{tree.attrs['reason']}, which so few draws explain", "good", ()))
-    found += _copied(tree, other) + _disputed(tree) + _nothing_active(tree, other)
+    found += _copied(tree, other) + _disputed(tree)
+    if not any(f.few and f.cap == "unknown" for f in found):
+        found += _nothing_active(tree, other)
     order: dict[Word, int] = {"bad": 0, "unknown": 1, "rough": 2, "good": 3}
     return sorted(found, key=lambda f: order[f.cap] if f.purposes else 4)
 
@@ -297,10 +299,13 @@ def _disputed(tree: xr.DataTree) -> list[Finding]:
 
 
 def _nothing_active(tree: xr.DataTree, reference: xr.DataTree | None) -> list[Finding]:
-    """Return the finding that no feature is active; beside a reference, where that is wrong."""
+    """Return the finding that no feature is active; beside a reference, where that is wrong.
+
+    Means of about one active feature in both are the same answer, on either side of one.
+    """
     own = summary(group(tree, "selection"), "feature")
     other = {} if reference is None else summary(group(reference, "selection"), "feature")
-    if not own or own["active"] >= 1.0 or (other and other["active"] < 1.0):
+    if not own or own["active"] >= 1.0 or (other and other["active"] < max(1.0, 2 * own["active"])):
         return []
     text = "no feature is active in any of its draws"
     if own["active"] > 0.0:

@@ -52,6 +52,19 @@ def test_no_active_feature_is_compared_with_the_reference():
     assert findings(many, some) == findings(many) == []
 
 
+def test_about_one_active_feature_is_the_same_answer_on_either_side_of_one():
+    most, always = point_tree(weights(*[12.0] * 950)), point_tree(weights(*[12.0] * 1000), number=1)
+    assert findings(most, always) == []
+    assert findings(point_tree(weights(*[12.0] * 500)), always)
+
+
+def test_of_too_few_draws_not_even_the_active_features_are_counted():
+    many = point_tree(np.full((1, 1000, D), 12.0), number=1)
+    (found,) = findings(point_tree(weights()[:, :20]), many)
+    assert found.cap == "unknown"
+    assert "there are 20 draws" in found.text
+
+
 def test_an_empty_posterior_may_be_the_truth():
     """Converged chains in which nothing is active: said, and nothing is held against them."""
     tree = tree_of(*(x * y for x, y in zip(posterior(2), (1.0, 1e-3), strict=True)))
