@@ -60,7 +60,7 @@ def test_fsklr(full, tmp_path):
     check_priors(found["masks"])
     gaps = found["gaps"]
     assert (gaps["masks that differ"] == 0).all()
-    assert (gaps[["bound", "mean m"]] < 1e-8).all(None)
+    assert (gaps[["bound", "mean m"]] < 1e-8).all(axis=None)
     assert gaps.loc[300, "VB iterations"] > 5  # the last row runs to convergence
     assert (found["kept"]["as printed"].iloc[1:] == 0).all()
     assert (found["kept"]["normalised"] > 0).all()

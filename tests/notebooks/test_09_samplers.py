@@ -29,7 +29,7 @@ def masses(s, X, pi, tau=None):
             t = np.exp(log_tau)
             return np.exp(log_mass(zeta, t, s, X) + 2 * log_tau - t)
 
-        return prior * integrate.quad(density, -8, 5, limit=200)[0]
+        return prior * integrate.quad(density, -8, 5, epsabs=0.0, limit=200)[0]
 
     p = np.array([mass(zeta) for zeta in STATES])
     return p / p.sum()
