@@ -1,9 +1,10 @@
 """RFVM: a mean field, step by step."""
 
+import nbformat
 import numpy as np
 import pytest
 
-from tests.notebooks.running import SIZES, values
+from tests.notebooks.running import FOLDER, SIZES, values
 
 
 @SIZES
@@ -55,3 +56,14 @@ def test_rfvm(full, tmp_path):
         assert 1500 < sweeps.iloc[1] < 1700
         left = stopping.loc["pixels left"]
         assert left.iloc[0] > left.iloc[1] > left.iloc[2]
+
+
+def test_the_algorithm_has_at_most_sixty_lines_with_their_shapes():
+    notebook = nbformat.read(FOLDER / "08_rfvm.ipynb", as_version=4)
+    cells = [c.source for c in notebook.cells if c.source.startswith(("def folded", "def sweep"))]
+    assert len(cells) == 2
+    lines = [line for line in "\n".join(cells).splitlines() if line.strip()]
+    assert len(lines) <= 60
+    computed = [line for line in lines if " = " in line or " += " in line or "return" in line]
+    assert len(computed) > 30
+    assert [line for line in computed if "  # (" not in line] == []
