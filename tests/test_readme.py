@@ -47,7 +47,8 @@ def test_the_python_of_the_pages_runs(tmp_path):
     assert "\npaper [" in printed["README"]  # its verdict
     assert (tmp_path / "README" / "report.html").stat().st_size > 50_000
     assert "mean field [with care]: use its predicted classes" in printed["own-draws"]
-    assert "(58, 6)" in printed["missing-values"]
+    assert "av.table(frame, target='diagnosis'" in printed["missing-values"]
+    assert "(60, 6)" in printed["missing-values"]
     assert "not_converged" in printed["own-method"]
     first, *_, last = printed["failing-chain"].splitlines()
     assert first.startswith("not_converged")
