@@ -38,6 +38,7 @@ def prepared(notebook: Notebook) -> Notebook:
         tags = meta.setdefault("tags", [])
         if "solution" in tags:
             tags.append("hide-cell")
+            meta["mystnb"] |= {"code_prompt_show": "Its code", "code_prompt_hide": "Its code"}
     return notebook
 
 
@@ -83,5 +84,9 @@ def opening(text: str) -> str:
     """Return the first two sentences below a title, without links."""
     paragraphs = [p for p in text.split("\n\n")[1:] if p.strip() and not p.startswith("#")]
     plain = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", " ".join(paragraphs[0].split()))
-    sentences = re.split(r"(?<=[.?!]) +(?=[A-Z])", plain)
-    return " ".join(sentences[:2])
+    sentences = [""]
+    for part in re.split(r"(?<=[.?!]) +(?=[A-Z])", plain.removeprefix("**Question.** ")):
+        whole = sentences[-1].count("(") == sentences[-1].count(")")  # "J. Comput. Biol." is in ()
+        sentences += [part] if whole else []
+        sentences[-1] += "" if whole else f" {part}"
+    return " ".join(sentences[1:3])

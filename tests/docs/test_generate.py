@@ -105,6 +105,12 @@ def test_a_notebook_has_its_alt_texts_and_folded_answers():
     assert shown[2]["metadata"]["tags"] == ["solution", "hide-cell"]
 
 
-def test_a_card_has_the_opening_of_its_notebook():
-    first = "# Title\n\nOne [idea](a.md). Then another? And a third.\n\nMore."
-    assert notebooks.opening(first) == "One idea. Then another?"
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("One [idea](a.md). Then another? And a third.", "One idea. Then another?"),
+        ("**Question.** Why (J. Comput. B. 1) this? So. No.", "Why (J. Comput. B. 1) this? So."),
+    ],
+)
+def test_a_card_has_the_opening_of_its_notebook(text, said):
+    assert notebooks.opening(f"# Title\n\n{text}\n\nMore.") == said

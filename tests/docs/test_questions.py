@@ -21,7 +21,10 @@ QUESTIONS = {
         "howto/prior-sensitivity",
         ("av.sensitivity", "--sensitivity", "halved and doubled"),
     ),
-    "What about missing values?": ("howto/missing-values", ("--drop-missing", "--impute", "av.table")),
+    "What about missing values?": (
+        "howto/missing-values",
+        ("--drop-missing", "--impute", "av.table"),
+    ),
     "What about text columns?": ("howto/missing-values", ("--encode", "onehot", "OneHotEncoder")),
     "Can I read a report on a phone?": ("report", ("phone", "dark mode")),
     "What do I do about a failing chain?": (
