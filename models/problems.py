@@ -435,7 +435,7 @@ def make_problem(
     **hypers: Any,
 ) -> Problem:
     """Return the Problem; see `ardvark.problem` for the arguments."""
-    spec = zoo[named("model", model, zoo, "`ardvark models` lists them.")]
+    spec = zoo[model_named(zoo, model, data)]
     asked = spec.make_hypers(hypers)
     dataset = as_dataset(data, y, X)
     center, scale = standardization(dataset, standardize)
@@ -457,6 +457,18 @@ def make_problem(
         center=center,
         scale=scale,
     )
+
+
+def model_named(zoo: Mapping[str, ModelSpec], model: Any, data: Any) -> str:
+    """Return the name of a model; an error says if model and data are swapped."""
+    swapped = isinstance(data, str) and data.casefold() in zoo
+    if not isinstance(model, str) or (swapped and model.casefold() not in zoo):
+        shown = repr(model) if isinstance(model, str) else type(model).__name__
+        raise InputError(
+            f"the model comes first, and then the data: {shown} is not the name of a model."
+            + (f" {data!r} is; swap the two." if swapped else "")
+        )
+    return named("model", model, zoo, "`ardvark models` lists them.")
 
 
 def _solved(asked: BaseHypers[Any], data: Dataset, B: int) -> BasePriors:

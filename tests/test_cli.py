@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import ardvark as av
+from ardvark.cli import listing, studies
 from ardvark.cli.app import main
 from ardvark.inference import BACKENDS, register_backend
 from ardvark.inference.fits import datatree
@@ -108,6 +109,9 @@ def test_compare_and_report_on_ones_own_table(own_csv, tmp_path, command):
     [
         (["compare", "rfmv", "digits38"], "unknown model 'rfmv'. Did you mean 'rfvm'"),
         (["compare", "rfvm", "digits83"], "Did you mean 'digits38'"),
+        (["compare", "digits38", "rfvm"], "the model comes first, and then the data: 'digits38'"),
+        (["compare", "rfvm", "digits38", "--test-size", "1"], "to below 1, got 1"),
+        (["compare", "rfvm", "digits38", "--test-size", "-0.5"], "to below 1, got -0.5"),
         (["compare", "rfvm", "digits38", "--methods", "nutz"], "unknown method 'nutz'"),
         (["compare", "rfvm", "digits38", "--set", "bias_ds=1"], "did you mean 'bias_sd'?"),
         (["compare", "rfvm", "digits38", "--set", "bias_sd"], "expected name=value"),
@@ -257,9 +261,10 @@ def test_a_failed_method_makes_the_exit_code_one(own_csv, tmp_path, command, mon
 def test_a_model_says_which_methods_apply(command, name, continuous):
     done = command("models", name)
     assert done.returncode == 0, done.stderr
-    methods = next(line for line in done.stdout.splitlines() if line.startswith("Methods: "))
-    assert ("nuts" in methods) is continuous
-    assert ("Not nuts, because NUTS needs continuous variables" in done.stdout) is not continuous
+    methods = re.search(r"^Methods: [^.]*", done.stdout, re.MULTILINE)
+    assert ("nuts" in methods[0]) is continuous
+    text = " ".join(done.stdout.split())
+    assert ("Not nuts, because NUTS needs continuous variables" in text) is not continuous
     assert "rfvm_vb" not in done.stdout  # another model's own algorithm goes without saying
 
 
@@ -362,6 +367,47 @@ def test_a_misspelt_method_gets_a_suggestion(command):
     done = command("methods", "rfvm_bv")
     assert done.returncode == 2
     assert "Did you mean 'rfvm_vb'" in done.stderr
+
+
+@pytest.mark.parametrize("words", [["models", name] for name in ZOO] + [["reference", "list"]])
+def test_what_is_told_fits_into_80_columns(words, command):
+    done = command(*words)
+    assert done.returncode == 0, done.stderr
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("name", list(ZOO))
+def test_a_docstring_in_80_columns_has_all_of_its_words(name):
+    for part in docs.sections(ZOO[name].doc).values():
+        assert listing.narrow(part).split() == part.split()
+
+
+def test_a_reference_says_which_criteria_it_misses(command):
+    text = " ".join(command("reference", "list").stdout.split())
+    assert "│ rvm-sonar │ nuts │" in text
+    assert "rvm-sonar misses R-hat 1.01 (below 1.01); bulk ESS" in text
+
+
+def test_a_data_set_that_needs_no_download_is_said(command):
+    done = command("data", "fetch", "Digits38")
+    assert done.stdout == "digits38: built in; there is nothing to download\n"
+
+
+@pytest.mark.parametrize("limit", ["memory", "disk"])
+def test_a_study_that_is_too_large_is_refused_before_it_takes_memory(
+    limit, command, tmp_path, monkeypatch
+):
+    few = (lambda: 1.0, lambda _: SimpleNamespace(free=1e6))
+    if limit == "memory":
+        monkeypatch.setattr(studies, "memory", few[0])
+    else:
+        monkeypatch.setattr(studies.shutil, "disk_usage", few[1])
+    words = ["compare", "pfcvm", "digits38", "--methods", "laplace", "--set", "kernel=rbf"]
+    done = command(*words, "--out", tmp_path / "a")
+    assert done.returncode == 2
+    assert "MB for the draws and 1 MB for the kernel" in done.stderr
+    assert f"1 MB of {limit}. Ask for fewer --draws" in done.stderr
+    assert not (tmp_path / "a").exists()
 
 
 def test_a_model_is_explained(command):

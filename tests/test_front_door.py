@@ -7,6 +7,7 @@ from types import ModuleType
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from scipy import sparse
 
 import ardvark as av
@@ -69,6 +70,29 @@ def test_a_label_column_is_no_feature():
 def test_what_cannot_be_meant_is_refused_in_words(given, named, message):
     with pytest.raises(av.InputError, match=message):
         av.problem("rfvm", *given, **named)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda p, f: av.problem("digits38", "rfvm"), "the model comes first"),
+        (lambda p, f: av.problem(p.data, "rfvm"), "the model comes first"),
+        (lambda p, f: av.problem(FRAME, "rfvm"), "the model comes first"),
+        (lambda p, f: av.effects(p, f), "the problem comes first"),
+        (lambda p, f: av.selected(p), "a fit is a DataTree"),
+        (lambda p, f: av.predict(f, p, X), "here they are swapped"),
+        (lambda p, f: av.fit("laplace", p), "fit needs a Problem"),
+        (lambda p, f: av.stability("laplace", p), "the problem comes first"),
+        (lambda p, f: av.calibrate("laplace", p), "the problem comes first"),
+        (lambda p, f: av.fit(p, "paper", random_seed=-1), "random_seed must be an integer from 0"),
+        (lambda p, f: p.data.split(0.5, -1), "random_seed must be an integer of at least 0"),
+    ],
+)
+def test_swapped_arguments_and_negative_seeds_are_named(call, message):
+    problem = av.problem("rfvm", X, Y)
+    fit = xr.DataTree()
+    with pytest.raises(av.InputError, match=message):
+        call(problem, fit)
 
 
 def test_a_sparse_matrix_too_large_to_be_dense_is_refused(monkeypatch):

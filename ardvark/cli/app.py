@@ -144,8 +144,11 @@ def show(name: str) -> None:
 def fetch(name: Annotated[str, typer.Argument(help="Name of the data set.")]) -> None:
     """Download a data set from its public source into the user's cache, and check it."""
     from ardvark.data import fetch as fetch_data
+    from ardvark.data import known_name
 
-    typer.echo(f"{name}: {fetch_data(name)}")
+    paths = fetch_data(name)
+    where = "\n".join(map(str, paths)) or "built in; there is nothing to download"
+    typer.echo(f"{known_name(name)}: {where}")
 
 
 def main() -> None:

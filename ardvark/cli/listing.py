@@ -1,6 +1,7 @@
 """What the command line prints about the zoo: its models, methods and data sets."""
 
 import inspect
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
 
@@ -41,6 +42,42 @@ def print_table(
     console.print(table)
 
 
+_PROGRAM = re.compile(r"^( {4}\w+ +[~=] .+?) {2,}(.+)$")
+_FIRST = re.compile(r"^ +\S+(?: \S+)* {2,}")
+"""A line of a generative program, up to what it says of the symbol; the first column of a line."""
+
+
+def narrow(text: str) -> str:
+    """Return a docstring in 80 columns: what is wider is filled; a program gets two lines each."""
+    return "\n\n".join(_block(block) for block in text.split("\n\n"))
+
+
+def _block(block: str) -> str:
+    lines = block.splitlines()
+    if max(map(len, lines), default=0) <= NARROW:
+        return block
+    if all(line.startswith(" ") for line in lines):
+        whole = re.sub(r"\n {5,}", " ", block)  # a line that goes on in the next
+        return "\n".join(map(_line, whole.splitlines()))
+    parts = [" ".join(part.split()) for part in re.split(r"\n(?=- )", block)]
+    return "\n".join(_filled(part, "  " if part.startswith("- ") else "") for part in parts)
+
+
+def _line(line: str) -> str:
+    program = _PROGRAM.match(line)
+    if program:
+        rest = "  ".join(re.split(r" {2,}", program[2]))
+        return f"{program[1]}\n{_filled(' ' * 12 + rest, ' ' * 12)}"
+    first = _FIRST.match(line)
+    return _filled(line, " " * (first.end() if first else len(line) - len(line.lstrip())))
+
+
+def _filled(text: str, indent: str) -> str:
+    return textwrap.fill(
+        text, NARROW, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
 def list_models() -> None:
     """Print one row for each model."""
     rows = [(s.name, s.year, s.title, s.paper_method or "none") for s in ZOO.values()]
@@ -51,25 +88,30 @@ def list_models() -> None:
 def explain_model(spec: ModelSpec) -> None:
     """Print one model: docstring, symbols, hyperparameters, methods."""
     parts = docs.sections(spec.doc)
-    typer.echo(f"{spec.title} ({spec.name})\n\n{parts['']}\n\n{parts[docs.PROGRAM]}\n")
+    about = "\n\n".join(narrow(parts[heading]) for heading in ("", docs.PROGRAM))
+    typer.echo(f"{spec.title} ({spec.name})\n\n{about}\n")
     columns = ("paper's symbol", "name in code", "shape", "meaning", "equation")
     rows = [
         (s.symbol, ", ".join(s.names), s.shape, s.meaning, s.equation) for s in docs.symbols(spec)
     ]
-    print_table("Symbols", columns, rows)
+    print_table("Symbols", columns, rows, NARROW)
     _print_settings("Hyperparameters", spec.Hypers, unset="filled")
     typer.echo("\n`filled`: computed from the sizes of the data when a problem is made.\n")
     for title in (docs.DEPARTURES, docs.DIFFICULTIES):
-        typer.echo(f"{title}\n{parts[title]}\n")
+        typer.echo(f"{title}\n{narrow(parts[title])}\n")
     apply, why_not = _methods(spec)
-    typer.echo(f"Priors: {spec.priors}. Link: {spec.link}.")
-    typer.echo(f"Kernels: {', '.join(spec.kernels) or 'none'}.")
-    typer.echo(f"Methods: {', '.join(apply) or 'none yet'}.")
+    _sentence(f"Priors: {spec.priors}. Link: {spec.link}.")
+    _sentence(f"Kernels: {', '.join(spec.kernels) or 'none'}.")
+    _sentence(f"Methods: {', '.join(apply) or 'none yet'}.")
     for method, reason in why_not.items():
-        typer.echo(f"Not {method}, because {reason}.")
+        _sentence(f"Not {method}, because {reason}.")
     if spec.paper_method and spec.paper_method not in BACKENDS:
-        typer.echo(f"The paper's own method, {spec.paper_method}, is not in the zoo yet.")
+        _sentence(f"The paper's own method, {spec.paper_method}, is not in the zoo yet.")
     typer.echo(f"Cite: `ardvark models {spec.name} --bibtex`.")
+
+
+def _sentence(text: str) -> None:
+    typer.echo(_filled(text, "    "))
 
 
 def _methods(spec: ModelSpec) -> tuple[list[str], dict[str, str]]:

@@ -1,5 +1,6 @@
 """`ardvark reference`: the posteriors that are kept with the package."""
 
+import textwrap
 from pathlib import Path
 from typing import Annotated
 
@@ -17,16 +18,20 @@ def list_() -> None:
     """List the references: how they were made, how precise they are, which criteria they miss."""
     from ardvark.inference.references import references
 
-    from .listing import print_table
+    from .listing import NARROW, print_table
 
     table = references.table()
     rows = []
     for name, row in table.iterrows():
-        clears = "clears" if not row["missed"] else f"misses {row['missed']}"
+        clears = "misses" if row["missed"] else "clears"
         ess = f"{row['ess_bulk']:.0f}"
         rows.append((name, row["method"], row["draws"], f"{row['rhat']:.3f}", ess, clears))
-    columns = ("reference", "method", "draws", "worst R-hat", "smallest ESS", "the bar")
-    print_table("Reference posteriors", columns, rows)
+    columns = ("reference", "method", "draws", "R-hat", "ESS", "the bar")
+    print_table("Reference posteriors: worst R-hat, smallest ESS", columns, rows, NARROW)
+    for name, missed in table["missed"].items():
+        if missed:
+            text = f"{name} misses {missed}."
+            typer.echo(textwrap.fill(text, NARROW, subsequent_indent="    "))
     absent = [name for name in references.REFERENCES if name not in table.index]
     if absent:
         typer.echo(f"Declared, but not stored: {', '.join(absent)}.")

@@ -215,8 +215,10 @@ def problem_of(settings: Mapping[str, Any]) -> "tuple[Problem, Dataset | None]":
     """Return the problem and the test set that the settings describe."""
     import ardvark as av
     from ardvark.data.reading import is_file
+    from ardvark.models.problems import model_named
 
     source: Any = settings["data"]
+    model_named(av.ZOO, settings["model"], source)  # before a large table is read
     given = settings["table"]
     if given.get("target") or is_file(source):
         source = _table(settings["model"], source, given)
@@ -226,8 +228,13 @@ def problem_of(settings: Mapping[str, Any]) -> "tuple[Problem, Dataset | None]":
     else:
         source = av.load(source)
     test = None
-    if settings.get("test_size"):
-        source, test = source.split(settings["test_size"], random_seed=settings["split_seed"])
+    size = settings.get("test_size", 0.0)
+    if not 0.0 <= size < 1.0:
+        raise InputError(
+            f"--test-size is the share of rows to test on, from 0 (none) to below 1, got {size:g}."
+        )
+    if size:
+        source, test = source.split(size, random_seed=settings["split_seed"])
     return av.problem(settings["model"], source, **settings["hypers"]), test
 
 
@@ -261,7 +268,7 @@ def _check_size(problem: "Problem", megabytes: float, folder: Path) -> None:
     there = next(
         place for place in (folder.absolute(), *folder.absolute().parents) if place.is_dir()
     )
-    limits = {"memory": _memory(), "disk": shutil.disk_usage(there).free / 1e6}
+    limits = {"memory": memory(), "disk": shutil.disk_usage(there).free / 1e6}
     for name, limit in limits.items():
         size = megabytes if name == "disk" else sum(needed.values())
         if size > limit:
@@ -271,7 +278,7 @@ def _check_size(problem: "Problem", megabytes: float, folder: Path) -> None:
             )
 
 
-def _memory() -> float:
+def memory() -> float:
     """Return the megabytes of this machine's memory; infinity where that is not known."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6

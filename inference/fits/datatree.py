@@ -213,6 +213,11 @@ def _model_coords(model: "pm.Model") -> Coords:
 
 def group(tree: xr.DataTree, name: str) -> xr.Dataset:
     """Return one group of a fit as a Dataset; an absent one is empty."""
+    if not isinstance(tree, xr.DataTree):
+        raise InputError(
+            f"a fit is a DataTree, as av.fit returns it, got {type(tree).__name__}. If a function "
+            "takes a problem and a fit, the problem comes first."
+        )
     return tree.children[name].to_dataset() if name in tree.children else xr.Dataset()
 
 

@@ -172,7 +172,8 @@ def _read(problem: Problem, draws: Draws) -> tuple[Arrays, Arrays, float]:
         observed = group(draws, "observed_data")
         if "y" in observed and not np.array_equal(observed["y"].values, problem.y):
             raise InputError("the labels in observed_data differ from those of the problem.")
-        posterior = group(draws, "posterior")
+        given_alone = "posterior" not in draws.children and set(LEAD) <= set(draws.dims)
+        posterior = draws.to_dataset() if given_alone else group(draws, "posterior")
         seconds = float(posterior.attrs.get("sampling_time", np.nan))
         return _of_dataset(problem, posterior), _statistics(draws), seconds
     if isinstance(draws, xr.Dataset):

@@ -189,6 +189,8 @@ def prepare(method: str, target: Target | Problem, options: Mapping[str, Any]) -
         An option that the method does not have.
     """
     target = Target(target) if isinstance(target, Problem) else target
+    if not isinstance(target, Target):
+        raise InputError(f"the problem comes first, and then the method; got {target!r} as one.")
     name = resolve(method, target.problem)
     backend, settings = BACKENDS[name], make_options(name, options)
     why_not = backend.supports(target)

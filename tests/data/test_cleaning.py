@@ -367,12 +367,9 @@ def test_a_table_is_read_from_files_of_every_kind(tmp_path):
     frame.to_csv(tmp_path / "t.csv", index=False)
     frame.to_csv(tmp_path / "t.csv.gz", index=False)
     frame.to_csv(tmp_path / "t.tsv", index=False, sep="\t")
-    names = ["t.csv", "t.csv.gz", "t.tsv"]
-    pytest.importorskip("pyarrow")
     frame.to_parquet(tmp_path / "t.parquet")
-    pytest.importorskip("openpyxl")
     frame.to_excel(tmp_path / "t.xlsx", index=False)
-    for name in [*names, "t.parquet", "t.xlsx"]:
+    for name in ("t.csv", "t.csv.gz", "t.tsv", "t.parquet", "t.xlsx"):
         data = av.table(tmp_path / name, "y", **given)
         np.testing.assert_allclose(data.X, expected.X, rtol=1e-12)
         assert (data.feature_names, data.name) == (expected.feature_names, "t")
@@ -383,7 +380,7 @@ def test_a_package_that_is_missing_is_named(name, package, tmp_path, monkeypatch
     monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.setitem(sys.modules, "fastparquet", None)
     (tmp_path / name).write_bytes(b"PK\x03\x04 nothing")
-    message = "cannot be read|a package is missing: pip install 'ardvark.tables.'"
+    message = "a package is missing: pip install 'ardvark.tables.'"
     with pytest.raises(av.InputError, match=message):
         av.table(tmp_path / name, "y")
 

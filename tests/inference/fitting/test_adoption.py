@@ -349,6 +349,14 @@ def test_weights_on_another_scale_are_refused(own):
         av.adopt(problem, point | {"eta": raw})
 
 
+def test_a_posterior_group_alone_is_taken(own):
+    problem, point = own
+    whole = as_tree(point)
+    alone = av.adopt(problem, whole["posterior"])
+    expected = av.adopt(problem, whole)["posterior"]["eta"]
+    np.testing.assert_array_equal(alone["posterior"]["eta"], expected)
+
+
 def test_draws_of_other_data_are_refused(own):
     problem, point = own
     with pytest.raises(InputError, match="the labels in observed_data differ from those"):
