@@ -15,7 +15,7 @@ from pandas.api import types
 
 from ardvark.common.validate import InputError, logger, named, one_of
 
-from .columns import in_order, look, numbers, texts
+from .columns import as_matrix, in_order, look, numbers, plain, texts
 
 Encode = Literal["onehot", "ordinal"]
 Impute = Literal["median", "mean", "most-frequent"]
@@ -248,20 +248,26 @@ class Cleaning:
         """
         fills: dict[str, float | str] = {}
         levels: dict[str, dict[str, float]] = {}
-        for name, values in features.items():
+        empty = [str(name) for name, there in features.notna().any().items() if not there]
+        if empty:
+            raise InputError(
+                f"column {empty[0]!r} has no value in the {len(features)} rows to learn from. "
+                "Drop it, or split with another seed."
+            )
+        stored = [name for name in plain(features) if name not in self.levels]
+        if self.impute is not None:
+            typical = _typical(as_matrix(features, stored), self.impute)
+            fills |= dict(zip(stored, typical.tolist(), strict=True))
+        rest = features.drop(columns=stored)
+        for name, values in rest.items():
             column = str(name)
-            if values.isna().all():
-                raise InputError(
-                    f"column {column!r} has no value in the {len(values)} rows to learn from. "
-                    "Drop it, or split with another seed."
-                )
             is_text = column in self.levels if self.columns else look(column, values).kind == "text"
             if is_text:
                 levels[column], frequent = _levels(values, fill=self.impute is not None)
                 if self.impute is not None:
                     fills[column] = frequent
             elif self.impute is not None:
-                fills[column] = _typical(numbers(values).dropna(), self.impute)
+                fills[column] = float(_typical(numbers(values).to_numpy()[:, None], self.impute)[0])
         names = tuple(map(str, features.columns))
         return dataclasses.replace(self, columns=names, fills=fills, levels=levels)
 
@@ -277,6 +283,7 @@ class Cleaning:
         InputError
             A missing value that nothing says how to fill, or text in a column of numbers.
         """
+        own = set(self.columns) - set(self.levels)
         missing = {str(name): int(n) for name, n in features.isna().sum().items()}
         lacking = [name for name, n in missing.items() if n and name not in self.fills]
         if lacking:
@@ -286,7 +293,15 @@ class Cleaning:
                 "leave out these rows (drop_missing), or fill them by a rule (impute)."
             )
         parts: dict[str, np.ndarray] = {}
+        stored = [name for name in plain(features) if name in own]
+        array = as_matrix(features, stored)
+        fills = np.array([self.fills.get(name, np.nan) for name in stored], dtype=np.float64)
+        array = np.where(np.isnan(array), fills, array)
+        place = {name: k for k, name in enumerate(stored)}
         for name in self.columns:
+            if name in place:
+                parts[name] = array[:, place[name]]
+                continue
             values = features[name]
             if name in self.levels:
                 words = texts(values)
@@ -355,17 +370,17 @@ def listed(names: Any, most: int = _SHOWN) -> str:
 
 def distinct_names(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, str]]:
     """Return the table with distinct column names, and {new name: name} of what was renamed."""
-    names: list[str] = []
+    names: dict[str, None] = {}
     renamed: dict[str, str] = {}
     taken = {str(c) for c in frame.columns}
     for name in map(str, frame.columns):
         new, k = name, 2
         while new in names or (new != name and new in taken):
             new, k = f"{name}.{k}", k + 1
-        names.append(new)
+        names[new] = None
         if new != name:
             renamed[new] = name
-    return frame.set_axis(names, axis=1), renamed
+    return frame.set_axis(list(names), axis=1), renamed
 
 
 def _levels(values: pd.Series, *, fill: bool) -> tuple[dict[str, float], str]:
@@ -383,10 +398,11 @@ def _levels(values: pd.Series, *, fill: bool) -> tuple[dict[str, float], str]:
     return {word: counts[word] / total for word in levels}, frequent
 
 
-def _typical(values: pd.Series, rule: Impute) -> float:
+def _typical(array: np.ndarray, rule: Impute) -> np.ndarray:
+    """Return for each column of (N, D) what a missing number is replaced by."""
     if rule == "most-frequent":
-        return float(values.mode().iloc[0])
-    return float(values.median() if rule == "median" else values.mean())
+        return np.array([float(pd.Series(column).mode().iloc[0]) for column in array.T])
+    return (np.nanmedian if rule == "median" else np.nanmean)(array, axis=0)
 
 
 def _is_number(word: str) -> bool:

@@ -37,6 +37,44 @@ class Column(NamedTuple):
     numbered: bool
 
 
+def look_at_all(frame: pd.DataFrame) -> list[Column]:
+    """Return what each column contains; columns stored as numbers are looked at together."""
+    names = plain(frame)
+    array = as_matrix(frame, names)
+    absent = np.isnan(array)
+    missing, infinite = absent.sum(axis=0), np.isinf(array).sum(axis=0)
+    low = np.where(absent, np.inf, array).min(axis=0, initial=np.inf)
+    high = np.where(absent, -np.inf, array).max(axis=0, initial=-np.inf)
+    place = {name: k for k, name in enumerate(names)}
+    found = []
+    for column, values in frame.items():
+        name = str(column)
+        at = place.get(name)
+        if at is None or missing[at] == len(frame):
+            found.append(look(name, values))
+            continue
+        whole = not missing[at] and is_id_name(name) and _whole_and_distinct(array[:, at])
+        counts = int(missing[at]), int(infinite[at])
+        found.append(Column(name, "numbers", *counts, {}, bool(low[at] == high[at]), whole))
+    return found
+
+
+def plain(frame: pd.DataFrame) -> list[str]:
+    """Return the names of the columns that are stored as numbers."""
+    return [
+        str(name)
+        for name, kind in zip(frame.columns, frame.dtypes, strict=True)
+        if types.is_numeric_dtype(kind) and not types.is_complex_dtype(kind)
+    ]
+
+
+def as_matrix(frame: pd.DataFrame, names: list[str]) -> np.ndarray:
+    """Return columns that are stored as numbers as float64 (N, D), NaN where missing."""
+    if not names:
+        return np.empty((len(frame), 0))
+    return frame[names].to_numpy(np.float64, na_value=np.nan)
+
+
 def look(name: str, values: pd.Series) -> Column:
     """Return what a column contains."""
     absent = values.isna()

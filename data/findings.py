@@ -12,7 +12,7 @@ import pandas as pd
 from ardvark.common.validate import InputError
 
 from .cleaning import Cleaning, Rows, listed
-from .columns import Column, in_order, look, numbers, texts
+from .columns import Column, in_order, look_at_all, numbers, texts
 
 MANY_LABELS = 10
 """Labels above which a column is not taken for one of labels."""
@@ -95,7 +95,7 @@ class Findings:
 def examine(rows: Rows, cleaning: Cleaning) -> Findings:
     """Return all that was found in the rows and columns that a cleaning chose."""
     features = rows.features
-    columns = [look(str(name), values) for name, values in features.items()]
+    columns = look_at_all(features)
     # most columns of a wide table are numbers of which there is nothing to say
     parts = (
         _labels(rows, cleaning),
@@ -301,7 +301,8 @@ def label_columns(frame: pd.DataFrame) -> dict[str, list[str]]:
     found = {}
     for at, name in enumerate(map(str, frame.columns)):
         values = frame.iloc[:, at].dropna()
-        if 2 <= len(texts(values[: 10 * MANY_LABELS]).unique()) <= MANY_LABELS:
+        # most columns of a wide table have many values: the first ones show it
+        if 2 <= len(set(map(str, values.tolist()[: 10 * MANY_LABELS]))) <= MANY_LABELS:
             levels = in_order(texts(values).unique().tolist())
             if len(levels) <= MANY_LABELS and len(levels) < len(values):
                 found[name] = (at, levels)
