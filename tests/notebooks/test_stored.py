@@ -1,4 +1,4 @@
-"""Notebooks are stored executed and clean."""
+"""Notebooks are stored executed and clean, and have the form that a course needs."""
 
 import importlib.util
 import re
@@ -8,66 +8,56 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
+from tests.notebooks.rules import ALSO, LARGEST, LEVELS, PACKAGES, exercises, flaws, private, raw
 from tests.notebooks.running import FOLDER
 
 PATHS = sorted(FOLDER.glob("*.ipynb"))
-LARGEST = 1_000_000  # bytes
-# an absolute path of two names or more (an address has a colon or a slash before it), or a drive
-MACHINE = re.compile(r"(?<![\w/:.<])/[\w.-]+/[\w.-]|[A-Z]:\\|site-packages")
-
-
-def texts(output):
-    """Every text of an output; pictures are not text."""
-    if output.output_type == "stream":
-        return [output.text]
-    data = output.get("data", {})
-    return [str(v) for k, v in data.items() if not k.startswith("image/")]
-
-
-def flaws(notebook):
-    """Return what a stored notebook must not have."""
-    cells = [c for c in notebook.cells if c.cell_type == "code"]
-    outputs = [o for c in cells for o in c.outputs]
-    text = "\n".join(t for o in outputs for t in texts(o))
-    found = {
-        "not executed from top to bottom": [c.execution_count for c in cells]
-        != list(range(1, len(cells) + 1)),
-        "an error": any(o.output_type == "error" for o in outputs),
-        "a warning or a log": any(o.get("name") == "stderr" for o in outputs),
-        "a progress bar": "\r" in text,
-        "a figure without its picture": any(
-            t.startswith("<Figure") and "image/png" not in o.get("data", {})
-            for o in outputs
-            for t in texts(o)
-        ),
-        "a path of this machine": MACHINE.search(text) is not None,
-        "the state of a widget": "widgets" in notebook.metadata
-        or any("widget" in kind for o in outputs for kind in o.get("data", {})),
-        "times of execution": any("execution" in c.metadata for c in cells),
-        "an assert": any(re.search(r"^\s*assert\b", c.source, re.MULTILINE) for c in cells),
-        "too large": len(nbformat.writes(notebook).encode()) > LARGEST,
-    }
-    return [what for what, there in found.items() if there]
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
 def test_a_notebook_is_stored_executed_and_clean(path):
     assert path.stat().st_size <= LARGEST
-    assert flaws(nbformat.read(path, as_version=4)) == []
+    assert flaws(nbformat.read(path, as_version=4), ALSO.get(path.stem, set())) == []
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
+def test_a_notebook_has_three_exercises_with_solutions(path):
+    assert exercises(nbformat.read(path, as_version=4)) == []
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
+def test_a_notebook_says_first_what_it_asks_of_a_reader(path):
+    first = nbformat.read(path, as_version=4).cells[0].source
+    assert re.match(r"# \w", first)
+    assert re.search(r"\d+ minutes", first)
+    before = re.search(r"\]\(\d\d_\w+\.ipynb\)", first)  # what to read before this
+    assert before or "Prerequisites" in first
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda p: p.stem)
+def test_the_links_of_a_notebook_lead_somewhere(path):
+    cells = nbformat.read(path, as_version=4).cells
+    text = "\n".join(c.source for c in cells if c.cell_type == "markdown")
+    links = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", text)
+    assert [link for link in links if not (FOLDER / link).exists()] == []
 
 
 def stream(name, text):
     return new_output("stream", name=name, text=text)
 
 
+def result(text, **data):
+    return new_output("execute_result", data={"text/plain": text} | data)
+
+
+PICTURE = result("<Figure size 1x1>", **{"image/png": "aGVsbG8="})
+ALT = "Two lines cross where both are zero."
 FLAWED = {
     "not executed from top to bottom": {"execution_count": 2},
     "an error": {"outputs": [new_output("error", ename="E", evalue="e", traceback=[])]},
     "a warning or a log": {"outputs": [stream("stderr", "UserWarning")]},
     "a progress bar": {"outputs": [stream("stdout", "1 %\r2 %")]},
-    "a figure without its picture": {
-        "outputs": [new_output("execute_result", data={"text/plain": "<Figure size 1x1>"})]
-    },
+    "a figure without its picture": {"outputs": [result("<Figure size 1x1>")]},
     "a path of this machine": {
         "outputs": [new_output("display_data", data={"text/html": "<a href='/home/me/x'>"})]
     },
@@ -79,6 +69,14 @@ FLAWED = {
     "times of execution": {"metadata": {"execution": {}}},
     "an assert": {"source": "x = 1\nassert x"},
     "too large": {"outputs": [stream("stdout", "x" * LARGEST)]},
+    "a raw repr": {"outputs": [result("Text(0.5, 1.0, 'a title')")]},
+    "a picture without alt text": {"outputs": [PICTURE]},
+    "two pictures in a cell, which has one alt text": {
+        "outputs": [PICTURE, PICTURE],
+        "metadata": {"alt": ALT},
+    },
+    "alt text without a picture": {"metadata": {"alt": ALT}},
+    "something private": {"source": "from ardvark.inference.fits.diagnostics import rhat"},
 }
 
 
@@ -87,6 +85,105 @@ def test_a_flaw_is_seen(flaw):
     clean = {"source": "1", "execution_count": 1, "outputs": [stream("stdout", "1")]}
     assert flaws(new_notebook(cells=[new_code_cell(**clean), new_markdown_cell("assert")])) == []
     assert flaws(new_notebook(cells=[new_code_cell(**(clean | FLAWED[flaw]))])) == [flaw]
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        result("array([1, 2])"),
+        result("[<matplotlib.lines.Line2D at 0x7f>]"),
+        result("np.float64(1.5)"),
+        result("(Dataset('a', N=1),\n Dataset('b', N=2))"),
+        result("{'a': 1,\n 'b': 2,\n 'c': 3,\n 'd': 4}"),
+        result("<xarray.DataTree>", **{"text/html": "<div class='xr-wrap'>"}),
+        stream("stdout", "a picture:\nPicture(figure=1, alt='a')"),
+        stream("stdout", "<ardvark.fit object at 0x7f>"),
+    ],
+)
+def test_a_raw_repr_is_seen(output):
+    assert raw(output)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        result("0.5"),
+        result("'here'"),
+        result("   a  b\n0  1  2\n1  1  2\n2  3  4", **{"text/html": "<table>"}),
+        PICTURE,
+        stream("stdout", "P(y = 1) differs by 0.5\na\nb\nc\nd"),
+        stream("stdout", "def build():\n    with pm.Model(coords=coords):\n        np.zeros(3)"),
+    ],
+)
+def test_what_is_written_for_a_reader_is_no_raw_repr(output):
+    assert not raw(output)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("import ardvark as av\nav.fit(1)\nav.models.ZOO['rfvm'].title\nav.ZOO.x.y", []),
+        ("from ardvark.sklearn import SparseBayesClassifier\nfrom ardvark.data import load", []),
+        ("import os\nimport matplotlib.pyplot as plt\nfrom pathlib import Path", []),
+        ("import ardvark as av\nav.inference.report.plots.image(1)", ["report"]),
+        ("from ardvark.models.parts.ard import draw", ["parts"]),
+        ("av.rhat_of_mine(1)", ["rhat_of_mine"]),
+        ("problem._model", ["_model"]),
+        ("import torch", ["torch"]),
+        ("from sklearn.svm import SVC", ["sklearn.svm"]),
+    ],
+)
+def test_private_names_are_seen(source, expected):
+    found = private(source, PACKAGES)
+    assert bool(found) == bool(expected)
+    assert all(any(e in name for name in found) for e in expected)
+
+
+def solved():
+    """Return the cells of a summary and of three exercises in the right form."""
+    cells = [new_markdown_cell("## Summary"), new_markdown_cell("## Exercises")]
+    for level in LEVELS:
+        folded = "<details><summary>Solution</summary>\n\nIt is 1.\n\n</details>"
+        hidden = {"tags": ["solution"], "jupyter": {"source_hidden": True}}
+        code = new_code_cell("1", execution_count=1, outputs=[result("1")], metadata=hidden)
+        cells += [new_markdown_cell(f"{level}\n\nHow much?"), new_markdown_cell(folded), code]
+    return cells
+
+
+def without(part):
+    """Return the cells of `solved` without one part, or with a part that is wrong."""
+    cells = solved()
+    if part == "summary":
+        del cells[0]
+    elif part == "order":
+        cells[0], cells[1] = cells[1], cells[0]
+    elif part == "exercise":
+        del cells[-3:]
+    elif part == "text":
+        del cells[3]
+    elif part == "code":
+        del cells[4]
+    elif part == "tag":
+        cells[4].metadata.pop("tags")
+    elif part == "folded":
+        cells[4].metadata.pop("jupyter")
+    elif part == "executed":
+        cells[4].execution_count = None
+    elif part == "output":
+        cells[4].outputs = []
+    return cells
+
+
+def test_exercises_in_the_right_form_lack_nothing():
+    assert exercises(new_notebook(cells=solved())) == []
+
+
+PARTS = ["summary", "order", "exercise", "text", "code", "tag", "folded", "executed", "output"]
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_what_exercises_lack_is_seen(part):
+    assert len(exercises(new_notebook(cells=without(part)))) == 1
 
 
 def test_storing_executes_in_place_and_twice_is_once(tmp_path):
