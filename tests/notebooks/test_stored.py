@@ -29,7 +29,7 @@ def test_a_notebook_has_three_exercises_with_solutions(path):
 def test_a_notebook_says_first_what_it_asks_of_a_reader(path):
     first = nbformat.read(path, as_version=4).cells[0].source
     assert re.match(r"# \w", first)
-    assert re.search(r"\d+ minutes", first)
+    assert re.search(r"\d+ minutes|\bhour", first)
     before = re.search(r"\]\(\d\d_\w+\.ipynb\)", first)  # what to read before this
     assert before or "Prerequisites" in first
 
