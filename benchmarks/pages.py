@@ -75,7 +75,8 @@ PAGES = (
         "JUDGE.md",
         "The judge on trial",
         "How often a verdict is wrong: wrong posteriors that are trusted, right ones that are "
-        "condemned.",
+        "condemned. One rule has changed since the first trial, which condemned a right fit of 20 "
+        "draws: below 50 effective draws, active features are no longer counted.",
         ("judge", "judge_second", "judge_right"),
     ),
     Page(
