@@ -297,6 +297,8 @@ class Cleaning:
         array = as_matrix(features, stored)
         fills = np.array([self.fills.get(name, np.nan) for name in stored], dtype=np.float64)
         array = np.where(np.isnan(array), fills, array)
+        if tuple(stored) == self.columns:
+            return pd.DataFrame(array, index=features.index, columns=stored)
         place = {name: k for k, name in enumerate(stored)}
         for name in self.columns:
             if name in place:

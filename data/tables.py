@@ -282,7 +282,7 @@ def table(
     >>> av.problem("rfvm", data).X.shape
     (4, 2)
     """
-    frame = _opened(source, sep)
+    frame = _opened(source, sep).copy()  # one block of numbers: far faster than one a column
     what = "the table" if isinstance(source, pd.DataFrame) else str(source)
     column, wrong = _label_column(frame, target, what)
     names = [str(c) for c in distinct_names(frame)[0].columns]
