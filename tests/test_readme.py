@@ -56,13 +56,23 @@ def test_the_python_of_the_pages_runs(tmp_path):
     said = printed(tmp_path, PAGES[1:])
     assert len(said) > 8
     assert "mean field [with care]: use its predicted classes" in said["own-draws"]
-    assert "av.table(frame, target='diagnosis'" in said["missing-values"]
-    assert "(60, 6)" in said["missing-values"]
+    assert "sex=male" in said["missing-values"]
+    check_the_report_on_a_table(tmp_path / "missing-values")
     assert "not_converged" in said["own-method"]
     first, *_, last = said["failing-chain"].splitlines()
     assert first.startswith("not_converged")
     assert last.startswith("finished")
     assert (tmp_path / "export" / "effects.csv").exists()
+
+
+def check_the_report_on_a_table(folder: Path) -> None:
+    """The report that the page shows is what its first command prints for its table."""
+    page = ROOT / "docs" / "howto" / "missing-values.md"
+    first, *_ = blocks(page, "sh")
+    command = [sys.executable, "-m", *shlex.split(first)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert blocks(page, "text") == [done.stderr.rstrip("\n") + "\n"]
 
 
 def test_the_readme_is_short_and_home_has_its_example():
