@@ -8,6 +8,9 @@ their chains are as correlated, and as nearly converged, as a user's. The eight 
 `judge.py` are each compared with a long Gibbs run; and problems on real data with their stored
 references. A run that has not converged is no right posterior: the judge has to say so, and those
 are counted apart.
+
+The first run of this condemned all ten fits of RVM: its feature weights are constants of the model,
+and the rounding of their sums was taken for a spread. That is mended, and those rows ran again.
 """
 
 import argparse

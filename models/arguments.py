@@ -1,15 +1,27 @@
-"""What a user may pass as a data set and as a basis, and the errors for anything else."""
+"""What a user may pass as a model, a data set and a basis, and the errors for anything else."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ardvark.common.validate import InputError, matrix
+from ardvark.common.validate import InputError, matrix, named
 from ardvark.data import Dataset, load, table
 
 from .spec import ModelSpec
+
+
+def model_named(zoo: Mapping[str, ModelSpec], model: Any, data: Any) -> str:
+    """Return the name of a model; an error says if model and data are swapped."""
+    swapped = isinstance(data, str) and data.casefold() in zoo
+    if not isinstance(model, str) or (swapped and model.casefold() not in zoo):
+        shown = repr(model) if isinstance(model, str) else type(model).__name__
+        raise InputError(
+            f"the model comes first, and then the data: {shown} is not the name of a model."
+            + (f" {data!r} is; swap the two." if swapped else "")
+        )
+    return named("model", model, zoo, "`ardvark models` lists them.")
 
 
 def as_dataset(data: Any, y: Any, X: Any) -> Dataset:

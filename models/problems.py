@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ardvark.common.html import table
-from ardvark.common.validate import InputError, logger, named
+from ardvark.common.validate import InputError, logger
 from ardvark.data import Dataset
 
-from .arguments import as_dataset, basis_centres
+from .arguments import as_dataset, basis_centres, model_named
 from .parts import ard
 from .parts.kernels import Kernel
 from .spec import BaseHypers, BasePriors, Inputs, ModelSpec, Point
@@ -457,18 +457,6 @@ def make_problem(
         center=center,
         scale=scale,
     )
-
-
-def model_named(zoo: Mapping[str, ModelSpec], model: Any, data: Any) -> str:
-    """Return the name of a model; an error says if model and data are swapped."""
-    swapped = isinstance(data, str) and data.casefold() in zoo
-    if not isinstance(model, str) or (swapped and model.casefold() not in zoo):
-        shown = repr(model) if isinstance(model, str) else type(model).__name__
-        raise InputError(
-            f"the model comes first, and then the data: {shown} is not the name of a model."
-            + (f" {data!r} is; swap the two." if swapped else "")
-        )
-    return named("model", model, zoo, "`ardvark models` lists them.")
 
 
 def _solved(asked: BaseHypers[Any], data: Dataset, B: int) -> BasePriors:

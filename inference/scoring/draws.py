@@ -99,16 +99,21 @@ class Draws:
         return flat(self.draws)
 
     @cached_property
+    def constant(self) -> np.ndarray:
+        """Which components are equal in all draws: a mask (K,)."""
+        return np.asarray((self.flat == self.flat[:1]).all(axis=0))
+
+    @cached_property
     def mean(self) -> np.ndarray:
-        """Means (K,)."""
-        return self.flat.mean(axis=0)
+        """Means (K,). That of a constant is the constant itself: a sum of many would be rounded."""
+        return np.where(self.constant, self.flat[0], self.flat.mean(axis=0))
 
     @cached_property
     def sd(self) -> np.ndarray:
-        """Standard deviations (K,); NaN for a single draw."""
+        """Standard deviations (K,), exactly 0 for a constant; NaN for a single draw."""
         if len(self.flat) < 2:
             return np.full(self.flat.shape[1:], np.nan)
-        return self.flat.std(axis=0, ddof=1)
+        return np.where(self.constant, 0.0, self.flat.std(axis=0, ddof=1))
 
     def sizes(self) -> "Draws":
         """Return the sizes of the draws, by which features are ranked."""

@@ -34,6 +34,20 @@ def test_blocks_lie_in_one_chain_and_are_equal():
     assert all(a.stop <= b.start for a, b in zip(exact.blocks, exact.blocks[1:], strict=False))
 
 
+@pytest.mark.parametrize("value", [0.1, 0.05590169943749474, 1e-12, -3.3e7])
+def test_a_constant_is_the_same_constant_in_any_number_of_draws(value):
+    """Sums of it are rounded, by more draws differently: that is no spread and no distance."""
+    other, exact = rng(1).normal(size=(4, 2000, 2)), rng(2).normal(size=(4, 3000, 2))
+    other[..., 1] = exact[..., 1] = value
+    assert np.ptp([x[..., 1].ravel().mean() for x in (other, exact)]) <= 1e-9 * abs(value)
+    found, reference = Draws(other, independent=True), Exact(exact)
+    assert (found.mean[1], found.sd[1]) == (reference.mean[1], reference.sd[1]) == (value, 0.0)
+    alone = scores(Draws(other[..., :1], independent=True), Exact(exact[..., :1]))
+    beside = scores(found, reference)
+    assert beside["error"].value == pytest.approx(alone["error"].value)
+    assert beside["sd_ratio"].value == pytest.approx(alone["sd_ratio"].value)
+
+
 def test_chains_that_disagree_are_blocks_as_they_are():
     """One chain elsewhere: few effective draws, so its disagreement is a part of the floor."""
     draws = rng(2).normal(size=(4, 500, 2))
