@@ -9,7 +9,7 @@ INSTALLED := $(VENV)/.installed
 SHELL := /bin/sh
 
 BUILT := build/site
-.PHONY: help demo test course docs docs-test slow reseed mutants notebooks lint wheel types clean
+.PHONY: help demo test course docs docs-test slow reseed mutants notebooks lint wheel release-check types clean
 
 help:
 	@echo "make demo       fit RFVM to digits: the exact posterior and four other methods"
@@ -24,6 +24,7 @@ help:
 	@echo "make lint       run ruff and import-linter"
 	@echo "make types      run mypy"
 	@echo "make wheel      build an sdist and a wheel, install the wheel and try it"
+	@echo "make release-check  check sdist and wheel as they would be published, on each Python"
 	@echo "make clean      remove the virtual environment and build products"
 
 # Take the first Python >= 3.12 that really runs. A pyenv shim may exist and still refuse to.
@@ -118,6 +119,15 @@ wheel: $(INSTALLED)
 	elsewhere=$$(mktemp -d) && cd "$$elsewhere" && \
 	  "$(CURDIR)/$(CLEAN)/bin/ardvark" compare rfvm digits38 --test-size 0.3 --out demo && \
 	  test -s demo/report.html && rm -rf "$$elsewhere"
+
+# On each Python of RELEASED, in an empty folder: `make release-check RELEASED="3.12 3.13"`.
+RELEASED ?= 3.12 3.13 3.14
+release-check: $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check twine
+	rm -rf dist && $(BIN)/python -m build --outdir dist
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python -m pytest -q tests/test_package.py -k "citation or changelog"
+	.ci/release $(RELEASED)
 
 types: $(INSTALLED)
 	$(BIN)/mypy -p ardvark

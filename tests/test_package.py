@@ -71,3 +71,13 @@ def test_the_citation_file_is_of_this_version_and_these_papers():
         families = " ".join(f"- family-names: {person}" for person in people)
         title = fields["title"].strip("{}")
         assert re.search(f'{re.escape(title)}"? authors: {families} year: {fields["year"]}', text)
+
+
+def test_the_changelog_has_this_version_first():
+    import ardvark
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "ardvark.__version__"}
+    first = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert first is not None
+    assert first[1] == ardvark.__version__
