@@ -136,6 +136,7 @@ def test_compare_and_report_on_ones_own_table(own_csv, tmp_path, command):
         (["compare", "rfvm", "digits38", "--out", __file__], "is a file, so results cannot be"),
         (["compare", "rfvm", "digits38", "--out", f"{__file__}/a/b"], "is a file, so results"),
         (["report", "nowhere"], "contains no study"),
+        (["reference", "export", "--format", "stan"], "Invalid value for '--format'"),
         (["export", "nowhere"], "contains no study"),
         (["models", "--bibtex"], "--bibtex needs a model"),
         (["data", "golubb"], "Did you mean 'golub'"),

@@ -1,12 +1,20 @@
 """`ardvark reference`: the posteriors that are kept with the package."""
 
 import textwrap
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 app = typer.Typer(help="Reference posteriors: list, make, check or export them.")
+
+
+class Layout(StrEnum):
+    """Layouts in which references can be exported."""
+
+    POSTERIORDB = "posteriordb"
+
 
 Names = Annotated[
     list[str] | None, typer.Argument(help="References (`ardvark reference list`). Default: all.")
@@ -84,14 +92,18 @@ def export(
     out: Annotated[Path, typer.Option(help="Folder for the database.")] = Path(
         "results/posterior_database"
     ),
+    layout: Annotated[Layout, typer.Option("--format", help="Layout of the files.")] = (
+        Layout.POSTERIORDB
+    ),
 ) -> None:
-    """Write references in the layout of posteriordb, with data from your own copy."""
+    """Write references as a posterior database, with data from your own copy."""
     from ardvark.inference.references import posteriordb, references
 
+    exporter = {Layout.POSTERIORDB: posteriordb.export}[layout]
     there = references.files()
     for given in names or list(there):
         name = references.known(given)
         if name not in there:
             raise references.not_stored(name)
-        for path in posteriordb.export(references.REFERENCES[name], there[name], out):
+        for path in exporter(references.REFERENCES[name], there[name], out):
             typer.echo(str(path))
