@@ -59,7 +59,7 @@ def explore(comparison: Comparison, *, widgets: bool | None = None) -> "ipywidge
     >>> problem = av.problem("pfcvm", av.load("digits38").take(range(40)))
     >>> fits = {"paper": av.fit(problem, "paper", random_seed=0, progressbar=False)}
     >>> av.explore(av.compare(fits, problem=problem), widgets=False)
-    P(active) and effects ... of the 12 leading features...
+    Forest of the 12 leading features, effect on eta towards ...
     """
     there = importlib.util.find_spec("ipywidgets") is not None
     if widgets is None:
