@@ -79,7 +79,7 @@ class Trial(Work[int, Row]):
     def stored(self, keys: Sequence[int]) -> Iterable[tuple[int, Row]]:
         """Return the replicates that did not fail; a line that a kill cut short is none."""
         rows = {}
-        there = self.path.read_text() if self.path and self.path.exists() else ""
+        there = self.path.read_text(encoding="utf-8") if self.path and self.path.exists() else ""
         for line in there.splitlines():
             try:
                 row = json.loads(line)
@@ -93,7 +93,8 @@ class Trial(Work[int, Row]):
         """Add a line to the file."""
         if self.path is not None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("a") as file:  # newline first: the last write may have been killed
+            with self.path.open("a", encoding="utf-8") as file:
+                # newline first: the last write may have been killed
                 file.write(f"\n{json.dumps(result)}")
 
     def calibration(self, replicates: int, processes: int, progressbar: bool) -> Calibration:

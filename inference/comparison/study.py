@@ -157,7 +157,7 @@ def write_settings(folder: str | os.PathLike[str], settings: Mapping[str, Any]) 
                 "Choose another folder with --out, or delete this one."
             )
     with replacing(path) as part:
-        part.write_text(json.dumps(settings, indent=2) + "\n")
+        part.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
 
 
 def read_settings(folder: str | os.PathLike[str]) -> dict[str, Any]:
@@ -167,7 +167,7 @@ def read_settings(folder: str | os.PathLike[str]) -> dict[str, Any]:
         raise InputError(
             f"{folder} contains no study ({SETTINGS} is missing). Run `ardvark compare`."
         )
-    return dict(json.loads(path.read_text()))
+    return dict(json.loads(path.read_text(encoding="utf-8")))
 
 
 def summarise(

@@ -58,7 +58,7 @@ class Measured:
 @cache
 def table() -> tuple[Measured, ...]:
     """Return every row."""
-    with _FILE.open(newline="") as file:
+    with _FILE.open(newline="", encoding="utf-8") as file:
         return tuple(
             Measured(
                 model=row["model"],

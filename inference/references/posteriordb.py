@@ -109,12 +109,12 @@ def export(reference: Reference, path: Path, folder: Path) -> list[Path]:
     written = []
     for file, content in texts.items():
         with replacing(folder / file) as part:
-            part.write_text(json.dumps(content, indent=2) + "\n")
+            part.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
         written.append(folder / file)
     for language, (suffix, code) in programs.items():
         written.append(folder / f"models/{language}/{model}.{suffix}")
         with replacing(written[-1]) as part:
-            part.write_text(code)
+            part.write_text(code, encoding="utf-8")
     zipped: dict[str, Any] = {
         f"data/data/{reference.data}.json": _data(problem.data),
         f"reference_posteriors/draws/draws/{name}.json": draws,
@@ -211,4 +211,4 @@ def _programs(reference: Reference) -> dict[str, tuple[str, str]]:
     stan = STAN / f"{reference.model}.stan"
     if reference.hypers or not stan.exists():
         return {"pymc": ("py", python)}
-    return {"pymc": ("py", python), "stan": ("stan", stan.read_text())}
+    return {"pymc": ("py", python), "stan": ("stan", stan.read_text(encoding="utf-8"))}

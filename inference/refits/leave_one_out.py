@@ -389,7 +389,7 @@ class _Refits(Work[int, Row]):
     def keep(self, key: int, result: Row) -> None:
         """Write the refit to its file."""
         with replacing(self._path(key)) as part:
-            part.write_text(json.dumps(result))
+            part.write_text(json.dumps(result), encoding="utf-8")
 
     def stored(self, keys: Sequence[int]) -> Iterator[tuple[int, Row]]:
         """Yield the refits of the folder that are the ones asked for and did not fail.
@@ -405,7 +405,7 @@ class _Refits(Work[int, Row]):
             if not path.exists():
                 continue
             try:
-                row = json.loads(path.read_text())
+                row = json.loads(path.read_text(encoding="utf-8"))
                 other, same = row["fingerprint"] != mine, row["request"] == self.request
             except (ValueError, KeyError, TypeError) as error:
                 logger.warning("%s cannot be read, so it is computed again: %s", path.name, error)
