@@ -149,6 +149,7 @@ def compute(
     try:
         with threadpool_limits(1, user_api="blas"):  # equal draws whatever the number of cores
             result = plan.backend.fit(target, plan.options, job)
+        _refuse_other(result, plan.name)
         if result.seconds_run == 0.0:  # it has not timed itself
             result.seconds_run = time.perf_counter() - started - result.seconds_compile
         _refuse_nan(result)
@@ -222,6 +223,12 @@ def _kept(target: Target, sampling: Sampling) -> tuple[str, ...] | None:
         return None
     names = SHARED if problem is None else (*SHARED, *problem.spec.needed)
     return tuple(name for name, size in sizes.items() if name in names or size == 1)
+
+
+def _refuse_other(result: object, name: str) -> None:
+    if not isinstance(result, Result):
+        got = type(result).__name__
+        raise TypeError(f"method {name!r}: fit must return an ardvark.inference.Result, got {got}.")
 
 
 def _refuse_nan(result: Result) -> None:

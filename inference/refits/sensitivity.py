@@ -91,7 +91,8 @@ class Sensitivity:
     Attributes
     ----------
     table : pandas.DataFrame
-        One row per change, `BASELINE` first, with the columns of this module's docstring.
+        One row per change, `BASELINE` first. The columns are explained by
+        ``help("ardvark.inference.refits.sensitivity")``.
     p_active : pandas.DataFrame
         P(active) of each feature (of each sample, if features have no prior), with one column for
         each row of the table that has draws.

@@ -317,6 +317,10 @@ def test_a_backend_of_ones_own(problem, monkeypatch, caplog):
             registry.register_backend(type("Taken", (_Custom,), {"NAME": name}))
     with pytest.raises(InputError, match="missing: KIND, Options, supports, fit"):
         registry.register_backend(type("Half", (), {"NAME": "half"}))
+    plain = staticmethod(lambda target, options, job: {"eta": np.zeros((1, 1, 3))})
+    registry.register_backend(type("Plain", (_Custom,), {"fit": plain}))
+    with pytest.raises(TypeError, match=r"'custom': fit must return .*Result, got dict"):
+        av.fit(problem, "custom")
 
 
 @pytest.mark.parametrize("method", ["nuts", "mams", "laplace"])
