@@ -7,6 +7,7 @@ from ardvark.inference.verdicts.findings import Finding, findings
 from ardvark.inference.verdicts.purposes import PURPOSES
 from ardvark.inference.verdicts.verdict import verdicts
 from tests.inference.verdicts.test_verdict import LOCATION, D, posterior, tree_of
+from tests.support import rng
 
 NONE_ACTIVE = Finding(
     "no feature is active in any of its draws. This may be the truth, or lost by the approximation",
@@ -114,6 +115,20 @@ def test_few_effective_draws_of_the_tails_cap_the_uncertainty_alone():
     assert found.remedy.startswith('ardvark.fit(problem, "nuts", draws=')
     words = verdicts({"exact": tree}, "exact", {})["exact"].words
     assert words == dict.fromkeys(PURPOSES, "good") | {"uncertainty": "rough"}
+
+
+# --- energies -------------------------------------------------------------------------------------
+
+
+def test_one_chain_whose_energy_moves_slowly_is_enough():
+    """A cosine of angle w a draw has the E-FMI 2 (1 - cos w), here 0.1; white noise has 2."""
+    energy = rng(3).normal(size=(4, 1000))
+    energy[2] = np.cos(np.arccos(0.95) * np.arange(1000))
+    (found,) = findings(tree_of(*posterior(2), stats={"energy": energy}))
+    assert found.text.startswith("E-FMI is 0.10 (limit 0.2)")
+    assert (found.cap, found.purposes) == ("rough", ("uncertainty",))
+    energy[2] = energy[1]
+    assert findings(tree_of(*posterior(2), stats={"energy": energy})) == []
 
 
 # --- chains that are frozen in part ---------------------------------------------------------------
