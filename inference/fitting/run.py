@@ -149,7 +149,7 @@ def compute(
     try:
         with threadpool_limits(1, user_api="blas"):  # equal draws whatever the number of cores
             result = plan.backend.fit(target, plan.options, job)
-        _refuse_other(result, plan.name)
+        _refuse_other(problem, result, plan.name)
         if result.seconds_run == 0.0:  # it has not timed itself
             result.seconds_run = time.perf_counter() - started - result.seconds_compile
         _refuse_nan(result)
@@ -225,10 +225,21 @@ def _kept(target: Target, sampling: Sampling) -> tuple[str, ...] | None:
     return tuple(name for name, size in sizes.items() if name in names or size == 1)
 
 
-def _refuse_other(result: object, name: str) -> None:
+def _refuse_other(problem: Problem | None, result: object, name: str) -> None:
+    """Raise an error if a method returned something else than draws of the problem's variables."""
     if not isinstance(result, Result):
         got = type(result).__name__
-        raise TypeError(f"method {name!r}: fit must return an ardvark.inference.Result, got {got}.")
+        raise TypeError(f"method {name!r}: fit must return an ardvark.inference.Result, got {kind}.")
+    shapes = {} if problem is None else problem.shapes
+    lead = next((np.shape(values)[:2] for values in result.posterior.values()), ())
+    for variable, values in result.posterior.items():
+        got, own = np.shape(values), shapes.get(variable)
+        if len(got) < 2 or got[:2] != lead or (own is not None and got[2:] != own):
+            want = ", ".join(["chain", "draw", *(["..."] if own is None else map(str, own))])
+            raise TypeError(
+                f"method {name!r}: {variable} must have the shape ({want}), with the chains and "
+                f"draws of every other variable; got {got}."
+            )
 
 
 def _refuse_nan(result: Result) -> None:

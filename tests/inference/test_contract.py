@@ -321,6 +321,16 @@ def test_a_backend_of_ones_own(problem, monkeypatch, caplog):
     registry.register_backend(type("Plain", (_Custom,), {"fit": plain}))
     with pytest.raises(TypeError, match=r"'custom': fit must return .*Result, got dict"):
         av.fit(problem, "custom")
+    for shape, said in (
+        ((7,), r"eta must have the shape \(chain, draw, "),
+        ((1, 1, 99), "got .*99"),
+    ):
+        odd = staticmethod(
+            lambda target, options, job, shape=shape: Result({"eta": np.zeros(shape)})
+        )
+        registry.register_backend(type("Odd", (_Custom,), {"fit": odd}))
+        with pytest.raises(TypeError, match=said):
+            av.fit(problem, "custom")
 
 
 @pytest.mark.parametrize("method", ["nuts", "mams", "laplace"])
