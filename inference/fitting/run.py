@@ -228,8 +228,10 @@ def _kept(target: Target, sampling: Sampling) -> tuple[str, ...] | None:
 def _refuse_other(problem: Problem | None, result: object, name: str) -> None:
     """Raise an error if a method returned something else than draws of the problem's variables."""
     if not isinstance(result, Result):
-        got = type(result).__name__
-        raise TypeError(f"method {name!r}: fit must return an ardvark.inference.Result, got {kind}.")
+        kind = type(result).__name__
+        raise TypeError(
+            f"method {name!r}: fit must return an ardvark.inference.Result, got {kind}."
+        )
     shapes = {} if problem is None else problem.shapes
     lead = next((np.shape(values)[:2] for values in result.posterior.values()), ())
     for variable, values in result.posterior.items():
