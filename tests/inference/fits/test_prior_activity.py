@@ -7,6 +7,7 @@ import ardvark as av
 from ardvark.inference.fits import prior_activity as module
 from ardvark.inference.fits.groups import CORRELATED, any_active, groups
 from ardvark.inference.fits.prior_activity import prior_activity
+from ardvark.inference.fits.selection import summary
 from ardvark.models import ZOO
 from tests.inference.fits.weights import prior_draws, selected, tree_of
 from tests.support import rng, z_limit
@@ -50,6 +51,11 @@ def test_a_selection_has_the_priors_numbers_beside_its_own(small_data):
     assert tuple(ends) == prior.number("feature")
     np.testing.assert_array_equal(found["prior_feature"], prior.probability("feature"))
     np.testing.assert_array_equal(found["prior_sample"], prior.probability("sample"))
+    for what in ("feature", "sample"):
+        numbers = summary(found, what)
+        told = tuple(numbers[f"prior{end}"] for end in ("", "_low", "_high"))
+        assert told == prior.number(what)
+    assert prior.number("feature") != prior.number("sample")
     assert len(set(found["prior_feature"].values)) == 1  # one prior for all
     assert len(set(found["prior_sample"].values)) > 1  # a sample's column has its own spread
     wide = av.select(problem, tree_of(problem, **prior_draws(problem)), threshold=1.0)
@@ -85,8 +91,11 @@ def test_a_constant_feature_is_never_active_under_the_prior(small_data):
     X[:, 2] = 1.0
     for model in ("rfvm", "rvm"):
         problem = av.problem(model, (X, np.arange(16) % 2))
-        p = prior_activity(problem, 0.1).probability("feature")
+        found = prior_activity(problem, 0.1)
+        p = found.probability("feature")
         assert (p > 0.0).tolist() == [True, True, False, True, True]
+        # nor does it lower the mean of those that are alike
+        assert p.sum() == pytest.approx(found.number("feature")[0])
 
 
 def test_rows_are_thinned_and_draws_are_few_where_they_are_many(monkeypatch):

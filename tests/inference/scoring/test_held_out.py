@@ -10,7 +10,7 @@ from sklearn.calibration import calibration_curve
 from ardvark.data import Dataset
 from ardvark.inference.scoring import held_out
 from ardvark.inference.scoring.held_out import measures, remarks, weighted
-from tests.support import rng
+from tests.support import rng, seed, z_limit
 
 
 def test_four_samples_by_hand():
@@ -123,6 +123,20 @@ def test_a_calibrated_p_is_at_its_floor_and_an_overconfident_one_is_not():
     y = (random.uniform(size=300) < right).astype(int)
     said = np.where(right > 0.5, 0.99, 0.01)
     assert measures(y, said > 0.5, p=said)["ece_beyond"] > 0.05
+
+
+@pytest.mark.statistical
+def test_the_floor_of_the_calibration_error_is_its_known_quantile():
+    """P = 1/2 in all M rows: the error is |N(0, 1)| / (2 M^1/2), whose 95 % quantile is 1.96.
+
+    All labels are 1, so the error itself is 1/2. A quantile of 500 numbers has an sd of 0.083 where
+    their density is 0.117, and errors are multiples of 0.04.
+    """
+    M, runs = 2500, 10
+    y, p = np.ones(M, dtype=int), np.full(M, 0.5)
+    beyond = [measures(y, y, p=p, seed=seed(k))["ece_beyond"] for k in range(runs)]
+    floor = 2.0 * np.sqrt(M) * (0.5 - np.mean(beyond))
+    assert abs(floor - 1.96) < z_limit() * 0.083 / np.sqrt(runs) + 0.04
 
 
 def test_rows_that_are_all_right_have_no_standard_error():
