@@ -207,6 +207,15 @@ def test_a_mask_is_compared_by_its_probabilities():
     assert set(score) == {"error", "two_sample"}
 
 
+def test_the_worst_bit_of_a_mask_counts():
+    """One of four inclusion probabilities is off by a quarter, the others by nothing."""
+    exact = np.tile([[[0.0]], [[1.0]], [[0.0]], [[1.0]]], (1, 100, 4))
+    found = exact.copy()
+    found[1, :, 2] = 0.0
+    score = scores(Draws(found, True), Exact(exact, True, kinds=MASK))["error"]
+    assert score.value == pytest.approx(0.25)
+
+
 def test_effective_draws():
     draws = rng(8).normal(size=(4, 250, 60))
     assert effective(draws, independent=True) == (1000.0, 1000.0)
