@@ -43,13 +43,18 @@ $(BIN)/python:
 	echo "Install one (python.org, 'uv python install 3.13' or 'pyenv install 3.13'), or name it: make PYTHON=/path/to/python $(MAKECMDGOALS)" >&2; \
 	exit 1
 
+# Install the package with one of its extras.
+define install
+if command -v uv >/dev/null 2>&1; then \
+  uv pip install --quiet --python $(BIN)/python -c constraints.txt -e ".[$(1)]"; \
+else \
+  $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[$(1)]"; \
+fi
+endef
+
 $(INSTALLED): $(BIN)/python pyproject.toml constraints.txt
 	@echo "installing ardvark and its dependencies into $(VENV) (takes minutes the first time)"
-	@if command -v uv >/dev/null 2>&1; then \
-	  uv pip install --quiet --python $(BIN)/python -c constraints.txt -e ".[dev]"; \
-	else \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"; \
-	fi
+	@$(call install,dev)
 	@touch $@
 
 demo: $(INSTALLED)
@@ -68,11 +73,7 @@ course: $(INSTALLED)
 # The builder has its own extra, installed when it is first asked for.
 WITH_DOCS := $(VENV)/.installed-docs
 $(WITH_DOCS): $(INSTALLED)
-	@if command -v uv >/dev/null 2>&1; then \
-	  uv pip install --quiet --python $(BIN)/python -c constraints.txt -e ".[docs]"; \
-	else \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"; \
-	fi
+	@$(call install,docs)
 	@touch $@
 
 docs: $(WITH_DOCS)

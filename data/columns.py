@@ -131,8 +131,9 @@ def texts(values: pd.Series) -> pd.Series:
     def text(value: object, absent: bool) -> str | None:
         if absent:
             return None
-        whole = isinstance(value, float) and value.is_integer()
-        return str(int(value) if whole else value).strip()  # type: ignore[call-overload]
+        if isinstance(value, float) and value.is_integer():
+            return str(int(value))
+        return str(value).strip()
 
     pairs = zip(values.tolist(), values.isna().tolist(), strict=True)
     return pd.Series([text(*pair) for pair in pairs], index=values.index, dtype=object)

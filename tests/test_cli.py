@@ -12,7 +12,6 @@ import pytest
 
 import ardvark as av
 from ardvark.cli import listing, studies
-from ardvark.cli.app import main
 from ardvark.inference import BACKENDS, register_backend
 from ardvark.inference.fits import datatree
 from ardvark.inference.fitting import registry
@@ -26,24 +25,6 @@ QUICK = ["--methods", "laplace,paper", "--draws", "50", "--chains", "2"]
 def ardvark(*words, cwd=None):
     command = [sys.executable, "-c", "from ardvark.cli.app import main; main()", *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
-
-
-@pytest.fixture
-def command(monkeypatch, capsys):
-    """The same in this process: what it prints and its exit code, without seconds of imports."""
-
-    def run(*words, cwd=None):
-        monkeypatch.setattr(sys, "argv", ["ardvark", *map(str, words)])
-        if cwd is not None:
-            monkeypatch.chdir(cwd)
-        with pytest.raises(SystemExit) as ended:
-            main()
-        printed = capsys.readouterr()
-        return SimpleNamespace(
-            returncode=ended.value.code or 0, stdout=printed.out, stderr=printed.err
-        )
-
-    return run
 
 
 @pytest.fixture(scope="module")

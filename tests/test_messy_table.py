@@ -3,7 +3,6 @@
 import json
 import shlex
 import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -17,22 +16,6 @@ from tests.support import rng
 
 N = 80
 QUICK = ["--methods", "laplace", "--draws", "50", "--chains", "2", "--option", "laplace.starts=1"]
-
-
-@pytest.fixture
-def command(monkeypatch, capsys):
-    def run(*words, cwd=None):
-        monkeypatch.setattr(sys, "argv", ["ardvark", *map(str, words)])
-        if cwd is not None:
-            monkeypatch.chdir(cwd)
-        with pytest.raises(SystemExit) as ended:
-            main()
-        printed = capsys.readouterr()
-        return SimpleNamespace(
-            returncode=ended.value.code or 0, stdout=printed.out, stderr=printed.err
-        )
-
-    return run
 
 
 def messy():
