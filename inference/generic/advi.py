@@ -216,7 +216,7 @@ class LowRank:
     def entropy(self) -> float:
         """Return H[q]."""
         log_det = np.linalg.slogdet(self._inner()).logabsdet
-        return float(self.w.sum() + 0.5 * log_det + 0.5 * self.size * np.log(2.0 * np.pi * np.e))
+        return float(self.w.sum() + 0.5 * log_det + 0.5 * self.size * (1.0 + np.log(2.0 * np.pi)))
 
     def log_density(self, e: np.ndarray) -> np.ndarray:
         """Return log q at sample(e)."""
@@ -262,7 +262,7 @@ class FullRank:
     def entropy(self) -> float:
         """Return H[q]."""
         log_diagonal = self.parameters[self.size : 2 * self.size]
-        return float(log_diagonal.sum() + 0.5 * self.size * np.log(2.0 * np.pi * np.e))
+        return float(log_diagonal.sum() + 0.5 * self.size * (1.0 + np.log(2.0 * np.pi)))
 
     def log_density(self, e: np.ndarray) -> np.ndarray:
         """Return log q at sample(e)."""
