@@ -43,18 +43,20 @@ $(BIN)/python:
 	echo "Install one (python.org, 'uv python install 3.13' or 'pyenv install 3.13'), or name it: make PYTHON=/path/to/python $(MAKECMDGOALS)" >&2; \
 	exit 1
 
-# Install the package with one of its extras.
+# Install something, $(2), for the Python $(1). Neither tool compiles what it installs to bytecode:
+# Python does so for the modules that are imported, a small part of a gigabyte, when they are.
 define install
 if command -v uv >/dev/null 2>&1; then \
-  uv pip install --quiet --python $(BIN)/python -c constraints.txt -e ".[$(1)]"; \
+  uv pip install --quiet --python $(1) -c constraints.txt $(2); \
 else \
-  $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[$(1)]"; \
+  $(BIN)/python -m pip --python $(1) install --quiet --disable-pip-version-check --no-compile \
+    -c constraints.txt $(2); \
 fi
 endef
 
 $(INSTALLED): $(BIN)/python pyproject.toml constraints.txt
 	@echo "installing ardvark and its dependencies into $(VENV) (takes minutes the first time)"
-	@$(call install,dev)
+	@$(call install,$(BIN)/python,-e ".[dev]")
 	@touch $@
 
 demo: $(INSTALLED)
@@ -73,7 +75,7 @@ course: $(INSTALLED)
 # The builder has its own extra, installed when it is first asked for.
 WITH_DOCS := $(VENV)/.installed-docs
 $(WITH_DOCS): $(INSTALLED)
-	@$(call install,docs)
+	@$(call install,$(BIN)/python,-e ".[docs]")
 	@touch $@
 
 docs: $(WITH_DOCS)
@@ -113,10 +115,10 @@ lint: $(INSTALLED)
 # another folder. This finds missing modules, which an editable install hides.
 CLEAN := build/clean
 wheel: $(INSTALLED)
-	rm -rf build dist
+	rm -rf $(CLEAN) dist
 	$(BIN)/python -m build --outdir dist
-	$(BIN)/python -m venv $(CLEAN)
-	$(CLEAN)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt dist/*.whl
+	$(BIN)/python -m venv --without-pip $(CLEAN)
+	@$(call install,$(CLEAN)/bin/python,dist/*.whl)
 	elsewhere=$$(mktemp -d) && cd "$$elsewhere" && \
 	  "$(CURDIR)/$(CLEAN)/bin/ardvark" compare rfvm digits38 --test-size 0.3 --out demo && \
 	  test -s demo/report.html && rm -rf "$$elsewhere"
