@@ -7,8 +7,8 @@ the number is near to that one; other priors have it only from here. The seed is
 problems have equal numbers.
 """
 
+from collections.abc import Hashable
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -22,6 +22,7 @@ DRAWS, FEWEST = 400, 100
 ROWS = 200
 """Rows over which standard deviations are taken, at most: their relative error is then 5 %."""
 _NUMBERS, _COST = 4e5, 1e10  # weights that are simulated, and multiply-adds of their effects
+_MOST = 8  # answers that are remembered: 10 MB each where there are 100 000 features
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,13 +53,13 @@ class PriorActivity:
         return float(counts.mean()), float(low), float(high)
 
 
-_KNOWN: "WeakKeyDictionary[Problem, dict[float, PriorActivity | None]]" = WeakKeyDictionary()
+_KNOWN: dict[Hashable, PriorActivity | None] = {}
 
 
 def prior_activity(problem: Problem, threshold: float) -> PriorActivity | None:
     """Return what is active under the prior of a problem; None if it cannot be simulated.
 
-    It is simulated once for each problem and threshold.
+    The last few answers are remembered, also for a problem that is made again.
 
     Parameters
     ----------
@@ -66,10 +67,15 @@ def prior_activity(problem: Problem, threshold: float) -> PriorActivity | None:
     threshold : float
         The effect above which a feature or a sample is active.
     """
-    known = _KNOWN.setdefault(problem, {})
-    if threshold not in known:
-        known[threshold] = _simulated(problem, threshold)
-    return known[threshold]
+    # the form too: it decides in which order random numbers are drawn
+    key = (problem.spec.simulate, problem.fingerprint, problem.form, threshold)
+    if key in _KNOWN:
+        return _KNOWN[key]
+    found = _simulated(problem, threshold)
+    if len(_KNOWN) >= _MOST:
+        _KNOWN.pop(next(iter(_KNOWN)), None)
+    _KNOWN[key] = found
+    return found
 
 
 def _simulated(problem: Problem, threshold: float) -> PriorActivity | None:

@@ -62,16 +62,17 @@ def draw(
     which is close to 1 if the slab is much wider than the spike.
     """
     precision, x = np.empty(size), np.empty(size)
-    todo = np.ones(size, dtype=bool)
-    while todo.any():
-        count = int(todo.sum())
-        g = rng.gamma(shape, 1.0 / rate, count)
-        with np.errstate(divide="ignore"):  # a precision that underflows to 0 is never accepted
-            w = rng.normal(size=count) * g**-0.5
-        kept = rng.random(count) < np.exp(-0.5 * (w / slab) ** 2)
-        at = np.flatnonzero(todo)[kept]
-        precision.flat[at], x.flat[at] = g[kept], w[kept]
-        todo.flat[at] = False
+    all_precisions, all_x = precision.reshape(-1), x.reshape(-1)
+    todo = np.arange(precision.size)
+    scale = 1.0 / rate
+    with np.errstate(divide="ignore"):  # a precision that underflows to 0 is never accepted
+        while todo.size:
+            g = rng.gamma(shape, scale, todo.size)
+            w = rng.normal(size=todo.size) * g**-0.5
+            kept = rng.random(todo.size) < np.exp(-0.5 * (w / slab) ** 2)
+            at = todo[kept]
+            all_precisions[at], all_x[at] = g[kept], w[kept]
+            todo = todo[~kept]
     return precision, x
 
 

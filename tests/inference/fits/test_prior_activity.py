@@ -40,13 +40,30 @@ def test_the_numbers_are_those_of_simulated_draws(model, settings, small_data):
         assert p.sum() == pytest.approx(one.mean())
 
 
-def test_a_selection_has_the_priors_numbers_beside_its_own(small_data):
+def test_equal_problems_are_simulated_once_and_have_equal_numbers(small_data, monkeypatch):
     data = small_data(N=16, D=5)
     problem, again = av.problem("rfvm", data), av.problem("rfvm", data)
+    prior = prior_activity(problem, 0.1)
+    assert prior_activity(again, 0.1) is prior
+    assert prior_activity(problem, 0.2) is not prior
+    for other in ({"parametrization": "marginal"}, {"slab": 2.0}, {"active_features": 1.0}):
+        assert prior_activity(av.problem("rfvm", data, **other), 0.1) is not prior
+    assert prior_activity(av.problem("rfvm", small_data(N=16, D=5, seed=1)), 0.1) is not prior
+    monkeypatch.setattr(module, "_KNOWN", {})
+    anew = prior_activity(again, 0.1)  # the seed is fixed
+    assert anew is not prior
+    for what, active in prior.active.items():
+        np.testing.assert_array_equal(anew.active[what], active)
+    for threshold in np.linspace(0.2, 1.0, 2 * module._MOST):
+        prior_activity(problem, threshold)
+    assert len(module._KNOWN) == module._MOST
+    assert prior_activity(problem, 0.1) is not anew  # the oldest was forgotten
+
+
+def test_a_selection_has_the_priors_numbers_beside_its_own(small_data):
+    problem = av.problem("rfvm", small_data(N=16, D=5))
     found = av.select(problem, tree_of(problem, **prior_draws(problem)))
-    prior = prior_activity(again, 0.1)  # the seed is fixed
-    assert prior is not prior_activity(problem, 0.1)
-    assert prior is prior_activity(again, 0.1)  # simulated once
+    prior = prior_activity(problem, 0.1)
     ends = (found.attrs[f"prior_features{end}"] for end in ("", "_low", "_high"))
     assert tuple(ends) == prior.number("feature")
     np.testing.assert_array_equal(found["prior_feature"], prior.probability("feature"))
