@@ -37,7 +37,7 @@ def reproduce(
     Run the same command again to continue after an interrupt. The whole matrix takes about a day on
     two cores; `--only` names a part.
     """
-    from ardvark.inference.reproduction import matrix
+    from ardvark.inference.reproduction.matrix import blocks as matrix
 
     folder = out or Path("results/matrix")
     if list_:
@@ -55,8 +55,8 @@ def reproduce(
 
 def _list(folder: Path, patterns: list[str]) -> None:
     """Print the blocks, and the seconds of those that are there."""
-    from ardvark.inference.reproduction import matrix
-    from ardvark.inference.reproduction.declared import chosen
+    from ardvark.inference.reproduction.matrix import blocks as matrix
+    from ardvark.inference.reproduction.matrix.declared import chosen
 
     from .listing import print_table
 

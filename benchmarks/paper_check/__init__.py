@@ -5,13 +5,11 @@
     python -m benchmarks.paper_check page                                  PAPER_CHECK.md, figures
     python -m benchmarks.paper_check list
 
-`tables` declares the rows: paper, table, data, folds, method and options, printed figures; those
-that it names as costly are computed only where `--only` names them (`--only '*'`: all). `run`
+`ardvark.inference.reproduction.papers` declares the rows: paper, table, data, folds, method and
+options, printed figures; those that it names as costly are computed only where
+`--only` names them (`--only '*'`: all). `run`
 writes a line a fold as it ends, and a line a step of a path, into `folds/`; a killed run goes on
 with the same command, and a changed setting is computed again (changed code is not
 noticed: the column `version` says which it was; delete the lines to compute them anew). `page`
 makes the document and its figures from these files alone and needs no data.
-
-`protocols` how rows are split; `fold` one fit; `store` the files; `statistics` means and errors;
-`summary` the sentences; `page` the document; `curves` the figures.
 """

@@ -16,14 +16,16 @@ if __name__ == "__main__":  # before the imports, which take time and read the n
     interrupt.last_words("Stopped. Finished folds are stored; the same command goes on.")
 
 from ardvark.common.validate import InputError
+from ardvark.inference.reproduction.papers import page, store
+from ardvark.inference.reproduction.papers.store import Task
+from ardvark.inference.reproduction.papers.tables import GROUPS, costly
 
 from . import __doc__ as ABOUT
-from . import page, store
-from .store import Task
-from .tables import GROUPS, costly
+
+FOLDS = Path(__file__).parent / "folds"
 
 
-def plan(patterns: list[str], most: int | None = None, folder: Path = store.FOLDS) -> list[Task]:
+def plan(patterns: list[str], most: int | None = None, folder: Path = FOLDS) -> list[Task]:
     """Return the folds that are asked for and not stored yet; say what cannot be run.
 
     They come in the order of the patterns that their rows match first.
@@ -52,7 +54,7 @@ def first(name: str, patterns: list[str]) -> int | None:
     return next((i for i, pattern in enumerate(patterns) if fnmatch(name, pattern)), None)
 
 
-def run(tasks: list[Task], jobs: int, folder: Path = store.FOLDS) -> None:
+def run(tasks: list[Task], jobs: int, folder: Path = FOLDS) -> None:
     """Compute folds, in processes if more than one job, and tell when a row is done."""
     left = Counter(name for name, _ in tasks)
     seconds = dict.fromkeys(left, 0.0)
@@ -78,13 +80,13 @@ def main() -> None:
         names = (f"{g.name}/{r.label}" for g in GROUPS for r in g.rows)
         print("\n".join(name for name in names if first(name, settings.only) is not None))
     elif settings.what == "page":
-        page.write()
+        page.write(FOLDS.parents[1] / "PAPER_CHECK.md", FOLDS)
     else:
         started, tasks = time.perf_counter(), plan(settings.only, settings.folds)
         print(f"{len(tasks)} folds to compute, {settings.jobs} processes", flush=True)
         run(tasks, settings.jobs)
         for group in GROUPS:
-            store.tidy(group)
+            store.tidy(group, FOLDS)
         print(f"all in {time.perf_counter() - started:.0f} s")
 
 

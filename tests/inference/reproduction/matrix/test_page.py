@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ardvark.inference.reproduction import mechanisms
-from ardvark.inference.reproduction.declared import CELLS
-from ardvark.inference.reproduction.numbers import NAMES
-from ardvark.inference.reproduction.page import PAGE, fate, page, sentences
-from ardvark.inference.reproduction.rows import COLUMNS, ROWS, read, whole
+from ardvark.inference.reproduction.matrix import mechanisms
+from ardvark.inference.reproduction.matrix.declared import CELLS
+from ardvark.inference.reproduction.matrix.numbers import NAMES
+from ardvark.inference.reproduction.matrix.page import PAGE, fate, page, sentences
+from ardvark.inference.reproduction.matrix.rows import COLUMNS, ROWS, read, whole
 
-STORED = Path(__file__).parents[3] / "benchmarks" / "matrix"
+STORED = Path(__file__).parents[4] / "benchmarks" / "matrix"
 
 
 def row(**given):

@@ -11,7 +11,7 @@ from .statistics import mean_error
 PANELS = {"accuracy": "accuracy, %", "log_score": "mean log score"}
 
 
-def path_of(group: Group, row: Row, folder: Path = store.FOLDS) -> tuple[np.ndarray, int]:
+def path_of(group: Group, row: Row, folder: Path) -> tuple[np.ndarray, int]:
     """Return a row a step: mean features, mean accuracy and error, mean log score and error.
 
     Folds with all their steps are counted; their number is returned beside it.
@@ -35,13 +35,13 @@ def found(group: Group, folder: Path) -> list[tuple[Row, np.ndarray, int]]:
     return [path for path in every if path[2]]
 
 
-def contents(group: Group, folder: Path = store.FOLDS) -> list[str]:
+def contents(group: Group, folder: Path) -> list[str]:
     """Return what is in the group's figure, in words; empty where there is none."""
     of = group.folds
     return [f"`{group.name}/{row.label}` ({n} of {of} folds)" for row, _, n in found(group, folder)]
 
 
-def draw(group: Group, file: Path, folder: Path = store.FOLDS) -> None:
+def draw(group: Group, file: Path, folder: Path) -> None:
     """Draw the group's paths, if it has any."""
     import matplotlib
 

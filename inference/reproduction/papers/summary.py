@@ -115,14 +115,9 @@ def worded(sentence: str, words: Mapping[str, str]) -> str:
 def _tables() -> Iterator[str]:
     """Return the sentences, in order."""
     for data in RFVM_SETS:
-        names = (
-            ("rfvm", "rfvm_vb"),
-            ("code", "rfvm_vb-released"),
-            ("cut", "rfvm_vb-truncated"),
-            ("srvm", "srvm"),
-            ("xolon", "xolon"),
-        )
-        rows = {short: f"rfvm-3-4/{data}/{label}" for short, label in names}
+        names = {"rfvm": "rfvm_vb", "code": "rfvm_vb-released", "cut": "rfvm_vb-truncated"}
+        names |= {"srvm": "srvm", "xolon": "xolon"}
+        rows = {short: f"rfvm-3-4/{data}/{label}" for short, label in names.items()}
         yield from (
             about(x.replace("DATA", data), **rows) for x in (RFVM, RELEASED, TRUNCATED, BESIDE)
         )
@@ -241,7 +236,9 @@ def beside(name: str, what: str) -> str:
 
 def rows_of(sentence: str) -> list[str]:
     """Return the rows a sentence rests on, each once, in order."""
-    fields = [(name, what) for _, name, what, _ in string.Formatter().parse(sentence) if name]
+    fields = [
+        (name, what) for _, name, what, _ in string.Formatter().parse(sentence) if name and what
+    ]
     names = [name for field in fields for name in (field[0], beside(*field)) if name]
     return list(dict.fromkeys(names))
 

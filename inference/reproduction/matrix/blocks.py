@@ -22,13 +22,13 @@ from ardvark.common.validate import InputError, positive
 from ardvark.common.work import Work
 from ardvark.models import Problem
 
-from ..comparison.table import compare
-from ..contract.sampling import Sampling
-from ..fits.datatree import group, replacing
-from ..fitting import registry
-from ..fitting.adoption import adopt
-from ..fitting.reuse import Fits
-from ..scoring.quantities import has_draws
+from ...comparison.table import compare
+from ...contract.sampling import Sampling
+from ...fits.datatree import group, replacing
+from ...fitting import registry
+from ...fitting.adoption import adopt
+from ...fitting.reuse import Fits
+from ...scoring.quantities import has_draws
 from . import mechanisms
 from .declared import BLOCKS, EXACT, FLAT, Block, Cell, chosen
 from .figure import draw
@@ -181,7 +181,7 @@ def _told(tree: xr.DataTree) -> Row:
 
 def commit() -> str:
     """Return the commit of the package's own checkout, "" where it is not one."""
-    root = Path(__file__).resolve().parents[2]
+    root = Path(__file__).resolve().parents[3]
     done = subprocess.run(
         ["git", "-C", str(root), "rev-parse", "--short=8", "HEAD"],
         capture_output=True, text=True, check=False,

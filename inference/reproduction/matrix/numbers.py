@@ -14,9 +14,9 @@ import xarray as xr
 from ardvark.models import Problem
 from ardvark.models.parts.effects import VISIBLE
 
-from ..fits.datatree import group
-from ..fits.prior_activity import prior_activity
-from ..scoring.quantities import Scores, fitted, primal
+from ...fits.datatree import group
+from ...fits.prior_activity import prior_activity
+from ...scoring.quantities import Scores, fitted, primal
 
 LEADING = 10
 """Features whose effects are looked at one by one: those with the largest exact P(active)."""

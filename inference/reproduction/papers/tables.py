@@ -38,6 +38,7 @@ COSTS = tuple(float(c) for c in np.geomspace(0.02, 20.0, 10).round(3))  # C alon
 
 
 def accuracy(value: float, **more: float) -> dict[str, float]:
+    """Return printed figures of which one is the accuracy."""
     return {"accuracy": value, **more}
 
 
@@ -88,6 +89,7 @@ def pruning(threshold: float, first: float) -> dict[str, float]:
 
 
 def pfcvm(label: str, kernel: dict[str, Any], method: str = "pfcvm_lp", **more: Any) -> Row:
+    """Return a row of PFCVM."""
     more = {"reading": "as printed", **more}
     return Row(label=label, model="pfcvm", method=method, hypers=kernel, **more)
 
@@ -96,6 +98,7 @@ ITERATIONS = (2, 5, 10, 20, 40, 60, 80, 120, 160)
 
 
 def waveform_rows() -> Iterator[Row]:
+    """Yield the rows of PFCVM's table 1."""
     lp = {"jaccard": 0.556, "pearson": 0.662, "noise": 0}
     em = {"jaccard": 0.525, "pearson": 0.610, "noise": 2}
     jcfo = {"jaccard": 0.518, "pearson": 0.603, "noise": 1}
@@ -118,6 +121,7 @@ def waveform_rows() -> Iterator[Row]:
 
 
 def gene_rows(lp: dict[str, float], of_rvm: float, svm: float) -> Iterator[Row]:
+    """Yield the rows of PFCVM's table 6."""
     yield l1(path=True)
     yield baseline("linear_svm", accuracy(svm))
     yield rvm("rvm", accuracy(of_rvm))
@@ -164,8 +168,8 @@ def selections() -> Iterator[Row]:
     """Return two rows for each way to choose genes, which differ in what rows it sees."""
     for name, how in SELECTORS.items():
         for where in ("inside", "outside"):
-            reading = "ours" if how["model"] else "baseline"
-            yield Row(label=f"select-{name}-{where}", select=where, reading=reading, **how)
+            more = {"select": where, "reading": "ours" if how["model"] else "baseline", **how}
+            yield Row(label=f"select-{name}-{where}", **more)
 
 
 # --- JCFO -----------------------------------------------------------------------------------------
@@ -177,6 +181,7 @@ EM_STEPS = (1, 2, 4, 7, 10, 15, 20, 30, 50, 100)
 def jcfo_rows(
     jcfo: float, probit: float, probit_kernel: float, of_rvm: float, svm: float
 ) -> Iterator[Row]:
+    """Yield the rows of JCFO's table 1."""
     yield l1(path=True)
     yield baseline("linear_svm", accuracy(svm))
     yield rvm("rvm", accuracy(of_rvm))
@@ -240,12 +245,14 @@ def savb_rows(*printed: dict[str, float], notes: tuple[str, ...] = ("",) * 5) ->
 
 
 def digits_rows() -> Iterator[Row]:
+    """Yield the rows of FS-SKLR's table 2."""
     pairs = ((97.6, 97.2), (96.0, 95.2), (92.5, 92.8), (93.8, 94.0), (95.4, 95.3))
     notes = (f"printed sparsity {x}, not defined" for x in (0.547, 0.407, 0.198, 0.302, 0.257))
     yield from savb_rows(*(accuracy(a, f1=f) for a, f in pairs), notes=tuple(notes))
 
 
 def uci_rows(*f1: float) -> Iterator[Row]:
+    """Yield the rows of FS-SKLR's table 3."""
     yield from savb_rows(*({"f1": value} for value in f1))
 
 
@@ -260,7 +267,7 @@ SWEEPS = (30, 100, 300, 1000, 2000, 3000, 5000, 7000, 10_000, 15_000, 20_000)
 Figures = tuple[float, ...]  # accuracy, features, samples; then the sd of each
 
 
-def with_sds(figures: Figures) -> dict[str, dict[str, float]]:
+def with_sds(figures: Figures) -> dict[str, Any]:
     """Return what is printed, and its standard deviations."""
     names = ("accuracy", "features", "samples")
     return {
@@ -270,6 +277,7 @@ def with_sds(figures: Figures) -> dict[str, dict[str, float]]:
 
 
 def rfvm_rows(rfvm: Figures, lp: Figures, svm: Figures, xolon: Figures, srvm: Figures) -> list[Row]:
+    """Return the rows of RFVM's tables 3 and 4."""
     kept: dict[str, Any] = {"model": "rfvm", "method": "rfvm_vb", **with_sds(rfvm)}
     return [
         l1(path=True),

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
-from ..records import Goal, lines, met
-from . import store
 from .results import Result, everything
 from .tables import GROUPS
 
@@ -12,7 +11,15 @@ NEAR = 2.0  # a printed figure counts as repeated within so many +- of ours
 FIGURES = ("accuracy", "f1")
 
 
-def goals(folder: Path = store.FOLDS) -> list[Goal]:
+class Judged(NamedTuple):
+    """What was asked for, what was measured, and whether that is enough."""
+
+    goal: str
+    measured: str
+    met: bool
+
+
+def goals(folder: Path) -> list[Judged]:
     """Return whether the printed figures come out, by paper, and whether every row was run."""
     found = everything(folder)
     out = []
@@ -22,11 +29,11 @@ def goals(folder: Path = store.FOLDS) -> list[Goal]:
             near = [x for r in of_paper if r.row.reading in readings for x in repeated(r)]
             if near:
                 text = f"{paper}, {what}: printed accuracy or F1 within {NEAR:g} +- of ours"
-                out.append(Goal(text, f"{sum(near)} of {len(near)} figures", all(near)))
+                out.append(Judged(text, f"{sum(near)} of {len(near)} figures", all(near)))
     whole = [len(r.lines) == r.group.folds for r in found.values()]
     declared = sum(len(group.rows) for group in GROUPS)
     text = "every declared row has all its folds"
-    out.append(Goal(text, f"{sum(whole)} of {declared} rows", sum(whole) == declared))
+    out.append(Judged(text, f"{sum(whole)} of {declared} rows", sum(whole) == declared))
     return out
 
 
@@ -38,7 +45,7 @@ def repeated(r: Result) -> Iterable[bool]:
             yield abs(ours[0] - printed) <= NEAR * ours[1]
 
 
-def table(folder: Path = store.FOLDS) -> str:
+def table(folder: Path) -> str:
     """Return the goals as a table."""
-    rows = [[goal.goal, goal.measured, met(goal)] for goal in goals(folder)]
-    return lines([["goal", "measured", "met?"], *rows], [False] * 3)
+    rows = [f"| {x.goal} | {x.measured} | {'yes' if x.met else '**no**'} |" for x in goals(folder)]
+    return "\n".join(["| goal | measured | met? |", "| --- | --- | --- |", *rows])

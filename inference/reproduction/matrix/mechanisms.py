@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import optimize
 
-from ..report import look
-from ..report.look import Picture
+from ...report import look
+from ...report.look import Picture
 
 Array = np.ndarray
 SPIKE, SLAB, VISIBLE = 0.01, 3.0, 0.1
@@ -216,7 +216,7 @@ def summaries(toy: Toy) -> dict[str, Summary]:
 
     Examples
     --------
-    >>> from ardvark.inference.reproduction.mechanisms import THE_COPIES, summaries
+    >>> from ardvark.inference.reproduction.matrix.mechanisms import THE_COPIES, summaries
     >>> found = summaries(THE_COPIES)
     >>> [round(p, 2) for p in found["exact"].active], round(found["exact"].any_active, 2)
     ([0.53, 0.53], 1.0)
@@ -254,7 +254,7 @@ def told() -> str:
         [
             f"## {WHY}",
             "Three posteriors of one or two weights, which "
-            "`inference/reproduction/mechanisms.py` computes in seconds.",
+            "`inference/reproduction/matrix/mechanisms.py` computes in seconds.",
             listed,
             "\n".join(lines),
             f"![Spike, copies and ridge, and what each method makes of them]({PICTURE})",

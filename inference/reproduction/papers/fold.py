@@ -17,10 +17,12 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-import ardvark as av
 from ardvark.data import Dataset
 from ardvark.models import ZOO, Problem
+from ardvark.models import problem as problem_of
 
+from ...fitting import run
+from ...fitting.prediction import Rule, predict
 from .protocols import Group, Row, split, stratified
 from .tables import FILTER, GROUPS, SELECTED
 
@@ -34,6 +36,7 @@ Line = dict[str, Any]
 
 @lru_cache(maxsize=2)
 def load(group: str) -> Dataset:
+    """Return a group's data, by the group's name."""
     return next(g for g in GROUPS if g.name == group).load()
 
 
@@ -111,22 +114,24 @@ def zoo(row: Row, training: Dataset, test: Dataset) -> list[Line]:
         training, test = kernel_columns(training, test)
     chosen: dict[str, Any] = choose(row, training) if row.grid else {}
     options = {**row.options, **chosen, **({"path": True} if row.steps else {})}
-    problem = av.problem(row.model, training, **row.hypers)
+    problem = problem_of(row.model, training, **row.hypers)
     exact = row.method == "exact"
     if exact:
         options = {"cores": 1, **options}  # folds are what runs at once
-    tree = av.fit(
+    tree = run.fit(
         problem, row.method, draws=EXACT_DRAWS if exact else DRAWS, chains=4 if exact else 1,
         random_seed=0, progressbar=False, keep="shared", **options,
     )  # fmt: skip
     if tree.attrs["status"] == "failed":
         raise RuntimeError(tree.attrs["reason"])
     score = problem.spec.link == "identity"  # not a probability
-    cut, own = 0.0 if score else 0.5, "draws" if exact else "paper"
+    cut = 0.0 if score else 0.5
+    own: Rule = "draws" if exact else "paper"
+    rules: set[Rule] = {own, "draws"}
     line: Line = {"chosen": json.dumps(chosen) if chosen else ""}
     by_rule = {
-        rule: av.predict(problem, tree, test, rule=rule).mean(("chain", "draw")).values
-        for rule in {own, "draws"}
+        rule: predict(problem, tree, test, rule=rule).mean(("chain", "draw")).values
+        for rule in rules
     }
     line["label"], line["label_draws"] = (by_rule[rule] > cut for rule in (own, "draws"))
     line["probability"] = None if score else by_rule[own]
@@ -201,15 +206,15 @@ def choose(row: Row, training: Dataset) -> dict[str, Any]:
         right = score = 0.0
         for fold in range(INNER):
             inner, held = (training.take(rows) for rows in (folds != fold, folds == fold))
-            problem = av.problem(row.model, inner, **row.hypers)
-            tree = av.fit(
+            problem = problem_of(row.model, inner, **row.hypers)
+            tree = run.fit(
                 problem, row.method, draws=1, chains=1, random_seed=0, progressbar=False,
                 keep="shared", **row.options, **candidate,
             )  # fmt: skip
             if tree.attrs["status"] == "failed":
                 right = -np.inf
                 break
-            p = av.predict(problem, tree, held, rule="paper").values[0, 0]
+            p = predict(problem, tree, held, rule="paper").values[0, 0]
             true = np.where(held.y == 1, p, 1.0 - p)
             right += float((true > 0.5).sum())
             score += float(np.log(np.maximum(true, 1e-300)).sum())
@@ -286,13 +291,14 @@ def selection(row: Row, data: Dataset) -> np.ndarray:
     elif row.method == "l1_logistic":
         weight, most = np.abs(penalised(row.method, data, **row.options)[-1].coef_[0]), FILTER
     else:
-        tree = av.fit(
-            av.problem(row.model, data, **row.hypers), row.method, draws=1, chains=1,
+        tree = run.fit(
+            problem_of(row.model, data, **row.hypers), row.method, draws=1, chains=1,
             random_seed=0, progressbar=False, keep="shared", **row.options,
         )  # fmt: skip
         if tree.attrs["status"] == "failed":
             raise RuntimeError(tree.attrs["reason"])
-        weight = tree["fit"][ESTIMATE[row.method]].values * tree["fit"]["selected_feature"].values
+        found = tree["fit"].to_dataset()
+        weight = found[ESTIMATE[row.method]].values * found["selected_feature"].values
         most = SELECTED
     order = np.argsort(-weight, kind="stable")[:most]
     return np.sort(order[weight[order] > 0.0])

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ..report import look
-from ..report.look import Picture
+from ...report import look
+from ...report.look import Picture
 from .declared import AGAIN, EXACT
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-import ardvark as av
-from ardvark.data import Dataset
+from ardvark.data import Dataset, load
 from ardvark.data.builtin import BUILTIN, waveform
 from ardvark.data.loading import locate
 from ardvark.data.sources import SOURCES
@@ -118,6 +117,7 @@ class Group:
 
     @property
     def name(self) -> str:
+        """Return paper, table and data: "pfcvm-6/colon"."""
         return f"{self.paper.lower()}-{self.table}/{self.data}"
 
     @property
@@ -125,7 +125,7 @@ class Group:
         """Return N, D and the larger class's part of the rows; no data is needed."""
         source = "waveform_uci" if self.data == "waveform" else self.data
         if source in BUILTIN:
-            data = av.load(source)
+            data = load(source)
             return data.N, data.D, max(data.counts) / data.N
         shape, counts = SOURCES[source].shape, SOURCES[source].counts
         assert shape is not None
@@ -141,9 +141,9 @@ class Group:
         """Return the data; waves are drawn where UCI's file is missing. Nothing is downloaded."""
         if self.data == "waveform":
             if locate("waveform_uci") is not None:
-                return av.load("waveform_uci", fetch=False)
+                return load("waveform_uci", fetch=False)
             return waveform(n_per_class=1672)
-        data = av.load(self.data, fetch=False)
+        data = load(self.data, fetch=False)
         return by_sample(data) if self.by_sample else data
 
 

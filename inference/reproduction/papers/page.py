@@ -9,11 +9,10 @@ from .results import REFERENCE, Result, everything
 from .summary import kept, plus_minus, signed
 from .tables import FILTER, GROUPS, SELECTED, SELECTORS
 
-PAGE = store.HERE.parent / "PAPER_CHECK.md"
-TEMPLATE = store.HERE / "page.md"  # the prose; {{name}} stands for what is made here
+TEMPLATE = Path(__file__).with_name("page.md")  # the prose; {{name}} stands for what is made here
 
 
-def write(page: Path = PAGE, folder: Path = store.FOLDS) -> None:
+def write(page: Path, folder: Path) -> None:
     """Write the document, and its figures beside the stored folds, which are put in order."""
     for group in GROUPS:
         store.tidy(group, folder)
@@ -21,11 +20,17 @@ def write(page: Path = PAGE, folder: Path = store.FOLDS) -> None:
     page.write_text(text(folder))
 
 
-def figure_of(group: Group, page: Path = PAGE) -> Path:
-    return page.parent / "paper_check" / "figures" / f"{group.name.replace('/', '_')}.png"
+def figure_of(group: Group, page: Path) -> Path:
+    """Return the file of a group's figure."""
+    return page.parent / "paper_check" / "figures" / file_name(group)
 
 
-def text(folder: Path = store.FOLDS) -> str:
+def file_name(group: Group) -> str:
+    """Return the name of that file."""
+    return f"{group.name.replace('/', '_')}.png"
+
+
+def text(folder: Path) -> str:
     """Return the document."""
     found = everything(folder)
     parts = {
@@ -65,7 +70,7 @@ def paths(folder: Path) -> Iterator[str]:
     for group in GROUPS:
         inside = curves.contents(group, folder)
         if inside:
-            yield f"![{group.data}](paper_check/figures/{figure_of(group).name})"
+            yield f"![{group.data}](paper_check/figures/{file_name(group)})"
             yield ""
             yield f"{', '.join(inside)}."
             yield ""
@@ -154,6 +159,7 @@ def cells(r: Result, found: dict[str, Result]) -> dict[str, str]:
 
 
 def total(r: Result) -> float:
+    """Return the seconds of a row's folds together."""
     return sum(r.by_fold("seconds").values())
 
 

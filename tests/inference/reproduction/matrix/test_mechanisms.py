@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from ardvark.inference.reproduction import mechanisms
-from ardvark.inference.reproduction.mechanisms import (
+from ardvark.inference.reproduction.matrix import mechanisms
+from ardvark.inference.reproduction.matrix.mechanisms import (
     THE_COPIES,
     THE_RIDGE,
     THE_SPIKE,

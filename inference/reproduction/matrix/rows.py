@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..fits.datatree import replacing
+from ...fits.datatree import replacing
 from .declared import BLOCKS, Block
 from .numbers import NAMES
 

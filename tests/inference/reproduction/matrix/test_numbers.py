@@ -5,7 +5,7 @@ import pytest
 from scipy import special
 
 import ardvark as av
-from ardvark.inference.reproduction.numbers import NAMES, numbers
+from ardvark.inference.reproduction.matrix.numbers import NAMES, numbers
 
 X = np.random.default_rng(0).normal(size=(30, 12))
 PROBLEM = av.problem("rvm", X, X[:, 0] > 0.2)

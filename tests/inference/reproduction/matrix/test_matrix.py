@@ -8,10 +8,19 @@ import pytest
 import ardvark as av
 from ardvark.common.validate import InputError
 from ardvark.inference.fitting import registry
-from ardvark.inference.reproduction import declared, matrix
-from ardvark.inference.reproduction.declared import AGAIN, BLOCKS, CELLS, EXACT, FLAT, Block, chosen
-from ardvark.inference.reproduction.matrix import Matrix
-from ardvark.inference.reproduction.rows import ROWS, identity, read, tidy, whole
+from ardvark.inference.reproduction.matrix import blocks as matrix
+from ardvark.inference.reproduction.matrix import declared
+from ardvark.inference.reproduction.matrix.blocks import Matrix
+from ardvark.inference.reproduction.matrix.declared import (
+    AGAIN,
+    BLOCKS,
+    CELLS,
+    EXACT,
+    FLAT,
+    Block,
+    chosen,
+)
+from ardvark.inference.reproduction.matrix.rows import ROWS, identity, read, tidy, whole
 from tests.support import seed
 
 TABLES = {  # what the issue of the matrix asks for: model, its data sets

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ardvark.inference.refits.stability import agreement, jackknife
-
+from ...refits.stability import agreement, jackknife
 from . import store
 from .protocols import LEAVE_ONE_OUT, Group, Row
 from .statistics import Folds, mean_error, paired
@@ -30,6 +29,7 @@ class Result:
 
     @property
     def name(self) -> str:
+        """Return the row's full name."""
         return f"{self.group.name}/{self.row.label}"
 
     @property
@@ -87,7 +87,7 @@ class Result:
         return {name: (value, jackknife(self.selections, name)) for name, value in found.items()}
 
 
-def results(group: Group, folder: Path = store.FOLDS) -> Iterator[Result]:
+def results(group: Group, folder: Path) -> Iterator[Result]:
     """Return a group's rows that have stored folds."""
     for row in group.rows:
         lines = store.lines_of(group, row, folder)
@@ -96,6 +96,6 @@ def results(group: Group, folder: Path = store.FOLDS) -> Iterator[Result]:
             yield Result(group, row, dict(sorted(done.items())), len(lines) - len(done), folder)
 
 
-def everything(folder: Path = store.FOLDS) -> dict[str, Result]:
+def everything(folder: Path) -> dict[str, Result]:
     """Return all rows that have stored folds, by name."""
     return {found.name: found for group in GROUPS for found in results(group, folder)}

@@ -1,4 +1,4 @@
-"""The parts of `benchmarks.paper_check`: rows, folds, statistics, storage, choice of options."""
+"""The papers' tables: rows, folds, statistics, storage, choice of options."""
 
 import itertools
 import json
@@ -16,15 +16,15 @@ from ardvark.data.sources import SOURCES
 from ardvark.inference import BACKENDS
 from ardvark.inference.fitting.registry import make_options
 from ardvark.inference.refits.stability import agreement, jackknife
+from ardvark.inference.reproduction.papers import curves, protocols, statistics, store
+from ardvark.inference.reproduction.papers import fold as folds
+from ardvark.inference.reproduction.papers.tables import GROUPS
 from ardvark.models import ZOO
 from tests.support import rng, z_limit
 
 with pytest.MonkeyPatch.context() as patch:
-    patch.syspath_prepend(str(Path(__file__).parents[1]))
+    patch.syspath_prepend(str(Path(__file__).parents[4]))
     from benchmarks.paper_check import __main__ as command
-    from benchmarks.paper_check import curves, protocols, statistics, store
-    from benchmarks.paper_check import fold as folds
-    from benchmarks.paper_check.tables import GROUPS
 
 ROWS = [(g, r) for g in GROUPS for r in g.rows]
 NAMES = [f"{group.name}/{row.label}" for group, row in ROWS]
@@ -259,7 +259,7 @@ def line(fold, **more):
 
 def test_a_torn_line_is_cut_off_and_the_last_one_counts(tmp_path):
     group, row = GROUPS[0], GROUPS[0].rows[0]
-    path = store.file_of(group, folder=tmp_path)
+    path = store.file_of(group, tmp_path)
 
     def statuses():
         return {fold: x["status"] for fold, x in store.lines_of(group, row, tmp_path).items()}
@@ -280,7 +280,7 @@ def test_a_torn_line_is_cut_off_and_the_last_one_counts(tmp_path):
 
 def test_files_are_put_in_order(tmp_path):
     group = GROUPS[0]
-    path = store.file_of(group, folder=tmp_path)
+    path = store.file_of(group, tmp_path)
     store.append(path, [line(2), line(0, identity="of old"), line(1), line(2, accuracy=0.5)])
     store.tidy(group, tmp_path)
     assert [(x["fold"], x["accuracy"]) for x in store.read(path)] == [
@@ -301,8 +301,8 @@ def test_a_path_is_the_mean_of_the_folds_that_are_whole(tmp_path):
         for step in row.steps
     ]
     part = line(2, step=row.steps[0], **more, **values)
-    store.append(store.file_of(group, True, tmp_path), [*reversed(lines), part])
-    store.append(store.file_of(group, False, tmp_path), [line(1, **more), line(2, **more)])
+    store.append(store.file_of(group, tmp_path, path=True), [*reversed(lines), part])
+    store.append(store.file_of(group, tmp_path), [line(1, **more), line(2, **more)])
     assert store.whole(group, row, tmp_path) == {1}
     points, count = curves.path_of(group, row, tmp_path)
     assert count == 2
@@ -340,13 +340,13 @@ def test_a_run_is_resumed(tmp_path, monkeypatch):
     def tasks(most):
         return command.plan(["fsklr-2/*/l1_logistic"], most, tmp_path)
 
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[4]))
     assert [fold for _, fold in tasks(2)] == [0, 1]
     command.run(tasks(1), 1, tmp_path)
     assert [fold for _, fold in tasks(2)] == [1]
     group, row = folds.find("fsklr-2/digits38_noisy/l1_logistic")
-    (found,) = store.read(store.file_of(group, folder=tmp_path))
-    assert len(store.read(store.file_of(group, path=True, folder=tmp_path))) == len(row.steps)
+    (found,) = store.read(store.file_of(group, tmp_path))
+    assert len(store.read(store.file_of(group, tmp_path, path=True))) == len(row.steps)
     assert 0.8 < float(found["accuracy"]) <= 1.0
     assert -0.7 < float(found["log_score"]) < 0.0
     assert int(found["n_train"]) + int(found["n_test"]) == 357

@@ -17,8 +17,6 @@ from .fold import DRAWS, INNER, Line, find, run_fold
 from .protocols import Group, Row
 from .tables import FILTER, SELECTED
 
-HERE = Path(__file__).parent
-FOLDS = HERE / "folds"
 COLUMNS = (
     "row", "fold", "step", "accuracy", "accuracy_draws", "f1", "log_score", "features", "samples",
     "n_train", "n_test", "seconds", "status", "reason", "chosen", "selected", "identity", "version",
@@ -43,7 +41,7 @@ def version() -> str:
     """Return the commit of the package that runs, with a mark where its files differ from it."""
 
     def git(*command: str) -> subprocess.CompletedProcess:
-        root = ["git", "-C", str(HERE.parents[1])]
+        root = ["git", "-C", str(Path(__file__).resolve().parents[3])]
         return subprocess.run([*root, *command], capture_output=True, text=True, check=False)
 
     changed = git("diff", "--quiet", "HEAD", "--", "ardvark", "models", "inference", "data")
@@ -52,7 +50,7 @@ def version() -> str:
     )
 
 
-def file_of(group: Group, path: bool = False, folder: Path = FOLDS) -> Path:
+def file_of(group: Group, folder: Path, path: bool = False) -> Path:
     """Return the file of a group's folds, or of its paths."""
     return folder / f"{group.name.replace('/', '_')}{'_paths' if path else ''}.csv"
 
@@ -62,22 +60,25 @@ class Folds(Work[Task, list[Line]]):
     """Folds of rows; those that are stored already are left out by whoever asks (`whole`)."""
 
     version: str
-    folder: Path = FOLDS
+    folder: Path
 
     def start(self) -> Callable[[Task], list[Line]]:
+        """Return the function that fits one fold."""
         return lambda task: run_fold(*task)
 
     def failure(self, key: Task, reason: str) -> list[Line]:
+        """Return the line of a fold that failed."""
         name, fold = key
         return [{"row": name, "fold": fold, "status": "failed", "reason": reason, "seconds": 0.0}]
 
     def keep(self, key: Task, result: list[Line]) -> None:
+        """Add the fold's lines to the group's files, those of its path first."""
         group, row = find(key[0])
         marks = {"identity": identity(group, row), "version": self.version}
         line, *path = ({**x, **marks} for x in result)
         if path:
-            append(file_of(group, True, self.folder), path)
-        append(file_of(group, False, self.folder), [line])
+            append(file_of(group, self.folder, path=True), path)
+        append(file_of(group, self.folder), [line])
 
 
 def mend(path: Path) -> None:
@@ -87,14 +88,17 @@ def mend(path: Path) -> None:
         os.truncate(path, whole.rfind(b"\n") + 1)
 
 
-def tidy(group: Group, folder: Path = FOLDS) -> None:
+def tidy(group: Group, folder: Path) -> None:
     """Write a group's files anew: rows as they are declared now, in order, each fold once."""
     for path in (False, True):
-        file, lines = file_of(group, path, folder), []
+        file = file_of(group, folder, path)
+        lines: list[Stored] = []
         for row in group.rows:
-            found = paths_of(group, row, folder) if path else lines_of(group, row, folder)
-            for fold in sorted(found):
-                lines += list(found[fold].values()) if path else [found[fold]]
+            if path:
+                for _, steps in sorted(paths_of(group, row, folder).items()):
+                    lines += steps.values()
+            else:
+                lines += [line for _, line in sorted(lines_of(group, row, folder).items())]
         if lines != read(file):
             new = file.with_suffix(".new")
             append(new, lines)
@@ -127,12 +131,12 @@ def read(path: Path) -> list[Stored]:
         return list(csv.DictReader(file))
 
 
-def lines_of(group: Group, row: Row, folder: Path = FOLDS) -> dict[int, Stored]:
+def lines_of(group: Group, row: Row, folder: Path) -> dict[int, Stored]:
     """Return a row's lines by fold, as it is declared now; the last one counts."""
     return {int(x["fold"]): x for x in _lines(group, row, False, folder)}
 
 
-def paths_of(group: Group, row: Row, folder: Path = FOLDS) -> dict[int, dict[str, Stored]]:
+def paths_of(group: Group, row: Row, folder: Path) -> dict[int, dict[str, Stored]]:
     """Return a row's path of each fold, the lines by step in the order of the steps."""
     found: dict[int, dict[str, Stored]] = {}
     for x in _lines(group, row, True, folder):
@@ -141,7 +145,7 @@ def paths_of(group: Group, row: Row, folder: Path = FOLDS) -> dict[int, dict[str
     return {k: {step: x[step] for step in steps if step in x} for k, x in found.items()}
 
 
-def whole(group: Group, row: Row, folder: Path = FOLDS) -> set[int]:
+def whole(group: Group, row: Row, folder: Path) -> set[int]:
     """Return the folds that need not be computed: fitted, and with the whole path."""
     paths = paths_of(group, row, folder)
     return {
@@ -153,5 +157,5 @@ def whole(group: Group, row: Row, folder: Path = FOLDS) -> set[int]:
 
 def _lines(group: Group, row: Row, path: bool, folder: Path) -> list[Stored]:
     name, mark = f"{group.name}/{row.label}", identity(group, row)
-    lines = read(file_of(group, path, folder))
+    lines = read(file_of(group, folder, path))
     return [x for x in lines if x["row"] == name and x["identity"] == mark]

@@ -1,0 +1,1 @@
+"""The matrix: every approximation beside the exact posterior, under the same prior."""
