@@ -4,6 +4,7 @@
 from . import data as data
 from . import inference as inference
 from . import models as models
+from .common.cluster import Dask as Dask
 from .common.validate import InputError as InputError
 from .data import Dataset as Dataset
 from .data import available as available

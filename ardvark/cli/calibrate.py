@@ -8,7 +8,7 @@ import typer
 
 from ardvark.common.interrupt import last_words
 
-from .arguments import pairs
+from .arguments import Scheduler, Workers, computing, pairs
 
 if TYPE_CHECKING:
     from ardvark.models import Problem
@@ -31,6 +31,8 @@ def calibrate(
     chains: Annotated[int, typer.Option(help="Number of chains (sbc).")] = 2,
     seed: Annotated[int, typer.Option(help="Random seed.", min=0)] = 0,
     processes: Annotated[int, typer.Option(help="Replicates run in parallel.")] = 1,
+    scheduler: Scheduler = None,
+    workers: Workers = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="Set a hyperparameter: name=value.")
     ] = None,
@@ -48,6 +50,7 @@ def calibrate(
     from ardvark.inference import calibrate as run
     from ardvark.inference.fits.datatree import replacing
 
+    where = computing(processes, scheduler, workers)
     folder = out or Path("results/calibration")
     problem = _problem(model, data, pairs(set_, "--set"))
     last_words(f"Stopped. Finished replicates are in {folder}. Run the same command to continue.")
@@ -60,7 +63,7 @@ def calibrate(
         chains=chains,
         random_seed=seed,
         folder=folder,
-        processes=processes,
+        processes=where,
         **pairs(option, "--option"),
     )
     typer.echo(found.text())

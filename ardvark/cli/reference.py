@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from .arguments import Scheduler, Workers, computing
+
 app = typer.Typer(help="Reference posteriors: list, make, check or export them.")
 
 
@@ -52,15 +54,30 @@ def make(
     out: Annotated[
         Path | None, typer.Option(help="Folder for the files. Default: that of the package.")
     ] = None,
+    processes: Annotated[int, typer.Option(help="References made at once.")] = 1,
+    scheduler: Scheduler = None,
+    workers: Workers = None,
 ) -> None:
     """Make the references that are missing (minutes each). Existing ones are kept."""
+    from ardvark.common.work import check_processes, elsewhere
     from ardvark.inference.references import references
 
-    for name in names or list(references.REFERENCES):
-        path = references.make(name, out)
+    where = computing(processes, scheduler, workers)
+    check_processes(where)
+    wanted = [references.known(name) for name in names or references.REFERENCES]
+    work = references.Making(out or references.FOLDER, elsewhere(where))
+    failed = False
+    for name, made in work.results(wanted, where):
+        if isinstance(made, str):
+            failed = True
+            typer.echo(f"{name} failed: {made}", err=True)
+            continue
+        path = work.path(name)
         missed = references.missed(references.attributes(path))
         verdict = f"misses {'; '.join(missed)}" if missed else "clears the bar"
         typer.echo(f"{path}: {path.stat().st_size / 1000:.0f} kB, {verdict}")
+    if failed:
+        raise typer.Exit(1)
 
 
 @app.command()

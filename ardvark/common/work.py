@@ -1,9 +1,11 @@
-"""One job that consists of many pieces, run in this process or in several with equal results.
+"""One job that consists of many pieces, run in this process or elsewhere with equal results.
 
 Each piece has a key. A result that is stored under its key is not computed again, so a run that was
 killed continues where it stopped. If a piece raises an error, the error is its result and the other
 pieces continue; the next run tries that piece again. A process works on one piece at a time, so
 only that piece is lost if the process dies. An interrupted run loses only the pieces in progress.
+
+Pieces are computed in this process, in local processes, or by an `Executor`: `cluster.Dask`.
 """
 
 import logging
@@ -60,19 +62,22 @@ class Work[Key: Hashable, Result](ABC):
         """Return what the progress bar says about a piece that has ended."""
         return ""
 
-    def results(self, keys: Sequence[Key], processes: int = 1) -> Iterator[tuple[Key, Result]]:
+    def results(
+        self, keys: Sequence[Key], processes: "Processes" = 1
+    ) -> Iterator[tuple[Key, Result]]:
         """Yield key and result of each piece: first the stored ones, then the others as they end.
 
         Parameters
         ----------
         keys : sequence
             Which pieces.
-        processes : int
-            How many pieces are computed at once. With one process, or one piece, everything runs in
-            this process, in the order given. New processes are spawned, so a script needs the usual
-            ``if __name__ == "__main__":``. They end when their caller ends, even if it is killed.
-            After an interrupt they end at once. After an error in the caller they finish their
-            current piece. Pieces that have not begun are dropped.
+        processes : int or Executor
+            How many pieces are computed at once, in local processes; or who computes them. With one
+            process, or one piece, everything runs in this process, in the order given. New
+            processes are spawned, so a script needs the usual ``if __name__ == "__main__":``. They
+            end when their caller ends, even if it is killed. After an interrupt they end at once.
+            After an error in the caller they finish their current piece. Pieces that have not begun
+            are dropped.
 
         Raises
         ------
@@ -88,15 +93,14 @@ class Work[Key: Hashable, Result](ABC):
         missing = [key for key in keys if key not in there]
         if not missing:
             return
-        alone = processes == 1 or len(missing) == 1
-        for key, result in _here(self, missing) if alone else _pooled(self, missing, processes):
+        for key, result in _computed(self, missing, processes):
             self.keep(key, result)
             yield key, result
 
     def run(
         self,
         keys: Sequence[Key],
-        processes: int = 1,
+        processes: "Processes" = 1,
         stage: AbstractContextManager[Update] | None = None,
     ) -> dict[Key, Result]:
         """Return the results by key, in the order given; `stage` shows how many are done."""
@@ -108,30 +112,66 @@ class Work[Key: Hashable, Result](ABC):
         return {key: found[key] for key in keys}
 
 
-def check_processes(processes: int, name: str, backend: object) -> None:
-    """Refuse a number of processes that a method cannot use.
+class Executor(ABC):
+    """Computes pieces of work somewhere else than in local processes."""
+
+    @abstractmethod
+    def compute(self, work: Work, keys: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+        """Yield key and result of each piece as it ends, in any order.
+
+        A piece that raises an error, or whose process dies again and again, has the result
+        `Work.failure`; the others continue.
+        """
+
+
+Processes = int | Executor
+"""How many pieces are computed at once, in local processes; or who computes them."""
+
+
+def elsewhere(processes: Processes) -> bool:
+    """Return whether pieces are computed in other processes, where each takes one core."""
+    return isinstance(processes, Executor) or processes > 1
+
+
+def check_processes(processes: Processes, name: str = "", backend: object = None) -> None:
+    """Refuse a number of processes that is not positive, or that a method cannot use.
+
+    Parameters
+    ----------
+    processes : int or Executor
+    name, backend
+        The method, if the pieces are fits by one method.
 
     Raises
     ------
     InputError
-        The number is not positive. Or it is above 1 and the method is not part of this package, so
-        that another process, which imports only ardvark, does not have it.
+        The number is not a positive integer. Or pieces are computed elsewhere and the method is not
+        part of this package, so that another process, which imports only ardvark, does not have it.
     """
-    positive("processes", processes)
+    if not isinstance(processes, Executor):
+        positive("processes", processes)
     known = isinstance(backend, types.ModuleType) and backend.__name__.startswith("ardvark.")
-    if processes > 1 and not known:
+    if elsewhere(processes) and backend is not None and not known:
         raise InputError(
             f"method {name!r} was registered in this process only, and others do not know it. "
             "Use processes=1."
         )
 
 
-def _attempt(work: Work, do: Callable[[Any], Any], key: Any) -> Any:
+def attempt(work: Work, do: Callable[[Any], Any], key: Any) -> Any:
+    """Return the result of a piece, or the one that says which error it raised."""
     try:
         return do(key)
     except Exception as error:
         logger.debug("traceback", exc_info=True)
         return work.failure(key, f"{type(error).__name__}: {error}")
+
+
+def _computed(work: Work, keys: Sequence[Any], processes: Processes) -> Iterator[tuple[Any, Any]]:
+    if isinstance(processes, Executor):
+        return processes.compute(work, keys)
+    alone = int(processes) == 1 or len(keys) == 1
+    return _here(work, keys) if alone else _pooled(work, keys, int(processes))
 
 
 # --- here -----------------------------------------------------------------------------------------
@@ -141,7 +181,7 @@ def _here(work: Work, keys: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
     with _silence() if work.quiet else nullcontext(), threadpool_limits(1, user_api="blas"):
         do = work.start()
         for key in keys:
-            yield key, _attempt(work, do, key)
+            yield key, attempt(work, do, key)
 
 
 @contextmanager
@@ -204,18 +244,28 @@ def _pooled(work: Work, keys: Sequence[Any], processes: int) -> Iterator[tuple[A
             pool.shutdown(cancel_futures=True)
 
 
+@contextmanager
+def without_interrupts() -> Iterator[None]:
+    """Let processes and threads that are started here ignore Ctrl-C.
+
+    A terminal sends it to all processes, and only the caller is to react.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # on Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a child inherits this
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class _Deaf(SpawnProcess):
-    """A process that ignores Ctrl-C: a terminal sends it to all, and only the caller reacts."""
+    """A process that ignores Ctrl-C."""
 
     def start(self) -> None:
-        if not hasattr(signal, "pthread_sigmask"):  # on Windows
+        with without_interrupts():
             super().start()
-            return
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a child inherits this
-        try:
-            super().start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _Spawn(SpawnContext):
@@ -240,7 +290,7 @@ def _start(work: Work) -> None:
 def _do(key: Any) -> Any:
     assert _started is not None
     work, do = _started
-    return _attempt(work, do, key)
+    return attempt(work, do, key)
 
 
 def _end_with_parent() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, Literal, get_args
 
 from ardvark.common.validate import InputError, one_of, unknown_option
+from ardvark.common.work import Processes
 from ardvark.models import Problem
 
 from ..contract.sampling import Sampling
@@ -36,7 +37,7 @@ def calibrate(
     random_seed: int = 0,
     basis_labels: BasisLabels = "independent",
     folder: str | os.PathLike[str] | None = None,
-    processes: int = 1,
+    processes: Processes = 1,
     progressbar: bool = True,
     **options: Any,
 ) -> Calibration:
@@ -65,8 +66,8 @@ def calibrate(
         For models whose labels enter the basis; see `sbc`.
     folder : path, optional
         Where replicates are kept, one line each, so that an interrupted run can continue.
-    processes : int
-        Number of replicates that run in parallel.
+    processes : int or Dask
+        Number of replicates that run in parallel, in local processes; or a Dask cluster.
     progressbar : bool
     **options
         Options of the method ("sbc").

@@ -34,6 +34,7 @@ import pandas as pd
 from scipy import stats
 
 from ardvark.common.validate import InputError, one_of, positive, whole
+from ardvark.common.work import Processes
 from ardvark.models import Problem
 from ardvark.models.spec import Point
 
@@ -192,7 +193,7 @@ def joint_test(
     random_seed: int = 0,
     basis_labels: Literal["independent", "fixed"] = "independent",
     folder: str | os.PathLike[str] | None = None,
-    processes: int = 1,
+    processes: Processes = 1,
     progressbar: bool = False,
 ) -> Calibration:
     """Rank (theta_L, y), L sweeps after (theta_0, y) was drawn, among independent (theta, y).
@@ -203,7 +204,7 @@ def joint_test(
         Gives X, Z and hyperparameters; its labels are not used.
     make_kernel : callable
         Makes the kernel, once in each process; a function or class of a module if `processes` is
-        above 1. It must not depend on anything but the problem.
+        not 1. It must not depend on anything but the problem.
     replicates : int
         R, the number of simulated data sets.
     sweeps, references : int

@@ -13,7 +13,7 @@ import numpy as np
 
 from ardvark.common.progress import Reporter
 from ardvark.common.validate import positive
-from ardvark.common.work import Work
+from ardvark.common.work import Processes, Work, check_processes
 from ardvark.models import Problem
 
 from ..fits.datatree import as_json, versions
@@ -97,12 +97,12 @@ class Trial(Work[int, Row]):
                 # newline first: the last write may have been killed
                 file.write(f"\n{json.dumps(result)}")
 
-    def calibration(self, replicates: int, processes: int, progressbar: bool) -> Calibration:
+    def calibration(self, replicates: int, processes: Processes, progressbar: bool) -> Calibration:
         """Return what replicates 0..R-1 say."""
         positive("replicates", replicates)
-        positive("processes", processes)
+        check_processes(processes)
         stage = Reporter(self.name, progressbar).stage("replicates", total=replicates)
-        rows = self.run(range(replicates), int(processes), stage)
+        rows = self.run(range(replicates), processes, stage)
         return _collect(self.name, list(rows.values()))
 
 

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 
 from ardvark.common.validate import InputError, one_of, positive
-from ardvark.common.work import check_processes
+from ardvark.common.work import Processes, check_processes, elsewhere
 from ardvark.models import Problem
 
 from ..contract.backend import FitFailed, Job
@@ -95,7 +95,7 @@ def sbc(
     ranks: int = 100,
     basis_labels: BasisLabels = "independent",
     folder: str | os.PathLike[str] | None = None,
-    processes: int = 1,
+    processes: Processes = 1,
     **options: Any,
 ) -> Calibration:
     """Rank true values among the draws of a method, over data sets simulated from the model.
@@ -117,9 +117,9 @@ def sbc(
     folder : path, optional
         Where replicates are kept, so that an interrupted run can continue. Delete it after a change
         of code.
-    processes : int
-        Number of replicates that run in parallel. Above 1 they run in new processes, each of which
-        compiles.
+    processes : int or Dask
+        Number of replicates that run in parallel, or a Dask cluster. Above 1 they run in new
+        processes, each of which compiles.
     **options
         Options of the method.
 
@@ -138,7 +138,7 @@ def sbc(
     one_of("basis_labels", basis_labels, get_args(BasisLabels))
     positive("ranks", ranks)
     check_processes(processes, name, backend)
-    if processes > 1:
+    if elsewhere(processes):
         plan = plan.on_one_core()
     own = dataclasses.replace(problem)  # with a model of its own, whose labels are rebound
     fits = _Fits(own, plan, sampling, ranks, basis_labels)

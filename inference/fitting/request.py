@@ -12,11 +12,14 @@ from .registry import Plan
 
 def request(problem: Problem | None, plan: Plan, sampling: Sampling) -> str:
     """Return the hash of everything that determines a fit's draws; a stored fit is reused by it."""
+    options = dataclasses.asdict(plan.options)
+    if "cores" in options:  # they change the time alone
+        options["cores"] = None
     identity = {
         "fingerprint": "" if problem is None else problem.fingerprint,
         "form": "" if problem is None else problem.form,
         "method": plan.name,
-        "options": dataclasses.asdict(plan.options),
+        "options": options,
         "draws": sampling.draws,
         "chains": sampling.chains,
         "seed": sampling.seed,

@@ -5,6 +5,7 @@ versions) is the same. A failed fit is tried again, and so is one that the clock
 cannot be read, or contains another problem or method, it is renamed and not overwritten.
 """
 
+import dataclasses
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import ClassVar
 import xarray as xr
 
 from ardvark.common.validate import InputError, logger
-from ardvark.common.work import Work
+from ardvark.common.work import Processes, Work, check_processes, elsewhere
 from ardvark.models import Problem
 
 from ..contract.backend import Result
@@ -46,6 +47,22 @@ class Fits(Work[str, xr.DataTree]):
     asked: Mapping[str, tuple[Problem, Plan]]
     sampling: Sampling
     folder: Path | None = None
+
+    def on(self, processes: Processes) -> "Fits":
+        """Return the fits as they run there: in other processes on one core each, and silently.
+
+        Raises
+        ------
+        InputError
+            The number of processes is not positive, or other processes do not have a method.
+        """
+        for _, plan in self.asked.values():
+            check_processes(processes, plan.name, plan.backend)
+        if not elsewhere(processes):
+            return self
+        asked = {key: (problem, plan.on_one_core()) for key, (problem, plan) in self.asked.items()}
+        sampling = dataclasses.replace(self.sampling, progressbar=False)
+        return dataclasses.replace(self, asked=asked, sampling=sampling)
 
     def start(self) -> Callable[[str], xr.DataTree]:
         """Return the function that fits."""

@@ -17,9 +17,10 @@ import datetime
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, ClassVar
 
 import h5py
 import numpy as np
@@ -27,6 +28,7 @@ import pandas as pd
 import xarray as xr
 
 from ardvark.common.validate import InputError, logger, named
+from ardvark.common.work import Work
 from ardvark.models import Problem
 
 from ..contract.backend import FitFailed, Result
@@ -39,7 +41,7 @@ from ..fitting import registry, run
 from ..fitting.request import request
 from ..verdicts.findings import findings
 from .bar import agreement, bar, extreme, summarise
-from .declared import REFERENCES
+from .declared import REFERENCES, Reference
 
 FOLDER = Path(__file__).with_name("stored")
 NUMBERS, FEWEST, MOST = 120_000, 100, 1000
@@ -62,7 +64,12 @@ _WHOLE = ("lp", "active_features", "active_samples", "n90_features", "n90_sample
 
 
 def make(
-    name: str, folder: Path | None = None, *, seed: int | None = None, progressbar: bool = True
+    name: str,
+    folder: Path | None = None,
+    *,
+    seed: int | None = None,
+    one_core: bool = False,
+    progressbar: bool = True,
 ) -> Path:
     """Run a reference's method and write its file, unless the folder already has that run.
 
@@ -74,6 +81,8 @@ def make(
         By default the package's own.
     seed : int, optional
         A seed other than that of the reference.
+    one_core : bool
+        Whether it is one of several that run at once.
 
     Raises
     ------
@@ -83,26 +92,83 @@ def make(
         The method returned no draws.
     """
     reference = REFERENCES[known(name)]
-    seed = reference.seed if seed is None else seed
-    problem, path = reference.problem(), (folder or FOLDER) / f"{reference.name}.nc"
-    plan = registry.prepare(reference.method, problem, reference.options)
-    sampling = Sampling(
-        draws=reference.draws,
-        chains=reference.chains,
-        seed=seed,
-        keep="shared",
-        progressbar=progressbar,
-    )
-    asked = request(problem, plan, sampling)
-    if path.exists() and attributes(path).get("request") == asked:
+    path = (folder or FOLDER) / f"{reference.name}.nc"
+    problem, plan, sampling = _planned(reference, reference.seed if seed is None else seed)
+    if _is_made(path, request(problem, plan, sampling)):
         logger.info("%s: already stored", reference.name)
         return path
+    plan = plan.on_one_core() if one_core else plan
+    sampling = dataclasses.replace(sampling, progressbar=progressbar)
     tree = run.compute(Target(problem), plan, sampling)
     if tree.attrs["status"] == "failed":
         raise FitFailed(f"{reference.name}: {tree.attrs['reason']}")
     made = {"reference": reference.name, "command": reference.command, "note": reference.note}
     write(condensed(problem, tree, made), path)
     return path
+
+
+def _planned(reference: Reference, seed: int) -> tuple[Problem, registry.Plan, Sampling]:
+    problem = reference.problem()
+    plan = registry.prepare(reference.method, problem, reference.options)
+    sampling = Sampling(draws=reference.draws, chains=reference.chains, seed=seed, keep="shared")
+    return problem, plan, sampling
+
+
+def _is_made(path: Path, asked: str) -> bool:
+    return path.exists() and attributes(path).get("request") == asked
+
+
+@dataclasses.dataclass(frozen=True)
+class Making(Work[str, bytes | str]):
+    """References to be made, by name: the bytes of each file, or why there is none.
+
+    Attributes
+    ----------
+    folder : Path
+        Where the files are written, by the process that asked for them.
+    one_core : bool
+        Whether several are made at once.
+    """
+
+    quiet: ClassVar[bool] = False
+    folder: Path
+    one_core: bool = False
+
+    def start(self) -> Callable[[str], bytes]:
+        """Return the function that makes one."""
+        return self._make
+
+    def _make(self, key: str) -> bytes:
+        with TemporaryDirectory() as there:
+            shown = not self.one_core
+            path = make(key, Path(there), one_core=self.one_core, progressbar=shown)
+            return path.read_bytes()
+
+    def failure(self, key: str, reason: str) -> str:
+        """Return why there is no file."""
+        return reason
+
+    def stored(self, keys: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        """Yield the files that are there, of the runs that are declared."""
+        for key in keys:
+            reference = REFERENCES[key]
+            try:
+                asked = request(*_planned(reference, reference.seed))
+            except InputError:  # the data are missing, which is the result of the piece
+                continue
+            if _is_made(self.path(key), asked):
+                logger.info("%s: already stored", key)
+                yield key, self.path(key).read_bytes()
+
+    def keep(self, key: str, result: bytes | str) -> None:
+        """Write the file."""
+        if isinstance(result, bytes):
+            with replacing(self.path(key)) as part:
+                part.write_bytes(result)
+
+    def path(self, key: str) -> Path:
+        """Return a reference's file."""
+        return self.folder / f"{key}.nc"
 
 
 def condensed(problem: Problem, tree: xr.DataTree, made: Mapping[str, str]) -> xr.DataTree:

@@ -29,7 +29,7 @@ from scipy import special
 
 from ardvark.common.progress import Reporter
 from ardvark.common.validate import InputError, logger
-from ardvark.common.work import Work, check_processes
+from ardvark.common.work import Processes, Work, check_processes, elsewhere
 from ardvark.models import Problem
 
 from ..contract.sampling import Sampling
@@ -161,7 +161,7 @@ def refit_loo(
     draws: int = 1000,
     chains: int = 4,
     random_seed: int = 0,
-    processes: int = 2,
+    processes: Processes = 2,
     progressbar: bool = True,
     **options: Any,
 ) -> pd.DataFrame:
@@ -183,9 +183,9 @@ def refit_loo(
         The size of each refit.
     random_seed : int
         Equal seeds give equal tables, with any number of processes.
-    processes : int
-        Number of refits that run in parallel, each on one core. Above 1 they run in new processes,
-        so a script that calls this needs the usual ``if __name__ == "__main__":``.
+    processes : int or Dask
+        Number of refits that run in parallel, each on one core; or a Dask cluster. Above 1 they run
+        in new processes, so a script needs the usual ``if __name__ == "__main__":``.
     progressbar : bool
         Show how many refits are done.
     **options
@@ -227,12 +227,12 @@ def refit_loo(
     check_processes(processes, plan.name, plan.backend)
     _check_every_fold(problem)
     asked = request(problem, plan, sampling)
-    if processes > 1:
+    if elsewhere(processes):
         plan = plan.on_one_core()
     work = _Refits(dataclasses.replace(problem), plan, sampling, asked, Path(folder))
     N = problem.data.N
     stage = Reporter(f"refit_loo {plan.name}", progressbar).stage("refitting", total=N)
-    rows = work.run(range(N), int(processes), stage)
+    rows = work.run(range(N), processes, stage)
     return _table(problem, plan.name, list(rows.values()))
 
 

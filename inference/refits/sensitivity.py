@@ -19,7 +19,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from ardvark.common.progress import Reporter
 from ardvark.common.validate import InputError, logger
+from ardvark.common.work import Processes, elsewhere
 from ardvark.data import Dataset
 from ardvark.models import ZOO, Problem
 from ardvark.models.sparse import SparseHypers, SparsePriors
@@ -231,6 +233,7 @@ def sensitivity(
     chains: int = 4,
     random_seed: int = 0,
     folder: str | os.PathLike[str] | None = None,
+    processes: Processes = 1,
     baseline: xr.DataTree | None = None,
     test: Dataset | None = None,
     progressbar: bool = True,
@@ -248,6 +251,9 @@ def sensitivity(
         Of every fit.
     folder : path, optional
         Finished fits are kept there, one file each, and used again.
+    processes : int or Dask
+        Number of fits that run in parallel, each on one core; or a Dask cluster. Above 1 they run
+        in new processes, so a script needs the usual ``if __name__ == "__main__":``.
     baseline : DataTree, optional
         A fit of `problem` by this method, if there is one already.
     test : Dataset, optional
@@ -296,13 +302,16 @@ def sensitivity(
     asked = {key: (Sharing.of(variants[row], models), plan) for key, row in keys.items()}
     fits: dict[str, xr.DataTree] = {} if baseline is None else {BASELINE: baseline}
     missing = [key for key, row in keys.items() if row not in fits]
-    work = Fits(asked, sampling, None if folder is None else Path(folder))
-    for key, tree in work.results(missing):
-        row = keys[key]
-        fits[row] = tree
-        logger.info("prior sensitivity, fit %d of %d: %s", len(fits), len(variants), row)
-        if row == BASELINE and not group(tree, "posterior").data_vars:
-            raise InputError(f"the problem itself could not be fitted: {tree.attrs['reason']}")
+    work = Fits(asked, sampling, None if folder is None else Path(folder)).on(processes)
+    shown = Reporter(f"sensitivity {plan.name}", progressbar and elsewhere(processes))
+    with shown.stage("fits", total=len(missing)) as update:
+        for done, (key, tree) in enumerate(work.results(missing, processes), 1):
+            row = keys[key]
+            fits[row] = tree
+            logger.info("prior sensitivity, fit %d of %d: %s", len(fits), len(variants), row)
+            if row == BASELINE and not group(tree, "posterior").data_vars:
+                raise InputError(f"the problem itself could not be fitted: {tree.attrs['reason']}")
+            update(done, row)
     return summarised(problem, variants, fits, refused, test)
 
 

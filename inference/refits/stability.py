@@ -23,7 +23,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from ardvark.common.progress import Reporter
 from ardvark.common.validate import InputError, logger, one_of
+from ardvark.common.work import Processes, elsewhere
 from ardvark.models import Problem
 
 from ..contract.sampling import Sampling
@@ -220,6 +222,7 @@ def stability(
     chains: int = 4,
     random_seed: int = 0,
     folder: str | os.PathLike[str] | None = None,
+    processes: Processes = 1,
     progressbar: bool = True,
     **options: Any,
 ) -> Stability:
@@ -241,6 +244,9 @@ def stability(
         Of every fit; the seed also of the parts.
     folder : path, optional
         Finished fits are kept there, and used again.
+    processes : int or Dask
+        Number of fits that run in parallel, each on one core; or a Dask cluster. Above 1 they run
+        in new processes, so a script needs the usual ``if __name__ == "__main__":``.
     progressbar : bool
         Show the stages of each fit.
     **options
@@ -277,12 +283,15 @@ def stability(
         left, _ = problem.data.split(1.0 - share, random_seed=sampling.seed + i)
         part = problem.take([number[sample] for sample in left.sample_names])
         asked[f"{plan.name}-part-{i}"] = Sharing.of(part, models), plan
-    work = Fits(asked, sampling, None if folder is None else Path(folder))
+    work = Fits(asked, sampling, None if folder is None else Path(folder)).on(processes)
     tables = {}
-    for key, tree in work.results(list(asked)):
-        if "p_active_feature" in group(tree, "selection"):
-            tables[key] = selected(tree).loc[list(problem.data.feature_names)]
-        logger.info("stability: %s", key)
+    shown = Reporter(f"stability {plan.name}", progressbar and elsewhere(processes))
+    with shown.stage("fits", total=resamples) as update:
+        for done, (key, tree) in enumerate(work.results(list(asked), processes), 1):
+            if "p_active_feature" in group(tree, "selection"):
+                tables[key] = selected(tree).loc[list(problem.data.feature_names)]
+            logger.info("stability: %s", key)
+            update(done, key)
     sets = {r: [tables[k][r] for k in asked if k in tables and r in tables[k]] for r in RULES}
     chosen = {rule: np.array(found) for rule, found in sets.items() if len(found) > 1}
     if not chosen:

@@ -8,7 +8,6 @@ progress. A block whose rows are there is not computed again unless a setting of
 
 import os
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +17,8 @@ import numpy as np
 import xarray as xr
 
 from ardvark.common.progress import Reporter
-from ardvark.common.validate import InputError, positive
-from ardvark.common.work import Work
+from ardvark.common.validate import InputError
+from ardvark.common.work import Processes, Work, check_processes, elsewhere
 from ardvark.models import Problem
 
 from ...comparison.table import compare
@@ -29,6 +28,7 @@ from ...fitting import registry
 from ...fitting.adoption import adopt
 from ...fitting.reuse import Fits
 from ...scoring.quantities import has_draws
+from ..origin import version
 from . import mechanisms
 from .declared import BLOCKS, EXACT, FLAT, Block, Cell, chosen
 from .figure import draw
@@ -179,21 +179,11 @@ def _told(tree: xr.DataTree) -> Row:
 # --- the run --------------------------------------------------------------------------------------
 
 
-def commit() -> str:
-    """Return the commit of the package's own checkout, "" where it is not one."""
-    root = Path(__file__).resolve().parents[3]
-    done = subprocess.run(
-        ["git", "-C", str(root), "rev-parse", "--short=8", "HEAD"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    return done.stdout.strip()
-
-
 def run(
     folder: str | os.PathLike[str],
     only: Sequence[str] = (),
     *,
-    processes: int = 1,
+    processes: Processes = 1,
     keep_fits: bool = False,
     progressbar: bool = True,
 ) -> dict[str, str]:
@@ -205,8 +195,9 @@ def run(
         Where `matrix.csv` is kept, and the fits of unfinished blocks.
     only : sequence of str
         Names of blocks, patterns (`rfvm/*/sparse`) or parts (`colon`); all blocks without any.
-    processes : int
-        Blocks computed at once, each on one core then.
+    processes : int or Dask
+        Blocks computed at once, each on one core then; or a Dask cluster. Its workers keep the fits
+        of unfinished blocks on their own disks.
     keep_fits : bool
         Keep the fits of finished blocks as well, tens of megabytes each.
 
@@ -215,10 +206,10 @@ def run(
     InputError
         No block matches, or the number of processes is not positive.
     """
-    positive("processes", processes)
+    check_processes(processes)
     blocks = chosen(list(only))
     folder = Path(folder)
-    work = Matrix(folder, keep_fits, processes > 1, commit())
+    work = Matrix(folder, keep_fits, elsewhere(processes), version())
     stage = Reporter("matrix", progressbar).stage("blocks", total=len(blocks))
     found = work.run([b.name for b in blocks], processes, stage)
     tidy(folder / ROWS)

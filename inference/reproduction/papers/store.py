@@ -5,7 +5,6 @@ import hashlib
 import io
 import json
 import os
-import subprocess
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,19 +34,6 @@ def identity(group: Group, row: Row) -> str:
         (SELECTED, FILTER) if row.select else (), *([row.share] if row.share else []),
     ]  # fmt: skip
     return hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:8]
-
-
-def version() -> str:
-    """Return the commit of the package that runs, with a mark where its files differ from it."""
-
-    def git(*command: str) -> subprocess.CompletedProcess:
-        root = ["git", "-C", str(Path(__file__).resolve().parents[3])]
-        return subprocess.run([*root, *command], capture_output=True, text=True, check=False)
-
-    changed = git("diff", "--quiet", "HEAD", "--", "ardvark", "models", "inference", "data")
-    return (git("rev-parse", "--short=8", "HEAD").stdout.strip() or "unknown") + (
-        "+" if changed.returncode else ""
-    )
 
 
 def file_of(group: Group, folder: Path, path: bool = False) -> Path:

@@ -3,31 +3,28 @@
 import itertools
 import json
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
 import ardvark as av
+from ardvark.common.validate import InputError
 from ardvark.data import Dataset
 from ardvark.data.builtin import BUILTIN, waveform
 from ardvark.data.sources import SOURCES
 from ardvark.inference import BACKENDS
 from ardvark.inference.fitting.registry import make_options
 from ardvark.inference.refits.stability import agreement, jackknife
-from ardvark.inference.reproduction.papers import curves, protocols, statistics, store
+from ardvark.inference.reproduction.papers import cost, curves, protocols, run, statistics, store
 from ardvark.inference.reproduction.papers import fold as folds
-from ardvark.inference.reproduction.papers.tables import GROUPS
+from ardvark.inference.reproduction.papers.tables import GROUPS, costly
 from ardvark.models import ZOO
 from tests.support import rng, z_limit
 
-with pytest.MonkeyPatch.context() as patch:
-    patch.syspath_prepend(str(Path(__file__).parents[4]))
-    from benchmarks.paper_check import __main__ as command
-
 ROWS = [(g, r) for g in GROUPS for r in g.rows]
 NAMES = [f"{group.name}/{row.label}" for group, row in ROWS]
+CHEAP = "fsklr-2/digits38_noisy/l1_logistic"
 
 
 # --- what is planned ------------------------------------------------------------------------------
@@ -50,6 +47,69 @@ def test_a_row_asks_for_what_exists(group, row):
     assert set(row.printed) <= {
         "accuracy", "f1", "features", "samples", "jaccard", "pearson", "noise"
     }  # fmt: skip
+
+
+def asked(names, only=()):
+    return [f"{group.name}/{row.label}" for group, row in run.chosen(names, only)]
+
+
+def test_tables_are_found_by_name_and_by_pattern():
+    assert run.tables() == ["rfvm-3-4", "pfcvm-6", "jcfo-1", "fsklr-2", "fsklr-3", "pfcvm-1"]
+    assert run.matching("PFCVM-6") == ["pfcvm-6"]
+    assert run.matching("fsklr*") == ["fsklr-2", "fsklr-3"]
+    with pytest.raises(InputError, match=r"pfcvm-7.*Did you mean 'pfcvm-"):
+        run.matching("pfcvm-7")
+
+
+def test_costly_rows_are_run_only_if_they_are_named():
+    assert asked(run.tables()[:5]) == [
+        name for name in NAMES if not costly(name) and not name.startswith("pfcvm-1")
+    ]
+    with pytest.raises(InputError, match="all rows of pfcvm-1 are costly"):
+        asked(["pfcvm-1"])
+    assert asked(["pfcvm-6"], ["*"]) == [name for name in NAMES if name.startswith("pfcvm-6/")]
+
+
+def test_rows_come_in_the_order_of_their_patterns():
+    both = ["pfcvm-6", "jcfo-1"]
+    assert asked(both, ["golub/exact", "jcfo-1/colon/rvm", "exact"]) == [
+        "pfcvm-6/golub/exact", "jcfo-1/golub/exact", "jcfo-1/colon/rvm",
+        "pfcvm-6/colon/exact", "jcfo-1/colon/exact",
+    ]  # fmt: skip
+    with pytest.raises(InputError, match=r"no row of jcfo-1 matches heart"):
+        asked(["jcfo-1"], ["heart"])
+
+
+def test_costs_are_of_the_row_itself_or_of_a_like_one():
+    group, row = folds.find("fsklr-3/sonar/rbf_svm")
+    held = {"fsklr-3/sonar/rbf_svm": [1.0, 3.0], "fsklr-3/sonar/l1_logistic": [9.0]}
+    own = cost.cost(group, row, held)
+    assert (own.stored, own.folds, own.spent, own.fold, own.to_come) == (2, 5, 4.0, 2.0, 6.0)
+    assert cost.cost(group, row, held, most=2).to_come == 0.0
+    other, like = folds.find("fsklr-3/heart/rbf_svm")
+    found = cost.cost(other, like, held)
+    assert found.like == "fsklr-3/sonar/rbf_svm"
+    assert found.fold == pytest.approx(2.0 * (270 * 13) / (208 * 60))
+    on_the_same = cost.cost(*folds.find("fsklr-3/sonar/rbf_svm-matched"), held)
+    assert on_the_same.fold == 2.0
+    assert cost.cost(*folds.find("fsklr-3/sonar/fsklr"), held).to_come is None
+
+
+def test_the_time_of_exact_is_known_without_a_stored_fold():
+    found = cost.cost(*folds.find("pfcvm-6/golub/exact"), {})
+    assert found.like.startswith("pfcvm on ")
+    assert found.to_come > 72.0
+
+
+def test_time_left_follows_the_pace_of_the_run():
+    plan = cost.Plan(Counter({"a": 2, "b": 1}), {"a": 1.0, "b": 8.0})
+    assert plan.left == 10.0
+    plan.ended("a")
+    plan.ended("a")
+    assert plan.time_left(6.0) == pytest.approx(24.0)  # 2 took 6 seconds, 8 are left
+    unknown = cost.Plan(Counter({"a": 3}), {"a": None})
+    unknown.ended("a")
+    assert unknown.time_left(5.0) == pytest.approx(10.0)
 
 
 # --- folds ----------------------------------------------------------------------------------------
@@ -336,15 +396,14 @@ def test_identity_follows_settings_and_data():
     )
 
 
-def test_a_run_is_resumed(tmp_path, monkeypatch):
+def test_a_run_is_resumed(tmp_path):
     def tasks(most):
-        return command.plan(["fsklr-2/*/l1_logistic"], most, tmp_path)
+        return run.missing(run.chosen(["fsklr-2"], ["*/l1_logistic"]), tmp_path, most)
 
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[4]))
     assert [fold for _, fold in tasks(2)] == [0, 1]
-    command.run(tasks(1), 1, tmp_path)
+    assert [task for task, _ in run.run(tasks(1), tmp_path)] == [(CHEAP, 0)]
     assert [fold for _, fold in tasks(2)] == [1]
-    group, row = folds.find("fsklr-2/digits38_noisy/l1_logistic")
+    group, row = folds.find(CHEAP)
     (found,) = store.read(store.file_of(group, tmp_path))
     assert len(store.read(store.file_of(group, tmp_path, path=True))) == len(row.steps)
     assert 0.8 < float(found["accuracy"]) <= 1.0
