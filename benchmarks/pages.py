@@ -4,7 +4,7 @@
     python -m benchmarks.pages --check      exit 1 if a page is not what the records say
 
 To add a record to a page, name it in `PAGES`. PAPER_CHECK.md is made of its stored folds by
-`python -m benchmarks.paper_check page`; RESULTS.md takes its goals from there.
+`ardvark reproduce 'pfcvm*' --summarise --out benchmarks`; RESULTS.md takes its goals from there.
 """
 
 import argparse

@@ -15,6 +15,9 @@ from ardvark.common.cluster import Dask
 from ardvark.common.validate import logger
 from ardvark.common.work import Work
 
+WHOLE = range(20, 60)
+"""Pieces without a special meaning."""
+
 
 @dataclass(frozen=True)
 class Sums(Work):
@@ -77,4 +80,4 @@ class Sums(Work):
 
 if __name__ == "__main__":
     where = Dask(workers=2) if sys.argv[2] == "dask" else int(sys.argv[2])
-    Sums(Path(sys.argv[1])).run(range(40), where)
+    Sums(Path(sys.argv[1])).run(WHOLE, where)

@@ -1,4 +1,4 @@
-"""Runs of the papers' tables that are killed: the same files as a run in one go, but for seconds."""
+"""Runs of the papers' tables that are killed end with the files of a run in one go."""
 
 import csv
 import os
@@ -42,9 +42,10 @@ def files(out):
     return found
 
 
-def wait_for(met):
+def wait_for(folds, out, running):
+    """Wait until so many folds are stored."""
     deadline = time.monotonic() + PATIENCE
-    while not met():
+    while stored(out) < folds and running.poll() is None:
         assert time.monotonic() < deadline
         time.sleep(0.02)
 
@@ -61,9 +62,9 @@ def whole(tmp_path_factory):
 @pytest.mark.parametrize("words", [("--processes", "2"), ("--workers", "2")], ids=" ".join)
 def test_a_run_killed_three_times_has_the_same_files(tmp_path, whole, words):
     for _ in range(3):
-        before = stored(tmp_path)
+        wanted = stored(tmp_path) + 2
         running = begin(tmp_path, *words)
-        wait_for(lambda: stored(tmp_path) > before + 1 or running.poll() is not None)
+        wait_for(wanted, tmp_path, running)
         time.sleep(random.uniform(0.0, 1.0))
         children = psutil.Process(running.pid).children(recursive=True)
         running.send_signal(signal.SIGKILL)
@@ -79,7 +80,7 @@ def test_a_run_killed_three_times_has_the_same_files(tmp_path, whole, words):
 @pytest.mark.timeout(3 * PATIENCE)
 def test_a_worker_that_is_killed_changes_nothing(tmp_path, whole):
     running = begin(tmp_path, "--workers", "2")
-    wait_for(lambda: stored(tmp_path) > 2)
+    wait_for(3, tmp_path, running)
     children = psutil.Process(running.pid).children()
     workers = [child for child in children if "spawn_main" in " ".join(child.cmdline())]
     assert len(workers) >= 2
