@@ -159,10 +159,10 @@ def _deployed(client: "Client", work: Work) -> Iterator[str]:
     name = f"ardvark-{uuid.uuid4().hex[:12]}"
     try:
         client.register_plugin(Deployed(name, cloudpickle.dumps(work)), name=name)
-    except ImportError as error:
+    except Exception as error:  # Dask has no class of its own for what a worker could not unpack
         raise InputError(
-            f"a Dask worker could not import what the job needs: {error}. The workers need the "
-            "same packages as this process."
+            f"the Dask workers could not take the job: {error}. They need the same packages, in "
+            "the same versions, as this process."
         ) from error
     try:
         yield name
