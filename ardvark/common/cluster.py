@@ -84,8 +84,8 @@ class Dask(Executor):
         ------
         InputError
             No scheduler answers, or its workers cannot import what the pieces need.
-        RuntimeError
-            The connection to the scheduler was lost.
+        ConnectionError
+            The scheduler ended, or cannot be reached any more.
         """
         from distributed import Future, as_completed
 
@@ -140,13 +140,15 @@ class Dask(Executor):
 @contextmanager
 def _silence() -> Iterator[None]:
     """Keep Dask from reporting each step of its own."""
-    logger = logging.getLogger("distributed")
-    before = logger.level
-    logger.setLevel(logging.CRITICAL)
+    loggers = [logging.getLogger(name) for name in ("distributed", "distributed.client")]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
     try:
         yield
     finally:
-        logger.setLevel(before)
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)
 
 
 @contextmanager
@@ -182,7 +184,7 @@ def _result(work: Work, key: Any, future: Any) -> Any:
     except KilledWorker:
         return work.failure(key, "its workers died again and again: killed, or out of memory")
     except CancelledError as error:
-        raise RuntimeError(
-            "the connection to the Dask scheduler was lost. Finished pieces are stored; run the "
-            "same command to continue."
+        raise ConnectionError(
+            "the connection to the Dask scheduler was lost. Finished pieces are stored: run the "
+            "same again to continue."
         ) from error

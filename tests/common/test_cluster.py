@@ -25,16 +25,21 @@ def values(folder):
 
 
 @pytest.fixture
-def near():
-    """A scheduler with one worker, both in this process: an address that costs nothing."""
+def running():
+    """A scheduler with one worker, both in this process, which costs nothing."""
     from distributed import LocalCluster
 
     with LocalCluster(
         n_workers=1, threads_per_worker=2, processes=False, protocol="tcp", host="127.0.0.1",
         dashboard_address=None, scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
         silence_logs=logging.CRITICAL,
-    ) as running:  # fmt: skip
-        yield av.Dask(running.scheduler_address)
+    ) as started:  # fmt: skip
+        yield started
+
+
+@pytest.fixture
+def near(running):
+    return av.Dask(running.scheduler_address)
 
 
 def test_two_workers_of_which_one_is_killed_give_the_results_of_one_process(sums, tmp_path):
@@ -138,6 +143,15 @@ def test_a_scheduler_that_does_not_answer_is_one_error(sums, monkeypatch):
     for address in ("tcp://127.0.0.1:1", "nonsense://x"):
         with pytest.raises(InputError, match="no Dask scheduler answers at"):
             sums().run([0, 1], av.Dask(address))
+
+
+def test_a_scheduler_that_ends_is_one_error(sums, running, near, tmp_path):
+    results = sums().results(range(20, 60), near)
+    next(results)
+    running.close()
+    with pytest.raises(ConnectionError, match="connection to the Dask scheduler was lost"):
+        list(results)
+    assert 0 < len(values(tmp_path / "out")) < 40
 
 
 def test_a_method_of_this_process_alone_stays_in_it():
