@@ -77,7 +77,7 @@ class Dask(Executor):
         if importlib.util.find_spec("distributed") is None:
             raise InputError('Dask is not installed. Run: pip install "ardvark[cluster]"')
 
-    def compute(self, work: Work, keys: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    def __call__(self, work: Work, keys: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
         """Yield key and result of each piece as it ends.
 
         Raises

@@ -116,7 +116,7 @@ class Executor(ABC):
     """Computes pieces of work somewhere else than in local processes."""
 
     @abstractmethod
-    def compute(self, work: Work, keys: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    def __call__(self, work: Work, keys: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
         """Yield key and result of each piece as it ends, in any order.
 
         A piece that raises an error, or whose process dies again and again, has the result
@@ -169,7 +169,7 @@ def attempt(work: Work, do: Callable[[Any], Any], key: Any) -> Any:
 
 def _computed(work: Work, keys: Sequence[Any], processes: Processes) -> Iterator[tuple[Any, Any]]:
     if isinstance(processes, Executor):
-        return processes.compute(work, keys)
+        return processes(work, keys)
     alone = int(processes) == 1 or len(keys) == 1
     return _here(work, keys) if alone else _pooled(work, keys, int(processes))
 
