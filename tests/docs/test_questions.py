@@ -16,7 +16,7 @@ QUESTIONS = {
     "How do I export?": ("howto/export", ("ardvark export", "predictions.csv", "effects.csv")),
     "How do I cite?": ("howto/cite", ("@misc", "@article", "CITATION.cff", "Apache 2.0")),
     "How do I bring my own draws?": ("howto/own-draws", ("av.adopt", "NumPyro", "Stan")),
-    "Does it run on a cluster?": ("howto/cluster", ("no scheduler", "--processes", "job array")),
+    "Does it run on a cluster?": ("howto/cluster", ("--scheduler", "--processes", "job array")),
     "How much does the prior matter?": (
         "howto/prior-sensitivity",
         ("av.sensitivity", "--sensitivity", "halved and doubled"),
