@@ -8,7 +8,7 @@ from ardvark.inference.scoring import draws as of_draws
 from ardvark.inference.scoring.draws import CONTINUOUS, MASK, RANKING, Draws, Exact, effective
 from ardvark.inference.scoring.floors import LEVEL
 from ardvark.inference.scoring.quantities import scores
-from ardvark.inference.scoring.statistics import STATISTICS, two_sample
+from ardvark.inference.scoring.statistics import STATISTICS, sd_ratio, two_sample, wasserstein
 from ardvark.inference.scoring.statistics.error import MEAN
 from tests.support import ALARM, rng, seed, t_limit, z_limit
 
@@ -89,6 +89,25 @@ def test_the_floor_of_one_mean_is_its_known_quantile(independent):
     assert abs(np.log(floor / known)) < room
 
 
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", ["sd_ratio", "sd_ratio_worst"])
+def test_the_floor_of_one_sd_is_its_known_quantile(name):
+    """The log sd of n normal draws has variance 1 / (2 n): of M and E, |N(0, 1 / 2M + 1 / 2E)|.
+
+    The blocks' variance V, known to (2 / B)^(1/2), enters as (V + S / M)^(1/2), S draws of the
+    reference; 400 repeats know a quantile as above, and Student's t has some more.
+    """
+    E, M = 4000, 500
+    exact = Exact(rng(14).normal(size=(4, E // 4, 1)), independent=True)
+    found = Draws(rng(15).normal(size=(4, M // 4, 1)), independent=True)
+    statistic = next(s for s in STATISTICS if s.name == name)
+    known = stats.norm.isf((1 - LEVEL) / 2) * np.sqrt(0.5 / M + 0.5 / E)
+    at = np.sqrt(LEVEL * (1 - LEVEL) / of_draws.REPEATS) / 0.117 / 1.96
+    share = 1.0 / (1.0 + E / M)  # of the blocks' variance in that of the difference
+    room = z_limit(2) * np.hypot(share * np.sqrt(0.5 / len(exact.blocks)), at) + 0.05
+    assert abs(np.log(statistic.score(found, exact).floor / known)) < room
+
+
 def test_the_floor_follows_the_methods_number_of_draws():
     """A quarter of E, by the rule r = (1 + E / M)^(1/2) / 2; a point has no noise of its own."""
     draws = rng(5).normal(size=(4, 1000, 3))
@@ -103,6 +122,15 @@ def test_the_floor_follows_the_methods_number_of_draws():
     assert np.isnan(point["wasserstein"].value)
     assert np.isnan(point["two_sample"].value)
     assert not point["wasserstein"].inside
+
+
+@pytest.mark.parametrize("of", [sd_ratio, wasserstein], ids=["sd", "wasserstein"])
+def test_the_noise_of_the_worst_component_is_that_of_each_in_the_same_halves(of):
+    """Three components of one law: in each repeat the one that is farthest counts."""
+    draws = rng(16).normal(size=(4, 250, 3))
+    each = [of.halves(Exact(draws[..., [k]], independent=True)) for k in range(3)]
+    assert len({*np.argmax(each, axis=0)}) == 3
+    np.testing.assert_allclose(of.halves(Exact(draws, independent=True)), np.max(each, axis=0))
 
 
 @pytest.mark.statistical

@@ -46,3 +46,34 @@ def test_a_ranking_does_not_know_the_signs_of_weights(problem, flipped):
     once = ranking(1.0, 1.0)
     assert ranking(*signs) == pytest.approx(once)
     assert once["top"] == 1.0
+
+
+def test_where_nothing_is_active_the_largest_weights_are_compared():
+    """Of 30 features the ten largest: a shift of one of them is seen, that of another one not."""
+    size = 30
+    order = rng(3).permutation(size)  # of the mean weight, from 1 to 30
+
+    def fit(number, shifted=()):
+        weight = 1.0 + order + 0.1 * rng(number).normal(size=(*SHAPE, size))
+        weight[..., list(shifted)] += 1.0  # ten sds
+        never = {
+            "p_active_feature": ("feature", np.full(size, 0.01)),
+            "mcse_feature": ("feature", np.full(size, 0.001)),
+        }
+        posterior = {"feature_weight": (("chain", "draw", "feature"), weight)}
+        tree = xr.DataTree.from_dict(
+            {"/posterior": xr.Dataset(posterior), "/selection": xr.Dataset(never)}
+        )
+        tree.attrs |= {"kind": "mcmc", "status": "finished"}
+        return tree
+
+    def error(shifted):
+        fits = {"exact": fit(1), "other": fit(2, shifted)}
+        return quantities.measure(fits, "exact")["other"]["feature_weight"]["error"]
+
+    assert error(np.flatnonzero(order < 20)).value < 1.0
+    for place in (20, 29):  # the least of the ten, and the largest
+        k = int(np.flatnonzero(order == place)[0])
+        found = error([k])
+        assert found.value > 5.0
+        assert found.where == f"the weight of {k}"

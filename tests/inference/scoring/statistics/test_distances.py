@@ -251,6 +251,20 @@ def test_chains_that_remember_are_recognised_unless_folds_and_thinning_respect_t
     assert np.isnan(two_sample.accuracy(*few))  # too few to say anything
 
 
+def test_what_neighbours_share_is_not_seen_in_the_fold_that_is_held_out():
+    """Each fifth of the draws has a direction of its own, along which the sides are apart.
+
+    Contiguous folds: the others know nothing of the direction that counts, so both sides look
+    alike. Their squares, and those of any component, are the same.
+    """
+    n, folds = 500, two_sample.FOLDS
+    piece = np.repeat(np.arange(folds), n // folds)
+    found = 3.0 * (piece[:, None] == np.arange(folds))
+    assert two_sample.accuracy(found, -found) == 0.5
+    order = rng(14).permutation(n)
+    assert two_sample.accuracy(found[order], -found[order]) == 1.0
+
+
 def test_what_the_classifier_cannot_judge():
     assert np.isnan(two_sample.accuracy(np.zeros((500, 3)), np.zeros((500, 3))))
     few = two_sample.FEWEST - 1
