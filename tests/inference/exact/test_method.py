@@ -12,6 +12,7 @@ from ardvark.inference.contract.backend import Job
 from ardvark.inference.contract.chains import Length
 from ardvark.inference.contract.sampling import Sampling
 from ardvark.inference.contract.target import Target
+from ardvark.inference.exact import method
 from ardvark.inference.exact.choice import ONLY, SAMPLERS, choose, refusal
 from ardvark.inference.fits import chains
 from ardvark.inference.fits.datatree import read, save
@@ -150,6 +151,32 @@ def test_a_run_that_reached_its_limit_goes_on_from_what_it_has(model, sampler, t
     again = av.resume(problem, stored, progressbar=False, limit=8192)
     assert again["posterior"].to_dataset().identical(whole["posterior"].to_dataset())
     assert not whole.attrs["reproducible"]
+
+
+def test_every_leg_of_a_run_has_random_numbers_of_its_own(monkeypatch):
+    seeds, right = [], SAMPLERS["gibbs"].chains
+
+    def chains(target, options, job, length, start):
+        seeds.append(job.seed)
+        return right(target, options, job, length, start)
+
+    monkeypatch.setattr(SAMPLERS["gibbs"], "chains", chains)
+    problem = av.problem("fsklr", X, Y)
+    found = av.fit(
+        problem, "exact", sampler="gibbs", ess=1e5, limit=256, random_seed=1, progressbar=False
+    )
+    for limit in (384, 512):
+        found = av.resume(problem, found, progressbar=False, limit=limit)
+    assert len({*seeds}) == len(seeds) == 3
+
+
+def test_memory_bounds_the_draws_of_all_chains_that_are_kept(monkeypatch):
+    """Room for 600 draws a chain of the shared quantities; of all variables 512 are too many."""
+    numbers = len(X) + X.shape[1] + len(X)  # eta, and the weights of features and samples
+    monkeypatch.setattr(method, "LARGEST", 600.0 * 4 * numbers)
+    given = {"sampler": "gibbs", "ess": 1e5, "limit": 512}
+    every = [fit("fsklr", keep=keep, **given).attrs["every"] for keep in ("shared", "all")]
+    assert every == [1, 2]
 
 
 @pytest.mark.statistical
