@@ -325,6 +325,18 @@ def test_pair_proposal_is_a_density(positive):
         assert total < 1.0 + 1e-3
 
 
+def test_products_of_rows_are_weighted():
+    random = rng(4)
+    rows, score, W = random.normal(size=(3, 50)), random.normal(size=50), random.gamma(1.0, size=50)
+    weighted = (rows * W) @ rows.T
+    for i in range(3):
+        found = steps.products(rows, i, score, W)
+        np.testing.assert_allclose(found, (rows[i] @ score, weighted[i, i]))
+        for j in range(3):
+            cross = steps.cross_product(rows, i, j, W)
+            np.testing.assert_allclose(cross, weighted[i, j], atol=1e-12)
+
+
 def pair_ends(scan, random, n, tries):
     """Starts and ends of pair scans on five weights with a normal likelihood, and other draws.
 
