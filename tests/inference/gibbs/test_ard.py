@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from arviz_stats.base import array_stats
-from scipy import special
+from scipy import special, stats
 
 import ardvark as av
 from ardvark.inference.calibration.joint import joint_test
@@ -210,6 +210,24 @@ def test_broken_sweeps_are_caught(name):
     assert wrong.p_value < ALARM
     if kind is NoJacobian:
         assert joint_test(problem, with_options(Walk), **settings).p_value > ALARM
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("half", ["features", "samples"])
+def test_noise_is_drawn_anew_wherever_it_was_integrated_out(half):
+    """From draws of the joint law, (u - eta) tau^(1/2) is standard normal after each half too."""
+    problem, random = made("rfvm-explicit", "dense"), rng(5)
+    sampler, found = with_options()(problem), []
+    for _ in range(300):
+        point = problem.simulate(random)
+        sampler.set_labels(point["y"])
+        state = sampler.state(point)
+        if half == "features":
+            sampler.features(state, random, every=True)
+        else:
+            sampler.samples(state, random, sampler.products(state))
+        found.append((state.u - state.eta) * np.sqrt(state.tau))
+    assert stats.kstest(np.concatenate(found), stats.norm.cdf).pvalue > ALARM
 
 
 # --- the posterior beside weighted draws of the prior ---------------------------------------------

@@ -44,7 +44,7 @@ def test_the_noise_precision_starts_at_a_draw_of_its_prior():
 
 @pytest.mark.statistical
 def test_each_chain_starts_with_a_share_of_features_of_its_own():
-    """A tenth, a half, a quarter and a fiftieth of 800: the nearest two are 6.5 sds apart."""
+    """A tenth, a half, a quarter and a fiftieth of 800: the nearest two are 6.8 sds apart."""
     problem = make(D=800, kernel="linear")
     job = Job(seed=seed(3), chains=4, draws=1)
     with sampling.chains(Target(problem), sampling.Options(), job, Length(1, 1)) as running:
