@@ -180,6 +180,24 @@ def test_a_move_leaves_the_posterior(name):
 
 
 @pytest.mark.statistical
+def test_a_block_knows_a_slab_that_is_narrower_than_the_spike():
+    """Without a likelihood, weights below visible keep t(x) slab(x), here of scales 1 and 1/2."""
+    law, visible, random = WeightPrior(0.5, 0.5, 0.5), 2.0, rng()
+    prior = Prior.of(law, positive=True)
+    x = np.linspace(0.0, visible, 2001)
+    f = stats.t.pdf(x, 1.0, scale=law.scale) * np.exp(-0.5 * (x / law.slab) ** 2)
+    F = integrate.cumulative_trapezoid(f, x, initial=0.0)
+    columns, _ = tiny()
+    held = steps.Held(np.zeros(2), 0.4)
+    found = np.interp(random.random((500, D)), F / F[-1], x)
+    for theta in found:
+        present = steps.Present(theta, distances(columns, theta), np.zeros(4))
+        for _ in range(20):
+            steps.spike_block(random, 0.5, columns, present, held, prior, visible)
+    assert stats.kstest(found.ravel(), lambda at: np.interp(at, x, F / F[-1])).pvalue > ALARM
+
+
+@pytest.mark.statistical
 def test_all_moves_reach_the_posterior_from_anywhere():
     """From theta far apart, in which other weights are visible."""
     random = rng()

@@ -3,6 +3,8 @@
 The oracle is in `mask_oracle.py`, the single moves are tested in `test_mask_moves.py`.
 """
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import special, stats
@@ -187,6 +189,26 @@ def alternating(self, state, random):
     state.eta = state.alpha[on] @ state.active.K[: state.A] if state.A else np.zeros(self.N)
     self.move_features(state, random, collapsed=False)
     self.coefficients(state, random)
+
+
+def test_a_sweep_has_its_steps_in_their_order(monkeypatch):
+    """In every fourth sweep features move once more, before the coefficients are drawn."""
+    sampler, seen = Sampler(hard()), []
+    names = ("move_features", "augment", "move_samples", "coefficients", "probabilities")
+    right = {name: getattr(sampler, name) for name in names}
+
+    def step(name, state, random, **given):
+        seen.append(name + " collapsed" * given.get("collapsed", False))
+        return right[name](state, random, **given)
+
+    for name in names:
+        monkeypatch.setattr(sampler, name, partial(step, name))
+    state, random = sampler.start(rng(1), 0), rng(2)
+    head, tail = ["move_features", "augment", "move_samples"], ["coefficients", "probabilities"]
+    for number in range(1, 9):
+        seen.clear()
+        sampler.sweep(state, random)
+        assert seen == [*head, *["move_features collapsed"] * (number % 4 == 0), *tail]
 
 
 @pytest.mark.statistical
