@@ -69,7 +69,7 @@ PAGES = (
         "The tests",
         "How long the tests take, whether they hold under other seeds, which defects they see, and "
         "what happens to a run that is interrupted.",
-        ("test_suite", "reseed", "mutation", "interrupts", "installation"),
+        ("test_suite", "reseed", "mutation", "hand_made", "interrupts", "installation"),
     ),
     Page(
         "JUDGE.md",
