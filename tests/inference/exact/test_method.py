@@ -162,9 +162,8 @@ def test_every_leg_of_a_run_has_random_numbers_of_its_own(monkeypatch):
 
     monkeypatch.setattr(SAMPLERS["gibbs"], "chains", chains)
     problem = av.problem("fsklr", X, Y)
-    found = av.fit(
-        problem, "exact", sampler="gibbs", ess=1e5, limit=256, random_seed=1, progressbar=False
-    )
+    given = {"sampler": "gibbs", "chains": 2, "ess": 1e5, "progressbar": False}
+    found = av.fit(problem, "exact", limit=256, random_seed=1, **given)
     for limit in (384, 512):
         found = av.resume(problem, found, progressbar=False, limit=limit)
     assert len({*seeds}) == len(seeds) == 3
@@ -173,8 +172,8 @@ def test_every_leg_of_a_run_has_random_numbers_of_its_own(monkeypatch):
 def test_memory_bounds_the_draws_of_all_chains_that_are_kept(monkeypatch):
     """Room for 600 draws a chain of the shared quantities; of all variables 512 are too many."""
     numbers = len(X) + X.shape[1] + len(X)  # eta, and the weights of features and samples
-    monkeypatch.setattr(method, "LARGEST", 600.0 * 4 * numbers)
-    given = {"sampler": "gibbs", "ess": 1e5, "limit": 512}
+    monkeypatch.setattr(method, "LARGEST", 600.0 * 2 * numbers)
+    given = {"sampler": "gibbs", "chains": 2, "ess": 1e5, "limit": 512}
     every = [fit("fsklr", keep=keep, **given).attrs["every"] for keep in ("shared", "all")]
     assert every == [1, 2]
 
