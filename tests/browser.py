@@ -7,6 +7,7 @@ browser from file descriptor 3 and written by it to 4.
 import base64
 import json
 import os
+import re
 import select
 import shutil
 import subprocess
@@ -111,6 +112,11 @@ class Page:
         """Write the page as it is printed."""
         printed = self.ask("Page.printToPDF", preferCSSPageSize=True, printBackground=True)
         path.write_bytes(base64.b64decode(printed["data"]))
+
+    def pages(self, path: Path) -> int:
+        """Write the page as it is printed, and return the number of its pages."""
+        self.pdf(path)
+        return len(re.findall(rb"/Type\s*/Page\b", path.read_bytes()))
 
     def ask(self, method: str, **settings: Any) -> dict[str, Any]:
         """Send a command and return its answer; what happens meanwhile is noted."""

@@ -13,7 +13,7 @@ from ardvark.common.validate import InputError, one_of
 from ..fits.activity import QUANTILES
 from ..fits.datatree import group
 from ..fits.diagnostics import inclusion, masks
-from ..fits.selection import SLOPE
+from ..fits.selection import PROBABILITY, SLOPE
 from ..fits.selection_text import effects, towards
 from . import look
 from .look import Picture, Spot
@@ -141,18 +141,17 @@ def _forest(
     palette = look.colours(methods, reference)
     height = 1.2 + (0.16 + 0.08 * len(methods)) * len(order)
     with look.style():
+        shapes = look.marks(methods, reference)
         figure, axes = look.beside((1.0, 3.2) if _any(rows.active) else (1.0,), height)
-        spots = _bars(axes[-1], rows, palette)
+        spots = _bars(axes[-1], rows, palette, shapes)
         axes[-1].set_xlabel(rows.label)
         if len(axes) > 1:
-            _probabilities(axes[0], rows, palette)
+            _probabilities(axes[0], rows, palette, shapes)
         _label_rows(axes, rows)
-        marks = {look.label(m, reference): palette[m] for m in methods}
-        look.legend(figure, marks, {"prior": _PRIOR} if _any(rows.prior) else {})
-        title = f"Leading {what}s"
-        if _any(rows.active[0]):
-            title += f", their P(active) under {methods[0]}"
-        look.entitle(figure, title, subject)
+        called, shaped = ({look.label(m, reference): each[m] for m in methods}
+                          for each in (palette, shapes))  # fmt: skip
+        look.legend(figure, called, shaped, {"prior": _PRIOR} if _any(rows.prior) else {})
+        look.entitle(figure, _finding(rows, known, what), subject)
     return Picture(figure, _words(rows, what), spots)
 
 
@@ -223,14 +222,16 @@ def _height(rows: _Rows, i: int) -> np.ndarray:
     return inside - np.arange(len(rows.names))
 
 
-def _bars(axis: "Axes", rows: _Rows, palette: Mapping[str, str]) -> list[Spot]:
+def _bars(
+    axis: "Axes", rows: _Rows, palette: Mapping[str, str], shapes: Mapping[str, str]
+) -> list[Spot]:
     axis.axvline(0.0, color="#888888", lw=0.8)
     spots: list[list[Spot]] = [[] for _ in rows.names]
     for i, method in enumerate(rows.methods):
         y, colour, (low, left, right, high) = _height(rows, i), palette[method], rows.ends[i].T
         axis.hlines(y, low, high, color=colour, lw=1.0)
         axis.hlines(y, left, right, color=colour, lw=3.0)
-        axis.plot(rows.means[i], y, "o", ms=4.5, color=colour, mfc="white", mew=1.2)
+        axis.plot(rows.means[i], y, shapes[method], ms=4.5, color=colour, mfc="white", mew=1.2)
         for k, name in enumerate(rows.names):
             words = f"{name}, {method}: mean {rows.means[i, k]:.3g}, {low[k]:.3g} to {high[k]:.3g}"
             spots[k].append(Spot(axis, rows.means[i, k], y[k], words))
@@ -238,12 +239,15 @@ def _bars(axis: "Axes", rows: _Rows, palette: Mapping[str, str]) -> list[Spot]:
     return [spot for row in spots for spot in row]
 
 
-def _probabilities(axis: "Axes", rows: _Rows, palette: Mapping[str, str]) -> None:
+def _probabilities(
+    axis: "Axes", rows: _Rows, palette: Mapping[str, str], shapes: Mapping[str, str]
+) -> None:
     """Draw P(active) of each method, and a mark where the prior has it."""
     y = -np.arange(len(rows.names))
     axis.vlines(rows.prior, y - 0.42, y + 0.42, color=_PRIOR, lw=2.0)
     for i, method in enumerate(rows.methods):
-        axis.plot(rows.active[i], _height(rows, i), "o", ms=4.5, color=palette[method])
+        y = _height(rows, i)
+        axis.plot(rows.active[i], y, shapes[method], ms=4.5, color=palette[method])
     axis.set_xlim(-0.04, 1.04)
     axis.set_xticks([0.0, 0.5, 1.0], ["0", "0.5", "1"])
     axis.set_xlabel("P(active)")
@@ -264,6 +268,24 @@ def _label_rows(axes: Sequence["Axes"], rows: _Rows) -> None:
             axis.axhspan(-k - 0.5, -k + 0.5, color="#f3f3f3", zorder=-1, lw=0)
     axes[0].set_yticks(-np.arange(count), names)
     axes[0].tick_params(axis="y", length=0)
+
+
+def _finding(rows: _Rows, known: Mapping[str, pd.DataFrame], what: str) -> str:
+    """Return what the forest shows, in a sentence: how many are active, and by which methods."""
+    first, *others = rows.methods
+    if not _any(rows.active[0]):
+        return f"the leading {what} under {first} is {rows.names[0]}, {rows.means[0, 0]:.2g}"
+    active = {m: t["p_active"].to_numpy() > PROBABILITY for m, t in known.items() if len(t)}
+    found, count = active[first], int(active[first].sum())
+    if not count:
+        return (
+            f"no {what} has P(active) above {PROBABILITY:g} under {first}; the leading one is "
+            f"{rows.names[0]} with {rows.active[0, 0]:.2f}"
+        )
+    has = "has" if count == 1 else "have"
+    text = f"{count} of {len(found)} {what}s {has} P(active) above {PROBABILITY:g} under {first}"
+    shared = [f"{int(active[m][found].sum())} under {m}" for m in others if m in active]
+    return f"{text}, and of these {', '.join(shared)}" if shared else text
 
 
 def _words(rows: _Rows, what: str) -> str:

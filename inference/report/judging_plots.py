@@ -10,11 +10,13 @@ from ardvark.common.validate import InputError
 
 from ..fits.datatree import group
 from ..fits.diagnostics import ess, rhat
+from ..fits.mixing import RHAT_LIMIT
 from ..scoring.held_out import HeldOut
 from . import look
 from .look import Picture, Spot
 
 _SHOWN = 0.9  # central probability of the band of calibrated predictions
+_CURVE = "#D55E00"  # as drawn by ArviZ; each is then given the colour of its method
 
 
 def frontier(table: pd.DataFrame, reference: str | None, subject: str = "") -> Picture:
@@ -72,8 +74,21 @@ def frontier(table: pd.DataFrame, reference: str | None, subject: str = "") -> P
         axis.set_xlabel("run time, seconds")
         axis.set_ylabel("largest error of a mean of eta, sd")
         axis.grid()
-        look.entitle(figure, "What accuracy costs", subject)
+        look.entitle(figure, _cheapest(known, reference), subject)
     return Picture(figure, f"Run time against error of eta. {'; '.join(said)}.", spots)
+
+
+def _cheapest(known: pd.DataFrame, reference: str) -> str:
+    """Return which method is nearest to the reference and how long each took, in a sentence."""
+    others = known.drop(index=reference, errors="ignore")
+    best = str(others["error_eta"].idxmin())
+    text = (
+        f"the closest to {reference} is {best}, with means of eta off by up to "
+        f"{others['error_eta'][best]:.2f} sd after {others['seconds_run'][best]:.1f} s"
+    )
+    if reference in known.index:
+        text += f"; {reference} took {known['seconds_run'][reference]:.1f} s"
+    return text
 
 
 def calibration(held_out: HeldOut | None, reference: str | None, subject: str = "") -> Picture:
@@ -113,7 +128,8 @@ def calibration(held_out: HeldOut | None, reference: str | None, subject: str = 
         {"/posterior_predictive": xr.Dataset(labels), "/observed_data": xr.Dataset(truth)}
     )
     rows = -(-len(methods) // look.ACROSS)
-    said, spots = [], []
+    palette = look.colours(methods, reference)
+    said, wrongly, spots = [], [], []
     with look.style():
         collection = arviz_plots.plot_ppc_pava(
             tree,
@@ -122,7 +138,7 @@ def calibration(held_out: HeldOut | None, reference: str | None, subject: str = 
             backend="matplotlib",
             col_wrap=look.ACROSS,
             visuals={
-                "lines": {"color": "#D55E00"},
+                "lines": {"color": _CURVE},
                 "credible_interval": {"color": "#888888"},
                 "xlabel": {"text": "P(y = 1)"},
                 "ylabel": {"text": "share of y = 1"},
@@ -134,19 +150,26 @@ def calibration(held_out: HeldOut | None, reference: str | None, subject: str = 
             axis = axes[method].item()
             axis.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
             axis.grid()
+            for line in axis.get_lines():
+                if line.get_color() == _CURVE:
+                    line.set_color(palette[method])
             p = held_out.probability[method].mean(axis=0)
             said.append(
                 f"{method}: P above 0.9 for {_count(p > 0.9)}, of which "
                 f"{_count(held_out.y[p > 0.9] == 1)} of y = 1; below 0.1 for {_count(p < 0.1)}, "
                 f"of which {_count(held_out.y[p < 0.1] == 1)}"
             )
-            wrong = np.argsort(-np.abs(p - held_out.y))[:200]
+            sure = np.abs(p - 0.5) > 0.4
+            wrong = sure & ((p > 0.5) != held_out.y)
+            wrongly.append(f"{_count(wrong)} of {_count(sure)} by {method}")
+            furthest = np.argsort(-np.abs(p - held_out.y))[:200]
             spots += [
                 Spot(axis, p[n], float(held_out.y[n]),
                      f"{held_out.names[n]}, {method}: P {p[n]:.2f}, y = {held_out.y[n]}")
-                for n in wrong
+                for n in furthest
             ]  # fmt: skip
-        look.entitle(figure, "Reliability of P(y = 1)", subject)
+        finding = "predictions with P above 0.9 or below 0.1 that are wrong"
+        look.entitle(figure, f"{finding}: {', '.join(wrongly)}", subject)
     words = f"Reliability of P(y = 1) over {len(held_out.y)} held-out samples. {'; '.join(said)}."
     return Picture(figure, words, spots)
 
@@ -215,7 +238,10 @@ def ranks(
             axes[name].item().grid()
             for text in list(axes[name].item().texts):  # p-values of three looks at one fit
                 text.remove()
-        look.entitle(figure, f"Rank ECDFs of the chains of {chains[0]}", subject)
+        worst = max(rhats, key=lambda name: rhats[name])
+        agree = "agree" if rhats[worst] < RHAT_LIMIT else "do not agree"
+        finding = f"the chains of {chains[0]} {agree}, with R-hat {rhats[worst]:.3f} for {worst}"
+        look.entitle(figure, finding, subject)
     spots = [
         Spot(axes[name].item(), 0.5, 0.0, words)
         for name, words in zip(shown.data_vars, said, strict=True)

@@ -1,5 +1,8 @@
 """The common style of all figures, and what a figure is: a picture, its description, its marks.
 
+A title is a sentence that states what was found; the problem stands before it. Methods differ by
+colour and by the shape of their marks, so that figures can be read in grey.
+
 ArviZ draws through pyplot. Its figures are closed there at once, so that none is shown twice in a
 notebook and none stays in memory. The reference is black. The other methods have the colours of
 Okabe and Ito, which colour-blind readers can distinguish.
@@ -23,15 +26,18 @@ WIDTH = 7.5
 ACROSS = 3
 """Panels in a row, at most."""
 DPI = 110
-_TITLE = 80  # characters in a line of a title
+_TITLE = 84  # characters in a line of a title
+_ENTRIES = 5  # in a line of a legend
 SPOTS = 1000
 """Places of a figure that answer to a pointer, at most."""
 
+_LEFT: dict[str, Any] = {"x": 0.01, "ha": "left"}
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+_MARKS = ("s", "^", "D", "v", "P", "X")
 _STYLE: dict[Any, Any] = {
     "font.size": 9.5,
     "axes.titlesize": 10.5,
-    "figure.titlesize": 11.5,
+    "figure.titlesize": 11.0,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.axisbelow": True,
@@ -69,6 +75,14 @@ class Picture:
 
     def __repr__(self) -> str:
         return textwrap.fill(self.alt, 80)
+
+    @contextmanager
+    def untitled(self) -> Iterator[str]:
+        """Yield the title, and draw without it meanwhile: text that stands above wraps better."""
+        title = self.figure.get_suptitle()
+        self.figure.suptitle("", **_LEFT)
+        yield " ".join(title.split())
+        self.figure.suptitle(title, **_LEFT)
 
     def _repr_png_(self) -> bytes:
         buffer = io.BytesIO()
@@ -168,28 +182,38 @@ def colours(methods: Sequence[str], reference: str | None) -> dict[str, str]:
     return {m: "black" if m == reference else next(others) for m in methods}
 
 
+def marks(methods: Sequence[str], reference: str | None) -> dict[str, str]:
+    """Return the shape of each method's marks, a circle for the reference."""
+    others = iter(_MARKS * (len(methods) // len(_MARKS) + 1))
+    return {m: "o" if m == reference else next(others) for m in methods}
+
+
 def label(method: str, reference: str | None) -> str:
     """Return how a method is called in a legend or a title."""
     return f"{method} (reference)" if method == reference else method
 
 
 def legend(
-    figure: "Figure", colours: Mapping[str, str], ticks: Mapping[str, str] | None = None
+    figure: "Figure",
+    colours: Mapping[str, str],
+    shapes: Mapping[str, str],
+    ticks: Mapping[str, str] | None = None,
 ) -> None:
-    """Name the colours of points, and of upright ticks, below a figure."""
+    """Name the colours and shapes of points, and the colours of upright ticks, below a figure."""
     from matplotlib.lines import Line2D
 
-    marks = [Line2D([], [], marker="o", color=c) for c in colours.values()]
+    shown = [Line2D([], [], marker=shapes[name], color=c) for name, c in colours.items()]
     for c in (ticks or {}).values():
-        marks.append(Line2D([], [], color=c, marker="|", ms=10, mew=2.0, ls=""))
+        shown.append(Line2D([], [], color=c, marker="|", ms=10, mew=2.0, ls=""))
     names = [*colours, *(ticks or {})]
-    figure.legend(marks, names, loc="outside lower center", ncols=min(len(marks), 5))
+    rows = -(-len(shown) // _ENTRIES)
+    figure.legend(shown, names, loc="outside lower center", ncols=-(-len(shown) // rows))
 
 
-def entitle(figure: "Figure", what: str, subject: str) -> None:
-    """Write the title of a figure: what it shows, of which problem.
+def entitle(figure: "Figure", finding: str, subject: str) -> None:
+    """Write the title of a figure: the problem, and what the figure shows of it.
 
     It starts at the left, where a narrow screen begins, and long ones take several lines.
     """
-    title = f"{what}, {subject}" if subject else what
-    figure.suptitle(textwrap.fill(title, _TITLE), x=0.01, ha="left")
+    title = f"{subject}: {finding}" if subject else f"{finding[:1].upper()}{finding[1:]}"
+    figure.suptitle(textwrap.fill(title, _TITLE, break_on_hyphens=False), **_LEFT)

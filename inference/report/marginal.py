@@ -63,7 +63,7 @@ def marginal(
     low, high = np.quantile(everything, _EDGES)
     edges = np.linspace(low, high if high > low else low + 1.0, BINS + 1).tolist()
     palette = look.colours(methods, reference)
-    said, spots = [], []
+    said, found, spots = [], [], []
     with look.style():
         figure, (axis,) = look.blank(1, height=3.0)
         if prior is not None:
@@ -75,13 +75,14 @@ def marginal(
                 label=look.label(m, reference),
             )  # fmt: skip
             left, right = np.quantile(x, (0.05, 0.95))
+            found.append(f"{x.mean():.2f} +- {x.std():.2f} under {m}")
             text = f"{m}: mean {x.mean():.2f}, sd {x.std():.2f}, "
             said.append(text + f"90 % interval {left:.2f} to {right:.2f}")
             spots.append(Spot(axis, float(x.mean()), float(np.max(heights)) / 2, said[-1]))
         axis.set_xlabel(name)
         axis.set_ylabel("density")
         axis.legend()
-        look.entitle(figure, f"Posterior of {name}", subject)
+        look.entitle(figure, f"the posterior of {name} is {', '.join(found)}", subject)
     return Picture(figure, f"Posterior of {name}. {'; '.join(said)}.", spots)
 
 

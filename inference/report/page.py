@@ -93,7 +93,8 @@ def page(
         parts += ["<h2>What each fit may be used for</h2>", _verdicts(verdicts)]
     if pictures:
         parts.append("<h2>Figures</h2>")
-        shown = "".join(_figure(kind, picture) for kind, picture in pictures.items())
+        of = "" if problem is None else f"{problem.spec.name} on {problem.data.name}: "
+        shown = "".join(_figure(kind, picture, of) for kind, picture in pictures.items())
         parts.append(f'<div class="figures">{shown}</div>')
     parts += ["<h2>Scorecard</h2>", _scorecard(table, reference, scores)]
     parts += [
@@ -145,19 +146,23 @@ def _folded(title: str, content: str) -> str:
     return f"<details><summary>{html.escape(title)}</summary>{content}</details>"
 
 
-def _figure(kind: Kind, picture: Picture) -> str:
-    """Return a figure with its description, how to read it, and values under the pointer."""
+def _figure(kind: Kind, picture: Picture, of: str) -> str:
+    """Return a figure with what it shows, how to read it, and values under the pointer."""
+    with picture.untitled() as title:
+        places, png = picture.places(), picture.png()
+        finding = title.removeprefix(of)  # the page is of one problem
+        heading = html.escape(finding[:1].upper() + finding[1:])
     width, height = picture.figure.get_size_inches()
     tall = 1000.0 * height / width
     spots = [
         f'<circle cx="{1000 * x:.0f}" cy="{tall * y:.0f}" r="8"><title>{html.escape(text)}</title>'
         "</circle>"
-        for x, y, text in reversed(picture.places())  # the first lies on top
+        for x, y, text in reversed(places)  # the first lies on top
     ]
     over = f'<svg viewBox="0 0 1000 {tall:.0f}" aria-hidden="true">{"".join(spots)}</svg>'
     return (
-        f'<figure id="{kind}"><div class="scroll"><div class="picture">'
-        f'<img alt="{html.escape(picture.alt)}" src="data:image/png;base64,{picture.png()}">'
+        f'<figure id="{kind}"><h3>{heading}</h3><div class="scroll"><div class="picture">'
+        f'<img alt="{html.escape(picture.alt)}" src="data:image/png;base64,{png}">'
         f"{over if spots else ''}</div></div>"
         f"<figcaption>{html.escape(FIGURES[kind].reading)}</figcaption></figure>"
     )
@@ -179,7 +184,7 @@ def _verdicts(verdicts: Mapping[str, Verdict]) -> str:
             f'<div class="verdict">{text}<details><summary>Why</summary><ul>{items}</ul>'
             "</details></div>"
         )
-    return "".join(parts)
+    return f'<div class="verdicts">{"".join(parts)}</div>'
 
 
 def _distances(found: pd.DataFrame) -> str:

@@ -4,6 +4,7 @@ import re
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from ardvark.common.validate import InputError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _POINTS = 250  # draws, or samples, shown in a panel
 _SIGNED, _SHARE = "RdBu_r", "Greys"  # white is nothing, also where a dark page inverts it
+_BARRED, _DARK = 0.1, 0.6  # shares of the largest effect: pixels with a bar, and with a white one
 
 
 # --- decision values ------------------------------------------------------------------------------
@@ -50,7 +52,7 @@ def eta(fits: Fits, reference: str | None, subject: str = "") -> Picture:
     mean0, sd0 = exact.mean(("chain", "draw")).values, exact.std(("chain", "draw")).values
     names = [str(n) for n in exact[exact.dims[-1]].values]
 
-    said, spots = [], []
+    said, worst, spots = [], [], []
     with look.style():
         figure, axes = look.blank(len(others))
         for axis, method in zip(axes, others, strict=True):
@@ -72,13 +74,15 @@ def eta(fits: Fits, reference: str | None, subject: str = "") -> Picture:
                 f"{np.nanmax(np.abs(off)):.2f} sd; the median sd is {np.median(sd):.2f}, the "
                 f"reference's {np.median(sd0):.2f}"
             )
+            worst.append(f"{np.nanmax(np.abs(off)):.2f} under {method}")
             furthest = np.argsort(-np.abs(np.nan_to_num(off)))[:_POINTS]
             spots += [
                 Spot(axis, mean0[n], mean[n], f"{names[n]}: {reference} {mean0[n]:.2f} (sd "
                      f"{sd0[n]:.2f}), {method} {mean[n]:.2f} (sd {sd[n]:.2f})")
                 for n in furthest
             ]  # fmt: skip
-        look.entitle(figure, "Decision values: posterior mean and sd", subject)
+        finding = f"means of eta are off by up to {', '.join(worst)}, in posterior sds"
+        look.entitle(figure, finding, subject)
     alt = f"Posterior means of eta of {len(names)} samples against {reference}'s. "
     return Picture(figure, f"{alt}{'; '.join(said)}.", spots)
 
@@ -90,8 +94,9 @@ def image(fits: Fits, reference: str | None = None, subject: str = "") -> Pictur
     """Draw features that are pixels as an image: their signed effects above, P(active) below.
 
     Pixels are features named `something_row_column`, such as `pixel_3_4`, that fill a rectangle.
-    All methods share one scale of effects, so pale images have small effects. Fits without signed
-    effects show P(active) alone.
+    All methods share one scale of effects, so pale images have small effects. A bar crosses pixels
+    with clearly negative effects, so that signs can be read in grey. Fits without signed effects
+    show P(active) alone.
 
     Parameters
     ----------
@@ -126,6 +131,7 @@ def image(fits: Fits, reference: str | None = None, subject: str = "") -> Pictur
             probability = table["p_active"].to_numpy()
             if down == 2:
                 effect = _picture(axes[i], shape, (rows, columns), signed[i], _SIGNED, largest)
+                _bar_negatives(axes[i], (rows, columns), signed[i] / largest)
             active = _picture(below[i], shape, (rows, columns), probability, _SHARE, 1.0)
             axes[i].set_title(look.label(method, reference).replace(" ", "\n"))
             likely = np.argsort(-probability, kind="stable")
@@ -138,9 +144,9 @@ def image(fits: Fits, reference: str | None = None, subject: str = "") -> Pictur
             ]  # fmt: skip
         if down == 2:
             bar = figure.colorbar(effect, ax=axes[: len(methods)], shrink=0.9)
-            bar.set_label("effect per sd")
+            bar.set_label("effect per sd\n(barred: negative)")
         figure.colorbar(active, ax=below, shrink=0.9).set_label("P(active)")
-        look.entitle(figure, "Pixels", subject)
+        look.entitle(figure, _pixel_finding(methods, names, signed, tables), subject)
     return Picture(
         figure,
         f"Images of {shape[0]} by {shape[1]} pixels: signed effects and P(active) under each "
@@ -165,6 +171,33 @@ def _picture(
     axis.set_yticks([])
     axis.spines[:].set(visible=True, color="#bbbbbb")
     return axis.imshow(picture, cmap=colours, vmin=least, vmax=largest)
+
+
+def _bar_negatives(axis: "Axes", at: tuple[np.ndarray, np.ndarray], share: np.ndarray) -> None:
+    """Cross the pixels with negative effects by a bar; `share` is relative to the largest."""
+    for k in np.flatnonzero(share < -_BARRED):
+        colour = "white" if share[k] < -_DARK else "black"
+        axis.hlines(at[0][k], at[1][k] - 0.3, at[1][k] + 0.3, color=colour, lw=1.0)
+
+
+def _pixel_finding(
+    methods: list[str], names: list[str], signed: np.ndarray, tables: dict[str, pd.DataFrame]
+) -> str:
+    """Return what the images show, in a sentence: how far apart they are, or which pixel leads."""
+    shown, called = signed, "effects"
+    if not np.isfinite(signed).all():
+        shown, called = np.stack([t["p_active"].to_numpy() for t in tables.values()]), "P(active)"
+    if len(methods) == 1:
+        k = int(np.argmax(np.abs(shown[0])))
+        return f"the largest of the {called} is that of {names[k]}, {shown[0, k]:.2g}"
+    size = np.linalg.norm(shown[0])
+    if size == 0.0:
+        return f"{called} are zero for all pixels under {methods[0]}"
+    words = [
+        f"{np.linalg.norm(row - shown[0]) / size:.0%} under {m}".replace("%", " %")
+        for m, row in zip(methods[1:], shown[1:], strict=True)
+    ]
+    return f"distance from the {called} under {methods[0]}, relative to them: {', '.join(words)}"
 
 
 def _with_sign(effect: float) -> str:
@@ -245,7 +278,9 @@ def pair(fits: Fits, reference: str | None = None, subject: str = "", leading: i
                 Spot(axis, mean[0], mean[1], f"{words}; means {names[a]} {mean[0]:.3g}, {names[b]} "
                      f"{mean[1]:.3g}")
             )  # fmt: skip
-        look.entitle(figure, "The two leading features that trade off most", subject)
+        finding = f"{names[a]} and {names[b]} trade off most ({said[0]})"
+        finding = f"of the leading features, {finding}"
+        look.entitle(figure, finding, subject)
     alt = f"Draws of the weights of {names[a]} and {names[b]}. {'; '.join(said)}."
     return Picture(figure, alt, spots)
 

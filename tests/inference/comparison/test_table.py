@@ -338,7 +338,7 @@ def test_the_forest_is_ordered_by_p_active(problem):
     shown = [t.get_text().split() for t in rows]
     expected = [(2, "0.70"), (0, "0.70"), (3, "0.25"), (1, "0.00")]
     assert shown == [[names[k], p] for k, p in expected]
-    assert "their P(active) under a" in picture.figure.get_suptitle()
+    assert "2 of 4 features have P(active) above 0.5 under a" in picture.figure.get_suptitle()
     assert picture.alt.startswith(f"Forest of the 4 leading features, feature weight. {names[2]}")
     assert f"{names[1]} (P(active) 0.00): a 9.00" in picture.alt
     # what a pointer says lies where the marks are: the reference above, each at its mean

@@ -58,6 +58,24 @@ def test_a_spot_lies_where_its_mark_is():
     assert (x2, 1 - y2) == pytest.approx(((box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2))
 
 
+def test_a_picture_without_its_title_has_more_room_and_gets_it_back():
+    figure, (axis,) = look.blank()
+    look.entitle(figure, "one finds a rather long sentence " * 4, "x on y")
+    picture = look.Picture(figure, "")
+    title = figure.get_suptitle()
+    figure.draw_without_rendering()
+    before = axis.get_position().y1
+    with picture.untitled() as text:
+        figure.draw_without_rendering()
+        assert axis.get_position().y1 > before + 0.1
+        assert text == " ".join(title.split())
+        assert title.startswith("x on y: one finds")
+    figure.draw_without_rendering()
+    assert axis.get_position().y1 == before
+    assert figure.get_suptitle() == title
+    assert figure.texts[0].get_position()[0] < 0.05
+
+
 def test_a_picture_shows_itself_in_a_notebook_and_its_words_in_a_terminal():
     """Not the names of its fields."""
     figure, _ = look.blank()

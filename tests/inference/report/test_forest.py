@@ -37,7 +37,7 @@ def test_bars_are_the_effects_of_the_selection(problem):
     left, right = picture.figure.axes
     names = [label.get_text() for label in left.get_yticklabels()]
     assert names == [f"{table.index[k]}   {table['p_active'].iloc[k]:.2f}" for k in order]
-    points = [line.get_xydata() for line in right.get_lines() if line.get_marker() == "o"]
+    points = [line.get_xydata() for line in right.get_lines() if line.get_marker() in ("o", "s")]
     np.testing.assert_allclose(points[0][:, 0], table["effect"].iloc[order])
     np.testing.assert_allclose(points[1][:, 0], other["effect"].iloc[order])
     assert (np.diff(points[0][:, 1]) == -1.0).all()  # rows run down
@@ -46,13 +46,15 @@ def test_bars_are_the_effects_of_the_selection(problem):
     wide = segments(right)[:3]  # of the first method
     np.testing.assert_allclose(wide[:, 1], table["low"].iloc[order])
     np.testing.assert_allclose(wide[:, 2], table["high"].iloc[order])
-    shown = [line.get_xdata() for line in left.get_lines() if line.get_marker() == "o"]
+    shown = [line.get_xdata() for line in left.get_lines() if line.get_marker() in ("o", "s")]
     np.testing.assert_allclose(shown[0], table["p_active"].iloc[order])
     np.testing.assert_allclose(shown[1], other["p_active"].iloc[order])
     prior = [s[0][0] for s in left.collections[0].get_segments()]
     np.testing.assert_allclose(prior, table["prior"].iloc[order])
     legend = [t.get_text() for t in picture.figure.legends[0].get_texts()]
     assert legend == ["a (reference)", "b", "prior"]
+    handles = picture.figure.legends[0].legend_handles
+    assert [handle.get_marker() for handle in handles] == ["o", "s", "|"]  # read in grey
     assert right.get_xlabel() == (
         "effect on eta towards 'ill', log odds before the latent noise\n"
         "per sd of the feature: mean, 50 % and 90 % intervals"
@@ -66,6 +68,23 @@ def test_bars_are_the_effects_of_the_selection(problem):
     assert (
         picture.spots[1].text.split(",")[1] == " b: mean " + f"{other['effect'].iloc[order[0]]:.3g}"
     )
+
+
+def test_the_title_says_how_many_are_active_and_by_which_methods(problem):
+    def with_active(p):
+        tree = selected(problem, **prior_draws(problem, draws=40))
+        tree["selection"]["p_active_feature"].values[:] = p
+        return tree
+
+    a, b, c = map(with_active, ([0.9, 0.6, 0.5, 0.2, 0.1], [0.9, 0.1, 0.9, 0.9, 0.1], [0.3] * 5))
+    title = forest.forest({"b": b, "a": a, "c": c}, "a", "x on y").figure.get_suptitle()
+    assert title.replace("\n", " ") == (
+        "x on y: 2 of 5 features have P(active) above 0.5 under a, "
+        "and of these 1 under b, 0 under c"
+    )
+    alone = forest.forest({"c": c}).figure.get_suptitle().replace("\n", " ")
+    assert alone.startswith("No feature has P(active) above 0.5 under c; the leading one is ")
+    assert alone.endswith("with 0.30")
 
 
 def test_samples_and_slopes_have_their_own_labels(small_data):

@@ -139,6 +139,12 @@ def test_pictures_and_tables_can_be_read_aloud(page, pictures):
     reader = read(page)
     assert [a["alt"] for a in reader.all("img")] == [p.alt for p in pictures.values()]
     assert len(pictures) == 8
+    found = [t for tag, t in reader.text if tag == "h3"]  # text of the page: it wraps
+    titles = [" ".join(p.figure.get_suptitle().split()) for p in pictures.values()]
+    subject = "rfvm on <small> & odd: "
+    assert [f"{subject}{t[:1].lower()}{t[1:]}".lower() for t in found] == [
+        t.lower() for t in titles
+    ]
     for picture in pictures.values():
         assert len(picture.alt) > 60  # what it shows, not what it is
         assert "exact" in picture.alt
@@ -231,7 +237,7 @@ def test_on_paper_a_figure_is_on_one_page_with_its_legend(file, tmp_path):
         page.open(file)
         page.ask("Emulation.setEmulatedMedia", media="print")
         heights = page.value("[...document.images].map(i => i.getBoundingClientRect().height)")
-        assert 0 < max(heights) < 105 * 96 / 25.4 + 1
+        assert 0 < max(heights) < 96 * 96 / 25.4 + 1
         lefts = page.value(
             "[...document.querySelectorAll('figure')].map(f => f.getBoundingClientRect().left)"
         )
@@ -242,6 +248,17 @@ def test_on_paper_a_figure_is_on_one_page_with_its_legend(file, tmp_path):
         assert set(page.value(inside)) == {"avoid"}
         hidden = "getComputedStyle(document.querySelector('.picture svg')).display"
         assert page.value(hidden) == "none"
+        assert page.pages(tmp_path / "page.pdf") <= 7
+
+
+@pytest.mark.docs
+@needs_browser
+def test_the_demo_has_eight_pages_on_paper(command, tmp_path):
+    words = ("rfvm", "digits38", "--test-size", "0.3", "--out", tmp_path / "demo")
+    assert command("compare", *words)[1] == 0
+    with browser.Page(tmp_path / "profile", width=1060) as page:
+        page.open(tmp_path / "demo" / "report.html")
+        assert page.pages(tmp_path / "demo.pdf") <= 8
 
 
 @needs_browser

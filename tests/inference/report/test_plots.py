@@ -53,6 +53,28 @@ def test_all_methods_share_one_scale_that_is_even_about_zero():
     assert scales == [(-4.0, 4.0), (-4.0, 4.0), (0.0, 1.0), (0.0, 1.0)]
 
 
+def test_pixels_with_negative_effects_are_barred():
+    """Not where the effect is too small to be seen; white where the pixel is dark."""
+    tree = fit(NAMES, np.ones(6), np.ones(6), [4.0, -4.0, -1.0, -0.1, 0.0, 2.0])
+    axis = plots.image({"a": tree}).figure.axes[0]
+    bars = [lines.get_segments()[0].mean(axis=0).tolist() for lines in axis.collections]
+    assert bars == [[1.0, 0.0], [2.0, 0.0]]
+    assert [lines.get_color()[0, 0] for lines in axis.collections] == [1.0, 0.0]
+
+
+def test_the_title_says_how_far_the_effects_are_apart():
+    one = fit(NAMES, np.ones(6), np.ones(6), [-4.0, 3.0, 0.0, 0.0, 0.0, 0.0])
+    two = fit(NAMES, np.ones(6), np.zeros(6), np.zeros(6))
+    title = plots.image({"a": one, "b": two}, "a", "x on y").figure.get_suptitle()
+    assert title.replace("\n", " ") == (
+        "x on y: distance from the effects under a, relative to them: 100 % under b"
+    )
+    alone = plots.image({"a": one}).figure.get_suptitle()
+    assert alone == "The largest of the effects is that of pixel_0_0, -4"
+    none = plots.image({"b": two, "a": one}, "b").figure.get_suptitle()
+    assert none == "Effects are zero for all pixels under b"
+
+
 def test_the_reference_comes_first_and_fits_without_p_active_are_left_out():
     one, two = fit(NAMES, np.ones(6), np.zeros(6)), fit(NAMES, np.ones(6), np.ones(6))
     figure = plots.image({"b": one, "a": two, "c": fit(NAMES, np.ones(6))}, "a").figure
