@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from ardvark.common.validate import InputError
 
 from .cleaning import Cleaning, Rows, listed
-from .columns import Column, in_order, look_at_all, numbers, texts
+from .columns import Column, as_matrix, in_order, look_at_all, numbers, plain, texts
 
 MANY_LABELS = 10
 """Labels above which a column is not taken for one of labels."""
@@ -20,6 +21,10 @@ MANY_LEVELS = 20
 """Levels above which a text column is proposed to be dropped instead of encoded."""
 MANY_WORDS = 5
 """Words above which a column of numbers and words is not read as numbers with missing values."""
+CODES = (99.0, 999.0, 9999.0, 99999.0)
+"""Numbers, and their negatives, that are often written where a value is missing."""
+FEWEST = 5
+"""Other values that a column needs before one of them is called far outside."""
 LABELS = ("y", "label", "labels", "class", "target", "outcome", "diagnosis", "status", "group")
 _INF = float("inf")
 _WIDTH = 80
@@ -101,6 +106,7 @@ def examine(rows: Rows, cleaning: Cleaning) -> Findings:
         _labels(rows, cleaning),
         _repeated(rows, features),
         *_odd(columns, features, cleaning),
+        codes(features, cleaning),
         *_missing(columns, features, cleaning),
         *_text(columns, cleaning),
         *_dates(columns),
@@ -169,6 +175,54 @@ def _odd(
         yield Finding(
             "infinite", text, True, {"na": words} | ({"impute": "median"} if fill else {})
         )
+
+
+def codes(features: pd.DataFrame, cleaning: Cleaning) -> Finding | None:
+    """Return the columns with numbers that may stand for missing values, None if there are none.
+
+    Such a number is one of `CODES`, farther outside the other values of its column than these are
+    wide. It may be a measurement: it stays as it is, and no remedy is applied.
+    """
+    names = plain(features)
+    array = as_matrix(features, names)
+    columns = dict(zip(names, array.T, strict=True))
+    known = np.zeros(array.shape, dtype=bool)
+    for size in CODES:
+        known |= np.abs(array) == size
+    suspects = [name for name, any_known in zip(names, known.any(axis=0), strict=True) if any_known]
+    for name in features:  # numbers among words
+        if str(name) not in columns:
+            columns[str(name)] = numbers(features[name]).to_numpy()
+            suspects.append(str(name))
+    found = {name: _far_outside(columns[name]) for name in suspects}
+    found = {name: counts for name, counts in found.items() if counts}
+    if not found:
+        return None
+    shown = listed((f"{name} ({_counts(counts)})" for name, counts in found.items()), 12)
+    words = in_order({word for counts in found.values() for word in counts})
+    flags, call = f"--na={','.join(words)}", f"na={words!r}"
+    if cleaning.impute is None and not cleaning.drop_missing:
+        flags, call = f"{flags} --impute median", f'{call}, impute="median"'
+    text = (
+        f"{_columns(len(found))} with a number far outside the others that may stand for a "
+        f"missing value: {shown}. It is used as a number. To read it as missing, in every column: "
+        f"{flags} (in Python {call})."
+    )
+    return Finding("codes", text, False, {})
+
+
+def _far_outside(values: np.ndarray) -> dict[str, int]:
+    """Return the codes among the values that are far outside the others, and how many of each."""
+    values = values[np.isfinite(values)]
+    known = np.isin(np.abs(values), CODES)
+    others = values[~known]
+    if not known.any() or len(others) < FEWEST:
+        return {}
+    low, high = others.min(), others.max()
+    width = (high - low) or max(abs(high), 1.0)
+    far = values[known & ((values < low - width) | (values > high + width))]
+    sizes, counts = np.unique(far, return_counts=True)
+    return {f"{size:g}": int(n) for size, n in zip(sizes, counts, strict=True)}
 
 
 def _missing(

@@ -16,7 +16,7 @@ from ardvark.common.validate import InputError, logger
 from .cleaning import Cleaning, Encode, Impute, Rows, distinct_names, listed
 from .columns import in_order, look, texts
 from .dataset import Dataset
-from .findings import Findings, column_named, examine, label_columns
+from .findings import Findings, codes, column_named, examine, label_columns
 from .reading import read
 
 ROW_NAMES = ("", "id", "index", "unnamed: 0", "sample", "row")
@@ -148,6 +148,9 @@ class Table(Dataset):
             if any(name in self.cleaning.levels for name in missing.index):
                 rule += ", a word by the most frequent one"
             said.append(f"{missing.sum()} missing values were filled by {rule}: {shown}.")
+        suspect = codes(self.raw, self.cleaning)
+        if suspect is not None:
+            said.append(suspect.text)
         return (*said, *super().remarks)
 
     def _cleaned(self, part: Dataset, cleaning: Cleaning) -> "Table":
@@ -307,6 +310,8 @@ def table(
     if rows.left_out:
         logger.info("rows left out: %s", ", ".join(rows.left_out))
     for finding in found.found:
+        if finding.heading == "codes":
+            logger.warning("%s", finding.text)
         if finding.heading == "id":
             logger.info("%s (drop, or row_names)", finding.text.partition(".")[0])
     usual = "data" if isinstance(source, pd.DataFrame) else Path(source).name.partition(".")[0]

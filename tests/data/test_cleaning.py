@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ardvark as av
-from ardvark.data import Dataset, Table
+from ardvark.data import Dataset, Table, findings
 from ardvark.data.cleaning import Cleaning
 from ardvark.data.columns import in_order, look
 from ardvark.data.tables import TableError
@@ -232,6 +232,52 @@ def test_words_stand_for_missing_values():
     data = av.table(frame, "y", encode="onehot", impute="mean", na=["N.A.", "-999"])
     assert data.X[1, data.feature_names.index("a")] == pytest.approx(19 / 5)
     assert data.X[0, data.feature_names.index("b")] == 4
+
+
+def coded(**more):
+    ages = [31.0, 42.0, 35.0, 60.0, 55.0, 47.0, 38.0, 29.0]
+    return pd.DataFrame({"age": ages, "b": range(8), "y": list("uvuvuvuv")}).assign(**more)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([31, -99, 35, 60, 55, 47, -99, 29], {"-99": 2}),
+        ([31, -999, 35, 60, 55, 47, 9999, 29], {"-999": 1, "9999": 1}),
+        (["31", "999.0", "35", "60", "<5", "47", "38", "29"], {"999": 1}),
+        ([7, 7, 7, 7, 7, 7, 7, 99], {"99": 1}),
+        ([31, 99, 35, 70, 55, 47, 38, 29], {}),  # older than the others, not by as much
+        ([310, 999, 350, 6000, 55, 47, 38, 29], {}),
+        ([31, -98, 35, 60, 55, 47, 38, 29], {}),  # far outside, and no code
+        ([999] * 4 + [1, 2, 3, 4], {}),  # too few others
+    ],
+)
+def test_codes_far_outside_are_reported_and_stay(values, said):
+    found = findings.codes(coded(age=values)[["age", "b"]], Cleaning(target="y"))
+    if not said:
+        assert found is None
+        return
+    counts = ", ".join(f"{code} {n}" for code, n in said.items())
+    assert f"age ({counts}). It is used as a number." in found.text
+    assert f"--na={','.join(said)} --impute median" in found.text
+    assert (found.stops, found.remedy) == (False, {})
+
+
+def test_a_code_is_a_number_until_it_is_declared(caplog):
+    frame = pd.concat(3 * [coded(age=[31, -99, 35, 60, 55, 47, -99, 29])], ignore_index=True)
+    data = av.table(frame, "y")
+    assert data.X[1, 0] == -99
+    assert "age (-99 6)" in caplog.text
+    assert any("--na=-99" in remark for remark in data.remarks)
+    assert any("--na=-99" in remark for remark in data.split(0.4)[0].remarks)
+    caplog.clear()
+    data = av.table(frame, "y", na=["-99"], impute="median")  # as the finding says
+    assert data.X[1, 0] == 41
+    assert "-99" not in caplog.text + " ".join(data.remarks)
+    # a table that must be mended for another reason: the call leaves the code to the reader
+    with pytest.raises(TableError, match=r"codes +1 column") as raised:
+        av.table(frame.assign(site=list("ab" * 12)), "y")
+    assert raised.value.mended.na == ()
 
 
 def test_rows_are_named(caplog):
