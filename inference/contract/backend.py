@@ -106,7 +106,7 @@ class Result:
     Attributes
     ----------
     posterior : dict of array (chain, draw, ...)
-        Free variables and deterministics by name.
+        Free variables and deterministics of the target, under its names (`Target.sizes`).
     sample_stats : dict of array (chain, draw, ...)
         Statistics per draw, under the names of `datatree.SAMPLE_STATS`.
     details : dict of array

@@ -11,7 +11,7 @@ import xarray as xr
 from threadpoolctl import threadpool_limits
 
 from ardvark.common.progress import Reporter
-from ardvark.common.validate import logger
+from ardvark.common.validate import InputError, logger, unknown
 from ardvark.models import SHARED, Problem
 
 from ..contract.backend import Earlier, FitFailed, Job, Kind, Result
@@ -149,7 +149,7 @@ def compute(
     try:
         with threadpool_limits(1, user_api="blas"):  # equal draws whatever the number of cores
             result = plan.backend.fit(target, plan.options, job)
-        _refuse_other(problem, result, plan.name)
+        _refuse_other(target, result, plan.name)
         if result.seconds_run == 0.0:  # it has not timed itself
             result.seconds_run = time.perf_counter() - started - result.seconds_compile
         _refuse_nan(result)
@@ -225,16 +225,19 @@ def _kept(target: Target, sampling: Sampling) -> tuple[str, ...] | None:
     return tuple(name for name, size in sizes.items() if name in names or size == 1)
 
 
-def _refuse_other(problem: Problem | None, result: object, name: str) -> None:
-    """Raise an error if a method returned something else than draws of the problem's variables."""
+def _refuse_other(target: Target, result: object, name: str) -> None:
+    """Raise an error if a method returned something else than draws of the target's variables."""
     if not isinstance(result, Result):
         kind = type(result).__name__
         raise TypeError(
             f"method {name!r}: fit must return an ardvark.inference.Result, got {kind}."
         )
+    problem = target.problem
     shapes = {} if problem is None else problem.shapes
     lead = next((np.shape(values)[:2] for values in result.posterior.values()), ())
     for variable, values in result.posterior.items():
+        if variable not in target.sizes:
+            raise InputError(f"method {name!r}: {unknown('variable', variable, target.sizes)}")
         got, own = np.shape(values), shapes.get(variable)
         if len(got) < 2 or got[:2] != lead or (own is not None and got[2:] != own):
             want = ", ".join(["chain", "draw", *(["..."] if own is None else map(str, own))])

@@ -339,6 +339,20 @@ def test_a_backend_of_ones_own(problem, monkeypatch, caplog):
         registry.register_backend(type("Odd", (_Custom,), {"fit": odd}))
         with pytest.raises(TypeError, match=said):
             av.fit(problem, "custom")
+    named = staticmethod(lambda target, options, job: Result({"feature_weights": np.zeros((1, 1))}))
+    registry.register_backend(type("Named", (_Custom,), {"fit": named}))
+    with pytest.raises(InputError) as raised:
+        av.fit(problem, "custom")
+    known = ", ".join(sorted(problem.shapes))
+    assert str(raised.value) == (
+        "method 'custom': unknown variable 'feature_weights'. Did you mean 'feature_weight' or "
+        f"'feature_weight_raw' or 'sample_weight'? Known: {known}."
+    )
+    with pm.Model() as bare:
+        pm.Normal("a")
+        pm.Deterministic("b", 2.0 * bare["a"])
+    with pytest.raises(InputError, match=r"'feature_weights'\. Known: a, b\."):
+        av.fit(bare, "custom")
 
 
 @pytest.mark.parametrize("method", ["nuts", "mams", "laplace"])
