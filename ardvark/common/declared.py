@@ -64,6 +64,7 @@ def option(
     at_least: float | None = None,
     below: float | None = None,
     at_most: float | None = None,
+    draws_depend: bool = True,
 ) -> Any:
     """Declare one option of a method: its default, its meaning, and the range of its numbers.
 
@@ -75,6 +76,9 @@ def option(
         What it means; `ardvark methods NAME` prints it.
     above, at_least, below, at_most : float, optional
         The range of its numbers. A number must be finite, unless `at_most` is infinity.
+    draws_depend : bool
+        Whether the draws depend on it. A stored fit is reused whatever the value of one that they
+        do not depend on.
 
     Returns
     -------
@@ -88,7 +92,8 @@ def option(
     0.1
     """
     limits = Limits(above, at_least, below, at_most)
-    return dataclasses.field(default=default, metadata={"meaning": meaning, "limits": limits})
+    metadata = {"meaning": meaning, "limits": limits, "draws_depend": draws_depend}
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 def hyper(
@@ -145,6 +150,8 @@ class Declared:
     paper: str = ""
     why: str = ""
     outside: str = ""
+    draws_depend: bool = True
+    """Whether the draws of a method depend on it."""
 
     def accepts(self) -> str:
         """Return what the setting accepts, in words."""

@@ -67,7 +67,10 @@ class Options(Settings):
         "auto", "which sampler; auto: the one that was measured to be best"
     )
     cores: int | None = option(
-        None, "chains that run in parallel. None: all cores. The draws do not depend on it", above=0
+        None,
+        "chains that run in parallel. None: all cores. The draws do not depend on it",
+        above=0,
+        draws_depend=False,
     )
 
 

@@ -1,6 +1,5 @@
 """The request: the hash of everything that determines the draws of a fit."""
 
-import dataclasses
 import hashlib
 
 from ardvark.models import Problem
@@ -11,10 +10,16 @@ from .registry import Plan
 
 
 def request(problem: Problem | None, plan: Plan, sampling: Sampling) -> str:
-    """Return the hash of everything that determines a fit's draws; a stored fit is reused by it."""
-    options = dataclasses.asdict(plan.options)
-    if "cores" in options:  # they change the time alone
-        options["cores"] = None
+    """Return the hash of everything that determines a fit's draws; a stored fit is reused by it.
+
+    An option that the draws do not depend on, such as the number of cores, counts as not given.
+    """
+    options = {
+        declared.name: getattr(plan.options, declared.name)
+        if declared.draws_depend
+        else declared.default
+        for declared in plan.options.declared()
+    }
     identity = {
         "fingerprint": "" if problem is None else problem.fingerprint,
         "form": "" if problem is None else problem.form,

@@ -74,7 +74,10 @@ class Options(Settings):
     )
     max_steps: int = option(1023, "a trajectory has at most so many steps", above=0)
     cores: int | None = option(
-        None, "chains that run in parallel. None: all cores. The draws do not depend on it", above=0
+        None,
+        "chains that run in parallel. None: all cores. The draws do not depend on it",
+        above=0,
+        draws_depend=False,
     )
 
 

@@ -82,7 +82,10 @@ class Options(Settings):
     )
     max_treedepth: int = option(10, "a trajectory has at most 2^max_treedepth - 1 steps", above=0)
     cores: int | None = option(
-        None, "chains that run in parallel. None: all cores. The draws do not depend on it", above=0
+        None,
+        "chains that run in parallel. None: all cores. The draws do not depend on it",
+        above=0,
+        draws_depend=False,
     )
 
 

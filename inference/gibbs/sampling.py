@@ -69,7 +69,10 @@ class Options(Settings):
     tune: int = option(1000, "sweeps per chain, which are discarded", above=0)
     thin: int = option(1, "sweeps per stored draw", above=0)
     cores: int | None = option(
-        None, "chains that run in parallel. None: all cores. The draws do not depend on it", above=0
+        None,
+        "chains that run in parallel. None: all cores. The draws do not depend on it",
+        above=0,
+        draws_depend=False,
     )
 
 
