@@ -9,7 +9,7 @@ import pandas as pd
 from ardvark.common.validate import InputError, matrix, named
 from ardvark.data import Dataset, load, table
 
-from .spec import ModelSpec
+from .spec import BaseHypers, ModelSpec
 
 
 def model_named(zoo: Mapping[str, ModelSpec], model: Any, data: Any) -> str:
@@ -22,6 +22,19 @@ def model_named(zoo: Mapping[str, ModelSpec], model: Any, data: Any) -> str:
             + (f" {data!r} is; swap the two." if swapped else "")
         )
     return named("model", model, zoo, "`ardvark models` lists them.")
+
+
+def hypers_asked(
+    zoo: Mapping[str, ModelSpec], spec: ModelSpec, given: Mapping[str, Any]
+) -> BaseHypers[Any]:
+    """Return what was asked for; the error for a kernel names the models that have it."""
+    try:
+        return spec.make_hypers(given)
+    except InputError as error:
+        having = [name for name, other in zoo.items() if given.get("kernel") in other.kernels]
+        if not str(error).startswith("kernel ") or not having:
+            raise
+        raise InputError(f"{error} Models with this kernel: {', '.join(having)}.") from None
 
 
 def as_dataset(data: Any, y: Any, X: Any) -> Dataset:

@@ -16,7 +16,7 @@ from ardvark.common.html import table
 from ardvark.common.validate import InputError, logger
 from ardvark.data import Dataset
 
-from .arguments import as_dataset, basis_centres, model_named
+from .arguments import as_dataset, basis_centres, hypers_asked, model_named
 from .parts import ard
 from .parts.kernels import Kernel
 from .spec import BaseHypers, BasePriors, Inputs, ModelSpec, Point
@@ -436,7 +436,7 @@ def make_problem(
 ) -> Problem:
     """Return the Problem; see `ardvark.problem` for the arguments."""
     spec = zoo[model_named(zoo, model, data)]
-    asked = spec.make_hypers(hypers)
+    asked = hypers_asked(zoo, spec, hypers)
     dataset = as_dataset(data, y, X)
     center, scale = standardization(dataset, standardize)
     if standardize and dataset.constant_features:  # named here once, and not again by each fold

@@ -114,4 +114,6 @@ def calibrate(
     if options:
         raise unknown_option("the joint test", options, ())
     seed = sampling.seed
-    return joint_test(problem, KERNELS[name], random_seed=seed, progressbar=progressbar, **shared)
+    return joint_test(
+        problem, KERNELS[name], random_seed=seed, progressbar=progressbar, called=name, **shared
+    )

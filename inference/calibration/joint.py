@@ -195,6 +195,7 @@ def joint_test(
     folder: str | os.PathLike[str] | None = None,
     processes: Processes = 1,
     progressbar: bool = False,
+    called: str = "",
 ) -> Calibration:
     """Rank (theta_L, y), L sweeps after (theta_0, y) was drawn, among independent (theta, y).
 
@@ -215,6 +216,8 @@ def joint_test(
         Drawn for each replicate, or those of the problem; for models that have them.
     folder, processes, progressbar
         As for `sbc`.
+    called : str
+        What the kernel is called in the result: a method. By default the name of `make_kernel`.
     """
     one_of("basis_labels", basis_labels, ("independent", "fixed"))
     positive("sweeps", sweeps)
@@ -227,7 +230,7 @@ def joint_test(
         "kernel": (make_kernel.__module__, make_kernel.__qualname__),
         "ranks": (sweeps, references, seed, basis_labels),
     }
-    name = f"joint-{problem.spec.name}-{make_kernel.__name__}"
+    name = f"joint-{problem.spec.name}-{called or make_kernel.__name__}"
     trial = Trial.of(name, chains.start, identity, folder)
     return trial.calibration(replicates, processes, progressbar)
 

@@ -332,14 +332,18 @@ def stored(problem: Problem, folder: Path | None = None) -> xr.DataTree:
     Raises
     ------
     InputError
-        There is none; the message lists the stored ones.
+        There is none; the message names the stored ones of this model, or of these data.
     """
     path = find(problem, folder)
     if path is None:
+        model, data = problem.spec.name, problem.data.name
+        there = files(folder)
+        near = [n for n in there if model == REFERENCES[n].model or data == REFERENCES[n].data]
+        of = f"Of this model or of these data there are: {', '.join(near)}. " if near else ""
         raise InputError(
-            f"there is no stored reference of {problem.spec.name} on {problem.data.name} "
-            f"(fingerprint {problem.fingerprint}) with all of its rows and these "
-            f"hyperparameters. Stored are: {', '.join(files(folder)) or 'none'}. "
+            f"there is no stored reference of {model} on {data} (fingerprint "
+            f"{problem.fingerprint}) with all of its rows and these hyperparameters. {of}"
+            f"`ardvark reference list` lists all {len(there)}. "
             "Fit the problem by exact, and name that fit as the reference."
         )
     return opened(path, problem)

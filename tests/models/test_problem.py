@@ -85,7 +85,12 @@ def test_unknown_model_and_hyperparameter():
         ({"feature_rate": -1.0}, "feature_rate must be.*got -1.0"),
         ({"noise_rate": np.inf}, "noise_rate must be a finite number above 0, got inf"),
         ({"noise_shape": np.nan}, "noise_shape must be a finite number"),
-        ({"kernel": "rbf"}, "kernel must be one of 'linear', got 'rbf'"),
+        (
+            {"kernel": "rbf"},
+            r"kernel must be one of 'linear', got 'rbf'\. Models with this kernel: "
+            r"pfcvm, pcvm, rvm, jcfo, fsklr, sklr, fs_skr\.",
+        ),
+        ({"kernel": "cosine"}, "kernel must be one of 'linear', got 'cosine'.$"),
         ({"latent_noise": "some"}, "latent_noise must be one of 'explicit', 'integrated', 'none'"),
     ],
 )

@@ -105,6 +105,7 @@ def test_the_joint_test_is_of_a_transition(conjugate, monkeypatch):
     problem = av.problem("fsklr", (X, np.arange(6) % 2))
     av.calibrate(problem, "gibbs", test="joint", replicates=7, progressbar=False)
     assert asked["replicates"] == 7
+    assert asked["called"] == "gibbs"  # not the function that makes the kernel
     with pytest.raises(
         InputError, match="It knows those of nuts, mams, gibbs, but none of 'conjugate'"
     ):

@@ -37,7 +37,9 @@ def test_joint_test_of_a_known_kernel(toy, sweeps, wrong):
 @pytest.mark.statistical
 def test_a_kernel_that_never_moves_is_invariant(toy):
     """What the joint test cannot see: slowness. Simulation-based calibration can."""
-    found = joint_test(toy, gibbs(still=True), replicates=300, random_seed=seed())
+    settings = {"replicates": 300, "random_seed": seed(), "called": "a still chain"}
+    found = joint_test(toy, gibbs(still=True), **settings)
+    assert found.text().startswith("joint-toy-a still chain: 300 replicates\n")
     assert found.p_value > ALARM
 
 
@@ -87,6 +89,7 @@ def test_a_killed_run_goes_on_where_it_was(toy, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         joint_test(toy, make_kernel, replicates=9, folder=tmp_path, **settings)
     (path,) = tmp_path.iterdir()
+    assert path.name.startswith("joint-toy-make_kernel-")
     lines = path.read_text().split("\n")[1:]
     assert [json.loads(line)["replicate"] for line in lines] == [0, 1, 2, 3]
     path.write_text("\n" + "\n".join(lines)[:-20])  # killed in the middle of a line

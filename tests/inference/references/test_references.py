@@ -180,8 +180,10 @@ def test_a_reference_is_found_by_the_posterior(folder):
         problem.take(range(8)),
     ):
         assert references.find(other, folder) is None
-    with pytest.raises(InputError, match=r"no stored reference of pfcvm.*Stored are: tiny\."):
+    with pytest.raises(InputError, match=r"no stored reference of pfcvm.*`ardvark .*` lists all 1"):
         references.stored(tiny("pfcvm"), folder)
+    with pytest.raises(InputError, match=r"hyperparameters\. Of this model or of .* are: tiny\. "):
+        references.stored(tiny(slab=2), folder)
 
 
 def test_rates_are_equal_by_their_ratio(tmp_path, monkeypatch):
