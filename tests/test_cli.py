@@ -66,11 +66,15 @@ def test_compare_and_report_on_ones_own_table(own_csv, tmp_path, command):
     assert "linear SVM" in done.stdout
     assert "compiling" in done.stderr  # named as such
     assert "'well'" in done.stderr
+    assert "The paper's algorithm (paper) is rfvm_vb." in done.stderr
     assert "method 2 of 2: rfvm_vb" in done.stderr
     assert f"Results go to {out}, at most" in done.stderr
     table = pd.read_csv(out / "scorecard.csv", index_col="method")
     assert list(table.index) == ["laplace", "rfvm_vb", "majority", "L1 logistic", "linear SVM"]
     page = (out / "report.html").read_text()
+    for text in (" ".join(done.stdout.split()), page):  # in flags, and not in Python
+        assert "run the same command with --methods exact,laplace,rfvm_vb" in text
+        assert "ardvark.fit(" not in text
     (out / "report.html").unlink()
     again = command("report", out)
     assert again.returncode == 0, again.stderr

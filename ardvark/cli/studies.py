@@ -123,9 +123,14 @@ def compare(
     chosen: dict[str, dict[str, Any]] = {named("method", m, known): {} for m in names}
     if not chosen:
         raise InputError("--methods is empty; `ardvark methods` lists the methods.")
+    meant = {m.casefold(): m for m in chosen}
+    if "paper" in chosen:
+        own = registry.resolve("paper", problem)
+        meant.setdefault(own.casefold(), "paper")
+        typer.echo(f"The paper's algorithm (paper) is {own}.", err=True)
     for key, value in pairs(option, "--option").items():
         given, _, name = key.partition(".")
-        method = {m.casefold(): m for m in chosen}.get(given.casefold(), "")
+        method = meant.get(given.casefold(), "")
         if not method or not name:
             raise InputError(
                 f"--option {key!r}: expected method.name=value, with a method out of "
@@ -338,7 +343,7 @@ def _print_verdicts(comparison: "Comparison") -> None:
     """Print what each fit may be used for, in 80 columns; its level is coloured as well."""
     from ardvark.inference.verdicts.verdict import LEVELS
 
-    for name, verdict in comparison.verdict.items():
+    for name, verdict in comparison.on_command_line().items():
         first, _, rest = verdict.text(name).partition("\n")
         level = f"[{verdict.level}]"
         coloured = typer.style(level, fg=LEVELS[verdict.level], bold=True)

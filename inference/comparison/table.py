@@ -138,6 +138,10 @@ class Comparison:
         """
         return as_frame(self.scores)
 
+    def on_command_line(self) -> dict[str, Verdict]:
+        """Return the verdicts with remedies in the flags of `ardvark compare`."""
+        return {n: v.on_command_line(n, self.fits) for n, v in self.verdict.items()}
+
     def verdicts(self) -> pd.DataFrame:
         """Return what each fit may be used for: a word for each purpose, and a sentence."""
         rows = {n: {**v.words, "verdict": v.sentence} for n, v in self.verdict.items()}
@@ -207,7 +211,8 @@ class Comparison:
         path : path
             The file; its folder is made if it is not there.
         command : str
-            How the comparison was made, shown at the end of the page.
+            The command line that made the comparison, shown at the end of the page. Remedies are
+            then flags of that command, and not calls in Python.
         sensitivity : Sensitivity, optional
             What changes with the prior (`ardvark.sensitivity`); adds a section to the page.
         pictures : dict of Picture, optional
@@ -217,7 +222,7 @@ class Comparison:
             self.table,
             self.pictures() if pictures is None else pictures,
             self.selection(),
-            verdicts=self.verdict,
+            verdicts=self.on_command_line() if command else self.verdict,
             scores=self.scores,
             reference=self.reference,
             problem=self.problem,

@@ -1,11 +1,15 @@
 """What to do about a fit that must not be trusted: commands that fit the case.
 
-A verdict gives them in the terms of `ardvark.fit`, the estimator's warning in its own. No remedy
-names a method that is already in use, nor an option that the method does not have.
+A verdict gives them in the terms of `ardvark.fit`, the command line in its flags, the estimator's
+warning in its arguments. No remedy names a method that is already in use, nor an option that the
+method does not have.
 """
 
+import ast
 import json
 import math
+import shlex
+from collections.abc import Mapping
 from typing import Any
 
 import xarray as xr
@@ -23,6 +27,8 @@ EXACT = 'ardvark.fit(problem, "exact")'
 """The command that picks an exact sampler, and runs it until it has converged."""
 RESUME = "ardvark.resume(problem, fit)"
 REFERENCE = "use the reference"
+_FLAGS = {"draws": "--draws", "chains": "--chains", "random_seed": "--seed"}
+"""The flags of `ardvark compare` that are arguments of `ardvark.fit`; others are options."""
 _AGAIN: tuple[tuple[str, str, float], ...] = (
     ("still rising", "max_iterations", 4),
     ("the ELBO fell", "step_sizes", 0.1),
@@ -121,6 +127,43 @@ def raise_target(tree: xr.DataTree, beside: bool) -> str:
     return run(tree, target_accept=higher)
 
 
+def on_command_line(remedy: str, name: str, fits: Mapping[str, xr.DataTree]) -> str:
+    """Return a remedy for the fit of that name in the flags of the `ardvark compare` that made it.
+
+    Examples
+    --------
+    >>> from ardvark.inference.verdicts.remedies import on_command_line
+    >>> fits = {"nuts": None}
+    >>> on_command_line('ardvark.fit(problem, "nuts", draws=2000, tune=900)', "nuts", fits)
+    'run the same command with --draws 2000 --option nuts.tune=900'
+    >>> on_command_line('ardvark.fit(problem, "exact")', "nuts", fits)
+    'run the same command with --methods exact,nuts'
+    """
+    if not remedy.startswith("ardvark."):
+        return remedy
+    call = ast.parse(remedy, mode="eval").body
+    assert isinstance(call, ast.Call)
+    if remedy == RESUME:
+        limit = _limit(fits[name])
+        method, changes = name, {limit: 4 * option_of(fits[name], limit)}
+    else:
+        method = ast.literal_eval(call.args[1])
+        changes = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
+    flags = [] if method in fits else ["--methods", ",".join([method, *fits])]
+    for changed, value in changes.items():
+        if changed in _FLAGS:
+            flags += [_FLAGS[changed], str(value)]
+        else:
+            word = value if isinstance(value, str) else json.dumps(value)
+            flags += ["--option", f"{method}.{changed}={word}"]
+    return f"run the same command with {shlex.join(flags)}" if flags else f"use {method}"
+
+
+def _limit(tree: xr.DataTree) -> str:
+    """Return the option of `exact` whose limit ended its run."""
+    return "minutes" if tree.attrs.get("ended") == "time" else "limit"
+
+
 def for_estimator(problem: Problem, tree: xr.DataTree) -> str:
     """Return what to do about a fit that has not converged, in the arguments of the estimator."""
     method = tree.attrs["method"]
@@ -148,7 +191,7 @@ def for_estimator(problem: Problem, tree: xr.DataTree) -> str:
 def _longer(tree: xr.DataTree) -> str:
     """Return how a run of `exact` is given more time, or goes on."""
     asked = options(tree)
-    limit = "minutes" if tree.attrs["ended"] == "time" else "limit"
+    limit = _limit(tree)
     return (
         f"Try method_options={{{limit!r}: {4 * asked[limit]}}}, or go on from here: "
         "classifier.posterior_ = ardvark.resume(classifier.problem_, classifier.posterior_)."

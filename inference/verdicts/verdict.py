@@ -22,7 +22,7 @@ often a verdict is wrong is measured by `benchmarks/judge.py` (JUDGE.md).
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -32,7 +32,7 @@ from ..scoring.quantities import Scores
 from ..scoring.statistic import Word
 from .findings import Finding, findings
 from .purposes import PURPOSES, Purpose
-from .remedies import EXACT
+from .remedies import EXACT, on_command_line
 from .standing import Basis, agreeing, opinion, why_not
 
 Level = Literal["trust", "converged", "with care", "do not use", "not judged"]
@@ -78,6 +78,11 @@ class Verdict:
     def beside_level(self) -> str:
         """The sentence without the level, for places where the level precedes it."""
         return self.sentence.removeprefix(f"{self.level}: ")
+
+    def on_command_line(self, name: str, fits: Mapping[str, xr.DataTree]) -> "Verdict":
+        """Return the verdict on the fit of that name, with its remedies as flags of a command."""
+        remedies = [on_command_line(remedy, name, fits) for remedy in self.remedies]
+        return replace(self, remedies=_distinct(remedies))
 
     def text(self, name: str, width: int = 80) -> str:
         """Return the verdict on the fit of that name, its reasons and remedies, for a terminal."""

@@ -1,0 +1,82 @@
+"""Remedies on the command line: each is made of flags that `ardvark compare` accepts."""
+
+import shlex
+
+import pytest
+import xarray as xr
+
+from ardvark.cli.arguments import pairs
+from ardvark.cli.studies import compare
+from ardvark.inference.fits.datatree import as_json
+from ardvark.inference.fitting.registry import make_options
+from ardvark.inference.verdicts import remedies
+from ardvark.inference.verdicts.verdict import Verdict
+
+
+def fit(method, **given):
+    tree = xr.DataTree()
+    ended = given.pop("ended", "limit")
+    tree.attrs = {"method": method, "options": as_json(given), "ended": ended, "seed": 3}
+    return tree
+
+
+FITS = {"exact": fit("exact", limit=512, minutes=2.0), "advi": fit("advi"), "nuts": fit("nuts")}
+
+
+def flags(remedy):
+    words = shlex.split(remedy.removeprefix("run the same command with "))
+    known = compare.__annotations__
+    for flag in words[::2]:
+        assert flag.removeprefix("--") in known
+    return list(zip(words[::2], words[1::2], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("remedy", "name", "expected"),
+    [
+        (remedies.run(FITS["nuts"], draws=4000), "nuts", [("--draws", "4000")]),
+        (remedies.run(FITS["nuts"], chains=4), "nuts", [("--chains", "4")]),
+        (remedies.run(FITS["exact"], random_seed=4), "exact", [("--seed", "4")]),
+        (
+            remedies.run(FITS["nuts"], target_accept=0.95),
+            "nuts",
+            [("--option", "nuts.target_accept=0.95")],
+        ),
+        (remedies.EXACT, "advi", [("--methods", "exact,advi,nuts")]),
+        (remedies.RESUME, "exact", [("--option", "exact.limit=2048")]),
+    ],
+)
+def test_a_remedy_in_flags(remedy, name, expected):
+    fits = {k: v for k, v in FITS.items() if k != "exact" or name == "exact"}
+    found = remedies.on_command_line(remedy, name, fits)
+    assert flags(found) == expected
+    assert "ardvark." not in found
+
+
+def test_a_run_that_the_clock_ended_gets_more_minutes():
+    fits = {"exact": fit("exact", minutes=2.0, ended="time")}
+    found = remedies.on_command_line(remedies.RESUME, "exact", fits)
+    assert flags(found) == [("--option", "exact.minutes=8.0")]
+
+
+def test_several_numbers_come_back_from_the_command_line():
+    remedy = remedies.run(FITS["advi"], step_sizes=(0.01, 0.001))
+    ((flag, word),) = flags(remedies.on_command_line(remedy, "advi", FITS))
+    given = pairs([word], flag)
+    assert make_options("advi", {"step_sizes": given["advi.step_sizes"]}).step_sizes == (
+        0.01,
+        0.001,
+    )
+
+
+def test_what_is_no_call_stays():
+    for remedy in (remedies.REFERENCE, "fit the same problem as the reference"):
+        assert remedies.on_command_line(remedy, "advi", FITS) == remedy
+    assert remedies.on_command_line(remedies.EXACT, "advi", FITS) == "use exact"
+
+
+def test_a_verdict_keeps_all_but_its_remedies():
+    verdict = Verdict({}, "do not use", "bad.", ("why",), (remedies.EXACT,), "no model")
+    changed = verdict.on_command_line("advi", {"advi": FITS["advi"]})
+    assert changed.remedies == ("run the same command with --methods exact,advi",)
+    assert changed.text("advi").replace(changed.remedies[0], remedies.EXACT) == verdict.text("advi")
