@@ -82,6 +82,23 @@ def test_every_included_file_is_there():
     assert content == ["[a](/results/speed.md)"]
 
 
+def test_a_page_that_is_read_as_a_file_says_where_its_tables_are():
+    """In a comment, which the site does not show; the files that it names are there."""
+    found = 0
+    for page in (text.ROOT / "docs").rglob("*.md"):
+        before = ["", ""]
+        for line in page.read_text().splitlines():
+            if re.fullmatch(r"```\{include\} (\.\./)?parts/\w+\.md", line):
+                found += 1
+                assert before[0].startswith("% Only the site has "), f"{page}: {line}"
+                assert before[1] == ""
+                links = re.findall(r"\]\((.+?)\)", before[0])
+                assert links or "`ardvark " in before[0] or "report" in before[0]
+                assert all((page.parent / link).is_file() for link in links)
+            before = [before[1], line]
+    assert found == len({"cite", "columns", "judge", "purposes", "samplers", "times"})
+
+
 def test_indented_text_stays_as_typed():
     shown = text.markdown("One::\n\n    a_j = 2 < 3\n\n    b\n\nTwo < three `x < y`.\n")
     block = "```text\na_j = 2 < 3\n\nb\n```"
