@@ -48,7 +48,8 @@ FIGURES: dict[Kind, Figure] = {
     ),
     "image": Figure(
         plots.image, "fits",
-        "The same for features that are pixels, drawn as an image. All methods share one scale.",
+        "The same for features that are pixels, drawn as an image. All methods share one scale. A "
+        "bar crosses pixels with clearly negative effects.",
     ),
     "samples": Figure(
         forest.samples, "fits",
