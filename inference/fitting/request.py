@@ -1,7 +1,9 @@
 """The request: the hash of everything that determines the draws of a fit."""
 
+import dataclasses
 import hashlib
 
+from ardvark.common.declared import Settings
 from ardvark.models import Problem
 
 from ..contract.sampling import Sampling
@@ -14,12 +16,9 @@ def request(problem: Problem | None, plan: Plan, sampling: Sampling) -> str:
 
     An option that the draws do not depend on, such as the number of cores, counts as not given.
     """
-    options = {
-        declared.name: getattr(plan.options, declared.name)
-        if declared.draws_depend
-        else declared.default
-        for declared in plan.options.declared()
-    }
+    options = dataclasses.asdict(plan.options)
+    if isinstance(plan.options, Settings):  # a method of a user's own may have others
+        options |= {d.name: d.default for d in plan.options.declared() if not d.draws_depend}
     identity = {
         "fingerprint": "" if problem is None else problem.fingerprint,
         "form": "" if problem is None else problem.form,
