@@ -22,6 +22,10 @@ INCLUDED = {
     "benchmarks/JUDGE.md": "results/judge",
     "benchmarks/FSKLR_MASKS.md": "results/fsklr_masks",
     "benchmarks/PAPER_CHECK.md": "results/paper_check",
+    "benchmarks/papers/pfcvm.md": "results/papers/pfcvm",
+    "benchmarks/papers/jcfo.md": "results/papers/jcfo",
+    "benchmarks/papers/rfvm.md": "results/papers/rfvm",
+    "benchmarks/papers/fsklr.md": "results/papers/fsklr",
     "benchmarks/matrix/MATRIX.md": "results/matrix",
 }
 """Files of the repository that are a page of the site, by their path."""

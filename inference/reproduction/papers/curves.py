@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from . import store
 from .protocols import LEAVE_ONE_OUT, Group, Row
+from .results import paths_of
 from .statistics import mean_error
 
 PANELS = {"accuracy": "accuracy, %", "log_score": "mean log score"}
@@ -16,7 +16,7 @@ def path_of(group: Group, row: Row, folder: Path) -> tuple[np.ndarray, int]:
 
     Folds with all their steps are counted; their number is returned beside it.
     """
-    paths = store.paths_of(group, row, folder).values()
+    paths = paths_of(group, row, folder).values()
     whole = [path for path in paths if len(path) == len(row.steps)]
     points = []
     for step in map(str, row.steps) if whole else ():
@@ -38,7 +38,7 @@ def found(group: Group, folder: Path) -> list[tuple[Row, np.ndarray, int]]:
 def contents(group: Group, folder: Path) -> list[str]:
     """Return what is in the group's figure, in words; empty where there is none."""
     of = group.folds
-    return [f"`{group.name}/{row.label}` ({n} of {of} folds)" for row, _, n in found(group, folder)]
+    return [f"`{row.label}` ({n} of {of} folds)" for row, _, n in found(group, folder)]
 
 
 def draw(group: Group, file: Path, folder: Path) -> None:

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -29,6 +29,7 @@ from .tables import FILTER, GROUPS, SELECTED
 DRAWS, EXACT_DRAWS = 200, 500  # the latter in each of four chains, at least
 ESTIMATE = {"pfcvm_lp": "feature_mode", "jcfo_em": "feature_weight", "rfvm_vb": "feature_mean"}
 """What each paper's algorithm ends with: its own estimate of the weights, not a draw."""
+STANDS_OUT = 1.01  # a ranking needs a weight that is so many times their median
 INNER = 2  # splits to choose options on
 FLOOR = 1e-6  # probabilities are held this far from 0 and 1 for the log score
 Line = dict[str, Any]
@@ -262,8 +263,9 @@ def classify_selected(row: Row, data: Dataset, training: Dataset, test: Dataset)
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    kept = selection(row, training) if row.select == "inside" else outside(row, data)
-    line: Line = {"features": len(kept), "status": "finished", "reason": ""}
+    found = selection(row, training) if row.select == "inside" else outside(row, data)
+    kept = found.features
+    line: Line = {"features": len(kept), "status": found.status, "reason": found.reason}
     if len(kept) == 0:  # nothing to classify by but the larger class
         p = np.full(test.N, training.y.mean())
     else:
@@ -273,10 +275,18 @@ def classify_selected(row: Row, data: Dataset, training: Dataset, test: Dataset)
     return line | {"probability": p, "label": p > 0.5}
 
 
-_OUTSIDE: dict[tuple[str, str], np.ndarray] = {}
+class Choice(NamedTuple):
+    """Chosen features, and how the fit that chose them has ended."""
+
+    features: np.ndarray
+    status: str = "finished"
+    reason: str = ""
 
 
-def outside(row: Row, data: Dataset) -> np.ndarray:
+_OUTSIDE: dict[tuple[str, str], Choice] = {}
+
+
+def outside(row: Row, data: Dataset) -> Choice:
     """Return the selection on all rows, made once a process."""
     key = (row.label, data.fingerprint)
     if key not in _OUTSIDE:
@@ -284,8 +294,9 @@ def outside(row: Row, data: Dataset) -> np.ndarray:
     return _OUTSIDE[key]
 
 
-def selection(row: Row, data: Dataset) -> np.ndarray:
+def selection(row: Row, data: Dataset) -> Choice:
     """Return the features with the largest weights, SELECTED of them or as many as are not 0."""
+    ended: dict[str, str] = {}
     if row.method == "filter":
         weight, most = np.abs(t_statistic(data)), FILTER
     elif row.method == "l1_logistic":
@@ -300,6 +311,24 @@ def selection(row: Row, data: Dataset) -> np.ndarray:
         found = tree["fit"].to_dataset()
         weight = found[ESTIMATE[row.method]].values * found["selected_feature"].values
         most = SELECTED
+        ended = {k: tree.attrs[k] for k in ("status", "reason")}
+    return Choice(leading(weight, most), **ended)
+
+
+def leading(weight: np.ndarray, most: int) -> np.ndarray:
+    """Return the features with the largest weights, at most so many, none with a weight of 0.
+
+    Raises
+    ------
+    RuntimeError
+        The weights are flat: to rank them is to rank their rounding.
+    """
+    kept = weight[weight > 0.0]
+    if len(kept) > most and kept.max() < STANDS_OUT * np.median(kept):
+        raise RuntimeError(
+            f"nothing to rank: the largest of {len(kept)} weights is {kept.max():.6g}, "
+            f"their median {np.median(kept):.6g}"
+        )
     order = np.argsort(-weight, kind="stable")[:most]
     return np.sort(order[weight[order] > 0.0])
 

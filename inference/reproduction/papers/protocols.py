@@ -1,6 +1,7 @@
 """What a row of a table is, and which rows of the data each of its folds trains and tests on."""
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -123,14 +124,7 @@ class Group:
     @property
     def sizes(self) -> tuple[int, int, float]:
         """Return N, D and the larger class's part of the rows; no data is needed."""
-        source = "waveform_uci" if self.data == "waveform" else self.data
-        if source in BUILTIN:
-            data = load(source)
-            return data.N, data.D, max(data.counts) / data.N
-        shape, counts = SOURCES[source].shape, SOURCES[source].counts
-        assert shape is not None
-        assert counts is not None
-        return sum(counts), shape[1], max(counts) / sum(counts)
+        return sizes_of(self.data)
 
     @property
     def folds(self) -> int:
@@ -145,6 +139,19 @@ class Group:
             return waveform(n_per_class=1672)
         data = load(self.data, fetch=False)
         return by_sample(data) if self.by_sample else data
+
+
+@lru_cache
+def sizes_of(name: str) -> tuple[int, int, float]:
+    """Return the sizes of a data set by its name."""
+    source = "waveform_uci" if name == "waveform" else name
+    if source in BUILTIN:
+        data = load(source)
+        return data.N, data.D, max(data.counts) / data.N
+    shape, counts = SOURCES[source].shape, SOURCES[source].counts
+    assert shape is not None
+    assert counts is not None
+    return sum(counts), shape[1], max(counts) / sum(counts)
 
 
 def by_sample(data: Dataset) -> Dataset:

@@ -367,7 +367,7 @@ def test_a_path_is_the_mean_of_the_folds_that_are_whole(tmp_path):
     points, count = curves.path_of(group, row, tmp_path)
     assert count == 2
     np.testing.assert_allclose(points, [[4.5, 0.25, 0.25, -0.5, 0.0]] * len(row.steps))
-    assert curves.contents(group, tmp_path) == [f"`{more['row']}` (2 of 5 folds)"]
+    assert curves.contents(group, tmp_path) == [f"`{row.label}` (2 of 5 folds)"]
 
 
 def test_identity_follows_settings_and_data():
@@ -422,7 +422,12 @@ def test_a_choice_inside_does_not_see_the_left_out_row(monkeypatch):
     X[:, 3] = np.where(np.arange(40) == 0, 1 - data.y, data.y) + 1e-3 * X[:, 3]
     data = Dataset.from_arrays(X, data.y)
     seen = []
-    monkeypatch.setattr(folds, "selection", lambda row, seen_data: seen.append(seen_data.N) or [3])
+
+    def choose(row, seen_data):
+        seen.append(seen_data.N)
+        return folds.Choice(np.array([3]), "not_converged", "its fit")
+
+    monkeypatch.setattr(folds, "selection", choose)
     for where in ("inside", "outside"):
         row = protocols.Row(
             label=where, model="", method="filter", reading="baseline", select=where
@@ -431,6 +436,7 @@ def test_a_choice_inside_does_not_see_the_left_out_row(monkeypatch):
         (line,) = folds.fit(row, data, inner, held)
         assert line["accuracy"] == 0.0
         assert line["log_score"] < np.log(0.2)
+        assert (line["status"], line["reason"]) == ("not_converged", "its fit")
     assert seen == [39, 40]
 
 
@@ -441,17 +447,32 @@ def test_the_filter_takes_the_largest_t():
     row = protocols.Row(label="f", model="", method="filter", reading="baseline")
     t = stats.ttest_ind(data.X[data.y == 1], data.X[data.y == 0], equal_var=False).statistic
     np.testing.assert_allclose(folds.t_statistic(data), t)
-    kept = folds.selection(row, data)
+    kept = folds.selection(row, data).features
     assert len(kept) == folds.FILTER
     assert np.abs(t[kept]).min() >= np.delete(np.abs(t), kept).max()
 
 
-@pytest.mark.parametrize(("model", "method"), [("rfvm", "rfvm_vb"), ("pfcvm", "pfcvm_lp")])
-def test_a_paper_selects_by_its_estimate_not_by_a_draw(model, method):
+def test_what_is_flat_is_not_ranked():
+    weight = 0.001 + 1e-9 * rng(0).random(50)
+    with pytest.raises(RuntimeError, match="nothing to rank"):
+        folds.leading(weight, 10)
+    assert len(folds.leading(weight[:10], 10)) == 10  # all of them: nothing is ranked
+    weight[[3, 7]] = 0.002, 0.003
+    kept = folds.leading(np.where(np.arange(50) < 40, weight, 0.0), 2)
+    np.testing.assert_array_equal(kept, [3, 7])
+
+
+def test_a_selection_by_a_flat_mean_field_is_refused():
+    row = protocols.Row(label="s", model="rfvm", method="rfvm_vb", reading="ours")
+    with pytest.raises(RuntimeError, match="nothing to rank"):
+        folds.selection(row, noise(31, D=40))
+
+
+def test_a_paper_selects_by_its_estimate_not_by_a_draw():
     """Another seed has other draws, and the same estimate."""
-    data = noise(31, D=40)
+    data, model, method = noise(31, D=40), "pfcvm", "pfcvm_lp"
     row = protocols.Row(label="s", model=model, method=method, reading="ours")
-    kept = folds.selection(row, data)
+    kept = folds.selection(row, data).features
     problem = av.problem(model, data)
     tree = av.fit(problem, method, draws=1, chains=1, random_seed=7, progressbar=False)
     weight = tree["fit"][folds.ESTIMATE[method]].values * tree["fit"]["selected_feature"].values

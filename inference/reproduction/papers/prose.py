@@ -1,0 +1,299 @@
+"""Sentences whose figures are computed from the stored folds.
+
+A sentence is a line of a template. `{{verb words}}` in it stands for a figure; the verbs are the
+functions in `VERBS`. A word that names a row is its label, or a role such as `@exact` (`sheets`).
+A figure needs rows with all their folds. A sentence without its rows is left out, and a paragraph
+without sentences too.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from .protocols import Group
+from .results import Result
+from .sheets import BY_PAPER, label_of
+from .tables import GROUPS
+from .wording import kept, plus_minus, signed, stated
+
+FIELD = re.compile(r"\{\{([a-z]+)((?: [^{} ]+)*)\}\}")
+CLEAR = 2.0  # a difference counts as clear from so many of its +-
+SAME = 1.5  # points: so far the mean over folds of a class's share is from its share
+UNITS = {"accuracy": ("", 1), "f1": ("", 1), "log_score": ("", 2)}
+
+
+class MissingRows(Exception):
+    """No group has the rows that a figure needs."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Stored rows by name, and the tables that a page is about."""
+
+    found: Mapping[str, Result]
+    groups: tuple[Group, ...]
+
+    def whole(self, group: Group, word: str) -> Result | None:
+        """Return a row that has all its folds, most of which did not collapse."""
+        r = self.found.get(f"{group.name}/{label_of(group, word)}")
+        return r if r is not None and r.whole and not r.collapsed else None
+
+    def each(self, *words: str) -> Iterator[tuple[Group, list[Result]]]:
+        """Yield the groups that have all of these rows, and the rows."""
+        some = False
+        for group in self.groups:
+            rows = [self.whole(group, word) for word in words]
+            if all(r is not None for r in rows):
+                some = True
+                yield group, [r for r in rows if r is not None]
+        if not some:
+            raise MissingRows(", ".join(words))
+
+    def one(self, data: str, word: str) -> Result:
+        """Return the row of one data set of the page, or of any table by its full name."""
+        for group in GROUPS if "/" in data else self.groups:
+            r = self.found.get(f"{group.name}/{label_of(group, word)}")
+            if data in (group.data, group.name) and r is not None and r.whole:
+                return r
+        raise MissingRows(f"{data}/{word}")
+
+    def named(self, group: Group) -> str:
+        """Return what a data set is called: with its paper where the page is about several."""
+        papers = {g.paper for g in self.groups}
+        return group.data if len(papers) == 1 else f"{group.data} ({BY_PAPER[group.paper].name})"
+
+
+def column_of(group: Group, column: str) -> str:
+    """Return a column; "measure" is the one that the paper prints."""
+    return BY_PAPER[group.paper].measure if column == "measure" else column
+
+
+def measured(r: Result, column: str) -> str:
+    """Return a row's mean as text, with the converged folds of a model of the zoo."""
+    if r.collapsed:
+        return f"collapsed in {r.collapsed} of {len(r.lines)} folds"
+    mean = r.mean(column)
+    if mean is None:
+        return ""
+    if column in ("features", "samples"):
+        return f"{kept(mean[0])}{' %' if r.group.percent else ''}"
+    text = plus_minus(*mean, UNITS[column][1])
+    counted = r.row.model and not r.row.select
+    return f"{text} ({r.finished} of {len(r.lines)})" if counted else text
+
+
+# --- verbs ----------------------------------------------------------------------------------------
+
+
+def value(scope: Scope, data: str, word: str, column: str) -> str:
+    """Return a row's mean on a data set."""
+    r = scope.one(data, word)
+    return measured(r, column_of(r.group, column))
+
+
+def printed(scope: Scope, data: str, word: str, column: str) -> str:
+    """Return what the paper prints for it."""
+    r = scope.one(data, word)
+    column = column_of(r.group, column)
+    return stated(r.row.printed[column], r.row.printed_sd.get(column))
+
+
+def gaps(scope: Scope, word: str) -> str:
+    """Return ours minus the printed figure, on all data sets."""
+    said = []
+    for group, (r,) in scope.each(word):
+        column = column_of(group, "measure")
+        mean = r.mean(column)
+        if mean is not None and column in r.row.printed:
+            said.append(f"{scope.named(group)} {signed(mean[0] - r.row.printed[column])}")
+    return ", ".join(said)
+
+
+def near(scope: Scope, word: str) -> str:
+    """Return on how many data sets the printed figure is within two +- of ours."""
+    count = of = 0
+    for group, (r,) in scope.each(word):
+        column = column_of(group, "measure")
+        mean = r.mean(column)
+        if mean is not None and column in r.row.printed:
+            of += 1
+            count += abs(mean[0] - r.row.printed[column]) <= CLEAR * mean[1]
+    return f"{count} of {of}"
+
+
+def minus(scope: Scope, first: str, second: str, column: str) -> str:
+    """Return the paired differences of two rows, on all data sets."""
+    said = []
+    for group, (a, b) in scope.each(first, second):
+        kind = column_of(group, column)
+        pair = a.beside(b, kind)
+        if pair is not None:
+            said.append(f"{scope.named(group)} {signed(*pair, digits=UNITS[kind][1])}")
+    if not said:
+        raise MissingRows(column)
+    return ", ".join(said)
+
+
+def spread(scope: Scope, first: str, second: str, column: str) -> str:
+    """Return the smallest and the largest of these differences, and where they are."""
+    said = []
+    for group, (a, b) in scope.each(first, second):
+        kind = column_of(group, column)
+        pair = a.beside(b, kind)
+        if pair is not None:
+            digits = UNITS[kind][1]
+            said.append((pair[0], f"{signed(*pair, digits=digits)} on {scope.named(group)}"))
+    return from_to(said)
+
+
+def gaprange(scope: Scope, word: str) -> str:
+    """Return the smallest and the largest of ours minus the printed figures."""
+    said = []
+    for group, (r,) in scope.each(word):
+        column = column_of(group, "measure")
+        mean = r.mean(column)
+        if mean is not None and column in r.row.printed:
+            gap = mean[0] - r.row.printed[column]
+            said.append((gap, f"{signed(gap)} on {scope.named(group)}"))
+    return from_to(said)
+
+
+def between(scope: Scope, word: str, column: str) -> str:
+    """Return the smallest and the largest mean, and where they are."""
+    said, same = [], set()
+    for group, (r,) in scope.each(word):
+        kind = column_of(group, column)
+        mean = r.mean(kind)
+        if mean is not None:
+            said.append((mean[0], f"{measured(r, kind)} on {scope.named(group)}"))
+            same.add(measured(r, kind))
+    if len(said) > 1 and len(same) == 1:
+        return f"{same.pop()} on all {len(said)} data sets"
+    return from_to(said)
+
+
+def from_to(said: list[tuple[float, str]]) -> str:
+    """Return the ends of figures that are written out; the only one by itself."""
+    if not said:
+        raise MissingRows
+    (_, low), (_, high) = min(said), max(said)
+    return low if len(said) == 1 else f"from {low} to {high}"
+
+
+def clear(scope: Scope, first: str, second: str, column: str) -> tuple[int, int, int]:
+    """Return on how many data sets the first is clearly higher, and lower, of how many."""
+    higher = lower = of = 0
+    for group, (a, b) in scope.each(first, second):
+        pair = a.beside(b, column_of(group, column))
+        if pair is not None:
+            of += 1
+            higher += pair[0] > CLEAR * pair[1]
+            lower += pair[0] < -CLEAR * pair[1]
+    if not of:
+        raise MissingRows(column)
+    return higher, lower, of
+
+
+def higher(scope: Scope, first: str, second: str, column: str) -> str:
+    """Return on how many data sets the first row is clearly higher."""
+    count, _, of = clear(scope, first, second, column)
+    return f"{count} of {of}"
+
+
+def lower(scope: Scope, first: str, second: str, column: str) -> str:
+    """Return on how many data sets the first row is clearly lower."""
+    _, count, of = clear(scope, first, second, column)
+    return f"{count} of {of}"
+
+
+def converged(scope: Scope, word: str) -> str:
+    """Return how many of a row's folds converged, over all data sets."""
+    rows = [r for _, (r,) in scope.each(word)]
+    return f"{sum(r.finished for r in rows)} of {sum(len(r.lines) for r in rows)}"
+
+
+def settled(scope: Scope, data: str, word: str) -> str:
+    """Return how many of a row's folds converged on a data set."""
+    r = scope.one(data, word)
+    return f"{r.finished} of {len(r.lines)}"
+
+
+def majority(scope: Scope, word: str) -> str:
+    """Return on how many data sets a row is about as accurate as answering the larger class."""
+    rows = [(g, r.mean("accuracy")) for g, (r,) in scope.each(word)]
+    same = [m is not None and abs(m[0] - 100.0 * g.sizes[2]) < SAME for g, m in rows]
+    return f"{sum(same)} of {len(same)}"
+
+
+def sets(scope: Scope, *words: str) -> str:
+    """Return the data sets that have all of these rows."""
+    return ", ".join(scope.named(group) for group, _ in scope.each(*words))
+
+
+def fewer(scope: Scope, data: str, word: str, number: str) -> str:
+    """Return in how many folds a row keeps fewer features than this."""
+    counts = scope.one(data, word).by_fold("features").values()
+    return f"{sum(x < float(number) for x in counts)} of {len(counts)}"
+
+
+def right(scope: Scope, data: str, word: str, other: str, number: str) -> str:
+    """Return how many rows are classified right, among folds where `other` keeps so many."""
+    kept = scope.one(data, other).by_fold("features")
+    right = scope.one(data, word).by_fold("accuracy")
+    among = [right[fold] for fold, x in kept.items() if x == float(number)]
+    return f"{sum(among):.0f} of {len(among)}"
+
+
+VERBS: dict[str, Callable[..., str]] = {
+    f.__name__: f
+    for f in (
+        value,
+        printed,
+        gaps,
+        spread,
+        gaprange,
+        between,
+        near,
+        minus,
+        higher,
+        lower,
+        converged,
+        settled,
+        majority,
+        sets,
+        fewer,
+        right,
+    )
+}
+
+
+# --- templates ------------------------------------------------------------------------------------
+
+
+def sentence(line: str, scope: Scope) -> str:
+    """Return a sentence with its figures.
+
+    Raises
+    ------
+    MissingRows
+        A figure has no rows.
+    """
+    return FIELD.sub(lambda field: VERBS[field[1]](scope, *field[2].split()), line)
+
+
+def fill(template: str, scope: Scope, parts: Mapping[str, Sequence[str]]) -> str:
+    """Return a template with its sentences and its parts, which stand on lines `{{{name}}}`.
+
+    A bold word on a line of its own is left out where no sentence follows it.
+    """
+    out: list[str] = []
+    for line in template.splitlines():
+        if line.startswith("{{{"):
+            out += parts[line.strip("{}")]
+            continue
+        try:
+            out.append(sentence(line, scope))
+        except MissingRows:
+            continue
+    text = re.sub(r"^\*\*[^*\n]+\*\*\n(?=\*\*|\n)", "", "\n".join(out), flags=re.M)
+    return re.sub(r"\n{3,}", "\n\n", text).rstrip() + "\n"

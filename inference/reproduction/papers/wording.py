@@ -1,0 +1,41 @@
+"""How figures are written: with their errors, as differences, as counts, as lists of names."""
+
+from collections.abc import Iterable
+
+
+def plus_minus(value: float, error: float, digits: int = 1) -> str:
+    """Return a figure with its error, where there is one."""
+    text = f"{round(value, digits) + 0.0:.{digits}f}"  # no -0.0
+    return text if error != error else f"{text} +- {error:.{digits}f}"
+
+
+def signed(value: float, error: float = float("nan"), digits: int = 1) -> str:
+    """Return a difference with its sign and its error."""
+    text = plus_minus(value, error, digits)
+    return text if text.startswith("-") else f"+{text}"
+
+
+def kept(value: float) -> str:
+    """Return a number kept: three digits."""
+    return f"{value:.3g}" if value < 1000 else f"{value:.0f}"
+
+
+def stated(value: float, sd: float | None) -> str:
+    """Return a printed figure, with the printed standard deviation where there is one."""
+    return f"{value:g}" if sd is None else f"{value:g} (sd {sd:g})"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names in code quotes."""
+    return ", ".join(f"`{name}`" for name in sorted(names))
+
+
+def row(cells: Iterable[str]) -> str:
+    """Return a line of a table in Markdown."""
+    return f"| {' | '.join(cells)} |"
+
+
+def head(cells: Iterable[str], words: int = 1) -> list[str]:
+    """Return the two lines that open a table: `words` columns of words, then columns of figures."""
+    names = list(cells)
+    return [row(names), f"|{'---|' * words}{'---:|' * (len(names) - words)}"]

@@ -1,0 +1,361 @@
+"""The figures of the papers' pages once more, from the files of folds by the standard library."""
+
+import csv
+import math
+from functools import lru_cache
+from pathlib import Path
+from statistics import fmean, variance
+
+from ardvark.inference.reproduction.papers import sheets
+from ardvark.inference.reproduction.papers.fold import find
+from ardvark.inference.reproduction.papers.tables import GROUPS
+
+ROOT = Path(__file__).parents[4]
+FOLDS = ROOT / "benchmarks" / "paper_check" / "folds"
+SIZES = {  # features, and the larger class in percent
+    "colon": (2000, 64.516), "golub": (7129, 65.278), "colon_discrete": (2000, 64.516),
+    "lymphoma_discrete": (4026, 52.083), "leukemia_discrete": (7070, 65.278),
+    "allaml": (7129, 65.278), "prostate_ge": (5966, 50.980), "digits38_noisy": (64, 51.261),
+    "australian": (14, 55.507), "breast_wisconsin": (9, 65.007), "heart": (13, 55.556),
+    "ionosphere": (34, 64.103), "messidor": (19, 53.084), "sonar": (60, 53.365),
+}  # fmt: skip
+LEFT_OUT = {"colon": 62, "golub": 72}  # folds of leave one out; the other tables have 5
+DIGITS = {"accuracy": 1, "f1": 1, "log_score": 2}
+
+
+class NoRows(Exception):
+    """A figure has no rows."""
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+@lru_cache
+def read(path):
+    if not path.exists():
+        return {}
+    found = {}
+    with path.open(newline="") as file:
+        for x in csv.DictReader(file):
+            if x["status"] != "failed":
+                found.setdefault((x["row"], x["step"]), {})[int(x["fold"])] = x
+    return found
+
+
+def folds_of(name, step=""):
+    table, data = name.split("/")[:2]
+    return read(FOLDS / f"{table}_{data}{'_paths' if step else ''}.csv").get((name, step), {})
+
+
+def lines(name):
+    return list(folds_of(name).values())
+
+
+def column(name, what, step=""):
+    return {k: float(x[what]) for k, x in folds_of(name, step).items() if x[what]}
+
+
+def data_of(name):
+    return name.split("/")[1]
+
+
+def label_of(group, word):
+    if word == "@l1":
+        return "l1_logistic"
+    paper = {"pfcvm": "PFCVM", "jcfo": "JCFO", "rfvm": "RFVM", "fsklr": "FSKLR"}
+    rows = sheets.BY_PAPER[paper[group.split("-")[0]]].rows
+    return rows.get(word[1:], "") if word.startswith("@") else word
+
+
+def measure_of(group, what):
+    f1 = group.startswith("fsklr")
+    return ("f1" if f1 else "accuracy") if what == "measure" else what
+
+
+def measured_here(group):
+    """Whether a table has a printed figure of its measure, and any stored row."""
+    rows = next(g for g in GROUPS if g.name == group).rows
+    printed = any(measure_of(group, "measure") in r.printed for r in rows)
+    return printed and any(lines(f"{group}/{r.label}") for r in rows)
+
+
+def whole(name):
+    return len(lines(name)) == LEFT_OUT.get(data_of(name), 5)
+
+
+def collapsed(name):
+    count = sum(x["reason"].startswith("the fit collapsed") for x in lines(name))
+    return count if 2 * count > len(lines(name)) else 0
+
+
+# --- figures --------------------------------------------------------------------------------------
+
+
+def error(values, binomial=False):
+    p, n = fmean(values), len(values)
+    if n == 1 and not binomial:
+        return math.nan
+    return math.sqrt(p * (1 - p) / n if binomial else variance(values) / n)
+
+
+def mean(name, what, step=""):
+    found = column(name, what, step)
+    if what in ("features", "samples"):
+        if data_of(name) in LEFT_OUT:
+            values = list(found.values())
+        else:
+            D, at = SIZES[data_of(name)][0], folds_of(name, step)
+            size = {k: D if what == "features" else int(x["n_train"]) for k, x in at.items()}
+            values = [100 * v / size[k] for k, v in found.items()]
+        return fmean(values), error(values)
+    unit, values = 1 if what == "log_score" else 100, list(found.values())
+    binomial = what == "accuracy" and data_of(name) in LEFT_OUT
+    return unit * fmean(values), unit * error(values, binomial)
+
+
+def text(value, sd, digits):
+    said = f"{value:.{digits}f}"
+    said = said[1:] if float(said) == 0 and said[0] == "-" else said
+    return said + ("" if math.isnan(sd) else f" +- {sd:.{digits}f}")
+
+
+def signed(said):
+    return said if said[0] == "-" else f"+{said}"
+
+
+def mean_text(name, what, step=""):
+    return text(*mean(name, what, step), DIGITS[what])
+
+
+def kept_text(name, what, step=""):
+    value = mean(name, what, step)[0]
+    unit = "" if data_of(name) in LEFT_OUT else " %"
+    return (f"{value:.3g}" if value < 1000 else f"{value:.0f}") + unit
+
+
+def converged_text(name):
+    return f"{sum(x['status'] == 'finished' for x in lines(name))} of {len(lines(name))}"
+
+
+def paired(first, second, what):
+    a, b = column(first, what), column(second, what)
+    values = [a[k] - b[k] for k in sorted(a.keys() & b.keys())]
+    if not values:
+        return None
+    unit = 1 if what == "log_score" else 100
+    return unit * fmean(values), unit * error(values)
+
+
+def difference(group, first, second, what):
+    if not (whole(f"{group}/{first}") and whole(f"{group}/{second}")):
+        return ""
+    pair = paired(f"{group}/{first}", f"{group}/{second}", what)
+    return signed(text(*pair, DIGITS[what])) if pair else ""
+
+
+def gap(name, what):
+    return mean(name, what)[0] - find(name)[1].printed[what]
+
+
+def printed_text(name, what):
+    row = find(name)[1]
+    if what not in row.printed:
+        return ""
+    sd = row.printed_sd.get(what)
+    return f"{row.printed[what]:g}" + ("" if sd is None else f" (sd {sd:g})")
+
+
+# --- cells ----------------------------------------------------------------------------------------
+
+
+def counted(name):
+    done, of = (int(x) for x in converged_text(name).split(" of "))
+    return f"{done}/{of}" + ("" if whole(name) else f" of {LEFT_OUT.get(data_of(name), 5)}")
+
+
+def cell(name, what, lead=""):
+    if not column(name, what):
+        return ""
+    if not whole(name):
+        said = f"({counted(name)} folds)"
+    elif collapsed(name):
+        said = f"collapsed {collapsed(name)}/{len(lines(name))}"
+    elif what == "features":
+        said = kept_text(name, what)
+    else:
+        said = mean_text(name, what)
+        if find(name)[1].model:
+            said += f" ({counted(name)})"
+    own, other = printed_text(name, what), printed_text(lead, what) if lead else ""
+    return said + (f" [{own}]" if lead and own and own != other else "")
+
+
+def pair(name, what):
+    if name.endswith(")") or not column(name, what):
+        return ""
+    if collapsed(name) or not whole(name):
+        return cell(name, what)
+    score = f", {mean_text(name, 'log_score')}" if column(name, "log_score") else ""
+    return f"{mean_text(name, what)}{score} ({counted(name)})"
+
+
+# --- verbs of sentences ---------------------------------------------------------------------------
+
+
+def rows(groups, *words):
+    """The tables that have all of these rows in all folds, most of which did not collapse."""
+    out = []
+    for group in groups:
+        names = [f"{group}/{label_of(group, word)}" for word in words]
+        if all(whole(name) and not collapsed(name) for name in names):
+            out.append((group, *names))
+    if not out:
+        raise NoRows
+    return out
+
+
+def called(groups, group):
+    papers = {g.split("-")[0] for g in groups}
+    names = {"pfcvm": "PFCVM", "jcfo": "JCFO", "rfvm": "RFVM", "fsklr": "FS-SKLR"}
+    of = "" if len(papers) == 1 else f" ({names[group.split('-')[0]]})"
+    return data_of(group) + of
+
+
+def one(groups, data, word):
+    where = [data] if "/" in data else [g for g in groups if data_of(g) == data]
+    for group in where:
+        name = f"{group}/{label_of(group, word)}"
+        if whole(name):
+            return name
+    raise NoRows
+
+
+def measured(name, what):
+    if collapsed(name):
+        return f"collapsed in {collapsed(name)} of {len(lines(name))} folds"
+    if what in ("features", "samples"):
+        return kept_text(name, what)
+    row = find(name)[1]
+    count = f" ({converged_text(name)})" if row.model and not row.select else ""
+    return mean_text(name, what) + count
+
+
+def value(groups, data, word, what):
+    name = one(groups, data, word)
+    return measured(name, measure_of(name, what))
+
+
+def printed(groups, data, word, what):
+    name = one(groups, data, word)
+    return printed_text(name, measure_of(name, what))
+
+
+def all_gaps(groups, word):
+    found = [(g, n, measure_of(g, "measure")) for g, n in rows(groups, word)]
+    return [(gap(n, what), called(groups, g)) for g, n, what in found if what in find(n)[1].printed]
+
+
+def gaps(groups, word):
+    return ", ".join(
+        f"{where} {signed(text(x, math.nan, 1))}" for x, where in all_gaps(groups, word)
+    )
+
+
+def ends(found):
+    if not found:
+        raise NoRows
+    low, high = min(found)[1], max(found)[1]
+    return low if len(found) == 1 else f"from {low} to {high}"
+
+
+def gaprange(groups, word):
+    return ends([(x, f"{signed(text(x, math.nan, 1))} on {w}") for x, w in all_gaps(groups, word)])
+
+
+def near(groups, word):
+    found = [(n, measure_of(g, "measure")) for g, n in rows(groups, word)]
+    found = [(n, what) for n, what in found if what in find(n)[1].printed]
+    return f"{sum(abs(gap(*x)) <= 2 * mean(*x)[1] for x in found)} of {len(found)}"
+
+
+def all_pairs(groups, first, second, what):
+    found = [
+        (g, measure_of(g, what), paired(a, b, measure_of(g, what)))
+        for g, a, b in rows(groups, first, second)
+    ]
+    found = [(called(groups, g), kind, pair) for g, kind, pair in found if pair]
+    if not found:
+        raise NoRows
+    return found
+
+
+def minus(groups, *words):
+    return ", ".join(
+        f"{where} {signed(text(*pair, DIGITS[kind]))}"
+        for where, kind, pair in all_pairs(groups, *words)
+    )
+
+
+def spread(groups, *words):
+    return ends([
+        (pair[0], f"{signed(text(*pair, DIGITS[kind]))} on {where}")
+        for where, kind, pair in all_pairs(groups, *words)
+    ])  # fmt: skip
+
+
+def between(groups, word, what):
+    found = [(n, measure_of(g, what), called(groups, g)) for g, n in rows(groups, word)]
+    found = [(mean(n, k)[0], measured(n, k), w) for n, k, w in found if column(n, k)]
+    if len(found) > 1 and len({said for _, said, _ in found}) == 1:
+        return f"{found[0][1]} on all {len(found)} data sets"
+    return ends([(x, f"{said} on {w}") for x, said, w in found])
+
+
+def higher(groups, *words):
+    found = [pair for _, _, pair in all_pairs(groups, *words)]
+    return f"{sum(x > 2 * sd for x, sd in found)} of {len(found)}"
+
+
+def lower(groups, *words):
+    found = [pair for _, _, pair in all_pairs(groups, *words)]
+    return f"{sum(x < -2 * sd for x, sd in found)} of {len(found)}"
+
+
+def converged(groups, word):
+    found = [n for _, n in rows(groups, word)]
+    right = sum(x["status"] == "finished" for n in found for x in lines(n))
+    return f"{right} of {sum(len(lines(n)) for n in found)}"
+
+
+def settled(groups, data, word):
+    return converged_text(one(groups, data, word))
+
+
+def majority(groups, word):
+    found = [(mean(n, "accuracy")[0], SIZES[data_of(n)][1]) for _, n in rows(groups, word)]
+    return f"{sum(abs(x - larger) < 1.5 for x, larger in found)} of {len(found)}"
+
+
+def sets(groups, *words):
+    return ", ".join(called(groups, found[0]) for found in rows(groups, *words))
+
+
+def fewer(groups, data, word, number):
+    counts = column(one(groups, data, word), "features").values()
+    return f"{sum(x < float(number) for x in counts)} of {len(counts)}"
+
+
+def right(groups, data, word, other, number):
+    counts = column(one(groups, data, other), "features")
+    among = [folds_of(one(groups, data, word))[k]["accuracy"] == "1.0" for k in counts
+             if counts[k] == float(number)]  # fmt: skip
+    return f"{sum(among)} of {len(among)}"
+
+
+VERBS = {
+    f.__name__: f
+    for f in (
+        value, printed, gaps, spread, gaprange, between, near, minus, higher, lower,
+        converged, settled, majority, sets, fewer, right,
+    )
+}  # fmt: skip
