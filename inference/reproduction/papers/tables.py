@@ -16,7 +16,8 @@ What the papers leave open, and how it is read here:
   then each feature; here the features by the training rows alone, on log intensities.
 - JCFO: features by sparse probit (about 50), gammas on a held-out 10 %, both within the fold.
 - RFVM: shapes, rates, pruning thresholds and sweeps are those of its released example; the paper's
-  own thresholds and rates are not in its text. Folds: stratified, one shuffle.
+  own thresholds and rates are not in its text, nor is the formula of its stop. `-elbo` takes the
+  rule of the released code. Folds: stratified, one shuffle.
 - FS-SKLR adjusted the parameters of all methods to "similar sparsities" and reports none. Rows
   without a note on it have our defaults. In the rows `-matched` each method keeps nearest to three
   tenths of what it selects from, the middle of the six printed sparsities (0.198 to 0.547, not
