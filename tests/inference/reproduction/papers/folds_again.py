@@ -18,6 +18,7 @@ SIZES = {  # features, and the larger class in percent
     "allaml": (7129, 65.278), "prostate_ge": (5966, 50.980), "digits38_noisy": (64, 51.261),
     "australian": (14, 55.507), "breast_wisconsin": (9, 65.007), "heart": (13, 55.556),
     "ionosphere": (34, 64.103), "messidor": (19, 53.084), "sonar": (60, 53.365),
+    "dorothea8000": (8000, 90.261),
 }  # fmt: skip
 LEFT_OUT = {"colon": 62, "golub": 72}  # folds of leave one out; the other tables have 5
 DIGITS = {"accuracy": 1, "f1": 1, "log_score": 2}
