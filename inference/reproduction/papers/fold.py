@@ -23,6 +23,8 @@ from ardvark.models import problem as problem_of
 
 from ...fitting import run
 from ...fitting.prediction import Rule, predict
+from ..yardsticks import contract
+from ..yardsticks.registry import YARDSTICKS
 from .protocols import Group, Row, split, stratified
 from .tables import FILTER, GROUPS, SELECTED
 
@@ -77,6 +79,8 @@ def fit(row: Row, data: Dataset, training: Dataset, test: Dataset) -> list[Line]
         lines = [matched(row, training, test)]
     elif row.model:
         lines = zoo(row, training, test)
+    elif row.method in YARDSTICKS:
+        lines = [yardstick(row.method, training, test)]
     else:
         lines = [scikit(row.method, training, test)]
         for C in row.steps:
@@ -342,6 +346,20 @@ def t_statistic(data: Dataset) -> np.ndarray:
 
 
 # --- baselines ------------------------------------------------------------------------------------
+
+
+def yardstick(name: str, training: Dataset, test: Dataset) -> Line:
+    """Fit a yardstick, its options chosen by inner folds of the training rows."""
+    found = contract.fit(YARDSTICKS[name], training.X, training.y, test.X)
+    line: Line = {"label": found.label, "probability": found.probability}
+    line |= {"status": found.status, "reason": found.reason}
+    line["chosen"] = json.dumps(found.chosen) if found.chosen else ""
+    if found.features is not None:
+        line["features"] = len(found.features)
+        line["selected"] = " ".join(map(str, found.features))
+    if found.samples is not None:
+        line["samples"] = found.samples
+    return line
 
 
 def scikit(method: str, training: Dataset, test: Dataset, C: float | None = None) -> Line:

@@ -62,21 +62,24 @@ def stratified(y: np.ndarray, folds: int, rng: np.random.Generator) -> np.ndarra
 
 # --- rows -----------------------------------------------------------------------------------------
 
-Reading = Literal["as printed", "as released", "corrected", "ours", "exact", "baseline"]
+Reading = Literal[
+    "as printed", "as released", "corrected", "ours", "exact", "baseline", "yardstick"
+]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
     """One method in one group.
 
-    model : a model of the zoo, "" for a method of scikit-learn. grid : options to choose from, on
-    inner splits of the training rows. share : the candidate of the grid is taken instead which
-    keeps nearest to this share of what the method selects from (`fold.matched`). on_kernel : the
-    features are columns of the linear kernel. reading : whose algorithm it is: the paper's as
-    printed, or its authors' code; corrected, where a misprint or an omission is mended; ours, a
-    variant or a setting of the zoo; the exact posterior; a baseline. printed : what the paper
-    prints, and printed_sd the standard deviations behind it. note : what the row is beside the
-    paper. select : features are chosen first, "inside" each fold or "outside",
+    model : a model of the zoo, "" for a yardstick or another method of scikit-learn. grid :
+    options to choose from, on inner splits of the training rows. share : the candidate of the grid
+    is taken instead which keeps nearest to this share of what the method selects from
+    (`fold.matched`). on_kernel : the features are columns of the linear kernel. reading : whose
+    algorithm it is: the paper's as printed, or its authors' code; corrected, where a misprint or an
+    omission is mended; ours, a variant or a setting of the zoo; the exact posterior; a baseline,
+    which is the paper's own competitor; a yardstick, what a person would pick today. printed : what
+    the paper prints, and printed_sd the standard deviations behind it. note : what the row is
+    beside the paper. select : features are chosen first, "inside" each fold or "outside",
     once on all rows of the data; the method then chooses them, and one plain classifier takes over
     (`fold.classify_selected`). steps : where its path is looked at: iterations of a model of the
     zoo, C of L1 logistic regression.

@@ -12,6 +12,7 @@ from typing import Any
 
 from ardvark.common.work import Work
 
+from ..yardsticks.registry import YARDSTICKS
 from .fold import DRAWS, INNER, Line, find, run_fold
 from .protocols import Group, Row
 from .tables import FILTER, SELECTED
@@ -32,6 +33,7 @@ def identity(group: Group, row: Row) -> str:
         row.model, row.method, row.hypers, row.options, row.grid, row.on_kernel, row.select,
         row.steps, group.protocol.name, group.by_sample, group.data, DRAWS, INNER,
         (SELECTED, FILTER) if row.select else (), *([row.share] if row.share else []),
+        *([YARDSTICKS[row.method].settings] if row.method in YARDSTICKS else []),
     ]  # fmt: skip
     return hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:8]
 

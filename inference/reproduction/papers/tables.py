@@ -32,6 +32,8 @@ from typing import Any
 
 import numpy as np
 
+from ..yardsticks.registry import YARDSTICKS
+from . import competitors
 from .protocols import FIVE_FOLD, LEAVE_ONE_OUT, RESAMPLED, Group, Row
 
 LINEAR, RBF = {"kernel": "linear"}, {"kernel": "rbf"}
@@ -366,21 +368,22 @@ def rfvm_rows(rfvm: Figures, lp: Figures, svm: Figures, xolon: Figures, srvm: Fi
 def _rfvm(data: str, *figures: Figures, note: str = "") -> Group:
     return Group(
         paper="RFVM", table="3-4", data=data, protocol=FIVE_FOLD, percent=True, note=note,
-        rows=tuple(rfvm_rows(*figures)),
+        rows=(*rfvm_rows(*figures), *competitors.rows("RFVM", data)),
     )  # fmt: skip
 
 
 def _savb(table: str, data: str, rows: Iterator[Row], note: str = "") -> Group:
     return Group(
         paper="FSKLR", table=table, data=data, protocol=FIVE_FOLD, percent=True, note=note,
-        rows=tuple(rows),
+        rows=(*rows, *competitors.rows("FSKLR", data)),
     )  # fmt: skip
 
 
 def _genes(paper: str, table: str, data: str, rows: Iterator[Row], by_sample: bool) -> Group:
     return Group(
         paper=paper, table=table, data=data, protocol=LEAVE_ONE_OUT, by_sample=by_sample,
-        rows=tuple(rows), note="the paper's ALLAML or AML/ALL" if data == "golub" else "",
+        rows=(*rows, *competitors.rows(paper, data)),
+        note="the paper's ALLAML or AML/ALL" if data == "golub" else "",
     )  # fmt: skip
 
 
@@ -461,7 +464,8 @@ GROUPS: tuple[Group, ...] = (
         uci_rows((72.6, 14.3), (71.6, 25.5), (71.0, 23.3), (70.6, 23.3), (72.4, 35.5))),
     Group(
         paper="PFCVM", table="1", data="waveform", protocol=RESAMPLED, noise=21,
-        rows=tuple(waveform_rows()), note="the paper's accuracies are a figure without numbers",
+        rows=(*waveform_rows(), *competitors.rows("PFCVM", "waveform")),
+        note="the paper's accuracies are a figure without numbers",
     ),
 )  # fmt: skip
 
@@ -482,8 +486,13 @@ COSTLY = (
     "fsklr-3/breast_wisconsin/fsklr-matched",
     "fsklr-3/messidor/*",
     "pfcvm-1/waveform/*",
+    "pfcvm-6/*/l1_svm",
+    *(f"*/{name}" for name in YARDSTICKS),
 )
-"""Patterns of rows that are computed when they are asked for by name: together they take a day."""
+"""Patterns of rows that are computed when they are asked for by name.
+
+Together they take a day, and yardsticks may need the extra `baselines`.
+"""
 
 
 def costly(name: str) -> bool:
