@@ -10,10 +10,13 @@ sparse Gaussian process (the row has all training rows); the RVM without a kerne
 
 from collections.abc import Iterator
 
+from ..yardsticks.registry import YARDSTICKS
 from .protocols import Reading, Row
 
 TODAY = ("l1", "mcp", "elastic_net", "random_forest", "stability", "knockoffs")
 FILTERS = ("mrmr", "trace_ratio", "robust_selection")
+ASKED = (*(f"*/{name}" for name in YARDSTICKS), "pfcvm-6/*/l1_svm")
+"""Patterns of these rows: they run where they are asked for by name, some with the extra."""
 BEN_DOR = "printed: Ben-Dor et al. (2000)"
 
 JCFO = {

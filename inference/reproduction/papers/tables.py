@@ -32,7 +32,6 @@ from typing import Any
 
 import numpy as np
 
-from ..yardsticks.registry import YARDSTICKS
 from . import competitors
 from .protocols import FIVE_FOLD, LEAVE_ONE_OUT, RESAMPLED, Group, Row
 
@@ -486,13 +485,9 @@ COSTLY = (
     "fsklr-3/breast_wisconsin/fsklr-matched",
     "fsklr-3/messidor/*",
     "pfcvm-1/waveform/*",
-    "pfcvm-6/*/l1_svm",
-    *(f"*/{name}" for name in YARDSTICKS),
+    *competitors.ASKED,
 )
-"""Patterns of rows that are computed when they are asked for by name.
-
-Together they take a day, and yardsticks may need the extra `baselines`.
-"""
+"""Patterns of rows that are computed when they are asked for by name: together they take a day."""
 
 
 def costly(name: str) -> bool:
