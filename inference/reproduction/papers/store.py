@@ -5,13 +5,14 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ardvark.common.work import Work
 
+from ..yardsticks.contract import require
 from ..yardsticks.registry import YARDSTICKS
 from .fold import DRAWS, INNER, Line, find, run_fold
 from .protocols import Group, Row
@@ -49,6 +50,20 @@ class Folds(Work[Task, list[Line]]):
 
     version: str
     folder: Path
+
+    def results(
+        self, keys: Sequence[Task], processes: Any = 1
+    ) -> Iterator[tuple[Task, list[Line]]]:
+        """Yield each fold with its lines, as `Work.results` does.
+
+        Raises
+        ------
+        InputError
+            Before the first fold, if a row needs a package of an extra that is not installed.
+        """
+        for method in {find(name)[1].method for name, _ in keys} & set(YARDSTICKS):
+            require(YARDSTICKS[method])
+        return super().results(keys, processes)
 
     def start(self) -> Callable[[Task], list[Line]]:
         """Return the function that fits one fold."""
