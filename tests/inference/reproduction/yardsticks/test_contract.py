@@ -17,6 +17,7 @@ from ardvark.inference.reproduction.yardsticks.registry import YARDSTICKS
 from tests.support import rng
 
 SELECTS = ("stability", "knockoffs")  # with few features they may keep none
+SLOW = ("kernel_l1", "perceptron", "mcp")
 SMALL = {
     "random_forest": {"n_estimators": 20},
     "adaboost": {"n_estimators": 10},
@@ -39,10 +40,12 @@ def apart(N, number=0, D=6):
 
 
 def quick(name):
-    """Return the yardstick with a smaller machine and two candidates of each option."""
-    declared = YARDSTICKS[name]
+    """Return the yardstick with a smaller machine and one or two candidates of each option."""
+    declared, count = YARDSTICKS[name], 1 if name in SLOW else 2
     # least penalties take long, uncompiled
-    grid = {k: x[2:4] if k == "model__ratio" else x[-2:] for k, x in declared.grid.items()}
+    grid = {
+        k: x[2 : 2 + count] if k == "model__ratio" else x[-count:] for k, x in declared.grid.items()
+    }
 
     def steps(D, seed):
         made = declared.steps(D, seed)
@@ -77,8 +80,8 @@ def test_classes_far_apart_are_told_apart(name):
 
 
 def test_equal_seeds_give_equal_results():
-    X, y = apart(40)
-    for name in ("random_forest", "stability", "knockoffs", "quadratic_svm"):
+    X, y = apart(30)
+    for name in ("random_forest", "stability", "knockoffs"):
         first, second = (contract.fit(quick(name), X, y, X, random_seed=3) for _ in range(2))
         np.testing.assert_array_equal(first.probability, second.probability)
 
@@ -171,4 +174,4 @@ def test_no_warning_leaves_a_fit():
     X, y = apart(40)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        contract.fit(quick("perceptron"), X, y, X)
+        contract.fit(quick("trace_ratio"), X, y, X)

@@ -73,8 +73,7 @@ def objective(W, X, Y, gamma):
     return np.linalg.norm(X @ W - Y, axis=1).sum() + gamma * np.linalg.norm(W, axis=1).sum()
 
 
-@pytest.mark.parametrize(("N", "D"), [(30, 6), (10, 25)])
-@pytest.mark.parametrize("gamma", [1.0, 5.0])
+@pytest.mark.parametrize(("N", "D", "gamma"), [(30, 6, 1.0), (30, 6, 5.0), (10, 15, 2.0)])
 def test_robust_selection_is_at_its_minimum(N, D, gamma):
     X, y = data(N, max(D, 7))
     X = X[:, :D]
