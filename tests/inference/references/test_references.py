@@ -252,15 +252,33 @@ class Chain(Prior):
         return result
 
 
-@pytest.mark.statistical
-def test_made_once_and_checked_by_another_run(tmp_path, monkeypatch):
-    """The bias has sd 1, so its mean is known to 0.05 of 400 draws: 1 is 14 standard errors."""
+@pytest.fixture
+def one(monkeypatch):
+    """A reference that is made in no time; `Chain.fits` counts how often."""
     monkeypatch.setattr(registry, "BACKENDS", dict(registry.BACKENDS))
     av.inference.register_backend(Chain)
-    monkeypatch.setattr(reference_bar, "ALARM", ALARM)
     monkeypatch.setattr(Chain, "fits", 0)
-    one = Reference(model="sparse_probit", data="digits38", method="chain", draws=100)
-    monkeypatch.setattr(references, "REFERENCES", {one.name: one})
+    declared = Reference(model="sparse_probit", data="digits38", method="chain", draws=100)
+    monkeypatch.setattr(references, "REFERENCES", {declared.name: declared})
+    return declared
+
+
+def test_references_are_made_as_pieces_of_work(one, tmp_path, monkeypatch):
+    work = references.Making(tmp_path)
+    made = dict(work.results([one.name]))
+    assert made == {one.name: work.path(one.name).read_bytes()}
+    assert dict(work.results([one.name])) == made
+    assert Chain.fits == 1
+    monkeypatch.setattr(Chain, "shift", "no number")
+    failed = references.Making(tmp_path / "other")
+    assert dict(failed.results([one.name]))[one.name].startswith("UFuncTypeError: ")
+    assert not failed.path(one.name).exists()
+
+
+@pytest.mark.statistical
+def test_made_once_and_checked_by_another_run(one, tmp_path, monkeypatch):
+    """The bias has sd 1, so its mean is known to 0.05 of 400 draws: 1 is 14 standard errors."""
+    monkeypatch.setattr(reference_bar, "ALARM", ALARM)
     first, again = tmp_path / "first", tmp_path / "again"
     path = references.make(one.name, first, seed=seed(3), progressbar=False)
     references.make(one.name, first, seed=seed(3), progressbar=False)
