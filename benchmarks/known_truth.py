@@ -70,6 +70,8 @@ from ardvark.inference.refits.stability import discoveries
 from ardvark.models.parts.effects import VISIBLE
 from benchmarks import known_truth_report as report
 from benchmarks import records
+from benchmarks.known_truth_figure import draw
+from benchmarks.known_truth_results import BINS, Results, key_of, read, without_rest, write
 from benchmarks.script import Measured, Part, Row, run
 
 BLOCK = 5
@@ -79,7 +81,6 @@ FRESH = 2000
 """Rows to predict."""
 DATA_SETS = 5
 FLOOR = 1e-6
-BINS = report.BINS
 
 
 class Cell(NamedTuple):
@@ -415,9 +416,8 @@ class Fits(Work[Piece, Row]):
 
     def stored(self, keys: Sequence[Piece]) -> Iterable[tuple[Piece, Row]]:
         """Return the fits of the file that did not fail."""
-        known = {
-            report.key(row): row for row in report.read(self.path) if row["status"] != "failed"
-        }
+        without_rest(self.path)
+        known = {key_of(row): row for row in read(self.path) if row["status"] != "failed"}
         return [(key, known[tuple(key)]) for key in keys if tuple(key) in known]
 
 
@@ -442,10 +442,13 @@ def measure(given: argparse.Namespace) -> Measured:
         shutil.copy(kept, fits.path)  # go on from what was reported
     found = dict(fits.stored(planned)) if given.stored else fits.run(planned, given.processes)
     rows = [found[key] for key in planned if key in found]
-    report.write(rows, kept)
+    results = Results(rows, list(dict.fromkeys(key.method for key in planned)))
+    if not results.sets:
+        raise SystemExit(f"{fits.path} holds no data set that every method has fitted")
+    write(rows, kept)
     figure = (given.out if given.quick else records.HERE / "figures") / "known_truth.png"
-    report.draw(rows, figure)
-    return report.measured(rows, len(planned))
+    draw(results, figure)
+    return report.measured(results, rows, len(planned) // len(results.methods))
 
 
 def add(parser: argparse.ArgumentParser) -> None:

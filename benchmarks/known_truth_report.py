@@ -1,175 +1,20 @@
-"""What `known_truth.py` found: its rows, tables, sentences and figure. It measures nothing.
+"""What `known_truth.py` found, in tables, goals and words; it measures nothing."""
 
-Only data sets that every method has fitted count, so that all means are over the same data sets.
-"""
-
-import csv
-from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
+from benchmarks.known_truth_results import BINS, SET, Estimate, Results, Row
 from benchmarks.records import Goal, Table, at_least, at_most, table
 from benchmarks.script import Measured
 
-Row = dict[str, Any]
-BINS = 10
-KEY = ("N", "D", "correlation", "active", "data_set", "method")
-SET = list(KEY[:-1])
 EXACT = {
     "pfcvm, exact": ("pfcvm_lp, printed", "pfcvm_lp, zoo's prior"),
     "rfvm, exact": ("rfvm_vb, printed", "rfvm_vb, zoo's prior"),
     "horseshoe, exact": (),
 }
 """The exact posteriors, and the algorithms of the same model."""
-Estimate = tuple[float, float]
-"""A number and its standard error."""
-
-
-# --- rows -----------------------------------------------------------------------------------------
-
-
-def key(row: Row) -> tuple[Any, ...]:
-    """Return what tells a row from others."""
-    return tuple(row[name] for name in KEY)
-
-
-def read(path: Path) -> list[Row]:
-    """Return the rows of a file, numbers as numbers; without a last line that a kill cut off."""
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        whole = [line for line in file if line.endswith("\n")]
-    rows = [r for r in csv.DictReader(whole) if None not in r.values()]
-    return [{k: v if k == "commit" else _typed(v) for k, v in row.items()} for row in rows]
-
-
-def _typed(text: str) -> Any:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text or None
-
-
-def write(rows: Iterable[Row], path: Path) -> None:
-    """Write rows to a file, in the order given."""
-    listed = list(rows)
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(listed[0]))
-        writer.writeheader()
-        writer.writerows(listed)
-
-
-class Results:
-    """The rows of whole data sets.
-
-    Attributes
-    ----------
-    frame : pandas.DataFrame
-        A row for each data set and method.
-    methods : list of str
-        In their order.
-    """
-
-    def __init__(self, rows: Sequence[Row]) -> None:
-        frame = pd.DataFrame(rows)
-        self.methods = list(dict.fromkeys(frame["method"]))
-        frame = frame[frame["status"] != "failed"]
-        count = frame.groupby(SET)["method"].transform("size")
-        self.frame = frame[count == len(self.methods)].reset_index(drop=True)
-
-    @property
-    def sets(self) -> int:
-        """The number of data sets."""
-        return len(self.frame) // len(self.methods)
-
-    @property
-    def cells(self) -> int:
-        """The number of cells with at least one of them."""
-        return len(self.frame[SET[:-1]].drop_duplicates())
-
-    @property
-    def judged(self) -> list[str]:
-        """The methods that give P(active)."""
-        return [m for m in self.methods if self.of(m)["expected_active"].notna().all()]
-
-    def of(self, method: str) -> pd.DataFrame:
-        """Return the rows of a method, a data set each, in the same order for all methods."""
-        return self.frame[self.frame["method"] == method].set_index(SET).sort_index()
-
-    def value(self, method: str, name: str) -> np.ndarray:
-        """Return a measure of each data set; `lost` is the log score below the best possible."""
-        own = self.of(method)
-        if name == "lost":
-            return (own["best_log_score"] - own["log_score"]).to_numpy()
-        if name == "own_power":
-            return (own["own_right"] / own.index.get_level_values("active")).to_numpy()
-        if name == "half_power":
-            return (own["half_right"] / own.index.get_level_values("active")).to_numpy()
-        return own[name].to_numpy(dtype=float)
-
-    def mean(self, method: str, name: str, where: tuple[str, float] | None = None) -> Estimate:
-        """Return the mean of a measure over data sets; `where` is a factor and its level."""
-        x = self.value(method, name)
-        return mean(x if where is None else x[self.at(method, where)])
-
-    def at(self, method: str, where: tuple[str, float]) -> np.ndarray:
-        """Return which data sets have a level of a factor."""
-        return np.asarray(self.of(method).index.get_level_values(where[0]) == where[1])
-
-    def more(self, method: str, other: str, name: str) -> Estimate:
-        """Return by how much a measure is larger than another method's, data set by data set."""
-        return mean(self.value(method, name) - self.value(other, name))
-
-    def false(self, method: str, which: str) -> Estimate:
-        """Return the share of the features in a method's lists that are false.
-
-        `which` is a list: "own", "half" (P(active) > 1/2) or "fdr" (10 %).
-        """
-        own = self.of(method)
-        false = own[f"{which}_false"].to_numpy(dtype=float)
-        return ratio(false, false + own[f"{which}_right"].to_numpy(dtype=float))
-
-    def expected(self, method: str, which: str) -> float:
-        """Return the share that the method expects to be false in the same lists."""
-        own = self.of(method)
-        count = float((own[f"{which}_right"] + own[f"{which}_false"]).sum())
-        return float(own[f"{which}_expected"].sum()) / count if count else float("nan")
-
-    def bins(self, method: str) -> list[tuple[int, float, float, float]]:
-        """Return, for each bin of P(active), features, mean P, share active, its error."""
-        own, found = self.of(method), []
-        for b in range(BINS):
-            n, p, true = (own[f"{what}_{b}"].to_numpy(dtype=float) for what in ("n", "p", "true"))
-            total = int(n.sum())
-            share, error = ratio(true, n)
-            found.append((total, p.sum() / total if total else float("nan"), share, error))
-        return found
-
-
-def mean(x: np.ndarray) -> Estimate:
-    """Return the mean over data sets and its standard error."""
-    error = float(x.std(ddof=1) / len(x) ** 0.5) if len(x) > 1 else float("nan")
-    return float(x.mean()) if len(x) else float("nan"), error
-
-
-def ratio(part: np.ndarray, whole: np.ndarray) -> Estimate:
-    """Return sum(part) / sum(whole) and its standard error, where data sets are independent.
-
-    The error is that of the linearised ratio: what a data set adds to the numerator beyond the
-    ratio times its denominator is one observation.
-    """
-    total, count = whole.sum(), len(whole)
-    if not total:
-        return float("nan"), float("nan")
-    share = part.sum() / total
-    beyond = part - share * whole
-    error = (count / (count - 1) * (beyond**2).sum()) ** 0.5 / total if count > 1 else float("nan")
-    return float(share), float(error)
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -179,7 +24,9 @@ def _pm(estimate: Estimate, digits: int = 2) -> str:
     value, error = estimate
     if not np.isfinite(value):
         return ""
-    return f"{value:.{digits}f} ± {error:.{digits}f}" if np.isfinite(error) else f"{value:.{digits}f}"
+    return (
+        f"{value:.{digits}f} ± {error:.{digits}f}" if np.isfinite(error) else f"{value:.{digits}f}"
+    )
 
 
 def tables(found: Results, rows: Sequence[Row]) -> list[Table]:
@@ -243,7 +90,7 @@ def _reliability(found: Results) -> Table:
 
 
 def _score(found: Results) -> Table:
-    predicting = [m for m in found.methods if found.of(m)["log_score"].notna().all()]
+    predicting = found.predicting
     listed = [
         {
             "method": m,
@@ -314,23 +161,130 @@ def goals(found: Results, rows: Sequence[Row], planned: int) -> list[Goal]:
     return out
 
 
-# --- the figure -----------------------------------------------------------------------------------
+# --- in words -------------------------------------------------------------------------------------
+
+CLEAR = 2.0
+"""Standard errors from which a difference is called one."""
+MORE = {1: "more active features than", -1: "fewer than", 0: "about as many as"}
+HIGHER = {1: "higher than that of", -1: "lower than that of", 0: "close to that of"}
 
 
-def draw(rows: Sequence[Row], path: Path) -> None:
-    """Draw the figure."""
-    raise NotImplementedError
+def clear(estimate: Estimate) -> int:
+    """Return the sign of an estimate, 0 where it is within `CLEAR` standard errors of 0."""
+    value, error = estimate
+    return int(np.sign(value)) if abs(value) > CLEAR * error else 0
+
+
+def verdict(found: Results, planned: int) -> str:
+    """Return the paragraph of the page; each number and each comparison is computed from rows."""
+    parts = [_extent(found, planned), _found(found)]
+    for model in ("pfcvm", "rfvm"):
+        parts += _beside(found, model)
+    return " ".join([*parts, *_kept(found)])
+
+
+def _extent(found: Results, planned: int) -> str:
+    if found.sets == planned:
+        return f"All {planned} data sets, in {found.cells} cells, were fitted by every method."
+    return (
+        f"**Unfinished: {found.sets} of {planned} data sets, in {found.cells} cells, were fitted "
+        "by every method. What follows is about these.**"
+    )
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return ", ".join(parts[:-1]) + f" and {parts[-1]}" if len(parts) > 1 else "".join(parts)
+
+
+NAMES = {
+    "pfcvm_lp, printed": "`pfcvm_lp` as printed",
+    "pfcvm_lp, zoo's prior": "`pfcvm_lp` under the zoo's prior",
+    "pfcvm, exact": "the exact posterior of PFCVM",
+    "rfvm_vb, printed": "`rfvm_vb` as printed",
+    "rfvm_vb, zoo's prior": "`rfvm_vb` under the zoo's prior",
+    "rfvm, exact": "the exact posterior of RFVM",
+    "horseshoe, exact": "the horseshoe",
+}
+
+
+def name_of(method: str) -> str:
+    """Return what a sentence calls a method."""
+    return NAMES.get(method, method)
+
+
+def _found(found: Results) -> str:
+    """Say what each method finds."""
+    said = []
+    for m in found.methods:
+        value, error = found.mean(m, "power_20")
+        said.append(f"{name_of(m)} {100.0 * value:.0f} ± {100.0 * error:.0f} %")
+    return (
+        "Read from the top until one feature in five is false, the rankings hold this share of the "
+        f"active features: {_listed(said)}."
+    )
+
+
+def _beside(found: Results, model: str) -> list[str]:
+    """Say what the exact posterior finds and predicts beside the algorithms and the yardsticks."""
+    exact = f"{model}, exact"
+    if exact not in found.methods:
+        return []
+    others = [m for m in (*EXACT[exact], "L1", "stability selection") if m in found.methods]
+    power = {m: found.more(exact, m, "power_20") for m in others}
+    score = {m: found.more(m, exact, "lost") for m in others if m in found.predicting}
+    name = model.upper()
+    return [
+        f"Data set by data set, the exact posterior of {name} finds "
+        + _differences(power, MORE, 100.0)
+        + ".",
+        "Its log score on fresh rows is " + _differences(score, HIGHER, 1.0) + ".",
+    ]
+
+
+def _differences(estimates: Mapping[str, Estimate], words: Mapping[int, str], scale: float) -> str:
+    """Return differences from other methods in words, by their sign."""
+    digits, unit = (0, " points") if scale > 1.0 else (2, "")
+    groups = []
+    for sign in words:
+        said = [
+            f"{name_of(m)} ({scale * value:+.{digits}f} ± {scale * error:.{digits}f}{unit})"
+            for m, (value, error) in estimates.items()
+            if clear((value, error)) == sign
+        ]
+        if said:
+            groups.append(f"{words[sign]} {_listed(said)}")
+    return "; ".join(groups)
+
+
+def _kept(found: Results) -> list[str]:
+    """Say whether the features with P(active) > 1/2 are as often active as was promised."""
+    words = {1: "more", -1: "fewer", 0: "no clear difference"}
+    said = []
+    for m in found.judged:
+        (share, error), promised = found.false(m, "half"), found.expected(m, "half")
+        if np.isfinite(share) and np.isfinite(promised):
+            word = words[clear((share - promised, error))]
+            text = f"{name_of(m)} {100.0 * share:.0f} ± {100.0 * error:.0f} %"
+            said.append(f"{text}, promised {100.0 * promised:.0f} % ({word})")
+    return [
+        "Among the features with P(active) above 1/2, this share is false, beside what the "
+        f"probabilities promise: {'; '.join(said)}."
+    ]
 
 
 # --- all ------------------------------------------------------------------------------------------
 
 
-def measured(rows: Sequence[Row], planned: int) -> Measured:
+def measured(found: Results, rows: Sequence[Row], planned: int) -> Measured:
     """Return the goals, the tables and the sentences; `planned` is a number of data sets."""
-    found = Results(rows)
-    return Measured(goals(found, rows, planned), tables(found, rows), notes(found))
+    notes = [verdict(found, planned), f"![{CAPTION}](figures/known_truth.png)", MEANING]
+    return Measured(goals(found, rows, planned), tables(found, rows), notes)
 
 
-def notes(found: Results) -> list[str]:
-    """Return the paragraph, and the figure."""
-    return []
+CAPTION = "What nine methods find, promise and predict where the truth is known"
+MEANING = (
+    f"A difference is called one where it is above {CLEAR:.0f} standard errors, data set by data "
+    "set. The docstring of the script states the truth, the methods and the measures; they were "
+    "fixed before the first fit. All means weigh cells equally, so they hold for this choice of "
+    "cells and no other."
+)

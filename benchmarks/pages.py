@@ -20,12 +20,16 @@ from benchmarks.records import Goal, Record
 
 @dataclass(frozen=True)
 class Page:
-    """A page: its file, its title, what it is about, and the records on it, in order."""
+    """A page: its file, its title, what it is about, and the records on it, in order.
+
+    The notes of a record stand below its tables; those of `verdict` at the head of the page.
+    """
 
     file: str
     title: str
     about: str
     records: tuple[str, ...]
+    verdict: str = ""
 
 
 PAGES = (
@@ -80,6 +84,14 @@ PAGES = (
         ("judge", "judge_second", "judge_right"),
     ),
     Page(
+        "KNOWN_TRUTH.md",
+        "Known truth",
+        "On simulated data the active features are known. Which method finds them, which "
+        "probabilities are kept, and which predictions are best?",
+        ("known_truth",),
+        verdict="known_truth",
+    ),
+    Page(
         "FSKLR_MASKS.md",
         "FS-SKLR: search and posterior",
         "The masks that the paper's search selects, beside their exact posterior.",
@@ -100,8 +112,9 @@ def text(page: Page, found: dict[str, Record]) -> str:
         f"# {page.title}",
         f"{page.about} Made by `python -m benchmarks.pages` from the files in "
         "`benchmarks/results/`.",
+        *(found[page.verdict].notes if page.verdict else []),
         records.goals_table(held),
-        *(records.render(record) for record in held),
+        *(records.render(record, notes=record.name != page.verdict) for record in held),
     ]
     return "\n\n".join(parts) + "\n"
 

@@ -211,13 +211,16 @@ def versions() -> dict[str, str]:
 # --- Markdown -------------------------------------------------------------------------------------
 
 
-def render(record: Record) -> str:
-    """Return a record as a section of a page; its goals stand at the head of the page."""
+def render(record: Record, notes: bool = True) -> str:
+    """Return a record as a section of a page; its goals stand at the head of the page.
+
+    Without `notes`, which then stand there too.
+    """
     parts = [f"## {record.title}", _origin(record)]
     for measured in record.measured:
         parts += [f"### {measured.title}"] if measured.title else []
         parts += [markdown(measured), *([measured.note] if measured.note else [])]
-    return "\n\n".join([*parts, *record.notes])
+    return "\n\n".join([*parts, *(record.notes if notes else [])])
 
 
 def _origin(record: Record) -> str:

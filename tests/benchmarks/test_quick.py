@@ -13,6 +13,9 @@ with pytest.MonkeyPatch.context() as patch:
     from benchmarks import pages, records, script
 
 HELPERS = {
+    "known_truth_figure",
+    "known_truth_report",
+    "known_truth_results",
     "wrong_posteriors",
     "wrong_posteriors_second",
     "mutants",
