@@ -29,7 +29,7 @@ def draw(found: Results, path: Path) -> None:
     _dots(power, found, found.methods, (("power_20", "s", "20 %"), ("power_10", "o", "10 %")))
     power.set_title("Active features found, at a false discovery proportion of ...", fontsize=10)
     power.set_xlabel("share of the active features")
-    power.set_xlim(0.0, 1.0)
+    power.set_xlim(-0.02, 1.02)
     _reliable(reliable, found)
     _promised(false, found)
     predicting = found.predicting
@@ -37,6 +37,7 @@ def draw(found: Results, path: Path) -> None:
     score.set_title("Prediction: log score below the best possible", fontsize=10)
     score.set_xlabel("nats a fresh row; the line is P(y = 1) = 1/2")
     best = found.mean(found.methods[0], "best_log_score")[0]
+    score.set_xlim(left=0.0)
     score.axvline(best + np.log(2.0), color="0.6", lw=0.8)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)
@@ -98,5 +99,5 @@ def _promised(axis: Any, found: Results) -> None:
     _rows(axis, methods, below=1.4)
     axis.set_title("False features in a method's lists: promised and realised", fontsize=10)
     axis.set_xlabel("share of the listed features")
-    axis.set_xlim(0.0, 1.0)
+    axis.set_xlim(-0.02, 1.02)
     axis.legend(fontsize=7, loc="lower center", ncols=2)
