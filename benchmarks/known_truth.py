@@ -49,7 +49,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -116,6 +116,7 @@ class Piece(NamedTuple):
 # --- the truth ------------------------------------------------------------------------------------
 
 
+@cache
 def sd_of_eta(accuracy: float = BAYES_ACCURACY) -> float:
     """Return the s at which E[sigmoid(|s z|)], z standard normal, is the accuracy."""
 

@@ -69,14 +69,13 @@ def _rows(axis: Any, methods: list[str], below: float) -> None:
 
 def _reliable(axis: Any, found: Results) -> None:
     axis.plot([0.0, 1.0], [0.0, 1.0], color="0.6", lw=0.8)
-    for m in found.judged:
-        if m not in LINES:
-            continue
+    for m in (m for m in found.judged if m in LINES):
+        mark, colour = LINES[m]
+        axis.plot([], [], mark, color=colour, ms=4, lw=1.0, label=m)
         kept = [(p, share, error) for n, p, share, error in found.bins(m) if n >= FEWEST]
         if kept:
             p, share, error = np.array(kept).T
-            mark, colour = LINES[m]
-            axis.errorbar(p, share, yerr=error, fmt=mark, color=colour, ms=4, lw=1.0, label=m)
+            axis.errorbar(p, share, yerr=error, fmt=mark, color=colour, ms=4, lw=1.0)
     axis.set_title("Reliability of P(active)", fontsize=10)
     axis.set_xlabel(f"P(active), mean of a bin of at least {FEWEST} features")
     axis.set_ylabel("share that is active")
