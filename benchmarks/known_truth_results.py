@@ -165,12 +165,15 @@ def ratio(part: np.ndarray, whole: np.ndarray) -> Estimate:
     """Return sum(part) / sum(whole) and its standard error, where data sets are independent.
 
     The error is that of the linearised ratio: what a data set adds to the numerator beyond the
-    ratio times its denominator is one observation.
+    ratio times its denominator is one observation. It is NaN where fewer than two data sets add
+    anything.
     """
     total, count = whole.sum(), len(whole)
     if not total:
         return float("nan"), float("nan")
     share = part.sum() / total
+    if np.count_nonzero(whole) < 2:
+        return float(share), float("nan")
     beyond = part - share * whole
-    error = (count / (count - 1) * (beyond**2).sum()) ** 0.5 / total if count > 1 else float("nan")
+    error = (count / (count - 1) * (beyond**2).sum()) ** 0.5 / total
     return float(share), float(error)

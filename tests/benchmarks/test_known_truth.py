@@ -113,6 +113,25 @@ def test_errors_are_over_data_sets():
     parts = np.array([1.0, 4.0, 2.0, 2.0])
     assert ratio(parts, np.full(4, 5.0)) == pytest.approx(mean(parts / 5.0))
     assert np.isnan(ratio(np.zeros(3), np.zeros(3))[0])
+    share, error = ratio(np.array([1.0, 0.0]), np.array([2.0, 0.0]))
+    assert share == 0.5
+    assert np.isnan(error)
+
+
+@pytest.mark.parametrize(
+    ("estimate", "sets", "sign"),
+    [
+        ((2.0, 1.0), 61, 0),  # the limits are 2.0003 and 1.9996
+        ((2.0, 1.0), 62, 1),
+        ((-4.4, 1.0), 3, -1),  # 4.303
+        ((-4.2, 1.0), 3, 0),
+        ((1.0, 0.0), 9, 0),
+        ((1.0, float("nan")), 9, 0),
+        ((9.0, 1.0), 1, 0),
+    ],
+)
+def test_a_difference_is_clear_beyond_students_interval(estimate, sets, sign):
+    assert known_truth_report.clear(estimate, sets) == sign
 
 
 def test_stability_selection_takes_the_first_features_of_the_path():
@@ -230,12 +249,11 @@ def test_the_differences_of_the_verdict_are_paired(model, stored, frame):
             error = x.std() / len(x) ** 0.5
             text = f"{known_truth_report.name_of(other)} ({x.mean():+{shown}} ± {error:{shown}}"
             (own,) = [g for g in groups if text in g]
-            clear = abs(x.mean()) > 2.0 * error
-            more, fewer = (
-                any(w in own for w in pair)
-                for pair in (("more active", "higher than"), ("fewer than", "lower than"))
-            )
-            assert (more, fewer) == (clear and x.mean() > 0.0, clear and x.mean() < 0.0)
+            low, high = x.mean() + stats.t.interval(0.95, len(x) - 1) * np.array(error)
+            neither = "neither clearly" in own
+            more = not neither and ("clearly more" in own or "clearly above" in own)
+            fewer = not neither and ("clearly fewer" in own or "clearly below" in own)
+            assert (more, fewer, neither) == (low > 0.0, high < 0.0, low <= 0.0 <= high)
 
 
 def test_the_promises_of_the_verdict_are_those_of_the_rows(stored, frame):
@@ -247,15 +265,17 @@ def test_the_promises_of_the_verdict_are_those_of_the_rows(stored, frame):
         if not count:
             assert f"{known_truth_report.name_of(method)} " not in said
             continue
-        share = false.sum() / count
+        share, promised = false.sum() / count, frame["half_expected"][method].sum() / count
         rest = false - share * (false + right)
         error = (len(rest) / (len(rest) - 1) * (rest**2).sum()) ** 0.5 / count
-        promised = frame["half_expected"][method].sum() / count
-        beyond = abs(share - promised) > 2.0 * error
-        word = ("more" if share > promised else "fewer") if beyond else "no clear difference"
+        known = error > 0.0 and (false + right > 0).sum() > 1
+        limit = stats.t.ppf(0.975, len(rest) - 1) * error
+        beyond = known and abs(share - promised) > limit
+        word = "clearly " + ("more" if share > promised else "fewer")
+        spread = f" ± {100 * error:.0f}" if known else ""
         assert (
-            f"{known_truth_report.name_of(method)} {100 * share:.0f} ± {100 * error:.0f} %, "
-            f"promised {100 * promised:.0f} % ({word})"
+            f"{known_truth_report.name_of(method)} {100 * share:.0f}{spread} %, "
+            f"promised {100 * promised:.0f} % ({word if beyond else 'no clear difference'})"
         ) in said
 
 
