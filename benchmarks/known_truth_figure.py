@@ -16,7 +16,7 @@ LINES = {
     "rfvm_vb, printed": ("s--", "#e69f00"),
 }
 """Mark and colour of a line; an algorithm's is dashed, and its mark is that of its model."""
-FEWEST = 20
+FEWEST = 10
 """Features of a bin that is drawn."""
 
 
@@ -79,8 +79,8 @@ def _reliable(axis: Any, found: Results) -> None:
     axis.set_title("Reliability of P(active)", fontsize=10)
     axis.set_xlabel(f"P(active), mean of a bin of at least {FEWEST} features")
     axis.set_ylabel("share that is active")
-    axis.set_xlim(0.0, 1.0)
-    axis.set_ylim(0.0, 1.0)
+    axis.set_xlim(-0.02, 1.02)
+    axis.set_ylim(-0.02, 1.02)
     axis.legend(fontsize=7, loc="upper left")
 
 

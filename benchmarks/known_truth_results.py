@@ -80,6 +80,7 @@ class Results:
         frame = frame[frame["status"] != "failed"]
         count = frame.groupby(SET)["method"].transform("size")
         self.frame = frame[count == len(self.methods)].reset_index(drop=True)
+        self._of = {m: own.set_index(SET).sort_index() for m, own in self.frame.groupby("method")}
 
     @property
     def sets(self) -> int:
@@ -103,7 +104,7 @@ class Results:
 
     def of(self, method: str) -> pd.DataFrame:
         """Return the rows of a method, a data set each, in the same order for all methods."""
-        return self.frame[self.frame["method"] == method].set_index(SET).sort_index()
+        return self._of[method]
 
     def value(self, method: str, name: str) -> np.ndarray:
         """Return a measure of each data set; `lost` is the log score below the best possible."""
