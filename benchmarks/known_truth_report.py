@@ -276,21 +276,25 @@ def _differences(
     return "; ".join(groups)
 
 
+KEPT = {
+    1: "clearly more are false than was promised by",
+    -1: "clearly fewer are false than was promised by",
+    0: "neither clearly more nor clearly fewer are false than was promised by",
+}
+
+
 def _kept(found: Results) -> list[str]:
     """Say whether the features with P(active) > 1/2 are as often active as was promised."""
-    words = {1: "clearly more", -1: "clearly fewer", 0: "no clear difference"}
-    said = []
+    said: dict[int, list[str]] = {sign: [] for sign in KEPT}
     for m in found.judged:
         (share, error), promised = found.false(m, "half"), found.expected(m, "half")
         if np.isfinite(share) and np.isfinite(promised):
-            word = words[clear((share - promised, error), found.sets)]
             spread = f" ± {100.0 * error:.0f}" if error > 0.0 else ""
-            text = f"{name_of(m)} {100.0 * share:.0f}{spread} %"
-            said.append(f"{text}, promised {100.0 * promised:.0f} % ({word})")
-    return [
-        "Among the features with P(active) above 1/2, this share is false, beside what the "
-        f"probabilities promise: {'; '.join(said)}."
-    ]
+            said[clear((share - promised, error), found.sets)].append(
+                f"{name_of(m)} ({100.0 * share:.0f}{spread} %, promised {100.0 * promised:.0f} %)"
+            )
+    groups = [f"{KEPT[sign]} {_listed(names)}" for sign, names in said.items() if names]
+    return [f"Among the features with P(active) above 1/2, {'; '.join(groups)}."] if groups else []
 
 
 # --- all ------------------------------------------------------------------------------------------
