@@ -203,9 +203,9 @@ def _extent(found: Results, planned: int) -> str:
         return f"All {planned} data sets, in {found.cells} cells, were fitted by every method."
     level = {f: [v for name, v in levels(found) if name == f] for f in SET[:-1]}
     alone = [f"{f} = {v[0]:g}" for f, v in level.items() if len(v) == 1]
-    where = f", all with {_listed(alone)}," if alone else ""
+    where = f", all with {_listed(alone)}" if alone else ""
     return (
-        f"**Unfinished: {found.sets} of {planned} data sets, in {found.cells} cells{where} were "
+        f"**Unfinished: {found.sets} of {planned} data sets, in {found.cells} cells{where}, were "
         "fitted by every method. What follows is about these.**"
     )
 
