@@ -97,6 +97,17 @@ PAGES = (
         "The masks that the paper's search selects, beside their exact posterior.",
         ("fsklr_masks",),
     ),
+    Page(
+        "GENES.md",
+        "The printed genes",
+        "Three of the papers print the genes that their algorithm selects. What does the exact "
+        "posterior say of each, alone and together with the genes that are correlated with it, and "
+        "how often do folds select it?",
+        (
+            "printed_genes-short", "printed_genes-pfcvm-4", "printed_genes-jcfo-3",
+            "printed_genes-pfcvm-5", "printed_genes-jcfo-2", "printed_genes-rfvm-5",
+        ),
+    ),
 )  # fmt: skip
 FIDELITY = "PAPER_CHECK.md"
 FOLDS = records.HERE / "paper_check" / "folds"

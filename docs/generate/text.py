@@ -22,6 +22,7 @@ INCLUDED = {
     "benchmarks/JUDGE.md": "results/judge",
     "benchmarks/FSKLR_MASKS.md": "results/fsklr_masks",
     "benchmarks/KNOWN_TRUTH.md": "results/known_truth",
+    "benchmarks/GENES.md": "results/genes",
     "benchmarks/PAPER_CHECK.md": "results/paper_check",
     "benchmarks/papers/pfcvm.md": "results/papers/pfcvm",
     "benchmarks/papers/jcfo.md": "results/papers/jcfo",

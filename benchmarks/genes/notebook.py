@@ -1,0 +1,66 @@
+"""What the posteriors of notebook 10 say of the printed genes.
+
+They are PFCVM's under the sparse default, on the same data, but with the samples as they are: the
+paper standardises each sample first. Their files hold the `leading` genes with the largest
+P(active), so of another gene it is only known that its P(active) is smaller.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import pandas as pd
+
+from .declared import HERE, Gene
+
+FOLDER = HERE.parents[1] / "notebooks"
+SAME = {"colon": "colon", "golub": "golub", "allaml": "golub"}
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """The leading genes by name, and their groups."""
+
+    genes: dict[str, dict[str, Any]]
+    groups: dict[int, dict[str, Any]]
+
+    @property
+    def least(self) -> float:
+        """P(active) of the last gene in the file."""
+        return min(x["p_active"] for x in self.genes.values())
+
+    def p(self, gene: Gene) -> float | None:
+        """Return P(active) of a gene, None if it is not among the leading ones."""
+        return self.genes[gene.gene]["p_active"] if gene.gene in self.genes else None
+
+    def text(self, printed: Sequence[Gene]) -> str:
+        """Return what is found for the printed genes."""
+        known = sorted((g for g in printed if g.gene in self.genes), key=lambda g: -self.p(g))
+        said = (
+            "Where the samples are not standardised first (the posterior of notebook 10), "
+            f"{len(known)} of the {len(printed)} rows are among the {len(self.genes)} genes of "
+            f"largest P(active)"
+        )
+        if known:
+            said += ": " + ", ".join(f"{g.gene} {self.p(g):.3f}" for g in known)
+        said += f"; below {self.least:.3f} are the others."
+        first = self.groups[0]
+        inside = sum(self.genes[g.gene]["group"] == 0 for g in known)
+        return (
+            f"{said} The group that {first['leading']} leads there has {first['genes']} genes, "
+            f"{inside} of them among these rows; that at least one is active has P "
+            f"{first['p_any']:.2f} (prior {first['prior']:.2f})."
+        )
+
+
+@cache
+def notebook(data: str) -> Notebook | None:
+    """Return what the notebook's files hold of a data set, None if they do not have it."""
+    if data not in SAME:
+        return None
+    genes, groups = (
+        pd.read_csv(FOLDER / f"genes_{SAME[data]}{end}.csv", comment="#", index_col=0)
+        for end in ("", "_groups")
+    )
+    return Notebook(genes.to_dict("index"), groups.to_dict("index"))
