@@ -228,7 +228,8 @@ def _origin(record: Record) -> str:
     said = [record.date or "Date unknown", f"`{record.command}`" if record.command else "by hand"]
     said += [record.conditions] if record.conditions else []
     if record.transcribed:
-        return ", ".join(said) + ". Copied from a page written by hand; the commit is unknown."
+        at = f"commit {record.commit}" if record.commit else "the commit is unknown"
+        return ", ".join(said) + f". Copied from a page written by hand; {at}."
     where = ", ".join(f"{name} {value}" for name, value in record.machine.items())
     used = ", ".join(f"{name} {value}" for name, value in record.versions.items())
     return f"{', '.join(said)}. Commit {record.commit or 'unknown'}; {where}; {used}."
