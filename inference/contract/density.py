@@ -16,10 +16,16 @@ import numpy as np
 import pymc as pm
 import pytensor
 import pytensor.tensor as pt
+from pymc.initial_point import make_initial_point_fn
 from pytensor.graph.replace import clone_replace
 from pytensor.graph.rewriting.utils import rewrite_graph
 
 from .compiled import Data, Function
+
+
+def _joined(point: dict[str, np.ndarray]) -> np.ndarray:
+    """Return a point as one vector."""
+    return np.concatenate([np.ravel(v) for v in point.values()], dtype=float)
 
 
 class Density:
@@ -30,11 +36,11 @@ class Density:
     size : int
         P, the length of the unconstrained vector.
     start : array (P,)
-        PyMC's initial point.
+        PyMC's initial point, under the data of the last `refresh`.
     names : list of str
         The free variables and deterministics that `constrain` can return.
     data : Data
-        The arrays of the model; `refresh` them after `pm.set_data`.
+        The arrays of the model.
     function : Function
         The code of `logp_grad`.
     graph : scalar expression
@@ -44,8 +50,9 @@ class Density:
     def __init__(self, model: pm.Model) -> None:
         started = time.perf_counter()
         self._model = model
-        point = model.initial_point()
-        self.start: np.ndarray = np.concatenate([np.ravel(v) for v in point.values()], dtype=float)
+        self._initial_point = make_initial_point_fn(model=model)
+        point = self._initial_point(None)
+        self.start = _joined(point)
         self.size = len(self.start)
         self._point_shapes = {name: np.shape(value) for name, value in point.items()}
         self.names = [v.name for v in model.unobserved_RVs]
@@ -60,6 +67,16 @@ class Density:
         self._expansions: dict[tuple[str, ...], Function] = {}
         self._shapes: dict[str, tuple[int, ...]] = {}
         self.seconds_compile = time.perf_counter() - started
+
+    def refresh(self) -> bool:
+        """Look up the data and the initial point, which `pm.set_data` may have changed.
+
+        Returns whether the data have the shapes of before; if not, this density is of no use.
+        """
+        same = self.data.refresh()
+        if same:  # a chain starts where it would start under a model of its own
+            self.start = _joined(self._initial_point(None))
+        return same
 
     def _cut(self) -> dict[Any, Any]:
         """Return each value variable as a piece of the symbolic vector.

@@ -96,7 +96,7 @@ class Target:
         from .density import Density
 
         known = _DENSITIES.get(self.model)
-        if known is None or not known.data.refresh():  # new lengths: another vector
+        if known is None or not known.refresh():  # new lengths: another vector
             _DENSITIES[self.model] = known = Density(self.model)
         return known
 

@@ -253,9 +253,7 @@ def sensitivity(
         Finished fits are kept there, one file each, and used again.
     processes : int or Dask
         Number of fits that run in parallel, each on one core; or a Dask cluster. Above 1 they run
-        in new processes, so a script needs the usual ``if __name__ == "__main__":``. Numbers of
-        chains then agree within Monte Carlo error: where a chain starts may depend on which refit
-        its process compiled first.
+        in new processes, so a script needs the usual ``if __name__ == "__main__":``.
     baseline : DataTree, optional
         A fit of `problem` by this method, if there is one already.
     test : Dataset, optional

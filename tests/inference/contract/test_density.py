@@ -101,10 +101,21 @@ def test_data_are_looked_up_anew():
     before = density.logp_grad(x)[0]
     with model:
         pm.set_data({"count": np.array([5, 0, 1, 3], dtype=np.int8)})
-    density.data.refresh()
+    assert density.refresh()
     expected = model.compile_logp(mode=PYTHON)(model.initial_point())
     np.testing.assert_allclose(density.logp_grad(x)[0], expected, rtol=1e-12)
     assert abs(expected - before) > 0.1
+
+
+def test_a_chain_starts_where_the_present_data_put_it():
+    """Otherwise its draws would depend on the data that a process saw first."""
+    with pm.Model() as model:
+        rate = pm.Data("rate", 1.0)
+        pm.Gamma("x", 2.0, rate)
+    assert Target(model).density.start == pytest.approx(np.log(2.0))
+    with model:
+        pm.set_data({"rate": 8.0})
+    assert Target(model).density.start == pytest.approx(np.log(0.25))
 
 
 def test_data_of_another_length_are_another_vector():
