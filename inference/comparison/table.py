@@ -88,6 +88,10 @@ class Comparison:
     expects ...). Active with probability above 0.5 are x2 (1.00, ...
     pfcvm_em: At the returned point 1 of 4 features are active: x2 (+...); 1 feature
     carries 90 % of the effect, ...
+    >>> comparison.verdict["pfcvm_lp"].remedies
+    ('ardvark.fit(problem, "exact")',)
+    >>> comparison.on_command_line()["pfcvm_lp"].remedies
+    ('run the same command with --methods exact,pfcvm_lp,pfcvm_em',)
     >>> comparison.plot("forest").savefig("forest.png")
     >>> pictures = comparison.pictures()
     >>> sorted(pictures)

@@ -29,7 +29,8 @@ class Prior:
         generator = np.random.default_rng(job.seed)
         points = [problem.simulate(generator) for _ in range(job.draws * job.chains)]
         names = (*problem.spec.shared, "bias", "tau", "beta")
-        arrays = {k: np.stack([p[k] for p in points]) for k in names if k in points[0]}
+        kept = [k for k in names if k in points[0] and k in target.sizes]
+        arrays = {k: np.stack([p[k] for p in points]) for k in kept}
         return Result(
             {k: v.reshape(job.chains, job.draws, *v.shape[1:]) for k, v in arrays.items()}
         )
