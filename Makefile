@@ -84,7 +84,7 @@ docs: $(WITH_DOCS)
 	@echo "the site: $(BUILT)/index.html"
 
 docs-test: docs
-	$(BIN)/python -m pytest -m docs tests/docs tests/inference/report
+	$(BIN)/python -m pytest -m docs tests/docs
 
 slow: $(INSTALLED)
 	$(PYTEST) -m slow

@@ -251,7 +251,7 @@ def test_on_paper_a_figure_is_on_one_page_with_its_legend(file, tmp_path):
         assert page.pages(tmp_path / "page.pdf") <= 7
 
 
-@pytest.mark.docs
+@pytest.mark.slow
 @needs_browser
 def test_the_demo_has_eight_pages_on_paper(command, tmp_path):
     words = ("rfvm", "digits38", "--test-size", "0.3", "--out", tmp_path / "demo")
