@@ -120,9 +120,11 @@ class Piece(NamedTuple):
 def sd_of_eta(accuracy: float = BAYES_ACCURACY) -> float:
     """Return the s at which E[sigmoid(|s z|)], z standard normal, is the accuracy."""
 
+    def density(z: float, s: float) -> float:
+        return float(2.0 * special.expit(s * z) * stats.norm.pdf(z))
+
     def right(s: float) -> float:
-        density = lambda z: 2.0 * special.expit(s * z) * stats.norm.pdf(z)  # noqa: E731
-        return float(integrate.quad(density, 0.0, 12.0)[0])
+        return float(integrate.quad(density, 0.0, 12.0, args=(s,))[0])
 
     return float(optimize.brentq(lambda s: right(s) - accuracy, 0.01, 100.0))
 

@@ -1,4 +1,4 @@
-"""The goals that open PAPER_CHECK.md, judged from the stored folds."""
+"""The goals of PAPER_CHECK.md, judged from the stored folds."""
 
 from collections.abc import Iterable
 from pathlib import Path

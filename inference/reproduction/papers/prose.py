@@ -98,27 +98,29 @@ def printed(scope: Scope, data: str, word: str, column: str) -> str:
     return stated(r.row.printed[column], r.row.printed_sd.get(column))
 
 
-def gaps(scope: Scope, word: str) -> str:
-    """Return ours minus the printed figure, on all data sets."""
-    said = []
+def _with_printed(scope: Scope, word: str) -> Iterator[tuple[Group, tuple[float, float], float]]:
+    """Yield the data sets with a printed figure, our mean and its +-, and that figure."""
     for group, (r,) in scope.each(word):
         column = column_of(group, "measure")
         mean = r.mean(column)
         if mean is not None and column in r.row.printed:
-            said.append(f"{scope.named(group)} {signed(mean[0] - r.row.printed[column])}")
-    return ", ".join(said)
+            yield group, mean, r.row.printed[column]
+
+
+def gaps(scope: Scope, word: str) -> str:
+    """Return ours minus the printed figure, on all data sets."""
+    return ", ".join(
+        f"{scope.named(group)} {signed(mean[0] - printed)}"
+        for group, mean, printed in _with_printed(scope, word)
+    )
 
 
 def near(scope: Scope, word: str) -> str:
     """Return on how many data sets the printed figure is within two +- of ours."""
-    count = of = 0
-    for group, (r,) in scope.each(word):
-        column = column_of(group, "measure")
-        mean = r.mean(column)
-        if mean is not None and column in r.row.printed:
-            of += 1
-            count += abs(mean[0] - r.row.printed[column]) <= CLEAR * mean[1]
-    return f"{count} of {of}"
+    within = [
+        abs(mean[0] - printed) <= CLEAR * mean[1] for _, mean, printed in _with_printed(scope, word)
+    ]
+    return f"{sum(within)} of {len(within)}"
 
 
 def minus(scope: Scope, first: str, second: str, column: str) -> str:
@@ -148,14 +150,12 @@ def spread(scope: Scope, first: str, second: str, column: str) -> str:
 
 def gaprange(scope: Scope, word: str) -> str:
     """Return the smallest and the largest of ours minus the printed figures."""
-    said = []
-    for group, (r,) in scope.each(word):
-        column = column_of(group, "measure")
-        mean = r.mean(column)
-        if mean is not None and column in r.row.printed:
-            gap = mean[0] - r.row.printed[column]
-            said.append((gap, f"{signed(gap)} on {scope.named(group)}"))
-    return from_to(said)
+    return from_to(
+        [
+            (mean[0] - printed, f"{signed(mean[0] - printed)} on {scope.named(group)}")
+            for group, mean, printed in _with_printed(scope, word)
+        ]
+    )
 
 
 def between(scope: Scope, word: str, column: str) -> str:
