@@ -32,7 +32,7 @@ from ..origin import version
 from . import mechanisms
 from .declared import BLOCKS, EXACT, FLAT, Block, Cell, chosen
 from .figure import draw
-from .numbers import active_in_prior, numbers, unknown
+from .numbers import active_in_prior, between, numbers, unknown
 from .page import FIGURE, PAGE, page
 from .rows import ROWS, Row, append, identity, read, tidy, whole
 
@@ -117,6 +117,7 @@ class Matrix(Work[str, list[Row]]):
                 found = unknown()
             else:
                 found = numbers(problem, tree, fits[EXACT], scores) | {"active_prior": prior}
+                found["p_between"] = between(tree, fits.get(cell.label.rpartition(", ")[0]))
             rows.append(
                 _row(
                     block, cell, **sizes, **_told(tree), **found,
@@ -128,7 +129,8 @@ class Matrix(Work[str, list[Row]]):
 
     def _fit(self, block: Block, cell: Cell, problem: Problem) -> xr.DataTree:
         """Return the fit of a cell, its draws as those of the block's problem."""
-        mine = problem if cell.hypers is None else block.problem(cell.hypers)
+        plain = cell.hypers is None and not cell.form
+        mine = problem if plain else cell.problem(block)
         plan = registry.prepare(cell.method, mine, cell.options)
         if self.one_core:
             plan = plan.on_one_core()
@@ -170,6 +172,9 @@ def _told(tree: xr.DataTree) -> Row:
         "reason": " ".join(str(attrs["reason"]).split()),
         "seconds": float(attrs.get("seconds_run", np.nan)),
     }
+    stats = group(tree, "sample_stats")
+    if "diverging" in stats:
+        found["divergences"] = int(stats["diverging"].sum())
     for name, column in (("rhat", "judged_rhat"), ("ess", "judged_ess_bulk")):
         if column in went:
             found[name] = float(went[column].values[-1])

@@ -11,12 +11,14 @@ from .declared import AGAIN, EXACT
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+SHARE = "share"
+"""The distance of P(y = 1) from the exact one, divided by that of a constant."""
 PANELS = (
-    ("p_off", "P(y = 1) off by", (1e-3, 1.0), (0.02, 0.15)),
-    ("eta_sd_ratio", "sd of eta / exact sd", (1e-2, 1e2), (0.8, 1.25)),
+    (SHARE, "P(y = 1) off by / a constant's", (0.0, 1.6), (0.0, 1.0)),
+    ("eta_width", "width of eta / exact", (1e-2, 1e2), (0.8, 1.25)),
 )
-"""Number, title, limits of the axis, and the lines: the limits of the verdicts."""
-METHODS = ("paper's, this prior", "paper's, own settings", "ADVI", "Laplace")
+"""Number, title, limits of the axis (those of a ratio are on a log scale), and lines."""
+METHODS = ("paper's, this prior", "ADVI", "Laplace")
 MARKS = {
     "sparse": ("o", "#0072B2"),
     "dense": ("s", "#D55E00"),
@@ -32,9 +34,8 @@ _ROW = 0.3  # inches
 def draw(frame: pd.DataFrame) -> Picture:
     """Draw the matrix: a row a model and data set, a strip a method, a mark a prior.
 
-    A grey tick is what a second exact run differs by. An arrow at the border stands for a value
-    beyond it, a cross for a method without an sd, an open mark beside an exact fit that has not
-    converged.
+    A grey tick is a second exact run. A mark at the border with an arrow lies beyond it. An open
+    mark stands beside an exact fit that has not converged.
 
     Parameters
     ----------
@@ -42,11 +43,11 @@ def draw(frame: pd.DataFrame) -> Picture:
         Rows of `matrix.csv`.
     """
     known = frame[frame["cell"].isin([EXACT, AGAIN, *METHODS])]
+    known = known.assign(share=known["p_off"] / known["p_off_base"])
     groups = list(dict.fromkeys(_group(row) for row in known.to_dict("records")))
     with look.style():
-        strips = len(PANELS) * len(METHODS)
-        figure, axes = look.blank(strips, 0.9 + _ROW * len(groups), rows=1)
-        figure.set_size_inches(look.WIDTH * 1.35, 1.3 + _ROW * len(groups))
+        figure, axes = look.blank(len(PANELS) * len(METHODS), 0.9 + _ROW * len(groups), rows=1)
+        figure.set_size_inches(look.WIDTH * 1.35, 1.5 + _ROW * len(groups))
         for axis in axes[1:]:
             axis.sharey(axes[0])
             axis.tick_params(labelleft=False)
@@ -54,10 +55,10 @@ def draw(frame: pd.DataFrame) -> Picture:
             for j, method in enumerate(METHODS):
                 axis = axes[i * len(METHODS) + j]
                 _strip(axis, known, groups, method, number, limits, lines)
-                axis.set_title(method.replace("paper's, ", "paper's,\n"), fontsize=8)
+                axis.set_title(_SAID.get(method, method), fontsize=9)
                 if j == 0:
                     axis.annotate(
-                        title, (0.0, 1.0), (0, 26), "axes fraction", "offset points", fontsize=10
+                        title, (0.0, 1.0), (0, 22), "axes fraction", "offset points", fontsize=10
                     )
         axes[0].set_yticks(range(len(groups)), [" ".join(g) for g in groups], fontsize=8)
         axes[0].set_ylim(len(groups) - 0.4, -0.6)
@@ -66,8 +67,17 @@ def draw(frame: pd.DataFrame) -> Picture:
             axes[0].plot([], [], MARKS[p][0], color=MARKS[p][1], ms=5, label=p.replace("_", " "))[0]
             for p in shown
         ]
-        figure.legend(handles=handles, loc="outside lower center", ncols=len(shown), title="prior")
+        handles += [
+            axes[0].plot([], [], "o", color="0.4", mfc="none", ms=5, label="exact: not converged")[
+                0
+            ],
+            axes[0].plot([], [], "|", color="0.5", ms=6, label="second exact run")[0],
+        ]
+        figure.legend(handles=handles, loc="outside lower center", ncols=4)
     return Picture(figure, alt(frame))
+
+
+_SAID = {METHODS[0]: "paper's algorithm"}
 
 
 def alt(frame: pd.DataFrame) -> str:
@@ -75,8 +85,11 @@ def alt(frame: pd.DataFrame) -> str:
     parts = []
     for method in METHODS:
         for prior, rows in frame[frame["cell"] == method].groupby("prior", sort=False):
-            off, sd = rows["p_off"].median(), rows["eta_sd_ratio"].median()
-            parts.append(f"{method} under {prior}: P(y = 1) off by {off:.2f}, sd ratio {sd:.2g}")
+            off, width = (rows["p_off"] / rows["p_off_base"]).median(), rows["eta_width"].median()
+            parts.append(
+                f"{method} under {prior}: P(y = 1) off by {off:.2f} of a constant's distance, "
+                f"width ratio {width:.2g}"
+            )
     return f"Medians over data sets. {'; '.join(parts)}."
 
 
@@ -94,35 +107,41 @@ def _strip(
     lines: tuple[float, float],
 ) -> None:
     low, high = limits
-    axis.set_xscale("log")
+    if number == SHARE:
+        axis.set_xticks([0.0, 0.5, 1.0], ["0", "½", "1"])
+    else:
+        axis.set_xscale("log")
+        axis.set_xticks([0.01, 0.1, 1.0, 10.0, 100.0], ["", "0.1", "1", "10", ""])
+        axis.minorticks_off()
     axis.set_xlim(low, high)
     for line in lines:
         axis.axvline(line, color="0.75", lw=0.8, zorder=0)
-    axis.tick_params(axis="x", labelsize=7)
+    axis.tick_params(axis="x", labelsize=8)
     axis.tick_params(axis="y", length=0)
     axis.grid(axis="y", lw=0.4)
     records = frame.to_dict("records")
     converged = {
         (_group(r), r["prior"]) for r in records if r["cell"] == EXACT and r["status"] == "finished"
     }
-    place = {prior: 0.24 * (k - 1) for k, prior in enumerate(("sparse", "dense", "diffuse"))}
-    place |= {"independent": -0.12, "printed_masks": 0.12}
+    place = {prior: 0.26 * (k - 1) for k, prior in enumerate(("sparse", "dense", "diffuse"))}
+    place |= {"independent": -0.14, "printed_masks": 0.14}
     for row in (r for r in records if r["cell"] in (AGAIN, method)):
-        colour, y = MARKS[row["prior"]][1], groups.index(_group(row)) + place.get(row["prior"], 0.0)
-        value = row[number]
-        mark = MARKS[row["prior"]][0]
-        if row["cell"] == AGAIN:
-            if low < value < high:
-                axis.plot(value, y, "|", color="0.5", ms=5)
-            continue
+        value, y = row[number], groups.index(_group(row)) + place.get(row["prior"], 0.0)
         if value != value:
-            if row["p_off"] != row["p_off"]:
-                continue
-            value, mark = low, "x"
-        elif not low <= value <= high:
-            mark = "<" if value < low else ">"
+            continue
+        if row["cell"] == AGAIN:
+            axis.plot(value, y, "|", color="0.5", ms=5)
+            continue
+        mark, colour = MARKS[row["prior"]]
         solid = (_group(row), row["prior"]) in converged
         axis.plot(
             min(max(value, low), high), y, mark, color=colour, ms=4.0,
             mfc=colour if solid else "none", clip_on=False,
         )  # fmt: skip
+        if not low <= value <= high:
+            side = -1 if value < low else 1
+            axis.annotate(
+                "‹" if side < 0 else "›", (low if side < 0 else high, y), (side * 6, -1),
+                textcoords="offset points", ha="center", va="center", color=colour, fontsize=9,
+                annotation_clip=False,
+            )  # fmt: skip

@@ -1,20 +1,23 @@
-"""Why approximations fail: three posteriors of one or two weights, small enough for quadrature.
+"""How an approximation can fail: posteriors of one or two weights, small enough for quadrature.
 
 Each `Toy` says what it shows. The exact posterior is a sum over a grid. `Laplace` is the Gaussian
 at the highest mode found, with the curvature there. `mean field` is the Gaussian with independent
 components that minimises KL(q || p), its expectations by Gauss-Hermite quadrature. Both start from
-several points, and the best end is taken. So nothing here is an accident of an optimiser.
+several points, and the best end is taken.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import optimize
 
 from ...report import look
 from ...report.look import Picture
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Array = np.ndarray
 SPIKE, SLAB, VISIBLE = 0.01, 3.0, 0.1
@@ -56,12 +59,12 @@ class Toy:
 class Summary(NamedTuple):
     """What a reader takes from a posterior.
 
-    Mean and sd of eta, sd of the first coordinate, P(active) of each weight, P(any is active).
+    Mean and sd of eta, sd of each coordinate, P(active) of each weight, P(any is active).
     """
 
     mean: float
     sd: float
-    first_sd: float
+    sds: tuple[float, ...]
     active: tuple[float, ...]
     any_active: float
 
@@ -87,15 +90,27 @@ def _fine(low: float, high: float) -> Array:
 THE_SPIKE = Toy(
     "the spike",
     "one weight w under a prior with a spike at 0 and a tail (a Cauchy of scale 0.01 times a "
-    "normal slab), and data that put it at 3 +- 1. It is active with a probability of 0.15. A "
-    "mode looks for the highest point of the density, which is in the spike. A mean field takes "
-    "one of the two parts, and the spike has more mass. Of a hundred such weights 15 are active, "
-    "and both say that none is",
+    "normal slab), and data that put it at 3 +- 1. It is active (above 0.1) with a probability of "
+    "0.15. A mode looks for the highest point of the density, which is in the spike. A mean field "
+    "takes one of the two parts, and the spike has more mass. Of a hundred such weights 15 are "
+    "active, and both say that none is",
     lambda x: _spike(x[..., 0]) - 0.5 * (x[..., 0] - 3.0) ** 2,
     lambda x: x[..., 0],
     lambda x: x,
     (_fine(-4.0, 9.0),),
     ((0.0,), (3.0,)),
+)
+THE_LOGARITHM = Toy(
+    "the spike in logarithms",
+    "the same weight, positive, and both methods in log w, as ADVI and Laplace have it for PFCVM. "
+    "There the spike is a wide bump, and a Gaussian over it reaches into the tail: the mean field "
+    "keeps half of P(active), Laplace a twentieth. So what a method loses depends on its "
+    "coordinates as well",
+    lambda x: _spike(np.exp(x[..., 0])) + x[..., 0] - 0.5 * (np.exp(x[..., 0]) - 3.0) ** 2,
+    lambda x: np.exp(x[..., 0]),
+    np.exp,
+    (np.linspace(-22.0, 2.5, 4000),),
+    ((-4.5,), (1.0,)),
 )
 THE_COPIES = Toy(
     "the copies",
@@ -113,7 +128,7 @@ THE_RIDGE = Toy(
     "a feature weight v > 0 and a sample weight a, of which the data know the product eta = v a. "
     "A Gaussian at the mode of (log v, a) leaves the curved ridge, so its eta is far too wide. A "
     "mean field keeps to a short piece of the ridge: each weight looks well known, which it is "
-    "not",
+    "not, and eta, their product, less well than it is",
     # v is half-normal, of sd 1, and log v has the Jacobian v
     lambda x: x[..., 0] - 0.5 * np.exp(2.0 * x[..., 0]) - 0.5 * (x[..., 1] / 10.0) ** 2
     - 0.5 * ((np.exp(x[..., 0]) * x[..., 1] - 2.0) / 0.5) ** 2,
@@ -122,7 +137,7 @@ THE_RIDGE = Toy(
     (np.linspace(-7.0, 2.0, 900), np.linspace(-40.0, 60.0, 2500)),
     ((0.0, 2.0), (-1.0, 5.0), (0.0, 0.0)),
 )  # fmt: skip
-TOYS = {toy.name: toy for toy in (THE_SPIKE, THE_COPIES, THE_RIDGE)}
+TOYS = {toy.name: toy for toy in (THE_SPIKE, THE_LOGARITHM, THE_COPIES, THE_RIDGE)}
 """Every example, by name."""
 
 
@@ -194,11 +209,11 @@ def mean_field(toy: Toy) -> Gaussian:
 def summary(toy: Toy, points: Array, p: Array) -> Summary:
     """Return what a reader takes from points (G, d) with probabilities (G,)."""
     eta, on = toy.eta(points), np.abs(toy.weights(points)) > VISIBLE
-    mean, first = float(p @ eta), points[:, 0]
+    mean = float(p @ eta)
     return Summary(
         mean,
         float(np.sqrt(p @ (eta - mean) ** 2)),
-        float(np.sqrt(p @ (first - p @ first) ** 2)),
+        tuple(float(x) for x in np.sqrt(p @ (points - p @ points) ** 2)),
         tuple(float(x) for x in p @ on),
         float(p @ on.any(axis=-1)),
     )
@@ -232,20 +247,20 @@ def summaries(toy: Toy) -> dict[str, Summary]:
 
 # --- told and drawn -------------------------------------------------------------------------------
 
-WHY, PICTURE = "Why it fails", "mechanisms.png"
+WHY, PICTURE = "Ways in which it can fail", "mechanisms.png"
 
 
 def told() -> str:
-    """Return the three examples as a section of the page, their numbers computed here."""
-    head = (
-        "| example | posterior | mean of eta | its sd | sd of the first coordinate | P(active) | "
-    )
-    lines = [f"{head}P(any is active) |", "| --- | --- | ---: | ---: | ---: | --- | ---: |"]
+    """Return the examples as a section of the page, their numbers computed here."""
+    head = "| example | posterior | mean of eta | its sd | sd of each coordinate | P(active) | "
+    lines = [f"{head}P(any is active) |", "| --- | --- | ---: | ---: | --- | --- | ---: |"]
     for name, toy in TOYS.items():
         for what, found in summaries(toy).items():
-            active = ", ".join(f"{p:.2f}" for p in found.active)
+            sds, active = (
+                ", ".join(f"{x:.2f}" for x in held) for held in (found.sds, found.active)
+            )
             lines.append(
-                f"| {name} | {what} | {found.mean:.2f} | {found.sd:.2f} | {found.first_sd:.2f} | "
+                f"| {name} | {what} | {found.mean:.2f} | {found.sd:.2f} | {sds} | "
                 f"{active} | {found.any_active:.2f} |"
             )
     listed = "\n".join(f"- **{name.capitalize()}**: {toy.about}." for name, toy in TOYS.items())
@@ -253,58 +268,76 @@ def told() -> str:
     return "\n\n".join(
         [
             f"## {WHY}",
-            "Three posteriors of one or two weights, which "
-            "`inference/reproduction/matrix/mechanisms.py` computes in seconds.",
+            "Posteriors of one or two weights, which "
+            "`inference/reproduction/matrix/mechanisms.py` computes in seconds. They show what can "
+            "happen; which of it happens on a data set, the tables below cannot tell.",
             listed,
             "\n".join(lines),
             f"![Spike, copies and ridge, and what each method makes of them]({PICTURE})",
+            "Black: the exact posterior, as a density (with its masses below and above 0.1) or as "
+            "contours of the density. The Gaussians are densities, or ellipses of two sds.",
             " ".join(method.split()),
         ]
     )
 
 
 def draw() -> Picture:
-    """Draw the three posteriors, with the two approximations over them."""
-    from matplotlib.patches import Ellipse
-
+    """Draw the posteriors, with the two approximations over them."""
     colours = look.colours(["exact", "mean field", "Laplace"], "exact")
     with look.style():
-        figure, axes = look.blank(3, 2.9)
+        figure, axes = look.blank(len(TOYS), 5.4, rows=2)
         for axis, toy in zip(axes, TOYS.values(), strict=True):
             axis.set_title(toy.name)
-            q = {"mean field": mean_field(toy), "Laplace": laplace(toy)}
-            if len(toy.axes) == 1:
-                (x,) = toy.axes
-                _, p = exact(toy)
-                axis.plot(x, p / np.gradient(x), color="black", label="exact")
-                for name, g in q.items():
-                    sd = np.sqrt(g.covariance[0, 0])
-                    density = np.exp(-0.5 * ((x - g.mean[0]) / sd) ** 2) / (sd * np.sqrt(2 * np.pi))
-                    axis.plot(x, density, color=colours[name], label=name)
-                axis.set(yscale="log", ylim=(1e-4, 1e2), xlim=(-1.0, 6.0), xlabel="w")
-                axis.set_ylabel("density")
-                continue
-            x, y = (a[:: max(1, len(a) // 400)] for a in toy.axes)
-            grid = np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1)
-            log = toy.log_density(grid)
-            levels = [log.max() - drop for drop in (8.0, 4.0, 2.0, 1.0, 0.5)]
-            if toy is THE_COPIES:  # the spikes are far higher than the rest
-                levels = [log.max() - drop for drop in (13.0, 11.0, 9.0, 5.0, 2.0)]
-            axis.contour(
-                x, y, log.T, levels=levels, colors="black", linewidths=0.7, linestyles="solid"
-            )
-            for name, g in q.items():
-                width, vectors = np.linalg.eigh(g.covariance)
-                angle = float(np.degrees(np.arctan2(vectors[1, 1], vectors[0, 1])))
-                axis.add_patch(
-                    Ellipse(tuple(g.mean), *(4.0 * np.sqrt(width[::-1])), angle=angle, fill=False,
-                            color=colours[name], lw=1.6)
-                )  # fmt: skip
-            copies = toy is THE_COPIES
-            axis.set(xlabel="first copy's weight" if copies else "log v")
-            axis.set(ylabel="second copy's weight" if copies else "a")
-            axis.set(xlim=(-1.0, 5.0) if copies else (-4.0, 2.0))
-            axis.set(ylim=(-1.0, 5.0) if copies else (-5.0, 25.0))
+            (_line if len(toy.axes) == 1 else _contours)(axis, toy, colours)
         handles, labels = axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=3)
-    return Picture(figure, "Contours of three small posteriors, with ellipses of two sds.")
+    return Picture(figure, "Four small posteriors and two approximations of each.")
+
+
+_DASHES = {"mean field": "-", "Laplace": "--"}
+
+
+def _line(axis: "Axes", toy: Toy, colours: dict[str, str]) -> None:
+    """Draw densities of one coordinate, and the exact masses below and above `VISIBLE`."""
+    (x,) = toy.axes
+    _, p = exact(toy)
+    axis.plot(x, p / np.gradient(x), color="black", label="exact")
+    for name, g in (("mean field", mean_field(toy)), ("Laplace", laplace(toy))):
+        sd = np.sqrt(g.covariance[0, 0])
+        density = np.exp(-0.5 * ((x - g.mean[0]) / sd) ** 2) / (sd * np.sqrt(2 * np.pi))
+        axis.plot(x, density, color=colours[name], ls=_DASHES[name], label=name)
+    active = float(p @ (np.abs(toy.weights(x[:, None]))[:, 0] > VISIBLE))
+    if toy is THE_SPIKE:
+        axis.set(yscale="log", ylim=(1e-4, 1e2), xlim=(-1.0, 6.0), xlabel="w")
+        places = (0.30, 0.75)
+    else:
+        axis.set(ylim=(0.0, 0.6), xlim=(-9.0, 2.5), xlabel="log w")
+        axis.axvline(np.log(VISIBLE), color="0.75", lw=0.8, zorder=0)
+        places = (0.15, 0.85)
+    for place, mass in zip(places, (1.0 - active, active), strict=True):
+        axis.text(place, 0.9, f"{mass:.2f}", ha="center", transform=axis.transAxes, fontsize=9)
+    axis.set_ylabel("density")
+
+
+def _contours(axis: "Axes", toy: Toy, colours: dict[str, str]) -> None:
+    """Draw contours of a density of two coordinates, and ellipses of two sds."""
+    from matplotlib.patches import Ellipse
+
+    x, y = (a[:: max(1, len(a) // 400)] for a in toy.axes)
+    log = toy.log_density(np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1))
+    # the spikes of the copies are far higher than the rest
+    drops = (13.0, 11.0, 9.0, 5.0, 2.0) if toy is THE_COPIES else (8.0, 4.0, 2.0, 1.0, 0.5)
+    levels = [log.max() - drop for drop in drops]
+    axis.contour(x, y, log.T, levels=levels, colors="black", linewidths=0.7, linestyles="solid")
+    for name, g in (("mean field", mean_field(toy)), ("Laplace", laplace(toy))):
+        width, vectors = np.linalg.eigh(g.covariance)
+        angle = float(np.degrees(np.arctan2(vectors[1, 1], vectors[0, 1])))
+        axis.add_patch(
+            Ellipse(tuple(g.mean), *(4.0 * np.sqrt(width[::-1])), angle=angle, fill=False,
+                    color=colours[name], ls=_DASHES[name], lw=1.6)
+        )  # fmt: skip
+    if toy is THE_COPIES:
+        axis.set(xlabel="first copy's weight", ylabel="second copy's weight")
+        axis.set(xlim=(-1.0, 5.0), ylim=(-1.0, 5.0))
+    else:
+        axis.set(xlabel="log v", ylabel="a", xlim=(-4.0, 2.0), ylim=(-5.0, 25.0))

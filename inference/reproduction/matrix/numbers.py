@@ -2,7 +2,9 @@
 
 Errors are in posterior standard deviations of the exact fit, the unit of the verdicts as well.
 What `compare` computes is taken from there; added are the worst row, the bias and the other
-scalars, the leading effects one by one, and how well the training rows are predicted.
+scalars, the leading effects one by one, and how well the training rows are predicted. Spreads are
+compared by the widths of 90 % intervals: an approximation in logarithms of the weights has an eta
+with so heavy tails that the sd of its draws does not settle.
 """
 
 from collections.abc import Mapping
@@ -10,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from scipy import special
 
 from ardvark.models import Problem
 from ardvark.models.parts.effects import VISIBLE
@@ -18,22 +21,29 @@ from ...fits.datatree import group
 from ...fits.prior_activity import prior_activity
 from ...scoring.quantities import Scores, fitted, primal
 
+INTERVAL = (0.05, 0.95)
+"""Quantiles at the ends of the interval whose width is a spread."""
 LEADING = 10
 """Features whose effects are looked at one by one: those with the largest exact P(active)."""
 Numbers = dict[str, float]
 
 NAMES = {
     "eta_error": "error of eta: largest over rows of |difference of means|, in exact posterior sds",
-    "eta_sd_ratio": "median over rows of its sd divided by the exact one",
+    "eta_width": "median over rows of the width of its central 90 % interval, divided by the exact "
+    "one",
     "bias_error": "error of the bias, in sds",
-    "bias_sd_ratio": "sd of the bias divided by the exact one",
+    "bias_width": "width of the 90 % interval of the bias, divided by the exact one",
     "scalar_error": "largest error of another scalar (tau) that both draw, in sds",
     "effect_error": "largest error of the weights of the ten features with the largest exact "
     "P(active), in sds",
-    "effect_sd_ratio": "median over them of the ratio of sds",
+    "effect_width": "median over them of the ratio of widths of 90 % intervals",
     "p_off": "mean over the training rows of |difference of P(y = 1)|",
     "p_off_base": "the same of a constant, the share of y = 1 in the training rows",
-    "p_worst": "the largest of these",
+    "p_worst": "the largest difference of P(y = 1) of a row",
+    "p_between": "of a second setting: mean over the rows of |difference of P(y = 1)| from the "
+    "first setting of the same method",
+    "slope": "slope of logit P(y = 1) on the exact one, over the rows; below 1 it is pulled "
+    "towards 1/2",
     "agreement": "share of rows that both put into the same class; ties, P = 1/2, are class 0",
     "p_active_off": "largest difference of P(active) of a feature",
     "top": "share in common of the ten features with the largest mean absolute weights",
@@ -68,16 +78,18 @@ def numbers(problem: Problem, tree: xr.DataTree, exact: xr.DataTree, scores: Sco
     mine, true = (_means(fitted(t)) for t in (tree, exact))
     if mine is not None and true is not None:
         found["p_worst"] = float(np.abs(mine - true).max())
+        found["slope"] = _slope(mine, true)
         base = np.full(len(true), problem.y.mean())
         for name, p in (("", mine), ("_exact", true), ("_base", base)):
             found[f"log_score{name}"] = _log(p, problem.y)
         found["p_off_base"] = float(np.abs(base - true).mean())
     if tree is exact:  # `scores` has one half of its chains beside the other
-        found.pop("p_worst", None)
+        for name in ("p_worst", "slope"):
+            found.pop(name, None)
         return {name: found.get(name, np.nan) for name in NAMES}
     found |= {
         "eta_error": _score(scores, "eta", "error"),
-        "eta_sd_ratio": _score(scores, "eta", "sd_ratio"),
+        "eta_width": _widths(*(group(t, "posterior").get("eta") for t in (tree, exact))),
         "p_off": _score(scores, "probability", "difference"),
         "agreement": _score(scores, "probability", "agreement"),
         "p_active_off": _score(scores, "selection", "p_active"),
@@ -118,7 +130,7 @@ def _scalars(tree: xr.DataTree, exact: xr.DataTree) -> Numbers:
     found: Numbers = {}
     if "bias" in error:
         found["bias_error"] = error.pop("bias")
-        found["bias_sd_ratio"] = float(mine["bias"].std() / true["bias"].std())
+        found["bias_width"] = _widths(mine["bias"], true["bias"])
     if error:
         found["scalar_error"] = max(error.values())
     return found
@@ -144,7 +156,7 @@ def _effects(problem: Problem, tree: xr.DataTree, exact: xr.DataTree) -> Numbers
     error = np.abs(a.mean(axis=0) - b.mean(axis=0))[moved] / sd[moved]
     return {
         "effect_error": float(error.max()),
-        "effect_sd_ratio": float(np.median(a.std(axis=0)[moved] / sd[moved])),
+        "effect_width": float(np.median((_width(a) / _width(b))[moved])),
     }
 
 
@@ -159,6 +171,37 @@ def _weights(problem: Problem, tree: xr.DataTree) -> np.ndarray | None:
 
 def _means(draws: np.ndarray | None) -> np.ndarray | None:
     return None if draws is None else draws.mean(axis=(0, 1))
+
+
+def between(tree: xr.DataTree, first: xr.DataTree | None) -> float:
+    """Return the mean absolute difference of P(y = 1) of two fits; NaN if one has none."""
+    mine, other = (None if t is None else _means(fitted(t)) for t in (tree, first))
+    return np.nan if mine is None or other is None else float(np.abs(mine - other).mean())
+
+
+def _width(draws: np.ndarray) -> np.ndarray:
+    """Return the widths (K,) of the central 90 % intervals of draws (S, K)."""
+    low, high = np.quantile(draws, INTERVAL, axis=0)
+    return np.asarray(high - low)
+
+
+def _widths(mine: xr.DataArray | None, true: xr.DataArray | None) -> float:
+    """Return the median ratio of widths; NaN where one of them has no spread."""
+    if mine is None or true is None or mine.sizes["chain"] * mine.sizes["draw"] < 2:
+        return np.nan
+    size = (mine.sizes["chain"] * mine.sizes["draw"], true.sizes["chain"] * true.sizes["draw"])
+    a, b = (
+        _width(v.transpose("chain", "draw", ...).values.reshape(n, -1))
+        for v, n in zip((mine, true), size, strict=True)
+    )
+    return float(np.median(a[b > 0.0] / b[b > 0.0])) if (b > 0.0).any() else np.nan
+
+
+def _slope(mine: np.ndarray, true: np.ndarray) -> float:
+    """Return the least-squares slope of logit P on the exact one, P within 1e-6 of 0 and 1."""
+    a, b = (special.logit(np.clip(p, 1e-6, 1.0 - 1e-6)) for p in (mine, true))
+    spread = float(b.var())
+    return float(np.mean((a - a.mean()) * (b - b.mean())) / spread) if spread > 0.0 else np.nan
 
 
 def _log(p: np.ndarray, y: np.ndarray) -> float:

@@ -23,7 +23,7 @@ _TEXTS = ("model", "kernel", "data", "prior", "cell", "method", "sampler", "stat
           "verdict", "identity", "commit")  # fmt: skip
 COLUMNS = (
     "model", "kernel", "data", "N", "D", "prior", "cell", "method", "sampler", "status", "reason",
-    "rhat", "rhat_eta", "ess", "seconds", *NAMES, "verdict", "identity", "commit",
+    "rhat", "rhat_eta", "ess", "divergences", "seconds", *NAMES, "verdict", "identity", "commit",
 )  # fmt: skip
 """What a row has: where it stands, how the fit went, the numbers (`NAMES`), and its origin."""
 

@@ -57,7 +57,9 @@ def test_priors_and_options_can_be_had(block):
     problem = block.problem()
     assert [cell.label for cell in block.cells][:1] == [EXACT]
     for cell in block.cells:
-        mine = problem if cell.hypers is None else block.problem(cell.hypers)
+        mine = cell.problem(block)
+        assert not cell.form or mine.fingerprint == problem.fingerprint  # the same posterior
+        assert not cell.form or mine.form != problem.form
         if registry.BACKENDS[cell.method].supports(registry.Target(mine)) is None:
             registry.prepare(cell.method, mine, cell.options)
 
@@ -99,6 +101,9 @@ def tiny(monkeypatch):
         declared.Cell(label=AGAIN, method="exact", seed=seed(2)),
         declared.Cell(label="paper's, own settings", method="rfvm_vb", hypers={"bias_sd": 2.0}),
         declared.Cell(label="Laplace", method="laplace"),
+        declared.Cell(
+            label="Laplace, other form", method="laplace", form=declared.OTHER_FORM["rfvm"]
+        ),
         declared.Cell(label="savb", method="fsklr_savb"),
     )
     monkeypatch.setitem(CELLS, "rfvm", cells)
@@ -124,6 +129,9 @@ def test_a_run_keeps_a_row_a_cell_and_is_not_repeated(tiny, tmp_path, monkeypatc
     own = rows.loc["sparse", "paper's, own settings"]
     assert own["method"] == "rfvm_vb"
     assert own["p_off"] > 0.0
+    form = rows.loc["sparse", "Laplace, other form"]
+    assert form["p_between"] > 0.0
+    assert form["p_off"] != rows.loc["sparse", "Laplace"]["p_off"]
     assert rows.loc["sparse", "savb"]["status"] == "absent"
     assert "does not apply" in rows.loc["sparse", "savb"]["reason"]
     assert rows.loc[FLAT, EXACT]["status"] == "improper"

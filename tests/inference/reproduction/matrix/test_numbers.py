@@ -5,7 +5,7 @@ import pytest
 from scipy import special
 
 import ardvark as av
-from ardvark.inference.reproduction.matrix.numbers import NAMES, numbers
+from ardvark.inference.reproduction.matrix.numbers import NAMES, between, numbers
 
 X = np.random.default_rng(0).normal(size=(30, 12))
 PROBLEM = av.problem("rvm", X, X[:, 0] > 0.2)
@@ -35,7 +35,7 @@ def test_equal_draws_have_no_error():
     found, _, _ = beside()
     for name in ("eta_error", "bias_error", "effect_error", "p_off", "p_worst", "p_active_off"):
         assert found[name] == pytest.approx(0.0, abs=1e-12)
-    for name in ("eta_sd_ratio", "bias_sd_ratio", "effect_sd_ratio", "agreement", "top"):
+    for name in ("eta_width", "bias_width", "effect_width", "agreement", "top", "slope"):
         assert found[name] == pytest.approx(1.0)
     assert set(found) == set(NAMES)
 
@@ -43,18 +43,31 @@ def test_equal_draws_have_no_error():
 def test_a_moved_bias_is_found_in_its_sds():
     found, exact, other = beside(bias=1.5)
     assert found["bias_error"] == pytest.approx(1.5)
-    assert found["bias_sd_ratio"] == pytest.approx(1.0)
+    assert found["bias_width"] == pytest.approx(1.0)
     p = [special.expit(t["posterior"]["eta"].values).mean(axis=(0, 1)) for t in (other, exact)]
     assert found["p_worst"] == pytest.approx(np.abs(p[0] - p[1]).max())
     assert found["p_off"] == pytest.approx(np.abs(p[0] - p[1]).mean())
+    assert between(other, exact) == pytest.approx(found["p_off"])
+    assert np.isnan(between(other, None))
+    slope = np.polynomial.polynomial.polyfit(special.logit(p[1]), special.logit(p[0]), 1)[1]
+    assert found["slope"] == pytest.approx(slope)
     right = [np.log(np.where(PROBLEM.y == 1, q, 1 - q)).mean() for q in p]
     assert [found["log_score"], found["log_score_exact"]] == pytest.approx(right)
 
 
 def test_halved_spread_is_found_in_the_leading_effects():
     found, _, _ = beside(scale=0.5)
-    assert found["effect_sd_ratio"] == pytest.approx(0.5)
+    assert found["effect_width"] == pytest.approx(0.5)
     assert found["effect_error"] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_heavy_tails_do_not_reach_a_width():
+    found, exact, other = beside(scale=0.5)
+    eta = other["posterior"]["eta"]
+    eta.values[0, 0] = 1e9  # one draw of a thousand, which decides an sd
+    comparison = av.compare({"exact": exact, "other": other}, "exact", PROBLEM)
+    again = numbers(PROBLEM, other, exact, comparison.scores["other"])
+    assert again["eta_width"] == pytest.approx(found["eta_width"], rel=0.1)
 
 
 def test_the_exact_fit_itself_has_no_differences():

@@ -9,7 +9,7 @@ import pytest
 from ardvark.inference.reproduction.matrix import mechanisms
 from ardvark.inference.reproduction.matrix.declared import CELLS
 from ardvark.inference.reproduction.matrix.numbers import NAMES
-from ardvark.inference.reproduction.matrix.page import PAGE, fate, page, sentences
+from ardvark.inference.reproduction.matrix.page import PAGE, chances, fate, page, sentences
 from ardvark.inference.reproduction.matrix.rows import COLUMNS, ROWS, read, whole
 
 STORED = Path(__file__).parents[4] / "benchmarks" / "matrix"
@@ -19,76 +19,97 @@ def row(**given):
     texts = {n: "" for n in COLUMNS if n not in NAMES}
     base = {
         "model": "pfcvm", "data": "colon", "prior": "sparse", "status": "finished", "N": 62,
-        "D": 2000, "rhat": 1.0, "ess": 1500.0, "seconds": 36.0,
+        "D": 2000, "rhat": 1.0, "ess": 1500.0, "seconds": 36.0, "divergences": 0,
     }  # fmt: skip
     return {**texts, **dict.fromkeys(NAMES, np.nan), **base, **given}
 
 
 @pytest.mark.parametrize(
-    ("words", "p_off", "ratio", "active"),
+    ("words", "p_off", "worst", "ratio", "active"),
     [
-        ("close", 0.01, 1.1, 9.0),
-        ("P right", 0.01, 1.6, 9.0),
-        ("P right, few active", 0.01, np.nan, 4.0),
-        ("narrow, at zero", 0.3, 0.1, 0.0),
-        ("a point", 0.3, np.nan, 9.0),
-        ("narrow", 0.05, 0.3, 9.0),
-        ("wide, few active", 0.05, 7.0, 4.9),
-        ("shifted", 0.05, 0.9, 5.1),
-        ("", np.nan, np.nan, np.nan),
+        ("close", 0.01, 0.05, 1.1, 9.0),
+        ("P close", 0.01, 0.05, 1.6, 9.0),
+        ("P close", 0.01, 0.2, 1.1, 9.0),
+        ("P close, few active", 0.01, 0.05, np.nan, 4.0),
+        ("narrow, at zero", 0.3, 0.6, 0.1, 0.0),
+        ("a point", 0.3, 0.6, np.nan, 9.0),
+        ("narrow", 0.05, 0.1, 0.3, 9.0),
+        ("wide, few active", 0.05, 0.1, 7.0, 4.9),
+        ("shifted", 0.05, 0.1, 0.9, 5.1),
+        ("shifted, many active", 0.05, 0.1, 0.9, 20.1),
+        ("", np.nan, np.nan, np.nan, np.nan),
     ],
 )
-def test_fates(words, p_off, ratio, active):
-    given = row(p_off=p_off, eta_sd_ratio=ratio, active=active, active_exact=10.0)
-    assert fate(pd.Series(given)) == words
+def test_fates(words, p_off, worst, ratio, active):
+    given = row(p_off=p_off, p_worst=worst, eta_width=ratio, active=active, active_exact=10.0)
+    assert fate(pd.Series(given | {"p_active_most": 0.6})) == words
+    # a sum of many small probabilities is not a feature that could be lost
+    assert fate(pd.Series(given | {"p_active_most": 0.4})) == words.split(",")[0]
 
 
-def test_without_an_active_feature_none_is_missing():
-    given = row(p_off=0.3, eta_sd_ratio=1.0, active=0.0, active_exact=0.4)
-    assert fate(pd.Series(given)) == "shifted"
-
-
-def test_sentences_count_and_give_ranges():
+def made():
     rows = []
     for data, off in (("colon", 0.2), ("golub", 0.3), ("sonar", 0.9)):
         state = "not_converged" if data == "sonar" else "finished"
+        near = {"p_off": off / 100, "p_worst": off / 10, "eta_width": 1.0}
+        fit = {"eta_width": 0.9, "slope": 0.7, "p_active_most": 0.6, "active_exact": 9.0}
+        base = {"p_off_base": off + 0.05}
         rows += [
-            row(data=data, cell="exact", status=state, p_off_base=off + 0.05),
-            row(data=data, cell="exact, again", p_off=off / 100, eta_sd_ratio=1.0),
-            row(data=data, cell="ADVI", p_off=off, eta_sd_ratio=0.9, active=0.1, active_exact=9.0),
-            row(data=data, cell="ADVI, more", p_off=off - 0.1, eta_sd_ratio=0.9),
+            row(data=data, cell="exact", status=state, **base),
+            row(data=data, cell="exact, again", **near),
+            row(data=data, cell="ADVI", p_off=off, active=0.1, **fit, **base),
+            row(data=data, cell="ADVI, more", p_off=off - 0.1, p_between=off / 2, **fit),
+            row(data=data, cell="ADVI, other form", p_off=off + 0.01, p_between=off, **fit),
         ]
-    said = sentences(pd.DataFrame(rows))
-    assert "Of 3 posteriors `exact` converged on 2" in said[0]
-    assert "by 0.0025 in the median, and by 0.003 at most" in said[0]
+    rows += [row(data="colon", cell="exact, other sampler", p_off=0.001, p_worst=0.01)]
+    return pd.DataFrame(rows)
+
+
+def test_sentences_count_and_give_ranges():
+    said = sentences(made())
+    assert "`exact` converged on 2 of 3 posteriors" in said[0]
     assert (
-        "pfcvm (2 posteriors), by 0.20 to 0.30 with ADVI (a constant: by 0.25 to 0.35)" in said[1]
+        "by 0.0025 (the median posterior) to 0.0030, and in the worst single row by 0.030"
+        in (said[0])
     )
-    assert "no active feature left in 2 and fewer than half in 0 more of 2 cells" in said[1]
-    assert "within 0.005 in 0 of 2 cells, and nearer by more than 0.02 in 2" in said[2]
+    assert "on the 1 posterior where both ran, by at most 0.0010, and 0.010" in said[0]
+    assert (
+        "pfcvm (2 posteriors), by 0.20 to 0.30 with ADVI (80 to 86 % of a constant's distance)"
+        in said[1]
+    )
+    assert "Of these 2 fits 2 pull P(y = 1)" in said[2]
+    assert "0 too narrow and 0 too wide of 2 with ADVI" in said[2]
+    assert "(2 fits), 2 keep less than a twentieth" in said[2]
     assert len(said) == 3  # nothing is said of what was not run
 
 
+def test_second_settings_are_compared_with_the_first_and_all_count():
+    more, other = chances(made())
+    assert more == "| ADVI | more | 3 | 0.150 | 0.450 | 3 | 0 |"
+    assert other == "| ADVI | other form | 3 | 0.300 | 0.900 | 0 | 0 |"
+
+
 def test_cells_are_marked():
-    both = {"p_off": 0.3, "eta_sd_ratio": 0.1, "active": 5.0, "active_exact": 9.0}
+    both = {"p_off": 0.3, "p_worst": 0.5, "eta_width": 0.1, "active": 5.0, "active_exact": 9.0}
     rows = [
         row(cell="exact", sampler="gibbs", rhat_eta=1.001, active=9.0, p_off_base=0.3),
         row(cell="exact, again", p_off=0.002, active_prior=8.0),
         row(cell="ADVI", **both),
         row(cell="Laplace", **both | {"status": "not_converged"}),
-        row(cell="paper's, own settings", log_score=-0.2, **both),
+        row(cell="paper's, own settings", log_score=-0.2, log_score_exact=-0.5, **both),
     ]
     others = {c.label for c in CELLS["pfcvm"]} - {r["cell"] for r in rows}
     rows += [row(cell=label, status="absent") for label in others]
     text = page(pd.DataFrame(rows))
-    assert "| 0.300, 0.1 narrow |" in text
-    assert "| 0.300, 0.1† narrow |" in text
+    assert "| 0.300, 0.50; 0.1 narrow |" in text
+    assert "| 0.300, 0.50; 0.1† narrow |" in text
     assert "does not apply" in text
-    assert "sparse: 0.300, 0.1 |" in text.split("at their own settings")[1]
-    rows[0]["status"] = "not_converged"
+    assert "sparse: 0.300, 0.50; 0.1 |" in text.split("at their own settings")[1]
+    assert "-0.20; exact -0.50 (sparse)" in text
+    rows[0] |= {"status": "not_converged", "divergences": 3}
     text = page(pd.DataFrame(rows))
-    assert "**not converged**" in text
-    assert "| 0.300, 0.1 |" in text  # nothing is said beside an exact fit that is none
+    assert "3 divergences, **not converged**" in text
+    assert "| 0.300, 0.50; 0.1 |" in text  # nothing is said beside an exact fit that is none
 
 
 def test_the_stored_page_is_what_its_rows_say():
