@@ -59,6 +59,38 @@ def test_without_ours_there_is_no_ratio():
     assert np.isnan(found["times"].item())
 
 
+def test_seconds_are_theirs_over_those_of_exact_and_a_limit_is_a_bound():
+    ended = {"problem": "one", "sampler": "blackjax", "converged": False, "limit": 15.0}
+    found = peers.seconds_table(
+        pd.DataFrame(
+            [
+                row("one", "exact"),
+                row("one", "pymc", seconds=40.0, seconds_compile=24.0),
+                row("one", "numpyro", False, seconds=300.0, seconds_compile=20.0),
+                ended,
+                row("two", "exact", False),
+                row("two", "pymc"),
+            ]
+        )
+    )
+    assert found["times"].tolist()[:4] == [1.0, 4.0, 88.0, 90.0]
+    assert found["times_compiled"].tolist()[:4] == [1.0, 4.0, 900 / 16, 900 / 16]
+    assert found["times"].isna().tolist()[4:] == [True, True]
+    assert found["bound"].tolist() == ["", "", "at least", "at least", "at least", ""]
+
+
+def test_a_bound_below_the_goal_decides_nothing():
+    lines = pd.DataFrame(
+        {
+            "sampler": ["numpyro", "numpyro", "blackjax", "blackjax", "pymc", "pymc"],
+            "times": [9.0, 2.0, 3.0, 2.0, 6.0, 9.0],
+            "bound": ["", "at least", "", "at least", "at least", ""],
+        }
+    )
+    found = peers.goals(lines, "times", "times those of {sampler}", 5.0)
+    assert [goal.met for goal in found] == [None, False, True]
+
+
 @pytest.mark.parametrize(
     ("spans", "length"),
     [([], 0.0), ([(1.0, 3.0), (1.5, 2.0), (2.0, 4.0), (6.0, 7.0)], 4.0), ([(0.0, 1.0)] * 2, 1.0)],
@@ -69,7 +101,7 @@ def test_nested_spans_of_compilation_count_once(spans, length):
 
 
 def test_a_problem_asks_for_what_exists():
-    for name, (model, data, hypers) in peers.PROBLEMS.items():
+    for name, (model, data, hypers) in (peers.PROBLEMS | peers.GENES).items():
         ZOO[model].make_hypers(hypers)
         assert model in name
         assert data in name
