@@ -337,13 +337,15 @@ def _estimate(
 def _fell(density: Density, found: np.ndarray, options: Options, rng: np.random.Generator) -> str:
     """Return a reason if an ELBO that no longer rises is below that of the start.
 
-    `found` contains log p - log q of the draws (S,).
+    `found` contains log p - log q of the draws (S,). Where q is far too wide a few of them decide
+    both their mean and its error, so their median is looked at as well.
     """
     q = LowRank(density.start, options.start_sd, 0, rng)
     noise = rng.standard_normal((100, density.size))
     found = found[np.isfinite(found)]
     start = density.logp(q.sample(noise)) - q.log_density(noise)
-    if found.mean() > start.mean() - 4.0 * np.hypot(sem(found), sem(start)):
+    risen = found.mean() > start.mean() - 4.0 * np.hypot(sem(found), sem(start))
+    if risen and np.median(found) > start.mean() - 4.0 * sem(start):
         return ""
     return (
         f"the ELBO fell from {start.mean():.4g} to {found.mean():.4g}, because the steps are "

@@ -253,6 +253,17 @@ def test_advi_that_walks_away_says_so(gaussian):
     assert "step_sizes" in tree.attrs["reason"]
 
 
+def test_a_few_draws_far_away_do_not_hide_that_advi_fell(gaussian):
+    density = Density(gaussian)
+    options, random = advi.Options(), np.random.default_rng(seed(5))
+    far = -(10.0 ** np.linspace(2.0, 16.0, 200))  # their standard error is as large as their mean
+    assert "the ELBO fell" in advi._fell(density, far, options, random)
+    q = advi.LowRank(density.start, options.start_sd, 0, random)
+    noise = random.standard_normal((200, density.size))
+    same = density.logp(q.sample(noise)) - q.log_density(noise)
+    assert not advi._fell(density, same + 1.0, options, random)
+
+
 @pytest.mark.parametrize("sd", [0.01, 100.0])
 def test_advi_that_is_exact_did_not_fall(sd):
     """q = p, so the ELBO is 0; at the start, of half the sd, 5 (log 2 - 3/8) = 1.6 lower.
