@@ -6,7 +6,7 @@ import pandas as pd
 
 from ...report import look
 from ...report.look import Picture
-from .declared import AGAIN, EXACT
+from .declared import AGAIN, EXACT, FLAT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 SHARE = "share"
 """The distance of P(y = 1) from the exact one, divided by that of a constant."""
 PANELS = (
-    (SHARE, "P(y = 1) off by / a constant's", (0.0, 1.6), (0.0, 1.0)),
-    ("eta_width", "width of eta / exact", (1e-2, 1e2), (0.8, 1.25)),
+    (SHARE, "P(y = 1) off by, a constant = 1", (0.0, 1.6), (0.0, 1.0)),
+    ("eta_width", "width of eta, exact = 1", (1e-2, 1e2), (0.8, 1.25)),
 )
 """Number, title, limits of the axis (those of a ratio are on a log scale), and lines."""
 METHODS = ("paper's, this prior", "ADVI", "Laplace")
@@ -42,7 +42,7 @@ def draw(frame: pd.DataFrame) -> Picture:
     frame : pandas.DataFrame
         Rows of `matrix.csv`.
     """
-    known = frame[frame["cell"].isin([EXACT, AGAIN, *METHODS])]
+    known = frame[frame["cell"].isin([EXACT, AGAIN, *METHODS]) & (frame["prior"] != FLAT)]
     known = known.assign(share=known["p_off"] / known["p_off_base"])
     groups = list(dict.fromkeys(_group(row) for row in known.to_dict("records")))
     with look.style():

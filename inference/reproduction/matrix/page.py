@@ -103,9 +103,10 @@ def _ranges(rows: pd.DataFrame, model: str) -> str:
         mine = rows[(rows["cell"] == name) & rows["p_off"].notna()]
         if len(mine):
             share = mine["p_off"] / mine["p_off_base"]
+            beside = " %" if said else " % of the distance of a constant"
             said.append(
                 f"by {_from_to(mine['p_off'], '.2f')} with {_SAID.get(name, name)} "
-                f"({_from_to(100.0 * share, '.0f')} % of a constant's distance)"
+                f"({_from_to(100.0 * share, '.0f')}{beside})"
             )
     count = len(rows[rows["cell"] == EXACT])
     return f"{model} ({_count(count, 'posterior')}), {', '.join(said)}" if said else ""
@@ -127,10 +128,10 @@ def _how(held: pd.DataFrame) -> str:
         if len(ratio):
             narrow, wide = int((ratio < 0.8).sum()), int((ratio > 1.25).sum())
             widths.append(
-                f"{narrow} too narrow and {wide} too wide of {len(ratio)} with "
-                f"{_SAID.get(name, name)}"
+                f"with {_SAID.get(name, name)} {narrow} too narrow and {wide} too wide of "
+                f"{len(ratio)}"
             )
-    said += f"; eta's 90 % intervals are {', '.join(widths)}" if widths else ""
+    said += f". Of eta's 90 % intervals are {', '.join(widths)}" if widths else ""
     sure = mine[mine["p_active_most"] > 0.5]
     if len(sure):
         words = [fate(row) for _, row in sure.iterrows()]

@@ -36,8 +36,11 @@ def identity(block: Block) -> str:
 
 
 def read(path: Path) -> pd.DataFrame:
-    """Return the rows of a file; a line that a kill left unfinished is cut off."""
-    if not path.exists():
+    """Return the rows of a file; a line that a kill left unfinished is cut off.
+
+    A file with other columns, of another version, has no rows that count.
+    """
+    if not _current(path):
         return pd.DataFrame(columns=list(COLUMNS))
     held = path.read_bytes()
     if not held.endswith(b"\n"):
@@ -65,11 +68,13 @@ def whole(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def append(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Add rows to the file, in one write."""
+    """Add rows to the file, in one write; a file of another version is moved to `*.outdated`."""
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, restval="", lineterminator="\n")
     path.parent.mkdir(parents=True, exist_ok=True)
-    if not path.exists() or path.stat().st_size == 0:
+    if not _current(path):
+        if path.exists() and path.stat().st_size:
+            path.replace(path.with_name(f"{path.name}.outdated"))
         writer.writeheader()
     for row in rows:
         writer.writerow({name: _short(value) for name, value in row.items()})
@@ -78,6 +83,14 @@ def append(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
         os.write(handle, text.getvalue().encode())
     finally:
         os.close(handle)
+
+
+def _current(path: Path) -> bool:
+    """Whether the file is there and has the columns of today."""
+    if not path.exists():
+        return False
+    with path.open(encoding="utf-8") as file:
+        return file.readline().rstrip("\n") == ",".join(COLUMNS)
 
 
 def _short(value: Any) -> Any:

@@ -196,6 +196,17 @@ def test_an_unfinished_line_is_cut_and_half_a_block_does_not_count(tiny, tmp_pat
     assert path.read_text() == text
 
 
+def test_rows_of_other_columns_are_moved_aside(tiny, tmp_path):
+    path = tmp_path / ROWS
+    old = "model,data,cell\nrfvm,tiny,exact\n"
+    path.write_text(old)
+    assert not len(read(path))
+    rows = [matrix._row(tiny, c, status="finished", identity=identity(tiny)) for c in tiny.cells]
+    matrix.append(path, rows)
+    assert len(whole(read(path))) == len(tiny.cells)
+    assert (tmp_path / f"{ROWS}.outdated").read_text() == old
+
+
 def test_a_folder_without_rows_has_no_page(tmp_path):
     with pytest.raises(InputError, match="no finished block"):
         matrix.summarise(tmp_path)

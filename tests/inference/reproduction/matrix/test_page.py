@@ -74,11 +74,11 @@ def test_sentences_count_and_give_ranges():
     )
     assert "on the 1 posterior where both ran, by at most 0.0010, and 0.010" in said[0]
     assert (
-        "pfcvm (2 posteriors), by 0.20 to 0.30 with ADVI (80 to 86 % of a constant's distance)"
+        "pfcvm (2 posteriors), by 0.20 to 0.30 with ADVI (80 to 86 % of the distance of a constant)"
         in said[1]
     )
     assert "Of these 2 fits 2 pull P(y = 1)" in said[2]
-    assert "0 too narrow and 0 too wide of 2 with ADVI" in said[2]
+    assert "with ADVI 0 too narrow and 0 too wide of 2" in said[2]
     assert "(2 fits), 2 keep less than a twentieth" in said[2]
     assert len(said) == 3  # nothing is said of what was not run
 
