@@ -9,44 +9,41 @@ data sets come from ARDVARK_DATA; the quick form takes random numbers.
 """
 
 import argparse
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks import records
-from benchmarks.genes import summary
+from benchmarks.genes import findings, often, summary
 from benchmarks.genes.declared import HERE, TABLES, TOY, Fit, Table, genes
 from benchmarks.genes.figure import alt, draw
+from benchmarks.genes.notebook import notebook
 from benchmarks.genes.pieces import AllFolds, Posteriors, package_commit, pieces
 from benchmarks.genes.summary import Stored
 from benchmarks.records import Goal
 from benchmarks.script import Measured, Part, run
 
-FORMATS = {"P": ".4f", "error": ".4f", "prior": ".4f", "P group": ".3f", "its error": ".3f",
-           "its prior": ".3f", "mean theta": ".2f", "printed": "g"}  # fmt: skip
-COLUMNS = (
-    "P: P(active) of PFCVM under the sparse default, with its Monte Carlo error. Prior: the same "
-    "before the data. Range: over the five priors. Rank: among all genes. Group: the genes whose "
-    "correlation with it is 0.6 or more, itself among them; P group: that at least one of them is "
-    "active. Folds: the share of the folds that select it."
-)
+FORMATS = {"P": ".4f", "error": ".4f", "prior": ".4f", "mean theta": ".2f", "printed": "g"}
+OF_GROUPS = FORMATS | dict.fromkeys(("P", "error", "prior"), ".3f")
+STANDARDISED = "PFCVM's exact posterior, each sample standardised"
 READINGS = {
-    "pfcvm": "The paper gives no thresholds. 200/100: features are pruned at precision 200, which "
-    "starts at 100; floor: a theta below 0.1 is set to 0. Both keep more genes than the paper's "
-    "4.94 (colon) and 2.94 (AML and ALL), so the genes with the largest weights are counted, as "
-    "many as the paper keeps.",
-    "jcfo": "One start: a linear filter of 50 genes, gammas on a held-out tenth, rates corrected. "
-    "JCFO and sparse probit have neither `active_features` nor a slab, so the range over priors is "
-    "that of PFCVM.",
-    "rfvm": "As printed: the settings of the released example; a fold that has not converged "
-    "counts as any other. RFVM's own posterior is on ALLAML, which is not on a log scale; PFCVM's "
-    "are on log expression.",
+    "200/100": "200/100: features are pruned at precision 200, which starts at 100. The paper "
+    "gives no thresholds. More genes are kept than the paper's {kept}, so those with the largest "
+    "weights count, as many as the paper keeps.",
+    "floor": "Floor: a theta below 0.1 is set to 0.",
+    "one start": "One start: a linear filter of 50 genes, gammas on a held-out tenth, rates "
+    "corrected.",
+    "as printed": "As printed: the settings of the released example; a fold that has not converged "
+    "counts as any other.",
 }
+KEPT = {"colon": "4.94", "golub": "2.94"}
 RAISED = (
     "Selected: P(active) above 1/2. Raised: the data raise the odds of being active at least 3 "
     "times, two Monte Carlo errors subtracted, alone or with the group of genes whose correlation "
     "with it is 0.6 or more; under each of the priors that were run. PFCVM's prior uses the "
-    "labels, so this ratio of odds is not a Bayes factor."
+    "labels, so this ratio of odds is not a Bayes factor. The columns are of PFCVM's posterior "
+    "whichever paper prints the table."
 )
 
 
@@ -77,29 +74,79 @@ def measured(table: Table, given: argparse.Namespace) -> Measured:
 def said(stored: Stored, table: Table) -> Measured:
     """Return what the stored files say of a printed table."""
     shown = f"![{alt(stored, table)}](genes/figures/{table.name}.png)"
-    found = summary.rows(stored, table)
-    formats = FORMATS | {n: ".4f" for n in found[0] if n.startswith(("P, ", "prior, "))}
-    formats |= {n: ".2f" for n in found[0] if n.startswith("folds, ")}
+    points = "\n".join(f"- {point}" for point in findings.findings(stored, table))
+    tables = of_genes(stored, table)
+    if rows := posteriors(stored, table):
+        other = " PFCVM's on this data are in its own section." if summary.beside(table) else ""
+        note = f"Commits and seconds: `genes/fits.csv`.{other}"
+        tables.insert(0, records.table("The posteriors", rows, note=note))
+    first = tables[0]
+    note = "\n\n".join(filter(None, [first.note, points, shown]))
     matched: dict[str, list[str]] = {}
     for gene in genes()[table.name]:
         if gene.note and gene.as_printed not in matched.setdefault(gene.note, []):
             matched[gene.note].append(gene.as_printed)
-    notes = [READINGS.get(table.name.partition("-")[0], "")]
+    notes = readings(stored, table)
     if matched:
         listed = [f"{', '.join(names)}: {why}." for why, names in matched.items()]
         notes.append(f"Matched with a column by hand: {' '.join(listed)}")
     return Measured(
-        goals(stored, table.fits),
-        [
-            records.table(
-                "The posteriors",
-                posteriors(stored, table),
-                note=f"{summary.paragraph(stored, table)}\n\n{shown}",
-            ),
-            records.table("The genes", found, formats, f"Printed: {table.printed}. {COLUMNS}"),
-        ],
-        [note for note in (*notes, *absent(stored, table)) if note],
+        goals(stored, summary.own(table)),
+        [dataclasses.replace(first, note=note), *tables[1:]],
+        [*notes, *absent(stored, table)],
     )
+
+
+def of_genes(stored: Stored, table: Table) -> list[records.Table]:
+    """Return the tables of genes that have rows, model and preprocessing in their headings."""
+    own = [folds for folds in table.folds if len(stored.of_folds(folds))]
+    numbers = {f"folds, {folds.label}": len(stored.of_folds(folds)) for folds in own}
+    found = [
+        (f"Each gene alone: {STANDARDISED}", summary.alone(stored, table), FORMATS,
+         "P: P(active), with its Monte Carlo error. Prior: the same before the data. Range: over "
+         "the five priors. Rank: among all genes."),
+        (f"Each gene with its group: {STANDARDISED}", summary.grouped(stored, table), OF_GROUPS,
+         "Genes: those whose correlation with it is 0.6 or more, itself among them. P: that at "
+         "least one of them is active."),
+        (as_they_are_title(stored, table), summary.as_they_are(stored, table),
+         FORMATS | dict.fromkeys(summary.MODELS.values(), ".4f"),
+         f"P(active) under the default prior{leading(table)}.{prior_of_others(stored, table)}"),
+        *((f"Selected most often: {folds.label}, {findings.BY_SAMPLE[summary.standardised(folds)]}",
+           often.rows(stored, table, folds), {often.label(x): "g" for x in TABLES},
+           f"Folds: of {numbers[f'folds, {folds.label}']}. The last columns: what is printed.")
+          for folds in own),
+    ]  # fmt: skip
+    out = []
+    for title, rows, formats, note in found:
+        if rows:
+            of = [f"Folds that select it: of {n}. " for x, n in numbers.items() if x in rows[0]]
+            printed = [f"Printed: {table.printed}. "] if "printed" in rows[0] else []
+            out.append(records.table(title, rows, formats, "".join([*printed, *of, note])))
+    return out
+
+
+def as_they_are_title(stored: Stored, table: Table) -> str:
+    """Return the heading of what is computed without standardised samples."""
+    models = ["PFCVM", *(summary.MODELS[fit.model] for fit in summary.telling(stored, table))]
+    own = [x for x in table.folds if len(stored.of_folds(x)) and not summary.standardised(x)]
+    exact = f"the exact posterior{'s' if len(models) > 1 else ''} of {', '.join(models)}"
+    return f"Samples as they are: {'our folds, and ' if own else ''}{exact}"
+
+
+def leading(table: Table) -> str:
+    """Return of which genes PFCVM's posterior on samples as they are is known."""
+    found = notebook(table.data)
+    return f"; of PFCVM, where it is among the largest {len(found.genes)}" if found else ""
+
+
+def prior_of_others(stored: Stored, table: Table) -> str:
+    """Return the range of the prior P(active) of the printed genes under each other model."""
+    out = ""
+    for fit in summary.telling(stored, table):
+        values = [stored.gene(fit, gene)["prior"] for gene in genes()[table.name]]
+        ends = dict.fromkeys(f"{x:.4f}" for x in (min(values), max(values)))
+        out += f" Prior of {summary.MODELS[fit.model]}: {' to '.join(ends)}."
+    return out
 
 
 def in_short(given: argparse.Namespace) -> Measured:
@@ -107,8 +154,8 @@ def in_short(given: argparse.Namespace) -> Measured:
     tables = (TOY,) if given.quick else TABLES
     stored = Stored.of(given.work if given.quick else HERE)
     rows = [{"table": table.title, **summary.short(stored, table)} for table in tables]
-    note = f"{RAISED} {summary.in_short(stored, tables)}"
-    return Measured([], [records.table("", rows, note=note)])
+    points = "\n".join(f"- {point}" for point in findings.in_short(stored, tables))
+    return Measured([], [records.table(STANDARDISED, rows, note=f"{RAISED}\n\n{points}")])
 
 
 def goals(stored: Stored, fits: Sequence[Fit]) -> list[Goal]:
@@ -123,30 +170,43 @@ def goals(stored: Stored, fits: Sequence[Fit]) -> list[Goal]:
 
 
 def posteriors(stored: Stored, table: Table) -> list[dict[str, Any]]:
-    """Return a row for each posterior."""
+    """Return a row for each posterior of a table's section."""
     out = []
-    for fit in summary.done(stored, table.fits):
+    for fit in summary.done(stored, summary.own(table)):
         x = stored.fit(fit)
         out.append({
-            "model": summary.MODELS[fit.model], "data": fit.data, "prior": fit.change,
-            "status": x["status"], "R-hat": x["rhat"], "least ESS": x["ess"],
-            "active genes": x["active"], "under the prior": x["prior_active"],
-            "leading gene": x["leading"], "its P": round(x["p_leading"], 3),
-            "s": x["seconds"], "commit": x["commit"],
+            "model": summary.MODELS[fit.model], "samples": findings.SAMPLES[fit.by_sample],
+            "prior": fit.change, "R-hat": x["rhat"], "least ESS": x["ess"],
+            "draws": summary.draws(stored, fit), "active genes": x["active"],
+            "under the prior": x["prior_active"], "leading gene": x["leading"],
+            "its P": round(x["p_leading"], 3),
         })  # fmt: skip
     return out
 
 
+def readings(stored: Stored, table: Table) -> list[str]:
+    """Return how the algorithms of the stored folds were read, and what differs between data."""
+    used = [folds.label for folds in table.folds if len(stored.of_folds(folds))]
+    said = " ".join(
+        READINGS[label].format(kept=KEPT.get(table.data)) for label in used if label in READINGS
+    )
+    if table.data == "allaml" and summary.done(stored, table.fits):
+        said += " RFVM's own posterior is on ALLAML, which is not on a log scale."
+    return [said.strip()] if said else []
+
+
 def absent(stored: Stored, table: Table) -> list[str]:
-    """Return what is declared and has not been computed, and how a fit ended that has no end."""
-    missing = [fit.name for fit in table.fits if not stored.has(fit)]
-    missing += [
+    """Return what is declared and is not stored, and how a fit ended that has no end."""
+    missing = [fit.name for fit in summary.own(table) if not stored.has(fit)]
+    said = [f"Not computed yet: {', '.join(missing)}."] if missing else []
+    folds = [
         f"{folds.count - n} folds of {folds.row}"
         for folds in table.folds
         if (n := len(stored.of_folds(folds))) < folds.count
     ]
-    said = [f"Not computed yet: {', '.join(missing)}."] if missing else []
-    for fit in summary.done(stored, table.fits):
+    if folds:
+        said.append(f"Weights not stored for {', '.join(folds)}.")
+    for fit in summary.done(stored, summary.own(table)):
         if stored.fit(fit)["status"] != "finished":
             said.append(f"{fit.name} has not converged: {stored.fit(fit)['reason']}.")
     return said

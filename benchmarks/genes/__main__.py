@@ -10,6 +10,7 @@ import sys
 from fnmatch import fnmatch
 
 from .declared import HERE, TABLES
+from .often import write_names
 from .pieces import AllFolds, Posteriors, package_commit, pieces, tidy
 
 
@@ -29,6 +30,7 @@ def main(patterns: list[str]) -> None:
         found = AllFolds(HERE, commit).run(pieces(folds))
         failed = [row["reason"] for row in found.values() if row["status"] == "failed"]
         print(folds.row, len(found), "folds", *failed[:1], flush=True)
+    write_names(HERE)
 
 
 if __name__ == "__main__":

@@ -7,14 +7,14 @@ from ardvark.inference.report import look
 
 from .declared import Fit, Gene, Table, genes
 from .notebook import notebook
-from .summary import MODELS, Stored, beside, done, frequency, sparse
+from .summary import MODELS, Stored, done, frequency, sparse, telling
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LEAST = 2e-4  # P(active) at the left end of its axis
 BLUE, GREY = "#0072B2", "0.45"
-OTHERS = {"jcfo": ("D", "#D55E00"), "sparse_probit": ("s", "#009E73"), "rfvm": ("v", "#CC79A7")}
+OTHERS = {"sparse_probit": ("s", "#009E73"), "rfvm": ("v", "#CC79A7")}
 FOLDS = (("s", "#E69F00"), ("^", "#56B4E9"))
 _ROW = 0.24  # inches
 
@@ -28,16 +28,17 @@ def draw(stored: Stored, table: Table) -> look.Picture:
     printed, priors = genes()[table.name], done(stored, sparse(table))
     with look.style():
         figure, axes = look.beside((1.35, 1.0, 1.0), 1.5 + _ROW * len(printed))
-        figure.set_size_inches(look.WIDTH * 1.35, 1.6 + _ROW * len(printed))
+        figure.set_size_inches(look.WIDTH * 1.35, 1.75 + _ROW * len(printed))
         for axis in axes:
             _rows(axis, printed, labelled=axis is axes[0])
         _notebook(axes[0], table, printed)
-        _alone(axes[0], stored, priors, done(stored, beside(table)), printed)
+        _alone(axes[0], stored, priors, telling(stored, table), printed)
         _group(axes[1], stored, priors, printed)
         _folds(axes[2], stored, table, printed)
         for axis in axes:
             if not axis.get_legend_handles_labels()[1]:
-                axis.text(0.5, 0.5, "not computed yet", transform=axis.transAxes, ha="center",
+                missing = "not stored" if axis is axes[2] else "not computed yet"
+                axis.text(0.5, 0.5, missing, transform=axis.transAxes, ha="center",
                           color=GREY)  # fmt: skip
         look.entitle(figure, f"{table.title} (printed: {table.printed})", "")
         handles, labels = [], []
@@ -46,7 +47,7 @@ def draw(stored: Stored, table: Table) -> look.Picture:
                 if label not in labels:
                     handles.append(handle)
                     labels.append(label)
-        figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8.5)
+        figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8.5)
     return look.Picture(figure, alt(stored, table))
 
 
@@ -89,7 +90,7 @@ def _alone(
         values = [max(stored.gene(fit, g)["p"], LEAST) for g in printed]
         axis.plot(
             values, range(len(printed)), mark, color=colour, mfc="none", ms=5, clip_on=False,
-            label=f"{MODELS[fit.model]}, its default prior",
+            label=f"{MODELS[fit.model]}, exact, samples as they are",
         )  # fmt: skip
     _dots(axis, stored, priors, printed, "", LEAST)
 
@@ -139,7 +140,7 @@ def _dots(
             )  # fmt: skip
         axis.plot(
             values[0], i, "o", color=BLUE, ms=5, clip_on=False,
-            label="PFCVM, exact, sparse default" if once else "",
+            label="PFCVM, exact, samples standardised" if once else "",
         )  # fmt: skip
         axis.plot(
             prior,

@@ -34,24 +34,19 @@ class Notebook:
         """Return P(active) of a gene, None if it is not among the leading ones."""
         return self.genes[gene.gene]["p_active"] if gene.gene in self.genes else None
 
-    def text(self, printed: Sequence[Gene]) -> str:
+    def text(self, printed: Sequence[Gene]) -> list[str]:
         """Return what is found for the printed genes."""
-        known = sorted((g for g in printed if g.gene in self.genes), key=lambda g: -self.p(g))
-        said = (
-            "Where the samples are not standardised first (the posterior of notebook 10), "
-            f"{len(known)} of the {len(printed)} rows are among the {len(self.genes)} genes of "
-            f"largest P(active)"
-        )
-        if known:
-            said += ": " + ", ".join(f"{g.gene} {self.p(g):.3f}" for g in known)
-        said += f"; below {self.least:.3f} are the others."
+        known = [g for g in printed if g.gene in self.genes]
         first = self.groups[0]
         inside = sum(self.genes[g.gene]["group"] == 0 for g in known)
-        return (
-            f"{said} The group that {first['leading']} leads there has {first['genes']} genes, "
-            f"{inside} of them among these rows; that at least one is active has P "
-            f"{first['p_any']:.2f} (prior {first['prior']:.2f})."
-        )
+        return [
+            "PFCVM's exact posterior, samples as they are (that of `notebooks/10_genes.ipynb`): of "
+            f"the {len(printed)} rows {len(known)} are among the {len(self.genes)} genes of "
+            f"largest P(active). That of the others is below {self.least:.3f}.",
+            f"The group that {first['leading']} leads there has {first['genes']} genes, {inside} "
+            f"of them among these rows; that at least one is active has P {first['p_any']:.2f} "
+            f"(prior {first['prior']:.2f}).",
+        ]
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What the stored files say of a printed table: its rows, and a paragraph.
+"""What the stored files say of the genes of a printed table, in numbers.
 
 The posterior beside every table is PFCVM's under the sparse default prior, and under four changes
 of it; where the paper's own model is another one, its posterior stands beside that. The data
@@ -9,7 +9,7 @@ Bayes factor of the labels.
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,10 @@ import pandas as pd
 
 from .declared import AS_IT_IS, Fit, Folds, Gene, Table, genes
 from .notebook import notebook
-from .pieces import read
+from .pieces import read, setting
 
 FACTOR = 3.0
 SELECTED = 0.5
-FIRST = 50  # ranks that are told of
-SEEN = 0.01  # P(active) from which a relative change is told
 MODELS = {"jcfo": "JCFO", "sparse_probit": "Sparse probit", "rfvm": "RFVM", "pfcvm": "PFCVM"}
 LAPLACE = {"jcfo", "sparse_probit"}
 _TEXT = {"fit", "gene", "row", "status", "reason", "weights", "identity", "commit", "sampler",
@@ -31,11 +29,15 @@ _TEXT = {"fit", "gene", "row", "status", "reason", "weights", "identity", "commi
 
 @dataclass(frozen=True)
 class Stored:
-    """The rows of the three files, numbers as numbers; fits by name, genes by fit and name."""
+    """The rows of the files, numbers as numbers; fits by name, genes by fit and name.
+
+    names : names of unprinted genes, by data set and column number.
+    """
 
     fits: dict[str, dict[str, Any]]
     genes: dict[tuple[str, str], dict[str, Any]]
     folds: pd.DataFrame
+    names: dict[tuple[str, int], str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, folder: Path) -> "Stored":
@@ -45,6 +47,7 @@ class Stored:
             {x["fit"]: x for x in fits.to_dict("records")},
             {(x["fit"], x["gene"]): x for x in genes.to_dict("records")},
             folds,
+            {(x["data"], int(x["number"])): x["gene"] for x in read(folder / "names.csv")},
         )
 
     def has(self, fit: Fit) -> bool:
@@ -83,6 +86,32 @@ def sparse(table: Table) -> tuple[Fit, ...]:
 def beside(table: Table) -> tuple[Fit, ...]:
     """Return the default posteriors of the other models."""
     return tuple(f for f in table.fits if f.model != "pfcvm" and f.change == AS_IT_IS)
+
+
+def own(table: Table) -> tuple[Fit, ...]:
+    """Return the posteriors that a table's section is about; PFCVM's stand in PFCVM's section."""
+    return beside(table) or sparse(table)
+
+
+def vacuous(row: dict[str, Any]) -> bool:
+    """Whether a posterior says nothing, because its prior already rules out active genes."""
+    return bool(row["p_leading"] == 0.0 and row["prior_active"] == 0.0)
+
+
+def telling(stored: Stored, table: Table) -> list[Fit]:
+    """Return the sampled posteriors of other models that say something."""
+    return [fit for fit in done(stored, beside(table)) if not vacuous(stored.fit(fit))]
+
+
+def standardised(folds: Folds) -> bool:
+    """Whether folds standardise each sample first."""
+    return setting(folds.row)[0].by_sample
+
+
+def draws(stored: Stored, fit: Fit) -> int:
+    """Return the number of draws of which P(active) is a share; a reference stores few of them."""
+    row = stored.fit(fit)
+    return int(row["chains"] * row["iterations" if "reference" in row["sampler"] else "draws"])
 
 
 def raised(p: float, error: float, prior: float) -> float:
@@ -128,39 +157,70 @@ def done(stored: Stored, fits: Iterable[Fit]) -> list[Fit]:
     return [fit for fit in fits if stored.has(fit)]
 
 
-def rows(stored: Stored, table: Table) -> list[dict[str, Any]]:
-    """Return a row for each printed gene."""
-    priors = done(stored, sparse(table))
-    out = []
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def alone(stored: Stored, table: Table) -> list[dict[str, Any]]:
+    """Return a row for each gene: its folds and PFCVM's posterior, each sample standardised."""
+    priors, out = done(stored, sparse(table)), []
     for gene in genes()[table.name]:
-        row: dict[str, Any] = {"gene": gene.gene, "is": gene.description, "printed": gene.printed}
+        row = _of_folds(stored, table, gene, by_sample=True)
         if priors:
             x = stored.gene(priors[0], gene)
-            all_of = [stored.gene(fit, gene) for fit in priors]
-            row |= {
-                "P": x["p"], "error": x["mcse"], "prior": x["prior"],
-                "range": _range([y["p"] for y in all_of]), "rank": int(x["rank"]),
-                "group of": int(x["members"]), "P group": x["p_group"],
-                "its error": x["mcse_group"], "its prior": x["prior_group"],
-                "its range": _range([y["p_group"] for y in all_of]),
-            }  # fmt: skip
-        if (other := notebook(table.data)) is not None:
-            row["P, samples as they are"] = other.p(gene)
-        for fit in done(stored, beside(table)):
-            y = stored.gene(fit, gene)
-            row |= {f"P, {MODELS[fit.model]}": y["p"], f"prior, {MODELS[fit.model]}": y["prior"]}
-        for folds in table.folds:
-            if not len(stored.of_folds(folds)):
-                continue
-            row[f"folds, {folds.label}"] = frequency(stored, table, folds, gene)
-            if folds.row.startswith("jcfo"):
-                row["mean theta"] = mean_weight(stored, folds, gene)
-        out.append(row)
+            span = _range([stored.gene(fit, gene)["p"] for fit in priors])
+            row |= {"P": x["p"], "error": x["mcse"], "prior": x["prior"], "range": span,
+                    "rank": int(x["rank"])}  # fmt: skip
+        if row:
+            out.append(_about(gene) | row)
     return out
 
 
-def _range(values: Sequence[float]) -> str:
-    return f"{min(values):.4f} to {max(values):.4f}" if len(values) > 1 else ""
+def grouped(stored: Stored, table: Table) -> list[dict[str, Any]]:
+    """Return a row for each gene: PFCVM's posterior of its group, each sample standardised."""
+    priors = done(stored, sparse(table))
+    out = []
+    for gene in genes()[table.name] if priors else ():
+        x = stored.gene(priors[0], gene)
+        span = _range([stored.gene(fit, gene)["p_group"] for fit in priors], digits=3)
+        out.append({
+            "gene": gene.gene, "genes": int(x["members"]), "P": x["p_group"],
+            "error": x["mcse_group"], "prior": x["prior_group"], "range": span,
+        })  # fmt: skip
+    return out
+
+
+def as_they_are(stored: Stored, table: Table) -> list[dict[str, Any]]:
+    """Return a row for each gene: folds and posteriors without standardised samples."""
+    found, out = notebook(table.data), []
+    first = not alone(stored, table)
+    for gene in genes()[table.name]:
+        row = _of_folds(stored, table, gene, by_sample=False)
+        if found is not None:
+            row["PFCVM"] = found.p(gene)
+        row |= {MODELS[fit.model]: stored.gene(fit, gene)["p"] for fit in telling(stored, table)}
+        if row:
+            out.append((_about(gene) if first else {"gene": gene.gene}) | row)
+    return out
+
+
+def _about(gene: Gene) -> dict[str, Any]:
+    return {"gene": gene.gene, "is": gene.description, "printed": gene.printed}
+
+
+def _of_folds(stored: Stored, table: Table, gene: Gene, by_sample: bool) -> dict[str, Any]:
+    row: dict[str, Any] = {}
+    for folds in table.folds:
+        number = len(stored.of_folds(folds))
+        if number and standardised(folds) == by_sample:
+            row[f"folds, {folds.label}"] = round(frequency(stored, table, folds, gene) * number)
+            if folds.row.startswith("jcfo"):
+                row["mean theta"] = mean_weight(stored, folds, gene)
+    return row
+
+
+def _range(values: Sequence[float], digits: int = 4) -> str:
+    ends = (f"{x:.{digits}f}" for x in (min(values), max(values)))
+    return " to ".join(ends) if len(values) > 1 else ""
 
 
 # --- in short -------------------------------------------------------------------------------------
@@ -185,176 +245,3 @@ def short(stored: Stored, table: Table) -> dict[str, Any]:
         "raised with group": sum(spoken_for(stored, priors[0], g, group=True) for g in printed),
         "raised with group, each prior": always(True),
     }
-
-
-def in_short(stored: Stored, tables: Sequence[Table]) -> str:
-    """Return what holds for all tables whose default posterior has been sampled."""
-    run = [table for table in tables if done(stored, sparse(table))]
-    if not run:
-        return ""
-    rows = [short(stored, table) for table in run]
-    total, alone, group, selected = (
-        sum(row[name] for row in rows)
-        for name in ("rows", "raised alone", "raised with group", "selected")
-    )
-    data, row = run[0].data, stored.fit(sparse(run[0])[0])
-    return (
-        f"Of {total} printed rows, {count(selected)} has a P(active) above 1/2 in the exact "
-        f"posterior of PFCVM under the sparse default. The data raise the odds of {count(alone)} "
-        f"of them alone, and of {count(group)} with their group. On {data} the prior expects "
-        f"{row['prior_active']:.1f} active genes and the posterior has {row['active']:.1f}, spread "
-        f"over many: its leading gene, {row['leading']}, has P(active) {row['p_leading']:.2f}."
-    )
-
-
-# --- the paragraph --------------------------------------------------------------------------------
-
-
-def paragraph(stored: Stored, table: Table) -> str:
-    """Return what is found for a table."""
-    printed = genes()[table.name]
-    said = []
-    priors = done(stored, sparse(table))
-    if priors:
-        said += list(_alone(stored, priors, printed))
-        said += list(_of_prior(stored, priors, printed))
-        said += list(_together(stored, priors, printed))
-    if (as_they_are := notebook(table.data)) is not None:
-        said.append(as_they_are.text(printed))
-    for fit in done(stored, beside(table)):
-        said.append(_other(stored, fit, printed))
-    for folds in table.folds:
-        if len(stored.of_folds(folds)):
-            said.append(_of_folds(stored, table, folds, printed))
-    return " ".join(said)
-
-
-def _alone(stored: Stored, priors: Sequence[Fit], printed: Sequence[Gene]) -> Iterable[str]:
-    found = [(stored.gene(priors[0], g), g) for g in printed]
-    most, leading = max(found, key=lambda pair: pair[0]["p"])
-    above = sum(x["p"] > SELECTED for x, _ in found)
-    yield (
-        f"The exact posterior of PFCVM under the sparse default gives {count(above)} of the "
-        f"{len(printed)} rows a P(active) above {SELECTED:g}; the largest is "
-        f"{most['p']:.3f} ({leading.gene}, prior {most['prior']:.3f})."
-    )
-    ranks = sorted(x["rank"] for x, _ in found)
-    first = sum(rank <= FIRST for rank in ranks)
-    yield (
-        f"By P(active) {count(first)} of the {len(printed)} rows are among the first {FIRST} genes "
-        f"of the data; the best rank is {ranks[0]:.0f}, the middle one "
-        f"{ranks[len(ranks) // 2]:.0f}."
-    )
-    names = [
-        f"{g.gene} ({times(stored, priors[0], g):.1f})"
-        for g in printed
-        if spoken_for(stored, priors[0], g)
-    ]
-    if names:
-        yield (
-            f"The data raise the odds of being active at least {FACTOR:g} times for "
-            f"{len(names)} of {len(printed)}: {listed(names)}."
-        )
-    else:
-        yield f"For none of them do the data raise the odds of being active {FACTOR:g} times."
-
-
-def _of_prior(stored: Stored, priors: Sequence[Fit], printed: Sequence[Gene]) -> Iterable[str]:
-    if len(priors) < 2:
-        return
-    always = [g.gene for g in printed if all(spoken_for(stored, fit, g) for fit in priors)]
-    ever = [g.gene for g in printed if any(spoken_for(stored, fit, g) for fit in priors)]
-    yield (
-        f"Under every one of the {len(priors)} priors they do so for {listed(always)}; under at "
-        f"least one of them, for {len(ever)}."
-    )
-    most = max(printed, key=lambda g: times(stored, priors[0], g))
-    factors = [times(stored, fit, most) for fit in priors]
-    yield (
-        f"The odds of {most.gene}, which they raise most, are raised {min(factors):.1f} to "
-        f"{max(factors):.1f} times, by prior."
-    )
-    for name in ("active_features", "slab"):
-        ratios = []
-        for fit in priors[1:]:
-            if fit.change.startswith(name):
-                for g in printed:
-                    old = stored.gene(priors[0], g)["p"]
-                    ratios += [stored.gene(fit, g)["p"] / old] if old >= SEEN else []
-        if ratios:
-            yield (
-                f"Halving or doubling {name} multiplies P(active) by {min(ratios):.2f} to "
-                f"{max(ratios):.2f}, where it is at least {SEEN:g}."
-            )
-
-
-def _together(stored: Stored, priors: Sequence[Fit], printed: Sequence[Gene]) -> Iterable[str]:
-    most = max(printed, key=lambda g: times(stored, priors[0], g, group=True))
-    x, factor = stored.gene(priors[0], most), times(stored, priors[0], most, group=True)
-    yield (
-        f"With the genes that are correlated with it, {most.gene} is raised most: P(at least one "
-        f"active) of its group of {x['members']:.0f} is {x['p_group']:.2f} (prior "
-        f"{x['prior_group']:.2f}), which raises the odds {factor:.1f} times."
-    )
-    names = [g.gene for g in printed if spoken_for(stored, priors[0], g, group=True)]
-    if names:
-        yield (
-            f"The data raise the odds of {len(names)} of {len(printed)} groups at least "
-            f"{FACTOR:g} times: {listed(names)}."
-        )
-    if names and len(priors) > 1:
-        always = [g for g in printed if all(spoken_for(stored, f, g, group=True) for f in priors)]
-        yield (
-            f"Of the groups, they do so under every one of the priors for "
-            f"{listed([g.gene for g in always])}."
-        )
-
-
-def _other(stored: Stored, fit: Fit, printed: Sequence[Gene]) -> str:
-    row, under = stored.fit(fit), "its sparse prior"
-    if fit.model in LAPLACE:
-        under = "its Laplace prior"
-    if row["p_leading"] == 0.0:
-        return (
-            f"{MODELS[fit.model]} under {under} has no active gene in any draw, printed or not: "
-            f"every effect is below {row['threshold']:g}."
-        )
-    found = [(stored.gene(fit, g), g) for g in printed]
-    most, leading = max(found, key=lambda pair: pair[0]["p"])
-    return (
-        f"{MODELS[fit.model]} under {under} expects {row['prior_active']:.1f} active genes and "
-        f"finds {row['active']:.1f}; P(active) of a printed gene is at most {most['p']:.3f} "
-        f"({leading.gene}, prior {most['prior']:.3f})."
-    )
-
-
-def _of_folds(stored: Stored, table: Table, folds: Folds, printed: Sequence[Gene]) -> str:
-    shares = {g.gene: frequency(stored, table, folds, g) for g in printed}
-    number = len(stored.of_folds(folds))
-    who, largest = f"The paper's algorithm ({folds.label})", "weight"
-    if folds.exact:
-        who, largest = "The exact posterior", "P(active)"
-    where = f"Among its {table.top} genes of largest {largest}" if table.top else "Among those kept"
-    ever = sum(share > 0.0 for share in shares.values())
-    said = (
-        f"{who} was computed in {number} of the {folds.total} folds. {where} are "
-        f"{count(ever)} of the {len(printed)} rows in at least one fold"
-    )
-    if not ever:
-        return f"{said}."
-    often = [name for name, share in shares.items() if share >= SELECTED]
-    most = max(shares, key=lambda name: shares[name])
-    return (
-        f"{said}, and {listed(often)} in at least half of them; the most frequent is {most}, in "
-        f"{round(shares[most] * number)}."
-    )
-
-
-def count(number: int) -> str:
-    """Return a number in a sentence."""
-    return "none" if number == 0 else str(number)
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return names in a sentence."""
-    return ", ".join(names) if names else "none"
