@@ -177,10 +177,11 @@ def along(row: Row, problem: Problem, details: Any, test: Dataset) -> Iterator[L
         name: details[f"path_{name}"].values for name in ("feature_weight", "sample_weight", "bias")
     }
     eta = problem.decision(point, problem.standardized(test.X))  # (state, M)
+    p = (special.ndtr if problem.spec.link == "probit" else special.expit)(eta)
     iteration = details["path_iteration"].values
     for step in row.steps:
         at = max(int(np.searchsorted(iteration, step, side="right")) - 1, 0)
-        line: Line = {"step": step, "label": eta[at] > 0.0, "probability": special.expit(eta[at])}
+        line: Line = {"step": step, "label": eta[at] > 0.0, "probability": p[at]}
         for kind in ("feature", "sample"):
             line[f"{kind}s"] = int(np.count_nonzero(point[f"{kind}_weight"][at]))
         yield line
