@@ -33,7 +33,7 @@ ORDER = (
 
 
 def cells(r: Result, found: dict[str, Result]) -> dict[str, str]:
-    """Return a row of the table: text by column."""
+    """Return a row of the table: text by column; means only of a row with all its folds."""
     out = {"method": r.row.label, "reading": r.row.reading, "s": f"{total(r):.0f}"}
     out |= {"folds": f"{len(r.lines)}/{r.group.folds}", "ok": str(r.finished)}
     out["version"] = " ".join(dict.fromkeys(x["version"] for x in r.lines.values()))
@@ -41,17 +41,17 @@ def cells(r: Result, found: dict[str, Result]) -> dict[str, str]:
         "accuracy": ("accuracy", 1), "by draws": ("accuracy_draws", 1), "F1": ("f1", 1),
         "log score": ("log_score", 2),
     }  # fmt: skip
-    for column, (kind, digits) in columns.items():
+    for column, (kind, digits) in columns.items() if r.whole else ():
         mean = r.mean(kind)
         if mean and (kind != "f1" or any("f1" in row.printed for row in r.group.rows)):
             out[column] = plus_minus(*mean, digits)
     l1 = found.get(f"{r.group.name}/{REFERENCE}")
-    if l1 is not None and r is not l1:
+    if l1 is not None and r is not l1 and r.whole:
         for column, kind, digits in (("to L1", "accuracy", 1), ("log to L1", "log_score", 2)):
             difference = r.beside(l1, kind)
             if difference:
                 out[column] = signed(*difference, digits)
-    for kind in ("features", "samples"):
+    for kind in ("features", "samples") if r.whole else ():
         mean = r.mean(kind)
         if mean:
             error = f" +- {round(mean[1], 9):.2g}" if mean[1] == mean[1] else ""
@@ -60,7 +60,7 @@ def cells(r: Result, found: dict[str, Result]) -> dict[str, str]:
     for kind, value in r.row.printed.items():
         sd = r.row.printed_sd.get(kind)
         out[printed.get(kind, f"printed {kind}")] = stated(value, sd)
-    if r.group.noise is not None:
+    if r.group.noise is not None and r.whole:
         out |= {name: plus_minus(*pair, 3) for name, pair in r.stability().items()}
         if len(r.selections) > 1:
             often = r.selections[:, r.group.noise :].mean(axis=0) > 0.2
@@ -87,7 +87,7 @@ def remarks(r: Result) -> str:
     """Return what to know of a row: its note, and the commonest reason of folds that are not ok."""
     said = [r.row.note] if r.row.note else []
     if len(r.lines) < r.group.folds:
-        said.append(f"{len(r.lines)} of {r.group.folds} folds, which do not stand for all")
+        said.append(f"{len(r.lines)} of {r.group.folds} folds, so no means")
     if r.failed:
         said.append(f"{r.failed} folds failed")
     reasons = [x["reason"] for x in r.lines.values() if x["status"] != "finished"]

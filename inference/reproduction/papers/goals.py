@@ -24,13 +24,13 @@ def goals(folder: Path) -> list[Judged]:
     found = everything(folder)
     out = []
     for paper in dict.fromkeys(group.paper for group in GROUPS):
-        of_paper = [r for r in found.values() if r.group.paper == paper]
+        of_paper = [r for r in found.values() if r.group.paper == paper and r.whole]
         for readings, what in ((("as printed",), "as printed"), (("baseline",), "its baselines")):
             near = [x for r in of_paper if r.row.reading in readings for x in repeated(r)]
             if near:
                 text = f"{paper}, {what}: printed accuracy or F1 within {NEAR:g} +- of ours"
                 out.append(Judged(text, f"{sum(near)} of {len(near)} figures", all(near)))
-    whole = [len(r.lines) == r.group.folds for r in found.values()]
+    whole = [r.whole for r in found.values()]
     declared = sum(len(group.rows) for group in GROUPS)
     text = "every declared row has all its folds"
     out.append(Judged(text, f"{sum(whole)} of {declared} rows", sum(whole) == declared))

@@ -140,8 +140,10 @@ def _both(r: Result | None, measure: str) -> str:
     mean, score = r.mean(measure), r.mean("log_score")
     if mean is None:
         return ""
+    features = r.mean("features")
+    told = f"{count(r)}; no feature" if features and features[0] == 0.0 else count(r)
     text = plus_minus(*mean)
-    return f"{text}, {plus_minus(*score, 2)} ({count(r)})" if score else f"{text} ({count(r)})"
+    return f"{text}, {plus_minus(*score, 2)} ({told})" if score else f"{text} ({told})"
 
 
 # --- the summary's matrix -------------------------------------------------------------------------

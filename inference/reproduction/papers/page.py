@@ -20,8 +20,20 @@ ROLES = {
     "algorithm": "the paper's algorithm, as near to the print as it runs",
     "exact": "the exact posterior under the zoo's default prior",
     "same": "the paper's algorithm under that prior",
-    "other": "the exact posterior under another prior",
 }
+
+WORDS = (
+    "- **exact**: draws from the posterior itself, by a sampler that runs until R-hat is at most "
+    '1.01 and the effective sample size 1000; only then is a fold "converged". What that '
+    "means for a paper's algorithm is on the paper's page.",
+    "- **sparse prior**: the zoo's default. Weights are heavy-tailed and most are near 0, about "
+    "ten features are expected to be active, and the **slab** cuts off effects far above 1.",
+    "- **dense prior**: the effect is spread over nearly all features, and there is no slab.",
+    "- **active**: a feature whose effect on the decision is above 0.1 (logits, or standard "
+    "deviations of a probit). Exact rows count these; algorithms count weights that are not 0.",
+    "- **collapsed**: the fit has pruned all features or all samples.",
+)
+"""A page's glossary."""
 
 
 def write(page: Path, folder: Path) -> None:
@@ -60,6 +72,7 @@ def summary(found: dict[str, Result], folder: Path) -> str:
         "goals": goals.table(folder).splitlines(),
         "matrix": list(overview.summary(SHEETS, found)),
         "roles": list(roles()),
+        "words": list(WORDS),
     }
     return filled(SUMMARY, Scope(found, groups), parts)
 
@@ -84,6 +97,7 @@ def paper(sheet: Sheet, found: dict[str, Result], folder: Path) -> str:
         "curves": list(paths(sheet, folder)),
         "tables": tables,
         "absent": list(absent.rows(sheet, found)),
+        "words": list(WORDS),
     }
     return filled(sheet.file, Scope(found, tuple(sheet.groups)), parts)
 

@@ -10,15 +10,21 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from .protocols import Group
+import numpy as np
+
+from .fold import FLOOR
+from .protocols import LEAVE_ONE_OUT, Group
 from .results import Result
 from .sheets import BY_PAPER, label_of
-from .tables import GROUPS
+from .tables import GROUPS, SELECTORS
 from .wording import kept, plus_minus, signed, stated
 
 FIELD = re.compile(r"\{\{([a-z]+)((?: [^{} ]+)*)\}\}")
 CLEAR = 2.0  # a difference counts as clear from so many of its +-
 SAME = 1.5  # points: so far the mean over folds of a class's share is from its share
+SAME_SUBJECTS = {"colon_discrete": "colon", "leukemia_discrete": "golub", "allaml": "golub"}
+"""Data sets that are other forms of one set of patients."""
+Array = np.ndarray
 UNITS = {"accuracy": ("", 1), "f1": ("", 1), "log_score": ("", 2)}
 
 
@@ -244,6 +250,124 @@ def right(scope: Scope, data: str, word: str, other: str, number: str) -> str:
     return f"{sum(among):.0f} of {len(among)}"
 
 
+def errors(scope: Scope, word: str) -> str:
+    """Return how many left-out rows are wrong, beside what the paper prints."""
+    said = []
+    for group, (mean, _), printed in _with_printed(scope, word):
+        if group.protocol is LEAVE_ONE_OUT:
+            N = group.sizes[0]
+            ours, theirs = (round(N * (1.0 - x / 100.0)) for x in (mean, printed))
+            name, end = scope.named(group).removesuffix(")"), f"the paper: {theirs})"
+            said.append(f"{ours} of {N} on {name}{'; ' if '(' in name else ' ('}{end}")
+    return joined(said)
+
+
+def joined(said: Sequence[str]) -> str:
+    """Return what is said of several data sets."""
+    if not said:
+        raise MissingRows
+    return ", ".join(said)
+
+
+def _by_fold(scope: Scope, first: str, second: str, column: str) -> Iterator[tuple[Group, Array]]:
+    """Yield the differences (folds,) of two rows on each data set."""
+    for group, (a, b) in scope.each(first, second):
+        x, y = (r.by_fold(column_of(group, column)) for r in (a, b))
+        if x and y:
+            yield group, np.array([x[k] - y[k] for k in sorted(x.keys() & y.keys())])
+
+
+def wins(scope: Scope, first: str, second: str, column: str) -> str:
+    """Return in how many folds the first row is higher."""
+    found = _by_fold(scope, first, second, column)
+    return joined([f"{scope.named(g)} {np.sum(d > 0.0)} of {len(d)}" for g, d in found])
+
+
+def median(scope: Scope, first: str, second: str, column: str) -> str:
+    """Return the median difference over folds of a column that has its own unit."""
+    found = _by_fold(scope, first, second, column)
+    return joined([f"{scope.named(g)} {signed(float(np.median(d)), digits=2)}" for g, d in found])
+
+
+def clearly(scope: Scope, direction: str, first: str, second: str, column: str) -> str:
+    """Return on how many data sets the first row is clearly "higher" or "lower", and on which."""
+    found: list[Group] = []
+    of, sign = 0, {"higher": 1.0, "lower": -1.0}[direction]
+    for group, (a, b) in scope.each(first, second):
+        pair = a.beside(b, column_of(group, column))
+        if pair is not None:
+            of += 1
+            found += [group] if sign * pair[0] > CLEAR * pair[1] else []
+    if not of:
+        raise MissingRows(column)
+    where = [
+        f"{sheet.name} on {', '.join(g.data for g in found if g.paper == sheet.paper)}"
+        for sheet in BY_PAPER.values()
+        if any(g.paper == sheet.paper for g in found)
+    ]
+    return f"{len(found)} of {of}" + (f" ({'; '.join(where)})" if where else "")
+
+
+def constant(scope: Scope, word: str, *others: str) -> str:
+    """Return where a row is about as accurate as answering the larger class, of these with all."""
+    found = [(g, rows[0].mean("accuracy")) for g, rows in scope.each(word, *others)]
+    same = [scope.named(g) for g, m in found if m and abs(m[0] - 100.0 * g.sizes[2]) < SAME]
+    return joined(same)
+
+
+def subjects(scope: Scope, word: str) -> str:
+    """Return how many sets of subjects the data sets have that a row's printed figures are of."""
+    names = {group.data for group, _, _ in _with_printed(scope, word)}
+    return str(len({SAME_SUBJECTS.get(name, name) for name in names}))
+
+
+def unsettled(scope: Scope, word: str) -> str:
+    """Return where a row is near its printed figure, but most of its fits did not converge."""
+    found = [(g, mean, printed) for g, mean, printed in _with_printed(scope, word)]
+    close = [g for g, mean, printed in found if abs(mean[0] - printed) <= CLEAR * mean[1]]
+    rows = [(g, scope.whole(g, word)) for g in close]
+    return joined([scope.named(g) for g, r in rows if r and 2 * r.finished < len(r.lines)])
+
+
+def effects(scope: Scope, data: str) -> str:
+    """Return the range over selectors of outside minus inside, in points of accuracy."""
+    said = []
+    for name in SELECTORS:
+        inside, outside = (scope.one(data, f"select-{name}-{x}") for x in ("inside", "outside"))
+        pair = outside.beside(inside, "accuracy")
+        if pair is not None:
+            said.append((pair[0], f"{signed(*pair)} (`select-{name}`)"))
+    return from_to(said)
+
+
+def across(scope: Scope, data: str, word: str, column: str) -> str:
+    """Return the range of a row minus the algorithm's settings as printed, most fits converged."""
+    said, mine = [], scope.one(data, word)
+    for row in mine.group.rows:
+        r = scope.whole(mine.group, row.label)
+        if r and row.reading == "as printed" and 2 * r.finished > len(r.lines):
+            pair = mine.beside(r, column)
+            if pair is not None:
+                text = signed(*pair, digits=UNITS[column][1])
+                said.append((pair[0], f"{text} (`{row.label}`)"))
+    return from_to(said)
+
+
+def clipped(scope: Scope, data: str, word: str) -> str:
+    """Return how many log scores are at their bound, and what they add to the mean."""
+    scores = np.array(list(scope.one(data, word).by_fold("log_score").values()))
+    at = scores < np.log(FLOOR) + 1e-3
+    if not at.any():
+        raise MissingRows(word)
+    return f"{at.sum()} of {len(at)} make {scores[at].sum() / len(at):.2f} of the mean"
+
+
+def declared(scope: Scope) -> str:
+    """Return how many of all declared rows have all their folds."""
+    whole = sum(r.whole for r in scope.found.values())
+    return f"{whole} of {sum(len(group.rows) for group in GROUPS)}"
+
+
 VERBS: dict[str, Callable[..., str]] = {
     f.__name__: f
     for f in (
@@ -263,6 +387,17 @@ VERBS: dict[str, Callable[..., str]] = {
         sets,
         fewer,
         right,
+        errors,
+        wins,
+        median,
+        clearly,
+        constant,
+        subjects,
+        unsettled,
+        effects,
+        across,
+        clipped,
+        declared,
     )
 }
 

@@ -9,7 +9,7 @@ from .wording import head, plus_minus, row, signed
 FLAT = ("rfvm",)
 """Selectors whose stored rows rank what is flat. Under the sparse default RFVM's mean field has no
 visible feature: on colon its ten largest means equal the median of all 2000 to six digits, and the
-ten genes are ranks 1 to 9 and 11 of |cov(x, y)|. Such a list is a filter's, not RFVM's."""
+ten genes are ranks 1 to 9 and 11 of |cov(x, y)|. Such a list is a filter's; the table says so."""
 SAME_FIT = {"pfcvm": "pfcvm_lp-50/30"}
 """Rows of the same group whose fits are the selector's own, so that they say how it ended."""
 
@@ -22,7 +22,7 @@ def table(found: Mapping[str, Result]) -> Iterator[str]:
     for group in GROUPS:
         for name in SELECTORS:
             inside, outside = (found.get(f"{group.name}/select-{name}-{x}") for x in WHERE)
-            if inside is None or outside is None or name in FLAT:
+            if inside is None or outside is None:
                 continue
             pair = outside.beside(inside, "accuracy")
             yield row([
@@ -47,6 +47,8 @@ def genes(r: Result) -> str:
 
 def status(name: str, group: str, found: Mapping[str, Result]) -> str:
     """Return how many of the fits that selected have converged, where stored rows tell."""
+    if name in FLAT:
+        return "flat: no selection of its own"
     if not SELECTORS[name]["model"]:
         return "no fit" if name == "filter" else "all"
     fits = found.get(f"{group}/{SAME_FIT.get(name, '')}")

@@ -204,7 +204,7 @@ def jcfo_rows(
     yield Row(label="jcfo", reading="ours", options=chosen, note="the best of six starts", **kept)
     yield Row(
         label="jcfo-filled", reading="ours", options={"prefilter": 50, "starts": 1},
-        note="one start, rates corrected; gammas filled from N and D, as in the exact row", **kept,
+        note="one start, rates corrected; gammas filled from N and the about 50 genes", **kept,
     )  # fmt: skip
     yield exact("jcfo")
     yield exact("sparse_probit", "sparse_probit-exact")

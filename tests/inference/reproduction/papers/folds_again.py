@@ -5,6 +5,7 @@ import math
 from functools import lru_cache
 from pathlib import Path
 from statistics import fmean, variance
+from statistics import median as middle
 
 from ardvark.inference.reproduction.papers import sheets
 from ardvark.inference.reproduction.papers.fold import find
@@ -197,7 +198,9 @@ def pair(name, what):
     if collapsed(name) or not whole(name):
         return cell(name, what)
     score = f", {mean_text(name, 'log_score')}" if column(name, "log_score") else ""
-    return f"{mean_text(name, what)}{score} ({counted(name)})"
+    features = column(name, "features")
+    none = "; no feature" if features and not any(features.values()) else ""
+    return f"{mean_text(name, what)}{score} ({counted(name)}{none})"
 
 
 # --- verbs of sentences ---------------------------------------------------------------------------
@@ -353,10 +356,119 @@ def right(groups, data, word, other, number):
     return f"{sum(among)} of {len(among)}"
 
 
+def printed_pairs(groups, word):
+    found = [(g, n, measure_of(g, "measure")) for g, n in rows(groups, word)]
+    return [(g, n, what) for g, n, what in found if what in find(n)[1].printed]
+
+
+def errors(groups, word):
+    said = []
+    for g, n, what in printed_pairs(groups, word):
+        N = LEFT_OUT.get(data_of(g))
+        if N:
+            wrong = sum(x["accuracy"] == "0.0" for x in lines(n))
+            theirs = round(N - N * find(n)[1].printed[what] / 100)
+            data, _, paper = called(groups, g).partition(" (")
+            inner = f"{paper[:-1]}; " if paper else ""
+            said.append(f"{wrong} of {N} on {data} ({inner}the paper: {theirs})")
+    return listed(said)
+
+
+def listed(said):
+    if not said:
+        raise NoRows
+    return ", ".join(said)
+
+
+def both_columns(groups, first, second, what):
+    for g, a, b in rows(groups, first, second):
+        x, y = column(a, measure_of(g, what)), column(b, measure_of(g, what))
+        if x and y:
+            yield called(groups, g), [x[k] - y[k] for k in x if k in y]
+
+
+def wins(groups, *words):
+    return listed([f"{w} {sum(x > 0 for x in d)} of {len(d)}"
+                   for w, d in both_columns(groups, *words)])  # fmt: skip
+
+
+def median(groups, *words):
+    return listed([f"{w} {signed(text(middle(d), math.nan, 2))}"
+                   for w, d in both_columns(groups, *words)])  # fmt: skip
+
+
+def clearly(groups, direction, *words):
+    found = all_pairs(groups, *words)
+    sign = 1 if direction == "higher" else -1
+    clear = [where.partition(" (") for where, _, (x, sd) in found if sign * x > 2 * sd]
+    papers = list(dict.fromkeys(paper for _, _, paper in clear))
+    where = [f"{p[:-1]} on {', '.join(d for d, _, q in clear if q == p)}" for p in papers]
+    return f"{len(clear)} of {len(found)}" + (f" ({'; '.join(where)})" if where else "")
+
+
+def constant(groups, *words):
+    return listed([
+        called(groups, g)
+        for g, n, *_ in rows(groups, *words)
+        if abs(mean(n, "accuracy")[0] - SIZES[data_of(n)][1]) < 1.5
+    ])  # fmt: skip
+
+
+def subjects(groups, word):
+    patients = {"colon_discrete": "colon", "leukemia_discrete": "golub", "allaml": "golub"}
+    found = {data_of(g) for g, _, _ in printed_pairs(groups, word)}
+    return str(len({patients.get(data, data) for data in found}))
+
+
+def unsettled(groups, word):
+    return listed([
+        called(groups, g)
+        for g, n, what in printed_pairs(groups, word)
+        if abs(gap(n, what)) <= 2 * mean(n, what)[1]
+        and sum(x["status"] == "finished" for x in lines(n)) < len(lines(n)) / 2
+    ])  # fmt: skip
+
+
+def effects(groups, data):
+    found = []
+    for name in ("filter", "l1", "pfcvm", "jcfo", "rfvm"):
+        inside, outside = (one(groups, data, f"select-{name}-{x}") for x in ("inside", "outside"))
+        pair = paired(outside, inside, "accuracy")
+        found.append((pair[0], f"{signed(text(*pair, 1))} (`select-{name}`)"))
+    return ends(found)
+
+
+def across(groups, data, word, what):
+    mine, found = one(groups, data, word), []
+    group = "/".join(mine.split("/")[:2])
+    for row in next(g for g in GROUPS if g.name == group).rows:
+        name = f"{group}/{row.label}"
+        if row.reading != "as printed" or not whole(name) or collapsed(name):
+            continue
+        if sum(x["status"] == "finished" for x in lines(name)) > len(lines(name)) / 2:
+            pair = paired(mine, name, what)
+            found.append((pair[0], f"{signed(text(*pair, DIGITS[what]))} (`{row.label}`)"))
+    return ends(found)
+
+
+def clipped(groups, data, word):
+    scores = list(column(one(groups, data, word), "log_score").values())
+    at = [x for x in scores if x <= -13.81]
+    if not at:
+        raise NoRows
+    return f"{len(at)} of {len(scores)} make {sum(at) / len(scores):.2f} of the mean"
+
+
+def declared(groups):
+    every = [(g, r) for g in GROUPS for r in g.rows]
+    return f"{sum(len(lines(f'{g.name}/{r.label}')) == g.folds for g, r in every)} of {len(every)}"
+
+
 VERBS = {
     f.__name__: f
     for f in (
         value, printed, gaps, spread, gaprange, between, near, minus, higher, lower,
-        converged, settled, majority, sets, fewer, right,
+        converged, settled, majority, sets, fewer, right, errors, wins, median, clearly,
+        constant, subjects, unsettled, effects, across, clipped, declared,
     )
 }  # fmt: skip

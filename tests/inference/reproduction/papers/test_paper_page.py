@@ -34,8 +34,9 @@ LINES = [
 
 
 def groups_of(name):
-    """The names of the tables of a page; those of all papers for the summary."""
-    return [g.name for g in GROUPS if name in (page.SUMMARY, sheets.BY_PAPER[g.paper].file)]
+    """The names of the tables of a page, in its order; those of all papers for the summary."""
+    of = [sheet for sheet in sheets.SHEETS if name in (page.SUMMARY, sheet.file)]
+    return [g.name for sheet in of for g in GROUPS if g.paper == sheet.paper]
 
 
 # --- sentences ------------------------------------------------------------------------------------
@@ -151,12 +152,7 @@ def test_each_cell_of_the_stops():
 def test_each_cell_of_inside_and_outside():
     _, rows = table("pfcvm.md", "## Genes chosen inside and outside the folds", "data")
     shown = [(data, label.strip("`")) for data, label, *_ in rows]
-    expected = [
-        (data, f"select-{x}")
-        for data in ("colon", "golub")
-        for x in SELECTORS
-        if x not in selection.FLAT
-    ]
+    expected = [(data, f"select-{x}") for data in ("colon", "golub") for x in SELECTORS]
     assert shown == expected
     for data, label, *cells, genes, _ in rows:
         names = [f"pfcvm-6/{data}/{label.strip('`')}-{x}" for x in ("inside", "outside")]
@@ -173,6 +169,7 @@ def test_each_cell_of_inside_and_outside():
     collapsed = again.converged_text("pfcvm-6/golub/pfcvm_lp-50/30")
     assert ends["golub", "select-pfcvm"] == collapsed == "0 of 72"
     assert ends["golub", "select-jcfo"] == "not stored"
+    assert ends["colon", "select-rfvm"].startswith("flat")
 
 
 def test_a_selector_and_the_row_that_says_how_it_ended_are_the_same_fit():
@@ -214,6 +211,9 @@ def test_each_row_that_was_run_is_in_full(sheet):
         assert [x.split()[0] for x in rows] == [r.label for r in stored]
         for row, text in zip(stored, rows, strict=True):
             name = f"{group.name}/{row.label}"
+            if not again.whole(name):
+                assert "+-" not in text
+                continue
             assert again.mean_text(name, "accuracy") in text
             if "log score" in head and again.column(name, "log_score"):
                 assert again.mean_text(name, "log_score") in text
@@ -235,7 +235,7 @@ def test_the_goals_count_printed_figures_that_are_near(paper):
         for row in (r for r in group.rows if r.reading == "as printed"):
             name = f"{group.name}/{row.label}"
             for what in ("accuracy", "f1"):
-                if what in row.printed and again.column(name, what):
+                if what in row.printed and again.column(name, what) and again.whole(name):
                     close = abs(again.gap(name, what)) <= 2 * again.mean(name, what)[1]
                     near.append(close and not again.collapsed(name))
     head = TEXT[page.SUMMARY].split("## Goals")[1].splitlines()
@@ -308,6 +308,16 @@ def test_the_files_are_small():
     drawn = [page.figure_of(group, PAGES[page.SUMMARY]) for group in GROUPS]
     drawn.append(PAGES[page.SUMMARY].parent / page.FIGURES / page.STOPS)
     assert all(file.stat().st_size < 60_000 for file in drawn if file.exists())
+
+
+def test_the_same_prior_is_the_prior_of_the_exact_row():
+    for group in GROUPS:
+        rows = {row.label: row for row in group.rows}
+        same, exact = (sheets.BY_PAPER[group.paper].rows.get(x, "") for x in ("same", "exact"))
+        if same in rows:
+            assert rows[same].hypers == rows[exact].hypers
+            # gammas that were filled are filled again for the features that a filter leaves
+            assert not {"prefilter", "select"} & set(rows[same].options)
 
 
 def test_roles_and_readings_are_declared_rows():
