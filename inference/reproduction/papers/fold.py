@@ -142,6 +142,9 @@ def zoo(row: Row, training: Dataset, test: Dataset) -> list[Line]:
     line["probability"] = None if score else by_rule[own]
     line |= {k: tree.attrs[k] for k in ("status", "reason")}
     details = tree["fit"].data_vars
+    if row.options.get("select") == "holdout":
+        gammas = {k: float(details[k]) for k in ("gamma1", "gamma2") if k in details}
+        line["chosen"] = json.dumps(chosen | gammas)
     if exact:
         return [line | active(tree)]
     for kind in ("feature", "sample"):

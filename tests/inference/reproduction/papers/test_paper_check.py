@@ -255,19 +255,6 @@ def test_f1_is_that_of_scikit_learn():
     assert folds.f1(none, none) == 0.0
 
 
-def test_a_path_ends_with_the_probability_of_its_row():
-    """By the model's own link: JCFO's is a probit."""
-    X = rng(5).standard_normal((60, 4))
-    data = Dataset.from_arrays(X, X[:, 0] + X[:, 1] > 0)
-    row = protocols.Row(
-        label="x", model="jcfo", method="jcfo_em", reading="ours", steps=(1, 10**6),
-        hypers={"gamma1": 1.0, "gamma2": 1.0}, options={"starts": 1},
-    )  # fmt: skip
-    line, *path = folds.zoo(row, data.take(range(40)), data.take(range(40, 60)))
-    np.testing.assert_allclose(path[-1]["probability"], line["probability"], atol=1e-4)
-    assert np.ptp(line["probability"]) > 0.5
-
-
 # --- choice of options ----------------------------------------------------------------------------
 
 
