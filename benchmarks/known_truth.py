@@ -13,16 +13,18 @@ nothing between zero and its smallest effect. Each data set has 2000 fresh rows 
 
 Cells: N = 50 or 100 rows, D = 30 or 200 features, of which 3 or 10 are active, and the three
 correlations: 24 cells of 5 data sets. The design, the methods and the measures were fixed before
-the first reported fit, and the seeds were not used before. The first data set of every cell comes
-before the second one of any. Each fit is a line of WORK/fits.csv, written as it ends; a killed run
-loses the fits in progress, and goes on with the same command.
+the first reported fit, and the seeds were not used before. Weights of cells, standard errors and
+the correction for many comparisons came after the first report. The first data set of every cell
+comes before the second one of any. Each fit is a line of WORK/fits.csv, written as it ends; a
+killed run loses the fits in progress, and goes on with the same command. Without such a file a run
+goes on from the rows that were reported.
 
 Methods. P(active) of a model of the zoo is the probability that a feature moves the decision value
 by more than 0.1 logits a standard deviation. The smallest true effect is larger in every data set.
 
-- the algorithms of the PFCVM and RFVM papers, under their printed settings (PFCVM: flat
-  hyperpriors; RFVM: shapes, rates, pruning and sweeps of its released example), and under the
-  sparse prior of the zoo; they predict by their own formulas;
+- the algorithms of the PFCVM and RFVM papers: their printed updates and priors (PFCVM: flat
+  hyperpriors, with our thresholds; RFVM: shapes, rates, pruning and sweeps of its released example,
+  with our stop), and under the sparse prior of the zoo; they predict by their own formulas;
 - `exact` under that prior, and the regularised horseshoe by `exact`, until all that may be quoted
   has 400 effective draws and an R-hat below 1.01, or for 2048 iterations a chain;
 - L1 logistic regression, its penalty by inner 5-fold validation of the log score;
@@ -37,8 +39,8 @@ The power at a false discovery proportion of 10 % (20 %) is the share of the act
 longest list from the top in which at most so much is false. P(active) is compared with the truth in
 ten bins of width 0.1. The list "FDR 10 %" is the longest one whose mean of 1 - P(active) is at most
 0.1. The log score is the mean log probability of the fresh labels, less that of the best classifier
-possible; probabilities are held 1e-6 away from 0 and 1. Standard errors treat a data set as one
-observation within its cell.
+possible; probabilities are held 1e-6 away from 0 and 1. Cells have equal weight, and a data set is
+one observation within its cell (`known_truth_results.py`).
 """
 
 import argparse
@@ -68,10 +70,19 @@ from ardvark.inference.fits.selection import weights_of
 from ardvark.inference.refits.leave_one_out import Sharing
 from ardvark.inference.refits.stability import discoveries
 from ardvark.models.parts.effects import VISIBLE
-from benchmarks import known_truth_report as report
 from benchmarks import records
 from benchmarks.known_truth_figure import draw
-from benchmarks.known_truth_results import BINS, Results, key_of, read, without_rest, write
+from benchmarks.known_truth_results import (
+    BINS,
+    ESS,
+    LIMIT,
+    Results,
+    key_of,
+    read,
+    without_rest,
+    write,
+)
+from benchmarks.known_truth_words import measured
 from benchmarks.script import Measured, Part, Row, run
 
 BLOCK = 5
@@ -209,12 +220,12 @@ RELEASED = dict.fromkeys(("sample_shape", "feature_shape"), 1e-12) | dict.fromke
 )
 """Shapes and rates of RFVM's released example, as in the papers' tables, repeated."""
 EXAMPLE = {"prune": True, "restarts": 1, "max_sweeps": 20_000}
-EXACT = {"cores": 1, "ess": 400.0, "limit": 2048}  # data sets are what runs at once
+EXACT = {"cores": 1, "ess": ESS, "limit": LIMIT}  # data sets are what runs at once
 ZOO = {
-    "pfcvm_lp, printed": Zoo("pfcvm", "pfcvm_lp"),
+    "pfcvm_lp, printed updates": Zoo("pfcvm", "pfcvm_lp"),
     "pfcvm_lp, zoo's prior": Zoo("pfcvm", "pfcvm_lp", options={"hyperprior": "model"}),
     "pfcvm, exact": Zoo("pfcvm", "exact", options=EXACT),
-    "rfvm_vb, printed": Zoo("rfvm", "rfvm_vb", RELEASED, EXAMPLE),
+    "rfvm_vb, printed updates": Zoo("rfvm", "rfvm_vb", RELEASED, EXAMPLE),
     "rfvm_vb, zoo's prior": Zoo("rfvm", "rfvm_vb"),
     "rfvm, exact": Zoo("rfvm", "exact", options=EXACT),
     "horseshoe, exact": Zoo("horseshoe", "exact", options=EXACT),
@@ -273,17 +284,21 @@ PAIRS, LEAST = 25, 0.75
 def stability(truth: Truth, seed: int) -> Found:
     """Return how often each feature is among the first of the L1 path in halves of the rows."""
     rng, (N, D) = np.random.default_rng(seed), truth.X.shape
-    first = int(np.sqrt((2.0 * LEAST - 1.0) * D))  # so E[false selections] <= 1
     count, size = np.zeros(D), np.zeros(D)
     for _ in range(PAIRS):
         shuffled = rng.permutation(N)
         ordered = shuffled[np.argsort(truth.y[shuffled], kind="stable")]
         for half in (ordered[::2], ordered[1::2]):  # each has its share of both classes
-            coefficients = _first(truth.X[half], truth.y[half], first)
+            coefficients = _first(truth.X[half], truth.y[half], first(D))
             count += coefficients > 0.0
             size += coefficients
     frequency = count / (2 * PAIRS)
     return Found(size / (2 * PAIRS), frequency >= LEAST, frequency=frequency)
+
+
+def first(D: int) -> int:
+    """Return how many features of the path are selected, so that E[false selections] <= 1."""
+    return int(np.sqrt((2.0 * LEAST - 1.0) * D))
 
 
 def _first(X: np.ndarray, y: np.ndarray, most: int) -> np.ndarray:
@@ -441,17 +456,19 @@ def measure(given: argparse.Namespace) -> Measured:
     given.work.mkdir(parents=True, exist_ok=True)
     kept, planned = given.out / "known_truth.csv", pieces(given)
     fits = Fits(given.work / "fits.csv", records.commit(), given.quick)
-    if kept.exists() and not fits.path.exists():
-        shutil.copy(kept, fits.path)  # go on from what was reported
+    reported = kept if given.quick or kept.exists() else records.RESULTS / kept.name
+    if reported.exists() and not fits.path.exists():
+        shutil.copy(reported, fits.path)  # go on from what was reported
     found = dict(fits.stored(planned)) if given.stored else fits.run(planned, given.processes)
     rows = [found[key] for key in planned if key in found]
     results = Results(rows, list(dict.fromkeys(key.method for key in planned)))
     if not results.sets:
         raise SystemExit(f"{fits.path} holds no data set that every method has fitted")
     write(rows, kept)
-    figure = (given.out if given.quick else records.HERE / "figures") / "known_truth.png"
+    published = given.out.resolve() == records.RESULTS.resolve()
+    figure = (records.HERE / "figures" if published else given.out) / "known_truth.png"
     draw(results, figure)
-    return report.measured(results, rows, len(planned) // len(results.methods))
+    return measured(results, rows, len(planned) // len(results.methods))
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -12,8 +12,8 @@ LINES = {
     "pfcvm, exact": ("o-", "#0072b2"),
     "rfvm, exact": ("s-", "#004166"),
     "horseshoe, exact": ("^-", "#009e73"),
-    "pfcvm_lp, printed": ("o--", "#d55e00"),
-    "rfvm_vb, printed": ("s--", "#e69f00"),
+    "pfcvm_lp, printed updates": ("o--", "#d55e00"),
+    "rfvm_vb, printed updates": ("s--", "#e69f00"),
 }
 """Mark and colour of a line; an algorithm's is dashed, and its mark is that of its model."""
 FEWEST = 10
@@ -36,9 +36,10 @@ def draw(found: Results, path: Path) -> None:
     _dots(score, found, predicting, (("lost", "o", ""),))
     score.set_title("Prediction: log score below the best possible", fontsize=10)
     score.set_xlabel("nats a fresh row; the line is P(y = 1) = 1/2")
-    best = found.mean(found.methods[0], "best_log_score")[0]
-    score.set_xlim(left=0.0)
-    score.axvline(best + np.log(2.0), color="0.6", lw=0.8)
+    coin = found.mean(found.methods[0], "best_log_score").value + np.log(2.0)
+    worst = max(found.mean(m, "lost").value for m in predicting)
+    score.set_xlim(0.0, 1.06 * max(coin, worst))
+    score.axvline(coin, color="0.6", lw=0.8)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)
 
@@ -50,9 +51,10 @@ def _dots(
     for i, (name, mark, label) in enumerate(shown):
         estimates = [found.mean(m, name) for m in methods]
         axis.errorbar(
-            [e[0] for e in estimates], np.arange(len(methods)) + 0.16 * i - 0.08 * (len(shown) - 1),
-            xerr=[e[1] for e in estimates], fmt=mark, ms=5, lw=1.0, color=("#0072b2", "black")[i],
-            mfc=("#0072b2", "white")[i], label=label,
+            [e.value for e in estimates],
+            np.arange(len(methods)) + 0.16 * i - 0.08 * (len(shown) - 1),
+            xerr=[e.error for e in estimates], fmt=mark, ms=5, lw=1.0,
+            color=("#0072b2", "black")[i], mfc=("#0072b2", "white")[i], label=label,
         )  # fmt: skip
     _rows(axis, methods, below=1.0 if len(shown) > 1 else 0.0)
     if len(shown) > 1:
@@ -72,7 +74,7 @@ def _reliable(axis: Any, found: Results) -> None:
     for m in (m for m in found.judged if m in LINES):
         mark, colour = LINES[m]
         axis.plot([], [], mark, color=colour, ms=4, lw=1.0, label=m)
-        kept = [(p, share, error) for n, p, share, error in found.bins(m) if n >= FEWEST]
+        kept = [(p, share.value, share.error) for n, p, share in found.bins(m) if n >= FEWEST]
         if kept:
             p, share, error = np.array(kept).T
             axis.errorbar(p, share, yerr=error, fmt=mark, color=colour, ms=4, lw=1.0)
@@ -88,7 +90,7 @@ def _promised(axis: Any, found: Results) -> None:
     methods = found.judged
     for i, m in enumerate(methods):
         for which, mark, shift in (("half", "s", -0.14), ("fdr", "o", 0.14)):
-            promised, (share, error) = found.expected(m, which), found.false(m, which)
+            promised, (share, error, _) = found.expected(m, which), found.false(m, which)
             axis.plot([promised, share], [i + shift] * 2, color="0.7", lw=1.0, zorder=1)
             axis.plot(promised, i + shift, mark, ms=5, color="black", mfc="white")
             axis.errorbar(share, i + shift, xerr=error, fmt=mark, ms=5, lw=1.0, color="#d55e00")

@@ -16,6 +16,7 @@ HELPERS = {
     "known_truth_figure",
     "known_truth_report",
     "known_truth_results",
+    "known_truth_words",
     "wrong_posteriors",
     "wrong_posteriors_second",
     "mutants",
