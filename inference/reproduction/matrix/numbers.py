@@ -154,9 +154,12 @@ def _effects(problem: Problem, tree: xr.DataTree, exact: xr.DataTree) -> Numbers
     if not moved.any():
         return {}
     error = np.abs(a.mean(axis=0) - b.mean(axis=0))[moved] / sd[moved]
+    width = _width(b)
+    seen = width > 0.0  # a weight that is seldom on has none
+    ratio = _width(a)[seen] / width[seen]
     return {
         "effect_error": float(error.max()),
-        "effect_width": float(np.median((_width(a) / _width(b))[moved])),
+        "effect_width": float(np.median(ratio)) if seen.any() else np.nan,
     }
 
 
