@@ -95,7 +95,7 @@ SHEETS: tuple[Sheet, ...] = (
         rows={"algorithm": "rfvm_vb-elbo", "exact": "exact", "other": "exact-dense",
               "same": "rfvm_vb-model"},
         readings={
-            "rfvm_vb-elbo": "as printed, ELBO stop",
+            "rfvm_vb-elbo": "as printed, released stop",
             "rfvm_vb-example": "as released",
             "rfvm_vb": "printed updates, our stop",
             "rfvm_vb-truncated": "corrected, our stop",
@@ -119,9 +119,9 @@ SHEETS: tuple[Sheet, ...] = (
         rows={"algorithm": "fsklr-printed", "exact": "fsklr-exact", "same": "fsklr",
               "other": "fsklr-exact-printed"},
         readings={
-            "fsklr-literal": "as printed",
-            "fsklr-printed": "corrected comparison",
-            "fsklr": "corrected, independent masks",
+            "fsklr-printed": "as printed, constants ours",
+            "fsklr-literal": "to the letter, not normalised",
+            "fsklr": "independent masks",
             "fsklr-exact-printed": "exact, printed mask prior",
             "fsklr-exact": "exact, independent masks",
             "sklr": "SKLR, independent masks",
