@@ -9,9 +9,6 @@ from .sheets import Sheet, label_of, yardstick
 from .wording import head, kept, plus_minus, row, signed, stated
 
 Found = Mapping[str, Result]
-PAIRS = (
-    ("@exact", "@algorithm"), ("@exact", "@l1"), ("@algorithm", "@l1"), ("@other", "@exact"),
-)  # fmt: skip
 NAMES = {"accuracy": "accuracy, %", "f1": "F1, %", "log_score": "log score", "features": "features"}
 
 
@@ -88,7 +85,8 @@ def _block(sheet: Sheet, found: Found, groups: list[Group], column: str) -> Iter
             said = printed(mine, column)
             if cells[i] and said and said != printed(first, column):
                 cells[i] += f" [{said}]"
-        yield row([heading, f"`{label}`", *cells])
+        active = column == "features" and any(r and r.reading == "exact" for r in rows)
+        yield row([f"{heading}: active" if active else heading, f"`{label}`", *cells])
 
 
 def _aside(label: str) -> bool:
@@ -97,7 +95,7 @@ def _aside(label: str) -> bool:
 
 
 def _differences(sheet: Sheet, found: Found, groups: list[Group], column: str) -> Iterator[str]:
-    for first, second in PAIRS:
+    for first, second in sheet.pairs:
         cells, names = [], ("", "")
         for group in groups:
             labels = (label_of(group, first), label_of(group, second))

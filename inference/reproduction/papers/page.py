@@ -3,7 +3,21 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from . import absent, curves, detail, goals, overview, selection, stops, store
+from ardvark.models.parts.effects import VISIBLE
+
+from . import (
+    absent,
+    classes,
+    contrasts,
+    curves,
+    detail,
+    goals,
+    overview,
+    prose,
+    selection,
+    stops,
+    store,
+)
 from .prose import Scope, fill
 from .protocols import Group
 from .results import Result, everything
@@ -15,6 +29,7 @@ TEMPLATES = Path(__file__).with_name("pages")  # the prose
 SUMMARY = "summary.md"
 STOPS = "rfvm_stops.png"
 FIGURES = "paper_check/figures"  # beside PAPER_CHECK.md
+VERBS = prose.VERBS | contrasts.VERBS
 
 ROLES = {
     "algorithm": "the paper's algorithm, as near to the print as it runs",
@@ -93,6 +108,7 @@ def paper(sheet: Sheet, found: dict[str, Result], folder: Path) -> str:
         "priors": list(overview.priors(sheet, found)),
         "selection": list(selection.table(found)),
         "stops": list(stops.table(found)),
+        "classes": list(classes.table(found)),
         "picture": list(picture(folder)),
         "curves": list(paths(sheet, folder)),
         "tables": tables,
@@ -105,9 +121,9 @@ def paper(sheet: Sheet, found: dict[str, Result], folder: Path) -> str:
 def filled(name: str, scope: Scope, parts: dict[str, list[str]]) -> str:
     """Return a template with its figures and parts."""
     template = (TEMPLATES / name).read_text()
-    for word, number in (("SELECTED", SELECTED), ("FILTER", FILTER)):
+    for word, number in (("SELECTED", SELECTED), ("FILTER", FILTER), ("VISIBLE", VISIBLE)):
         template = template.replace(f"${word}$", str(number))
-    return fill(template, scope, parts)
+    return fill(template, scope, parts, VERBS)
 
 
 def picture(folder: Path) -> Iterator[str]:
@@ -117,8 +133,8 @@ def picture(folder: Path) -> Iterator[str]:
         yield f"![{words}](../{FIGURES}/{STOPS})"
         yield ""
         yield (
-            "The states along the paths of `rfvm_vb` (as printed) and `rfvm_vb-released` (as "
-            "released), by their means alone."
+            "The states along the paths of `rfvm_vb` (printed updates) and `rfvm_vb-released` "
+            "(those of the released code), by their means alone."
         )
         yield "The grey line is at 5000 sweeps, where the released code ends at the latest."
 

@@ -25,7 +25,7 @@ SAME = 1.5  # points: so far the mean over folds of a class's share is from its 
 SAME_SUBJECTS = {"colon_discrete": "colon", "leukemia_discrete": "golub", "allaml": "golub"}
 """Data sets that are other forms of one set of patients."""
 Array = np.ndarray
-UNITS = {"accuracy": ("", 1), "f1": ("", 1), "log_score": ("", 2)}
+UNITS = {"accuracy": ("", 1), "f1": ("", 1), "f1_other": ("", 1), "log_score": ("", 2)}
 
 
 class MissingRows(Exception):
@@ -184,32 +184,6 @@ def from_to(said: list[tuple[float, str]]) -> str:
         raise MissingRows
     (_, low), (_, high) = min(said), max(said)
     return low if len(said) == 1 else f"from {low} to {high}"
-
-
-def clear(scope: Scope, first: str, second: str, column: str) -> tuple[int, int, int]:
-    """Return on how many data sets the first is clearly higher, and lower, of how many."""
-    higher = lower = of = 0
-    for group, (a, b) in scope.each(first, second):
-        pair = a.beside(b, column_of(group, column))
-        if pair is not None:
-            of += 1
-            higher += pair[0] > CLEAR * pair[1]
-            lower += pair[0] < -CLEAR * pair[1]
-    if not of:
-        raise MissingRows(column)
-    return higher, lower, of
-
-
-def higher(scope: Scope, first: str, second: str, column: str) -> str:
-    """Return on how many data sets the first row is clearly higher."""
-    count, _, of = clear(scope, first, second, column)
-    return f"{count} of {of}"
-
-
-def lower(scope: Scope, first: str, second: str, column: str) -> str:
-    """Return on how many data sets the first row is clearly lower."""
-    _, count, of = clear(scope, first, second, column)
-    return f"{count} of {of}"
 
 
 def converged(scope: Scope, word: str) -> str:
@@ -379,8 +353,6 @@ VERBS: dict[str, Callable[..., str]] = {
         between,
         near,
         minus,
-        higher,
-        lower,
         converged,
         settled,
         majority,
@@ -405,7 +377,7 @@ VERBS: dict[str, Callable[..., str]] = {
 # --- templates ------------------------------------------------------------------------------------
 
 
-def sentence(line: str, scope: Scope) -> str:
+def sentence(line: str, scope: Scope, verbs: Mapping[str, Callable[..., str]] = VERBS) -> str:
     """Return a sentence with its figures.
 
     Raises
@@ -413,10 +385,15 @@ def sentence(line: str, scope: Scope) -> str:
     MissingRows
         A figure has no rows.
     """
-    return FIELD.sub(lambda field: VERBS[field[1]](scope, *field[2].split()), line)
+    return FIELD.sub(lambda field: verbs[field[1]](scope, *field[2].split()), line)
 
 
-def fill(template: str, scope: Scope, parts: Mapping[str, Sequence[str]]) -> str:
+def fill(
+    template: str,
+    scope: Scope,
+    parts: Mapping[str, Sequence[str]],
+    verbs: Mapping[str, Callable[..., str]] = VERBS,
+) -> str:
     """Return a template with its sentences and its parts, which stand on lines `{{{name}}}`.
 
     A bold word on a line of its own is left out where no sentence follows it.
@@ -427,7 +404,7 @@ def fill(template: str, scope: Scope, parts: Mapping[str, Sequence[str]]) -> str
             out += parts[line.strip("{}")]
             continue
         try:
-            out.append(sentence(line, scope))
+            out.append(sentence(line, scope, verbs))
         except MissingRows:
             continue
     text = re.sub(r"^\*\*[^*\n]+\*\*\n(?=\*\*|\n)", "", "\n".join(out), flags=re.M)

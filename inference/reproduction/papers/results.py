@@ -10,7 +10,7 @@ import numpy as np
 from ...refits.stability import agreement, jackknife
 from . import store
 from .protocols import LEAVE_ONE_OUT, Group, Row
-from .statistics import Folds, mean_error, paired
+from .statistics import Folds, f1_other, mean_error, paired
 from .tables import GROUPS
 
 REFERENCE = "l1_logistic"  # every row is set beside it, fold by fold
@@ -54,12 +54,20 @@ class Result:
         return replace(self, lines={k: x[step] for k, x in paths.items() if step in x})
 
     def by_fold(self, column: str) -> Folds:
-        """Return a column's values, where there are any."""
+        """Return a column's values, where there are any; "f1_other" is of y = 0."""
+        if column == "f1_other":
+            return {
+                fold: f1_other(float(x["f1"]), float(x["accuracy"]), int(x["n_test"]))
+                for fold, x in self.lines.items()
+                if x["f1"] != ""
+            }
+        if column not in store.COLUMNS:
+            return {}
         return {fold: float(x[column]) for fold, x in self.lines.items() if x[column] != ""}
 
     def mean(self, column: str) -> Pair | None:
         """Return the mean: accuracy and F1 in percent, what is kept as the group says."""
-        found = self.by_fold(column) if column in store.COLUMNS else {}
+        found = self.by_fold(column)
         if not found:
             return None
         if column in ("features", "samples"):

@@ -10,6 +10,10 @@ from dataclasses import dataclass, field
 from .protocols import Group
 from .tables import GROUPS
 
+PAIRS = (
+    ("@exact", "@algorithm"), ("@exact", "@l1"), ("@algorithm", "@l1"), ("@other", "@exact"),
+)  # fmt: skip
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sheet:
@@ -19,7 +23,8 @@ class Sheet:
     compared, "accuracy" or "f1". rows : labels by role. readings : the rows of the matrix that are
     the paper's own algorithm or its posterior, with their headings. priors : the two-by-two tables:
     a title, and for each prior its heading, the label of the algorithm and of the exact posterior,
-    or, where there is neither, the reason in parentheses.
+    or, where there is neither, the reason in parentheses. pairs : rows whose differences the matrix
+    shows.
     """
 
     paper: str
@@ -28,6 +33,7 @@ class Sheet:
     rows: dict[str, str]
     readings: dict[str, str]
     priors: dict[str, tuple[tuple[str, str, str], ...]] = field(default_factory=dict)
+    pairs: tuple[tuple[str, str], ...] = PAIRS
 
     @property
     def file(self) -> str:
@@ -135,6 +141,11 @@ SHEETS: tuple[Sheet, ...] = (
                 ("independent masks", "fsklr", "fsklr-exact"),
             ),
         },
+        pairs=(
+            ("fsklr-exact", "fsklr"), ("fsklr-exact-printed", "fsklr-printed"),
+            ("@exact", "@l1"), ("@algorithm", "@l1"), ("@algorithm", "rbf_svm"),
+            ("@algorithm", "fsklr-literal"), ("@other", "@exact"),
+        ),
     ),
 )  # fmt: skip
 BY_PAPER = {sheet.paper: sheet for sheet in SHEETS}

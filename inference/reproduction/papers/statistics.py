@@ -29,3 +29,16 @@ def paired(found: Folds, reference: Folds) -> tuple[float, float, int]:
     if not both:
         return float("nan"), float("nan"), 0
     return *mean_error(found[fold] - reference[fold] for fold in both), len(both)
+
+
+def f1_other(f1: float, accuracy: float, n: int) -> float:
+    """Return the F1 of the other class, of n rows with this F1 and this accuracy.
+
+    Of e rows that are wrong, F1 = 2 TP / (2 TP + e), and the rest of the right ones are TN.
+    """
+    wrong = round(n * (1.0 - accuracy))
+    if not wrong:
+        return 1.0
+    TP = round(f1 * wrong / (2.0 * (1.0 - f1)))
+    TN = n - wrong - TP
+    return 2.0 * TN / (2.0 * TN + wrong)

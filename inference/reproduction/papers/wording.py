@@ -10,7 +10,9 @@ def plus_minus(value: float, error: float, digits: int = 1) -> str:
 
 
 def signed(value: float, error: float = float("nan"), digits: int = 1) -> str:
-    """Return a difference with its sign and its error."""
+    """Return a difference with its sign and its error; one without either is 0 in each fold."""
+    if value == 0.0 and error == 0.0:
+        return "0 in each fold"
     text = plus_minus(value, error, digits)
     return text if text.startswith("-") else f"+{text}"
 

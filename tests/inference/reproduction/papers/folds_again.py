@@ -22,7 +22,7 @@ SIZES = {  # features, and the larger class in percent
     "dorothea8000": (8000, 90.261),
 }  # fmt: skip
 LEFT_OUT = {"colon": 62, "golub": 72}  # folds of leave one out; the other tables have 5
-DIGITS = {"accuracy": 1, "f1": 1, "log_score": 2}
+DIGITS = {"accuracy": 1, "f1": 1, "f1_other": 1, "log_score": 2}
 
 
 class NoRows(Exception):
@@ -54,7 +54,18 @@ def lines(name):
 
 
 def column(name, what, step=""):
+    if what == "f1_other":
+        return {k: f1_other(x) for k, x in folds_of(name, step).items()}
     return {k: float(x[what]) for k, x in folds_of(name, step).items() if x[what]}
+
+
+def f1_other(x):
+    """The F1 of y = 0 of a fold: the one pair of counts that has its accuracy and its F1."""
+    n, right = int(x["n_test"]), round(int(x["n_test"]) * float(x["accuracy"]))
+    wrong = n - right
+    f1 = [2 * tp / (2 * tp + wrong) if tp + wrong else 0.0 for tp in range(right + 1)]
+    tp = min(range(right + 1), key=lambda i: abs(f1[i] - float(x["f1"])))
+    return 2 * (right - tp) / (2 * (right - tp) + wrong) if wrong else 1.0
 
 
 def data_of(name):
@@ -125,6 +136,10 @@ def signed(said):
     return said if said[0] == "-" else f"+{said}"
 
 
+def difference_text(value, sd, digits):
+    return "0 in each fold" if value == sd == 0 else signed(text(value, sd, digits))
+
+
 def mean_text(name, what, step=""):
     return text(*mean(name, what, step), DIGITS[what])
 
@@ -152,7 +167,7 @@ def difference(group, first, second, what):
     if not (whole(f"{group}/{first}") and whole(f"{group}/{second}")):
         return ""
     pair = paired(f"{group}/{first}", f"{group}/{second}", what)
-    return signed(text(*pair, DIGITS[what])) if pair else ""
+    return difference_text(*pair, DIGITS[what]) if pair else ""
 
 
 def gap(name, what):
@@ -295,14 +310,14 @@ def all_pairs(groups, first, second, what):
 
 def minus(groups, *words):
     return ", ".join(
-        f"{where} {signed(text(*pair, DIGITS[kind]))}"
+        f"{where} {difference_text(*pair, DIGITS[kind])}"
         for where, kind, pair in all_pairs(groups, *words)
     )
 
 
 def spread(groups, *words):
     return ends([
-        (pair[0], f"{signed(text(*pair, DIGITS[kind]))} on {where}")
+        (pair[0], f"{difference_text(*pair, DIGITS[kind])} on {where}")
         for where, kind, pair in all_pairs(groups, *words)
     ])  # fmt: skip
 
@@ -313,16 +328,6 @@ def between(groups, word, what):
     if len(found) > 1 and len({said for _, said, _ in found}) == 1:
         return f"{found[0][1]} on all {len(found)} data sets"
     return ends([(x, f"{said} on {w}") for x, said, w in found])
-
-
-def higher(groups, *words):
-    found = [pair for _, _, pair in all_pairs(groups, *words)]
-    return f"{sum(x > 2 * sd for x, sd in found)} of {len(found)}"
-
-
-def lower(groups, *words):
-    found = [pair for _, _, pair in all_pairs(groups, *words)]
-    return f"{sum(x < -2 * sd for x, sd in found)} of {len(found)}"
 
 
 def converged(groups, word):
@@ -434,7 +439,7 @@ def effects(groups, data):
     for name in ("filter", "l1", "pfcvm", "jcfo", "rfvm"):
         inside, outside = (one(groups, data, f"select-{name}-{x}") for x in ("inside", "outside"))
         pair = paired(outside, inside, "accuracy")
-        found.append((pair[0], f"{signed(text(*pair, 1))} (`select-{name}`)"))
+        found.append((pair[0], f"{difference_text(*pair, 1)} (`select-{name}`)"))
     return ends(found)
 
 
@@ -447,7 +452,7 @@ def across(groups, data, word, what):
             continue
         if sum(x["status"] == "finished" for x in lines(name)) > len(lines(name)) / 2:
             pair = paired(mine, name, what)
-            found.append((pair[0], f"{signed(text(*pair, DIGITS[what]))} (`{row.label}`)"))
+            found.append((pair[0], f"{difference_text(*pair, DIGITS[what])} (`{row.label}`)"))
     return ends(found)
 
 
@@ -467,8 +472,8 @@ def declared(groups):
 VERBS = {
     f.__name__: f
     for f in (
-        value, printed, gaps, spread, gaprange, between, near, minus, higher, lower,
-        converged, settled, majority, sets, fewer, right, errors, wins, median, clearly,
+        value, printed, gaps, spread, gaprange, between, near, minus, converged,
+        settled, majority, sets, fewer, right, errors, wins, median, clearly,
         constant, subjects, unsettled, effects, across, clipped, declared,
     )
 }  # fmt: skip

@@ -9,7 +9,6 @@ import pytest
 from ardvark.inference.reproduction.papers import (
     overview,
     page,
-    prose,
     run,
     selection,
     sheets,
@@ -17,6 +16,7 @@ from ardvark.inference.reproduction.papers import (
 )
 from ardvark.inference.reproduction.papers.fold import find
 from ardvark.inference.reproduction.papers.tables import GROUPS, SELECTORS, costly
+from tests.inference.reproduction.papers import contrasts_again
 from tests.inference.reproduction.papers import folds_again as again
 
 PAGES = {page.SUMMARY: again.ROOT / "benchmarks" / "PAPER_CHECK.md"} | {
@@ -46,7 +46,7 @@ def groups_of(name):
 def test_each_sentence(name, line):
     scope = [g for g in groups_of(name) if name != page.SUMMARY or again.measured_here(g)]
     try:
-        said = FIELD.sub(lambda m: again.VERBS[m[1]](scope, *m[2].split()), line)
+        said = FIELD.sub(lambda m: contrasts_again.VERBS[m[1]](scope, *m[2].split()), line)
     except again.NoRows:
         # a sentence without its rows is not there
         start = FIELD.split(line)[0]
@@ -70,9 +70,9 @@ def test_each_sentence_names_its_rows():
 
 
 def test_every_verb_is_computed_once_more():
-    assert set(prose.VERBS) == set(again.VERBS)
+    assert set(page.VERBS) == set(contrasts_again.VERBS)
     used = {verb for _, line in LINES for verb, _ in FIELD.findall(line)}
-    assert used == set(prose.VERBS)
+    assert used == set(page.VERBS)
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -133,12 +133,14 @@ def test_each_cell_of_priors_apart_from_inference(sheet):
 
 def test_each_cell_of_the_stops():
     _, rows = table("rfvm.md", "## Three stops", "data")
-    for data, _, label, sweeps, features, samples, accuracy, score, settled in rows:
+    for data, _, label, sweeps, features, samples, accuracy, score, alone, settled in rows:
         name, step = f"rfvm-3-4/{data}/{label.strip('`')}", "" if settled else sweeps
         assert features == again.kept_text(name, "features", step)
         assert samples == again.kept_text(name, "samples", step)
         assert accuracy == again.mean_text(name, "accuracy", step)
-        assert score == again.mean_text(name, "log_score", step)
+        last = step or ("20000" if again.folds_of(name, "20000") else "")  # of its path, if any
+        assert alone == (again.mean_text(name, "log_score", last) if last else "")
+        assert score == ("" if step else again.mean_text(name, "log_score"))
         if not step:
             ends = [re.search(r"settled after (\d+)", x["reason"]) for x in again.lines(name)]
             found = sorted({int(m[1]) for m in ends if m})
@@ -147,6 +149,18 @@ def test_each_cell_of_the_stops():
             )
             assert settled == again.converged_text(name)
     assert len(rows) > 10
+
+
+def test_each_cell_of_the_two_classes():
+    head, rows = table("fsklr.md", "## The matrix", "row")
+    tables = {g.data: g.name for g in sheets.BY_PAPER["FSKLR"].groups}
+    assert {x[0].strip("`") for x in rows} <= set(contrasts_again.METHODS)
+    for label, *cells in rows:
+        for data, cell in zip(head[1:], cells, strict=True):
+            name = f"{tables[data]}/{label.strip('`')}"
+            gaps = contrasts_again.f1_gaps(name) if again.whole(name) else []
+            assert cell == ", ".join(again.signed(f"{x:.1f}") for x in gaps)
+    assert len(rows) >= 5
 
 
 def test_each_cell_of_inside_and_outside():
@@ -297,6 +311,27 @@ def test_a_row_that_is_partial_is_in_no_sentence(tmp_path):
     said = next(x for x in text.splitlines() if x.startswith("With the rates corrected"))
     assert "golub" in said
     assert "colon" not in said
+
+
+@pytest.mark.parametrize(
+    ("name", "like", "file", "said"),
+    [
+        ("rfvm-3-4/allaml/rfvm_vb-elbo", "rfvm_vb", "rfvm.md", "With the printed updates and the"),
+        ("fsklr-3/sonar/fsklr-exact-printed", "fsklr-exact", "fsklr.md", "With the shared mask"),
+    ],
+)
+def test_a_row_that_arrives_is_in_the_sentences(tmp_path, name, like, file, said):
+    for path in FILES:
+        shutil.copy(path, tmp_path)
+    group, row = find(name)
+    path = store.file_of(group, tmp_path)
+    lines = [x for x in store.read(path) if x["row"] == f"{group.name}/{like}"]
+    mark = store.identity(group, row)
+    store.append(path, [x | {"row": name, "identity": mark} for x in lines])
+    text = page.texts(tmp_path)[file].splitlines()
+    (line,) = (x for x in text if x.startswith(said))
+    assert f"on {group.data}" in line
+    assert not any(x.startswith("Where that stop was not run") and "allaml" in x for x in text)
 
 
 def overview_row(text, label):
