@@ -192,10 +192,10 @@ EXTENT = (
     "exact here. {turned}"
 )
 ORIGIN = (
-    "Rows carry the commit of the code that made them: {commits}. The branch was "
-    "rebased before it was published, so these are not in its history. Rows of both were made "
-    "again by the present code: the same to the last digit, but for the horseshoe's, whose chains "
-    "now take another course."
+    "Rows carry the commit of the code that made them: {commits}. A branch was rebased before it "
+    "was published, so 590f9be and 8527945 are not in its history; some of their rows were made "
+    "again by later code, the same to the last digit. The horseshoe's were not the same, and all "
+    "of them were made anew."
 )
 
 
