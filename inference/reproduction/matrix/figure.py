@@ -47,7 +47,7 @@ def draw(frame: pd.DataFrame) -> Picture:
     groups = list(dict.fromkeys(_group(row) for row in known.to_dict("records")))
     with look.style():
         figure, axes = look.blank(len(PANELS) * len(METHODS), 0.9 + _ROW * len(groups), rows=1)
-        figure.set_size_inches(look.WIDTH * 1.35, 1.5 + _ROW * len(groups))
+        figure.set_size_inches(look.WIDTH * 1.35, 1.7 + _ROW * len(groups))
         for axis in axes[1:]:
             axis.sharey(axes[0])
             axis.tick_params(labelleft=False)
@@ -55,11 +55,8 @@ def draw(frame: pd.DataFrame) -> Picture:
             for j, method in enumerate(METHODS):
                 axis = axes[i * len(METHODS) + j]
                 _strip(axis, known, groups, method, number, limits, lines)
-                axis.set_title(_SAID.get(method, method), fontsize=9)
-                if j == 0:
-                    axis.annotate(
-                        title, (0.0, 1.0), (0, 22), "axes fraction", "offset points", fontsize=10
-                    )
+                above = f"{title}\n\n" if j == len(METHODS) // 2 else ""  # over the middle strip
+                axis.set_title(above + _SAID.get(method, method), fontsize=9)
         axes[0].set_yticks(range(len(groups)), [" ".join(g) for g in groups], fontsize=8)
         axes[0].set_ylim(len(groups) - 0.4, -0.6)
         shown = [p for p in MARKS if p in set(known["prior"])]
@@ -125,10 +122,13 @@ def _strip(
     }
     place = {prior: 0.26 * (k - 1) for k, prior in enumerate(("sparse", "dense", "diffuse"))}
     place |= {"independent": -0.14, "printed_masks": 0.14}
+    run = {
+        (_group(r), r["prior"]) for r in records if r["cell"] == method and r[number] == r[number]
+    }
     for row in (r for r in records if r["cell"] in (AGAIN, method)):
-        value, y = row[number], groups.index(_group(row)) + place.get(row["prior"], 0.0)
-        if value != value:
+        if (_group(row), row["prior"]) not in run:
             continue
+        value, y = row[number], groups.index(_group(row)) + place.get(row["prior"], 0.0)
         if row["cell"] == AGAIN:
             axis.plot(value, y, "|", color="0.5", ms=5)
             continue
