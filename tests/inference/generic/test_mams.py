@@ -294,15 +294,19 @@ def test_a_density_that_is_nowhere_finite_is_a_failure():
 
 
 def test_numbers_of_steps_are_spread_evenly_up_to_twice_their_mean(narrow):
-    """2 sqrt(P) over the step size on average; `max_steps` bounds each."""
-    stats = fit(narrow, draws=200, chains=1, tune=200)["sample_stats"]
+    """`length` sqrt(P) over the step size on average; `max_steps` bounds each.
+
+    At the default length a step size of 2.3 leaves fewer than two steps; 24 runs had 1.4 to 2.4.
+    """
+    stats = fit(narrow, draws=200, chains=1, tune=200, length=6.0)["sample_stats"]
     steps = stats["n_steps"].values.ravel()
-    mean = 2.0 * math.sqrt(len(SD)) / stats["step_size"].values[0, 0]
+    mean = 6.0 * math.sqrt(len(SD)) / stats["step_size"].values[0, 0]
     assert mean > 2.0
     assert steps.mean() == pytest.approx(mean, rel=0.15)
     assert steps.max() <= math.ceil(2.0 * mean)
     assert len(set(steps)) >= int(mean)
-    short = fit(narrow, draws=20, chains=1, tune=60, max_steps=2)["sample_stats"]["n_steps"]
+    # a quarter of all trajectories have one step: none of a hundred has, once in 3e12 times
+    short = fit(narrow, draws=100, chains=1, tune=60, max_steps=2)["sample_stats"]["n_steps"]
     assert set(short.values.ravel()) == {1, 2}
 
 
