@@ -15,7 +15,9 @@ def test_reading_a_scorecard(full, tmp_path):
     assert list(table.index) == ["exact", "advi", "laplace", "rfvm_vb", "xolon"]
     assert set(eta.loc["rfvm_vb", "statistic"]) >= {"error", "sd_ratio", "two_sample"}
     assert set(p_active.columns) == set(table.index)
-    assert verdict.words["means"] == verdict.words["uncertainty"] == "bad"
+    assert verdict.words["uncertainty"] == "bad"
+    # the quick form has so few draws that a mean off by 1.8 sd may be noise
+    assert verdict.words["means"] in (("bad",) if full else ("bad", "unknown"))
     # of draws without weights nothing can be said about features
     assert verdict.words["ranking"] == verdict.words["selection"] == "unknown"
     assert set(exact) == {0, 1}

@@ -98,7 +98,7 @@ def sentences(frame: pd.DataFrame) -> list[str]:
 
 def _ranges(rows: pd.DataFrame, model: str) -> str:
     """Return how far each method is off on the data sets of a model, from the least to the most."""
-    said = []
+    said: list[str] = []
     for name in METHODS:
         mine = rows[(rows["cell"] == name) & rows["p_off"].notna()]
         if len(mine):
