@@ -41,7 +41,7 @@ PAGES = (
         (
             "main_job-import", "main_job-demo", "main_job-colon", "compiled_speed-gradient",
             "compiled_speed-density", "compiled_speed-rbf", "compiled_speed-compile",
-            "nuts_models", "nuts_settings", "mams_speed", "peers-nuts", "fat_data",
+            "nuts_models", "nuts_settings", "mams_speed", "peers-nuts", "peers-exact", "fat_data",
             "gibbs_speed-pymc", "gibbs_speed-full", "gibbs_speed-cost", "gibbs_speed-moves",
             "gibbs_speed-ard", "rfvm_vb_speed",
             "rfvm_vb_million", "rfvm_vb_stop", "pfcvm_lp_speed", "jcfo_em_speed",

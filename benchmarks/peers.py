@@ -167,7 +167,8 @@ def sample(problem_name: str, sampler: str, path: str, limit: float) -> None:
     """
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
     model, data, hypers = (PROBLEMS | GENES)[problem_name]
-    problem = av.problem(model, load(data), **hypers)
+    rows = av.load(data) if problem_name in GENES else load(data)
+    problem = av.problem(model, rows, **hypers)
     if sampler == "exact":
         Path(path).write_text(json.dumps(exactly(problem, limit)))
         return
