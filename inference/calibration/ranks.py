@@ -173,6 +173,9 @@ class Calibration:
     """Time of all replicates; the first one may compile."""
     name: str = ""
     """What was calibrated: the test, the model and the method."""
+    unconverged: int = 0
+    """The replicates whose fit says that it has not converged. They are ranked like the others: to
+    drop them would select data sets."""
 
     @property
     def table(self) -> pd.DataFrame:
@@ -212,6 +215,7 @@ class Calibration:
     def text(self) -> str:
         """Return in words what is wrong and by how much, or what would have been detected."""
         done = f"{self.name}: {len(self.ranks)} replicates"
+        done += f", of which {self.unconverged} have not converged" if self.unconverged else ""
         lines = [done + (f"; {self.failed} more failed: {self.reasons[0]}" if self.failed else "")]
         if len(self.ranks) < 2:
             return lines[0]

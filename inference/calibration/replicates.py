@@ -38,7 +38,8 @@ class Trial(Work[int, Row]):
     """What is repeated, in a few words: the start of the file's name."""
     make: Callable[[], Callable[[int], Row]]
     """Compiles, once in each process; returns the function that does replicate r. A row holds `u`,
-    a dict of ranks, and `draws`, the number they are taken among; equal r give equal rows."""
+    a dict of ranks, `draws`, the number they are taken among, and in `sbc` whether the fit has
+    `converged`; equal r give equal rows."""
     path: Path | None = None
     """The file of the replicates, if they are stored."""
 
@@ -116,6 +117,7 @@ def _collect(name: str, rows: list[Row]) -> Calibration:
         draws=np.array([r["draws"] for r in good]),
         seconds=float(sum(r["seconds"] for r in rows)),
         name=name,
+        unconverged=sum(not r.get("converged", True) for r in good),
     )
 
 

@@ -179,7 +179,8 @@ class _Fits:
             chains=self.sampling.chains,
             seed=int(rng.integers(2**31)),
         )
-        drawn = self.plan.backend.fit(Target(problem), self.plan.options, job).posterior
+        fitted = self.plan.backend.fit(Target(problem), self.plan.options, job)
+        drawn = fitted.posterior
         names = shared_names(problem, true, drawn)
         value = quantities(problem, true, y, names)
         found = np.stack(list(quantities(problem, drawn, y, names).values()), axis=-1)
@@ -187,7 +188,11 @@ class _Fits:
             raise FitFailed(f"{self.plan.name} returned draws that are not finite")
         others = self._thinned(found, self.plan.backend.KIND)
         u = rank(np.array(list(value.values())), others, rng)
-        return {"u": dict(zip(value, u.tolist(), strict=True)), "draws": len(others)}
+        return {
+            "u": dict(zip(value, u.tolist(), strict=True)),
+            "draws": len(others),
+            "converged": fitted.status == "finished",
+        }
 
     def _thinned(self, found: np.ndarray, kind: str) -> np.ndarray:
         """Return (L, F) nearly independent draws of (chain, draw, F)."""

@@ -30,11 +30,12 @@ drawn anew before anything uses them; that is why the order matters (van Dyk, Pa
 
    (c = 1 without noise). W and r belong to this omega and tau, and are
    renewed before each 2 and 3.
-2. theta | b, a, W, r [u]: a few scans. In each, every theta_d moves by an independence Metropolis
-   step that proposes from the prior or from the likelihood, so that it jumps between the spike and
-   a visible weight. Only the first scan of a sweep makes moves inside the spike (`ard_scans.py`):
-   nearly all proposals are such moves, and each changes little. After each scan move pairs of
-   features, above all correlated ones, so that one may replace the other. Then b, normal.
+2. theta | b, a, W, r [u]: a scan. In it every theta_d moves by an independence Metropolis step
+   that proposes from the prior or from the likelihood, so that it jumps between the spike and a
+   visible weight. Only the first scan of a sweep makes moves inside the spike (`ard_scans.py`):
+   nearly all proposals are such moves, and each changes little. After the scan move pairs of
+   features, above all correlated ones, so that one may replace the other. On genes these exchanges
+   mix slowest, so they get as much time as the scan. Then b, normal.
    Then u | eta, omega, tau ~ Normal((k + tau eta) / (tau + omega), (tau + omega)^-1/2), with
    the omega that u was integrated out with, and tau | u, eta ~ Gamma(noise_shape + N/2,
    noise_rate + |u - eta|^2 / 2).
@@ -83,9 +84,14 @@ class Options(Settings):
     """Options of the sampler."""
 
     rounds: int = option(4, "rounds per sweep", above=0)
-    feature_scans: int = option(3, "scans of the features in each round", above=0)
+    feature_scans: int = option(1, "scans of the features in each round", above=0)
     sample_scans: int = option(3, "scans of the samples in each round", above=0)
-    feature_pairs: int = option(50, "pairs tried after each scan of the features", at_least=0)
+    feature_pairs: int | None = option(
+        None,
+        "pairs tried after each scan of the features. None: one for 12 features, which take about "
+        "as long as the scan, and at least 50",
+        at_least=0,
+    )
     sample_pairs: int = option(60, "pairs tried after each scan of the samples", at_least=0)
     scale_moves: bool = option(True, "make the move of step 4")
 
@@ -164,6 +170,8 @@ class Sampler:
         self.sample = Prior.of(h.sample_prior, positive=not self.signed)
         self.tail = Tail(*_beyond(SEVERAL, len(self.Xt), h.feature_prior))
         self.feature_pairs = _pairs(problem.X, h.feature_prior)
+        tries = self.options.feature_pairs
+        self.tries = max(50, len(self.Xt) // 12) if tries is None else tries
         self.sample_pairs = _pairs(self.Zt, h.sample_prior)
         self.sign = np.ones(self.Zt.shape[1])
         self.set_labels(problem.y, problem.basis_labels)
@@ -259,7 +267,7 @@ class Sampler:
         working = self.augment(state, rng)
         before = working.score.copy()
         scans(
-            rng, int(every), o.feature_scans, o.feature_pairs, self.Xt, slope, working.W,
+            rng, int(every), o.feature_scans, self.tries, self.Xt, slope, working.W,
             self.feature, self.tail, self.feature_pairs, working.score, state.theta,
         )  # fmt: skip
         self.bias(state, working, rng)

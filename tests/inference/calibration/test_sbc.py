@@ -222,6 +222,16 @@ def test_processes_give_the_same_numbers(tmp_path, caplog):
     assert not caplog.records
 
 
+def test_a_fit_that_has_not_converged_is_ranked_and_counted(tmp_path):
+    """`exact` ends after two judgements, of which the second is at 384 iterations."""
+    problem = av.problem("sklr", (rng(12).normal(size=(8, 3)), np.arange(8) % 2))
+    for _ in ("computed", "stored"):
+        found = sbc(problem, "exact", replicates=2, ranks=20, limit=256, folder=tmp_path)
+        assert found.unconverged == len(found.ranks) == 2
+        assert "2 replicates, of which 2 have not converged" in found.text()
+    assert sbc(problem, "exact", replicates=2, ranks=20, ess=100.0).unconverged == 0
+
+
 @pytest.mark.statistical
 def test_an_approximation_is_scored():
     """RFVM's variational Bayes, without a compilation: its posteriors of eta are too narrow.
