@@ -19,6 +19,7 @@ import math
 import os
 from collections.abc import Iterator
 from fnmatch import fnmatch
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,7 @@ REPLICATES = 200
 def calibrated(given: argparse.Namespace) -> Measured:
     """Rank true values among the draws of `exact`, model by model."""
     cases = (("sparse_probit", NARROW, {}),) if given.quick else CASES
-    options = {"ess": 100.0} if given.quick else {}
+    options: dict[str, Any] = {"ess": 100.0} if given.quick else {}
     rows: list[Row] = []
     for model, D, hypers in cases:
         name = " ".join([model, f"{N}x{D}", *hypers.values()])
@@ -144,16 +145,16 @@ class Faulty:
         return {"eta": self.held[:, -1:]}
 
 
-def stopped(name: str, seed: int) -> Row:
+def stopped(fault: str, seed: int) -> Row:
     """Return how a run over faulty chains ended, and how far its mean is from the truth."""
     asked = Asked(ess=1000.0, limit=LIMIT, seconds=math.inf, room=LIMIT, warm_up=0.25, chains=COUNT)
-    run = until_converged(Faulty(name, seed), lambda draws: mixing(None, draws), asked)
+    run = until_converged(Faulty(fault, seed), lambda draws: mixing(None, draws), asked)
     eta = xr.DataArray(run.posterior["eta"], dims=("chain", "draw", "row"))
     z = float(eta.mean()) / float(diagnostics.mcse(eta, "mean")[0])
     return {"ended": run.ended, "iterations": run.iterations, "z": z}
 
 
-def keys(runs: int) -> Iterator[Row]:
+def keys(runs: int) -> Iterator[dict[str, Any]]:
     """Yield what tells a run from others."""
     for name in FAULTS:
         for seed in range(runs):
@@ -162,10 +163,8 @@ def keys(runs: int) -> Iterator[Row]:
 
 def faulty(given: argparse.Namespace) -> Measured:
     """Count the stops of chains with faults, and the false ones among them."""
-    wanted = [*keys(2 if given.quick else RUNS)]
-    found = resumed(
-        given.work / "faults.csv", ((k, lambda k=k: stopped(k["fault"], k["seed"])) for k in wanted)
-    )
+    wanted = keys(2 if given.quick else RUNS)
+    found = resumed(given.work / "faults.csv", ((key, partial(stopped, **key)) for key in wanted))
     rows: list[Row] = []
     for name, (period, _, still) in FAULTS.items():
         runs = [row for row in found if row["fault"] == name]

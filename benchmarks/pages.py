@@ -46,18 +46,18 @@ PAGES = (
             "gibbs_speed-ard", "rfvm_vb_speed",
             "rfvm_vb_million", "rfvm_vb_stop", "pfcvm_lp_speed", "jcfo_em_speed",
             "fsklr_savb_speed", "laplace_genes", "advi_rank", "rfvm_noise", "model_choices",
-            "comparison_speed", "exact_speed-exact", "exact_speed-samplers", "exact_rule",
-            "estimator",
+            "comparison_speed", "exact_speed-exact", "exact_speed-samplers", "estimator",
         ),
     ),
     Page(
         "CALIBRATION.md",
         "Calibration",
-        "Are the samplers right? Joint tests, simulation-based calibration, the floors of the "
-        "comparison, and reference posteriors that were run twice.",
+        "Are the samplers right, and does `exact` stop at the right time? Joint tests, "
+        "simulation-based calibration, the floors of the comparison, and reference posteriors that "
+        "were run twice.",
         (
-            "calibration", "calibration_sparse", "calibration_rfvm_vb", "references", "stan_twin",
-            "floors",
+            "calibration", "calibration_sparse", "calibration_rfvm_vb", "exact_calibration-sbc",
+            "exact_calibration-faults", "exact_rule", "references", "stan_twin", "floors",
         ),
     ),
     Page(
