@@ -31,7 +31,8 @@ One sweep
 Cost
 ----
 Each proposal of b to e is a pass over K with an exponential an entry, O(N B), and there are D / 2
-of b. Those of a cost O(N B D) altogether, and so does K itself. Memory O(N B + N D) a chain.
+of b. If the basis is the samples, half of K is enough. Those of a cost O(N B D) altogether, and so
+does K itself. Memory O(N B + N D) a chain.
 
 Difficulties
 ------------
@@ -162,6 +163,14 @@ class Sampler:
         """Return statistics of the last sweep, of which there are none."""
         return {}
 
+    @property
+    def columns(self) -> steps.Columns:
+        """What the moves of theta read and leave."""
+        symmetric = self.Zt is self.Xt
+        return steps.Columns(
+            self.kernel.code, self.kernel.degree, self.Xt, self.Zt, self.weights.s, symmetric
+        )
+
     def inner(self, theta: np.ndarray) -> np.ndarray:
         """Return what K is a function of (B, N): weighted square distances, or inner products."""
         inner = weighted_products(self.Zt, theta, self.Xt)
@@ -191,11 +200,8 @@ class Sampler:
     def features(self, state: State, rng: np.random.Generator) -> None:
         """Step 1."""
         options, prior, pairs = self.options, self.prior, self.pairs
-        columns = steps.Columns(
-            self.kernel.code, self.kernel.degree, self.Xt, self.Zt, self.weights.s
-        )
         present = steps.Present(state.theta, self.inner(state.theta), state.eta - state.bias)
-        given = (columns, present, steps.Held(self.weights.sign * state.x, state.bias), prior)
+        given = (self.columns, present, steps.Held(self.weights.sign * state.x, state.bias), prior)
         for share in SHARES:
             steps.spike_block(rng, share, *given, pairs.visible)
         steps.crossings(rng, self.crossings, *given, pairs.visible, self.share)

@@ -6,7 +6,9 @@ it, so a proposal costs one pass over it, with one exponential or power an entry
 
     out_i = sum_j a_j K_ij,    K = exp(-S) or (1 + S)^P.
 
-The loops run over the rows i of one centre j, so that the compiler processes several at once.
+The loops run over the rows i of one centre j, so that the compiler processes several at once. If
+the rows are the centres, K is symmetric: rows i >= j are enough, and K_ij also adds a_i K_ij to
+out_j. That is half the work.
 The likelihood is that of the labels itself: no Polya-Gamma variable is held fixed.
 """
 
@@ -36,6 +38,8 @@ class Columns(NamedTuple):
         Rows and centres, a feature at a time.
     s : array (N,)
         Labels, -1 or 1.
+    symmetric : bool
+        Whether the rows are the centres.
     """
 
     code: int
@@ -43,6 +47,7 @@ class Columns(NamedTuple):
     Xt: np.ndarray
     Zt: np.ndarray
     s: np.ndarray
+    symmetric: bool
 
 
 class Present(NamedTuple):
@@ -52,6 +57,7 @@ class Present(NamedTuple):
     ----------
     theta : array (D,)
     inner : array (B, N)
+        If the rows are the centres, the moves keep and read only the entries [j, i] with i >= j.
     Ka : array (N,)
         K a.
     """
@@ -71,6 +77,33 @@ class Held(NamedTuple):
 # --- decision values ------------------------------------------------------------------------------
 
 
+@numba.njit(nogil=True, forceinline=True)
+def rows_of(columns: Columns, j: int) -> range:
+    """Return the rows whose entries with centre j are kept.
+
+    They are unsigned: an index that could be negative would need a check in each entry.
+    """
+    return range(np.uint64(j if columns.symmetric else 0), np.uint64(len(columns.s)))
+
+
+@numba.njit(nogil=True, forceinline=True)
+def move(
+    columns: Columns, S: np.ndarray, growth: float, which: np.ndarray, change: np.ndarray, j: int
+) -> None:
+    """Update S (N,), row j of inner, for that move of theta."""
+    if growth != 1.0:
+        for i in rows_of(columns, j):
+            S[i] *= growth
+    for m in range(len(which)):
+        x, z, c = columns.Xt[which[m]], columns.Zt[which[m], j], change[m]
+        if columns.code == RBF:
+            for i in rows_of(columns, j):
+                S[i] += c * (x[i] - z) ** 2
+        else:
+            for i in rows_of(columns, j):
+                S[i] += c * z * x[i]
+
+
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
 def decide(
     columns: Columns,
@@ -82,56 +115,37 @@ def decide(
     out: np.ndarray,
 ) -> None:
     """Fill out with K a after theta -> growth theta, and then theta[which] += change."""
-    B, N = inner.shape
-    S, power = np.empty(N), np.empty(N)
-    for i in range(N):
-        out[i] = 0.0
-    for j in range(B):
-        weight = a[j]
-        for i in range(N):
-            S[i] = growth * inner[j, i]
-        for m in range(len(which)):
-            x, z = columns.Xt[which[m]], columns.Zt[which[m], j]
-            c = change[m]
-            if columns.code == RBF:
-                for i in range(N):
-                    S[i] += c * (x[i] - z) ** 2
-            else:
-                for i in range(N):
-                    S[i] += c * z * x[i]
+    K = np.empty(len(out))  # of one centre
+    out[:] = 0.0
+    for j in range(len(inner)):
+        for i in rows_of(columns, j):
+            K[i] = inner[j, i]
+        move(columns, K, growth, which, change, j)
         if columns.code == RBF:
-            for i in range(N):
-                out[i] += weight * exp(-S[i])
-            continue
-        for i in range(N):
-            power[i] = weight
-        for _ in range(columns.degree):
-            for i in range(N):
-                power[i] *= 1.0 + S[i]
-        for i in range(N):
-            out[i] += power[i]
+            for i in rows_of(columns, j):
+                K[i] = exp(-K[i])
+        else:
+            for i in rows_of(columns, j):
+                base, power = 1.0 + K[i], 1.0
+                for _ in range(columns.degree):
+                    power *= base
+                K[i] = power
+        for i in rows_of(columns, j):
+            out[i] += a[j] * K[i]
+        if columns.symmetric:
+            total = 0.0
+            for i in rows_of(columns, j + 1):
+                total += a[i] * K[i]
+            out[j] += total
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, fastmath={"contract"})
 def shift(
     columns: Columns, inner: np.ndarray, growth: float, which: np.ndarray, change: np.ndarray
 ) -> None:
     """Update inner for that move of theta."""
-    B, N = inner.shape
-    for j in range(B):
-        S = inner[j]
-        if growth != 1.0:
-            for i in range(N):
-                S[i] *= growth
-        for m in range(len(which)):
-            x, z = columns.Xt[which[m]], columns.Zt[which[m], j]
-            c = change[m]
-            if columns.code == RBF:
-                for i in range(N):
-                    S[i] += c * (x[i] - z) ** 2
-            else:
-                for i in range(N):
-                    S[i] += c * z * x[i]
+    for j in range(len(inner)):
+        move(columns, inner[j], growth, which, change, j)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})

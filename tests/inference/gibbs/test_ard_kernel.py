@@ -134,8 +134,7 @@ class NoJacobian(Sampler):
 
     def features(self, state, random):
         super().features(state, random)
-        columns = ard_kernel_steps.Columns(0, 0, self.Xt, self.Zt, self.weights.s)
-        columns = columns._replace(code=self.kernel.code, degree=self.kernel.degree)
+        columns = self.columns
         for _ in range(6):
             u = random.normal(0.0, 0.7)
             a, inner = self.weights.sign * state.x, self.inner(state.theta)
