@@ -5,6 +5,7 @@
 
 To add a record to a page, name it in `PAGES`. PAPER_CHECK.md is made of its stored folds by
 `ardvark reproduce 'pfcvm*' --summarise --out benchmarks`; RESULTS.md takes its goals from there.
+The papers' pages estimate hours by the times of `exact`: where these change, run that again.
 """
 
 import argparse
