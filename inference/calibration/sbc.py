@@ -100,6 +100,8 @@ def sbc(
 ) -> Calibration:
     """Rank true values among the draws of a method, over data sets simulated from the model.
 
+    A fit that has not converged is ranked like the others, and counted.
+
     Parameters
     ----------
     problem : Problem
