@@ -180,8 +180,12 @@ def stored(path: Path, keys: Iterable[Mapping[str, Any]]) -> list[Row]:
 
 def _with(key: Mapping[str, Any], rows: Iterable[Row]) -> Row | None:
     """Return the first row that has these values."""
-    texts = {name: str(value) for name, value in key.items()}
-    return next((r for r in rows if all(str(r.get(k)) == v for k, v in texts.items())), None)
+    texts = {name: _text(value) for name, value in key.items()}
+    return next((r for r in rows if all(_text(r.get(k)) == v for k, v in texts.items())), None)
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)  # a CSV file has the same for "" and None
 
 
 def _short(value: Any) -> str:

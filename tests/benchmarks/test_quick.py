@@ -97,7 +97,7 @@ def test_rows_are_computed_once_and_come_back_as_they_were(tmp_path):
         return row | ({"more": 1} if k == 2 else {})
 
     def rows(ks):
-        return (({"k": k}, lambda k=k: compute(k)) for k in ks)
+        return (({"k": k, "no": ""}, lambda k=k: compute(k)) for k in ks)
 
     path = tmp_path / "rows.csv"
     first = script.resumed(path, rows([1, 2]))
