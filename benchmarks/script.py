@@ -179,9 +179,11 @@ def stored(path: Path, keys: Iterable[Mapping[str, Any]]) -> list[Row]:
 
 
 def _with(key: Mapping[str, Any], rows: Iterable[Row]) -> Row | None:
-    """Return the first row that has these values."""
+    """Return the first row that has these values, with the values as asked for."""
     texts = {name: _text(value) for name, value in key.items()}
-    return next((r for r in rows if all(_text(r.get(k)) == v for k, v in texts.items())), None)
+    asked = {name: records.plain(value) for name, value in key.items()}
+    same = (r | asked for r in rows if all(_text(r.get(k)) == v for k, v in texts.items()))
+    return next(same, None)
 
 
 def _text(value: Any) -> str:
