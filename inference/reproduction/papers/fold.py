@@ -119,7 +119,12 @@ def zoo(row: Row, training: Dataset, test: Dataset) -> list[Line]:
         training, test = kernel_columns(training, test)
     chosen: dict[str, Any] = choose(row, training) if row.grid else {}
     options = {**row.options, **chosen, **({"path": True} if row.steps else {})}
-    problem = problem_of(row.model, training, **row.hypers)
+    hypers, features = row.hypers, np.arange(training.D)
+    if row.chosen_by:
+        chosen, features = choice_of_jcfo(row, training)
+        hypers = hypers | chosen
+        training, test = (with_features(data, features) for data in (training, test))
+    problem = problem_of(row.model, training, **hypers)
     exact = row.method == "exact"
     if exact:
         options = {"cores": 1, **options}  # folds are what runs at once
@@ -143,10 +148,9 @@ def zoo(row: Row, training: Dataset, test: Dataset) -> list[Line]:
     line |= {k: tree.attrs[k] for k in ("status", "reason")}
     details = tree["fit"].data_vars
     if row.options.get("select") == "holdout":
-        gammas = {k: float(details[k]) for k in ("gamma1", "gamma2") if k in details}
-        line["chosen"] = json.dumps(chosen | gammas)
+        line["chosen"] = json.dumps(chosen | gammas(tree))
     if exact:
-        return [line | active(tree)]
+        return [line | active(tree, features)]
     for kind in ("feature", "sample"):
         if f"selected_{kind}" in details:
             kept = np.flatnonzero(details[f"selected_{kind}"].values)
@@ -160,15 +164,43 @@ def zoo(row: Row, training: Dataset, test: Dataset) -> list[Line]:
     return [line, *along(row, problem, details, test)]
 
 
-def active(tree: Any) -> Line:
-    """Return the mean numbers of active features and samples, and the features with P > 1/2."""
+def choice_of_jcfo(row: Row, training: Dataset) -> tuple[dict[str, float], np.ndarray]:
+    """Return the gammas that `jcfo_em` chooses, and the features (D',) that its filter leaves."""
+    tree = run.fit(
+        problem_of(row.model, training, **row.hypers), "jcfo_em", draws=1, chains=1, random_seed=0,
+        progressbar=False, keep="shared", **row.chosen_by,
+    )  # fmt: skip
+    if tree.attrs["status"] == "failed":
+        raise RuntimeError(tree.attrs["reason"])
+    return gammas(tree), np.flatnonzero(~tree["fit"].data_vars["filtered"].values)
+
+
+def gammas(tree: Any) -> dict[str, float]:
+    """Return the gammas of a fit by `jcfo_em`; sparse probit has one."""
+    details = tree["fit"].data_vars
+    return {k: float(details[k]) for k in ("gamma1", "gamma2") if k in details}
+
+
+def with_features(data: Dataset, features: np.ndarray) -> Dataset:
+    """Return the data with these features alone."""
+    return replace(
+        data, X=data.X[:, features], feature_names=tuple(data.feature_names[k] for k in features),
+        both=False,
+    )  # fmt: skip
+
+
+def active(tree: Any, features: np.ndarray) -> Line:
+    """Return the mean numbers of active features and samples, and the features with P > 1/2.
+
+    `features` (D,) are their places in the table.
+    """
     found = tree["selection"].to_dataset()
     line: Line = {
         f"{kind}s": round(float(found[f"active_{kind}s"].mean()), 3)
         for kind in ("feature", "sample")
         if f"active_{kind}s" in found
     }
-    kept = np.flatnonzero(found["p_active_feature"].values > 0.5)
+    kept = features[found["p_active_feature"].values > 0.5]
     return line | {"selected": " ".join(map(str, kept))}
 
 

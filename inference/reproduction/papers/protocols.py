@@ -81,8 +81,9 @@ class Row:
     the paper prints, and printed_sd the standard deviations behind it. note : what the row is
     beside the paper. select : features are chosen first, "inside" each fold or "outside",
     once on all rows of the data; the method then chooses them, and one plain classifier takes over
-    (`fold.classify_selected`). steps : where its path is looked at: iterations of a model of the
-    zoo, C of L1 logistic regression.
+    (`fold.classify_selected`). chosen_by : options of `jcfo_em`, whose filter and hold-out decide
+    the features and the gammas of this row in each fold (`fold.choice_of_jcfo`). steps : where its
+    path is looked at: iterations of a model of the zoo, C of L1 logistic regression.
     """
 
     label: str
@@ -98,6 +99,7 @@ class Row:
     printed_sd: dict[str, float] = field(default_factory=dict)
     note: str = ""
     select: Literal["", "inside", "outside"] = ""
+    chosen_by: dict[str, Any] = field(default_factory=dict)
     steps: tuple[float, ...] = ()
 
 

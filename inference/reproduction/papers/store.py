@@ -34,6 +34,7 @@ def identity(group: Group, row: Row) -> str:
         row.model, row.method, row.hypers, row.options, row.grid, row.on_kernel, row.select,
         row.steps, group.protocol.name, group.by_sample, group.data, DRAWS, INNER,
         (SELECTED, FILTER) if row.select else (), *([row.share] if row.share else []),
+        *([row.chosen_by] if row.chosen_by else []),
         *([YARDSTICKS[row.method].settings] if row.method in YARDSTICKS else []),
     ]  # fmt: skip
     return hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:8]
