@@ -388,6 +388,7 @@ def test_identity_follows_settings_and_data():
                     r.grid,
                     r.on_kernel,
                     r.select,
+                    r.chosen_by,
                     r.steps,
                 )
             )
