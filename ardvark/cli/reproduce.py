@@ -61,7 +61,8 @@ def reproduce(
     """Compute a table, or the part of it that is missing, and write its page and figures.
 
     Finished folds and blocks are kept. Run the same command again to continue after an interrupt;
-    only the folds or blocks in progress are lost.
+    only the folds or blocks in progress are lost. Let one command at a time write to a folder: what
+    another adds while the first puts its files in order, at its end, would be lost.
     """
     from ardvark.common.work import check_processes
 
