@@ -122,5 +122,5 @@ def draw(file: Path, folder: Path) -> None:
     handles, names = axes[1, 0].get_legend_handles_labels()
     figure.legend(handles, names, fontsize=8, ncols=len(names), loc="outside lower center")
     file.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(file, dpi=72, metadata={"Software": None})
+    figure.savefig(file, dpi=72, metadata={"Software": None}, pil_kwargs={"optimize": True})
     plt.close(figure)
