@@ -362,3 +362,23 @@ def test_roles_and_readings_are_declared_rows():
         named = [*sheet.rows.values(), *sheet.readings, *(x for x in pairs if x[0] != "(")]
         assert set(named) <= labels
         assert overview.shown(sheet, {}) == []
+
+
+def test_the_readme_says_what_the_summary_counts():
+    """By log score: higher than the algorithm on most, lower on none; higher than L1 on none."""
+    text = TEXT[page.SUMMARY]
+    higher, of = re.search(
+        r"clearly higher than that of the algorithm on (\d+) of (\d+)", text
+    ).groups()
+    (lower,) = re.search(
+        r"clearly higher than that of .*, and clearly lower on (\d+) of", text
+    ).groups()
+    (above_l1,) = re.search(r"Beside L1.* by log score better on (\d+) of", text).groups()
+    said = " ".join((again.ROOT / "README.md").read_text().split())
+    assert (
+        "clearly better log score than the paper's algorithm under the same prior on most" in said
+    )
+    assert "a clearly worse one on none" in said
+    assert "clearly better in log score than L1 logistic regression on none" in said
+    assert int(higher) > int(of) / 2
+    assert (int(lower), int(above_l1)) == (0, 0)
