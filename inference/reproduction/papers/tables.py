@@ -27,6 +27,7 @@ What the papers leave open, and how it is read here:
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fnmatch import fnmatch
 from typing import Any
 
@@ -70,14 +71,6 @@ DENSE = {"active_features": "all", "active_samples": "all"}
 def exact(model: str, label: str = "exact", **hypers: Any) -> Row:
     """Return the exact posterior of a model, by `exact`; features and samples are active ones."""
     return Row(label=label, model=model, method="exact", reading="exact", hypers=hypers)
-
-
-def chosen_exact(model: str, by: dict[str, Any], label: str) -> Row:
-    """Return the exact posterior at the gammas and features that JCFO's algorithm chooses."""
-    note = "at the gammas and among the features that the corrected algorithm chooses in the fold"
-    return Row(
-        label=label, model=model, method="exact", reading="exact", chosen_by=by, note=note
-    )  # fmt: skip
 
 
 # --- PFCVM ----------------------------------------------------------------------------------------
@@ -189,6 +182,7 @@ def selections() -> Iterator[Row]:
 
 
 EM_STEPS = (1, 2, 4, 7, 10, 15, 20, 30, 50, 100)
+CHOSEN = "at the gammas and among the features that the corrected algorithm chooses in the fold"
 
 
 def jcfo_rows(
@@ -215,9 +209,10 @@ def jcfo_rows(
         note="one start, rates corrected; gammas filled from N and the about 50 genes", **kept,
     )  # fmt: skip
     yield exact("jcfo")
-    yield chosen_exact("jcfo", {**chosen, "starts": 1}, "exact-chosen")
+    yield replace(exact("jcfo", "exact-chosen"), chosen_by={**chosen, "starts": 1}, note=CHOSEN)
     yield exact("sparse_probit", "sparse_probit-exact")
-    yield chosen_exact("sparse_probit", {"select": "holdout"}, "sparse_probit-exact-chosen")
+    at_chosen = exact("sparse_probit", "sparse_probit-exact-chosen")
+    yield replace(at_chosen, chosen_by={"select": "holdout"}, note=CHOSEN)
     kept = {"model": "sparse_probit", "method": "jcfo_em"}
     for on_kernel, value in ((False, probit), (True, probit_kernel)):
         name = "sparse_probit-kernel" if on_kernel else "sparse_probit"
