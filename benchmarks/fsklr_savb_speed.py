@@ -1,6 +1,10 @@
 """Time, memory and accuracy of `fsklr_savb`: whole fits, 72 x 7129, growth with D, 5 folds.
 
-    python -m benchmarks.fsklr_savb_speed                   (on one core)
+    python -m benchmarks.fsklr_savb_speed fits              (on one core)
+    python -m benchmarks.fsklr_savb_speed refit
+
+`refit` is algorithm 2 with as many samples in use as observations, which is most of the time of a
+fit: in eta, as it runs, and in the coefficients, in turn and from the same start.
 
 Memory is the peak of allocations above X and y (tracemalloc, in a run of its own with few sweeps;
 the visited states of a whole fit add two bytes or less a bit). The folds are of digits38_noisy,
@@ -11,8 +15,10 @@ not stated. Ten pixels of digits38 are constant: with noise added they are noise
 import argparse
 from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 import numpy as np
+from scipy.spatial.distance import cdist
 from sklearn.metrics import accuracy_score, f1_score
 from sklearn.model_selection import StratifiedKFold
 
@@ -21,9 +27,20 @@ from ardvark.data import load
 from ardvark.inference.contract.backend import Job, Result
 from ardvark.inference.contract.target import Target
 from ardvark.inference.papers.fsklr import savb as fsklr_savb
+from ardvark.inference.papers.fsklr import variational
 from ardvark.inference.papers.fsklr.savb import Options, Search
 from benchmarks.records import Table, at_most, table
-from benchmarks.script import Measured, Part, Row, one_thread, peak_mb, run, synthetic, times
+from benchmarks.script import (
+    Measured,
+    Part,
+    Row,
+    one_thread,
+    peak_mb,
+    run,
+    seconds,
+    synthetic,
+    times,
+)
 
 TARGET_SECONDS, TARGET_MB = 60.0, 300.0
 PAPER = {  # Table II: accuracy, F1, sparsity
@@ -146,7 +163,37 @@ def measure(given: argparse.Namespace) -> Measured:
     return Measured(goals, [whole, growing, scored])
 
 
-PARTS = [Part("FS-SKLR's own algorithm", measure)]
+def refits(given: argparse.Namespace) -> Measured:
+    """Measure one row for each number of observations, all of them in use."""
+    rows: list[Row] = []
+    with one_thread():
+        for N in (30,) if given.quick else (150, 350, 700, 1150):
+            X, label = synthetic(N, 10)
+            K = np.exp(-cdist(X, X, "sqeuclidean") / 10)
+            y, rho = label.astype(float), np.random.default_rng(0).random(N)
+
+            def refit(limit: float, K: Any = K, y: Any = y, rho: Any = rho) -> Any:
+                with mock.patch.object(variational, "_ROWS", limit):
+                    return variational.logistic(K, y, 1.0, rho, 300, 1e-3)
+
+            found = {limit: refit(limit) for limit in (0.0, np.inf)}
+            taken = [(seconds(lambda: refit(0.0)), seconds(lambda: refit(np.inf)))
+                     for _ in range(1 if given.quick else 5)]  # fmt: skip
+            eta, alpha = np.median(taken, axis=0)
+            apart = np.abs(found[0.0].mean - found[np.inf].mean).max()
+            rows.append(
+                {"N = A": N, "iterations": len(found[0.0].elbo), "in eta, s": eta,
+                 "in alpha, s": alpha, "ratio": np.median([b / a for a, b in taken]),
+                 "m apart by": apart}
+            )  # fmt: skip
+    formats = dict.fromkeys(("in eta, s", "in alpha, s"), ".2f") | {"ratio": ".1f"}
+    return Measured(tables=[table("", rows, formats | {"m apart by": ".0e"})])
+
+
+PARTS = [
+    Part("FS-SKLR's own algorithm", measure, "fits"),
+    Part("FS-SKLR's algorithm 2 in eta and in the coefficients", refits, "refit"),
+]
 
 
 def main(words: list[str] | None = None) -> None:

@@ -46,8 +46,9 @@ PAGES = (
             "gibbs_speed-pymc", "gibbs_speed-full", "gibbs_speed-cost", "gibbs_speed-moves",
             "gibbs_speed-ard", "rfvm_vb_speed",
             "rfvm_vb_million", "rfvm_vb_stop", "pfcvm_lp_speed", "jcfo_em_speed",
-            "fsklr_savb_speed", "laplace_genes", "advi_rank", "rfvm_noise", "model_choices",
-            "comparison_speed", "exact_speed-exact", "exact_speed-samplers", "estimator",
+            "fsklr_savb_speed-fits", "fsklr_savb_speed-refit", "laplace_genes", "advi_rank",
+            "rfvm_noise", "model_choices", "comparison_speed", "exact_speed-exact",
+            "exact_speed-samplers", "estimator",
         ),
     ),
     Page(

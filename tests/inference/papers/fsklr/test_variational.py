@@ -13,6 +13,7 @@ from scipy import integrate, special, stats
 from ardvark.inference.papers.fsklr import variational as fsklr_variational
 from ardvark.inference.papers.fsklr.variational import (
     gaussian,
+    in_rows,
     jaakkola_jordan,
     logistic,
     precision_root,
@@ -44,9 +45,10 @@ def test_lambda_is_half_the_mean_of_a_polya_gamma():
     np.testing.assert_allclose(jaakkola_jordan(np.array([1e200])), 0.25e-200)
 
 
-def test_logistic_is_the_naive_loop():
-    K, y, rho = kernel_matrix()
-    N, A = K.shape
+@pytest.mark.parametrize("A", [6, 14, 20])  # the last two are computed in eta
+def test_logistic_is_the_naive_loop(A):
+    K, y, rho = kernel_matrix(A=A)
+    N = len(K)
     xi = 0.7
     for steps in (1, 2, 7):
         q = logistic(K, y, xi, rho, steps, 1e-300)
@@ -122,6 +124,29 @@ def test_logistic_elbo_never_falls_and_is_a_bound(xi):
             assert q.elbo[-1] < evidence + 1e-6
 
 
+def test_moments_in_eta_are_those_of_the_coefficients():
+    """Also of an observation that no coefficient reaches, and where the data say much."""
+    K, y, rho = kernel_matrix(14, 20)
+    K[3] = 0.0
+    for scale in (1e-3, 1.0, 1e3):
+        C, weight = scale**2 * K @ K.T / 0.7, 0.01 + 0.2 * rho
+        mean, variance, evidence = in_rows(C, weight, y - 0.5)
+        S = np.linalg.inv(0.7 * np.eye(20) + scale**2 * K.T @ (weight[:, None] * K))
+        want = scale**2 * K @ S @ K.T
+        np.testing.assert_allclose(mean, want @ (y - 0.5), rtol=1e-7, atol=1e-12)
+        np.testing.assert_allclose(variance, np.diag(want), rtol=1e-7, atol=1e-12)
+        half = 0.5 * (y - 0.5) @ want @ (y - 0.5)
+        assert evidence == pytest.approx(half + 0.5 * np.linalg.slogdet(0.7 * S)[1], rel=1e-7)
+
+
+def test_a_kernel_of_large_values_is_not_computed_in_eta(monkeypatch):
+    K, y, rho = kernel_matrix(A=14)
+    monkeypatch.setattr(fsklr_variational, "in_rows", None)
+    assert len(logistic(1e4 * K, y, 1.0, rho, 3, 1e-300).elbo) == 3
+    with pytest.raises(TypeError, match="not callable"):  # others are
+        logistic(K, y, 1.0, rho, 3, 1e-300)
+
+
 def test_another_rho_lowers_the_elbo():
     """Negative controls: one rho for all observations, and (35) without m m'."""
     K, y, rho = kernel_matrix()
@@ -174,7 +199,7 @@ def test_a_stiff_precision_is_still_exact(monkeypatch):
 def test_a_kernel_of_low_rank_gives_the_same_q():
     """With an orthonormal basis of the rows of K: bound, moments and rho."""
     K, y, rho = kernel_matrix(14, 3)
-    K = K @ rng(1).standard_normal((3, 8))  # rank 3
+    K = K @ rng(1).standard_normal((3, 12))  # rank 3; all of K is computed in eta
     basis = np.linalg.svd(K)[2][:3].T
     # 4 iterations: at the end the two may stop at different ones, for the bound then only rounds
     for model in ("logistic", "gaussian"):
