@@ -10,6 +10,7 @@ import typer
 
 from ardvark.common.interrupt import last_words
 from ardvark.common.validate import InputError
+from ardvark.common.writer import one_writer
 
 from .arguments import Scheduler, Workers, computing, words
 
@@ -61,8 +62,8 @@ def reproduce(
     """Compute a table, or the part of it that is missing, and write its page and figures.
 
     Finished folds and blocks are kept. Run the same command again to continue after an interrupt;
-    only the folds or blocks in progress are lost. Let one command at a time write to a folder: what
-    another adds while the first puts its files in order, at its end, would be lost.
+    only the folds or blocks in progress are lost. One command at a time writes to a folder: for
+    more at once there are --processes and --workers.
     """
     from ardvark.common.work import check_processes
 
@@ -157,7 +158,9 @@ def _papers(
         _list_rows(out, names, run.chosen(names, only or ["*"]), folds)
         return
     if not summarise:
-        failed = _compute(folder, run.chosen(names, only), folds, where)
+        chosen = run.chosen(names, only)
+        with one_writer(folder):
+            failed = _compute(folder, chosen, folds, where)
     if not any(folder.glob("*.csv")):
         raise InputError(f"{folder} has no folds. Run `ardvark reproduce {table}`.")
     page.write(out / run.PAGE, folder)

@@ -19,6 +19,7 @@ import xarray as xr
 from ardvark.common.progress import Reporter
 from ardvark.common.validate import InputError
 from ardvark.common.work import Processes, Work, check_processes, elsewhere
+from ardvark.common.writer import one_writer
 from ardvark.models import Problem
 
 from ...comparison.table import compare
@@ -209,15 +210,17 @@ def run(
     Raises
     ------
     InputError
-        No block matches, or the number of processes is not positive.
+        No block matches, the number of processes is not positive, or another process writes to
+        the folder.
     """
     check_processes(processes)
     blocks = chosen(list(only))
     folder = Path(folder)
     work = Matrix(folder, keep_fits, elsewhere(processes), version())
     stage = Reporter("matrix", progressbar).stage("blocks", total=len(blocks))
-    found = work.run([b.name for b in blocks], processes, stage)
-    tidy(folder / ROWS)
+    with one_writer(folder):
+        found = work.run([b.name for b in blocks], processes, stage)
+        tidy(folder / ROWS)
     return {n: rows[0]["reason"] for n, rows in found.items() if rows[0]["status"] == "failed"}
 
 
