@@ -115,3 +115,43 @@ def test_cells_are_marked():
 def test_the_stored_page_is_what_its_rows_say():
     frame = whole(read(STORED / ROWS))
     assert (STORED / PAGE).read_text() == page(frame, mechanisms.told())
+
+
+def test_the_readme_says_what_the_matrix_shows():
+    """In shares of a constant's distance, on the posteriors where `exact` has converged."""
+    frame = whole(read(STORED / ROWS)).fillna({"kernel": ""})
+    frame["share"] = frame["p_off"] / frame["p_off_base"]
+    block = ["model", "kernel", "data", "prior"]
+    done = frame[(frame["cell"] == "exact") & (frame["status"] == "finished")]
+    converged = frame.merge(done[block], on=block)
+    off, share = (
+        converged.pivot_table(index=[*block, "D"], columns="cell", values=value).reset_index("D")
+        for value in ("p_off", "share")
+    )
+    labels = ["paper's, this prior", "ADVI", "Laplace"]
+    said = " ".join((STORED.parents[1] / "README.md").read_text().split())
+
+    assert "on colon's 2000 genes, RFVM's own mean field, ADVI and Laplace are all off by" in said
+    colon = ("rfvm", "", "colon_discrete", "sparse")
+    assert off.loc[colon, labels].between(0.2, 0.3).all()
+    assert share.loc[colon, labels].gt(0.9).all()
+    sparse = share[share["D"] >= 2000].xs("sparse", level="prior")
+    assert "On every gene set that was run the same holds for the paper's algorithm" in said
+    assert sparse["paper's, this prior"].gt(0.9).all()
+    assert "ADVI comes nearer to the exact posterior on most of them, by two thirds of" in said
+    assert sparse["ADVI"].lt(0.8).mean() > 0.5
+    assert sparse["ADVI"].gt(0.3).all()
+
+    assert "Under a dense prior the same methods are rough, but most of them are not" in said
+    dense = share.xs("dense", level="prior")[labels].to_numpy()
+    assert (dense < 0.5).mean() > 0.5
+    assert (dense > 0.02).all()
+
+    assert "a richer Gaussian bring neither ADVI nor Laplace nearer" in said
+    other = []
+    for label in ("ADVI", "Laplace"):
+        assert (off[label] - off[f"{label}, more"]).max() < 0.02
+        other += [off[label] - off[f"{label}, other form"]]
+    assert "Writing the same posterior in other coordinates does, or takes them farther" in said
+    assert max(x.max() for x in other) > 0.1
+    assert min(x.min() for x in other) < -0.1
