@@ -154,7 +154,7 @@ def logistic(
 def _in_columns(
     K: np.ndarray, weight: np.ndarray, linear: np.ndarray, xi: float
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return R of S^-1, m and (m'S^-1 m + ln|S| + A ln xi) / 2: FS-SKLR (32), FS-SKLR (33)."""
+    """Return R with R'R = S^-1, m, and (m'S^-1 m + ln|S| + A ln xi) / 2, from the coefficients."""
     R = precision_root(K, weight, xi)
     half = _solve(R, linear, "T")  # |half|^2 = m'S^-1 m
     return R, _solve(R, half), float(0.5 * half @ half + _half_log_ratio(R, xi))
