@@ -12,8 +12,6 @@ import pytest
 
 import ardvark as av
 from ardvark.cli import listing, studies
-from ardvark.common.validate import InputError
-from ardvark.common.writer import one_writer
 from ardvark.inference import BACKENDS, register_backend
 from ardvark.inference.fits import datatree
 from ardvark.inference.fitting import registry
@@ -372,27 +370,6 @@ def test_the_tables_of_the_papers_are_listed_and_bad_ones_refused(command, tmp_p
         assert refused.stderr.startswith("ardvark: ")
         assert len(refused.stderr.splitlines()) == 1
     assert not list(tmp_path.iterdir())
-
-
-def test_one_command_at_a_time_writes_to_a_folder(command, tmp_path):
-    out = tmp_path / "matrix"
-    for words, folder in (
-        (["fsklr-2", "--only", "l1_logistic"], tmp_path / "paper_check" / "folds"),
-        (["matrix", "--only", "rfvm/allaml/flat"], out),
-    ):
-        where = ["--out", out if words[0] == "matrix" else tmp_path]
-        with one_writer(folder):
-            refused = command("reproduce", *words, *where)
-        assert refused.returncode == 2
-        assert refused.stderr == (
-            f"ardvark: another command writes to {folder}. Wait until it has ended, or choose "
-            "another folder with --out.\n"
-        )
-        assert [path.name for path in folder.iterdir()] == [".lock"]
-    with one_writer(out), pytest.raises(InputError, match="another command"), one_writer(out):
-        pass
-    with one_writer(out):  # the file of an earlier one is in nobody's way
-        pass
 
 
 def test_a_misspelt_method_gets_a_suggestion(command):
