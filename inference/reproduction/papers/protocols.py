@@ -129,7 +129,7 @@ class Group:
     @property
     def sizes(self) -> tuple[int, int, float]:
         """Return N, D and the larger class's part of the rows; no data is needed."""
-        return sizes_of(self.data)
+        return sizes_of("waveform_uci" if self.data == "waveform" else self.data)
 
     @property
     def folds(self) -> int:
@@ -149,11 +149,10 @@ class Group:
 @lru_cache
 def sizes_of(name: str) -> tuple[int, int, float]:
     """Return the sizes of a data set by its name."""
-    source = "waveform_uci" if name == "waveform" else name
-    if source in BUILTIN:
-        data = load(source)
+    if name in BUILTIN:
+        data = load(name)
         return data.N, data.D, max(data.counts) / data.N
-    shape, counts = SOURCES[source].shape, SOURCES[source].counts
+    shape, counts = SOURCES[name].shape, SOURCES[name].counts
     assert shape is not None
     assert counts is not None
     return sum(counts), shape[1], max(counts) / sum(counts)

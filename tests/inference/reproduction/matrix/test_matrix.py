@@ -9,7 +9,7 @@ import ardvark as av
 from ardvark.common.validate import InputError
 from ardvark.inference.fitting import registry
 from ardvark.inference.reproduction.matrix import blocks as matrix
-from ardvark.inference.reproduction.matrix import declared
+from ardvark.inference.reproduction.matrix import cost, declared
 from ardvark.inference.reproduction.matrix.blocks import Matrix
 from ardvark.inference.reproduction.matrix.declared import (
     AGAIN,
@@ -78,6 +78,21 @@ def test_blocks_are_chosen_by_name_part_or_pattern():
     assert len(chosen([])) == len(BLOCKS)
     with pytest.raises(InputError, match="no block matches lupus"):
         chosen(["lupus"])
+
+
+def test_the_cost_of_a_block_is_that_of_a_like_one_in_proportion_to_the_entries():
+    known = {
+        "fsklr/sonar/independent": 10.0, "fsklr/heart/independent": 20.0,
+        "fsklr/sonar/printed_masks": 90.0, "rfvm/colon_discrete/flat": 0.0,
+    }  # fmt: skip
+    assert cost.to_come(BLOCKS["fsklr/sonar/independent"], known) == (0.0, "")
+    near, like = cost.to_come(BLOCKS["fsklr/ionosphere/independent"], known)
+    assert like == "fsklr/heart/independent"
+    assert near == pytest.approx(20.0 * 351 * (351 + 34) / (270 * (270 + 13)))
+    _, same_prior = cost.to_come(BLOCKS["fsklr/heart/printed_masks"], known)
+    assert same_prior == "fsklr/sonar/printed_masks"
+    assert cost.to_come(BLOCKS["rfvm/allaml/sparse"], known) == (None, "")  # a flat one says nothing
+    assert cost.to_come(BLOCKS["pfcvm/colon/flat"], known) == (0.0, "one line, no fit")
 
 
 # --- a run ----------------------------------------------------------------------------------------
