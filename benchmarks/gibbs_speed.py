@@ -1,6 +1,6 @@
 """The Gibbs samplers: masks beside PyMC's own steps, cost and moves; PFCVM and RFVM on fat data.
 
-    python -m benchmarks.gibbs_speed                 everything (ARDVARK_DATA for sonar)
+    python -m benchmarks.gibbs_speed                 everything (ARDVARK_DATA for its data sets)
     python -m benchmarks.gibbs_speed pymc full cost moves ard   or some of it
     python -m benchmarks.gibbs_speed ard --before FOLDER         beside another version of it
 
@@ -174,10 +174,14 @@ def cost(given: argparse.Namespace) -> Measured:
 class Variant(Sampler):
     """The sampler without some of its moves."""
 
-    def __init__(self, problem: Any, given_alpha: bool, collapsed: bool, swaps: bool) -> None:
+    def __init__(
+        self, problem: Any, given_alpha: bool, collapsed: bool, pairs: bool, swaps: bool
+    ) -> None:
         super().__init__(problem)
-        self.given_alpha, self.collapsed, self.SWAPS = given_alpha, collapsed, int(swaps)
-        self.COLLAPSED = 4 if given_alpha else 1
+        self.given_alpha, self.collapsed = given_alpha, collapsed
+        self.PAIRS, self.SWAPS = int(pairs), int(swaps)
+        if not given_alpha:
+            self.collapsed_every = 1
 
     def move_features(self, state: Any, rng: np.random.Generator, *, collapsed: bool) -> None:
         if self.collapsed if collapsed else self.given_alpha:
@@ -195,14 +199,15 @@ def copies() -> Any:
 
 
 VARIANTS = {
-    "all": (True, True, True),
-    "features given alpha only": (True, False, True),
-    "features collapsed only": (False, True, True),
-    "no swaps": (True, True, False),
+    "all": (True, True, True, True),
+    "features given alpha only": (True, False, True, True),
+    "features collapsed only": (False, True, True, True),
+    "no pairs": (True, True, False, True),
+    "no swaps": (True, True, True, False),
 }
 
 
-def chains(problem: Any, choice: tuple[bool, bool, bool], tune: int, sweeps: int) -> Row:
+def chains(problem: Any, choice: tuple[bool, bool, bool, bool], tune: int, sweeps: int) -> Row:
     """Return what four chains of a variant are worth, on one core."""
     sampler = Variant(problem, *choice)
     bits, eta, taken = [], [], 0.0
@@ -237,6 +242,8 @@ def moves(given: argparse.Namespace) -> Measured:
     problems = {"Copies of two features": copies()}
     if not given.quick:
         problems["digits38, 120 rows"] = av.problem("fsklr", rows_of("digits38", 120))
+        if has_data(given):
+            problems["messidor, 600 rows"] = av.problem("fsklr", rows_of("messidor", 600))
     formats = {"zeta ESS": ".0f", "zeta ESS / s": ".1f", "eta ESS": ".0f", "eta ESS / s": ".1f",
                "spread": ".3f"}  # fmt: skip
     tables: list[Table] = []

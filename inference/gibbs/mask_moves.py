@@ -18,8 +18,8 @@ Two likelihoods of a mask:
                   ln m = b'L^-1 b / 2 - ln|L| / 2 + A ln(xi) / 2,
                   L = K diag(w) K' + xi I,  b = K r: O(N A^2) per feature, O(N A + A^2) per sample
 
-Every bit is drawn from its full conditional under one of the two. Swaps (one bit off, another on)
-are Metropolis moves.
+Every bit is drawn from its full conditional under one of the two. Pairs (two features on, or both
+off) and swaps (one bit off, another on) are Metropolis moves.
 """
 
 from typing import NamedTuple
@@ -149,10 +149,10 @@ def _toggled(
         else:
             for i in range(N):
                 M_new[a, i] = M[a, i] + sign * _term(Xt[k, i], z_k, False)
-        if other >= 0:  # a swap: the other bit has the other sign
-            z_o = Zt[other, sample[a]]
+        if other >= 0:
+            sign_o, z_o = -1.0 if zeta[other] else 1.0, Zt[other, sample[a]]
             for i in range(N):
-                M_new[a, i] -= sign * _term(Xt[other, i], z_o, rbf)
+                M_new[a, i] += sign_o * _term(Xt[other, i], z_o, rbf)
     _link(M_new.reshape(-1), kernel, K_new.reshape(-1))
 
 
@@ -252,9 +252,56 @@ def _nth(mask: np.ndarray, value: int, n: int) -> int:
 
 
 @_compiled
+def _pair(
+    zeta: np.ndarray, S: int, log_odds: np.ndarray, partners: Partners, rng: np.random.Generator
+) -> tuple[int, int, float]:
+    """Propose to switch two partners on, or off; return both, and the log ratio.
+
+    A fair coin decides which. k is one of the S bits that are on, or one of the D - S others, and l
+    one of its partners. On the way back S has changed by two, so the ratio of the proposal
+    probabilities is (D - S) / (S + 2) for switching on, and S / (D - S + 2) for off. The ratio that
+    is returned includes the prior. If l has not the same bit as k, the second is -1.
+    """
+    D, value = len(zeta), 1 if rng.random() < 0.5 else 0
+    n = S if value else D - S
+    if n < 2:
+        return 0, -1, 0.0
+    k = _nth(zeta, value, rng.integers(0, n))
+    if partners.degree[k] == 0:
+        return k, -1, 0.0
+    other = partners.partner[k, rng.integers(0, partners.degree[k])]
+    if zeta[other] != value:
+        return k, -1, 0.0
+    prior = -log_odds[S - 1] - log_odds[S - 2] if value else log_odds[S] + log_odds[S + 1]
+    return k, other, prior + np.log(n / (D - n + 2))
+
+
+@_compiled
+def _swap(
+    zeta: np.ndarray, S: int, partners: Partners, rng: np.random.Generator
+) -> tuple[int, int, float]:
+    """Propose to switch bit k off and another on; return both, and the log ratio.
+
+    Half of the swaps draw both bits uniformly, a symmetric proposal. The others draw an on-bit k
+    uniformly and then one of its partners l. The proposal probability is 1 / (S degree_k) forwards
+    and 1 / (S degree_l) backwards. If l is on too, the second is -1.
+    """
+    k = _nth(zeta, 1, rng.integers(0, S))
+    if rng.random() < 0.5:
+        return k, _nth(zeta, 0, rng.integers(0, len(zeta) - S)), 0.0
+    if partners.degree[k] == 0:
+        return k, -1, 0.0
+    other = partners.partner[k, rng.integers(0, partners.degree[k])]
+    if zeta[other] == 1:
+        return k, -1, 0.0
+    return k, other, np.log(partners.degree[k] / partners.degree[other])
+
+
+@_compiled
 def move_features(
     collapsed: bool,
     order: np.ndarray,
+    pairs: int,
     swaps: int,
     zeta: np.ndarray,
     log_odds: np.ndarray,
@@ -269,42 +316,36 @@ def move_features(
     working: Working,
     rng: np.random.Generator,
 ) -> int:
-    """Draw the bits of zeta in the given order, then try swaps; return the number of bits changed.
+    """Draw the bits of zeta in the given order, then try pairs and swaps; count the changed bits.
 
     zeta, M and K are updated in place, and eta unless `collapsed`. `log_odds` (D,) holds the prior
     log-odds of a bit by the number of others that are on; `weight` (A,) is alpha of the active
-    samples, which is not read if it is integrated out. Half of the swaps draw both bits uniformly,
-    a symmetric proposal. The others draw an on-bit k uniformly and then one of its partners l. The
-    proposal probability is 1 / (S degree_k) forwards and 1 / (S degree_l) backwards, so the ratio
-    is degree_k / degree_l. If l is on too, nothing changes.
+    samples, which is not read if it is integrated out. The numbers of attempts, `pairs` and `swaps`,
+    must not depend on the state: as many swaps as bits were on before would bias the chain.
     """
     D, N = len(zeta), active.M.shape[1]
     M_new, K_new = np.empty((A, N)), np.empty((A, N))
     eta_new, S = eta, zeta.sum()
     current = log_evidence(active.K[:A], working) if collapsed else log_likelihood(eta, s, tau)
-    changed = 0
-    for move in range(len(order) + swaps):
-        swap, ratio, other = move >= len(order), 0.0, -1
-        if not swap:
-            k = order[move]
+    changed, singles = 0, len(order)
+    for move in range(singles + pairs + swaps):
+        if move < singles:
+            k, other, ratio = order[move], -1, 0.0
+        elif move < singles + pairs:
+            k, other, ratio = _pair(zeta, S, log_odds, partners, rng)
         elif S == 0 or S == D:
             break
         else:
-            k = _nth(zeta, 1, rng.integers(0, S))
-            if rng.random() < 0.5:
-                other = _nth(zeta, 0, rng.integers(0, D - S))
-            elif partners.degree[k] > 0:
-                other = partners.partner[k, rng.integers(0, partners.degree[k])]
-                ratio = np.log(partners.degree[k] / partners.degree[other])
-            if other < 0 or zeta[other] == 1:
-                continue
+            k, other, ratio = _swap(zeta, S, partners, rng)
+        if move >= singles and other < 0:
+            continue
         _toggled(k, other, zeta, kernel, active, M_new, K_new)
         if collapsed:
             proposed = log_evidence(K_new, working)
         else:
             eta_new = np.dot(weight, K_new)
             proposed = log_likelihood(eta_new, s, tau)
-        if swap:
+        if other >= 0:
             take = _accept(proposed - current + ratio, rng)
         else:
             gain = proposed - current if zeta[k] == 0 else current - proposed
@@ -315,13 +356,11 @@ def move_features(
             current = proposed
             if not collapsed:
                 eta[:] = eta_new
-            S += 1 - 2 * zeta[k]
-            zeta[k] = 1 - zeta[k]
-            changed += 1
-            if swap:
-                S += 1
-                zeta[other] = 1
-                changed += 1
+            for bit in (k, other):
+                if bit >= 0:
+                    S += 1 - 2 * zeta[bit]
+                    zeta[bit] = 1 - zeta[bit]
+                    changed += 1
     return changed
 
 

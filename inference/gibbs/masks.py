@@ -4,12 +4,13 @@ The target is the joint posterior of both masks, the coefficients and their auxi
 (`models/fsklr.py`). One sweep has these steps, in this order:
 
 1. features      zeta | alpha, z, with omega integrated out: each bit from its full conditional
-                 under the logistic likelihood, then swaps. Leaves omega stale.
+                 under the logistic likelihood, then pairs and swaps. Leaves omega stale.
 2. augment       omega_i ~ PG(1, eta_i) (Polson, Scott, Windle 2013, J. Am. Stat. Assoc. 108).
                  Given omega the likelihood is normal in alpha. FS-SKR is normal already and draws
                  its noise precision tau instead.
-3. masks         z | zeta, omega, then in every fourth sweep zeta | z, omega, with alpha integrated
-                 out: each bit, then swaps. Leaves alpha stale.
+3. masks         z | zeta, omega, then zeta | z, omega (where D is above a fifth of B, in every
+                 second to fourth sweep), with alpha integrated out: each bit, then pairs and
+                 swaps. Leaves alpha stale.
 4. coefficients  alpha | zeta, z, omega with the same omega; alpha_j ~ N(0, 1/xi) where z_j = 0.
 5. probabilities of the masks, if the form keeps them; every other step has them integrated out.
 
@@ -20,8 +21,9 @@ order is exact and that others are not. The moves are in `mask_moves.py`.
 Features are visited in 1 and in 3, because each visit works well where the other fails. Given
 alpha, a bit is cheap to draw and mixes best if the data are not informative. But if the labels are
 informative, alpha fits only its own mask, and of two equal features, the second rarely joins the
-first. With alpha integrated out it does, at twice the cost. Correlated features need swaps: one
-must leave for another to enter. `benchmarks/gibbs_speed.py` shows all three.
+first. With alpha integrated out it does, at twice the cost. Correlated features need swaps, where
+one must leave for another to enter, and pairs, where each is of use beside the other only.
+`benchmarks/gibbs_speed.py` shows all of these.
 """
 
 from dataclasses import dataclass
@@ -47,6 +49,11 @@ from .partners import correlated
 MODELS = ("fsklr", "sklr", "fs_skr")
 REBUILD = 200  # sweeps after which M is summed from scratch
 PARTNERS = 8  # most correlated features a feature may swap with
+
+
+def attempts(n: int) -> int:
+    """Return how many pairs or swaps are tried in a visit of n bits; it depends on no state."""
+    return min(20, max(5, n // 2))
 
 
 @dataclass
@@ -80,8 +87,8 @@ class Sampler:
         A problem of fsklr, sklr or fs_skr.
     """
 
-    SWAPS = 1  # attempts per sweep for every bit that is on, at least five in total
-    COLLAPSED = 4  # features move with alpha integrated out in every fourth sweep
+    PAIRS = SWAPS = 1
+    """Times `attempts` at a pair and at a swap, in each visit of a mask."""
 
     def __init__(self, problem: Problem) -> None:
         h = problem.hypers
@@ -96,6 +103,8 @@ class Sampler:
         (self.D, self.N), self.B = Xt.shape, Zt.shape[1]
         self.odds_z = mask_log_odds(np.arange(self.B), self.B, a["z"], h.mask_prior)
         self.partners = correlated(problem.X, PARTNERS)
+        # a visit with alpha integrated out costs about 8 D / B of a visit of the samples
+        self.collapsed_every = min(4, max(1, round(8 * self.D / self.B)))
         if self.masked:
             self.odds_zeta = mask_log_odds(np.arange(self.D), self.D, a["zeta"], h.mask_prior)
         self.set_labels(problem.y)
@@ -181,7 +190,7 @@ class Sampler:
             self.move_features(state, rng, collapsed=False)
         self.augment(state, rng)
         self.move_samples(state, rng)
-        if self.masked and state.sweeps % self.COLLAPSED == 0:
+        if self.masked and state.sweeps % self.collapsed_every == 0:
             self.move_features(state, rng, collapsed=True)
         self.coefficients(state, rng)
         self.probabilities(state, rng)
@@ -191,7 +200,8 @@ class Sampler:
         state.features_changed += move_features(
             collapsed,
             rng.permutation(self.D),
-            self.SWAPS * max(5, int(state.zeta.sum())),
+            self.PAIRS * attempts(self.D),
+            self.SWAPS * attempts(self.D),
             state.zeta,
             self.odds_zeta,
             self.partners,
@@ -223,7 +233,7 @@ class Sampler:
         """Draw every bit of z with alpha integrated out, and try swaps."""
         state.A, changed = move_samples(
             rng.permutation(self.B),
-            self.SWAPS * max(5, state.A),
+            self.SWAPS * attempts(self.B),
             state.zeta,
             state.z,
             self.odds_z,

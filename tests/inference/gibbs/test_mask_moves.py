@@ -138,7 +138,7 @@ def test_feature_bits_follow_their_conditional_under_log_joint(model, kernel, ma
 
             def move(copy, random, k=k):
                 move_features(
-                    False, np.array([k]), 0, copy.zeta, sampler.odds_zeta, sampler.partners,
+                    False, np.array([k]), 0, 0, copy.zeta, sampler.odds_zeta, sampler.partners,
                     sampler.kernel, copy.active, copy.A, copy.alpha[copy.z == 1], copy.eta,
                     sampler.s, copy.tau, copy.working, random,
                 )  # fmt: skip
@@ -182,7 +182,7 @@ def test_collapsed_bits_follow_the_evidence(what, kernel):
                 )  # fmt: skip
             else:
                 move_features(
-                    True, order, 0, copy.zeta, sampler.odds_zeta, sampler.partners,
+                    True, order, 0, 0, copy.zeta, sampler.odds_zeta, sampler.partners,
                     sampler.kernel, copy.active, copy.A, copy.alpha[copy.z == 1], copy.eta,
                     sampler.s, copy.tau, copy.working, random,
                 )  # fmt: skip
@@ -216,18 +216,19 @@ def check_balance(counts, p):
         found = stats.binomtest(there, there + back, p[b] / (p[a] + p[b]))
         assert found.pvalue > ALARM / len(pairs)
     moved = counts.sum(1) - np.diag(counts)
-    assert (moved[1:-1] > 0).all()  # every mask that is neither empty nor full can swap
+    assert (moved[1:-1] > 0).all()  # every mask that is neither empty nor full can move
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("collapsed", [False, True])
-def test_feature_swaps_are_in_detailed_balance(collapsed):
-    """A swap alone, from each of 16 masks; unequal degrees, so the ratio of degrees matters.
+@pytest.mark.parametrize(("pairs", "swaps"), [(1, 0), (0, 1)])
+def test_pairs_and_swaps_of_features_are_in_detailed_balance(collapsed, pairs, swaps):
+    """One attempt, from each of 16 masks; unequal degrees, so the ratio of degrees matters.
 
     The data are the same in every run: on others a swap may be too rare to be seen at all.
     """
     random = np.random.default_rng(1)
-    problem = make(N=8, xi=0.2, random=random)
+    problem = make(N=8, xi=2.0, random=random)
     sampler = Sampler(problem)
     star = Partners(
         np.array([[1, 2, 3], [0, -1, -1], [0, 3, -1], [0, 2, -1]]), np.array([3, 1, 2, 2])
@@ -246,15 +247,18 @@ def test_feature_swaps_are_in_detailed_balance(collapsed):
         else:
             log_p.append(problem.log_joint(point | {"zeta": zeta}))
 
-    def swap(state, random):
+    def move(state, random):
         move_features(
-            collapsed, np.empty(0, dtype=int), 1, state.zeta, sampler.odds_zeta, star,
+            collapsed, np.empty(0, dtype=int), pairs, swaps, state.zeta, sampler.odds_zeta, star,
             sampler.kernel, state.active, state.A, state.alpha[state.z == 1], state.eta, sampler.s,
             state.tau, working, random,
         )  # fmt: skip
         return state.zeta
 
-    counts = transitions(sampler, lambda zeta: sampler.state(point | {"zeta": zeta}), swap, 3000, 4)
+    counts = transitions(sampler, lambda zeta: sampler.state(point | {"zeta": zeta}), move, 3000, 4)
+    on = all_masks(4).sum(1)
+    moved = (counts > 0) & ~np.eye(16, dtype=bool)
+    assert set(np.abs(on[:, None] - on)[moved]) == {2 if pairs else 0}
     check_balance(counts, special.softmax(log_p))
 
 

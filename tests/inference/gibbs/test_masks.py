@@ -191,9 +191,11 @@ def alternating(self, state, random):
     self.coefficients(state, random)
 
 
-def test_a_sweep_has_its_steps_in_their_order(monkeypatch):
-    """In every fourth sweep features move once more, before the coefficients are drawn."""
+@pytest.mark.parametrize("every", [1, 4])
+def test_a_sweep_has_its_steps_in_their_order(monkeypatch, every):
+    """Features move once more before the coefficients are drawn, if they are many not always."""
     sampler, seen = Sampler(hard()), []
+    sampler.collapsed_every = every
     names = ("move_features", "augment", "move_samples", "coefficients", "probabilities")
     right = {name: getattr(sampler, name) for name in names}
 
@@ -208,7 +210,7 @@ def test_a_sweep_has_its_steps_in_their_order(monkeypatch):
     for number in range(1, 9):
         seen.clear()
         sampler.sweep(state, random)
-        assert seen == [*head, *["move_features collapsed"] * (number % 4 == 0), *tail]
+        assert seen == [*head, *["move_features collapsed"] * (number % every == 0), *tail]
 
 
 @pytest.mark.statistical
