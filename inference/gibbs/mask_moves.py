@@ -320,8 +320,8 @@ def move_features(
 
     zeta, M and K are updated in place, and eta unless `collapsed`. `log_odds` (D,) holds the prior
     log-odds of a bit by the number of others that are on; `weight` (A,) is alpha of the active
-    samples, which is not read if it is integrated out. The numbers of attempts, `pairs` and `swaps`,
-    must not depend on the state: as many swaps as bits were on before would bias the chain.
+    samples, which is not read if it is integrated out. The numbers of attempts, `pairs` and
+    `swaps`, must not depend on the state: one swap for each bit that was on would bias the chain.
     """
     D, N = len(zeta), active.M.shape[1]
     M_new, K_new = np.empty((A, N)), np.empty((A, N))

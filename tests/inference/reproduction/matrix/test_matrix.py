@@ -91,7 +91,7 @@ def test_the_cost_of_a_block_is_that_of_a_like_one_in_proportion_to_the_entries(
     assert near == pytest.approx(20.0 * 351 * (351 + 34) / (270 * (270 + 13)))
     _, same_prior = cost.to_come(BLOCKS["fsklr/heart/printed_masks"], known)
     assert same_prior == "fsklr/sonar/printed_masks"
-    assert cost.to_come(BLOCKS["rfvm/allaml/sparse"], known) == (None, "")  # a flat one says nothing
+    assert cost.to_come(BLOCKS["rfvm/allaml/sparse"], known) == (None, "")  # flat says nothing
     assert cost.to_come(BLOCKS["pfcvm/colon/flat"], known) == (0.0, "one line, no fit")
 
 
