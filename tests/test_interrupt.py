@@ -34,7 +34,6 @@ class Command:
         self.told, self.printed = (
             folder / f"{name}-{time.monotonic_ns()}.txt" for name in ("stderr", "stdout")
         )
-        self.started = time.monotonic()
         # a caught signal is a default one in the child, an ignored one (of a job in the background)
         # would be ignored there
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -65,9 +64,6 @@ class Command:
         while not happened() and self.process.poll() is None and time.monotonic() < end:
             time.sleep(0.01)
         return self.process.poll() is None
-
-    def wait_until(self, moment):
-        return self.wait_for(lambda: time.monotonic() >= self.started + moment)
 
     def stop(self, number):
         """Send the signal to the process group; check the end, and return the seconds it took."""
@@ -219,7 +215,7 @@ def test_a_command_in_the_background_ignores_ctrl_c():
 @pytest.mark.parametrize("seconds", [0.3, 1.0])
 def test_ctrl_c_while_modules_are_imported_is_one_line(tmp_path, seconds):
     command = Command(tmp_path, "compare", "rfvm", "digits38", "--out", tmp_path / "out")
-    assert command.wait_until(seconds)
+    assert command.wait_for(lambda: command.computed() >= seconds)
     command.stop(signal.SIGINT)
     assert not (tmp_path / "out").exists()
 
