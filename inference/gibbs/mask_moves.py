@@ -1,14 +1,8 @@
-"""Compiled moves of the binary masks of FS-SKLR: single bits and swaps, of features and samples.
+"""Compiled moves of the binary masks of FS-SKLR: single bits, pairs of features, and swaps.
 
 Kojima, Tanaka (2017); `models/fsklr.py` defines the model, `masks.py` the order of the moves.
 Notation: A active samples (z_j = 1), S active features (zeta_k = 1), K (A, N) the kernel of the
-active samples, row by row. Both kernels are a function of a sum over the active features,
-
-    M_ji = sum_k zeta_k term(x_ik, z_jk),    K_ji = link(M_ji)
-    rbf     term (x - z)^2,  link exp(-delta M)        linear  term x z,  link delta M
-
-so a change of one feature costs O(N A). M is stored, and not only K, because its values remain
-valid where K has underflowed to 0.
+active samples, which `mask_kernel.py` keeps.
 
 Two likelihoods of a mask:
 
@@ -24,29 +18,10 @@ off) and swaps (one bit off, another on) are Metropolis moves.
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
+from .mask_kernel import Active, Kernel, column, compiled, exponential, toggled
 from .partners import Partners
-
-_compiled = numba.njit(cache=True, nogil=True, error_model="numpy")
-
-
-class Kernel(NamedTuple):
-    """Inputs with features as rows, and the kernel: Xt (D, N), Zt (D, B), delta, rbf or linear."""
-
-    Xt: np.ndarray
-    Zt: np.ndarray
-    delta: float
-    rbf: bool
-
-
-class Active(NamedTuple):
-    """The active samples: indices `sample` (B,), and M, K (B, N), of which A rows are in use."""
-
-    sample: np.ndarray
-    M: np.ndarray
-    K: np.ndarray
 
 
 class Working(NamedTuple):
@@ -65,101 +40,10 @@ class _Inverse(NamedTuple):
     place: np.ndarray
 
 
-# --- kernel ---------------------------------------------------------------------------------------
-
-
-@_compiled
-def _term(x: float, z: float, rbf: bool) -> float:
-    return (x - z) * (x - z) if rbf else x * z
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "arcp"})
-def exponential(M_j: np.ndarray, factor: float, K_j: np.ndarray) -> None:
-    """Write exp(factor M_j), factor M_j <= 0, with vector instructions, 7 times as fast as scalars.
-
-    exp(x) = 2^n exp(r), r = x - n ln 2 in [-0.35, 0.35] by Taylor's series to r^12 (error below
-    1e-17), and 2^n written as the bits of a float. Below x = -700 the result is exp(-700).
-    """
-    bits = np.empty(len(M_j), dtype=np.int64)
-    for i in range(len(M_j)):
-        x = max(factor * M_j[i], -700.0)
-        n = np.floor(x * 1.4426950408889634 + 0.5)
-        r = x - n * 6.93145751953125e-1 - n * 1.42860682030941723212e-6  # ln 2 in two parts
-        high = 1 / 40320 + r * (1 / 362880 + r * (1 / 3628800 + r * (1 / 39916800 + r / 479001600)))
-        tail = 1 / 24 + r * (1 / 120 + r * (1 / 720 + r * (1 / 5040 + r * high)))
-        tail = 1 + r * (1 + r * (1 / 2 + r * (1 / 6 + r * tail)))
-        K_j[i] = tail
-        bits[i] = (np.int64(n) + 1023) << 52
-    power = bits.view(np.float64)
-    for i in range(len(M_j)):
-        K_j[i] *= power[i]
-
-
-@_compiled
-def _link(M_j: np.ndarray, kernel: Kernel, K_j: np.ndarray) -> None:
-    if kernel.rbf:
-        exponential(M_j, -kernel.delta, K_j)
-    else:
-        for i in range(len(M_j)):
-            K_j[i] = kernel.delta * M_j[i]
-
-
-@_compiled
-def column(j: int, zeta: np.ndarray, kernel: Kernel, M_j: np.ndarray, K_j: np.ndarray) -> None:
-    """Write M_j and K_j (N,) of sample j, from scratch, in O(N S)."""
-    M_j[:] = 0.0
-    for k in range(len(zeta)):
-        if zeta[k]:
-            z_k = kernel.Zt[k, j]
-            for i in range(len(M_j)):
-                M_j[i] += _term(kernel.Xt[k, i], z_k, kernel.rbf)
-    _link(M_j, kernel, K_j)
-
-
-@_compiled
-def rebuild(zeta: np.ndarray, kernel: Kernel, active: Active, A: int) -> float:
-    """Write M and K of the active samples from scratch; return the largest change of M."""
-    M_j, change = np.empty(active.M.shape[1]), 0.0
-    for a in range(A):
-        column(active.sample[a], zeta, kernel, M_j, active.K[a])
-        change = max(change, np.abs(M_j - active.M[a]).max())
-        active.M[a] = M_j
-    return change
-
-
-@_compiled
-def _toggled(
-    k: int,
-    other: int,
-    zeta: np.ndarray,
-    kernel: Kernel,
-    active: Active,
-    M_new: np.ndarray,
-    K_new: np.ndarray,
-) -> None:
-    """Write M and K after bit k has changed, and bit `other` too unless it is -1."""
-    A, N = M_new.shape
-    sign = -1.0 if zeta[k] else 1.0
-    M, Xt, Zt, sample, rbf = active.M, kernel.Xt, kernel.Zt, active.sample, kernel.rbf
-    for a in range(A):
-        z_k = Zt[k, sample[a]]
-        if rbf:  # two separate loops, so that each is compiled to vector instructions
-            for i in range(N):
-                M_new[a, i] = M[a, i] + sign * _term(Xt[k, i], z_k, True)
-        else:
-            for i in range(N):
-                M_new[a, i] = M[a, i] + sign * _term(Xt[k, i], z_k, False)
-        if other >= 0:
-            sign_o, z_o = -1.0 if zeta[other] else 1.0, Zt[other, sample[a]]
-            for i in range(N):
-                M_new[a, i] += sign_o * _term(Xt[other, i], z_o, rbf)
-    _link(M_new.reshape(-1), kernel, K_new.reshape(-1))
-
-
 # --- the two likelihoods --------------------------------------------------------------------------
 
 
-@_compiled
+@compiled
 def log_likelihood(eta: np.ndarray, s: np.ndarray, tau: float) -> float:
     """Return sum_i log P(y_i | eta_i): logistic if tau = 0, otherwise s_i ~ N(eta_i, 1 / tau)."""
     N, total = len(eta), 0.0
@@ -179,7 +63,7 @@ def log_likelihood(eta: np.ndarray, s: np.ndarray, tau: float) -> float:
     return total - np.log(product)
 
 
-@_compiled
+@compiled
 def _factor(K: np.ndarray, working: Working) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return C, C^-1 b and b, where C is the Cholesky factor of L."""
     A = len(K)
@@ -195,7 +79,7 @@ def _factor(K: np.ndarray, working: Working) -> tuple[np.ndarray, np.ndarray, np
     return C, half, b
 
 
-@_compiled
+@compiled
 def log_evidence(K: np.ndarray, working: Working) -> float:
     """Return ln m of the active samples' kernel K (A, N), in O(N A^2 + A^3)."""
     A = len(K)
@@ -208,7 +92,7 @@ def log_evidence(K: np.ndarray, working: Working) -> float:
     return total
 
 
-@_compiled
+@compiled
 def draw_coefficients(K: np.ndarray, working: Working, noise: np.ndarray) -> np.ndarray:
     """Return alpha (A,) ~ N(L^-1 b, L^-1) from standard normal noise (A,)."""
     if len(K) == 0:
@@ -225,19 +109,19 @@ def draw_coefficients(K: np.ndarray, working: Working, noise: np.ndarray) -> np.
 # --- draws ----------------------------------------------------------------------------------------
 
 
-@_compiled
+@compiled
 def _accept(log_ratio: float, rng: np.random.Generator) -> bool:
     """Return True with probability min(1, ratio), as in a Metropolis step."""
     return log_ratio >= 0.0 or rng.random() < np.exp(log_ratio)
 
 
-@_compiled
+@compiled
 def _bit(log_odds: float, rng: np.random.Generator) -> int:
     """Draw a bit with these log-odds."""
     return 1 if rng.random() < 1.0 / (1.0 + np.exp(-log_odds)) else 0
 
 
-@_compiled
+@compiled
 def _nth(mask: np.ndarray, value: int, n: int) -> int:
     """Return the position of the n-th bit (from 0) that has this value."""
     for k in range(len(mask)):
@@ -251,7 +135,7 @@ def _nth(mask: np.ndarray, value: int, n: int) -> int:
 # --- features -------------------------------------------------------------------------------------
 
 
-@_compiled
+@compiled
 def _pair(
     zeta: np.ndarray, S: int, log_odds: np.ndarray, partners: Partners, rng: np.random.Generator
 ) -> tuple[int, int, float]:
@@ -276,7 +160,7 @@ def _pair(
     return k, other, prior + np.log(n / (D - n + 2))
 
 
-@_compiled
+@compiled
 def _swap(
     zeta: np.ndarray, S: int, partners: Partners, rng: np.random.Generator
 ) -> tuple[int, int, float]:
@@ -297,7 +181,7 @@ def _swap(
     return k, other, np.log(partners.degree[k] / partners.degree[other])
 
 
-@_compiled
+@compiled
 def move_features(
     collapsed: bool,
     order: np.ndarray,
@@ -339,7 +223,7 @@ def move_features(
             k, other, ratio = _swap(zeta, S, partners, rng)
         if move >= singles and other < 0:
             continue
-        _toggled(k, other, zeta, kernel, active, M_new, K_new)
+        toggled(k, other, zeta, kernel, active, M_new, K_new)
         if collapsed:
             proposed = log_evidence(K_new, working)
         else:
@@ -367,7 +251,7 @@ def move_features(
 # --- samples --------------------------------------------------------------------------------------
 
 
-@_compiled
+@compiled
 def move_samples(
     order: np.ndarray,
     swaps: int,
@@ -435,13 +319,13 @@ def move_samples(
     return A, changed
 
 
-@_compiled
+@compiled
 def _gain(e: float, g: float, xi: float) -> float:
     """Return the change of ln m when the sample with these e and g is switched on."""
     return 0.5 * (g * g / e - np.log(e) + np.log(xi))
 
 
-@_compiled
+@compiled
 def _border(
     A: int, K_j: np.ndarray, active: Active, working: Working, inverse: _Inverse, h: np.ndarray
 ) -> tuple[float, float]:
@@ -457,7 +341,7 @@ def _border(
     return e, g
 
 
-@_compiled
+@compiled
 def _add(
     j: int,
     A: int,
@@ -483,7 +367,7 @@ def _add(
     return A + 1
 
 
-@_compiled
+@compiled
 def _remove(a: int, A: int, z: np.ndarray, active: Active, inverse: _Inverse) -> int:
     """Switch the a-th active sample off; the last one takes its place. Return the new A."""
     P, m, place = inverse

@@ -35,15 +35,8 @@ from polyagamma import random_polyagamma
 from ardvark.models import Problem, fs_skr, fsklr
 from ardvark.models.parts.masks import mask_log_odds
 
-from .mask_moves import (
-    Active,
-    Kernel,
-    Working,
-    draw_coefficients,
-    move_features,
-    move_samples,
-    rebuild,
-)
+from .mask_kernel import Active, Kernel, rebuild
+from .mask_moves import Working, draw_coefficients, move_features, move_samples
 from .partners import correlated
 
 MODELS = ("fsklr", "sklr", "fs_skr")
@@ -196,7 +189,7 @@ class Sampler:
         self.probabilities(state, rng)
 
     def move_features(self, state: State, rng: np.random.Generator, *, collapsed: bool) -> None:
-        """Draw every bit of zeta given alpha, or with alpha integrated out, and try swaps."""
+        """Draw every bit of zeta given alpha, or with it integrated out; try pairs and swaps."""
         state.features_changed += move_features(
             collapsed,
             rng.permutation(self.D),

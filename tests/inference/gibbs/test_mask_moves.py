@@ -9,11 +9,11 @@ import pytest
 from polyagamma import random_polyagamma
 from scipy import integrate, special, stats
 
+from ardvark.inference.gibbs.mask_kernel import exponential
 from ardvark.inference.gibbs.mask_moves import (
     Partners,
     Working,
     draw_coefficients,
-    exponential,
     log_evidence,
     log_likelihood,
     move_features,
