@@ -179,7 +179,7 @@ class Variant(Sampler):
     ) -> None:
         super().__init__(problem)
         self.given_alpha, self.collapsed = given_alpha, collapsed
-        self.PAIRS, self.SWAPS = int(pairs), int(swaps)
+        self.pairs, self.swaps = self.pairs * pairs, self.swaps * swaps
         if not given_alpha:
             self.collapsed_every = 1
 

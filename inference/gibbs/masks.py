@@ -12,7 +12,8 @@ The target is the joint posterior of both masks, the coefficients and their auxi
                  second to fourth sweep), with alpha integrated out: each bit, then pairs and
                  swaps. Leaves alpha stale.
 4. coefficients  alpha | zeta, z, omega with the same omega; alpha_j ~ N(0, 1/xi) where z_j = 0.
-5. probabilities of the masks, if the form keeps them; every other step has them integrated out.
+5. once more     2, zeta as in 3, and 4, where D is below a sixteenth of B, so that it costs little.
+6. probabilities of the masks, if the form keeps them; every other step has them integrated out.
 
 The order is part of the algorithm. Between 3 and 4, nothing may read alpha or renew omega, and 3
 must not use a stale omega. `tests/inference/gibbs/test_masks.py` shows by enumeration that this
@@ -41,11 +42,11 @@ from .partners import correlated
 
 MODELS = ("fsklr", "sklr", "fs_skr")
 REBUILD = 200  # sweeps after which M is summed from scratch
-PARTNERS = 8  # most correlated features a feature may swap with
+PARTNERS = 4  # most correlated features that a feature may pair or swap with
 
 
-def attempts(n: int) -> int:
-    """Return how many pairs or swaps are tried in a visit of n bits; it depends on no state."""
+def swaps(n: int) -> int:
+    """Return how many swaps are tried in a visit of n bits; it depends on no state."""
     return min(20, max(5, n // 2))
 
 
@@ -80,9 +81,6 @@ class Sampler:
         A problem of fsklr, sklr or fs_skr.
     """
 
-    PAIRS = SWAPS = 1
-    """Times `attempts` at a pair and at a swap, in each visit of a mask."""
-
     def __init__(self, problem: Problem) -> None:
         h = problem.hypers
         assert isinstance(h, fsklr.SampleMaskPriors)  # as `supports` says
@@ -96,8 +94,11 @@ class Sampler:
         (self.D, self.N), self.B = Xt.shape, Zt.shape[1]
         self.odds_z = mask_log_odds(np.arange(self.B), self.B, a["z"], h.mask_prior)
         self.partners = correlated(problem.X, PARTNERS)
+        # attempts in a visit of the features; many pairs are not equal, and those cost nothing
+        self.pairs, self.swaps = min(50, 3 * self.D), swaps(self.D)
         # a visit with alpha integrated out costs about 8 D / B of a visit of the samples
         self.collapsed_every = min(4, max(1, round(8 * self.D / self.B)))
+        self.collapsed_visits = 2 if 16 * self.D <= self.B else 1
         if self.masked:
             self.odds_zeta = mask_log_odds(np.arange(self.D), self.D, a["zeta"], h.mask_prior)
         self.set_labels(problem.y)
@@ -186,6 +187,10 @@ class Sampler:
         if self.masked and state.sweeps % self.collapsed_every == 0:
             self.move_features(state, rng, collapsed=True)
         self.coefficients(state, rng)
+        for _ in range(1, self.collapsed_visits if self.masked else 1):
+            self.augment(state, rng)
+            self.move_features(state, rng, collapsed=True)
+            self.coefficients(state, rng)
         self.probabilities(state, rng)
 
     def move_features(self, state: State, rng: np.random.Generator, *, collapsed: bool) -> None:
@@ -193,8 +198,8 @@ class Sampler:
         state.features_changed += move_features(
             collapsed,
             rng.permutation(self.D),
-            self.PAIRS * attempts(self.D),
-            self.SWAPS * attempts(self.D),
+            self.pairs,
+            self.swaps,
             state.zeta,
             self.odds_zeta,
             self.partners,
@@ -226,7 +231,7 @@ class Sampler:
         """Draw every bit of z with alpha integrated out, and try swaps."""
         state.A, changed = move_samples(
             rng.permutation(self.B),
-            self.SWAPS * attempts(self.B),
+            swaps(self.B),
             state.zeta,
             state.z,
             self.odds_z,

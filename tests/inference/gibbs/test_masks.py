@@ -191,11 +191,11 @@ def alternating(self, state, random):
     self.coefficients(state, random)
 
 
-@pytest.mark.parametrize("every", [1, 4])
-def test_a_sweep_has_its_steps_in_their_order(monkeypatch, every):
-    """Features move once more before the coefficients are drawn, if they are many not always."""
+@pytest.mark.parametrize(("every", "visits"), [(1, 1), (4, 1), (1, 2)])
+def test_a_sweep_has_its_steps_in_their_order(monkeypatch, every, visits):
+    """With alpha integrated out, features move twice if they are few, if many not always."""
     sampler, seen = Sampler(hard()), []
-    sampler.collapsed_every = every
+    sampler.collapsed_every, sampler.collapsed_visits = every, visits
     names = ("move_features", "augment", "move_samples", "coefficients", "probabilities")
     right = {name: getattr(sampler, name) for name in names}
 
@@ -206,18 +206,32 @@ def test_a_sweep_has_its_steps_in_their_order(monkeypatch, every):
     for name in names:
         monkeypatch.setattr(sampler, name, partial(step, name))
     state, random = sampler.start(rng(1), 0), rng(2)
-    head, tail = ["move_features", "augment", "move_samples"], ["coefficients", "probabilities"]
+    head = ["move_features", "augment", "move_samples"]
+    again = ["augment", "move_features collapsed", "coefficients"] * (visits - 1)
     for number in range(1, 9):
         seen.clear()
         sampler.sweep(state, random)
-        assert seen == [*head, *["move_features collapsed"] * (number % every == 0), *tail]
+        first = ["move_features collapsed"] * (number % every == 0)
+        assert seen == [*head, *first, "coefficients", *again, "probabilities"]
+
+
+@pytest.mark.parametrize(
+    ("N", "every", "visits"), [(16, 4, 1), (40, 2, 1), (80, 1, 1), (320, 1, 2)]
+)
+def test_features_move_as_often_as_they_cost_little(N, every, visits):
+    """A visit with alpha integrated out costs 8 D / N of one of the samples; D = 10."""
+    X = np.random.default_rng(7).normal(size=(N, 10))
+    sampler = Sampler(av.problem("fsklr", (X, X[:, 0] > 0)))
+    assert (sampler.collapsed_every, sampler.collapsed_visits) == (every, visits)
 
 
 @pytest.mark.statistical
+@pytest.mark.parametrize("visits", [1, 2])
 @pytest.mark.parametrize("make_problem", [hard, steep])
-def test_the_order_of_the_sweep_is_exact(make_problem):
-    problem = make_problem()
-    t, limit = largest_state_t(problem, run(Sampler(problem), 25_000, 2))
+def test_the_order_of_the_sweep_is_exact(make_problem, visits):
+    sampler = Sampler(make_problem())
+    sampler.collapsed_visits = visits
+    t, limit = largest_state_t(sampler.problem, run(sampler, 25_000, 2))
     assert t < limit
 
 
@@ -287,11 +301,10 @@ def copies():
     return av.problem("fsklr", (X, y), a_zeta=0.5, delta=0.5, xi=0.1)
 
 
-def inclusion_of_copies(problem, sweeps):
+def inclusion_of_copies(sampler, sweeps):
     """Return the inclusion of the copies in four chains: draws (4, sweeps, 6)."""
-    return np.stack(
-        [run(Sampler(problem), sweeps, c, burn=300, chain=c)[:, :6] for c in range(4)]
-    ).astype(float)
+    chains = [run(sampler, sweeps, c, burn=300, chain=c)[:, :6] for c in range(4)]
+    return np.stack(chains).astype(float)
 
 
 @pytest.mark.slow
@@ -302,7 +315,7 @@ def test_copies_of_a_feature_are_included_equally():
     Over five seeds a chain's probability was at most 0.034 from the mean of all, with an sd of
     0.014; without pairs and swaps, below, the largest distance was 0.4 and more.
     """
-    on = inclusion_of_copies(copies(), 3000)
+    on = inclusion_of_copies(Sampler(copies()), 3000)
     pairs = [(g + a, g + b) for g in (0, 3) for a, b in ((0, 1), (0, 2), (1, 2))]
     differences = np.stack([on[..., a] - on[..., b] for a, b in pairs], axis=-1)
     t, limit = largest_t(batch_mean(differences, 20), exactly(np.zeros(len(pairs))))
@@ -313,9 +326,9 @@ def test_copies_of_a_feature_are_included_equally():
 
 @pytest.mark.slow
 @pytest.mark.statistical
-def test_single_flips_fail_on_copies(monkeypatch):
+def test_single_flips_fail_on_copies():
     """The same sweep without pairs and swaps: the chains disagree about the copies."""
-    monkeypatch.setattr(Sampler, "PAIRS", 0)
-    monkeypatch.setattr(Sampler, "SWAPS", 0)
-    p = inclusion_of_copies(copies(), 3000).mean(1)
+    sampler = Sampler(copies())
+    sampler.pairs = sampler.swaps = 0
+    p = inclusion_of_copies(sampler, 3000).mean(1)
     assert np.abs(p - p.mean(0)).max() > 0.1
