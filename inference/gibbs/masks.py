@@ -8,11 +8,11 @@ The target is the joint posterior of both masks, the coefficients and their auxi
 2. augment       omega_i ~ PG(1, eta_i) (Polson, Scott, Windle 2013, J. Am. Stat. Assoc. 108).
                  Given omega the likelihood is normal in alpha. FS-SKR is normal already and draws
                  its noise precision tau instead.
-3. masks         z | zeta, omega, then zeta | z, omega (where D is above a fifth of B, in every
-                 second to fourth sweep), with alpha integrated out: each bit, then pairs and
+3. masks         z | zeta, omega, then zeta | z, omega (where that is costly, only in every
+                 second to eighth sweep), with alpha integrated out: each bit, then pairs and
                  swaps. Leaves alpha stale.
 4. coefficients  alpha | zeta, z, omega with the same omega; alpha_j ~ N(0, 1/xi) where z_j = 0.
-5. once more     2, zeta as in 3, and 4, where D is below a sixteenth of B, so that it costs little.
+5. once more     2, zeta as in 3, and 4, where it costs little.
 6. probabilities of the masks, if the form keeps them; every other step has them integrated out.
 
 The order is part of the algorithm. Between 3 and 4, nothing may read alpha or renew omega, and 3
@@ -34,7 +34,7 @@ import numpy as np
 from polyagamma import random_polyagamma
 
 from ardvark.models import Problem, fs_skr, fsklr
-from ardvark.models.parts.masks import mask_log_odds
+from ardvark.models.parts.masks import expected_selected, mask_log_odds
 
 from .mask_kernel import Active, Kernel, rebuild
 from .mask_moves import Working, draw_coefficients, move_features, move_samples
@@ -96,9 +96,12 @@ class Sampler:
         self.partners = correlated(problem.X, PARTNERS)
         # attempts in a visit of the features; many pairs are not equal, and those cost nothing
         self.pairs, self.swaps = min(50, 3 * self.D), swaps(self.D)
-        # a visit with alpha integrated out costs about 8 D / B of a visit of the samples
-        self.collapsed_every = min(4, max(1, round(8 * self.D / self.B)))
-        self.collapsed_visits = 2 if 16 * self.D <= self.B else 1
+        # what a visit with alpha integrated out costs beside the rest of a sweep, roughly: A / 2
+        # as much for each bit; under the printed prior half of all samples are on
+        on = max(16.0, expected_selected(self.B, a["z"], h.mask_prior))
+        cost = 0.5 * on * self.D / (self.B + self.D)
+        self.collapsed_every = min(8, max(1, round(cost)))
+        self.collapsed_visits = 2 if cost <= 0.5 else 1
         if self.masked:
             self.odds_zeta = mask_log_odds(np.arange(self.D), self.D, a["zeta"], h.mask_prior)
         self.set_labels(problem.y)

@@ -216,12 +216,23 @@ def test_a_sweep_has_its_steps_in_their_order(monkeypatch, every, visits):
 
 
 @pytest.mark.parametrize(
-    ("N", "every", "visits"), [(16, 4, 1), (40, 2, 1), (80, 1, 1), (320, 1, 2)]
+    ("N", "mask_prior", "every", "visits"),
+    [
+        (6, "independent", 5, 1),
+        (30, "independent", 2, 1),
+        (90, "independent", 1, 1),
+        (250, "independent", 1, 2),
+        (250, "printed", 3, 1),
+        (1600, "printed", 3, 1),
+    ],
 )
-def test_features_move_as_often_as_they_cost_little(N, every, visits):
-    """A visit with alpha integrated out costs 8 D / N of one of the samples; D = 10."""
+def test_features_move_as_often_as_they_cost_little(N, mask_prior, every, visits):
+    """A visit with alpha integrated out, beside a sweep: A D / 2 (N + D), where A is 20 or N / 2.
+
+    D is 10 here. The more samples are on, the more a feature costs, but not a sample.
+    """
     X = np.random.default_rng(7).normal(size=(N, 10))
-    sampler = Sampler(av.problem("fsklr", (X, X[:, 0] > 0)))
+    sampler = Sampler(av.problem("fsklr", (X, X[:, 0] > 0), mask_prior=mask_prior))
     assert (sampler.collapsed_every, sampler.collapsed_visits) == (every, visits)
 
 
