@@ -13,7 +13,9 @@ The target is the joint posterior of both masks, the coefficients and their auxi
                  swaps. Leaves alpha stale.
 4. coefficients  alpha | zeta, z, omega with the same omega; alpha_j ~ N(0, 1/xi) where z_j = 0.
 5. once more     2, zeta as in 3, and 4, where it costs little.
-6. probabilities of the masks, if the form keeps them; every other step has them integrated out.
+6. eta           2 and 4 again, four times: given the masks, alpha follows omega slowly where the
+                 labels are nearly certain, and this costs little beside a visit of the masks.
+7. probabilities of the masks, if the form keeps them; every other step has them integrated out.
 
 The order is part of the algorithm. Between 3 and 4, nothing may read alpha or renew omega, and 3
 must not use a stale omega. `tests/inference/gibbs/test_masks.py` shows by enumeration that this
@@ -42,6 +44,7 @@ from .partners import correlated
 
 MODELS = ("fsklr", "sklr", "fs_skr")
 REBUILD = 200  # sweeps after which M is summed from scratch
+AGAIN = 4  # more draws of omega and alpha in a sweep
 PARTNERS = 4  # most correlated features that a feature may pair or swap with
 
 
@@ -193,6 +196,9 @@ class Sampler:
         for _ in range(1, self.collapsed_visits if self.masked else 1):
             self.augment(state, rng)
             self.move_features(state, rng, collapsed=True)
+            self.coefficients(state, rng)
+        for _ in range(AGAIN):
+            self.augment(state, rng)
             self.coefficients(state, rng)
         self.probabilities(state, rng)
 

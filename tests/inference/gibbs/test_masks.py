@@ -208,6 +208,7 @@ def test_a_sweep_has_its_steps_in_their_order(monkeypatch, every, visits):
     state, random = sampler.start(rng(1), 0), rng(2)
     head = ["move_features", "augment", "move_samples"]
     again = ["augment", "move_features collapsed", "coefficients"] * (visits - 1)
+    again += ["augment", "coefficients"] * 4
     for number in range(1, 9):
         seen.clear()
         sampler.sweep(state, random)
