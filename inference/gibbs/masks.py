@@ -17,15 +17,16 @@ The target is the joint posterior of both masks, the coefficients and their auxi
                  labels are nearly certain, and this costs little beside a visit of the masks.
 7. probabilities of the masks, if the form keeps them; every other step has them integrated out.
 
-The order is part of the algorithm. Between 3 and 4, nothing may read alpha or renew omega, and 3
-must not use a stale omega. `tests/inference/gibbs/test_masks.py` shows by enumeration that this
-order is exact and that others are not. The moves are in `mask_moves.py`.
+The order is part of the algorithm. From 3, and from the visit in 5, to the next draw of alpha,
+nothing may read alpha or renew omega, and 3 must not use a stale omega. That this order is exact,
+and others are not, `tests/inference/gibbs/test_masks.py` shows by enumeration. The moves are in
+`mask_moves.py`.
 
 Features are visited in 1 and in 3, because each visit works well where the other fails. Given
 alpha, a bit is cheap to draw and mixes best if the data are not informative. But if the labels are
 informative, alpha fits only its own mask, and of two equal features, the second rarely joins the
-first. With alpha integrated out it does, at twice the cost. Correlated features need swaps, where
-one must leave for another to enter, and pairs, where each is of use beside the other only.
+first. With alpha integrated out it does, at a higher cost. Correlated features need swaps, where
+one must leave for another to enter, and pairs, where each is useful only if the other is there.
 `benchmarks/gibbs_speed.py` shows all of these.
 """
 
@@ -104,7 +105,7 @@ class Sampler:
         on = max(16.0, expected_selected(self.B, a["z"], h.mask_prior))
         cost = 0.5 * on * self.D / (self.B + self.D)
         self.collapsed_every = min(8, max(1, round(cost)))
-        self.collapsed_visits = 2 if cost <= 0.5 else 1
+        self.collapsed_visits = 2 if self.masked and cost <= 0.5 else 1
         if self.masked:
             self.odds_zeta = mask_log_odds(np.arange(self.D), self.D, a["zeta"], h.mask_prior)
         self.set_labels(problem.y)
@@ -193,7 +194,7 @@ class Sampler:
         if self.masked and state.sweeps % self.collapsed_every == 0:
             self.move_features(state, rng, collapsed=True)
         self.coefficients(state, rng)
-        for _ in range(1, self.collapsed_visits if self.masked else 1):
+        for _ in range(self.collapsed_visits - 1):
             self.augment(state, rng)
             self.move_features(state, rng, collapsed=True)
             self.coefficients(state, rng)

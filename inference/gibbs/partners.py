@@ -1,4 +1,4 @@
-"""The features that a feature may swap with: those with which it is most correlated."""
+"""The features that a feature may pair or swap with: those with which it is most correlated."""
 
 from typing import NamedTuple
 
