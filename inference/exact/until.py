@@ -88,7 +88,7 @@ class Run:
     ended : {"converged", "limit", "time"}
         Why it is over.
     missing : str
-        What the last judgement lacks.
+        What the last judgement lacks; empty if the run has converged.
     posterior, sample_stats : dict of array (chain, draw, ...)
         What was kept after the warm-up.
     iterations, every : int
@@ -162,6 +162,8 @@ def until_converged(
         if passes == PASSES:
             run.ended = "converged"
             return run
+        if passes:
+            run.missing = f"the last judgement passed, but {PASSES} in a row are asked for"
         ess = mixing.ess_bulk.value
         needed = 1.4 * iterations * max(1.0, asked.ess / max(ess, 1.0))
         note = f"ESS {ess:.0f} of {asked.ess:.0f}, R-hat {mixing.rhat.value:.3f}"

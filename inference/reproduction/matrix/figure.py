@@ -6,7 +6,7 @@ import pandas as pd
 
 from ...report import look
 from ...report.look import Picture
-from .declared import AGAIN, EXACT, FLAT
+from .declared import AGAIN, EXACT, FLAT, PAPERS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +18,7 @@ PANELS = (
     ("eta_width", "width of eta, exact = 1", (1e-2, 1e2), (0.8, 1.25)),
 )
 """Number, title, limits of the axis (those of a ratio are on a log scale), and lines."""
-METHODS = ("paper's, this prior", "ADVI", "Laplace")
+METHODS = (PAPERS, "ADVI", "Laplace")
 MARKS = {
     "sparse": ("o", "#0072B2"),
     "dense": ("s", "#D55E00"),
@@ -108,7 +108,7 @@ def _strip(
         axis.set_xticks([0.0, 0.5, 1.0], ["0", "½", "1"])
     else:
         axis.set_xscale("log")
-        axis.set_xticks([0.01, 0.1, 1.0, 10.0, 100.0], ["", "0.1", "1", "10", ""])
+        axis.set_xticks([0.01, 0.1, 1.0, 10.0, 100.0], ["10⁻²", "0.1", "1", "10", "10²"])
         axis.minorticks_off()
     axis.set_xlim(low, high)
     for line in lines:

@@ -91,9 +91,9 @@ THE_SPIKE = Toy(
     "the spike",
     "one weight w under a prior with a spike at 0 and a tail (a Cauchy of scale 0.01 times a "
     "normal slab), and data that put it at 3 +- 1. It is active (above 0.1) with a probability of "
-    "0.15. A mode looks for the highest point of the density, which is in the spike. A mean field "
-    "takes one of the two parts, and the spike has more mass. Of a hundred such weights 15 are "
-    "active, and both say that none is",
+    "0.15. Laplace stands at the highest point of the density, which is in the spike. A mean field "
+    "takes one of the two parts, and the spike has more mass. Of a hundred such weights about 15 "
+    "are active, and both say that none is",
     lambda x: _spike(x[..., 0]) - 0.5 * (x[..., 0] - 3.0) ** 2,
     lambda x: x[..., 0],
     lambda x: x,
@@ -115,8 +115,8 @@ THE_LOGARITHM = Toy(
 THE_COPIES = Toy(
     "the copies",
     "two weights of two copies of a feature. The data know only their sum. Each copy is active "
-    "with a probability of about one half, and one of them surely is. A mean field takes one copy "
-    "for certain and drops the other",
+    "with a probability of about one half, and one of them surely is. A mean field and Laplace "
+    "take one copy for certain and drop the other",
     lambda x: _spike(x).sum(axis=-1) - 0.5 * ((x.sum(axis=-1) - 3.0) / 0.6) ** 2,
     lambda x: x.sum(axis=-1),
     lambda x: x,
@@ -270,12 +270,14 @@ def told() -> str:
             f"## {WHY}",
             "Posteriors of one or two weights, which "
             "`inference/reproduction/matrix/mechanisms.py` computes in seconds. They show what can "
-            "happen; which of it happens on a data set, the tables below cannot tell.",
+            "happen; which of it happens on a data set, the tables below cannot tell. None of "
+            "them has a precision as a coordinate, as RFVM's default form has.",
             listed,
             "\n".join(lines),
             f"![Spike, copies and ridge, and what each method makes of them]({PICTURE})",
-            "Black: the exact posterior, as a density (with its masses below and above 0.1) or as "
-            "contours of the density. The Gaussians are densities, or ellipses of two sds.",
+            "Black: the exact posterior, as a density (with its masses within and beyond 0.1, the "
+            "grey lines) or as contours of the density. The Gaussians are densities, or ellipses "
+            "of two sds; those of the copies are the two flat ones on the horizontal axis.",
             " ".join(method.split()),
         ]
     )
@@ -309,11 +311,12 @@ def _line(axis: "Axes", toy: Toy, colours: dict[str, str]) -> None:
     active = float(p @ (np.abs(toy.weights(x[:, None]))[:, 0] > VISIBLE))
     if toy is THE_SPIKE:
         axis.set(yscale="log", ylim=(1e-4, 1e2), xlim=(-1.0, 6.0), xlabel="w")
-        places = (0.30, 0.75)
+        lines, places = [-VISIBLE, VISIBLE], (0.05, 0.65)
     else:
         axis.set(ylim=(0.0, 0.6), xlim=(-9.0, 2.5), xlabel="log w")
-        axis.axvline(np.log(VISIBLE), color="0.75", lw=0.8, zorder=0)
-        places = (0.15, 0.85)
+        lines, places = [float(np.log(VISIBLE))], (0.15, 0.85)
+    for line in lines:
+        axis.axvline(line, color="0.75", lw=0.8, zorder=0)
     for place, mass in zip(places, (1.0 - active, active), strict=True):
         axis.text(place, 0.9, f"{mass:.2f}", ha="center", transform=axis.transAxes, fontsize=9)
     axis.set_ylabel("density")

@@ -39,6 +39,8 @@ NAMES = {
     "effect_width": "median over them of the ratio of widths of 90 % intervals",
     "p_off": "mean over the training rows of |difference of P(y = 1)|",
     "p_off_base": "the same of a constant, the share of y = 1 in the training rows",
+    "p_draw": "the same of one draw of the exact posterior, averaged over its draws: what a single "
+    "state is off by, drawn without an error",
     "p_worst": "the largest difference of P(y = 1) of a row",
     "p_between": "of a second setting: mean over the rows of |difference of P(y = 1)| from the "
     "first setting of the same method",
@@ -46,7 +48,8 @@ NAMES = {
     "towards 1/2",
     "agreement": "share of rows that both put into the same class; ties, P = 1/2, are class 0",
     "p_active_off": "largest difference of P(active) of a feature",
-    "top": "share in common of the ten features with the largest mean absolute weights",
+    "top": "share in common of the ten features with the largest mean absolute weights; none where "
+    "the model has no feature weights",
     "active": "mean number of active features",
     "active_exact": "the same of the exact posterior",
     "active_prior": "the same of the prior, by simulation",
@@ -75,14 +78,16 @@ def numbers(problem: Problem, tree: xr.DataTree, exact: xr.DataTree, scores: Sco
     probability = group(exact, "selection").get("p_active_feature")
     if probability is not None:
         found["p_active_most"] = float(probability.max())
-    mine, true = (_means(fitted(t)) for t in (tree, exact))
-    if mine is not None and true is not None:
+    draws = fitted(exact)
+    mine, true = _means(fitted(tree)), _means(draws)
+    if draws is not None and mine is not None and true is not None:
         found["p_worst"] = float(np.abs(mine - true).max())
         found["slope"] = _slope(mine, true)
         base = np.full(len(true), problem.y.mean())
         for name, p in (("", mine), ("_exact", true), ("_base", base)):
             found[f"log_score{name}"] = _log(p, problem.y)
         found["p_off_base"] = float(np.abs(base - true).mean())
+        found["p_draw"] = float(np.abs(draws - true).mean())
     if tree is exact:  # `scores` has one half of its chains beside the other
         for name in ("p_worst", "slope"):
             found.pop(name, None)
@@ -93,7 +98,7 @@ def numbers(problem: Problem, tree: xr.DataTree, exact: xr.DataTree, scores: Sco
         "p_off": _score(scores, "probability", "difference"),
         "agreement": _score(scores, "probability", "agreement"),
         "p_active_off": _score(scores, "selection", "p_active"),
-        "top": _score(scores, "ranking", "top"),
+        "top": _score(scores, "ranking", "top") if _ranked(exact) else np.nan,
     }
     found |= _scalars(tree, exact) | _effects(problem, tree, exact)
     return {name: found.get(name, np.nan) for name in NAMES}
@@ -102,6 +107,12 @@ def numbers(problem: Problem, tree: xr.DataTree, exact: xr.DataTree, scores: Sco
 def _score(scores: Scores, quantity: str, statistic: str) -> float:
     held = scores.get(quantity, {}).get(statistic)
     return np.nan if held is None else float(held.value)
+
+
+def _ranked(tree: xr.DataTree) -> bool:
+    """Whether the feature weights differ from each other: SKLR's are all 1."""
+    weight = group(tree, "posterior").get("feature_weight")
+    return weight is None or bool((weight != weight[..., :1]).any())
 
 
 def active(tree: xr.DataTree) -> float:

@@ -1,4 +1,4 @@
-"""The page of the matrix: five sentences, the figure, one table a model; all from `matrix.csv`."""
+"""The page of the matrix: findings, figure, one table a model; all of it from `matrix.csv`."""
 
 import inspect
 import math
@@ -6,256 +6,156 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
-from .declared import AGAIN, BLOCKS, CELLS, EXACT, FLAT, MORE, OTHER, OTHER_SAMPLER, OWN, PRIORS
+from ardvark.models import ZOO
+
+from .declared import (
+    AGAIN,
+    BLOCKS,
+    CELLS,
+    EXACT,
+    MORE,
+    OTHER,
+    OWN,
+    OWN_SETTINGS,
+    PRIORS,
+    UPDATE,
+)
+from .findings import BLOCK, METHODS, chances, sentences
 from .numbers import NAMES
+from .words import fate
 
-OWN_SETTINGS = "paper's, own settings"
-METHODS = ("paper's, this prior", "ADVI", "Laplace")
-"""What approximates the block's own posterior; XOLON is another estimator."""
-CLOSE, CLOSE_WORST = 0.02, 0.1
-"""Of P(y = 1): on average, up to which the verdicts call it good
-(`scoring/statistics/prediction.py`), and of the worst row."""
-_SAID = {METHODS[0]: "the paper's algorithm"}
 PAGE, FIGURE = "MATRIX.md", "matrix.png"
-_BLOCK = ["model", "kernel", "data", "prior"]
-
-
-# --- what became of a posterior -------------------------------------------------------------------
-
-
-def fate(row: pd.Series) -> str:
-    """Return in a few words what a method made of the posterior.
-
-    close       P(y = 1) within 0.02 on average and 0.1 in every row, width of eta 0.8 to 1.25 of
-                the exact one
-    P close     P(y = 1) within 0.02 on average, but not the rest
-    a point     P(y = 1) off by more, and no width: the method returns one state
-    narrow      P(y = 1) off by more, and the width of eta below half of the exact one
-    wide        P(y = 1) off by more, and the width above twice the exact one
-    shifted     P(y = 1) off by more, with a width between these
-    at zero     beside any of these, where some feature is more likely active than not: fewer than
-                a twentieth of the active features of the exact posterior
-    few active  the same: fewer than half of them
-    many active the same: more than twice as many
-    """
-    off, ratio = row["p_off"], row["eta_width"]
-    if math.isnan(off):
-        return ""
-    if off <= CLOSE:
-        right = 0.8 <= ratio <= 1.25 and row["p_worst"] <= CLOSE_WORST
-        word = "close" if right else "P close"
-    elif math.isnan(ratio):
-        word = "a point"
-    else:
-        word = "narrow" if ratio < 0.5 else "wide" if ratio > 2.0 else "shifted"
-    if not row["p_active_most"] > 0.5:
-        return word
-    share = row["active"] / row["active_exact"]
-    beside = "at zero" if share < 0.05 else "few active" if share < 0.5 else ""
-    return ", ".join(filter(None, [word, beside or ("many active" if share > 2.0 else "")]))
-
-
-# --- five sentences -------------------------------------------------------------------------------
-
-
-def sentences(frame: pd.DataFrame) -> list[str]:
-    """Return the findings, computed from the rows, on blocks whose exact fit has converged."""
-    exact = frame[(frame["cell"] == EXACT) & (frame["prior"] != FLAT)]
-    good = exact["status"] == "finished"
-    held = frame.merge(exact[good][_BLOCK], on=_BLOCK)
-    again, other = (held[held["cell"] == label] for label in (AGAIN, OTHER_SAMPLER))
-    said = (
-        f"`exact` converged on {int(good.sum())} of {len(exact)} posteriors; the others are marked "
-        "and are in no sentence. P(y = 1) of two runs with different seeds differs, averaged over "
-        f"the training rows, by {again['p_off'].median():.4f} (the median posterior) to "
-        f"{again['p_off'].max():.4f}, and in the worst single row by {again['p_worst'].max():.3f}"
-    )
-    if len(other):
-        said += (
-            f"; of the two exact samplers, on the {_count(len(other), 'posterior')} where both "
-            f"ran, by at most {other['p_off'].max():.4f}, and {other['p_worst'].max():.3f}"
-        )
-    out = [f"{said}."]
-    for prior in ("sparse", "dense"):
-        parts = [
-            told
-            for model in ("pfcvm", "rfvm")
-            if (told := _ranges(held[(held["prior"] == prior) & (held["model"] == model)], model))
-        ]
-        if parts:
-            out.append(f"Under the {prior} prior P(y = 1) is off, for {'; for '.join(parts)}.")
-    parts = [
-        told
-        for model in ("jcfo", "sparse_probit", "fsklr", "sklr")
-        if (told := _ranges(held[held["model"] == model], model))
-    ]
-    if parts:
-        out.append(f"Under the hierarchies of the papers it is off, for {'; for '.join(parts)}.")
-    if told := _how(held):
-        out.append(told)
-    return out
-
-
-def _ranges(rows: pd.DataFrame, model: str) -> str:
-    """Return how far each method is off on the data sets of a model, from the least to the most."""
-    said: list[str] = []
-    for name in METHODS:
-        mine = rows[(rows["cell"] == name) & rows["p_off"].notna()]
-        if len(mine):
-            share = mine["p_off"] / mine["p_off_base"]
-            beside = " %" if said else " % of the distance of a constant"
-            said.append(
-                f"by {_from_to(mine['p_off'], '.2f')} with {_SAID.get(name, name)} "
-                f"({_from_to(100.0 * share, '.0f')}{beside})"
-            )
-    count = len(rows[rows["cell"] == EXACT])
-    return f"{model} ({_count(count, 'posterior')}), {', '.join(said)}" if said else ""
-
-
-def _how(held: pd.DataFrame) -> str:
-    """Return in which direction the methods err: towards 1/2, too narrow, without features."""
-    mine = held[held["cell"].isin(METHODS) & held["p_off"].notna()]
-    if not len(mine):
-        return ""
-    towards = int((mine["slope"] < 0.8).sum())
-    said = (
-        f"Of these {len(mine)} fits {towards} pull P(y = 1) towards one half or a constant (slope "
-        "of its logit on the exact one below 0.8)"
-    )
-    widths = []
-    for name in METHODS:
-        ratio = mine[mine["cell"] == name]["eta_width"].dropna()
-        if len(ratio):
-            narrow, wide = int((ratio < 0.8).sum()), int((ratio > 1.25).sum())
-            widths.append(
-                f"with {_SAID.get(name, name)} {narrow} too narrow and {wide} too wide of "
-                f"{len(ratio)}"
-            )
-    said += f". Of eta's 90 % intervals are {', '.join(widths)}" if widths else ""
-    sure = mine[mine["p_active_most"] > 0.5]
-    if len(sure):
-        words = [fate(row) for _, row in sure.iterrows()]
-        zero, few = (sum(word in w for w in words) for word in ("at zero", "few active"))
-        said += (
-            f". Where some feature is more likely active than not ({_count(len(sure), 'fit')}), "
-            f"{zero} keep less than a twentieth of the active features and {few} more less than "
-            "half"
-        )
-    return f"{said}."
-
-
-def chances(frame: pd.DataFrame) -> list[str]:
-    """Return a line a method: what more effort, another seed and another form change."""
-    out = []
-    for name in METHODS:
-        for ending in (MORE, OTHER):
-            rows = frame[frame["cell"] == name + ending]
-            pairs = rows.merge(frame[frame["cell"] == name], on=_BLOCK, suffixes=("", "_first"))
-            pairs = pairs[pairs["p_between"].notna() & (pairs["prior"] != FLAT)]
-            if not len(pairs):
-                continue
-            nearer = pairs["p_off_first"] - pairs["p_off"]
-            out.append(
-                _line(
-                    [
-                        name,
-                        ending.removeprefix(", "),
-                        str(len(pairs)),
-                        f"{pairs['p_between'].median():.3f}",
-                        f"{pairs['p_between'].max():.3f}",
-                        str(int((nearer > CLOSE).sum())),
-                        str(int((nearer < -CLOSE).sum())),
-                    ]
-                )
-            )
-    return out
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
-
-
-def _from_to(values: pd.Series, digits: str) -> str:
-    low, high = f"{values.min():{digits}}", f"{values.max():{digits}}"
-    return low if low == high else f"{low} to {high}"
-
-
-# --- the page -------------------------------------------------------------------------------------
 
 _ABOUT = """
 What each approximation does to the posterior, under the same prior, on all rows of the data.
 `ardvark reproduce matrix` makes this page from `matrix.csv`, where every number stands.
 
 `eta` is the decision value of a row, in logits (JCFO and sparse probit: in standard deviations of a
-probit). P(y = 1) is averaged over draws, at the training rows, so nothing here is a prediction.
+probit). P(y = 1) is averaged over draws, at the training rows, so nothing here is a prediction:
+how the same models do on samples left out is in [the papers' tables](../PAPER_CHECK.md).
 A feature is active in a draw if eta would change by more than 0.1 without it (standard deviation
-over the rows). The papers' algorithms for JCFO, sparse probit and XOLON look for a mode, and
-FS-SKLR's for one good state: they are held to the posterior mean of P(y = 1) all the same. PFCVM's
-own prior uses the labels (each sample weight has the sign of its row), so its "prior" and its
-training P(y = 1) are not those of a model that has not seen them.
+over the rows). SKLR cannot switch features off; there, active says only how much eta depends on
+one. PFCVM's own prior uses the labels (each sample weight has the sign of its row), so its "prior"
+and its training P(y = 1) are not those of a model that has not seen them.
 
-`exact` runs until everything that may be quoted has 1000 effective draws and an R-hat below 1.01.
-P(active) of a feature has a limit with its own noise, so the worst R-hat may be larger. That it is
-the posterior rests on more than these runs: calibration by simulation and joint tests
-([Calibration](../CALIBRATION.md)), `exact` beside runs ten times longer ([Speed](../SPEED.md)), and
-both samplers on the same genes ([Priors](../PRIORS.md)).
+`exact` runs until every number has 1000 effective draws and an R-hat below 1.01. Whether a feature
+is active is a yes or no; its R-hat has more noise and therefore a higher limit, so the worst R-hat
+may be larger. More than these runs says that it is the posterior: calibration by simulation and
+joint tests ([Calibration](../CALIBRATION.md)), `exact` beside runs ten times longer
+([Speed](../SPEED.md)), and both samplers on the same genes ([Priors](../PRIORS.md)).
 """
 _FIGURE = """
 A row is a model on a data set, a mark a prior. Left: the distance of P(y = 1) from the exact one,
-divided by that of a constant (the share of y = 1): at 0 it is the exact posterior, from 1 on the
-features are of no use. Right: how wide eta's 90 % interval is beside the exact one, between the
-limits 0.8 and 1.25. Small ticks are a second exact run. An open mark stands beside an exact fit
-that has not converged. A mark at the border, with an arrow, lies beyond it.
+divided by that of a constant (the share of y = 1). At 0 the P(y = 1) of every row is right; at 1 it
+is as far off as that of a constant, because the features are not used, or used too much. Right: how
+wide eta's 90 % interval is beside the exact one, between the limits 0.8 and 1.25. Small ticks are a
+second exact run. An open mark stands beside an exact fit that has not converged. A mark at the
+border, with an arrow, lies beyond it. FS-SKLR and SKLR have no marks under ADVI and Laplace, which
+need a gradient, and none for a width where an algorithm returns one state.
+"""
+_METHODS = """
+- `exact`: four chains of NUTS or of a Gibbs sampler, whichever suits the problem, 500 draws kept of
+  each.
+- **paper's, this prior**: the algorithm of the model's paper, into which we put the block's prior.
+  The papers of PFCVM and RFVM have flat priors instead, and those of JCFO and sparse probit tune
+  what our rule fills. JCFO's and sparse probit's look for a mode, FS-SKLR's for one good state.
+  They are held to the posterior mean of P(y = 1) all the same; what a single exact draw is off by
+  is in the column `one draw`.
+- **ADVI**: a Gaussian with independent components in the unconstrained coordinates of the model's
+  default form, fitted by stochastic gradients; 2000 draws.
+- **Laplace**: the Gaussian at the highest mode of four starts in the same coordinates; 2000 draws.
+- **XOLON**: the RFVM paper's penalised fit. It has no prior, so one fit stands in three rows; its
+  penalty is our reading of the text, which lacks the formula.
+
+Each fit is one run with one seed. The masks of FS-SKLR and SKLR have no gradient, so ADVI and
+Laplace do not apply.
+"""
+_SAME_ROWS = """
+Rows are not independent evidence: `colon_discrete` is `colon` in three levels; `allaml` is `golub`,
+standardised, and `leukemia_discrete` has the same 72 patients; `digits38_noisy` is `digits38` with
+noise. FS-SKLR and SKLR count each data set once for each prior.
 """
 _CHANCES = """
-"more" is more effort under another seed: for the papers' algorithms more starts or sweeps, or
-another update, for ADVI twenty directions of correlation, for Laplace four times as many starts.
-"other form" is the same method on the same posterior in other coordinates: with the precisions
-explicit instead of integrated out or the other way round, and for RFVM with the latent noise
-integrated out. Every posterior counts here, whether `exact` converged or not. The columns are the
-mean difference of P(y = 1) from the first setting (its median and largest over posteriors), and
-how often the second is nearer to the exact one by more than 0.02, or farther.
+"more" is more effort under another seed: for the papers' algorithms more starts or sweeps, for ADVI
+twenty directions of correlation, for Laplace four times as many starts. "other update" is the same
+algorithm with another rule under another seed: EM for PFCVM, truncated normals and more starts for
+RFVM, means instead of draws of the coefficients for FS-SKLR. "other form" is the same method on the
+same posterior in other coordinates: with the precisions explicit instead of integrated out or the
+other way round, and for RFVM with the latent noise integrated out. Counted are the posteriors on
+which `exact` converged. The columns are the mean difference of P(y = 1) from the first setting (its
+median and largest over posteriors), how often the second is nearer to the exact one by more than
+0.02, or farther, and how often one of the two says that it has not converged, which is then in
+neither count.
+"""
+_TABLES = """
+Each cell has the mean difference of P(y = 1) and that of the worst row, after the semicolon the
+ratio of the widths of eta's 90 % intervals (median over rows), and words. A dagger marks a fit that
+says of itself that it did not converge, or that it ended with all weights 0. Beside an exact fit
+that has not converged there are no words. The second R-hat is the one nearest to its limit, or
+farthest beyond. Divergences of NUTS are transitions that its integrator could not follow; where
+both samplers ran, P(y = 1) agreed in spite of one or two. `active` has the exact posterior's mean
+number of active features, in brackets the prior's and the largest P(active) of any feature. `noise`
+is the distance of a second exact run, `one draw` that of a single exact draw, on average, and
+`constant` that of the answer that ignores the features, the share of y = 1. Further settings are in
+`matrix.csv`.
+"""
+_OWN = """
+They aim at another posterior than the blocks', or at none that exists. These distances include the
+change of prior, and are no errors of an approximation. A higher log probability of the training
+labels is no merit: the model that overfits most has the highest.
 """
 
 
 def page(frame: pd.DataFrame, why: str = "") -> str:
     """Return the whole page; `why` is the section of the examples (`mechanisms.told`)."""
-    blocks = frame.drop_duplicates(_BLOCK)
+    blocks = frame.drop_duplicates(BLOCK)
     priors = [name for name in PRIORS if name in set(frame["prior"])]
-    head = ["method", "setting", "posteriors", "differs by: median", "largest", "nearer", "farther"]
+    head = ["method", "setting", "posteriors", "differs by: median", "largest", "nearer", "farther",
+            "not converged"]  # fmt: skip
     settings = chances(frame)
     parts = [
         "# The matrix",
-        *(" ".join(part.split()) for part in _ABOUT.strip().split("\n\n")),
+        *_paragraphs(_ABOUT),
         f"{len(blocks)} of {len(BLOCKS)} blocks are there; the same command computes the rest.",
         "\n".join(f"- {sentence}" for sentence in sentences(frame)),
         f"![P(y = 1) off by, and width of eta, of each method on each posterior]({FIGURE})",
-        " ".join(_FIGURE.split()),
-        *(["## Was it given a chance?", " ".join(_CHANCES.split())] if settings else []),
-        *(["\n".join([_line(head), _line(["---"] * len(head)), *settings])] if settings else []),
+        *_paragraphs(_FIGURE),
+        *(["## Was it given a chance?", *_paragraphs(_CHANCES)] if settings else []),
+        *([_grid(head, settings)] if settings else []),
         *([why] if why else []),
         "## The priors",
         "\n".join(f"- `{name}`: {PRIORS[name]}." for name in priors),
+        "## The methods",
+        _METHODS.strip(),
+        "## The data",
+        _sizes(blocks),
+        *_paragraphs(_SAME_ROWS),
         "## How to read the tables",
-        "Each cell has the mean difference of P(y = 1) and that of the worst row, after the "
-        "semicolon the ratio of the widths of eta's 90 % intervals (median over rows), and words. "
-        "A dagger marks a fit that says of itself that it did not converge. Beside an exact fit "
-        "that has not converged there are no words. `constant` is the distance of the answer that "
-        "ignores the features, the share of y = 1; `noise` that of a second exact run. `active` "
-        "has the exact posterior's mean number of active features, in brackets the prior's and the "
-        "largest P(active) of any feature. Settings with more effort and in other forms are in "
-        "`matrix.csv`.",
+        *_paragraphs(_TABLES),
         _words(),
         *(_table(frame, model) for model in CELLS if model in set(frame["model"])),
         *_own(frame),
         "## The numbers of `matrix.csv`",
         "\n".join(f"- `{name}`: {meaning}" for name, meaning in NAMES.items()),
         "## Cost",
-        f"{len(blocks)} of {len(BLOCKS)} blocks, {len(frame)} cells, "
-        f"{frame['seconds'].sum() / 3600.0:.1f} hours of fitting, one core a fit. Seconds were "
-        "measured beside other work and are upper bounds. Each row has the commit that made it.",
+        _cost(frame),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _paragraphs(text: str) -> list[str]:
+    return [" ".join(part.split()) for part in text.strip().split("\n\n")]
+
+
+def _grid(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *lines))
+
+
+def _sizes(blocks: pd.DataFrame) -> str:
+    """Return rows x features of every data set."""
+    sizes = blocks.drop_duplicates("data")
+    told = [f"{row['data']} {row['N']} x {row['D']}" for _, row in sizes.iterrows()]
+    return f"Rows x features: {', '.join(told)}."
 
 
 def _words() -> str:
@@ -272,34 +172,38 @@ def _words() -> str:
 
 def _table(frame: pd.DataFrame, model: str) -> str:
     mine = frame[frame["model"] == model]
+    beside = (EXACT, AGAIN, OWN_SETTINGS)
     labels = [
         c.label
         for c in CELLS[model]
-        if c.label not in (EXACT, AGAIN, OWN_SETTINGS) and not c.label.endswith((MORE, OTHER))
+        if c.label not in beside and not c.label.endswith((MORE, UPDATE, OTHER))
     ]
     head = ["data", "prior", "exact", "R-hat: eta, worst", "active (prior; largest P)", "noise",
-            "constant", *labels]  # fmt: skip
-    lines = [_line(head), _line(["---"] * len(head))]
+            "one draw", "constant", *labels]  # fmt: skip
+    lines = []
     for key, block in mine.groupby(["kernel", "data", "prior"], sort=False):
         kernel, data, prior = map(str, key)
         cells = {row["cell"]: row for _, row in block.iterrows()}
         exact = cells[EXACT]
         name = f"{data} ({kernel})" if kernel else data
         if exact["status"] == "improper":
-            lines.append(_line([name, prior, "improper", *[""] * (len(head) - 3)]))
+            lines.append([name, prior, "improper", *[""] * (len(head) - 3)])
             continue
         again, converged = cells[AGAIN], exact["status"] == "finished"
         told = f"{exact['sampler']}, {exact['seconds']:.0f} s"
         if exact["divergences"] > 0:
-            told += f", {_count(int(exact['divergences']), 'divergence')}"
+            found = int(exact["divergences"])
+            told += f", {found} divergence{'' if found == 1 else 's'}"
         known = [
             name, prior, told if converged else f"{told}, **not converged**",
             f"{exact['rhat_eta']:.3f}, {exact['rhat']:.3f}",
             f"{exact['active']:.1f} ({again['active_prior']:.1f}; {exact['p_active_most']:.2f})",
-            f"{again['p_off']:.3f}", f"{exact['p_off_base']:.3f}",
+            f"{again['p_off']:.3f}{'' if again['status'] == 'finished' else '†'}",
+            f"{exact['p_draw']:.3f}", f"{exact['p_off_base']:.3f}",
         ]  # fmt: skip
-        lines.append(_line(known + [_cell(cells[label], converged) for label in labels]))
-    return f"## {model}\n\n" + "\n".join(lines)
+        lines.append(known + [_cell(cells[label], converged) for label in labels])
+    spec = ZOO[model]
+    return f"## {model}\n\n{spec.title}: {spec.citation}.\n\n{_grid(head, lines)}"
 
 
 def _cell(row: pd.Series, converged: bool) -> str:
@@ -307,7 +211,8 @@ def _cell(row: pd.Series, converged: bool) -> str:
         return "does not apply"
     if math.isnan(row["p_off"]):
         return str(row["status"])
-    ratio = "" if math.isnan(row["eta_width"]) else f"; {row['eta_width']:.2g}"
+    width = row["eta_width"]
+    ratio = "" if math.isnan(width) else "; > 100" if width > 100.0 else f"; {width:.2g}"
     mark = "" if row["status"] == "finished" else "†"
     told = f"{row['p_off']:.3f}, {row['p_worst']:.2f}{ratio}{mark}"
     return f"{told} {fate(row) if converged else ''}".rstrip()
@@ -319,14 +224,11 @@ def _own(frame: pd.DataFrame) -> Iterator[str]:
     if not len(rows):
         return
     yield "## The papers' algorithms at their own settings"
-    yield (
-        "They aim at another posterior than the blocks', or at none that exists. These distances "
-        "include the change of prior, and are no errors of an approximation."
-    )
+    yield from _paragraphs(_OWN)
     yield "\n".join(f"- {model}: {OWN[model]}." for model in CELLS if model in set(rows["model"]))
     head = ["model", "data", "active", "mean log probability of the training labels",
             "P(y = 1) differs by, worst row; width of eta"]  # fmt: skip
-    lines = [_line(head), _line(["---"] * len(head))]
+    lines = []
     for key, mine in rows.groupby(["model", "kernel", "data"], sort=False):
         model, kernel, data = map(str, key)
         first = mine.iloc[0]
@@ -334,11 +236,26 @@ def _own(frame: pd.DataFrame) -> Iterator[str]:
         fit = [f"{row['log_score_exact']:.2f} ({row['prior']})" for _, row in mine.iterrows()]
         fits = f"{first['log_score']:.2f}; exact {', '.join(fit)}"
         lines.append(
-            _line([model, f"{data} ({kernel})" if kernel else data, f"{first['active']:.1f}",
-                   f"{fits}; constant {first['log_score_base']:.2f}", "; ".join(beside)])
+            [model, f"{data} ({kernel})" if kernel else data, f"{first['active']:.1f}",
+             f"{fits}; constant {first['log_score_base']:.2f}", "; ".join(beside)]
         )  # fmt: skip
-    yield "\n".join(lines)
+    yield _grid(head, lines)
 
 
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+def _cost(frame: pd.DataFrame) -> str:
+    """Return what the fits cost, and each method beside `exact`."""
+    fits = frame[frame["seconds"].notna()]
+    exact = fits[fits["cell"] == EXACT].set_index(BLOCK)["seconds"]
+    said = []
+    for name in METHODS:
+        mine = fits[fits["cell"] == name].set_index(BLOCK)["seconds"]
+        if len(share := (mine / exact).dropna()):
+            said.append(f"{name} {share.median():.2g}")
+    beside = f" In shares of the seconds of `exact`, the median: {', '.join(said)}." if said else ""
+    return (
+        f"{len(frame.drop_duplicates(BLOCK))} of {len(BLOCKS)} blocks, {len(fits)} fits, "
+        f"{fits['seconds'].sum() / 3600.0:.1f} hours of fitting, one core a fit.{beside} Seconds "
+        "were measured beside other work and are upper bounds; two seeds of `exact` differ by up "
+        "to a factor of three. Each row has the commit at which its numbers were computed; a fit "
+        "that was kept from an earlier commit is not repeated if what was asked of it is the same."
+    )

@@ -145,6 +145,13 @@ def test_two_judgements_in_a_row_must_pass(outcomes, iterations):
     assert (run.ended, run.iterations) == ("converged", iterations)
 
 
+def test_a_run_that_ends_after_one_judgement_that_passed_says_so():
+    judgements = len(list(itertools.takewhile(lambda n: n <= ASKED.limit, until.checkpoints())))
+    run = until_converged(Made(rng(6)), scripted([0] * (judgements - 1) + [1]), ASKED)
+    assert (run.ended, run.iterations) == ("limit", ASKED.limit)
+    assert run.missing == "the last judgement passed, but 2 in a row are asked for"
+
+
 def test_the_clock_ends_a_run_before_a_leg_that_would_not_fit(monkeypatch):
     clock = [0.0]
     monkeypatch.setattr(until.time, "perf_counter", lambda: clock[0])

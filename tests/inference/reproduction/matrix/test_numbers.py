@@ -35,8 +35,9 @@ def test_equal_draws_have_no_error():
     found, _, _ = beside()
     for name in ("eta_error", "bias_error", "effect_error", "p_off", "p_worst", "p_active_off"):
         assert found[name] == pytest.approx(0.0, abs=1e-12)
-    for name in ("eta_width", "bias_width", "effect_width", "agreement", "top", "slope"):
+    for name in ("eta_width", "bias_width", "effect_width", "agreement", "slope"):
         assert found[name] == pytest.approx(1.0)
+    assert np.isnan(found["top"])  # the feature weights are all 1
     assert set(found) == set(NAMES)
 
 
@@ -75,9 +76,12 @@ def test_the_exact_fit_itself_has_no_differences():
     found = numbers(PROBLEM, exact, exact, {})
     known = {name for name, value in found.items() if not np.isnan(value)}
     assert known == {
-        *("active", "active_exact", "p_active_most", "p_off_base"),
+        *("active", "active_exact", "p_active_most", "p_off_base", "p_draw"),
         *("log_score", "log_score_exact", "log_score_base"),
     }
+    p = special.expit(exact["posterior"]["eta"].values)
+    alone = [np.abs(draw - p.mean(axis=(0, 1))).mean() for draw in p.reshape(-1, p.shape[-1])]
+    assert found["p_draw"] == pytest.approx(np.mean(alone))
     share = PROBLEM.y.mean()
     entropy = share * np.log(share) + (1 - share) * np.log(1 - share)
     assert found["log_score_base"] == pytest.approx(entropy)
