@@ -36,7 +36,7 @@ def sentences(frame: pd.DataFrame) -> list[str]:
     >>> from ardvark.inference.reproduction.matrix.rows import read, whole
     >>> frame = whole(read("benchmarks/matrix/matrix.csv"))  # doctest: +SKIP
     >>> sentences(frame)[1]  # doctest: +SKIP
-    'None of the 117 fits ...'
+    'Of the 118 fits ...'
     """
     exact = frame[(frame["cell"] == EXACT) & (frame["prior"] != FLAT)]
     held = frame.merge(exact[exact["status"] == "finished"][BLOCK], on=BLOCK)
@@ -86,9 +86,9 @@ def _overview(fits: pd.DataFrame) -> str:
     close, near = words.count("close"), words.count("near")
     low, high = RIGHT_WIDTH
     return (
-        f"{close or 'None'} of the {len(fits)} fits of the papers' algorithms, ADVI "
-        f"and Laplace {'are' if close > 1 else 'is'} close (P(y = 1) within {CLOSE} on average and "
-        f"{CLOSE_WORST} in every row, width of eta {low} to {high} of the exact one); {near} more "
+        f"Of the {len(fits)} fits of the papers' algorithms, ADVI and Laplace, {close or 'none'} "
+        f"{'are' if close > 1 else 'is'} close (P(y = 1) within {CLOSE} on average and "
+        f"{CLOSE_WORST} in every row, width of eta {low} to {high} of the exact one), and {near} "
         f"{'is' if near == 1 else 'are'} near: P(y = 1) within {CLOSE} on average."
     )
 
@@ -241,33 +241,34 @@ def _features(fits: pd.DataFrame) -> str:
 
 
 def chances(frame: pd.DataFrame) -> list[list[str]]:
-    """Return a row for each method and further setting: what the setting changes."""
+    """Return a row for each algorithm and further setting: what the setting changes."""
     exact = frame[(frame["cell"] == EXACT) & (frame["status"] == "finished")]
     held = frame.merge(exact[BLOCK], on=BLOCK)
     out = []
     for name in METHODS:
         first = held[held["cell"] == name]
-        for ending in (MORE, UPDATE, OTHER):
-            rows = held[held["cell"] == name + ending]
-            pairs = rows.merge(first, on=BLOCK, suffixes=("", "_first"))
-            pairs = pairs[pairs["p_between"].notna()]
-            if not len(pairs):
-                continue
-            settled = (pairs["status"] == "finished") & (pairs["status_first"] == "finished")
-            nearer = (pairs["p_off_first"] - pairs["p_off"])[settled]
-            out.append(
-                [
-                    name,
-                    ending.removeprefix(", "),
-                    str(len(pairs)),
-                    f"{pairs['p_between'].median():.3f}",
-                    f"{pairs['p_between'].max():.3f}",
-                    str(int((nearer > CLOSE).sum())),
-                    str(int((nearer < -CLOSE).sum())),
-                    str(int((~settled).sum())),
-                ]
-            )
+        for method in dict.fromkeys(first["method"]):
+            for ending in (MORE, UPDATE, OTHER):
+                rows = held[(held["cell"] == name + ending) & (held["method"] == method)]
+                pairs = rows.merge(first, on=BLOCK, suffixes=("", "_first"))
+                pairs = pairs[pairs["p_between"].notna()]
+                if len(pairs):
+                    out.append([f"`{method}`", ending.removeprefix(", "), *_changed(pairs)])
     return out
+
+
+def _changed(pairs: pd.DataFrame) -> list[str]:
+    """Return how many pairs of settings there are, how they differ, and which one is nearer."""
+    settled = (pairs["status"] == "finished") & (pairs["status_first"] == "finished")
+    nearer = (pairs["p_off_first"] - pairs["p_off"])[settled]
+    counts = ((nearer > CLOSE).sum(), (nearer < -CLOSE).sum(), (~settled).sum())
+    between = pairs["p_between"]
+    return [
+        str(len(pairs)),
+        f"{between.median():.3f}",
+        f"{between.max():.3f}",
+        *(str(int(count)) for count in counts),
+    ]
 
 
 def _count(number: int, word: str) -> str:

@@ -300,7 +300,7 @@ _DASHES = {"mean field": "-", "Laplace": "--"}
 
 
 def _line(axis: "Axes", toy: Toy, colours: dict[str, str]) -> None:
-    """Draw densities of one coordinate, and the exact masses below and above `VISIBLE`."""
+    """Draw densities of one coordinate, and the exact masses within and beyond `VISIBLE`."""
     (x,) = toy.axes
     _, p = exact(toy)
     axis.plot(x, p / np.gradient(x), color="black", label="exact")
@@ -311,14 +311,16 @@ def _line(axis: "Axes", toy: Toy, colours: dict[str, str]) -> None:
     active = float(p @ (np.abs(toy.weights(x[:, None]))[:, 0] > VISIBLE))
     if toy is THE_SPIKE:
         axis.set(yscale="log", ylim=(1e-4, 1e2), xlim=(-1.0, 6.0), xlabel="w")
-        lines, places = [-VISIBLE, VISIBLE], (0.05, 0.65)
+        lines, places = [-VISIBLE, VISIBLE], (0.32, 0.75)
     else:
         axis.set(ylim=(0.0, 0.6), xlim=(-9.0, 2.5), xlabel="log w")
         lines, places = [float(np.log(VISIBLE))], (0.15, 0.85)
     for line in lines:
         axis.axvline(line, color="0.75", lw=0.8, zorder=0)
-    for place, mass in zip(places, (1.0 - active, active), strict=True):
-        axis.text(place, 0.9, f"{mass:.2f}", ha="center", transform=axis.transAxes, fontsize=9)
+    for place, told in zip(
+        places, (f"{1.0 - active:.2f} within", f"{active:.2f} beyond"), strict=True
+    ):
+        axis.text(place, 0.9, told, ha="center", transform=axis.transAxes, fontsize=9)
     axis.set_ylabel("density")
 
 

@@ -4,6 +4,7 @@ import inspect
 import math
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 import pandas as pd
 
 from ardvark.models import ZOO
@@ -116,7 +117,7 @@ def page(frame: pd.DataFrame, why: str = "") -> str:
     parts = [
         "# The matrix",
         *_paragraphs(_ABOUT),
-        f"{len(blocks)} of {len(BLOCKS)} blocks are there; the same command computes the rest.",
+        f"{len(blocks)} of {len(BLOCKS)} blocks are computed; the same command computes the rest.",
         "\n".join(f"- {sentence}" for sentence in sentences(frame)),
         f"![P(y = 1) off by, and width of eta, of each method on each posterior]({FIGURE})",
         *_paragraphs(_FIGURE),
@@ -251,11 +252,13 @@ def _cost(frame: pd.DataFrame) -> str:
         mine = fits[fits["cell"] == name].set_index(BLOCK)["seconds"]
         if len(share := (mine / exact).dropna()):
             said.append(f"{name} {share.median():.2g}")
+    again = fits[fits["cell"] == AGAIN].set_index(BLOCK)["seconds"] / exact
+    apart = float(np.exp(np.abs(np.log(again))).max())
     beside = f" In shares of the seconds of `exact`, the median: {', '.join(said)}." if said else ""
     return (
         f"{len(frame.drop_duplicates(BLOCK))} of {len(BLOCKS)} blocks, {len(fits)} fits, "
         f"{fits['seconds'].sum() / 3600.0:.1f} hours of fitting, one core a fit.{beside} Seconds "
         "were measured beside other work and are upper bounds; two seeds of `exact` differ by up "
-        "to a factor of three. Each row has the commit at which its numbers were computed; a fit "
-        "that was kept from an earlier commit is not repeated if what was asked of it is the same."
+        f"to a factor of {apart:.1f}. Each row has the commit at which its numbers were computed; "
+        "a fit that was kept from an earlier one is not repeated if the same is asked of it."
     )
