@@ -23,8 +23,6 @@ _SAID = {PAPERS: "the paper's algorithm"}
 BLOCK = ["model", "kernel", "data", "prior"]
 FLATTER, STEEPER = 0.8, 1.25
 """Slopes of logit P(y = 1) on the exact one, below and above which it is pulled or pushed."""
-FAR = 0.1
-"""A constant is at least this far from the exact P(y = 1) where shares of its distance are told."""
 
 
 def sentences(frame: pd.DataFrame) -> list[str]:
@@ -67,8 +65,8 @@ def _floor(exact: pd.DataFrame, held: pd.DataFrame) -> str:
     again, other = (held[held["cell"] == label] for label in (AGAIN, OTHER_SAMPLER))
     said += (
         ". P(y = 1) of two runs with different seeds differs, averaged over the training rows, by "
-        f"{again['p_off'].median():.4f} (the median posterior) to {again['p_off'].max():.4f}, and "
-        f"in the worst single row by {again['p_worst'].max():.3f}"
+        f"{again['p_off'].median():.4f} on the median posterior and by at most "
+        f"{again['p_off'].max():.4f}, and in the worst single row by {again['p_worst'].max():.3f}"
     )
     if unfinished := int((again["status"] != "finished").sum()):
         said += f" ({unfinished} of the second runs had not converged)"
@@ -85,11 +83,13 @@ def _overview(fits: pd.DataFrame) -> str:
     words = [fate(row).split(",")[0] for _, row in fits.iterrows()]
     close, near = words.count("close"), words.count("near")
     low, high = RIGHT_WIDTH
+    wide = int(fits["eta_width"].notna().sum())
     return (
-        f"Of the {len(fits)} fits of the papers' algorithms, ADVI and Laplace, {close or 'none'} "
-        f"{'are' if close > 1 else 'is'} close (P(y = 1) within {CLOSE} on average and "
-        f"{CLOSE_WORST} in every row, width of eta {low} to {high} of the exact one), and {near} "
-        f"{'is' if near == 1 else 'are'} near: P(y = 1) within {CLOSE} on average."
+        f"Of {len(fits)} fits of the papers' algorithms, ADVI and Laplace, {wide} have a width of "
+        f"eta; {close or 'none'} of these {'are' if close > 1 else 'is'} close (P(y = 1) within "
+        f"{CLOSE} on average and {CLOSE_WORST} in every row, width of eta {low} to {high} of the "
+        f"exact one). Of all, {close + near} {'is' if close + near == 1 else 'are'} within {CLOSE} "
+        "in P(y = 1) on average."
     )
 
 
@@ -109,11 +109,9 @@ def _ranges(rows: pd.DataFrame, model: str) -> str:
         told = [] if len(mine) == count else [f"{len(mine)} of them"]
         if len(mine) > 1:
             told.append(f"median {mine['p_off'].median():.2f}")
-        far = mine[mine["p_off_base"] >= FAR]
-        if len(far):
-            share = 100.0 * far["p_off"] / far["p_off_base"]
-            beside = "" if said else " of a constant's distance"
-            told.append(f"{_from_to(share, '.0f')} %{beside}")
+        share = 100.0 * mine["p_off"] / mine["p_off_base"]
+        beside = "" if said else " of a constant's distance"
+        told.append(f"{_from_to(share, '.0f')} %{beside}")
         said.append(
             f"by {_from_to(mine['p_off'], '.2f')} with {_SAID.get(name, name)} ({', '.join(told)})"
         )
@@ -129,8 +127,8 @@ def _points(held: pd.DataFrame) -> str:
         empty = int(((modes["active"] == 0.0) & (modes["slope"].abs() < 1e-6)).sum())
         said.append(
             f"On {empty} of {len(modes)} posteriors of JCFO and sparse probit the papers' search "
-            "for a mode ended with all weights 0, at gammas that our rule fills: its distance is "
-            "that of P(y = 1) = 1/2"
+            "for a mode ended with all weights 0, at gammas that our rule fills: P(y = 1) is then "
+            "1/2 in every row"
         )
     states = mine[mine["model"].isin(["fsklr", "sklr"])]
     if len(states):
@@ -155,9 +153,9 @@ def _others(held: pd.DataFrame) -> str:
     own = p.dropna(subset=[PAPERS, OWN_SETTINGS])
     nearer = int((own[OWN_SETTINGS] < own[PAPERS]).sum())
     said = (
-        "To fit the training labels is to be near in P(y = 1), whatever the features: under the "
-        f"sparse prior the papers' algorithms of PFCVM and RFVM come nearer on {nearer} of "
-        f"{len(own)} posteriors at their own settings, which aim at other posteriors"
+        "Under the sparse prior the papers' algorithms of PFCVM and RFVM are less far off on "
+        f"{nearer} of {len(own)} posteriors at their own settings, which aim at another posterior, "
+        "or at none"
     )
     kept = active.groupby("model")
     told = [
@@ -165,13 +163,16 @@ def _others(held: pd.DataFrame) -> str:
         f"posterior {mine[EXACT].median():.0f}"
         for model, mine in kept
     ]
-    said += f" ({'; '.join(told)})"
+    said += (
+        f" ({'; '.join(told)}). The exact posterior follows the training labels there, so a fit "
+        "that follows them too is less far off, whichever features it uses"
+    )
     if "XOLON" in p:
         mine = p.dropna(subset=["XOLON"])
         best = int((mine["XOLON"] < mine[list(METHODS)].min(axis=1)).sum())
         said += (
-            f". XOLON, a penalised fit that has no prior, comes nearer than all three methods on "
-            f"{best} of {len(mine)} of RFVM's"
+            ". XOLON, a penalised fit that has no prior, is less far off than all three methods on "
+            f"{best} of {len(mine)} of RFVM's posteriors"
         )
     return f"{said}."
 
@@ -190,9 +191,9 @@ def _forms(held: pd.DataFrame) -> str:
         return ""
     _, name, model, prior, mine = max(found, key=lambda x: x[0])
     return (
-        "The same method on the same posterior in other coordinates can be another one. The "
-        f"largest change is that of {name} on {model} under the {prior} prior: off by "
-        f"{_from_to(mine['p_off'], '.2f')} in the default form, by "
+        "In other coordinates the same method on the same posterior can give another answer. In "
+        f"the median over data sets the change is largest for {name} on {model} under the {prior} "
+        f"prior: off by {_from_to(mine['p_off'], '.2f')} in the default form, by "
         f"{_from_to(mine['p_off_other'], '.2f')} in the other."
     )
 
@@ -204,10 +205,10 @@ def _directions(fits: pd.DataFrame) -> str:
     slope = fits["slope"]
     flat = int((slope < FLATTER).sum())
     said = (
-        f"Of these {len(fits)} fits {flat} pull P(y = 1) towards one half or a constant (slope of "
-        f"its logit on the exact one below {FLATTER}), among them "
-        f"{int((slope.abs() < 1e-6).sum())} that are a constant; {int((slope > STEEPER).sum())} "
-        f"push it away (slope above {STEEPER})"
+        f"In {flat} of these {len(fits)} fits the differences of P(y = 1) between rows are too "
+        f"small (slope of its logit on the exact one below {FLATTER}; a constant in "
+        f"{int((slope.abs() < 1e-6).sum())} of them), in "
+        f"{int((slope > STEEPER).sum())} they are too large (slope above {STEEPER})"
     )
     low, high = RIGHT_WIDTH
     widths = []
@@ -233,10 +234,15 @@ def _features(fits: pd.DataFrame) -> str:
     zero, few, many = (
         sum(word in w for w in words) for word in ("at zero", "few active", "many active")
     )
+    lost = sure[[("at zero" in w) or ("few active" in w) for w in words]]
+    vague = int((lost["p_active_most"] < 0.5).sum())
     return (
         "Where the exact posterior has at least one active feature on average, and the model can "
-        f"drop features ({_count(len(sure), 'fit')}), {zero} keep fewer than a twentieth of the "
-        f"active features, {few} more fewer than half, and {many} have more than twice as many."
+        f"drop features ({_count(len(sure), 'fit')}), the mean number of active features is below "
+        f"a twentieth of the exact one in {zero}, below a half in {few} more, and above twice in "
+        f"{many}. This compares numbers, not which features they are: in {vague} of the "
+        f"{len(lost)} with too few, the exact posterior has no feature that is more likely active "
+        "than not."
     )
 
 

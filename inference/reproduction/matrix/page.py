@@ -32,16 +32,16 @@ What each approximation does to the posterior, under the same prior, on all rows
 `ardvark reproduce matrix` makes this page from `matrix.csv`, where every number stands.
 
 `eta` is the decision value of a row, in logits (JCFO and sparse probit: in standard deviations of a
-probit). P(y = 1) is averaged over draws, at the training rows, so nothing here is a prediction:
-how the same models do on samples left out is in [the papers' tables](../PAPER_CHECK.md).
-A feature is active in a draw if eta would change by more than 0.1 without it (standard deviation
-over the rows). SKLR cannot switch features off; there, active says only how much eta depends on
-one. PFCVM's own prior uses the labels (each sample weight has the sign of its row), so its "prior"
-and its training P(y = 1) are not those of a model that has not seen them.
+probit). P(y = 1) is averaged over draws, at the training rows, so nothing here is a prediction: how
+the same models do on samples left out is in [the papers' tables](../PAPER_CHECK.md). A feature is
+active in a draw if eta would change by more than 0.1 without it (standard deviation over the rows).
+SKLR cannot switch features off; there, active says only how much eta depends on one. PFCVM's own
+prior uses the labels (each sample weight has the sign of its row), so its "prior" and its training
+P(y = 1) are not those of a model that has not seen them.
 
 `exact` runs until every number has 1000 effective draws and an R-hat below 1.01. Whether a feature
 is active is a yes or no; its R-hat has more noise and therefore a higher limit, so the worst R-hat
-may be larger. More than these runs says that it is the posterior: calibration by simulation and
+may be larger. That it is the posterior is checked elsewhere too: calibration by simulation and
 joint tests ([Calibration](../CALIBRATION.md)), `exact` beside runs ten times longer
 ([Speed](../SPEED.md)), and both samplers on the same genes ([Priors](../PRIORS.md)).
 """
@@ -49,10 +49,10 @@ _FIGURE = """
 A row is a model on a data set, a mark a prior. Left: the distance of P(y = 1) from the exact one,
 divided by that of a constant (the share of y = 1). At 0 the P(y = 1) of every row is right; at 1 it
 is as far off as that of a constant, because the features are not used, or used too much. Right: how
-wide eta's 90 % interval is beside the exact one, between the limits 0.8 and 1.25. Small ticks are a
-second exact run. An open mark stands beside an exact fit that has not converged. A mark at the
-border, with an arrow, lies beyond it. FS-SKLR and SKLR have no marks under ADVI and Laplace, which
-need a gradient, and none for a width where an algorithm returns one state.
+wide eta's 90 % interval is beside the exact one; the two grey lines are 0.8 and 1.25. Small ticks
+are a second exact run. An open mark stands beside an exact fit that has not converged. A mark at
+the border, with an arrow, lies beyond it. FS-SKLR and SKLR have no marks under ADVI and Laplace,
+which need a gradient, and none for a width where an algorithm returns one state.
 """
 _METHODS = """
 - `exact`: four chains of NUTS or of a Gibbs sampler, whichever suits the problem, 500 draws kept of
@@ -69,35 +69,38 @@ _METHODS = """
   penalty is our reading of the text, which lacks the formula.
 
 Each fit is one run with one seed. The masks of FS-SKLR and SKLR have no gradient, so ADVI and
-Laplace do not apply.
+Laplace do not apply. Nor does Laplace to sparse probit on 7129 genes: its matrix of curvatures
+would be too large.
 """
 _SAME_ROWS = """
-Rows are not independent evidence: `colon_discrete` is `colon` in three levels; `allaml` is `golub`,
-standardised, and `leukemia_discrete` has the same 72 patients; `digits38_noisy` is `digits38` with
-noise. FS-SKLR and SKLR count each data set once for each prior.
+The posteriors are not independent evidence: `colon_discrete` is `colon` in three levels; `allaml`
+is `golub`, standardised, and `leukemia_discrete` has the same 72 patients; `digits38_noisy` is
+`digits38` with noise. FS-SKLR and SKLR count each data set once for each prior.
 """
 _CHANCES = """
 "more" is more effort under another seed: for the papers' algorithms more starts or sweeps, for ADVI
-twenty directions of correlation, for Laplace four times as many starts. "other update" is the same
-algorithm with another rule under another seed: EM for PFCVM, truncated normals and more starts for
-RFVM, means instead of draws of the coefficients for FS-SKLR. "other form" is the same method on the
-same posterior in other coordinates: with the precisions explicit instead of integrated out or the
-other way round, and for RFVM with the latent noise integrated out. Counted are the posteriors on
-which `exact` converged. The columns are the mean difference of P(y = 1) from the first setting (its
-median and largest over posteriors), how often the second is nearer to the exact one by more than
-0.02, or farther, and how often one of the two says that it has not converged, which is then in
-neither count.
+twenty directions of correlation and more iterations, for Laplace four times as many starts. "other
+update" is the same algorithm with another rule under another seed: EM for PFCVM, truncated normals
+and more starts for RFVM, means instead of draws of the coefficients for FS-SKLR. "other form" is
+the same method on the same posterior in other coordinates: with the precisions explicit instead of
+integrated out or the other way round, and for RFVM with the latent noise integrated out. Counted
+are the posteriors on which `exact` converged. The columns are the mean difference of P(y = 1) from
+the first setting (its median and largest over posteriors), how often the second is nearer to the
+exact one by more than 0.02, or farther, and how often one of the two says that it has not
+converged, which is then in neither count.
 """
 _TABLES = """
 Each cell has the mean difference of P(y = 1) and that of the worst row, after the semicolon the
 ratio of the widths of eta's 90 % intervals (median over rows), and words. A dagger marks a fit that
-says of itself that it did not converge, or that it ended with all weights 0. Beside an exact fit
-that has not converged there are no words. The second R-hat is the one nearest to its limit, or
-farthest beyond. Divergences of NUTS are transitions that its integrator could not follow; where
-both samplers ran, P(y = 1) agreed in spite of one or two. `active` has the exact posterior's mean
-number of active features, in brackets the prior's and the largest P(active) of any feature. `noise`
-is the distance of a second exact run, `one draw` that of a single exact draw, on average, and
-`constant` that of the answer that ignores the features, the share of y = 1. Further settings are in
+says of itself that it did not converge; JCFO's algorithm says so where it ends with all weights 0,
+sparse probit's does not. Beside an exact fit that has not converged there are no words. The second
+R-hat is the one nearest to its limit, or farthest beyond; where it is low and the fit has not
+converged, effective draws are missing. Divergences of NUTS are transitions that its integrator
+could not follow; on PFCVM's sonar P(y = 1) of both samplers agreed in spite of one or two, and
+there is no such check of RFVM's on digits38. `active` has the exact posterior's mean number of
+active features, in brackets the prior's and the largest P(active) of any feature. `noise` is the
+distance of a second exact run, `one draw` that of a single exact draw, on average, and `constant`
+that of the answer that ignores the features, the share of y = 1. Further settings are in
 `matrix.csv`.
 """
 _OWN = """
@@ -232,14 +235,16 @@ def _own(frame: pd.DataFrame) -> Iterator[str]:
     lines = []
     for key, mine in rows.groupby(["model", "kernel", "data"], sort=False):
         model, kernel, data = map(str, key)
-        first = mine.iloc[0]
-        beside = [f"{row['prior']}: {_cell(row, converged=False)}" for _, row in mine.iterrows()]
-        fit = [f"{row['log_score_exact']:.2f} ({row['prior']})" for _, row in mine.iterrows()]
-        fits = f"{first['log_score']:.2f}; exact {', '.join(fit)}"
-        lines.append(
-            [model, f"{data} ({kernel})" if kernel else data, f"{first['active']:.1f}",
-             f"{fits}; constant {first['log_score_base']:.2f}", "; ".join(beside)]
-        )  # fmt: skip
+        # the block's kernel may follow its prior, and then so does the fit
+        for _, fit in mine.groupby(["active", "log_score"], sort=False):
+            first = fit.iloc[0]
+            beside = [f"{row['prior']}: {_cell(row, converged=False)}" for _, row in fit.iterrows()]
+            exact = [f"{row['log_score_exact']:.2f} ({row['prior']})" for _, row in fit.iterrows()]
+            scores = f"{first['log_score']:.2f}; exact {', '.join(exact)}"
+            lines.append(
+                [model, f"{data} ({kernel})" if kernel else data, f"{first['active']:.1f}",
+                 f"{scores}; constant {first['log_score_base']:.2f}", "; ".join(beside)]
+            )  # fmt: skip
     yield _grid(head, lines)
 
 

@@ -16,15 +16,15 @@ def fate(row: pd.Series) -> str:
 
     close       P(y = 1) within 0.02 on average and 0.1 in every row, width of eta 0.8 to 1.25 of
                 the exact one
-    near        P(y = 1) within 0.02 on average, but a row or the width is not
+    near        P(y = 1) within 0.02 on average, but a row or the width is not, or there is none
     a point     P(y = 1) off by more, and no width: the method returns one state
     narrow      P(y = 1) off by more, and the width of eta below half of the exact one
     wide        P(y = 1) off by more, and the width above twice the exact one
     shifted     P(y = 1) off by more, and the width between half and twice the exact one
-    at zero     beside any of these: fewer than a twentieth of the active features of the exact
-                posterior, where that has at least one on average and the model can drop features
-    few active  likewise: fewer than half of them
-    many active likewise: more than twice as many
+    at zero     beside any of these: a mean number of active features below a twentieth of the
+                exact one, where that is at least one and the model can drop features
+    few active  likewise: below a half
+    many active likewise: above twice
     """
     off, ratio = row["p_off"], row["eta_width"]
     if math.isnan(off):
