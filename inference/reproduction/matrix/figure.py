@@ -7,6 +7,8 @@ import pandas as pd
 from ...report import look
 from ...report.look import Picture
 from .declared import AGAIN, EXACT, FLAT, PAPERS
+from .findings import METHODS
+from .words import RIGHT_WIDTH
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -15,10 +17,9 @@ SHARE = "share"
 """The distance of P(y = 1) from the exact one, divided by that of a constant."""
 PANELS = (
     (SHARE, "P(y = 1) off by, a constant = 1", (0.0, 1.6), (0.0, 1.0)),
-    ("eta_width", "width of eta, exact = 1", (1e-2, 1e2), (0.8, 1.25)),
+    ("eta_width", "width of eta, exact = 1", (1e-2, 1e2), RIGHT_WIDTH),
 )
 """Number, title, limits of the axis (those of a ratio are on a log scale), and lines."""
-METHODS = (PAPERS, "ADVI", "Laplace")
 MARKS = {
     "sparse": ("o", "#0072B2"),
     "dense": ("s", "#D55E00"),
@@ -74,7 +75,7 @@ def draw(frame: pd.DataFrame) -> Picture:
     return Picture(figure, alt(frame))
 
 
-_SAID = {METHODS[0]: "paper's algorithm"}
+_SAID = {PAPERS: "paper's algorithm"}
 
 
 def alt(frame: pd.DataFrame) -> str:

@@ -22,20 +22,11 @@ METHODS = (PAPERS, "ADVI", "Laplace")
 _SAID = {PAPERS: "the paper's algorithm"}
 BLOCK = ["model", "kernel", "data", "prior"]
 FLATTER, STEEPER = 0.8, 1.25
-"""Slopes of logit P(y = 1) on the exact one, below and above which it is pulled or pushed."""
+"""Slopes of logit P(y = 1) on the exact one: differences between rows too small, or too large."""
 
 
 def sentences(frame: pd.DataFrame) -> list[str]:
-    """Return the findings, on posteriors for which the exact fit has converged.
-
-    Examples
-    --------
-    >>> from ardvark.inference.reproduction.matrix.findings import sentences
-    >>> from ardvark.inference.reproduction.matrix.rows import read, whole
-    >>> frame = whole(read("benchmarks/matrix/matrix.csv"))  # doctest: +SKIP
-    >>> sentences(frame)[1]  # doctest: +SKIP
-    'Of the 118 fits ...'
-    """
+    """Return the findings, on posteriors for which the exact fit has converged."""
     exact = frame[(frame["cell"] == EXACT) & (frame["prior"] != FLAT)]
     held = frame.merge(exact[exact["status"] == "finished"][BLOCK], on=BLOCK)
     fits = held[held["cell"].isin(METHODS) & held["p_off"].notna()]
@@ -199,7 +190,7 @@ def _forms(held: pd.DataFrame) -> str:
 
 
 def _directions(fits: pd.DataFrame) -> str:
-    """Return in which direction the methods err: towards 1/2 or away, too narrow or too wide."""
+    """Return how the methods err: rows too much alike or apart, intervals too narrow or wide."""
     if not len(fits):
         return ""
     slope = fits["slope"]

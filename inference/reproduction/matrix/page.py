@@ -55,8 +55,8 @@ the border, with an arrow, lies beyond it. FS-SKLR and SKLR have no marks under 
 which need a gradient, and none for a width where an algorithm returns one state.
 """
 _METHODS = """
-- `exact`: four chains of NUTS or of a Gibbs sampler, whichever suits the problem, 500 draws kept of
-  each.
+- `exact`: four chains of NUTS or of a Gibbs sampler, whichever suits the problem, at most 1000
+  draws kept of each.
 - **paper's, this prior**: the algorithm of the model's paper, into which we put the block's prior.
   The papers of PFCVM and RFVM have flat priors instead, and those of JCFO and sparse probit tune
   what our rule fills. JCFO's and sparse probit's look for a mode, FS-SKLR's for one good state.
