@@ -23,6 +23,8 @@ import numpy as np
 from .mask_kernel import Active, Kernel, column, compiled, exponential, toggled
 from .partners import Partners
 
+BLOCK = 64  # samples whose products with the active ones are formed at once
+
 
 class Working(NamedTuple):
     """The working normal likelihood of eta, weights w (N,) and r (N,), and alpha's precision xi."""
@@ -273,7 +275,8 @@ def move_samples(
         e = k'diag(w) k + xi - c'h,    g = k'r - c'm
 
     and switching it on changes ln m by (g^2 / e - ln e + ln xi) / 2. For one that is on they are
-    e = 1 / P_jj and g = m_j / P_jj.
+    e = 1 / P_jj and g = m_j / P_jj. The products c and k'diag(w) k of `BLOCK` samples are one
+    product of matrices.
     """
     B, N = len(z), active.M.shape[1]
     inverse = _Inverse(np.zeros((B, B)), np.zeros(B), np.full(B, -1))
@@ -285,21 +288,26 @@ def move_samples(
         P[:A, :A], m[:A] = full, np.dot(full, b)
     for a in range(A):
         place[active.sample[a]] = a
-    M_j, K_j, h = np.empty(N), np.empty(N), np.empty(B)
-    changed = 0
-    for j in order:
-        if z[j]:
-            a = place[j]
-            e, g = 1.0 / P[a, a], m[a] / P[a, a]
-        else:
-            column(j, zeta, kernel, M_j, K_j)
-            e, g = _border(A, K_j, active, working, inverse, h)
-        if _bit(_gain(e, g, working.xi) + log_odds[A - z[j]], rng) != z[j]:
-            changed += 1
+    h, position, changed = np.empty(B), np.empty(B, dtype=np.int64), 0
+    for start in range(0, B, BLOCK):
+        block, before = order[start : start + BLOCK], A
+        M_off, K_off, products = _off(block, A, zeta, z, kernel, active, working.w, position)
+        for j in block:
             if z[j]:
-                A = _remove(place[j], A, z, active, inverse)
+                a = place[j]
+                e, g = 1.0 / P[a, a], m[a] / P[a, a]
             else:
-                A = _add(j, A, e, g, h, M_j, K_j, z, active, inverse)
+                n = position[j] - before
+                c, own = products[n][position[active.sample[:A]]], products[n, position[j]]
+                e, g = _border(A, c, own, np.dot(working.r, K_off[n]), working.xi, inverse, h)
+            if _bit(_gain(e, g, working.xi) + log_odds[A - z[j]], rng) != z[j]:
+                changed += 1
+                if z[j]:
+                    A = _remove(place[j], A, z, active, inverse)
+                else:
+                    n = position[j] - before
+                    A = _add(j, A, e, g, h, M_off[n], K_off[n], z, active, inverse)
+    M_j, K_j = np.empty(N), np.empty(N)
     for _ in range(swaps):
         if A == 0 or A == B:
             break
@@ -309,12 +317,12 @@ def move_samples(
         M_old, K_old = active.M[a].copy(), active.K[a].copy()
         A = _remove(a, A, z, active, inverse)
         column(other, zeta, kernel, M_j, K_j)
-        e, g = _border(A, K_j, active, working, inverse, h)
+        e, g = _border_of(A, K_j, active, working, inverse, h)
         if _accept(_gain(e, g, working.xi) - loss, rng):
             A = _add(other, A, e, g, h, M_j, K_j, z, active, inverse)
             changed += 2
         else:
-            e, g = _border(A, K_old, active, working, inverse, h)
+            e, g = _border_of(A, K_old, active, working, inverse, h)
             A = _add(j, A, e, g, h, M_old, K_old, z, active, inverse)
     return A, changed
 
@@ -326,19 +334,61 @@ def _gain(e: float, g: float, xi: float) -> float:
 
 
 @compiled
+def _off(
+    block: np.ndarray,
+    A: int,
+    zeta: np.ndarray,
+    z: np.ndarray,
+    kernel: Kernel,
+    active: Active,
+    w: np.ndarray,
+    position: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return M, K (n, N) of the n samples of a block that are off, and products (n, A + n) of them.
+
+    Each is K_off diag(w) K', with the rows of the samples that can be on while the block is
+    visited: the A that are, and then the n. `position` gets where they are.
+    """
+    N = active.M.shape[1]
+    for a in range(A):
+        position[active.sample[a]] = a
+    n = len(block) - z[block].sum()
+    M_off, K_off, products = np.empty((n, N)), np.empty((n, N)), np.empty((n, A + n))
+    b = 0
+    for j in block:
+        if z[j] == 0:
+            column(j, zeta, kernel, M_off[b], K_off[b])
+            position[j] = A + b
+            b += 1
+    if n > 0:
+        products[:, A:] = np.dot(K_off * w, K_off.T)
+    if n > 0 and A > 0:
+        products[:, :A] = np.dot(K_off * w, active.K[:A].T)
+    return M_off, K_off, products
+
+
+@compiled
 def _border(
-    A: int, K_j: np.ndarray, active: Active, working: Working, inverse: _Inverse, h: np.ndarray
+    A: int, c: np.ndarray, own: float, b: float, xi: float, inverse: _Inverse, h: np.ndarray
 ) -> tuple[float, float]:
-    """Return e and g of a sample that is off; write h = P c."""
+    """Return e and g of a sample that is off, with own = k'diag(w) k, b = k'r; write h = P c."""
     P, m, _ = inverse
-    wK = working.w * K_j
-    e, g = working.xi + np.dot(wK, K_j), np.dot(working.r, K_j)
-    c = np.dot(active.K[:A], wK)
+    e, g = xi + own, b
     for a in range(A):
         h[a] = np.dot(P[a, :A], c)
         e -= c[a] * h[a]
         g -= c[a] * m[a]
     return e, g
+
+
+@compiled
+def _border_of(
+    A: int, K_j: np.ndarray, active: Active, working: Working, inverse: _Inverse, h: np.ndarray
+) -> tuple[float, float]:
+    """Return e and g of the sample with this column of the kernel; write h = P c."""
+    wK = working.w * K_j
+    c, own, b = np.dot(active.K[:A], wK), np.dot(wK, K_j), np.dot(working.r, K_j)
+    return _border(A, c, own, b, working.xi, inverse, h)
 
 
 @compiled
@@ -357,10 +407,11 @@ def _add(
     """Switch sample j on: L^-1 is extended by the border (-h / e, 1 / e). Return the new A."""
     P, m, place = inverse
     for a in range(A):
-        m[a] -= h[a] * g / e
+        share = h[a] / e
+        m[a] -= share * g
         for d in range(A):
-            P[a, d] += h[a] * h[d] / e
-        P[a, A] = P[A, a] = -h[a] / e
+            P[a, d] += share * h[d]
+        P[a, A] = P[A, a] = -share
     P[A, A], m[A] = 1.0 / e, g / e
     active.M[A], active.K[A] = M_j, K_j
     active.sample[A], place[j], z[j] = j, A, 1
@@ -376,9 +427,10 @@ def _remove(a: int, A: int, z: np.ndarray, active: Active, inverse: _Inverse) ->
     row, m_a = P[a, :A].copy(), m[a]
     pivot = row[a]
     for b in range(A):
-        m[b] -= row[b] * m_a / pivot
+        share = row[b] / pivot
+        m[b] -= share * m_a
         for d in range(A):
-            P[b, d] -= row[b] * row[d] / pivot
+            P[b, d] -= share * row[d]
     if a != last:
         active.sample[a] = active.sample[last]
         place[active.sample[a]] = a

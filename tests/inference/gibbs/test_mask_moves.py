@@ -4,6 +4,8 @@ Each conditional is a difference of `log_joint`, or of the dense evidence that a
 test of draws fails with probability ALARM whatever the seed.
 """
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 from polyagamma import random_polyagamma
@@ -11,6 +13,7 @@ from scipy import integrate, special, stats
 
 from ardvark.inference.gibbs.mask_kernel import exponential
 from ardvark.inference.gibbs.mask_moves import (
+    BLOCK,
     Partners,
     Working,
     draw_coefficients,
@@ -285,6 +288,33 @@ def test_sample_swaps_are_in_detailed_balance():
 
     counts = transitions(sampler, lambda z: sampler.state(point | {"z": z}), swap, 3000, 4)
     check_balance(counts, special.softmax(log_p))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 1.0])
+def test_a_visit_of_samples_in_several_blocks_equals_one_by_dense_evidence(share):
+    """Bit by bit, with the same uniform numbers: as many blocks as need their own products."""
+    problem = make(N=2 * BLOCK + 20, random=np.random.default_rng(3), mask_prior="printed")
+    sampler, random = Sampler(problem), rng()
+    point = problem.simulate(random)
+    point["z"] = (random.random(len(problem.Z)) < share).astype(int)
+    state = sampler.state(point)
+    sampler.augment(state, random)
+    z, order, twin = state.z.copy(), random.permutation(len(state.z)), deepcopy(random)
+    move_samples(
+        order, 0, state.zeta, state.z, sampler.odds_z, sampler.kernel, state.active, state.A,
+        state.working, random,
+    )  # fmt: skip
+
+    def log_p(z):
+        K = np.ascontiguousarray(kernel_matrix(problem, state.zeta, z).T)
+        prior = log_mask_prior(z, problem.hypers.a_z, problem.hypers.mask_prior)
+        return prior + log_evidence(K, state.working)
+
+    for j in order:
+        off, on = z.copy(), z.copy()
+        off[j], on[j] = 0, 1
+        z = on if twin.random() < special.expit(log_p(on) - log_p(off)) else off
+    np.testing.assert_array_equal(state.z, z)
 
 
 def test_kernel_and_inverse_survive_many_moves():
