@@ -262,8 +262,9 @@ def _cost(frame: pd.DataFrame) -> str:
     beside = f" In shares of the seconds of `exact`, the median: {', '.join(said)}." if said else ""
     return (
         f"{len(frame.drop_duplicates(BLOCK))} of {len(BLOCKS)} blocks, {len(fits)} fits, "
-        f"{fits['seconds'].sum() / 3600.0:.1f} hours of fitting, one core a fit.{beside} Seconds "
-        "were measured beside other work and are upper bounds; two seeds of `exact` differ by up "
-        f"to a factor of {apart:.1f}. Each row has the commit at which its numbers were computed; "
-        "a fit that was kept from an earlier one is not repeated if the same is asked of it."
+        f"{fits['seconds'].sum() / 3600.0:.1f} hours of fitting, one or two cores a fit.{beside} "
+        "Seconds were measured beside other work and are upper bounds; two seeds of `exact` differ "
+        f"by up to a factor of {apart:.1f}. Each row has the commit at which its numbers "
+        "were computed; a fit that was kept from an earlier one is not repeated if the same is "
+        "asked of it."
     )
