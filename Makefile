@@ -9,17 +9,20 @@ INSTALLED := $(VENV)/.installed
 SHELL := /bin/sh
 
 BUILT := build/site
-.PHONY: help demo test course docs docs-test slow reseed mutants notebooks lint wheel release-check types clean
+.PHONY: help demo test data-test lab-test course docs docs-test slow reseed mutants check-records notebooks lint wheel release-check types clean
 
 help:
 	@echo "make demo       fit RFVM to digits: the exact posterior and four other methods"
 	@echo "make test       set up everything and run the tests"
+	@echo "make data-test  run the tests that need the data sets of ARDVARK_DATA"
+	@echo "make lab-test   run the tests of the laboratory"
 	@echo "make course     run every notebook with small settings"
 	@echo "make docs       build the site: $(BUILT)/index.html"
 	@echo "make docs-test  look at the site: links, search, and twelve pages in a browser"
 	@echo "make slow       run the long forms of tests that also have a fast form"
 	@echo "make reseed     run the statistical tests with other seeds, ROUNDS=20 times"
 	@echo "make mutants    see which of 150 small defects the tests detect (hours; can be resumed)"
+	@echo "make check-records  list the records that are older than the code that they measure"
 	@echo "make notebooks  execute the notebooks and store their outputs (minutes)"
 	@echo "make lint       run ruff and import-linter"
 	@echo "make types      run mypy"
@@ -63,11 +66,17 @@ demo: $(INSTALLED)
 	$(BIN)/ardvark compare rfvm digits38 --test-size 0.3 --out results/demo
 
 # One worker per core. The tests of a file stay together, because they share compiled models. The
-# order of the files is set in tests/conftest.py.
+# order of the files is set in conftest.py.
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 test: $(INSTALLED)
 	$(PYTEST)
+
+data-test: $(INSTALLED)
+	$(PYTEST) -m data tests lab/tests
+
+lab-test: $(INSTALLED)
+	$(PYTEST) lab/tests
 
 course: $(INSTALLED)
 	$(PYTEST) -m course tests/notebooks
@@ -87,7 +96,7 @@ docs-test: docs
 	$(BIN)/python -m pytest -m docs tests/docs
 
 slow: $(INSTALLED)
-	$(PYTEST) -m slow
+	$(PYTEST) -m slow tests lab/tests
 
 # Draws differ between machines, so an assertion about them must hold with any seed.
 ROUNDS ?= 20
@@ -95,13 +104,16 @@ FIRST ?= 1
 reseed: $(INSTALLED)
 	@for i in $$(seq $(FIRST) $$(($(FIRST) + $(ROUNDS) - 1))); do \
 	  echo "=== seeds moved by $$i"; \
-	  ARDVARK_RESEED=$$i $(PYTEST) -q -m "statistical and not slow" || exit 1; \
+	  ARDVARK_RESEED=$$i $(PYTEST) -q -m "statistical and not slow" tests lab/tests || exit 1; \
 	done
 
 SAMPLE ?= 150
 SEED ?= 1
 mutants: $(INSTALLED)
-	$(BIN)/python -m benchmarks.mutation --sample $(SAMPLE) --seed $(SEED)
+	$(BIN)/python -m lab mutation --sample $(SAMPLE) --seed $(SEED)
+
+check-records: $(INSTALLED)
+	$(BIN)/python -m lab check_records
 
 notebooks: $(INSTALLED)
 	$(BIN)/python notebooks/store.py
@@ -133,7 +145,7 @@ release-check: $(INSTALLED)
 	.ci/release $(RELEASED)
 
 types: $(INSTALLED)
-	$(BIN)/mypy -p ardvark
+	$(BIN)/mypy -p ardvark -p lab.matrix -p lab.papers -p lab.yardsticks -p lab.references
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info $(addprefix docs/,api jupyter_execute methods models parts project results tutorials)

@@ -335,43 +335,6 @@ def test_the_methods_for_a_problem_are_recommended(command):
     assert "Did you mean 'digits38'" in wrong.stderr
 
 
-def test_the_blocks_of_the_matrix_are_listed_and_bad_ones_refused(command, tmp_path):
-    words = ("--list", "--only", "jcfo,rfvm/allaml/dense", "--out", tmp_path)
-    listed = command("reproduce", "matrix", *words)
-    assert listed.returncode == 0
-    assert "jcfo/colon/double_exponential" in listed.stdout
-    assert "rfvm/allaml/dense" in listed.stdout
-    assert "pfcvm" not in listed.stdout
-    assert "0 of 5 are in" in listed.stdout
-    for words in (["--only", "lupus"], ["--summarise"], ["--processes", "0"], ["--folds", "2"]):
-        refused = command("reproduce", "matrix", *words, "--out", tmp_path)
-        assert refused.returncode == 2
-        assert refused.stderr.startswith("ardvark: ")
-        assert len(refused.stderr.splitlines()) == 1
-
-
-def test_the_tables_of_the_papers_are_listed_and_bad_ones_refused(command, tmp_path):
-    every = command("reproduce", "--out", tmp_path)
-    assert every.returncode == 0, every.stderr
-    tables = ("matrix", "rfvm-3-4", "pfcvm-6", "jcfo-1", "fsklr-2", "fsklr-3", "pfcvm-1")
-    assert [line.split()[1] for line in every.stdout.splitlines() if "│" in line] == list(tables)
-    assert "estimates" in every.stdout
-    rows = command("reproduce", "fsklr-2", "--list", "--only", "*svm*", "--out", tmp_path)
-    (svm, matched) = (line.split() for line in rows.stdout.splitlines() if "│" in line)
-    assert svm[1:6] == ["fsklr-2/digits38_noisy/rbf_svm", "│", "0/5", "│", "yes"]
-    assert matched[1] == "fsklr-2/digits38_noisy/rbf_svm-matched"
-    for words in (
-        ["fsklr-4"], ["fsklr-2", "--summarise"], ["fsklr-2", "--only", "lupus"], ["--summarise"],
-        ["pfcvm-1"], ["fsklr-2", "--keep-fits"], ["fsklr-2", "--processes", "2", "--workers", "2"],
-        ["fsklr-2", "--workers", "2", "--scheduler", "tcp://localhost:1"],
-    ):  # fmt: skip
-        refused = command("reproduce", *words, "--out", tmp_path)
-        assert refused.returncode == 2, words
-        assert refused.stderr.startswith("ardvark: ")
-        assert len(refused.stderr.splitlines()) == 1
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_misspelt_method_gets_a_suggestion(command):
     done = command("methods", "rfvm_bv")
     assert done.returncode == 2

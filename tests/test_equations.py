@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FILES = sorted(path for room in ("models", "inference") for path in (ROOT / room).rglob("*.py"))
+ROOMS = ("models", "inference", "lab/papers")
+FILES = sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
 TAG = re.compile(
     r"(?:PFCVM|JCFO|FS-SKLR|RFVM) (?:\(\d+\)|[A-E]\.\d+|sec\. \d\.\d)|Slab: \w+(?: rate)?"
 )
@@ -25,8 +26,8 @@ EQUATIONS = {
     "PFCVM (15)": "inference/papers/pfcvm/lp.py:update_precisions",
     "PFCVM (19)": "inference/refits/stability.py:agreement",
     "PFCVM sec. 3.3": "inference/papers/pfcvm/lp.py:predict_paper",  # kappa
-    "PFCVM sec. 5.1": "inference/papers/pfcvm/bound.py:kl_truncated",
-    "PFCVM (23)": "inference/papers/pfcvm/bound.py:rademacher_bound",
+    "PFCVM sec. 5.1": "lab/papers/pfcvm_bound.py:kl_truncated",
+    "PFCVM (23)": "lab/papers/pfcvm_bound.py:rademacher_bound",
     # JCFO: Krishnapuram et al. (2004)
     "JCFO (3)": "models/parts/probit.py:probit_logp",
     "JCFO (12)": "models/jcfo.py:laplace_logp",

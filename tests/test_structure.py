@@ -96,8 +96,8 @@ def lint_imports(root: Path) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def copy(tmp_path):
     """A copy of the packages and of their contracts, to be broken."""
-    for top in ("ardvark", "models", "inference", "data"):
-        ignore = shutil.ignore_patterns("__pycache__", "*.nc")
+    for top in ("ardvark", "models", "inference", "data", "lab"):
+        ignore = shutil.ignore_patterns("__pycache__", "*.nc", "*.csv", "tests")
         shutil.copytree(ROOT / top, tmp_path / top, symlinks=True, ignore=ignore)
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     return tmp_path
@@ -116,6 +116,7 @@ BROKEN = {
     ),
     "a room beside": ("inference/generic/nuts.py", "from ..gibbs import masks"),
     "a circle": ("inference/report/look.py", "def f():\n    from . import plots"),
+    "the laboratory": ("inference/report/look.py", "def f():\n    from lab import records"),
     "a file without a room": ("inference/loose.py", "NAME = 1"),
 }
 
@@ -128,6 +129,14 @@ def test_an_arrow_that_points_up_is_seen(kind, copy):
     found = lint_imports(copy)
     assert found.returncode == 1, found.stdout
     assert "BROKEN" in found.stdout
+
+
+def test_the_tests_of_the_library_do_without_the_laboratory():
+    for path in (ROOT / "tests").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                names = [getattr(node, "module", None), *(a.name for a in node.names)]
+                assert "lab" not in {str(name).split(".")[0] for name in names}, path
 
 
 # --- what import-linter has no contract for: each rule returns what breaks it ---------------------

@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -12,7 +13,6 @@ from .arguments import pairs
 from .calibrate import calibrate
 from .predict import predict
 from .reference import app as reference_app
-from .reproduce import reproduce
 from .studies import compare, export, report
 
 app = typer.Typer(
@@ -38,7 +38,7 @@ data_app = typer.Typer(
 )
 app.add_typer(data_app, name="data")
 app.add_typer(reference_app, name="reference")
-for command in (compare, report, predict, export, calibrate, reproduce):
+for command in (compare, report, predict, export, calibrate):
     app.command()(command)
 
 
@@ -152,16 +152,21 @@ def fetch(name: Annotated[str, typer.Argument(help="Name of the data set.")]) ->
 
 
 def main() -> None:
-    """Run the command line; bad input is one line on standard error and exit code 2."""
+    """Run the command line."""
+    run(app, "ardvark")
+
+
+def run(command: Callable[[], Any], name: str) -> None:
+    """Call a command; bad input is one line on standard error and exit code 2."""
     logging.basicConfig(format="%(levelname)s %(message)s", level=logging.WARNING)
     logging.getLogger("ardvark").setLevel(logging.INFO)
     try:
-        app()
+        command()
     except (InputError, TypeError) as error:
         if isinstance(error, TypeError) and "has no option" not in str(error):
             raise
-        typer.echo(f"ardvark: {error}", err=True)
+        typer.echo(f"{name}: {error}", err=True)
         sys.exit(2)
     except OSError as error:  # a disk that is full, a folder that may not be written to
-        typer.echo(f"ardvark: {error}", err=True)
+        typer.echo(f"{name}: {error}", err=True)
         sys.exit(2)

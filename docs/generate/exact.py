@@ -6,7 +6,7 @@ from ardvark.inference.contract.target import Target
 from ardvark.inference.exact import measured
 from ardvark.inference.exact.choice import choose
 from ardvark.models import ZOO
-from benchmarks import records
+from lab import records
 
 from .models import small_problem
 from .text import table

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ardvark.inference.scoring.columns import COLUMNS, groups
 from ardvark.inference.verdicts.purposes import PURPOSES
-from benchmarks import records
+from lab import records
 
 from .text import table
 

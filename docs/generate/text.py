@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 
 from ardvark.common.declared import Settings
-from benchmarks.records import lines
+from lab.records import lines
 
 ROOT = Path(__file__).parents[2]
 INCLUDED = {
@@ -14,21 +14,22 @@ INCLUDED = {
     "CHANGELOG.md": "project/changelog",
     "CONTRIBUTING.md": "project/contributing",
     "CITATION.cff": "howto/cite",
-    "benchmarks/RESULTS.md": "results/records",
-    "benchmarks/SPEED.md": "results/speed",
-    "benchmarks/CALIBRATION.md": "results/calibration",
-    "benchmarks/PRIORS.md": "results/priors",
-    "benchmarks/TESTS.md": "results/tests",
-    "benchmarks/JUDGE.md": "results/judge",
-    "benchmarks/FSKLR_MASKS.md": "results/fsklr_masks",
-    "benchmarks/KNOWN_TRUTH.md": "results/known_truth",
-    "benchmarks/GENES.md": "results/genes",
-    "benchmarks/PAPER_CHECK.md": "results/paper_check",
-    "benchmarks/papers/pfcvm.md": "results/papers/pfcvm",
-    "benchmarks/papers/jcfo.md": "results/papers/jcfo",
-    "benchmarks/papers/rfvm.md": "results/papers/rfvm",
-    "benchmarks/papers/fsklr.md": "results/papers/fsklr",
-    "benchmarks/matrix/MATRIX.md": "results/matrix",
+    "lab/README.md": "results/laboratory",
+    "lab/RESULTS.md": "results/records",
+    "lab/SPEED.md": "results/speed",
+    "lab/CALIBRATION.md": "results/calibration",
+    "lab/PRIORS.md": "results/priors",
+    "lab/TESTS.md": "results/tests",
+    "lab/JUDGE.md": "results/judge",
+    "lab/FSKLR_MASKS.md": "results/fsklr_masks",
+    "lab/KNOWN_TRUTH.md": "results/known_truth",
+    "lab/GENES.md": "results/genes",
+    "lab/PAPER_CHECK.md": "results/paper_check",
+    "lab/papers/pfcvm.md": "results/papers/pfcvm",
+    "lab/papers/jcfo.md": "results/papers/jcfo",
+    "lab/papers/rfvm.md": "results/papers/rfvm",
+    "lab/papers/fsklr.md": "results/papers/fsklr",
+    "lab/matrix/MATRIX.md": "results/matrix",
 }
 """Files of the repository that are a page of the site, by their path."""
 

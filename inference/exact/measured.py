@@ -1,7 +1,7 @@
 """How long the exact posterior took where it was measured, for who wants to know beforehand.
 
-The table is `measured.csv`, which `python -m benchmarks.pages` makes of the record of
-`benchmarks/exact_speed.py`. The row for a problem is the one of its model, kernel and sampler whose
+The table is `measured.csv`, which `python -m lab pages` makes of the record of
+`lab/speed/exact_speed.py`. The row for a problem is the one of its model, kernel and sampler whose
 numbers of samples and features are nearest, as ratios.
 """
 

@@ -1,7 +1,7 @@
 """The reference posteriors that are kept with the package, each declared once.
 
-To add one, declare it here and run `ardvark reference make NAME`. It takes minutes and writes a
-file of a few hundred kB. The data are built in or can be downloaded, and the priors are sparse,
+To add one, declare it here and run `python -m lab reference make NAME`. It takes minutes and writes
+a file of a few hundred kB. The data are built in or can be downloaded, and the priors are sparse,
 which is the default.
 """
 
@@ -43,11 +43,6 @@ class Reference:
     def name(self) -> str:
         """Model, data and what is not the default."""
         return "-".join([self.model, self.data, *map(str, self.hypers.values())])
-
-    @property
-    def command(self) -> str:
-        """What makes it."""
-        return f"ardvark reference make {self.name}"
 
     def problem(self) -> Problem:
         """Return the problem whose posterior it is; its data must be there."""

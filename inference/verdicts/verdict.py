@@ -17,7 +17,7 @@ another question (`plain.py`), and has a line of its own.
 
 The limits serve a reader who reports the numbers. If there is a choice, they are in posterior
 standard deviations. None depends on the number of draws, because the floor accounts for noise. How
-often a verdict is wrong is measured by `benchmarks/judge.py` (JUDGE.md).
+often a verdict is wrong is measured by `lab/judge/judge.py` (JUDGE.md).
 """
 
 import textwrap

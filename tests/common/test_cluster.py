@@ -13,7 +13,6 @@ import ardvark as av
 from ardvark.common import cluster, on_workers
 from ardvark.common.validate import InputError
 from ardvark.common.work import check_processes
-from ardvark.inference.references import references
 
 DIED = "its workers died again and again: killed, or out of memory"
 
@@ -109,11 +108,6 @@ def test_each_long_job_has_the_same_results_on_two_workers(tmp_path):
     here, there = jobs(1, tmp_path / "here"), jobs(av.Dask(workers=2), tmp_path / "there")
     for first, second in zip(here, there, strict=True):
         pd.testing.assert_frame_equal(first, second)
-    name = "rfvm-digits38"
-    made = dict(references.Making(tmp_path, one_core=True).results([name], av.Dask(workers=2)))
-    assert (tmp_path / f"{name}.nc").read_bytes() == made[name]
-    again = dict(references.Making(tmp_path).results([name]))  # it is stored, not made
-    assert again == made
 
 
 # --- what cannot be -------------------------------------------------------------------------------

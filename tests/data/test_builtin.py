@@ -97,6 +97,7 @@ def test_waveform_follows_its_definition():
 
 
 @pytest.mark.statistical
+@pytest.mark.data
 def test_waveform_has_the_class_means_of_ucis_file(shared):
     real = load("waveform_uci")
     # so many that only the file's error counts; it and the set of 200 a class are fixed

@@ -8,6 +8,7 @@ from ardvark.inference.references.declared import REFERENCES
 
 
 @pytest.mark.parametrize("name", [n for n, r in REFERENCES.items() if r.data in SOURCES])
+@pytest.mark.data
 def test_a_stored_reference_is_of_the_data_as_they_are_read(shared, name):
     problem = REFERENCES[name].problem()
     assert references.find(problem) == references.files()[name]

@@ -66,6 +66,7 @@ def test_entries_are_complete(name):
 
 
 @pytest.mark.parametrize("name", MANIFEST)
+@pytest.mark.data
 def test_shared_data_hold_the_manifest(shared, name):
     n, d, one, zero, positive = MANIFEST[name]
     data = load(name, raw=True, fetch=False)
@@ -85,6 +86,7 @@ def test_shared_data_hold_the_manifest(shared, name):
 # --- what the manifest says of single sets ---------------------------------------------------
 
 
+@pytest.mark.data
 def test_colon_is_the_log_of_named_intensities(shared):
     data, raw = load("colon"), load("colon", raw=True)
     assert (data.transform, raw.transform) == ("log", "")
@@ -100,6 +102,7 @@ def test_colon_is_the_log_of_named_intensities(shared):
     assert data.D - len(np.unique(raw.X, axis=1).T) == 9
 
 
+@pytest.mark.data
 def test_colon_discrete_cuts_colon_at_half_a_standard_deviation(shared):
     levels, raw = load("colon_discrete"), load("colon", raw=True)
     assert np.unique(levels.X).tolist() == [-2, 0, 2]
@@ -110,10 +113,12 @@ def test_colon_discrete_cuts_colon_at_half_a_standard_deviation(shared):
 
 
 @pytest.mark.parametrize("name", ["leukemia_discrete", "lymphoma_discrete"])
+@pytest.mark.data
 def test_discrete_sets_have_three_levels(shared, name):
     assert np.unique(load(name).X).tolist() == [-2, 0, 2]
 
 
+@pytest.mark.data
 def test_golub_is_clipped_and_logged(shared):
     data, raw = load("golub"), load("golub", raw=True)
     assert data.transform == "clip to [100, 16000], log10"
@@ -122,6 +127,7 @@ def test_golub_is_clipped_and_logged(shared):
     assert data.feature_names[4846] == "X95735_at"
 
 
+@pytest.mark.data
 def test_golub_samples_are_those_of_the_table(shared):
     lines = (shared / "tables" / "golub.samples.csv").read_text().splitlines()[1:]
     rows = [line.split(",") for line in lines]  # row, sample, y, class, split
@@ -136,6 +142,7 @@ def test_golub_samples_are_those_of_the_table(shared):
         golub_split(load("sonar"))
 
 
+@pytest.mark.data
 def test_allaml_is_golub_standardised_over_all_rows(shared):
     data, raw = load("allaml"), load("golub", raw=True)
     np.testing.assert_array_equal(data.y, raw.y)
@@ -147,6 +154,7 @@ def test_allaml_is_golub_standardised_over_all_rows(shared):
     np.testing.assert_allclose(data.X[:, zyxin], scaled[:, zyxin], atol=6e-7)
 
 
+@pytest.mark.data
 def test_dorothea_is_binary_with_constant_columns(shared):
     data = load("dorothea8000")
     assert np.unique(data.X).tolist() == [0, 1]
@@ -154,10 +162,12 @@ def test_dorothea_is_binary_with_constant_columns(shared):
     assert data.feature_names[0] == "x1"
 
 
+@pytest.mark.data
 def test_ionosphere_has_a_constant_column(shared):
     assert load("ionosphere").constant_features == ("pulse_1_imaginary",)
 
 
+@pytest.mark.data
 def test_breast_wisconsin_drops_identifier_and_missing_rows(shared):
     data = load("breast_wisconsin")
     assert (data.X.min(), data.X.max()) == (1, 10)
@@ -189,6 +199,7 @@ def archive(path, **members):
     return path
 
 
+@pytest.mark.data
 def test_australian_is_read_as_uci_has_it(shared, tmp_path):
     lines = (shared / "raw" / "australian.dat").read_text().splitlines()[1:]
     plain = "\n".join(line.replace(", ", " ") for line in lines)
@@ -209,12 +220,14 @@ def test_australian_is_read_as_uci_has_it(shared, tmp_path):
         ("sonar", "sonar.csv", "sonar.all-data"),
     ],
 )
+@pytest.mark.data
 def test_uci_archives_are_read(shared, tmp_path, name, file, member):
     content = (shared / "raw" / file).read_bytes().replace(b"\n", b"\r\n")
     zipped = archive(tmp_path / "uci.zip", **{member: content, "Index": "x"})
     check(name, public(name), zipped)
 
 
+@pytest.mark.data
 def test_dorothea_is_read_as_uci_has_it(shared, tmp_path):
     data = load("dorothea8000")
     members = {}
@@ -229,6 +242,7 @@ def test_dorothea_is_read_as_uci_has_it(shared, tmp_path):
     check("dorothea8000", public("dorothea8000"), archive(tmp_path / "d.zip", **members))
 
 
+@pytest.mark.data
 def test_waveform_is_read_from_arff(shared, tmp_path):
     with gzip.open(shared / "raw" / "waveform-+noise.data.gz", "rt") as file:
         rows = file.read()
@@ -238,6 +252,7 @@ def test_waveform_is_read_from_arff(shared, tmp_path):
     check("waveform_uci", public("waveform_uci"), path)
 
 
+@pytest.mark.data
 def test_colon_is_read_from_the_authors_pages(shared, tmp_path, caplog):
     raw = load("colon", raw=True)
     lines = (shared / "tables" / "colon.features.csv").read_text().splitlines()[1:]
@@ -260,6 +275,7 @@ def test_colon_is_read_from_the_authors_pages(shared, tmp_path, caplog):
     assert "columns are numbered" in caplog.text
 
 
+@pytest.mark.data
 def test_golub_is_read_from_the_authors_files(shared, tmp_path):
     raw = load("golub", raw=True)
     paths = []

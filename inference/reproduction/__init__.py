@@ -1,1 +1,0 @@
-"""What the zoo was built to show: every approximation beside the exact posterior, in tables."""

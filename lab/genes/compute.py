@@ -1,0 +1,32 @@
+"""Compute the pieces whose names match, in the order of the tables; see `pieces.py`.
+
+    ARDVARK_DATA=... python -m lab genes [PATTERN ...]
+
+A piece is named DATA/MODEL/CHANGE (a posterior) or by its row of the papers' tables (its folds). A
+stopped run goes on with the same command.
+"""
+
+from fnmatch import fnmatch
+
+from .declared import HERE, TABLES
+from .often import write_names
+from .pieces import AllFolds, Posteriors, package_commit, pieces, tidy
+
+
+def main(patterns: list[str]) -> None:
+    """Compute what is missing, and say what each piece took."""
+    tidy(HERE)
+    commit = package_commit()
+
+    def asked(name: str) -> bool:
+        return any(fnmatch(name, pattern) for pattern in patterns or ["*"])
+
+    fits = dict.fromkeys(fit for table in TABLES for fit in table.fits if asked(fit.name))
+    for fit, (row, _) in Posteriors(HERE, commit).results(list(fits)):
+        print(fit.name, row["status"], row["reason"], row.get("seconds", ""), flush=True)
+    rows = dict.fromkeys(folds for table in TABLES for folds in table.folds if asked(folds.row))
+    for folds in rows:
+        found = AllFolds(HERE, commit).run(pieces(folds))
+        failed = [row["reason"] for row in found.values() if row["status"] == "failed"]
+        print(folds.row, len(found), "folds", *failed[:1], flush=True)
+    write_names(HERE)

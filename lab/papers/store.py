@@ -1,0 +1,164 @@
+"""What is kept: a line a fold, in one CSV file a table and data set, and one for its paths."""
+
+import csv
+import hashlib
+import io
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ardvark.common.work import Work
+from lab.papers.fold import DRAWS, INNER, Line, find, run_fold
+from lab.papers.protocols import Group, Row
+from lab.papers.tables import FILTER, SELECTED
+from lab.yardsticks.contract import require
+from lab.yardsticks.registry import YARDSTICKS
+
+COLUMNS = (
+    "row", "fold", "step", "accuracy", "accuracy_draws", "f1", "log_score", "features", "samples",
+    "n_train", "n_test", "seconds", "status", "reason", "chosen", "selected", "identity", "version",
+)  # fmt: skip
+DIGITS = {"accuracy": 5, "accuracy_draws": 5, "f1": 5, "log_score": 4, "seconds": 2}
+Stored = dict[str, str]
+Task = tuple[str, int]
+"""A row, and one of its folds."""
+
+
+def identity(group: Group, row: Row) -> str:
+    """Hash everything that decides a fold's line, so that a changed setting is computed again."""
+    settings = [
+        row.model, row.method, row.hypers, row.options, row.grid, row.on_kernel, row.select,
+        row.steps, group.protocol.name, group.by_sample, group.data, DRAWS, INNER,
+        (SELECTED, FILTER) if row.select else (), *([row.share] if row.share else []),
+        *([row.chosen_by] if row.chosen_by else []),
+        *([YARDSTICKS[row.method].settings] if row.method in YARDSTICKS else []),
+    ]  # fmt: skip
+    return hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:8]
+
+
+def file_of(group: Group, folder: Path, path: bool = False) -> Path:
+    """Return the file of a group's folds, or of its paths."""
+    return folder / f"{group.name.replace('/', '_')}{'_paths' if path else ''}.csv"
+
+
+@dataclass(frozen=True)
+class Folds(Work[Task, list[Line]]):
+    """Folds of rows; those that are stored already are left out by whoever asks (`whole`)."""
+
+    version: str
+    folder: Path
+
+    def results(
+        self, keys: Sequence[Task], processes: Any = 1
+    ) -> Iterator[tuple[Task, list[Line]]]:
+        """Yield each fold with its lines, as `Work.results` does.
+
+        Raises
+        ------
+        InputError
+            Before the first fold, if a row needs a package of an extra that is not installed.
+        """
+        for method in {find(name)[1].method for name, _ in keys} & set(YARDSTICKS):
+            require(YARDSTICKS[method])
+        return super().results(keys, processes)
+
+    def start(self) -> Callable[[Task], list[Line]]:
+        """Return the function that fits one fold."""
+        return lambda task: run_fold(*task)
+
+    def failure(self, key: Task, reason: str) -> list[Line]:
+        """Return the line of a fold that failed."""
+        name, fold = key
+        return [{"row": name, "fold": fold, "status": "failed", "reason": reason, "seconds": 0.0}]
+
+    def keep(self, key: Task, result: list[Line]) -> None:
+        """Add the fold's lines to the group's files, those of its path first."""
+        group, row = find(key[0])
+        marks = {"identity": identity(group, row), "version": self.version}
+        line, *path = ({**x, **marks} for x in result)
+        if path:
+            append(file_of(group, self.folder, path=True), path)
+        append(file_of(group, self.folder), [line])
+
+
+def mend(path: Path) -> None:
+    """Cut off a line that a kill left unfinished."""
+    whole = path.read_bytes()
+    if not whole.endswith(b"\n"):
+        os.truncate(path, whole.rfind(b"\n") + 1)
+
+
+def tidy(group: Group, folder: Path) -> None:
+    """Write a group's files anew: rows as they are declared now, in order, each fold once."""
+    for path in (False, True):
+        file = file_of(group, folder, path)
+        lines: list[Stored] = []
+        for row in group.rows:
+            if path:
+                for _, steps in sorted(paths_of(group, row, folder).items()):
+                    lines += steps.values()
+            else:
+                lines += [line for _, line in sorted(lines_of(group, row, folder).items())]
+        if lines != read(file):
+            new = file.with_suffix(".new")
+            append(new, lines)
+            new.replace(file)
+
+
+def append(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
+    """Add lines to the file, in one write."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, restval="", lineterminator="\n")
+    if not path.exists() or path.stat().st_size == 0:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        writer.writeheader()
+    for line in lines:
+        short = {k: round(float(line[k]), d) for k, d in DIGITS.items() if line.get(k, "") != ""}
+        writer.writerow({**line, **short})
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    try:
+        os.write(handle, text.getvalue().encode())
+    finally:
+        os.close(handle)
+
+
+def read(path: Path) -> list[Stored]:
+    """Return the lines of a file."""
+    if not path.exists():
+        return []
+    mend(path)
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def lines_of(group: Group, row: Row, folder: Path) -> dict[int, Stored]:
+    """Return a row's lines by fold, as it is declared now; the last one counts."""
+    return {int(x["fold"]): x for x in _lines(group, row, False, folder)}
+
+
+def paths_of(group: Group, row: Row, folder: Path) -> dict[int, dict[str, Stored]]:
+    """Return a row's path of each fold, the lines by step in the order of the steps."""
+    found: dict[int, dict[str, Stored]] = {}
+    for x in _lines(group, row, True, folder):
+        found.setdefault(int(x["fold"]), {})[x["step"]] = x
+    steps = [str(step) for step in row.steps]
+    return {k: {step: x[step] for step in steps if step in x} for k, x in found.items()}
+
+
+def whole(group: Group, row: Row, folder: Path) -> set[int]:
+    """Return the folds that need not be computed: fitted, and with the whole path."""
+    paths = paths_of(group, row, folder)
+    return {
+        fold
+        for fold, x in lines_of(group, row, folder).items()
+        if x["status"] != "failed" and len(paths.get(fold, ())) == len(row.steps)
+    }
+
+
+def _lines(group: Group, row: Row, path: bool, folder: Path) -> list[Stored]:
+    name, mark = f"{group.name}/{row.label}", identity(group, row)
+    lines = read(file_of(group, folder, path))
+    return [x for x in lines if x["row"] == name and x["identity"] == mark]

@@ -1,0 +1,1 @@
+"""Reference posteriors: made, checked, judged by a bar, written for posteriordb and in Stan."""

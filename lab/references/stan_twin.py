@@ -1,0 +1,102 @@
+"""Is the Stan program that goes with an exported reference the same model?
+
+    python -m lab stan_twin      (Python 3.12: pip install httpstan setuptools, and g++)
+
+httpstan compiles `inference/references/stan/sparse_probit.stan` and evaluates its log density. Both
+programs have the variables tau_bias, bias_raw, tau, beta_raw; the unconstrained parameters are the
+logarithms of the variances, with their Jacobian. The programs are the same model if their log
+densities differ by one constant at all points. Points are drawn around the prior, so that the terms
+of the density vary by hundreds.
+"""
+
+import argparse
+import asyncio
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import ardvark as av
+from lab.records import HERE, Goal, table
+from lab.script import Measured, Part, run, synthetic
+
+PROGRAM = HERE.parent / "inference/references/stan/sparse_probit.stan"
+POINTS = 20
+LIMIT = 1e-8
+VARIABLES = ("tau_bias", "bias_raw", "tau", "beta_raw")
+
+
+def points(problem: av.Problem, count: int) -> list[dict[str, np.ndarray]]:
+    """Return points: the prior's draws, with noise of sd 1/2 on the unconstrained scale."""
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(count):
+        drawn = problem.simulate(rng)
+        for weight, variance in (("bias", "tau_bias"), ("beta", "tau")):
+            drawn[f"{weight}_raw"] = drawn[weight] / np.sqrt(drawn[variance])
+        point = {}
+        for name in VARIABLES:
+            value = np.asarray(drawn[name], dtype=float)
+            step = 0.5 * rng.normal(size=value.shape)
+            point[name] = value * np.exp(step) if name.startswith("tau") else value + step
+        found.append(point)
+    return found
+
+
+def of_pymc(problem: av.Problem, where: list[dict[str, np.ndarray]]) -> np.ndarray:
+    """Return the log densities of unconstrained parameters under the PyMC model."""
+    density = problem.model.compile_logp()
+    transformed = {"tau_bias": "tau_bias_log__", "tau": "tau_log__"}
+    values = [
+        density({transformed.get(n, n): np.log(x) if n in transformed else x for n, x in p.items()})
+        for p in where
+    ]
+    return np.array(values, dtype=float)
+
+
+def of_stan(problem: av.Problem, where: list[dict[str, np.ndarray]]) -> np.ndarray:
+    """Return the same of the Stan program, compiled by httpstan."""
+    from httpstan import models
+
+    code = PROGRAM.read_text()
+    asyncio.run(models.build_services_extension_module(code))
+    module = models.import_services_extension_module(models.calculate_model_name(code))
+    data = problem.data
+    given: dict[str, Any] = {"N": data.N, "D": data.D, "X": data.X.tolist(), "y": data.y.tolist()}
+    values = []
+    for point in where:
+        parts = [np.log(x) if n.startswith("tau") else x for n, x in point.items()]
+        vector = np.concatenate([np.atleast_1d(part) for part in parts]).tolist()
+        values.append(module.log_prob(given, vector, True))
+    return np.array(values)
+
+
+def measured(given: argparse.Namespace) -> Measured:
+    """Compare the two log densities."""
+    problem = av.problem("sparse_probit", synthetic(20, 4) if given.quick else synthetic(40, 12))
+    where = points(problem, 2 if given.quick else POINTS)
+    ours = of_pymc(problem, where)
+    if given.quick:  # httpstan is not among the dependencies
+        return Measured([], [table("Log density", [{"point": 1, "PyMC": float(ours[0])}])], [])
+    theirs = of_stan(problem, where)
+    apart = ours - theirs
+    rows = [
+        {"point": k + 1, "PyMC": float(a), "Stan": float(b), "difference": float(a - b)}
+        for k, (a, b) in enumerate(zip(ours, theirs, strict=True))
+    ]
+    spread = float(np.ptp(apart))
+    goal = Goal(
+        f"log densities of sparse_probit in PyMC and Stan differ by a constant at {POINTS} points",
+        f"largest minus smallest difference {spread:.1e}",
+        spread < LIMIT * max(1.0, float(np.abs(ours).max())),
+    )
+    notes = [f"{Path(PROGRAM).name}, compiled by httpstan {version('httpstan')}."]
+    return Measured([goal], [table("Log densities", rows, {"difference": ".10f"})], notes)
+
+
+PARTS = [Part("The Stan twin of sparse probit", measured)]
+
+
+def main(words: list[str] | None = None) -> None:
+    run(__file__, PARTS, words)

@@ -1,0 +1,285 @@
+"""What the scripts share: their command line, their rows that a stopped run keeps, their clocks."""
+
+import argparse
+import csv
+import importlib
+import inspect
+import json
+import logging
+import math
+import os
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lab import records
+from lab.records import Goal, Record, Table
+
+WORK = Path("results")  # rows of runs that are not finished; ignored by git
+DENSE: dict[str, Any] = {"active_features": "all", "active_samples": "all"}
+RBF: dict[str, Any] = {"kernel": "rbf"}
+Row = dict[str, Any]
+
+
+@dataclass
+class Measured:
+    """What a part of a script found."""
+
+    goals: list[Goal] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a script: the title of its record, and the function that measures it."""
+
+    title: str
+    measure: Callable[[argparse.Namespace], Measured]
+    name: str = ""  # on the command line; a script with one part needs none
+
+
+# --- the command line -----------------------------------------------------------------------------
+
+
+def run(
+    script: str,
+    parts: list[Part],
+    words: list[str] | None = None,
+    add: Callable[[argparse.ArgumentParser], None] | None = None,
+) -> None:
+    """Measure the parts that are asked for, and write a record for each.
+
+    Parameters
+    ----------
+    script : str
+        Its `__name__` or path; the record is named by it, and by the part where there are several.
+    parts : list of Part
+        What it measures.
+    words : list of str, optional
+        The command line; that of the process where none is given.
+    add : callable, optional
+        Adds the script's own options to the parser.
+    """
+    name, words = Path(script).stem, sys.argv[1:] if words is None else words
+    about = inspect.getmodule(parts[0].measure).__doc__ or ""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m lab {name}",
+        description=about,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    known = {part.name: part for part in parts}
+    if len(parts) > 1:
+        parser.add_argument("parts", nargs="*", metavar=f"{{{','.join(known)}}}", help="(all)")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes: does it still run?")
+    parser.add_argument("--out", type=Path, default=records.RESULTS, help="folder of the record")
+    parser.add_argument("--work", type=Path, help="folder of unfinished rows (results/NAME)")
+    if add is not None:
+        add(parser)
+    given = parser.parse_args(words)
+    if given.quick and given.out.resolve() == records.RESULTS.resolve():
+        parser.error("--quick measures nothing worth keeping: name another folder by --out")
+    asked = getattr(given, "parts", []) or list(known)
+    if unknown := set(asked) - set(known):
+        parser.error(f"unknown parts: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    given.work = given.work or (given.out / "work" if given.quick else WORK) / name
+    logging.getLogger("ardvark").setLevel(logging.ERROR)
+    for part in (known[x] for x in asked):
+        record = _record("-".join(filter(None, (name, part.name))), name, part, given, words)
+        path = records.write(record, given.out)
+        print(f"{records.render(record)}\n\n{path}", flush=True)
+
+
+def _record(
+    name: str, script: str, part: Part, given: argparse.Namespace, words: list[str]
+) -> Record:
+    date, commit = records.today(), records.commit()  # of the code that runs, not of later changes
+    found = part.measure(given)
+    return Record(
+        name=name,
+        title=part.title,
+        date=date,
+        command=command(script, part.name, words),
+        commit=commit,
+        machine=records.machine(),
+        versions=records.versions(),
+        goals=found.goals,
+        measured=found.tables,
+        notes=found.notes,
+        quick=given.quick,
+    )
+
+
+def command(script: str, part: str, words: list[str]) -> str:
+    """Return the command of one part, without the folders of this machine."""
+    options = words[next((i for i, w in enumerate(words) if w.startswith("-")), len(words)) :]
+    kept, skip = [], False
+    for word in options:
+        if not skip and word not in ("--out", "--work"):
+            word = "..." if Path(word).is_absolute() else word
+            kept.append(word if word.replace("-", "").isalnum() else f"'{word}'")
+        skip = word in ("--out", "--work")
+    data = "ARDVARK_DATA=..." if os.environ.get("ARDVARK_DATA") else ""
+    return " ".join(filter(None, [data, f"python -m lab {script}", part, *kept]))
+
+
+def has_data(given: argparse.Namespace) -> bool:
+    """Whether the run uses the data sets of ARDVARK_DATA: they are there, and it is not quick."""
+    return bool(os.environ.get("ARDVARK_DATA")) and not given.quick
+
+
+# --- rows that a stopped run keeps ----------------------------------------------------------------
+
+
+def resumed(path: Path, rows: Iterable[tuple[Mapping[str, Any], Callable[[], Row]]]) -> list[Row]:
+    """Compute the rows that a file does not have, and append each to it as it ends.
+
+    Parameters
+    ----------
+    path : Path
+        A CSV file; it is made where it does not exist.
+    rows : iterable of (key, function)
+        What tells a row from others, and what computes the rest of it.
+
+    Returns
+    -------
+    list of dict
+        The rows in this order, numbers as numbers.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    known = _stored(path)
+    found = []
+    for key, compute in rows:
+        row = _with(key, known)
+        if row is None:
+            row = {k: records.plain(v) for k, v in ({**key} | compute()).items()}
+            known.append(row)
+            columns = list(dict.fromkeys(name for r in known for name in r))
+            with path.open("w", newline="") as file:
+                writer = csv.DictWriter(file, columns)
+                writer.writeheader()
+                writer.writerows(known)
+            print(", ".join(f"{k} {_short(v)}" for k, v in row.items()), file=sys.stderr)
+        found.append(row)
+    return found
+
+
+def stored(path: Path, keys: Iterable[Mapping[str, Any]]) -> list[Row]:
+    """Return those of the rows that `resumed` has kept already, in the order of their keys."""
+    known = _stored(path)
+    return [row for key in keys if (row := _with(key, known)) is not None]
+
+
+def _with(key: Mapping[str, Any], rows: Iterable[Row]) -> Row | None:
+    """Return the first row that has these values, with the values as asked for."""
+    texts = {name: _text(value) for name, value in key.items()}
+    asked = {name: records.plain(value) for name, value in key.items()}
+    same = (r | asked for r in rows if all(_text(r.get(k)) == v for k, v in texts.items()))
+    return next(same, None)
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)  # a CSV file has the same for "" and None
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _stored(path: Path) -> list[Row]:
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return [{k: _typed(v) for k, v in row.items()} for row in csv.DictReader(file)]
+
+
+def _typed(text: str) -> Any:
+    """Return what a cell of the file was: nothing, a whole number, a number, a truth or a text."""
+    if text in ("", "True", "False"):
+        return {"": None, "True": True, "False": False}[text]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+# --- measuring ------------------------------------------------------------------------------------
+
+
+def synthetic(N: int, D: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return X (N, D), standard normal, and y (N,) in {0, 1}, the sign of ten columns' sum."""
+    X = np.random.default_rng(0).standard_normal((N, D))
+    return X, (X[:, :10].sum(axis=1) > 0).astype(int)
+
+
+def tiny() -> Any:
+    """Return the data set of quick forms that need one: 14 samples, 3 features."""
+    from ardvark.data import Dataset
+
+    return Dataset.from_arrays(*synthetic(14, 3), name="tiny")
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Hold BLAS at one thread inside the block."""
+    from threadpoolctl import threadpool_limits
+
+    importlib.import_module("scipy.linalg")  # its BLAS must be there before the limit
+    with threadpool_limits(1, user_api="blas"):
+        yield
+
+
+def seconds(call: Callable[[], Any]) -> float:
+    """Return the seconds that one call takes."""
+    began = time.perf_counter()
+    call()
+    return time.perf_counter() - began
+
+
+def times(call: Callable[[], Any], count: int) -> list[float]:
+    """Return the seconds of each of some calls."""
+    return [seconds(call) for _ in range(count)]
+
+
+def peak_mb(call: Callable[[], Any]) -> float:
+    """Return the peak of what Python allocates during a call, in MB."""
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1] / 1e6
+    finally:
+        tracemalloc.stop()
+
+
+def growth(sizes: list[int], values: list[float]) -> float:
+    """Return the exponent of the size by which the last value exceeds the one before."""
+    return math.log(values[-1] / values[-2]) / math.log(sizes[-1] / sizes[-2])
+
+
+def apart(function: Callable[..., Any], *arguments: Any, quick: bool = False) -> Any:
+    """Return what a function of a script returns, called in a fresh process; here where quick.
+
+    So the peak of resident memory is its own, and nothing is compiled beforehand. Arguments are
+    written by `repr`; the result must fit into JSON.
+    """
+    if quick:
+        return function(*arguments)
+    given = ", ".join(map(repr, arguments))
+    module = function.__module__
+    code = (
+        f"import json; from {module} import {function.__name__} as f; print(json.dumps(f({given})))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{function.__name__}({given}) ended with {done.returncode}")
+    return json.loads(done.stdout.splitlines()[-1])

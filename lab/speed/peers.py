@@ -1,0 +1,427 @@
+"""The same posterior by our samplers and by three others, each until it has converged.
+
+    pip install -e '.[peers]'            JAX, NumPyro, BlackJAX
+    python -m lab peers                          everything (ARDVARK_DATA for the data)
+    python -m lab peers nuts                     our `nuts`, in ESS a second
+    python -m lab peers exact                    `exact` on genes, in seconds
+    python -m lab peers --only rfvm 'sonar dense'    rows whose name contains one of these
+
+Every sampler draws from the problem's own PyMC model: the same priors, data and form, in float64.
+NumPyro and BlackJAX get its density through JAX; before their clock starts it is compared with ours
+at 20 points, and a difference above 1e-10 of its value ends the run. Each takes its own default
+target acceptance and tuning: 4 chains of 1000 draws on two cores, after 500 tuning draws (ours) or
+1000 (theirs). Then draws and tuning are doubled until the worst R-hat of eta is below 1.01 and its
+smallest bulk ESS above 400, or until the limit, 15 minutes of compilation and sampling together; no
+run is begun in less time than the last one took. `exact` ends by its own, stricter rule: all that
+may be quoted, not eta alone, with 1000 effective draws.
+
+A row is one problem and one sampler, in a process of its own with empty compile caches, ended at
+the limit. Rows are kept in WORK as they end; a killed run goes on with the same command,
+and a row that failed is tried again. The quick form draws a few times by `nuts` and by PyMC, here.
+
+Seconds of sampling, with tuning, ESS and steps (gradients, those of tuning not counted) are of the
+last run alone, which favours a sampler that needed several; seconds of compilation are of the
+first. ESS a second is of sampling, and of both together. `times` is ours over theirs; of seconds,
+theirs over ours, and at least the limit over ours for a sampler that has not converged by then.
+Memory is the peak of the process and its children; a page that they share counts once.
+"""
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import ardvark as av
+from ardvark.inference.contract.target import Target
+from ardvark.inference.fits import diagnostics
+from lab import records, script
+from lab.records import Goal, at_least
+from lab.script import DENSE, RBF, Measured, Part, Row, resumed
+from lab.speed.nuts_models import load
+
+CORES, CHAINS, DRAWS = 2, 4, 1000
+RHAT, ESS = 1.01, 400.0
+GOAL = 5.0  # times the ESS a second of another sampler, or its seconds of sampling
+GOAL_COMPILED = 3.0  # times its seconds with compilation
+OTHERS = {"numpyro": 1000, "blackjax": 1000, "pymc": 1000}
+SAMPLERS = {"ours": 500} | OTHERS
+"""Tuning draws by default."""
+
+PROBLEMS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "pfcvm rbf sonar sparse": ("pfcvm", "sonar", RBF),
+    "pfcvm rbf sonar dense": ("pfcvm", "sonar", RBF | DENSE),
+    "pfcvm linear colon_discrete sparse": ("pfcvm", "colon_discrete", {}),
+    "pfcvm linear colon_discrete dense": ("pfcvm", "colon_discrete", DENSE),
+    "rfvm colon_discrete sparse": ("rfvm", "colon_discrete", {}),
+    "rfvm colon_discrete dense": ("rfvm", "colon_discrete", DENSE),
+    # one prior: Laplace
+    "jcfo linear colon_discrete": ("jcfo", "colon_discrete", {"kernel": "linear"}),
+}
+GENES: dict[str, tuple[str, str, dict[str, Any]]] = {
+    f"{model} {data} sparse": (model, data, {})
+    for data in ("colon", "golub")
+    for model in ("pfcvm", "rfvm")
+}
+"""Problems for `exact`: 62 x 2000 and 72 x 7129."""
+
+
+# --- one problem and one sampler, in a process of its own -----------------------------------------
+
+
+class Compiled:
+    """Seconds that JAX spends on compiling, as it reports them: tracing, lowering, compiling."""
+
+    def __init__(self) -> None:
+        from jax import monitoring
+
+        self._spans: list[tuple[float, float]] = []
+        monitoring.register_event_time_span_listener(self._note)
+
+    def _note(self, event: str, start: float, end: float, **_: Any) -> None:
+        if event.startswith("/jax/core/compile"):
+            self._spans.append((start, end))
+
+    def seconds(self) -> float:
+        """Return the length of the union of the spans, one of which may hold others."""
+        return union(self._spans)
+
+
+def union(spans: list[tuple[float, float]]) -> float:
+    """Return the length of a union of intervals."""
+    total, reached = 0.0, -np.inf
+    for start, end in sorted(spans):
+        total += max(0.0, end - max(start, reached))
+        reached = max(reached, end)
+    return total
+
+
+def density_error(problem: Any) -> float:
+    """Return the largest relative difference of JAX's log density from ours, at 20 points."""
+    import jax
+    from pymc.sampling.jax import get_jaxified_logp
+
+    model, density = problem.model, Target(problem).density
+    theirs = jax.jit(get_jaxified_logp(model))
+    rng, worst = np.random.default_rng(0), 0.0
+    shapes = [np.shape(v) for v in model.initial_point().values()]
+    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
+    for _ in range(20):
+        x = density.start + rng.uniform(-1.0, 1.0, density.size)
+        pieces = np.split(x, ends[:-1])
+        value = float(theirs([p.reshape(s) for p, s in zip(pieces, shapes, strict=True)]))
+        ours = density.logp_grad(x)[0]
+        worst = max(worst, abs(value - ours) / abs(ours))
+    return worst
+
+
+def ours(problem: Any, draws: int, tune: int, seed: int) -> tuple[Any, float, float]:
+    """Return the draws, seconds of sampling, and seconds of compilation."""
+    settings = {"draws": draws, "chains": CHAINS, "random_seed": seed, "cores": CORES}
+    fit = av.fit(problem, "nuts", tune=tune, keep="shared", progressbar=False, **settings)
+    return fit, fit.attrs["seconds_run"], fit.attrs["seconds_compile"]
+
+
+def theirs(
+    problem: Any, sampler: str, draws: int, tune: int, seed: int
+) -> tuple[Any, float, float]:
+    """Return the draws, seconds of sampling, and seconds of compilation."""
+    import pymc as pm
+
+    model = problem.model
+    jax = Compiled() if sampler != "pymc" else None
+    started = time.perf_counter()
+    tree = pm.sample(
+        draws,
+        tune=tune,
+        chains=CHAINS,
+        cores=CORES,
+        random_seed=seed,
+        nuts_sampler=sampler,
+        var_names=["eta"],
+        model=model,
+        progressbar=False,
+        compute_convergence_checks=False,
+    )
+    for node in (tree["posterior"], tree["sample_stats"]):
+        node.to_dataset().map(np.asarray)  # JAX returns before it is done: wait for the numbers
+    seconds = time.perf_counter() - started
+    sampling = tree["posterior"].attrs["sampling_time"] if jax is None else seconds - jax.seconds()
+    return tree, sampling, seconds - sampling
+
+
+def sample(problem_name: str, sampler: str, path: str, limit: float) -> None:
+    """Sample until converged, and write after each run what there is to `path`.
+
+    The system ends the process `limit` seconds after its clock started.
+    """
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
+    model, data, hypers = (PROBLEMS | GENES)[problem_name]
+    rows = av.load(data) if problem_name in GENES else load(data)
+    problem = av.problem(model, rows, **hypers)
+    if sampler == "exact":
+        Path(path).write_text(json.dumps(exactly(problem, limit)))
+        return
+    row: dict[str, Any] = {}
+    if sampler not in ("ours", "pymc"):
+        row["density_error"] = density_error(problem)
+        if not row["density_error"] < 1e-10:
+            raise ValueError(
+                f"JAX's log density differs by {row['density_error']:.1e} of its value"
+            )
+    signal.setitimer(signal.ITIMER_REAL, limit)
+    for found in doubled(problem, sampler, DRAWS, SAMPLERS[sampler], limit):
+        row |= found
+        Path(path).with_suffix(".new").write_text(json.dumps(row))
+        Path(path).with_suffix(".new").replace(path)
+
+
+def doubled(
+    problem: Any, sampler: str, draws: int, tune: int, limit: float
+) -> Iterator[dict[str, Any]]:
+    """Yield what each run found; draws and tuning are doubled until one has converged."""
+    began, compiling = time.perf_counter(), None
+    for run in range(20):
+        length = (draws * 2**run, tune * 2**run, 1 + run)
+        if sampler == "ours":
+            tree, seconds, seconds_compile = ours(problem, *length)
+        else:
+            tree, seconds, seconds_compile = theirs(problem, sampler, *length)
+        compiling = seconds_compile if compiling is None else compiling
+        eta, stats = tree["posterior"]["eta"], tree["sample_stats"]
+        ess, rhat = diagnostics.ess(eta, "bulk").min(), diagnostics.rhat(eta).max()
+        yield {
+            "runs": run + 1, "draws": length[0], "tune": length[1],
+            "ess_eta": float(ess), "rhat_eta": float(rhat),
+            "divergences": int(stats["diverging"].sum()), "steps": int(stats["n_steps"].sum()),
+            "seconds": seconds, "seconds_compile": compiling,
+            "converged": bool(rhat < RHAT and ess > ESS),
+        }  # fmt: skip
+        if (rhat < RHAT and ess > ESS) or time.perf_counter() - began + seconds > limit:
+            return
+
+
+def exactly(problem: Any, limit: float) -> dict[str, Any]:
+    """Return what `exact` found by its defaults, within `limit` seconds of sampling."""
+    fit = av.fit(
+        problem, "exact", minutes=limit / 60.0, random_seed=1, keep="shared", progressbar=False
+    )
+    eta = fit["posterior"]["eta"]
+    return {
+        "ess_eta": float(diagnostics.ess(eta, "bulk").min()),
+        "rhat_eta": float(diagnostics.rhat(eta).max()),
+        "seconds": fit.attrs["seconds_run"], "seconds_compile": fit.attrs["seconds_compile"],
+        "converged": fit.attrs["ended"] == "converged",
+    }  # fmt: skip
+
+
+# --- the processes --------------------------------------------------------------------------------
+
+
+def memory(group: int) -> float:
+    """Return the MB that a process group holds now; pages that its processes share count once."""
+    total = 0.0
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if os.getpgid(int(process.name)) == group:
+                lines = (process / "smaps_rollup").read_text().splitlines()
+                total += next(float(v.split()[1]) for v in lines if v.startswith("Pss:")) / 1024.0
+        except (OSError, StopIteration):  # it ended meanwhile
+            continue
+    return total
+
+
+def one_row(problem: str, sampler: str, minutes: float) -> dict[str, Any]:
+    """Run `sample` in a process of its own, with empty compile caches."""
+    with tempfile.TemporaryDirectory() as folder:
+        result, peak = Path(folder) / "row.json", 0.0
+        flags = f"base_compiledir={folder}/pytensor"
+        caches = {"PYTENSOR_FLAGS": flags, "NUMBA_CACHE_DIR": f"{folder}/numba"}
+        given = f"{problem!r}, {sampler!r}, {str(result)!r}, {60.0 * minutes}"
+        process = subprocess.Popen(
+            [sys.executable, "-c", f"from lab.speed.peers import sample; sample({given})"],
+            env=os.environ | caches | {"JAX_PLATFORMS": "cpu", "JAX_ENABLE_X64": "1"},
+            start_new_session=True,  # a group of its own, to end with all its children
+        )
+        try:
+            while process.poll() is None:
+                peak = max(peak, memory(process.pid))
+                time.sleep(1.0)
+        finally:
+            if process.poll() is None or memory(process.pid):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        if process.returncode not in (0, -signal.SIGALRM):
+            raise RuntimeError(
+                f"the process ended with {process.returncode}; what it said is above"
+            )
+        row = json.loads(result.read_text()) if result.exists() else {"converged": False}
+    return {"limit": minutes} | row | {"memory_mb": peak}
+
+
+def table(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return one line a row: how it ended, effective draws a second, and ours over theirs.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Problem and sampler, and what `one_row` returns, a line each.
+
+    Returns
+    -------
+    DataFrame
+        In the order of `rows`. Where a sampler has not converged its ESS a second says nothing, and
+        it has none, nor has a ratio to it.
+    """
+    out = rows.reindex(
+        columns=[
+            "problem", "sampler", "ess_eta", "rhat_eta", "divergences", "runs", "steps", "seconds",
+            "seconds_compile", "memory_mb",
+        ]
+    )  # fmt: skip
+    done = rows["converged"].astype(bool)
+    out.insert(
+        2, "ended", np.where(done, "converged", [f"not in {m:g} min" for m in rows["limit"]])
+    )
+    sampling, both = out["seconds"], out["seconds"] + out["seconds_compile"]
+    for column, seconds in (("ess_s", sampling), ("ess_s_compiled", both)):
+        out[column] = (out["ess_eta"] / seconds).where(done)
+        known = out[out["sampler"] == "ours"].set_index("problem")[column]
+        out[column.replace("ess_s", "times")] = out["problem"].map(known) / out[column]
+    return out
+
+
+def seconds_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return one line a row: how it ended, its seconds, and how many times those of `exact`.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Problem and sampler, and what `one_row` returns, a line each.
+
+    Returns
+    -------
+    DataFrame
+        In the order of `rows`. A sampler that has not converged took at least the limit, so its
+        ratios are bounds from below; its column "bound" says so. Beside an `exact` that has not
+        converged there are no ratios.
+    """
+    out = rows.reindex(
+        columns=[
+            "problem", "sampler", "ess_eta", "rhat_eta", "runs", "seconds", "seconds_compile",
+            "memory_mb",
+        ]
+    )  # fmt: skip
+    done, limit = rows["converged"].astype(bool), 60.0 * rows["limit"]
+    out.insert(
+        2, "ended", np.where(done, "converged", [f"not in {m:g} min" for m in rows["limit"]])
+    )
+    both = out["seconds"] + out["seconds_compile"]
+    compiling = out["seconds_compile"].fillna(0.0)  # unknown where no run ended
+    for column, seconds, least in (
+        ("times", out["seconds"], limit - compiling),
+        ("times_compiled", both, limit),
+    ):
+        exact = seconds.where(done)[out["sampler"] == "exact"]
+        known = pd.Series(exact.to_numpy(), index=out.loc[exact.index, "problem"])
+        out[column] = seconds.where(done, least) / out["problem"].map(known)
+    out["bound"] = np.where(done, "", "at least")
+    return out
+
+
+def quick_row(problem: str, sampler: str, minutes: float) -> Row:
+    """Return a row of the tiny data set, sampled in this process, without a limit or a clock."""
+    tiny = av.problem("pfcvm", load("tiny"))
+    row = exactly(tiny, 60.0) if sampler == "exact" else next(doubled(tiny, sampler, 30, 30, 0.0))
+    return {"limit": minutes} | row | {"memory_mb": memory(os.getpgid(0))}
+
+
+def collected(
+    given: argparse.Namespace, problems: Iterable[str], samplers: Iterable[str]
+) -> tuple[list[Row], list[str]]:
+    """Return the rows, and what to say of those that failed."""
+    failed: list[str] = []
+    compute = quick_row if given.quick else one_row
+    rows: list[Row] = []
+    for problem in problems:
+        for sampler in samplers:
+            name, key = f"{problem} {sampler}", {"problem": problem, "sampler": sampler}
+            if given.only and not any(word in name for word in given.only):
+                continue
+            call = partial(compute, problem, sampler, given.limit)
+            try:
+                rows += resumed(given.work / "peers.csv", [(key, call)])
+            except RuntimeError as error:
+                failed.append(f"{name} failed, and is tried again by the same command: {error}")
+    return rows, failed
+
+
+def goals(lines: pd.DataFrame, column: str, what: str, asked: float) -> list[Goal]:
+    """Return the goal for each other sampler: the least of its ratios over problems.
+
+    A bound from below that is less than what was asked decides nothing.
+    """
+    out = []
+    for sampler in OTHERS:
+        ratios = lines.loc[lines["sampler"] == sampler].dropna(subset=[column])
+        if len(ratios):
+            words = f"{what.format(sampler=sampler)}, the least over problems"
+            goal = at_least(words, float(ratios[column].min()), asked)
+            bounds = ratios.get("bound", pd.Series("", ratios.index)) != ""
+            if not goal.met and not (ratios[column][~bounds] < asked).any():
+                goal = Goal(goal.goal, f"at least {goal.measured}, a bound", None)
+            out.append(goal)
+    return out
+
+
+def by_nuts(given: argparse.Namespace) -> Measured:
+    """Run what is missing of our `nuts` beside the others: effective draws a second."""
+    problems, samplers = (["tiny"], ["ours", "pymc"]) if given.quick else (PROBLEMS, SAMPLERS)
+    rows, failed = collected(given, problems, samplers)
+    lines = table(pd.DataFrame(rows))
+    formats = dict.fromkeys(("seconds", "seconds_compile", "times", "times_compiled"), ".1f")
+    formats |= dict.fromkeys(("ess_eta", "ess_s", "ess_s_compiled", "memory_mb"), ".0f")
+    shown = records.table("", lines.to_dict("records"), formats | {"rhat_eta": ".3f"})
+    found = goals(lines, "times", "times the ESS a second of {sampler}", GOAL)
+    return Measured(found, [shown], failed)
+
+
+def by_exact(given: argparse.Namespace) -> Measured:
+    """Run what is missing of `exact` beside the others: seconds until each has converged."""
+    problems, samplers = (
+        (["tiny"], ["exact", "pymc"]) if given.quick else (GENES, ["exact", *OTHERS])
+    )
+    rows, failed = collected(given, problems, samplers)
+    lines = seconds_table(pd.DataFrame(rows))
+    formats = dict.fromkeys(("seconds", "seconds_compile", "times", "times_compiled"), ".1f")
+    formats |= dict.fromkeys(("ess_eta", "memory_mb"), ".0f") | {"rhat_eta": ".3f"}
+    sampling = "seconds of sampling by {sampler} over those of `exact`"
+    compiled = "the same of {sampler} with compilation"
+    found = goals(lines, "times", sampling, GOAL)
+    found += goals(lines, "times_compiled", compiled, GOAL_COMPILED)
+    return Measured(found, [records.table("", lines.to_dict("records"), formats)], failed)
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--only", nargs="+", default=[], help="words in the names of rows")
+    parser.add_argument("--limit", type=float, default=15.0, help="minutes a row")
+
+
+PARTS = [
+    Part("The same posterior by other samplers", by_nuts, "nuts"),
+    Part("`exact` beside other samplers", by_exact, "exact"),
+]
+
+
+def main(words: list[str] | None = None) -> None:
+    script.run(__file__, PARTS, words, add)

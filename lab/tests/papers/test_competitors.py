@@ -1,0 +1,82 @@
+"""Rows of the papers' competitors and of the yardsticks: what is declared, and one fold of them."""
+
+import json
+from dataclasses import replace
+
+import numba
+import numpy as np
+import pytest
+
+from ardvark.common.validate import InputError
+from ardvark.data import Dataset
+from lab.papers import competitors, store
+from lab.papers import fold as folds
+from lab.papers.protocols import Row
+from lab.papers.tables import GROUPS, costly
+from lab.yardsticks import registry
+from lab.yardsticks.registry import YARDSTICKS
+from tests.support import rng
+
+JOINED = [(g, r) for g in GROUPS for r in g.rows if r.method in YARDSTICKS]
+
+
+@pytest.mark.parametrize("group", GROUPS, ids=lambda g: g.name)
+def test_every_table_has_what_a_person_would_pick_today(group):
+    reading = {row.label: row.reading for row in group.rows if row.method in YARDSTICKS}
+    assert set(competitors.TODAY) <= set(reading)
+    own = {"elastic_net", "random_forest"} if group.paper == "RFVM" else set()
+    assert {name for name in competitors.TODAY if reading[name] == "baseline"} == own
+    assert all(reading[name] == "baseline" for name in set(reading) - set(competitors.TODAY))
+
+
+def test_each_yardstick_has_a_row():
+    assert {row.method for _, row in JOINED} == set(YARDSTICKS)
+    assert all(costly(f"{group.name}/{row.label}") for group, row in JOINED)
+
+
+def test_printed_figures_are_percentages_each_sd_with_its_mean():
+    for _, row in JOINED:
+        assert set(row.printed_sd) <= set(row.printed)
+        assert all(1.0 < row.printed[kind] <= 100.0 for kind in row.printed if kind != "features")
+        assert all(0.0 < value <= 100.0 for value in row.printed.values())
+
+
+def test_the_identity_of_a_fold_follows_the_grid(monkeypatch):
+    group, row = next((g, r) for g, r in JOINED if r.method == "perceptron")
+    plain = next((g, r) for g in GROUPS for r in g.rows if r.method == "l1_logistic")
+    marks = [store.identity(*pair) for pair in ((group, row), plain)]
+    monkeypatch.setitem(YARDSTICKS, "perceptron", registry.YARDSTICKS["adaboost"])
+    changed = [store.identity(*pair) for pair in ((group, row), plain)]
+    assert changed[0] != marks[0]
+    assert changed[1] == marks[1]
+
+
+@pytest.mark.parametrize("name", ["l2_logistic", "trace_ratio", "l1"])
+def test_a_line_depends_on_the_held_out_labels_by_its_scores_alone(name, monkeypatch):
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", True)  # skglm's compilation takes longer
+    X = rng(9).standard_normal((60, 12))
+    data = Dataset.from_arrays(X, X[:, 0] + X[:, 1] > 0)
+    training, test = data.take(np.arange(40)), data.take(np.arange(40, 60))
+    other = Dataset.from_arrays(test.X, 1 - test.y)
+    row = Row(label=name, model="", method=name, reading="yardstick")
+    (line,), (flipped,) = (folds.fit(row, data, training, held) for held in (test, other))
+    assert line["accuracy"] == pytest.approx(1.0 - flipped["accuracy"])
+    assert -15.0 < line["log_score"] < 0.0
+    scores = ("accuracy", "f1", "log_score")
+    assert {k: x for k, x in line.items() if k not in scores} == {
+        k: x for k, x in flipped.items() if k not in scores
+    }
+    assert set(json.loads(line["chosen"])) <= {"C", "count", "ratio"}
+    if "features" in line:
+        assert line["features"] == len(line["selected"].split())
+    assert set(line) <= {*store.COLUMNS}
+
+
+def test_a_missing_extra_is_one_error_before_the_first_fold(monkeypatch, tmp_path):
+    lacking = replace(YARDSTICKS["mcp"], needs=("no_such_package",))
+    monkeypatch.setitem(YARDSTICKS, "mcp", lacking)
+    monkeypatch.setattr(store, "run_fold", lambda *task: pytest.fail("a fold was fitted"))
+    tasks = [(f"fsklr-3/sonar/{name}", 0) for name in ("kernel_l1", "mcp")]
+    with pytest.raises(InputError, match=r"no_such_package.*pip install 'ardvark\[baselines\]'"):
+        store.Folds("v", tmp_path).results(tasks)
+    assert not list(tmp_path.iterdir())
