@@ -27,6 +27,7 @@ from functools import cached_property
 from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
+import xarray as xr
 
 from ardvark.common.progress import Reporter
 from ardvark.common.validate import one_of
@@ -115,9 +116,9 @@ class Result:
         Dims of arrays (without chain and draw) that the PyMC model does not name.
     status, reason : str
         "finished" or "not_converged", and why.
-    judged : bool
-        Whether the method itself judged convergence, of all that may be quoted. Otherwise `fit`
-        judges the draws of a Markov chain.
+    mixing : Dataset, optional
+        How well its chains have mixed, where the method itself judged that (`Mixing.to_dataset`):
+        its status follows from it. Otherwise `fit` judges the draws of a Markov chain.
     seconds_compile, seconds_run : float
         If the second is omitted, it is the rest of the time that the method took.
     attrs : dict
@@ -137,7 +138,7 @@ class Result:
     dims: Dims = field(default_factory=dict)
     status: Status = "finished"
     reason: str = ""
-    judged: bool = False
+    mixing: xr.Dataset | None = None
     seconds_compile: float = 0.0
     seconds_run: float = 0.0
     attrs: dict[str, Any] = field(default_factory=dict)

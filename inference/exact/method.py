@@ -106,7 +106,7 @@ def fit(target: Target, options: Options, job: Job) -> Result:
             dims={f"judged_{name}": ("judgement",) for name in run.trace},
             status="finished" if run.ended == "converged" else "not_converged",
             reason="" if run.ended == "converged" else _stopped(run.ended, run.missing, options),
-            judged=True,
+            mixing=None if run.mixing is None else run.mixing.to_dataset(),
             seconds_compile=chains.seconds_compile,
             seconds_run=time.perf_counter() - started,
             attrs={

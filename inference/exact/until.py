@@ -95,6 +95,8 @@ class Run:
         Iterations of each chain after adaptation, and between two kept ones.
     trace : dict of list
         Iterations, worst R-hat, least bulk and tail ESS of every judgement.
+    mixing : Mixing, optional
+        The last judgement, of the draws that were kept.
     """
 
     ended: Ended = "limit"
@@ -104,6 +106,7 @@ class Run:
     iterations: int = 0
     every: int = 1
     trace: dict[str, list[float]] = field(default_factory=dict)
+    mixing: Mixing | None = None
 
 
 def until_converged(
@@ -148,7 +151,7 @@ def until_converged(
         chains.advance(iterations, run.every, show)
         run.iterations = iterations
         run.posterior, run.sample_stats = chains.read(math.ceil(asked.warm_up * iterations))
-        mixing = judge(run.posterior)
+        run.mixing = mixing = judge(run.posterior)
         run.missing = mixing.missing(asked.ess)
         found = {
             "iterations": iterations,

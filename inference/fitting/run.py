@@ -193,9 +193,10 @@ def finish(
             found = activity(problem, weights_of(problem, posterior))
             tree["selection"] = xr.DataTree(described(problem, found, posterior))
     if kind == "mcmc" and result.posterior:
-        tree[GROUP] = xr.DataTree(mixing(problem, tree, found).to_dataset())
+        own = result.mixing  # computed once: the status of `exact` follows from its own judgement
+        tree[GROUP] = xr.DataTree(mixing(problem, tree, found).to_dataset() if own is None else own)
     status, reason = result.status, result.reason
-    if status == "finished" and kind == "mcmc" and not result.judged:
+    if status == "finished" and kind == "mcmc" and result.mixing is None:
         status, reason = convergence(tree)
     tree.attrs |= {"status": status, "reason": reason}
     if status != "finished":

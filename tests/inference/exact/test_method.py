@@ -14,9 +14,9 @@ from ardvark.inference.contract.sampling import Sampling
 from ardvark.inference.contract.target import Target
 from ardvark.inference.exact import method
 from ardvark.inference.exact.choice import ONLY, SAMPLERS, choose, refusal
-from ardvark.inference.fits import chains
+from ardvark.inference.fits import activity, chains
 from ardvark.inference.fits.datatree import read, save
-from ardvark.inference.fits.mixing import mixing
+from ardvark.inference.fits.mixing import mixing, mixing_of
 from ardvark.models import ZOO
 from tests.support import rng, seed, z_limit
 
@@ -26,7 +26,7 @@ SHORT = {"progressbar": False, "ess": 200.0}
 
 
 def fit(model="sparse_probit", number=1, **given):
-    problem = model if isinstance(model, pm.Model) else av.problem(model, X, Y)
+    problem = av.problem(model, X, Y) if isinstance(model, str) else model
     return av.fit(problem, "exact", random_seed=seed(number), **SHORT | given)
 
 
@@ -100,11 +100,24 @@ def test_a_fit_says_what_it_took_and_how_it_went(model, sampler):
     assert attrs["sampler_reason"] == "it was asked for"
     assert attrs["iterations"] == went["judged_iterations"].values[-1]
     problem = av.problem(model, X, Y)
-    assert mixing(problem, found).missing(200.0) == ""
+    stored = mixing_of(found)
+    assert stored.missing(200.0) == ""
+    assert went["judged_ess_bulk"].values[-1] == stored.ess_bulk.value
     # the last judgement is that of the draws that the fit holds
-    assert went["judged_ess_bulk"].values[-1] == pytest.approx(
-        mixing(problem, found).ess_bulk.value
-    )
+    assert stored.ess_bulk.value == pytest.approx(mixing(problem, found).ess_bulk.value)
+
+
+def test_where_draws_are_thinned_the_stored_mixing_is_the_one_that_decided(monkeypatch):
+    """The selection looks at ten times the draws, here at all, which may say otherwise."""
+    for budget in ("FEATURE_BUDGET", "SAMPLE_BUDGET"):
+        monkeypatch.setattr(activity, budget, 1e7)
+    monkeypatch.setattr(activity, "FEWEST", 40)
+    found = fit(av.problem("pfcvm", X, Y, kernel="rbf"), limit=256)
+    stored, went = mixing_of(found), found["fit"].to_dataset()
+    assert np.isnan(stored.only("effect", "active").bulk).all()  # they were thinned
+    assert np.isfinite(found["selection"]["active_features"]).all()  # and here they were not
+    assert went["judged_rhat"].values[-1] == stored.rhat.value
+    assert found.attrs["reason"].startswith(stored.missing(200.0) or "the last judgement passed")
 
 
 @pytest.mark.parametrize(("model", "sampler"), [("sparse_probit", "nuts"), ("fsklr", "gibbs")])
