@@ -114,7 +114,7 @@ def test_where_draws_are_thinned_the_stored_mixing_is_the_one_that_decided(monke
     monkeypatch.setattr(activity, "FEWEST", 40)
     found = fit(av.problem("pfcvm", X, Y, kernel="rbf"), limit=256)
     stored, went = mixing_of(found), found["fit"].to_dataset()
-    assert np.isnan(stored.only("effect", "active").bulk).all()  # they were thinned
+    assert np.isnan(stored.only("effect").bulk).all()  # they were thinned
     assert found["selection"].attrs["thin_features"] == 1  # and here they were not
     assert went["judged_rhat"].values[-1] == stored.rhat.value
     assert found.attrs["reason"].startswith(stored.missing(200.0) or "the last judgement passed")
