@@ -97,5 +97,6 @@ def test_many_features_and_no_matrix_of_them():
     tracemalloc.stop()
     assert x.shape == (3, problem.free_size)
     assert peak < 60e6
-    tree = av.fit(problem, "laplace", draws=10, chains=2, random_seed=1, progressbar=False)
+    given = {"draws": 10, "chains": 2, "random_seed": 1, "progressbar": False}
+    tree = av.fit(problem, "laplace", starts=1, **given)
     assert tree.attrs["status"] == "finished", tree.attrs["reason"]

@@ -11,7 +11,7 @@ import ardvark as av
 from ardvark.common.progress import Reporter
 from ardvark.common.validate import InputError
 from ardvark.inference.contract.target import Target
-from ardvark.inference.fits.datatree import pointwise, read, save
+from ardvark.inference.fits.datatree import pointwise
 from ardvark.inference.papers.jcfo import em as jcfo_em
 from ardvark.inference.papers.jcfo.em import Options
 from tests.inference.papers.awkward import constant, duplicated, separable, two_rows
@@ -108,7 +108,7 @@ def test_holdout_needs_two_of_a_class():
 
 
 @pytest.mark.parametrize("form", ["marginal", "hierarchical", "latent"])
-def test_what_a_fit_of_jcfo_contains(form, tmp_path):
+def test_what_a_fit_of_jcfo_contains(form):
     problem = made(20, 5, kernel="linear", gamma2=4.0, parametrization=form)
     tree = run_fit(problem, draws=7, chains=3, starts=1)
     assert tree.attrs["kind"] == "point"
@@ -135,11 +135,8 @@ def test_what_a_fit_of_jcfo_contains(form, tmp_path):
         assert details[name].dims == (dim,)
     assert details["features_kept"].values[-1] == tree.attrs["features"]
     assert details["samples_kept"].values[-1] == tree.attrs["samples"]
-    save(tree, tmp_path / "fit.nc")
-    back = read(tmp_path / "fit.nc")
-    assert tree.identical(back)
     X_new = rng(0).standard_normal((4, 5))
-    paper = av.predict(problem, back, X_new, rule="paper").values
+    paper = av.predict(problem, tree, X_new, rule="paper").values
     want = stats.norm.cdf(problem.decision(point, problem.standardized(X_new)))
     np.testing.assert_allclose(paper[0, 0], want, rtol=1e-10)
     np.testing.assert_allclose(av.predict(problem, tree, X_new).values, paper, rtol=1e-10)
@@ -276,17 +273,17 @@ def test_a_kernel_that_overflows_ends_its_start_only():
     assert np.isfinite(finals[1])
 
 
-def test_one_informative_feature_among_5000():
+def test_one_informative_feature_among_1000():
     """It correlates with y by 0.99, the largest of the others by about 0.6.
 
     At a gain of 1e-5 an iteration the residual is at most 0.05 (`test_jcfo_em_optimum`), below the
     0.1 at which a fit has not converged.
     """
     random, y = rng(0), np.arange(40) % 2
-    X = random.standard_normal((40, 5000))
-    X[:, 1234] = 2 * y - 1 + 0.1 * random.standard_normal(40)
+    X = random.standard_normal((40, 1000))
+    X[:, 234] = 2 * y - 1 + 0.1 * random.standard_normal(40)
     problem = av.problem("jcfo", (X, y), kernel="linear", gamma1=1.0, gamma2=400.0)
     result = check(direct(problem, starts=2, tolerance=1e-5))
     assert result.status == "finished"
-    assert result.details["feature_weight"].argmax() == 1234
-    assert 1234 in jcfo_em.prefilter(problem.X, y.astype(float), 50, Options())
+    assert result.details["feature_weight"].argmax() == 234
+    assert 234 in jcfo_em.prefilter(problem.X, y.astype(float), 50, Options())

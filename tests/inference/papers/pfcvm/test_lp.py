@@ -8,7 +8,6 @@ from scipy import special, stats
 import ardvark as av
 from ardvark.common.validate import InputError
 from ardvark.inference.contract.target import Target
-from ardvark.inference.fits.datatree import read, save
 from ardvark.inference.papers.pfcvm import curvature as pfcvm_curvature
 from ardvark.inference.papers.pfcvm import draws as pfcvm_draws
 from ardvark.inference.papers.pfcvm import em as pfcvm_em
@@ -29,7 +28,7 @@ def pooled(tree, name):
 
 @pytest.mark.statistical
 def test_componentwise_draws_are_truncated_normals():
-    tree = fit(make(N=16, D=6), draws=10_000, max_iterations=8, feature_threshold=30.0)
+    tree = fit(make(N=16, D=6), draws=5000, max_iterations=8, feature_threshold=30.0)
     d, p_values = details_of(tree), []
     for name, prefix in (("w", "sample"), ("feature_weight", "feature")):
         kept, x = d[f"selected_{prefix}"], pooled(tree, name)
@@ -99,9 +98,11 @@ def test_the_papers_prediction_of_a_fit(model, kernel, degree):
 
 
 @pytest.mark.parametrize("method", ["pfcvm_lp", "pfcvm_em"])
-@pytest.mark.parametrize("model", ["pfcvm", "pcvm", "rvm"])
-@pytest.mark.parametrize("kernel", ["linear", "rbf"])
-def test_fit_fills_the_contract(method, model, kernel, tmp_path):
+@pytest.mark.parametrize(
+    ("model", "kernel"),
+    [("pfcvm", "linear"), ("pfcvm", "rbf"), ("pcvm", "rbf"), ("rvm", "linear")],
+)
+def test_fit_fills_the_contract(method, model, kernel):
     problem = make(model, N=18, D=5, kernel=kernel)
     tree = fit(problem, method, hyperprior="model" if method == "pfcvm_em" else "paper")
     posterior, B, D = tree["posterior"], 18, 5
@@ -123,8 +124,6 @@ def test_fit_fills_the_contract(method, model, kernel, tmp_path):
         np.testing.assert_array_equal(d["feature_pruned_at"].values == 0, d["selected_feature"])
     assert d["samples_kept"].values[int(d["best_iteration"]) - 1 if "best_iteration" in d else -1] \
         == tree.attrs["samples_kept"] == int(d["selected_sample"].sum())  # fmt: skip
-    save(tree, tmp_path / "fit.nc")
-    assert tree.identical(read(tmp_path / "fit.nc"))
 
 
 @pytest.mark.parametrize("method", ["pfcvm_lp", "pfcvm_em"])
@@ -231,11 +230,11 @@ def test_a_failing_factorisation_has_a_reason(monkeypatch):
 
 def saturated():
     X, y = separable()
-    return np.repeat(X, 300, axis=1) * 40.0, y
+    return np.repeat(X, 30, axis=1) * 400.0, y
 
 
 @pytest.mark.parametrize("data", [separable, duplicated, constant, two_rows, saturated])
-@pytest.mark.parametrize("kernel", ["linear", "rbf", "polynomial"])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_awkward_input_ends_in_a_clear_status(data, kernel):
     for model in ("pfcvm", "rvm"):
         problem = av.problem(model, data(), kernel=kernel, standardize=data is not saturated)
@@ -256,11 +255,11 @@ def test_duplicated_columns_share_their_weight():
 def test_one_informative_feature_among_many():
     """It correlates with y by 0.99; the largest of the others by about 0.6."""
     random, y = rng(0), np.arange(60) % 2
-    X = random.standard_normal((60, 20000))
+    X = random.standard_normal((60, 4000))
     X[:, 7] = 2 * y - 1 + 0.1 * random.standard_normal(60)
     problem = av.problem("pfcvm", (X, y))
     early = {"initial_feature_precision": 100.0, "initial_sample_precision": 100.0}
     for options in ({"max_iterations": 6, **early}, {"hyperprior": "model"}):
         tree = fit(problem, draws=2, chains=1, **options)
-        assert tree["posterior"]["feature_weight"].shape == (1, 2, 20000)
+        assert tree["posterior"]["feature_weight"].shape == (1, 2, 4000)
         assert int(details_of(tree)["feature_mode"].argmax()) == 7

@@ -1,5 +1,7 @@
 """RFVM's bound with D x D matrices, SciPy's entropies and quadrature; and factors to try it on."""
 
+import functools
+
 import numpy as np
 from scipy import integrate, special, stats
 
@@ -45,7 +47,12 @@ def factors(X, y, Z, h, number=0, sweeps=2, generator=rng, **options):
 
 def v_moments(parameters, v_factor):
     """Mean, variance and entropy of every q(v_d) by SciPy and quadrature."""
-    m, s = parameters["m"], parameters["precision"] ** -0.5
+    return _v_moments(tuple(parameters["m"]), tuple(parameters["precision"]), v_factor)
+
+
+@functools.cache  # SciPy is slow, and most of what is compared has the same q(v)
+def _v_moments(m, precision, v_factor):
+    m, s = np.array(m), np.array(precision) ** -0.5
     if v_factor == "truncated":
         law = stats.truncnorm(-m / s, 40.0, loc=m, scale=s)  # its entropy is NaN with inf
         return law.mean(), law.var(), law.entropy()
@@ -102,6 +109,7 @@ def dense_elbo(p, X, y, Z, h, v_factor):
     return float(joint + gaussian + entropy)
 
 
+@functools.cache
 def log_mass(prior):
     """ln E exp(-x^2 / (2 slab^2)) under the Student-t without a slab, by SciPy's quadrature."""
     law = stats.t(2.0 * prior.shape, scale=np.sqrt(prior.rate / prior.shape))

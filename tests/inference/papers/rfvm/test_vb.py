@@ -10,7 +10,6 @@ from scipy import special
 import ardvark as av
 from ardvark.common.validate import InputError
 from ardvark.inference.contract.target import Target
-from ardvark.inference.fits.datatree import read, save
 from ardvark.inference.fitting import run
 from ardvark.inference.papers.rfvm import vb as rfvm_vb
 from ardvark.inference.papers.rfvm.factors import Factors
@@ -40,7 +39,7 @@ def run_fit(problem, **options):
 
 
 @pytest.mark.parametrize(("parametrization", "noise"), FORMS)
-def test_fit_fills_the_contract_in_every_form(parametrization, noise, tmp_path):
+def test_fit_fills_the_contract_in_every_form(parametrization, noise):
     problem = small_problem(parametrization=parametrization, latent_noise=noise)
     tree = run_fit(problem)
     assert tree.attrs["status"] == "finished", tree.attrs["reason"]
@@ -60,12 +59,6 @@ def test_fit_fills_the_contract_in_every_form(parametrization, noise, tmp_path):
     assert tree["fit"]["selected_feature"].dims == ("feature",)
     assert tree["fit"]["selected_feature"].dtype == bool
     assert tree["fit"]["elbo"].dims == ("sweep",)
-    save(tree, tmp_path / "fit.nc")
-    back = read(tmp_path / "fit.nc")
-    np.testing.assert_array_equal(
-        av.predict(problem, back, problem.data.X, rule="paper"),
-        av.predict(problem, tree, problem.data.X, rule="paper"),
-    )
 
 
 @pytest.mark.statistical
