@@ -1,5 +1,8 @@
 """The compiled density: PyMC's own values, from one piece of code for every shape of the data."""
 
+import gc
+import weakref
+
 import numpy as np
 import pymc as pm
 import pytensor
@@ -84,14 +87,15 @@ def test_another_shape_is_not_compiled_again(name, hypers):
     random = rng(3)
     shapes = [(8, 3), (11, 7), (5, 12)]
     sets = [(random.normal(size=shape), np.arange(shape[0]) % 2) for shape in shapes]
-    made = [Density(av.problem(name, data, **hypers).model) for data in sets]
+    models = [av.problem(name, data, **hypers).model for data in sets]
+    made = [Density(model) for model in models]
     assert len({d.size for d in made}) == 3
     assert len({d.function.address for d in made}) == 1
     assert len({d.expansion(some_names(d)).address for d in made}) == 1
     # negative control: another form of the model is other code
     if (name, hypers) == ("pfcvm", {}):
-        changed = Density(av.problem(name, sets[0], **ZOO[1][1]).model)
-        assert changed.function.address != made[0].function.address
+        other = av.problem(name, sets[0], **ZOO[1][1]).model
+        assert Density(other).function.address != made[0].function.address
 
 
 def test_data_are_looked_up_anew():
@@ -129,6 +133,16 @@ def test_data_of_another_length_are_another_vector():
     expected = model.compile_logp(mode=PYTHON)(model.initial_point())
     np.testing.assert_allclose(density.logp_grad(density.start)[0], expected, rtol=1e-12)
     assert Target(model).density is density
+
+
+def test_a_density_goes_with_its_model():
+    """Code of every problem that a process has seen would fill its memory: 25 MB each."""
+    model = wide()
+    gone = weakref.ref(Target(model).density)
+    assert Target(model).density is gone()
+    del model
+    gc.collect()
+    assert gone() is None
 
 
 def test_a_density_that_fails():
