@@ -52,11 +52,14 @@ def once(files: str) -> Row:
         The tests did not run to the end.
     """
     with tempfile.TemporaryDirectory() as folder:
-        clone, home, outcomes = (Path(folder) / name for name in ("clone", "home", "outcomes.xml"))
+        at = Path(folder)
+        clone, home, installed, outcomes = at / "clone", at / "home", at / "site", at / "tests.xml"
         subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
         home.mkdir()
+        installed.mkdir()  # as if the clone were installed: what a test starts finds it
+        (installed / "ardvark").symlink_to(clone / "ardvark")
         environment = {name: os.environ[name] for name in KEPT if name in os.environ}
-        environment |= {"HOME": str(home), "TMPDIR": folder, "PYTHONPATH": str(clone)}
+        environment |= {"HOME": str(home), "TMPDIR": folder, "PYTHONPATH": str(installed)}
         command = [sys.executable, "-m", "pytest", *makefile_options(), f"--junitxml={outcomes}"]
         command += ["-n", "1", files] if files else []
         load, used, began = os.getloadavg()[0], processor(), time.perf_counter()
