@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("ardvark", "models", "inference", "data", "lab")
+PACKAGES = ("ardvark", "models", "inference", "data", "lab/*.py")  # a new record changes no code
 
 
 def version() -> str:

@@ -3,7 +3,7 @@
     python -m lab test_suite              once
     python -m lab test_suite --times 3    three times in a row, each in a clone of its own
 
-The last commit is cloned, so changes that are not committed do not count. The tests run as in the
+The last commit is cloned, so changes have to be committed first. The tests run as in the
 Makefile, in the Python that runs this: installation is not in it. Nothing else should run; the
 load before each run says whether something did. Processor seconds are those of all processes. The
 quick form runs one small file of tests.
@@ -11,7 +11,6 @@ quick form runs one small file of tests.
 
 import argparse
 import os
-import re
 import resource
 import subprocess
 import sys
@@ -32,6 +31,9 @@ KEPT = ("PATH", "LANG", "LD_LIBRARY_PATH")  # of the environment; the rest is a 
 
 def measure(given: argparse.Namespace) -> Measured:
     """Run the tests as often as asked for, and judge the slowest run."""
+    changes = subprocess.run(["git", "-C", str(ROOT), "diff", "--quiet", "HEAD"]).returncode
+    if changes and not given.quick:
+        raise SystemExit("Commit your changes first: the last commit is what will be tested.")
     rows = [once(QUICK if given.quick else "") for _ in range(given.times)]
     bad = sum(int(row["failed"]) for row in rows)
     goals = [
@@ -73,11 +75,9 @@ def once(files: str) -> Row:
 
 def makefile_options() -> list[str]:
     """Return what `make test` gives to pytest."""
-    line = re.search(
-        r"^PYTEST := .* -m pytest (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE
-    )
-    assert line is not None
-    return line[1].split()
+    lines = (ROOT / "Makefile").read_text().splitlines()
+    (pytest,) = (line for line in lines if line.startswith("PYTEST := "))
+    return pytest.partition(" -m pytest ")[2].split()
 
 
 def processor() -> float:
@@ -89,11 +89,9 @@ def processor() -> float:
 def counted(outcomes: Path) -> Row:
     """Return how many tests passed, failed and were skipped, from pytest's file."""
     (suite,) = ElementTree.parse(outcomes).getroot()
-    tests, failures, errors, skipped = (
-        int(suite.attrib[name]) for name in ("tests", "failures", "errors", "skipped")
-    )
-    failed = failures + errors
-    return {"passed": tests - failed - skipped, "failed": failed, "skipped": skipped}
+    count = {name: int(suite.attrib[name]) for name in ("tests", "failures", "errors", "skipped")}
+    failed, skipped = count["failures"] + count["errors"], count["skipped"]
+    return {"passed": count["tests"] - failed - skipped, "failed": failed, "skipped": skipped}
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -19,8 +19,9 @@ from lab.genes import findings, often, summary
 from lab.genes.declared import HERE, TABLES, TOY, Fit, Table, genes
 from lab.genes.figure import alt, draw
 from lab.genes.notebook import notebook
-from lab.genes.pieces import AllFolds, Posteriors, package_commit, pieces
+from lab.genes.pieces import AllFolds, Posteriors, pieces
 from lab.genes.summary import Stored
+from lab.origin import version
 from lab.records import Goal
 from lab.script import EXACT_CODE, Measured, Part, note_code, run
 
@@ -49,7 +50,7 @@ RAISED = (
 
 def compute(table: Table, folder: Path, quick: bool) -> None:
     """Compute what a table lacks."""
-    commit = package_commit()
+    commit = version()
     ess = {"ess": 100.0} if quick else {}
     Posteriors(folder, commit, **ess).run(list(table.fits))
     for folds in table.folds:
@@ -75,7 +76,7 @@ def stored_rows(given: argparse.Namespace, folder: Path, part: str) -> Stored:
     """Return the rows of a folder; where another commit computed some, the record stays as old."""
     stored = Stored.of(folder)
     commits = {fit["commit"] for fit in stored.fits.values()} | set(stored.folds["commit"])
-    if commits != {package_commit()}:
+    if commits != {version()}:
         earlier = records.read(records.RESULTS / f"printed_genes-{part}.json")
         note_code(given.work, earlier.code)
     return stored

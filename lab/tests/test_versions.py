@@ -1,6 +1,7 @@
 """Pages say of which version a figure is; records that are older than the code are listed."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -114,3 +115,11 @@ def test_the_default_run_is_that_of_the_makefile(tmp_path):
         '<testsuites><testsuite tests="9" failures="1" errors="2" skipped="3"/></testsuites>'
     )
     assert test_suite.counted(outcomes) == {"passed": 3, "failed": 3, "skipped": 3}
+
+
+def test_only_a_commit_is_tested(monkeypatch):
+    """Else the record would name a version that was not tested."""
+    monkeypatch.setattr(test_suite, "once", lambda _: pytest.fail("the tests were started"))
+    monkeypatch.setattr(test_suite.subprocess, "run", lambda *_: SimpleNamespace(returncode=1))
+    with pytest.raises(SystemExit, match="Commit your changes first"):
+        test_suite.measure(SimpleNamespace(quick=False, times=1))
