@@ -5,6 +5,7 @@ python -m lab reproduce [TABLE]             the papers' tables, and the matrix
 python -m lab reference make|check|export   the stored posteriors
 python -m lab gibbs_speed [PART] [--quick]  a script: it writes records
 python -m lab pages                         write the pages of the records
+python -m lab check_records                 list the records that are older than the code
 """
 
 import importlib
@@ -16,7 +17,12 @@ from ardvark.common import interrupt
 
 HERE = Path(__file__).parent
 COMMANDS = {"reproduce": "lab.reproduce", "reference": "lab.references.command"}
-TOOLS = {"pages": "lab.pages", "same_results": "lab.same_results", "genes": "lab.genes.compute"}
+TOOLS = {
+    "check_records": "lab.check_records",
+    "genes": "lab.genes.compute",
+    "pages": "lab.pages",
+    "same_results": "lab.same_results",
+}
 """Modules with a `main` that write no record."""
 
 

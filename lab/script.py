@@ -20,10 +20,16 @@ from typing import Any
 
 import numpy as np
 
-from lab import records
+from lab import origin, records
 from lab.records import Goal, Record, Table
 
+EXACT_CODE = (
+    "inference/exact", "inference/gibbs", "inference/generic/nuts.py", "inference/fits/chains.py",
+    "inference/fits/mixing.py", "inference/fits/quotable.py",
+)  # fmt: skip
+"""What `exact` is made of, besides the models."""
 WORK = Path("results")  # rows of runs that are not finished; ignored by git
+CODE = "code.json"  # beside them: the code that computed the first one
 DENSE: dict[str, Any] = {"active_features": "all", "active_samples": "all"}
 RBF: dict[str, Any] = {"kernel": "rbf"}
 Row = dict[str, Any]
@@ -58,6 +64,9 @@ def run(
 ) -> None:
     """Measure the parts that are asked for, and write a record for each.
 
+    The script's `MEASURES` names the files of the product that it measures, or their folders. The
+    record has the hash of each, by which `make check-records` sees that it is older than the code.
+
     Parameters
     ----------
     script : str
@@ -70,10 +79,10 @@ def run(
         Adds the script's own options to the parser.
     """
     name, words = Path(script).stem, sys.argv[1:] if words is None else words
-    about = inspect.getmodule(parts[0].measure).__doc__ or ""
+    module = inspect.getmodule(parts[0].measure)
     parser = argparse.ArgumentParser(
         prog=f"python -m lab {name}",
-        description=about,
+        description=module.__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     known = {part.name: part for part in parts}
@@ -92,19 +101,21 @@ def run(
         parser.error(f"unknown parts: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
     given.work = given.work or (given.out / "work" if given.quick else WORK) / name
     logging.getLogger("ardvark").setLevel(logging.ERROR)
+    rows = [path for path in given.work.glob("*") if path.is_file() and path.name != CODE]
+    if not rows:  # else an earlier run has computed some, and has noted its code
+        note_code(given.work, origin.code(module.MEASURES))
     for part in (known[x] for x in asked):
-        record = _record("-".join(filter(None, (name, part.name))), name, part, given, words)
+        record = _record(name, part, given, words)
         path = records.write(record, given.out)
         print(f"{records.render(record)}\n\n{path}", flush=True)
 
 
-def _record(
-    name: str, script: str, part: Part, given: argparse.Namespace, words: list[str]
-) -> Record:
-    date, commit = records.today(), records.commit()  # of the code that runs, not of later changes
+def _record(script: str, part: Part, given: argparse.Namespace, words: list[str]) -> Record:
+    date, commit = records.today(), origin.version()  # of what runs, not of later changes
     found = part.measure(given)
+    noted = given.work / CODE
     return Record(
-        name=name,
+        name="-".join(filter(None, (script, part.name))),
         title=part.title,
         date=date,
         command=command(script, part.name, words),
@@ -115,7 +126,17 @@ def _record(
         measured=found.tables,
         notes=found.notes,
         quick=given.quick,
+        code=json.loads(noted.read_text()) if noted.exists() else {},
     )
+
+
+def note_code(work: Path, code: Mapping[str, str]) -> None:
+    """Note the code that computes the first row in `work`; the record says what is noted.
+
+    A script that starts from rows of an earlier record calls it with the code of that record.
+    """
+    work.mkdir(parents=True, exist_ok=True)
+    (work / CODE).write_text(json.dumps(code))
 
 
 def command(script: str, part: str, words: list[str]) -> str:

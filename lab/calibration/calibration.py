@@ -182,6 +182,13 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--processes", type=int, default=os.cpu_count())
 
 
+MEASURES = (
+    "inference/calibration",
+    "inference/generic",
+    "inference/gibbs",
+    "inference/papers",
+    "models",
+)
 PARTS = [Part("Joint tests and simulation-based calibration", run_rows)]
 
 

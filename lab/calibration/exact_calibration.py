@@ -38,7 +38,7 @@ from ardvark.inference.fits.mixing import mixing
 from ardvark.models import ZOO
 from lab.calibration.calibration import ALARM
 from lab.records import Goal, table
-from lab.script import RBF, Measured, Part, Row, resumed, run
+from lab.script import EXACT_CODE, RBF, Measured, Part, Row, resumed, run
 
 # --- simulation-based calibration -----------------------------------------------------------------
 
@@ -198,6 +198,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--processes", type=int, default=os.cpu_count())
 
 
+MEASURES = (*EXACT_CODE, "inference/calibration", "models")
 PARTS = [
     Part("Simulation-based calibration of `exact`", calibrated, "sbc"),
     Part("Whether `exact` stops chains with faults", faulty, "faults"),

@@ -315,6 +315,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--again", choices=OUTCOMES, help="judge those once more")
 
 
+MEASURES = ("models", "inference", "tests")
 PARTS = [Part("Defects that the tests see", measure)]
 
 

@@ -8,7 +8,6 @@ import csv
 import hashlib
 import json
 import os
-import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -35,7 +34,7 @@ from lab.papers.protocols import LEAVE_ONE_OUT, Group, by_sample, split
 from lab.papers.protocols import Row as PaperRow
 from lab.script import synthetic
 
-from .declared import AS_IT_IS, HERE, TOY, TOY_SIZE, Fit, Folds, asked_of
+from .declared import AS_IT_IS, TOY, TOY_SIZE, Fit, Folds, asked_of
 from .prior import prior_of
 
 SEED, ESS, FOLD_ESS, FOLD_DRAWS = 1, 1000.0, 400.0, 200
@@ -69,18 +68,6 @@ def append(path: Path, rows: Sequence[Row]) -> None:
         writer.writeheader()
         writer.writerows(known)
     new.replace(path)
-
-
-def package_commit() -> str:
-    """Return the last commit that changed the package, with "+" where its files differ from it."""
-    folders = ["--", "ardvark", "models", "inference", "data"]
-
-    def git(*words: str) -> subprocess.CompletedProcess[str]:
-        asked = ["git", "-C", str(HERE.parents[1]), *words, *folders]
-        return subprocess.run(asked, capture_output=True, text=True, check=False)
-
-    last = git("log", "-1", "--format=%h", "--abbrev=8").stdout.strip() or "unknown"
-    return last + ("+" if git("diff", "--quiet", "HEAD").returncode else "")
 
 
 # --- posteriors -----------------------------------------------------------------------------------

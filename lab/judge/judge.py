@@ -483,6 +483,7 @@ def measured(given: argparse.Namespace) -> Measured:
     return put(FIRST, given)
 
 
+MEASURES = ("inference/fits", "inference/scoring", "inference/verdicts")
 PARTS = [Part("The judge on trial", measured)]
 
 

@@ -149,6 +149,7 @@ def measured(given: argparse.Namespace) -> Measured:
         return report(resumed(given.work / "rows.csv", work_of(given)))
 
 
+MEASURES = ("inference/fits", "inference/scoring", "inference/verdicts")
 PARTS = [Part("Right posteriors by real runs", measured)]
 
 

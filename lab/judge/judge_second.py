@@ -75,6 +75,7 @@ def measured(given: argparse.Namespace) -> Measured:
     return put(TRIAL, given)
 
 
+MEASURES = ("inference/fits", "inference/scoring", "inference/verdicts")
 PARTS = [Part("The judge on trial a second time", measured)]
 
 

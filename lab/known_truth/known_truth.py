@@ -83,7 +83,8 @@ from lab.known_truth.results import (
     write,
 )
 from lab.known_truth.words import measured
-from lab.script import Measured, Part, Row, run
+from lab.origin import version
+from lab.script import EXACT_CODE, Measured, Part, Row, note_code, run
 
 BLOCK = 5
 """Features of a block."""
@@ -455,10 +456,11 @@ def measure(given: argparse.Namespace) -> Measured:
     """Run what is missing, and report all of it."""
     given.work.mkdir(parents=True, exist_ok=True)
     kept, planned = given.out / "known_truth.csv", pieces(given)
-    fits = Fits(given.work / "fits.csv", records.commit(), given.quick)
+    fits = Fits(given.work / "fits.csv", version(), given.quick)
     reported = kept if given.quick or kept.exists() else records.RESULTS / kept.name
     if reported.exists() and not fits.path.exists():
         shutil.copy(reported, fits.path)  # go on from what was reported
+        note_code(given.work, records.read(reported.with_suffix(".json")).code)
     found = dict(fits.stored(planned)) if given.stored else fits.run(planned, given.processes)
     rows = [found[key] for key in planned if key in found]
     results = Results(rows, list(dict.fromkeys(key.method for key in planned)))
@@ -476,6 +478,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--stored", action="store_true", help="report the fits of a stopped run")
 
 
+MEASURES = (*EXACT_CODE, "inference/papers", "inference/fits/activity.py", "models")
 PARTS = [Part("Known truth", measure)]
 
 

@@ -154,6 +154,7 @@ def measure(given: argparse.Namespace) -> Measured:
     return found
 
 
+MEASURES = ("inference/gibbs", "inference/papers/fsklr", "models/fsklr.py")
 PARTS = [Part("FS-SKLR: the paper's search beside the exact posterior", measure)]
 
 

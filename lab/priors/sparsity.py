@@ -336,6 +336,7 @@ def planted_part(given: argparse.Namespace) -> Measured:
     return Measured([goal], [table(title, rows, formats)])
 
 
+MEASURES = ("inference/generic/nuts.py", "inference/gibbs", "models")
 PARTS = [
     Part("What the sparse prior expects", prior_part, "prior"),
     Part("How the sparse prior samples", sampling_part, "sampling"),

@@ -95,6 +95,11 @@ def measured(given: argparse.Namespace) -> Measured:
     return Measured([goal], [table("Log densities", rows, {"difference": ".10f"})], notes)
 
 
+MEASURES = (
+    "models/sparse_probit.py",
+    "models/parts/ard.py",
+    "lab/references/stan/sparse_probit.stan",
+)
 PARTS = [Part("The Stan twin of sparse probit", measured)]
 
 

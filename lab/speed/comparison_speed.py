@@ -69,6 +69,13 @@ def measure(given: argparse.Namespace) -> Measured:
     )
 
 
+MEASURES = (
+    "inference/comparison",
+    "inference/fits",
+    "inference/report",
+    "inference/scoring",
+    "inference/verdicts",
+)
 PARTS = [Part("A comparison", measure)]
 
 

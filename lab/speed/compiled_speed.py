@@ -182,6 +182,7 @@ def rbf_part(given: argparse.Namespace) -> Measured:
     return Measured(tables=[table("", rows, {"density, us": ".0f", "ns / (N^2 D)": ".3f"})])
 
 
+MEASURES = ("inference/contract/compiled.py", "inference/contract/density.py", "models")
 PARTS = [
     Part("Seconds to compile", compile_part, "compile"),
     Part("One gradient of K a", gradient_part, "gradient"),

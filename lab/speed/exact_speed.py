@@ -18,7 +18,7 @@ from typing import Any
 
 from lab.priors.sparsity import BLOCK, plant
 from lab.records import Goal, table
-from lab.script import DENSE, RBF, Measured, Part, Row, apart, resumed, run, stored
+from lab.script import DENSE, EXACT_CODE, RBF, Measured, Part, Row, apart, resumed, run, stored
 
 SEEDS = (1, 2, 3)
 HYPERS: dict[str, dict[str, Any]] = {
@@ -154,6 +154,7 @@ def every_sampler(given: argparse.Namespace) -> Measured:
     return Measured([], [table("Every exact sampler, one seed", found, FORMATS)])
 
 
+MEASURES = (*EXACT_CODE, "models")
 PARTS = [
     Part("Time to the exact posterior", by_itself, "exact"),
     Part("Exact samplers side by side", every_sampler, "samplers"),

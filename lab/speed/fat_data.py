@@ -135,6 +135,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--draws", type=int, default=500, help="a chain (default 500)")
 
 
+MEASURES = ("inference/generic/nuts.py", "inference/gibbs", "models")
 PARTS = [Part("Many features: 72 x 7129 and 100 x 100 000", measure)]
 
 

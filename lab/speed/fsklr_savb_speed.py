@@ -190,6 +190,7 @@ def refits(given: argparse.Namespace) -> Measured:
     return Measured(tables=[table("", rows, formats | {"m apart by": ".0e"})])
 
 
+MEASURES = ("inference/papers/fsklr",)
 PARTS = [
     Part("FS-SKLR's own algorithm", measure, "fits"),
     Part("FS-SKLR's algorithm 2 in eta and in the coefficients", refits, "refit"),

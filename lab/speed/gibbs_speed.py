@@ -312,6 +312,7 @@ def more(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--before", type=Path, help="ard: folder of another version of the package")
 
 
+MEASURES = ("inference/gibbs", "models")
 PARTS = [
     Part("Masks: `gibbs` beside PyMC's own steps", pymc_part, "pymc"),
     Part("Masks: 5000 sweeps of digits38_noisy", full, "full"),

@@ -129,6 +129,7 @@ def measure(given: argparse.Namespace) -> Measured:
     return Measured(goals, [first, grown, *whole])
 
 
+MEASURES = ("inference/papers/jcfo", "models/parts/kernels")
 PARTS = [Part("JCFO's own algorithm", measure)]
 
 

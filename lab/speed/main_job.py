@@ -141,6 +141,7 @@ def colon(given: argparse.Namespace) -> Measured:
     return Measured(goals, [table("", rows, formats)])
 
 
+MEASURES = ("ardvark", "data", "inference", "models")
 PARTS = [
     Part("Import and help", imports, "import"),
     Part("The demo", demo, "demo"),

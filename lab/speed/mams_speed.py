@@ -127,6 +127,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=1)
 
 
+MEASURES = ("inference/generic", "models")
 PARTS = [Part("MAMS beside NUTS", measure)]
 
 

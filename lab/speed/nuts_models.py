@@ -217,6 +217,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0)
 
 
+MEASURES = ("inference/contract/density.py", "inference/generic/nuts.py", "models")
 PARTS = [Part("NUTS on every continuous model", measure)]
 
 

@@ -79,6 +79,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", nargs="+", default=[], help="words in the names of rows")
 
 
+MEASURES = ("inference/contract/density.py", "inference/generic/nuts.py", "models")
 PARTS = [Part("Step size and tuning of NUTS", measure)]
 
 

@@ -47,7 +47,7 @@ from ardvark.inference.contract.target import Target
 from ardvark.inference.fits import diagnostics
 from lab import records, script
 from lab.records import Goal, at_least
-from lab.script import DENSE, RBF, Measured, Part, Row, resumed
+from lab.script import DENSE, EXACT_CODE, RBF, Measured, Part, Row, resumed
 from lab.speed.nuts_models import load
 
 CORES, CHAINS, DRAWS = 2, 4, 1000
@@ -417,6 +417,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=float, default=15.0, help="minutes a row")
 
 
+MEASURES = (*EXACT_CODE, "inference/contract/density.py", "models")
 PARTS = [
     Part("The same posterior by other samplers", by_nuts, "nuts"),
     Part("`exact` beside other samplers", by_exact, "exact"),

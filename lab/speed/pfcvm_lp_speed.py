@@ -150,6 +150,7 @@ def measure(given: argparse.Namespace) -> Measured:
     return found
 
 
+MEASURES = ("inference/papers/pfcvm",)
 PARTS = [Part("PFCVM's own algorithm", measure)]
 
 

@@ -84,6 +84,7 @@ def measure(given: argparse.Namespace) -> Measured:
     return Measured(goals, [table("", rows, formats, note)])
 
 
+MEASURES = ("inference/papers/rfvm/vb.py", "inference/papers/rfvm/factors.py")
 PARTS = [Part("RFVM at a million features", measure)]
 
 

@@ -127,6 +127,7 @@ def measure(given: argparse.Namespace) -> Measured:
     return Measured(goals, [first, grown, beside])
 
 
+MEASURES = ("inference/papers/rfvm/vb.py", "inference/papers/rfvm/factors.py")
 PARTS = [Part("RFVM's own algorithm", measure)]
 
 
