@@ -10,11 +10,10 @@
 True
 """
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ardvark.data import Dataset
 
-from . import fs_skr, fsklr, horseshoe, jcfo, pcvm, pfcvm, rfvm, rvm, sklr, sparse_probit
 from .problems import Problem, make_problem
 from .spec import SHARED, BaseHypers, BasePriors, Inputs, ModelSpec, Zoo
 
@@ -32,23 +31,23 @@ ModelName = Literal[
 ]
 """The names in `ZOO`, for editors to complete."""
 
-ZOO = Zoo(
-    (spec.name, spec)
-    for spec in (
-        ModelSpec.of(pfcvm),
-        ModelSpec.of(pcvm),
-        ModelSpec.of(rvm),
-        ModelSpec.of(jcfo),
-        ModelSpec.of(sparse_probit),
-        ModelSpec.of(fsklr),
-        ModelSpec.of(sklr),
-        ModelSpec.of(fs_skr),
-        ModelSpec.of(rfvm),
-        ModelSpec.of(horseshoe),
-    )
-)
+ZOO = Zoo(__name__, {name: f".{name}" for name in get_args(ModelName)}, ModelSpec.of)
 """Every model, by name: those of the four papers, the simpler models that they extend, and a
 regularised horseshoe to compare them with."""
+
+if TYPE_CHECKING:  # `ZOO` imports a file when it is asked for it; mypy checks all of them here
+    from . import fs_skr, fsklr, horseshoe, jcfo, pcvm, pfcvm, rfvm, rvm, sklr, sparse_probit
+
+    ModelSpec.of(pfcvm)
+    ModelSpec.of(pcvm)
+    ModelSpec.of(rvm)
+    ModelSpec.of(jcfo)
+    ModelSpec.of(sparse_probit)
+    ModelSpec.of(fsklr)
+    ModelSpec.of(sklr)
+    ModelSpec.of(fs_skr)
+    ModelSpec.of(rfvm)
+    ModelSpec.of(horseshoe)
 
 __all__ = [
     "SHARED",

@@ -23,6 +23,22 @@ def test_import_and_help_do_not_load_pymc():
         assert done.stdout.strip() == "[]", (code, done.stderr)
 
 
+def test_a_fit_imports_its_own_model_and_method_alone():
+    code = """
+import sys
+import ardvark as av
+problem = av.problem("rvm", [[0.0], [1.0], [2.0]], [0, 0, 1])
+av.fit(problem, "pfcvm_lp", draws=2, progressbar=False)
+print(*sys.modules)
+"""
+    done = python(code)
+    loaded = {name for name in done.stdout.split() if name.startswith("ardvark.")}
+    assert "ardvark.inference.papers.pfcvm.lp" in loaded, done.stderr
+    others = r"models\.(rfvm|jcfo|fsklr|horseshoe)|inference\.(papers\.(rfvm|jcfo|fsklr)|gibbs|"
+    others += r"generic|scoring|verdicts|refits|report|comparison|calibration|references)"
+    assert not [name for name in loaded if re.match(rf"ardvark\.({others})", name)]
+
+
 def test_there_is_one_copy_of_each_module():
     import ardvark.data
     import ardvark.inference
@@ -47,7 +63,7 @@ def test_every_file_of_code_is_in_the_wheel():
     """Setuptools finds the folders of `ardvark` that have an `__init__.py`, links included."""
     found = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
     assert found["packages"]["find"] == {"include": ["ardvark*"]}
-    assert found["package-data"]["ardvark"] == ["py.typed", "*.pyi"]  # the second is read at import
+    assert found["package-data"]["*"] == ["*.pyi"]  # read at import
     folders = {
         Path(folder).relative_to(ROOT / "ardvark"): set(names)
         for folder, _, names in os.walk(ROOT / "ardvark", followlinks=True)
