@@ -12,10 +12,19 @@ True
 
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from pytensor import config
+
 from ardvark.data import Dataset
 
 from .problems import Problem, make_problem
 from .spec import SHARED, BaseHypers, BasePriors, Inputs, ModelSpec, Zoo
+
+# PyTensor writes the source of each function that it makes to a file, which tracebacks and Numba
+# read. By default this is a new file in the temporary folder, and nobody removes it. Here the files
+# are beside PyTensor's cache of compiled code, one for each source, and PyTensor removes those that
+# were not used for a month. That cache is looked up by content and does not depend on the files.
+if not config.generated_src_dir:
+    config.generated_src_dir = str(config.base_compiledir / "generated")
 
 ModelName = Literal[
     "pfcvm",
