@@ -267,6 +267,7 @@ def test_a_broken_rule_is_seen(rule, tmp_path):
         ("from ardvark.models import Problem", "models/problems.py"),
         ("from ardvark.inference.fitting.run import fit", "inference/fitting/run.py"),
         ("from ardvark.data import Dataset", "data/dataset.py"),
+        ("from ardvark.inference import compare", "inference/comparison/table.py"),
         ("import ardvark; ardvark.fit", "inference/fitting/run.py"),
         ("import ardvark as av; av.Problem", "models/problems.py"),
     ],

@@ -121,11 +121,12 @@ def rows(given: argparse.Namespace, part: str, samplers: tuple[str, ...]) -> lis
 def applies(model: str, prior: str, sampler: str) -> bool:
     """Whether a sampler can be asked for; `auto` always can."""
     import ardvark as av
+    from ardvark.inference.fitting import registry
 
     if sampler == "auto":
         return True
     tiny = av.problem(model, [[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]], [0, 0, 1], **HYPERS[prior])
-    return sampler in av.inference.fitting.registry.applicable(tiny)
+    return sampler in registry.applicable(tiny)
 
 
 def by_itself(given: argparse.Namespace) -> Measured:
