@@ -15,9 +15,11 @@ from ardvark.common.validate import InputError, logger, unknown
 from ardvark.models import SHARED, Problem
 
 from ..contract.backend import Earlier, FitFailed, Job, Kind, Result
+from ..contract.room import refuse_too_large
 from ..contract.sampling import Keep, Sampling
 from ..contract.target import Target
-from ..exact.method import most_kept
+from ..exact import method as exact_method
+from ..exact.until import FIRST
 from ..fits.activity import Activity, activity
 from ..fits.datatree import as_json, assemble, group, versions
 from ..fits.diagnostics import convergence
@@ -86,7 +88,8 @@ def fit(
     ------
     InputError
         An unknown method, or one that does not apply to the model (the message says why); sizes
-        or a seed that are none (`Sampling`).
+        or a seed that are none (`Sampling`); a fit that needs more memory than it may take, half of
+        what is free.
 
     Examples
     --------
@@ -138,6 +141,8 @@ def compute(
             LARGEST_KEPT, ", ".join(SHARED),
         )  # fmt: skip
     job = Job(**vars(sampling), names=names, label=plan.name, earlier=earlier)
+    if plan.backend.KIND in ("mcmc", "approximation"):  # others return one draw
+        refuse_too_large(target, job, FIRST if plan.backend is exact_method else sampling.draws)
     sizes = {"draws": sampling.draws, "chains": sampling.chains}
     attrs = facts(problem, method=plan.name, kind=plan.backend.KIND, **sizes) | {
         "seed": sampling.seed,
@@ -211,7 +216,7 @@ def megabytes(problem: Problem, sampling: Sampling, *, exact: bool) -> float:
     target = Target(problem)
     names = _kept(target, sampling)
     kept = sum(size for name, size in target.sizes.items() if names is None or name in names)
-    draws = most_kept(sampling) if exact else sampling.draws
+    draws = exact_method.most_kept(sampling) if exact else sampling.draws
     return 8e-6 * draws * sampling.chains * (kept + len(problem.y))
 
 
