@@ -34,7 +34,8 @@ class Deployed(WorkerPlugin):
         jobs[self.name] = pickle.loads(self.job)
 
     def teardown(self, worker: Any) -> None:
-        """Forget the job, and what was compiled for it."""
+        """Forget the job, what was compiled for it, and its part of the memory."""
+        memory.limit(float("inf"))
         _started.pop(self.name, None)
         jobs.pop(self.name, None)
 

@@ -3,8 +3,8 @@
 The draws of all chains are the larger part, at 8 bytes a number, together with the log likelihood
 of each row. A fit holds them once, and up to `COPIES` of them for a while: nutpie's own trace
 beside the tree that is made of it, or what is computed from the draws when convergence is judged
-and effects are summarised. Imported modules and compiled code, about 0.6 GB, are not counted, for every
-fit has them. `lab/speed/memory.py` measures the peaks.
+and effects are summarised. Imported modules and compiled code, which every fit has, are left out:
+they take about 0.6 GB. `lab/speed/memory.py` measures the peaks.
 """
 
 import math

@@ -4,11 +4,12 @@
     python -m lab memory --only exact nuts   a part
 
 Each fit runs in a process of its own, so that the peak is its own: imports, compiled code, data,
-draws, the judgement of convergence, and the fit itself. Data as in `lab.priors.sparsity.plant`.
+draws, the judgement of convergence, and the fit itself. The data are made (`script.synthetic`).
 Memory depends on how many numbers a draw has and how many draws are held, hardly on their values.
 So gradient samplers take at most `STEPS` steps a draw here, which says nothing of the posterior but
-ends in minutes. "estimate" is what the draws were expected to need (`inference/contract/room.py`),
-and "no fit" the peak before the fit began. Rows are kept in WORK as they end.
+ends in minutes, and `exact` goes on to its limit. "estimate" is what the draws were expected to
+need (`inference/contract/room.py`), and "no fit" the peak before the fit began. Rows are kept in
+WORK as they end.
 """
 
 import argparse
@@ -18,38 +19,37 @@ import resource
 from typing import Any
 from unittest import mock
 
-from lab.priors.sparsity import plant
 from lab.records import at_most, table
-from lab.script import Measured, Part, Row, apart, resumed, run
+from lab.script import Measured, Part, Row, apart, resumed, run, synthetic
 
-SIZE, TINY = (72, 7129), (20, 20)
+FAT, SLIM, TINY = (72, 7129), (72, 100), (20, 20)
 STEPS = 3
 """Steps of a trajectory, at most."""
 LIMIT = 3.0
 """GB that no peak is to exceed."""
 LONG = 16384
-NEVER = 1e9  # an ESS that no run reaches: it goes on to its limit
-CASES: tuple[tuple[str, str, dict[str, Any]], ...] = (
-    # method, model, options
-    ("exact", "horseshoe", {"sampler": "nuts", "ess": NEVER, "limit": 2048}),
-    ("exact", "jcfo", {"sampler": "nuts", "ess": NEVER, "limit": 2048}),
-    ("exact", "pfcvm", {"sampler": "gibbs", "ess": NEVER, "limit": 1536}),
-    ("exact", "fsklr", {"sampler": "gibbs", "ess": NEVER, "limit": 1536}),
-    ("nuts", "horseshoe", {}),
-    ("nuts", "rfvm", {}),
-    ("mams", "horseshoe", {}),
-    ("mams", "sparse_probit", {}),
-    ("gibbs", "rfvm", {"tune": 10}),
-    ("gibbs", "fsklr", {"tune": 10}),
-    ("advi", "rfvm", {"max_iterations": 200}),
-    ("laplace", "pfcvm", {"starts": 1, "max_iterations": 50}),
-    ("exact", "horseshoe", {"sampler": "nuts", "ess": NEVER, "limit": LONG}),
-    ("exact", "rvm", {"sampler": "gibbs", "ess": NEVER, "limit": LONG}),
-    ("gibbs", "rvm", {"tune": 10, "thin": 16, "draws": LONG // 16}),
-    ("nuts", "rvm", {"draws": LONG, "keep": "shared"}),
-    ("mams", "rvm", {"draws": LONG, "keep": "shared"}),
+CASES: tuple[tuple[str, str, tuple[int, int], dict[str, Any]], ...] = (
+    # method, model, size, options
+    ("exact", "horseshoe", FAT, {"sampler": "nuts", "limit": 1024}),
+    ("nuts", "horseshoe", FAT, {}),
+    ("mams", "horseshoe", FAT, {}),
+    ("gibbs", "fsklr", FAT, {"tune": 10}),
+    ("advi", "rfvm", FAT, {"max_iterations": 200}),
+    ("laplace", "pfcvm", FAT, {"starts": 1, "max_iterations": 50}),
+    ("exact", "rvm", FAT, {"sampler": "gibbs", "limit": LONG}),
+    ("gibbs", "rvm", FAT, {"tune": 10, "thin": 16, "draws": LONG // 16}),
+    ("nuts", "horseshoe", SLIM, {"draws": LONG}),
+    ("mams", "horseshoe", SLIM, {"draws": LONG}),
+    ("exact", "horseshoe", FAT, {"sampler": "nuts", "limit": LONG}),
+    ("exact", "pfcvm", FAT, {"sampler": "gibbs", "limit": 1024}),
+    ("nuts", "jcfo", FAT, {}),
+    ("mams", "sparse_probit", FAT, {}),
+    ("gibbs", "rfvm", FAT, {"tune": 10}),
 )
-QUICK = (("exact", "horseshoe", {"sampler": "nuts", "limit": 256}), ("gibbs", "fsklr", {"tune": 5}))
+QUICK = (
+    ("exact", "horseshoe", TINY, {"sampler": "nuts", "limit": 256}),
+    ("gibbs", "fsklr", TINY, {"tune": 5}),
+)
 FORMATS = {"seconds": ".0f", "held": ".2f", "estimate": ".2f", "before": ".2f", "peak": ".2f"}
 
 
@@ -64,11 +64,12 @@ def one(method: str, model: str, size: tuple[int, int], options: dict[str, Any])
     from ardvark.inference.contract.backend import Job
     from ardvark.inference.contract.room import room
     from ardvark.inference.contract.target import Target
+    from ardvark.inference.exact import until
     from ardvark.inference.generic import nuts
 
     logging.getLogger("ardvark").setLevel(logging.ERROR)
     hypers = {"kernel": "linear"} if model == "jcfo" else {}
-    problem = av.problem(model, plant(1, *size, active=2)[:2], **hypers)
+    problem = av.problem(model, synthetic(*size), **hypers)
     depth = STEPS.bit_length()
     short: Any = functools.partial(nuts.Options, max_treedepth=depth)
     if method == "nuts":
@@ -77,9 +78,11 @@ def one(method: str, model: str, size: tuple[int, int], options: dict[str, Any])
         options = {"max_steps": STEPS} | options
     before = resident()
     try:
-        with mock.patch.object(
-            nuts, "Options", short
-        ):  # `exact` has no option of a sampler's steps
+        # `exact` has no option of a sampler's steps, and here it goes on to its limit
+        with (
+            mock.patch.object(nuts, "Options", short),
+            mock.patch.object(until, "PASSES", LONG),
+        ):
             tree = av.fit(problem, method, random_seed=1, progressbar=False, **options)
     except av.InputError as error:
         return {"status": f"refused: {error}"}
@@ -100,7 +103,6 @@ def one(method: str, model: str, size: tuple[int, int], options: dict[str, Any])
 
 def measure(given: argparse.Namespace) -> Measured:
     """Measure what is asked for."""
-    size = TINY if given.quick else SIZE
     cases = QUICK if given.quick else CASES
     if given.only:
         cases = tuple(case for case in cases if {case[0], case[1]} & set(given.only))
@@ -108,14 +110,21 @@ def measure(given: argparse.Namespace) -> Measured:
         given.work / "rows.csv",
         (
             (
-                {"method": method, "model": model, "options": words(options)},
-                lambda m=method, k=model, o=options: apart(one, m, k, size, o, quick=given.quick),
+                {"method": case[0], "model": case[1], "N": case[2][0], "D": case[2][1]}
+                | {"options": words(case[3])},
+                lambda case=case: apart(one, *case, quick=given.quick),
             )
-            for method, model, options in cases
+            for case in cases
         ),
     )
     goals = [
-        at_most(f"`{r['method']}` of {r['model']}, {r['options']}: peak", r["peak"], LIMIT, "GB")
+        at_most(
+            f"{r['method']} of {r['model']}, {r['N']} x {r['D']}, {r['iterations']:.0f} "
+            "iterations: peak",
+            r["peak"],
+            LIMIT,
+            "GB",
+        )
         for r in found
         if r.get("peak") and not given.quick
     ]
@@ -123,13 +132,12 @@ def measure(given: argparse.Namespace) -> Measured:
     names["peak"] = "peak, GB"
     shown = [{names.get(k, k): v for k, v in row.items()} for row in found]
     formats = {names.get(k, k): v for k, v in FORMATS.items()}
-    N, D = size
-    return Measured(goals, [table(f"Peak of resident memory at {N} x {D}", shown, formats)])
+    return Measured(goals, [table("Peak of resident memory", shown, formats)])
 
 
 def words(options: dict[str, Any]) -> str:
-    """Return options in one line, without an ESS that no run reaches."""
-    return ", ".join(f"{k} {v}" for k, v in options.items() if v != NEVER)
+    """Return options in one line."""
+    return ", ".join(f"{k} {v}" for k, v in options.items())
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -138,11 +138,10 @@ def test_variables_that_cannot_be_computed_fail_the_fit(target, monkeypatch):
         run(target, [(8, 1)])
 
 
-def test_chains_that_cannot_start_fail_the_fit():
-    with pm.Model() as model:
-        pm.Potential("never", -np.inf * pm.Normal("x") ** 2)
+def test_chains_that_cannot_start_fail_the_fit(target):
+    start = {FREE: np.full((3, 3), np.nan)}
     with pytest.raises(FitFailed, match="NUTS could not start"):
-        run(Target(model), [(8, 1)])
+        run(target, [(8, 1)], start=start)
 
 
 def test_a_chain_that_ended_too_early_is_an_error(target):
