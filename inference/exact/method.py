@@ -89,6 +89,11 @@ def most_kept(sampling: Sampling, ess: float = 1000.0) -> int:
     return max(sampling.draws, math.ceil(4.0 * ess / sampling.chains))
 
 
+def held(options: Options, job: Job) -> int:
+    """Return the draws of each chain that are held at least: those of the first judgement."""
+    return FIRST
+
+
 def fit(target: Target, options: Options, job: Job) -> Result:
     """Sample the posterior by the chosen sampler, until it has converged or reached a limit."""
     choice = _chosen(target, options)

@@ -18,8 +18,7 @@ from ..contract.backend import Earlier, FitFailed, Job, Kind, Result
 from ..contract.room import refuse_too_large
 from ..contract.sampling import Keep, Sampling
 from ..contract.target import Target
-from ..exact import method as exact_method
-from ..exact.until import FIRST
+from ..exact.method import most_kept
 from ..fits.activity import Activity, activity
 from ..fits.datatree import as_json, assemble, group, versions
 from ..fits.diagnostics import convergence
@@ -142,7 +141,8 @@ def compute(
         )  # fmt: skip
     job = Job(**vars(sampling), names=names, label=plan.name, earlier=earlier)
     if plan.backend.KIND in ("mcmc", "approximation"):  # others return one draw
-        refuse_too_large(target, job, FIRST if plan.backend is exact_method else sampling.draws)
+        held = getattr(plan.backend, "held", None)
+        refuse_too_large(target, job, held(plan.options, job) if held else job.draws)
     sizes = {"draws": sampling.draws, "chains": sampling.chains}
     attrs = facts(problem, method=plan.name, kind=plan.backend.KIND, **sizes) | {
         "seed": sampling.seed,
@@ -216,7 +216,7 @@ def megabytes(problem: Problem, sampling: Sampling, *, exact: bool) -> float:
     target = Target(problem)
     names = _kept(target, sampling)
     kept = sum(size for name, size in target.sizes.items() if names is None or name in names)
-    draws = exact_method.most_kept(sampling) if exact else sampling.draws
+    draws = most_kept(sampling) if exact else sampling.draws
     return 8e-6 * draws * sampling.chains * (kept + len(problem.y))
 
 

@@ -16,6 +16,7 @@ more than one transition in a thousand diverges, a second run at 0.95 replaces i
 and a message report this.
 """
 
+import importlib
 import math
 import os
 import time
@@ -92,6 +93,11 @@ class Options(Settings):
 
 
 supports = continuous_only("NUTS")
+
+
+def held(options: Options, job: Job) -> int:
+    """Return the draws of each chain that nutpie stores: those of the adaptation too."""
+    return job.draws + options.tune
 
 
 def fit(target: Target, options: Options, job: Job) -> Result:
@@ -225,6 +231,7 @@ class Chains:
             self._density = density = target.density
             self._names = [n for n in density.names if job.keeps(n)]
             density.shapes(self._names), density.expansion(self._names)
+            importlib.import_module("nutpie")  # it takes a second, too
         self.seconds_compile = time.perf_counter() - started
         self._start = start
         self.attrs: dict[str, Any] = {}

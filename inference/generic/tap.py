@@ -20,6 +20,8 @@ import numpy as np
 from ..contract.density import Density
 from ..contract.draws import Draws
 
+BATCH, NUMBERS = 64, 100_000
+"""Draws that are put into `Draws` at once, and numbers of them: at most so many."""
 _SIGNATURE = ctypes.CFUNCTYPE(
     ctypes.c_int,  # error number
     ctypes.c_size_t, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p,
@@ -62,7 +64,11 @@ class Tap:
         self._shapes = density.shapes(names)
         self._expand = density.expansion(names)
         self._data = density.data.addresses
-        self._flat = np.empty(sum(math.prod(shape) for shape in self._shapes.values()))
+        length = sum(math.prod(shape) for shape in self._shapes.values())
+        self._batch = np.empty((max(1, min(BATCH, NUMBERS // length)), length))
+        # Python computes these slowly, and they are used for each draw
+        self._address, self._data_address = self._batch.ctypes.data, self._data.ctypes.data
+        self._filled = self._taken = 0  # rows of the batch, and draws put into `draws` before
         self._draws, self._chain, self._tune = draws, chain, tune
         self.calls, self.goal, self.every = 0, 0, 1
         self.held = False
@@ -103,16 +109,28 @@ class Tap:
         self._gate.acquire()
 
     def _take(self, x: int) -> None:
+        after = self.calls - self._tune
+        if after > 0 and after % self.every == 0:
+            if self._filled == 0:
+                self._taken = after // self.every - 1
+            size, length = self.last.size, self._batch.shape[1]
+            row = self._address + self._filled * self._batch.strides[0]
+            if self._expand(size, length, x, row, self._data_address):
+                raise FloatingPointError("the model's variables could not be computed")
+            self._filled += 1
+            if self._filled == len(self._batch):
+                self._put()
         if self.calls == self.goal:
             ctypes.memmove(self.last.ctypes.data, x, self.last.nbytes)
-        place, between = divmod(self.calls - self._tune, self.every)
-        if place < 1 or between:
-            return
-        if self._expand(self.last.size, self._flat.size, x, self._flat, self._data):
-            raise FloatingPointError("the model's variables could not be computed")
-        at, point = 0, {}
+            self._put()
+
+    def _put(self) -> None:
+        """Put the draws of the batch where they belong."""
+        at, point, rows = 0, {}, self._batch[: self._filled]
         for name, shape in self._shapes.items():
             end = at + math.prod(shape)
-            point[name] = self._flat[at:end].reshape(1, *shape)
+            point[name] = rows[:, at:end].reshape(-1, *shape)
             at = end
-        self._draws.add(self._chain, place - 1, point, {})
+        if self._filled:
+            self._draws.add(self._chain, self._taken, point, {})
+        self._filled = 0

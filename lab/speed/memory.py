@@ -71,8 +71,10 @@ def one(method: str, model: str, size: tuple[int, int], options: dict[str, Any])
     hypers = {"kernel": "linear"} if model == "jcfo" else {}
     problem = av.problem(model, synthetic(*size), **hypers)
     depth = STEPS.bit_length()
-    short: Any = functools.partial(nuts.Options, max_treedepth=depth)
-    if method == "nuts":
+    short: Any = nuts.Options
+    if method == "exact":
+        short = functools.partial(nuts.Options, max_treedepth=depth)
+    elif method == "nuts":
         options = {"max_treedepth": depth} | options
     elif method == "mams":
         options = {"max_steps": STEPS} | options
@@ -89,12 +91,13 @@ def one(method: str, model: str, size: tuple[int, int], options: dict[str, Any])
     posterior = tree["posterior"].to_dataset()
     draws = posterior.sizes["draw"]
     job = Job(seed=0, chains=posterior.sizes["chain"], names=tuple(map(str, posterior)))
+    held = draws + (nuts.Options().tune if method == "nuts" else 0)
     return {
         "iterations": tree.attrs.get("iterations", draws * options.get("thin", 1)),
         "draws": draws,
         "seconds": tree.attrs["seconds_run"],
         "held": posterior.nbytes / 1e9,
-        "estimate": room(Target(problem), job).needed(draws) / 1e9,
+        "estimate": room(Target(problem), job).needed(held) / 1e9,
         "before": before,
         "peak": resident(),
         "status": tree.attrs["status"],

@@ -52,7 +52,7 @@ def test_what_is_too_large_is_refused_before_anything_is_compiled(problem, metho
     monkeypatch.setattr(Density, "__init__", compiles)
     monkeypatch.setattr("ardvark.inference.gibbs.sampling.make_sampler", compiles)
     monkeypatch.setattr(memory, "allowed", lambda: 2e5)
-    count = 256 if method == "exact" else 1000
+    count = {"exact": 256, "nuts": 1500}.get(method, 1000)  # the first judgement; with tuning
     with pytest.raises(
         av.InputError, match=f"{count} draws of each of 4 chains need about"
     ) as said:
@@ -88,7 +88,7 @@ peaks = []
 for draws in (10, 300):
     av.fit(problem, "nuts", draws=draws, random_seed=0, **given)
     peaks.append(1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-print(json.dumps([peaks[1] - peaks[0], room(Target(problem), Job(seed=0)).needed(300)]))
+print(json.dumps([peaks[1] - peaks[0], room(Target(problem), Job(seed=0)).needed(310)]))
 """
 
 
