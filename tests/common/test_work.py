@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from threadpoolctl import threadpool_limits
 
+from ardvark.common import memory
 from ardvark.common.validate import InputError, logger
 from ardvark.common.work import check_processes
 from ardvark.inference.generic import laplace
@@ -29,6 +30,7 @@ def test_two_processes_give_the_results_of_one(sums, tmp_path, monkeypatch):
     folders = [tmp_path / name for name in ("here", "elsewhere")]
     for folder in folders:
         folder.mkdir()
+    monkeypatch.setattr(memory, "allowed", lambda: 3e6)
     monkeypatch.setenv("OMP_NUM_THREADS", "2")  # else one BLAS thread is what there is
     with threadpool_limits(2, user_api="blas"):
         here = sums(folders[0]).run(keys)
@@ -38,6 +40,8 @@ def test_two_processes_give_the_results_of_one(sums, tmp_path, monkeypatch):
     assert [r["value"] for r in elsewhere.values()] == [r["value"] for r in here.values()]
     assert os.getpid() not in {r["worker"][0] for r in elsewhere.values()}
     assert files(folders[0]) == files(folders[1])
+    assert {r["memory"] for r in here.values()} == {3e6}
+    assert {r["memory"] for r in elsewhere.values()} == {1.5e6}  # each has its part
     for found in (list(here.values()), list(elsewhere.values())):
         assert all(r["threads"] == 1 and r["silent"] for r in found)
         for worker in {r["worker"] for r in found}:  # started once in each process

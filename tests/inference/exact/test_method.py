@@ -7,9 +7,11 @@ import pymc as pm
 import pytest
 
 import ardvark as av
+from ardvark.common import memory
 from ardvark.inference.comparison import study
 from ardvark.inference.contract.backend import Job
 from ardvark.inference.contract.chains import Length
+from ardvark.inference.contract.room import room
 from ardvark.inference.contract.sampling import Sampling
 from ardvark.inference.contract.target import Target
 from ardvark.inference.exact import method
@@ -189,6 +191,32 @@ def test_memory_bounds_the_draws_of_all_chains_that_are_kept(monkeypatch):
     given = {"sampler": "gibbs", "chains": 2, "ess": 1e5, "limit": 512}
     every = [fit("fsklr", keep=keep, **given).attrs["every"] for keep in ("shared", "all")]
     assert every == [1, 2]
+
+
+def few_draws(monkeypatch, problem, draws, **given):
+    """Let a fit take as much memory as so many draws of each chain need."""
+    needs = room(Target(problem), Job(seed=0, **given))
+    monkeypatch.setattr(memory, "allowed", lambda: needs.needed(draws))
+
+
+def test_draws_are_thinned_where_memory_is_short_and_the_fit_says_so(monkeypatch, caplog):
+    problem = av.problem("fsklr", X, Y)
+    given = {"chains": 2, "ess": 1e5, "limit": 512, "progressbar": False, "random_seed": 1}
+    whole = av.fit(problem, "exact", **given)
+    assert (whole.attrs["every"], whole.attrs["reproducible"]) == (1, 1)
+    few_draws(monkeypatch, problem, 300, chains=2)
+    caplog.clear()
+    thin = av.fit(problem, "exact", **given)
+    (line,) = [r.message for r in caplog.records if "held at once" in r.message]
+    assert "at most 300 draws of each chain are held at once, for " in line
+    assert line.endswith("equal seeds give other draws where memory is larger.")
+    assert (thin.attrs["every"], thin.attrs["reproducible"]) == (2, 0)
+    np.testing.assert_array_equal(
+        thin["posterior"]["eta"].values, whole["posterior"]["eta"].values[:, 1::2]
+    )
+    # of a run that is over before there is too much to hold, nothing was thinned
+    short = av.fit(problem, "exact", **given | {"limit": 256})
+    assert (short.attrs["every"], short.attrs["reproducible"]) == (1, 1)
 
 
 @pytest.mark.statistical
