@@ -3,7 +3,6 @@
 import argparse
 import csv
 import importlib
-import inspect
 import json
 import logging
 import math
@@ -16,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -50,40 +50,31 @@ class Part:
 # --- the command line -----------------------------------------------------------------------------
 
 
-def run(
-    script: str,
-    parts: list[Part],
-    words: list[str] | None = None,
-    add: Callable[[argparse.ArgumentParser], None] | None = None,
-) -> None:
-    """Measure the parts that are asked for, and write a record for each.
+def run(script: ModuleType, words: list[str]) -> None:
+    """Measure the parts of a script that are asked for, and write a record for each.
 
     Parameters
     ----------
-    script : str
-        Its `__name__` or path; the record is named by it, and by the part where there are several.
-    parts : list of Part
-        What it measures.
-    words : list of str, optional
-        The command line; that of the process where none is given.
-    add : callable, optional
-        Adds the script's own options to the parser.
+    script : module
+        Its `PARTS` are what it measures, and its function `add`, if there is one, adds its own
+        options to a parser. Records are named by it, and by the part where there are several.
+    words : list of str
+        The command line.
     """
-    name, words = Path(script).stem, sys.argv[1:] if words is None else words
-    about = inspect.getmodule(parts[0].measure).__doc__ or ""
+    name = script.__name__.rpartition(".")[2]
     parser = argparse.ArgumentParser(
         prog=f"python -m lab {name}",
-        description=about,
+        description=script.__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    known = {part.name: part for part in parts}
-    if len(parts) > 1:
+    known = {part.name: part for part in script.PARTS}
+    if len(known) > 1:
         parser.add_argument("parts", nargs="*", metavar=f"{{{','.join(known)}}}", help="(all)")
     parser.add_argument("--quick", action="store_true", help="tiny sizes: does it still run?")
     parser.add_argument("--out", type=Path, default=records.RESULTS, help="folder of the record")
     parser.add_argument("--work", type=Path, help="folder of unfinished rows (results/NAME)")
-    if add is not None:
-        add(parser)
+    if hasattr(script, "add"):
+        script.add(parser)
     given = parser.parse_args(words)
     if given.quick and given.out.resolve() == records.RESULTS.resolve():
         parser.error("--quick measures nothing worth keeping: name another folder by --out")

@@ -22,7 +22,7 @@ from lab.genes.notebook import notebook
 from lab.genes.pieces import AllFolds, Posteriors, package_commit, pieces
 from lab.genes.summary import Stored
 from lab.records import Goal
-from lab.script import Measured, Part, run
+from lab.script import Measured, Part
 
 FORMATS = {"P": ".4f", "error": ".4f", "prior": ".4f", "mean theta": ".2f", "printed": "g"}
 OF_GROUPS = FORMATS | dict.fromkeys(("P", "error", "prior"), ".3f")
@@ -220,10 +220,6 @@ def part_of(table: Table) -> Part:
 PARTS = [*(part_of(table) for table in TABLES), Part("In short", in_short, "short")]
 
 
-def options(parser: argparse.ArgumentParser) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """Add the options of this script."""
     parser.add_argument("--stored", action="store_true", help="compute nothing")
-
-
-def main(words: list[str] | None = None) -> None:
-    run(__file__, PARTS, words, options)

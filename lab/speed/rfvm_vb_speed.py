@@ -22,7 +22,6 @@ from lab.script import (
     has_data,
     one_thread,
     peak_mb,
-    run,
     seconds,
     synthetic,
     times,
@@ -128,7 +127,3 @@ def measure(given: argparse.Namespace) -> Measured:
 
 
 PARTS = [Part("RFVM's own algorithm", measure)]
-
-
-def main(words: list[str] | None = None) -> None:
-    run(__file__, PARTS, words)
