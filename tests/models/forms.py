@@ -11,9 +11,29 @@ from ardvark.models import ZOO
 from ardvark.models.problems import make_problem
 from tests.support import rng
 
-FORMS = [(name, choice) for name, spec in ZOO.items() for choice in spec.choices()]
-IDS = ["-".join([name, *choice.values()]) for name, choice in FORMS]
-every_form = pytest.mark.parametrize(("name", "choice"), FORMS, ids=IDS)
+
+def in_short(spec):
+    """Return forms with each combination of the settings beside the kernel, and each kernel.
+
+    No line of a model's file combines them: its `build` and its `log_joint` ask the kernel for eta.
+    """
+    rest = [{k: v for k, v in choice.items() if k != "kernel"} for choice in spec.choices()]
+    rest = [choice for i, choice in enumerate(rest) if choice not in rest[:i]]
+    kernels = [{"kernel": k} for k in spec.kernels] or [{}]
+    count = max(len(rest), len(kernels))
+    return [kernels[i % len(kernels)] | rest[i % len(rest)] for i in range(count)]
+
+
+FORMS = [
+    pytest.param(
+        (name, choice),
+        id="-".join([name, *choice.values()]),
+        marks=[] if choice in in_short(spec) else [pytest.mark.slow],
+    )
+    for name, spec in ZOO.items()
+    for choice in spec.choices()
+]
+"""Every form, as a parameter (name, choice); all kernels in all forms are slow."""
 every_model = pytest.mark.parametrize("name", list(ZOO))
 # Hyperparameters that are not 1, and no two alike: a scale for a rate, a missing root or another
 # weight's shape is seen.

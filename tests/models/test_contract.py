@@ -16,7 +16,6 @@ from ardvark.models import ZOO
 from ardvark.models.spec import REBOUND
 from tests.models.forms import (
     FORMS,
-    IDS,
     Compiled,
     at_own_labels,
     every_model,
@@ -28,17 +27,14 @@ from tests.models.forms import (
 from tests.support import rng
 
 
-@pytest.fixture(scope="module", params=FORMS, ids=IDS)
+@pytest.fixture(scope="module", params=FORMS)
 def problem(request):
     """One problem of each form; its tests run together, so its model is built once.
 
     No two hyperparameters and no two sizes are alike: what takes one for the other has another
     density. The basis is not in the order of the rows.
     """
-    return of_form(*request.param)
-
-
-def of_form(name, choice):
+    name, choice = request.param
     basis = {"basis": [5, 8, 0, 3, 6]} if ZOO[name].has_basis else {}
     return make(name, choice, **unlike(name), **basis)
 
