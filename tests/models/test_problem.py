@@ -62,6 +62,10 @@ def test_unknown_model_and_hyperparameter():
             r"pfcvm, pcvm, rvm, jcfo, fsklr, sklr, fs_skr\.",
         ),
         ({"kernel": "cosine"}, "kernel must be one of 'linear', got 'cosine'.$"),
+        (
+            {"feature_rate": 1e308},
+            r"cannot be computed from feature_rate = 1e\+308, because the result would overflow",
+        ),
         ({"latent_noise": "some"}, "latent_noise must be one of 'explicit', 'integrated', 'none'"),
     ],
 )

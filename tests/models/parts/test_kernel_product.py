@@ -22,14 +22,15 @@ CASES = pytest.mark.parametrize(
     ("kernel", "degree"), [("linear", 1), ("polynomial", 1), ("polynomial", 3), ("rbf", 1)]
 )
 # below and above one block of features, and counts of rows that four does not divide
-SIZES = [(7, 5, 3), (4, 9, 256), (6, 6, 515), (1, 1, 1)]
+SIZES = [(7, 5, 3), (4, 11, 256), (6, 6, 515), (1, 1, 1)]
 INPUTS = [pt.dmatrix("X"), pt.dmatrix("Z"), pt.dvector("theta"), pt.dvector("a")]
 
 
 def data(N, B, D):
     random = rng(N + D)
     X, Z = random.normal(size=(N, D)), random.normal(size=(B, D))
-    return X, Z, random.gamma(1.0, size=D) / D, random.normal(size=B)
+    a = np.append(random.normal(size=B), np.full(4, np.nan))  # what lies beyond its end is seen
+    return X, Z, random.gamma(1.0, size=D) / D, a[:B]
 
 
 def plain(kernel, degree):
