@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ardvark.cli.app import run
 from ardvark.common import interrupt
+from lab import script
 
 HERE = Path(__file__).parent
 COMMANDS = {"reproduce": "lab.reproduce", "reference": "lab.references.command"}
@@ -36,13 +37,14 @@ def scripts() -> dict[str, str]:
 def main() -> None:
     """Run what the command line names."""
     name, words = (sys.argv[1:2] or [""])[0], sys.argv[2:]
-    known = scripts() | TOOLS
     if name in COMMANDS:
         interrupt.ends_at_once()  # what is stored is whole, and the next run goes on from it
         app = importlib.import_module(COMMANDS[name]).app
         run(lambda: app(words, prog_name=f"python -m lab {name}"), "lab")
-    elif name in known:
-        sys.exit(importlib.import_module(known[name]).main(words))
+    elif name in TOOLS:
+        sys.exit(importlib.import_module(TOOLS[name]).main(words))
+    elif name in scripts():
+        script.run(importlib.import_module(scripts()[name]), words)
     else:
         _list(scripts())
         sys.exit(0 if name in ("", "--help") else f"lab: nothing is called {name!r}.")

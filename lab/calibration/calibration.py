@@ -46,7 +46,7 @@ SCORED = ("laplace", "advi", "paper")
 REPLICATES = {"joint": 4000, "sbc": 800}
 SAMPLER = {"tune": 300}  # of an `sbc` row: small problems
 ALARM = 1e-4  # the smallest p-value of a row of a sampler
-QUICK = ["default/joint-pcvm-*", "control/sbc-pcvm-*", "score/sbc-pcvm-*-laplace"]
+QUICK = ["default/joint-pfcvm-*", "control/sbc-pfcvm-*", "score/sbc-pfcvm-*-laplace"]
 TITLES = {
     "default": "Samplers, default forms",
     "form": "Samplers, other forms",
@@ -190,7 +190,3 @@ MEASURES = (
     "models",
 )
 PARTS = [Part("Joint tests and simulation-based calibration", run_rows)]
-
-
-def main(words: list[str] | None = None) -> None:
-    script.run(__file__, PARTS, words, add)

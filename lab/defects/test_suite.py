@@ -22,7 +22,7 @@ from xml.etree import ElementTree
 from lab import records
 from lab.origin import ROOT
 from lab.records import at_most, table
-from lab.script import Measured, Part, Row, run
+from lab.script import Measured, Part, Row
 
 CLOCK, PROCESSOR = 5.0, 10.0  # minutes, at most, on two idle cores
 QUICK = "tests/common/test_writer.py"
@@ -100,7 +100,3 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 MEASURES = ("ardvark", "data", "inference", "models", "tests", "conftest.py")
 PARTS = [Part("The default run", measure)]
-
-
-def main(words: list[str] | None = None) -> None:
-    run(__file__, PARTS, words, add)

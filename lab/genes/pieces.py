@@ -4,9 +4,6 @@ A piece is known by its name and by a hash of its settings (`identity`): one who
 changed is computed again. Rows carry the commit of the package that computed them.
 """
 
-import csv
-import hashlib
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -29,6 +26,8 @@ from ardvark.inference.references import references
 from ardvark.inference.refits.sensitivity import changes
 from ardvark.models import Problem
 from ardvark.models.parts.effects import VISIBLE
+from lab import lines
+from lab.lines import read
 from lab.papers.fold import ESTIMATE, find
 from lab.papers.protocols import LEAVE_ONE_OUT, Group, by_sample, split
 from lab.papers.protocols import Row as PaperRow
@@ -45,29 +44,9 @@ Row = dict[str, Any]
 # --- files ----------------------------------------------------------------------------------------
 
 
-def identity(*settings: Any) -> str:
-    """Return the hash of what decides the numbers of a piece."""
-    return hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:8]
-
-
-def read(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a file; none if there is no file."""
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def append(path: Path, rows: Sequence[Row]) -> None:
-    """Add rows to a file, in one replacement: a kill leaves the old file or the new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    known: list[Mapping[str, Any]] = [*read(path), *rows]
-    new = path.with_suffix(".new")
-    with new.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(known[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(known)
-    new.replace(path)
+    """Add rows to a file."""
+    lines.append(path, list(rows[0]), rows)
 
 
 # --- posteriors -----------------------------------------------------------------------------------
@@ -227,7 +206,7 @@ class Posteriors(Work[Fit, tuple[Row, list[Row]]]):
 
     def mark(self, fit: Fit) -> Row:
         """Return what tells the settings of a fit."""
-        return {"fit": fit.name, "identity": identity(asdict(fit), SEED, self.ess)}
+        return {"fit": fit.name, "identity": lines.identity([asdict(fit), SEED, self.ess])}
 
     def stored(self, keys: Sequence[Fit]) -> Iterable[tuple[Fit, tuple[Row, list[Row]]]]:
         genes: dict[str, list[Row]] = {}
@@ -326,7 +305,7 @@ class AllFolds(Work[Fold, Row]):
         return {
             "row": fold.row,
             "fold": fold.fold,
-            "identity": identity(settings, group.protocol.name, own, LISTED),
+            "identity": lines.identity([settings, group.protocol.name, own, LISTED]),
         }
 
     def stored(self, keys: Sequence[Fold]) -> Iterable[tuple[Fold, Row]]:

@@ -23,7 +23,7 @@ from lab.genes.pieces import AllFolds, Posteriors, pieces
 from lab.genes.summary import Stored
 from lab.origin import version
 from lab.records import Goal
-from lab.script import EXACT_CODE, Measured, Part, note_code, run
+from lab.script import EXACT_CODE, Measured, Part, note_code
 
 FORMATS = {"P": ".4f", "error": ".4f", "prior": ".4f", "mean theta": ".2f", "printed": "g"}
 OF_GROUPS = FORMATS | dict.fromkeys(("P", "error", "prior"), ".3f")
@@ -232,10 +232,6 @@ MEASURES = (*EXACT_CODE, "inference/papers", "models")
 PARTS = [*(part_of(table) for table in TABLES), Part("In short", in_short, "short")]
 
 
-def options(parser: argparse.ArgumentParser) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """Add the options of this script."""
     parser.add_argument("--stored", action="store_true", help="compute nothing")
-
-
-def main(words: list[str] | None = None) -> None:
-    run(__file__, PARTS, words, options)

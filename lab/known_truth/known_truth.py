@@ -44,7 +44,6 @@ one observation within its cell (`known_truth_results.py`).
 """
 
 import argparse
-import csv
 import itertools
 import shutil
 import time
@@ -70,7 +69,7 @@ from ardvark.inference.fits.selection import weights_of
 from ardvark.inference.refits.leave_one_out import Sharing
 from ardvark.inference.refits.stability import discoveries
 from ardvark.models.parts.effects import VISIBLE
-from lab import records
+from lab import lines, records
 from lab.known_truth.figure import draw
 from lab.known_truth.results import (
     BINS,
@@ -79,12 +78,11 @@ from lab.known_truth.results import (
     Results,
     key_of,
     read,
-    without_rest,
     write,
 )
 from lab.known_truth.words import measured
 from lab.origin import version
-from lab.script import EXACT_CODE, Measured, Part, Row, note_code, run
+from lab.script import EXACT_CODE, Measured, Part, Row, note_code
 
 BLOCK = 5
 """Features of a block."""
@@ -426,16 +424,10 @@ class Fits(Work[Piece, Row]):
 
     def keep(self, key: Piece, result: Row) -> None:
         """Append a row to the file."""
-        new = not self.path.exists()
-        with self.path.open("a", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS)
-            if new:
-                writer.writeheader()
-            writer.writerow(result)
+        lines.append(self.path, COLUMNS, [result])
 
     def stored(self, keys: Sequence[Piece]) -> Iterable[tuple[Piece, Row]]:
         """Return the fits of the file that did not fail."""
-        without_rest(self.path)
         known = {key_of(row): row for row in read(self.path) if row["status"] != "failed"}
         return [(key, known[tuple(key)]) for key in keys if tuple(key) in known]
 
@@ -480,7 +472,3 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 MEASURES = (*EXACT_CODE, "inference/papers", "inference/fits/activity.py", "models")
 PARTS = [Part("Known truth", measure)]
-
-
-def main(words: list[str] | None = None) -> None:
-    run(__file__, PARTS, words, add)

@@ -19,7 +19,7 @@ import numpy as np
 
 import ardvark as av
 from lab.records import HERE, Goal, table
-from lab.script import Measured, Part, run, synthetic
+from lab.script import Measured, Part, synthetic
 
 PROGRAM = HERE.parent / "inference/references/stan/sparse_probit.stan"
 POINTS = 20
@@ -101,7 +101,3 @@ MEASURES = (
     "lab/references/stan/sparse_probit.stan",
 )
 PARTS = [Part("The Stan twin of sparse probit", measured)]
-
-
-def main(words: list[str] | None = None) -> None:
-    run(__file__, PARTS, words)

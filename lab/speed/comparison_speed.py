@@ -16,7 +16,7 @@ import numpy as np
 
 import ardvark as av
 from lab.records import at_most, table
-from lab.script import Measured, Part, run, seconds
+from lab.script import Measured, Part, seconds
 
 CHAINS = 4
 
@@ -77,7 +77,3 @@ MEASURES = (
     "inference/verdicts",
 )
 PARTS = [Part("A comparison", measure)]
-
-
-def main(words: list[str] | None = None) -> None:
-    run(__file__, PARTS, words)

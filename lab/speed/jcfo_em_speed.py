@@ -26,7 +26,6 @@ from lab.script import (
     has_data,
     one_thread,
     peak_mb,
-    run,
     synthetic,
     times,
 )
@@ -131,7 +130,3 @@ def measure(given: argparse.Namespace) -> Measured:
 
 MEASURES = ("inference/papers/jcfo", "models/parts/kernels")
 PARTS = [Part("JCFO's own algorithm", measure)]
-
-
-def main(words: list[str] | None = None) -> None:
-    run(__file__, PARTS, words)

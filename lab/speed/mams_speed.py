@@ -18,7 +18,7 @@ import numpy as np
 import ardvark as av
 from ardvark.inference.fits import diagnostics
 from lab.records import Goal, Table, table
-from lab.script import RBF, Measured, Part, Row, resumed, run, tiny
+from lab.script import RBF, Measured, Part, Row, resumed, tiny
 
 PROBLEMS: list[tuple[str, str, dict[str, Any]]] = [
     ("pfcvm", "sonar 100", RBF),
@@ -129,8 +129,3 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 MEASURES = ("inference/generic", "models")
 PARTS = [Part("MAMS beside NUTS", measure)]
-
-
-def main(words: list[str] | None = None) -> None:
-    """Measure, and write the record."""
-    run(__file__, PARTS, words, add)

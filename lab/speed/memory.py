@@ -20,7 +20,7 @@ from typing import Any
 from unittest import mock
 
 from lab.records import at_most, table
-from lab.script import Measured, Part, Row, apart, resumed, run, synthetic
+from lab.script import EXACT_CODE, Measured, Part, Row, apart, resumed, synthetic
 
 FAT, SLIM, TINY = (72, 7129), (72, 100), (20, 20)
 STEPS = 3
@@ -148,9 +148,5 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", nargs="+", help="methods or models", default=())
 
 
+MEASURES = (*EXACT_CODE, "inference/generic", "inference/fitting", "inference/fits", "models")
 PARTS = [Part("Peak of memory", measure)]
-
-
-def main(given: list[str] | None = None) -> None:
-    """Measure, and write the record."""
-    run(__file__, PARTS, given, add)

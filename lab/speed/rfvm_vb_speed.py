@@ -22,7 +22,6 @@ from lab.script import (
     has_data,
     one_thread,
     peak_mb,
-    run,
     seconds,
     synthetic,
     times,
@@ -129,7 +128,3 @@ def measure(given: argparse.Namespace) -> Measured:
 
 MEASURES = ("inference/papers/rfvm/vb.py", "inference/papers/rfvm/factors.py")
 PARTS = [Part("RFVM's own algorithm", measure)]
-
-
-def main(words: list[str] | None = None) -> None:
-    run(__file__, PARTS, words)

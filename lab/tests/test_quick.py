@@ -4,6 +4,7 @@ import importlib
 import inspect
 from pathlib import Path
 
+import pytensor
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -22,15 +23,17 @@ def parts_of(name):
 
 @pytest.fixture(autouse=True)
 def _here(monkeypatch):
-    """Scripts start processes of their own, which find the laboratory."""
+    """Scripts start processes that find the laboratory; what PyMC itself compiles, it does fast."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    with pytensor.config.change_flags(mode="FAST_COMPILE"):
+        yield
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_the_quick_form_runs_and_writes_its_records(name, tmp_path):
     before = {p: p.read_bytes() for p in records.RESULTS.glob("*.json")}
     module, parts = parts_of(name)
-    module.main(["--quick", "--out", str(tmp_path)])
+    script.run(module, ["--quick", "--out", str(tmp_path)])
     found = records.everything(tmp_path)
     assert set(found) == {"-".join(filter(None, (name, part.name))) for part in parts}
     for record in found.values():
@@ -71,14 +74,14 @@ def test_a_record_is_as_old_as_the_rows_that_it_keeps(tmp_path):
     for noted in ({"models/rvm.py": "1a2b3c4d"}, {}):
         script.note_code(work, noted)
         (work / "settings.csv").touch()
-        module.main(["--quick", "--out", str(tmp_path)])
+        script.run(module, ["--quick", "--out", str(tmp_path)])
         assert records.read(tmp_path / "nuts_settings.json").code == noted
 
 
 def test_a_quick_run_cannot_overwrite_a_result(capsys):
     module, _ = parts_of("rfvm_vb_speed")
     with pytest.raises(SystemExit):
-        module.main(["--quick"])
+        script.run(module, ["--quick"])
     assert "--out" in capsys.readouterr().err
 
 
