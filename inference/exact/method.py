@@ -150,6 +150,7 @@ def _asked(target: Target, options: Options, job: Job, method: Continuing) -> tu
         room=length.room,
         warm_up=method.WARM_UP,
         chains=job.chains,
+        coarsest=1 if job.earlier is None else job.earlier.every,
     )
     return asked, length
 
