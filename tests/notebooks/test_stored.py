@@ -186,6 +186,7 @@ def test_what_exercises_lack_is_seen(part):
     assert len(exercises(new_notebook(cells=without(part)))) == 1
 
 
+@pytest.mark.course
 def test_storing_executes_in_place_and_twice_is_once(tmp_path):
     spec = importlib.util.spec_from_file_location("store", FOLDER / "store.py")
     store = importlib.util.module_from_spec(spec)
