@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 import ardvark as av
-from ardvark.cli import studies
+from ardvark.cli import export, studies
+from ardvark.cli.arguments import computing
 from ardvark.inference import BACKENDS, register_backend
 from ardvark.inference.fits import datatree
 from ardvark.inference.fitting import registry
@@ -203,11 +204,15 @@ def test_a_csv_file_is_read_as_told_and_exported(tmp_path, command):
     y = (kept["kind"] == "a").astype(int)
     np.testing.assert_array_equal(predictions["y"], y[predictions["sample"]])
     assert predictions["label"].tolist() == kept["kind"][predictions["sample"]].tolist()
-    low, p, high = (predictions[f"prior{end}"] for end in ("_low", "", "_high"))
-    assert ((low >= 0) & (low <= high) & (high <= 1)).all()
-    assert (low < high).any()
-    assert predictions["prior_label"].tolist() == np.where(p > 0.5, "a", "c").tolist()
     fit = datatree.read(tmp_path / "out" / "prior.nc")
+    mine, _ = studies.problem_of(settings)
+    rows = kept.loc[predictions["sample"], ["height", "age"]]
+    drawn = av.predict(mine, fit, rows.to_numpy()).values.reshape(-1, 19)
+    p = drawn.mean(axis=0)
+    np.testing.assert_allclose(predictions["prior"], p)
+    ends = np.quantile(drawn, [0.05, 0.95], axis=0)
+    np.testing.assert_allclose(predictions[["prior_low", "prior_high"]].T, ends)
+    assert predictions["prior_label"].tolist() == np.where(p > 0.5, "a", "c").tolist()
     found, effects = fit["selection"], tables["effects"]
     assert effects["kind"].value_counts().to_dict() == {"feature": 2, "sample": 13}
     assert set(effects["towards"]) == {"a"}
@@ -217,6 +222,27 @@ def test_a_csv_file_is_read_as_told_and_exported(tmp_path, command):
         np.testing.assert_allclose(features[column], found[f"{column}_feature"])
     np.testing.assert_allclose(features["low"], found["effect_at_feature"][0])
     np.testing.assert_allclose(features["high"], found["effect_at_feature"][-1])
+
+
+@pytest.mark.usefixtures("methods")
+def test_groups_of_copies_are_a_table():
+    """Of two copies at least one is active as often as the draws say."""
+    X = rng(2).normal(size=(20, 3))[:, [0, 1, 0, 2]]
+    mine = problem("rfvm", X, X[:, 1] > 0)
+    fit = av.fit(mine, "chain", draws=30, chains=2, progressbar=False)
+    found = export.tables(mine, None, {"own": fit})["groups"]
+    assert found["method"].tolist() == ["own"]
+    assert [sorted(names.split(", ")) for names in found["members"]] == [["x1", "x3"]]
+    single = av.select(mine, fit)["p_active_feature"].values[[0, 2]]
+    assert single.max() <= found["p_active"].item() <= single.sum()
+
+
+def test_where_pieces_are_computed_follows_from_three_options():
+    assert computing(3, None, None) == 3
+    assert computing(1, "tcp://a:1", None) == av.Dask("tcp://a:1")
+    assert computing(1, None, 2) == av.Dask(workers=2)
+    with pytest.raises(av.InputError, match="--processes are local ones"):
+        computing(2, None, 2)
 
 
 def test_a_wrong_label_column_is_named(own_csv, command):
