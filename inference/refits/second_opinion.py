@@ -123,8 +123,9 @@ def second_opinion(
     >>> import ardvark as av
     >>> X = np.random.default_rng(0).normal(size=(20, 3))
     >>> problem = av.problem("sparse_probit", X, X[:, 0] > 0)
-    >>> fit = av.fit(problem, "exact", sampler="gibbs", random_seed=1, progressbar=False)
-    >>> opinion = av.second_opinion(problem, fit, progressbar=False)
+    >>> asked = {"ess": 400, "progressbar": False}
+    >>> fit = av.fit(problem, "exact", sampler="gibbs", random_seed=1, **asked)
+    >>> opinion = av.second_opinion(problem, fit, **asked)
     >>> opinion.other.attrs["sampler"]
     'nuts'
     >>> opinion.table.columns.tolist()
