@@ -79,7 +79,7 @@ lab-test: $(INSTALLED)
 	$(PYTEST) lab/tests
 
 course: $(INSTALLED)
-	$(PYTEST) -m course tests/notebooks tests/test_readme.py
+	$(PYTEST) -m course tests/notebooks tests/test_readme.py tests/test_examples.py
 
 # The builder has its own extra, installed when it is first asked for.
 WITH_DOCS := $(VENV)/.installed-docs

@@ -1,7 +1,6 @@
 """What people type first: names in any case, X and y in any form, objects as a cell's last line."""
 
 from html.parser import HTMLParser
-from types import ModuleType
 
 import numpy as np
 import pandas as pd
@@ -120,13 +119,6 @@ def test_names_that_differ_in_case_only_are_told_apart():
     assert validate.named("thing", "b", ["B", "b"]) == "b"
     with pytest.raises(av.InputError, match="Did you mean 'AB' or 'Ab'"):
         validate.named("thing", "ab", ["Ab", "AB"])
-
-
-def test_the_packages_are_there():
-    for module in (av.data, av.inference, av.models):
-        assert isinstance(module, ModuleType)
-    assert av.InputError is validate.InputError
-    assert {"data", "inference", "models", "InputError"} <= set(dir(av))
 
 
 # --- as the last line of a cell -------------------------------------------------------------------

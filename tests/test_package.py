@@ -31,7 +31,9 @@ def test_there_is_one_copy_of_each_module():
 def test_every_public_name_is_there():
     import ardvark
 
-    assert {"fit", "models", "InputError", "__version__"} < set(ardvark.__all__)
+    assert {"fit", "models", "data", "inference", "InputError", "__version__"} < set(
+        ardvark.__all__
+    )
     assert set(ardvark.__all__) - set(dir(ardvark)) == {"__version__"}
     for name in ardvark.__all__:
         assert getattr(ardvark, name) is not None

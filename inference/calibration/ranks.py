@@ -143,8 +143,7 @@ LEVEL = 0.01
 
 @dataclass(frozen=True)
 class Calibration:
-    """Ranks of the test quantities over the replicates, and their interpretation.
-    """
+    """Ranks of the test quantities over the replicates, and their interpretation."""
 
     names: tuple[str, ...]
     ranks: np.ndarray
