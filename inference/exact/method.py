@@ -177,6 +177,7 @@ def _asked(
         room=most,
         warm_up=method.WARM_UP,
         chains=job.chains,
+        coarsest=1 if job.earlier is None else job.earlier.every,
     )
     length = Length(limit=options.limit, room=fits)
     return replace(everywhere, room=fits), everywhere, length

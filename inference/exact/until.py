@@ -65,6 +65,8 @@ class Asked:
         Share of the iterations, from the start, that is not judged and not used.
     chains : int
         How many chains run.
+    coarsest : int
+        Iterations between two draws of the run that goes on: what it left out is not to be had.
     """
 
     ess: float
@@ -73,10 +75,11 @@ class Asked:
     room: int
     warm_up: float
     chains: int
+    coarsest: int = 1
 
     def every(self, iterations: int) -> int:
         """Return the smallest power of two such that every so many-th iteration fits the room."""
-        return 2 ** max(0, math.ceil(math.log2(iterations / self.room)))
+        return max(self.coarsest, 2 ** math.ceil(math.log2(iterations / self.room)))
 
 
 @dataclass

@@ -184,6 +184,16 @@ def test_every_leg_of_a_run_has_random_numbers_of_its_own(monkeypatch):
     assert len({*seeds}) == len(seeds) == 3
 
 
+def test_a_thinned_run_goes_on_where_more_draws_are_asked_for():
+    """The draws that it left out are not to be had, so those of both keep their distance."""
+    problem = av.problem("fsklr", X, Y)
+    given = {"sampler": "gibbs", "chains": 2, "progressbar": False}
+    thin = av.fit(problem, "exact", ess=100.0, draws=50, limit=512, random_seed=1, **given)
+    more = av.resume(problem, thin, progressbar=False, ess=1e4, limit=1024)
+    assert more.attrs["every"] == thin.attrs["every"] == 2
+    assert more["posterior"].sizes["draw"] * 2 == 0.75 * more.attrs["iterations"]
+
+
 def test_memory_bounds_the_draws_of_all_chains_that_are_kept(monkeypatch):
     """Room for 600 draws a chain of the shared quantities; of all variables 512 are too many."""
     numbers = len(X) + X.shape[1] + len(X)  # eta, and the weights of features and samples
