@@ -288,6 +288,17 @@ def test_baselines_are_fitted_on_the_training_rows_alone(small_data):
     assert "log_score" not in row
 
 
+def test_a_sure_baseline_that_is_wrong_has_a_finite_log_score(small_data):
+    """P of the true class is exactly 0 far out: the score takes the smallest normal number."""
+    train = small_data(N=40, D=D)
+    test = av.Dataset.from_arrays(1e6 * train.X, 1 - train.y)
+    found = baselines(train, test)["L1 logistic"]
+    true = np.where(test.y == 1, found.p, 1.0 - found.p)
+    assert (true == 0.0).any()
+    tiny = np.finfo(float).tiny
+    assert found.row["log_score"] == pytest.approx(np.log(np.maximum(true, tiny)).mean(), rel=1e-6)
+
+
 def test_a_failed_fit_keeps_its_row(problem):
     failed = made(problem, status="failed")
     failed["posterior"] = xr.DataTree(xr.Dataset())

@@ -40,19 +40,19 @@ def masks(on, **more):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("stay", "draws"), [(0.0, 250), (0.0, 1000), (0.8, 2250)])
+@pytest.mark.parametrize(("stay", "draws"), [(0.0, 250), (0.8, 2250)])
 def test_bits_that_have_mixed_pass(stay, draws):
-    """60 bits, 40 runs, ESS 1000, 4000 and 1000: each run passes with 99 % or more.
+    """60 bits, 20 runs, ESS 1000: each run passes with 99 % or more.
 
-    Ten of 40 runs or more fail with probability 6e-12. Independent draws fail far more rarely: the
-    variance of the mean of a half-chain is known to be the ESS's.
+    Seven of 20 runs or more fail with probability 7e-10. Independent draws fail far more rarely:
+    the variance of the mean of a half-chain is known to be the ESS's.
     """
-    on, failed = bits(rng(draws), 0.3, stay, draws, 60 * 40), 0
-    for run in range(40):
+    on, failed = bits(rng(draws), 0.3, stay, draws, 60 * 20), 0
+    for run in range(20):
         found = mixing(None, masks(on[..., 60 * run : 60 * run + 60])).only("mask")
         assert len(found.names) == 60
         failed += not (found.rhats < found.limits).all()
-    assert failed < 10
+    assert failed < 7
 
 
 @pytest.mark.parametrize("apart", [[0, 1], [0], [1, 2, 3]], ids=["two", "one", "three"])
@@ -135,17 +135,17 @@ def test_what_is_missing_in_words():
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("lag", "draws"), [(0.0, 100), (0.0, 500), (0.9, 1000)])
+@pytest.mark.parametrize(("lag", "draws"), [(0.0, 100), (0.9, 1000)])
 def test_noise_is_what_chains_that_agree_stay_below(lag, draws):
-    """20 quantities, 100 runs: each run has one above its noise with at most 0.1 % probability.
+    """20 quantities, 40 runs: each run has one above its noise with at most 0.1 % probability.
 
-    Six of 100 or more then have probability 1e-9. Chains two posterior sds apart have an R-hat of
+    Five of 40 or more then have probability 7e-10. Chains two posterior sds apart have an R-hat of
     about 1.6, which no noise of these sizes hides.
     """
-    innovations = rng(draws).normal(size=(4, draws + 100, 20 * 100))
+    innovations = rng(draws).normal(size=(4, draws + 100, 20 * 40))
     x = signal.lfilter([np.sqrt(1 - lag**2)], [1.0, -lag], innovations, axis=1)[:, 100:]
-    runs = [mixing(None, {"eta": x[..., 20 * k : 20 * k + 20]}) for k in range(100)]
-    assert sum(bool(found.disagreeing.names) for found in runs) < 6
+    runs = [mixing(None, {"eta": x[..., 20 * k : 20 * k + 20]}) for k in range(40)]
+    assert sum(bool(found.disagreeing.names) for found in runs) < 5
     assert (runs[0].noise >= runs[0].limits).all()
     apart = x[..., :20].copy()
     apart[:2, :, 4] += 2.0
@@ -202,14 +202,18 @@ def on_copies(problem, choice, draws=500, number=21):
     return {**arrays, "eta": problem.decision(arrays)}
 
 
-@pytest.mark.parametrize("settings", [{}, {"kernel": "rbf"}, {"kernel": "polynomial"}], ids=str)
-@pytest.mark.parametrize("apart", [[2, 3], [1], [0, 2, 3]], ids=["two", "one", "three"])
+@pytest.mark.parametrize(
+    ("settings", "apart"),
+    [({}, [2, 3]), ({}, [1]), ({}, [0, 2, 3]), ({"kernel": "rbf"}, [1]),
+     ({"kernel": "polynomial"}, [0, 2])],
+    ids=str,
+)  # fmt: skip
 def test_chains_on_different_copies_of_a_feature(settings, apart):
     """eta is the same function of either copy, and knows nothing of it."""
     problem = copied(**settings)
-    choice = np.zeros((4, 500), dtype=bool)
+    choice = np.zeros((4, 200), dtype=bool)
     choice[apart] = True
-    found = mixing(problem, on_copies(problem, choice))
+    found = mixing(problem, on_copies(problem, choice, 200))
     assert found.only("eta").rhat.value < 1.05  # what is left is noise
     named = {"the weight of x1", "the weight of x5", "the effect of x1", "whether x5 is active"}
     named |= {"the primal weight of x1"} if problem.kernel.is_primal else set()

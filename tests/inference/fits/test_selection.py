@@ -7,13 +7,12 @@ import xarray as xr
 
 import ardvark as av
 from ardvark.common.validate import InputError
-from ardvark.inference import BACKENDS, read, save
+from ardvark.inference import read, save
 from ardvark.inference import selection_text as words
 from ardvark.inference.comparison.table import compare
 from ardvark.inference.fits import activity, selection
 from ardvark.inference.fits.diagnostics import inclusion
-from ardvark.inference.fitting import registry
-from tests.inference.comparison.quick import Prior
+from tests.inference.comparison.quick import Prior, registered
 from tests.inference.fits.weights import (
     IDS,
     KERNELS,
@@ -188,17 +187,18 @@ def test_expensive_draws_are_thinned_evenly(small_data, monkeypatch):
 # --- in a fit -------------------------------------------------------------------------------------
 
 
-def test_a_fit_keeps_it(problem, tmp_path):
-    settings = {"draws": 40, "chains": 2, "random_seed": 1, "progressbar": False}
-    tree = av.fit(problem, "laplace", **settings)
+def test_a_fit_keeps_it(problem, tmp_path, monkeypatch):
+    registered(monkeypatch, Prior)
+    settings = {"draws": 10, "chains": 2, "random_seed": 1, "progressbar": False}
+    tree = av.fit(problem, "prior", **settings)
     found = tree["selection"].to_dataset()
     assert found.identical(av.select(problem, tree))
     assert found["p_active_feature"]["feature"].values.tolist() == list(problem.data.feature_names)
     assert found["active_samples"].dims == ("chain", "draw")
-    without = av.fit(problem, "laplace", selection=False, **settings)
+    without = av.fit(problem, "prior", selection=False, **settings)
     assert "selection" not in without.children
     np.testing.assert_array_equal(without["posterior"]["eta"], tree["posterior"]["eta"])
-    shared = av.fit(problem, "laplace", keep="shared", **settings)
+    shared = av.fit(problem, "prior", keep="shared", **settings)
     assert shared["selection"].to_dataset().identical(found)
     save(tree, tmp_path / "fit.nc")
     assert read(tmp_path / "fit.nc")["selection"].identical(tree["selection"])
@@ -209,8 +209,7 @@ def test_what_has_no_weights_has_no_selection(problem, dataset, monkeypatch):
         pm.Normal("x", shape=3)
     quiet = {"draws": 10, "chains": 1, "random_seed": 1, "progressbar": False}
     assert "selection" not in av.fit(bare, "laplace", **quiet).children
-    monkeypatch.setattr(registry, "BACKENDS", dict(BACKENDS))
-    av.register_backend(Prior)
+    registered(monkeypatch, Prior)
     failed = av.fit(problem, "prior", fail_without="nobody", **quiet)
     assert failed.attrs["status"] == "failed"
     assert "selection" not in failed.children

@@ -43,8 +43,13 @@ def check(found, what, values):
     )
 
 
-@pytest.mark.parametrize("standardize", [True, False], ids=["standardised", "own-units"])
-@pytest.mark.parametrize(("name", "settings"), KERNELS, ids=IDS)
+OWN_UNITS = [k for k in KERNELS if k[0] in ("pfcvm", "sparse_probit")]
+CASES = [(*k, True) for k in KERNELS] + [(*k, False) for k in OWN_UNITS]
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "standardize"), CASES, ids=[*IDS, *(f"{k[1]}-own" for k in OWN_UNITS)]
+)
 def test_the_direction_is_the_mean_slope_per_standard_deviation(
     name, settings, standardize, small_data
 ):

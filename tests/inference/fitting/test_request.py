@@ -46,8 +46,9 @@ def test_another_option_seed_or_size_is_another_request(problem):
     plan = registry.prepare("gibbs", problem, {})
     requests = [
         request(problem, plan, Sampling(**sizes))
-        for sizes in ({"seed": 1}, {"seed": 2}, {"seed": 1, "draws": 7}, {"seed": 1, "chains": 2})
-    ]
+        for sizes in ({"seed": 1}, {"seed": 2}, {"seed": 1, "draws": 7}, {"seed": 1, "chains": 2},
+                      {"seed": 1, "keep": "shared"})
+    ]  # fmt: skip
     requests += [asked(problem, "gibbs", tune=7), asked(problem, "gibbs", thin=2)]
     assert len(set(requests)) == len(requests)
 
