@@ -13,10 +13,13 @@ from sklearn.svm import SVC
 
 import ardvark as av
 from ardvark.common.validate import InputError
+from ardvark.inference.comparison.entry import reference_of
+from ardvark.inference.comparison.rows import reliability
 from ardvark.inference.report import forest
 from ardvark.inference.scoring.baselines import baselines
 from ardvark.inference.scoring.columns import COLUMNS, table_text
 from ardvark.inference.scoring.held_out import measures
+from tests.inference.fitting.test_adoption import paper_variables
 from tests.support import rng, seed, z_limit
 
 N, D = 30, 4
@@ -110,13 +113,18 @@ def test_errors_worked_out_by_hand(problem):
 def test_the_reference_is_the_first_converged_chain(problem):
     bad = made(problem, status="not_converged")
     fits = {"q": made(problem, "approximation"), "bad": bad, "good": made(problem)}
-    assert av.compare(fits).reference == "good"
-    assert av.compare({k: fits[k] for k in ("q", "bad")}).reference == "bad"
-    assert av.compare({"q": fits["q"]}).reference is None
-    assert av.compare(fits).table["status"].to_dict() == {
+    assert reference_of({k: fits[k] for k in ("q", "bad")}) == "bad"
+    assert reference_of({"q": fits["q"]}) is None
+    adopted = made(problem)
+    adopted.attrs["method"] = "adopted"  # nobody knows of what its draws are
+    assert reference_of({"a": adopted, **fits}) == "good"
+    assert reference_of({"bad": bad, "a": adopted}) == "a"
+    found = av.compare(fits)
+    assert found.reference == "good"
+    assert found.table["status"].to_dict() == {
         "q": "finished", "bad": "not_converged", "good": "finished",
     }  # fmt: skip
-    assert av.compare(fits, reference="q").reference == "q"
+    assert av.compare({k: fits[k] for k in ("q", "good")}, reference="q").reference == "q"
 
 
 @pytest.mark.statistical
@@ -139,7 +147,7 @@ def test_verdicts_stand_in_the_table_in_print_and_on_the_page(problem, tmp_path)
     assert lines[1] == "exact [converged]: nothing speaks against it."
     assert " ".join(lines).endswith("there are no held-out samples.")
     assert max(map(len, lines)) <= 80
-    page = found.to_html(tmp_path / "new" / "page.html").read_text()
+    page = found.to_html(tmp_path / "new" / "page.html", pictures={}).read_text()
     first, table = page.index("What each fit may be used for"), page.index("<table>")
     assert first < page.index('<b>narrow</b> <span class="badge care">with care</span>') < table
     assert found.verdict["narrow"].reasons[0] in page
@@ -164,6 +172,29 @@ def test_every_distance_and_its_floor_are_kept(problem):
         assert found.table.loc["again", name] == row["value"]
         beyond = 0.0 if row["inside"] else row["deviation"]
         assert found.table.loc["again", f"{name}_beyond"] == beyond
+
+
+def test_the_bits_of_masks_by_counting():
+    """Two masks: the largest error and spread of any bit, and how many never moved."""
+    on = rng(5).random((3, 200, 4)) < [0.2, 0.5, 0.8, 0.4]
+    on[..., 2], on[0, :, 1] = True, False
+    other = rng(6).random((3, 200, 2)) < 0.5
+    other[..., 0] = False
+    posterior = {
+        "eta": (("chain", "draw", "obs"), rng(7).normal(size=(3, 200, 2))),
+        "feature_weight": (("chain", "draw", "feature"), on * 1.0),
+        "sample_weight": (("chain", "draw", "basis"), other * -2.0),
+    }
+    tree = xr.DataTree.from_dict({"/posterior": xr.Dataset(posterior)})
+    tree.attrs = {"kind": "mcmc", "masked": "feature_weight sample_weight"}
+    found = reliability(tree)
+    both = np.concatenate([on, other], axis=-1)
+    assert found["unmoved_bits"] == 2
+    assert found["spread_bits"] == pytest.approx(np.abs(both.mean(1) - both.mean((0, 1))).max())
+    # chains that disagree are one effective draw each, or few more
+    p = both[..., 1].mean()
+    assert 0.5 < found["mcse_bits"] / np.sqrt(p * (1 - p) / 3) < 1.5
+    assert found["draws"] == 600
 
 
 def test_a_single_draw_has_no_sd(problem):
@@ -215,7 +246,7 @@ def test_a_score_is_no_probability(split):
     """A model of squared errors: its score orders the rows, and its sign is the class."""
     train, test = split
     problem = av.problem("fs_skr", train)
-    tree = av.fit(problem, "fsklr_savb", feature_sweeps=3, sample_sweeps=3, progressbar=False)
+    tree = av.adopt(problem, paper_variables(problem, 2, 5), "approximation")
     row = av.compare({"a": tree}, problem=problem, test=test).table.loc["a"]
     score = av.predict(problem, tree, test).mean(("chain", "draw")).values
     assert row["auc"] == pytest.approx(roc_auc_score(test.y, score))
@@ -367,7 +398,7 @@ def test_the_page_says_which_features_matter(problem, tmp_path):
     comparison = av.compare(fits, problem=problem)
     said = comparison.selection()
     assert list(said) == ["exact", "q"]
-    page = comparison.to_html(tmp_path / "page.html").read_text()
+    page = comparison.to_html(tmp_path / "page.html", pictures={}).read_text()
     for name, words in said.items():
         assert words.startswith("On average ")
         assert f"<dt>{name}</dt><dd>{html.escape(words)}</dd>" in page

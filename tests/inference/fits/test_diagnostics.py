@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from ardvark.inference.fits import diagnostics
+from ardvark.inference.fits import datatree, diagnostics
 from ardvark.inference.fits.diagnostics import convergence, inclusion
 from tests.support import rng, z_limit
 
@@ -108,6 +108,18 @@ def test_convergence_in_words():
     assert status == "not_converged"
     status, why = diagnostics.convergence(tree(good[:, :3]))
     assert "fewer than 4 draws" in why
+
+
+def test_draws_in_pieces_are_the_draws_at_once(monkeypatch):
+    point = {"a": rng(3).normal(size=(3, 7, 2)), "b": rng(4).normal(size=(3, 7))}
+
+    def of(some):
+        return {"sum": some["a"].sum(-1) * some["b"], "same": some["a"]}
+
+    monkeypatch.setattr(datatree, "_CHUNK", 7.0)  # two draws at a time
+    found = datatree.by_pieces(of, point)
+    np.testing.assert_array_equal(found["sum"], of(point)["sum"])
+    np.testing.assert_array_equal(found["same"], point["a"])
 
 
 # --- binary masks ---------------------------------------------------------------------------------

@@ -152,6 +152,27 @@ def test_noise_is_what_chains_that_agree_stay_below(lag, draws):
     assert mixing(None, {"eta": apart}).disagreeing.names == ("eta[4]",)
 
 
+def test_the_worst_is_the_one_farthest_beyond_its_own_limit():
+    numbers = np.array([
+        [1.03, 1.05, 1.02], [1.02, 1.1, 1.01], [500.0, np.nan, 300.0], [np.nan, 450.0, 460.0],
+        [1.05, 1.2, 1.015],
+    ])  # fmt: skip
+    kinds = ("eta", "active", "scalar")
+    found = module.Mixing((4, 900), ("a", "b", "c"), kinds, *numbers)
+    for held in (found, module.Mixing.from_dataset(found.to_dataset())):
+        assert held.rhat == (1.02, "c")
+        assert (held.ess_bulk, held.ess_tail) == ((300.0, "c"), (450.0, "b"))
+        assert held.beyond == 2
+        text = "R-hat of c is 1.020 (limit 1.01), and 1 more of {} quantities are above their limit"
+        assert held.rhat_text() == text.format(3)
+        assert held.rhat_text(7) == text.format(7)
+        assert held.disagreeing.names == ("c",)
+        part = held.only("eta", "active")
+        assert (part.names, part.kinds, part.sizes) == (("a", "b"), kinds[:2], (4, 900))
+        assert part.rhat == (1.03, "a")
+        assert held.missing(ess=455.0) == (f"{text.format(3)}; bulk ESS of c is 300 (at least 455)")
+
+
 def test_too_little_to_judge():
     eta = rng().normal(size=(4, 3, 2))
     assert "fewer than 4 draws" in mixing(None, {"eta": eta}).missing()

@@ -82,9 +82,13 @@ def test_without_a_sample_and_another_basis(dataset):
     assert len(loo.without(own, 2).basis) == 4
 
 
+FORMS = [(n, s.choices()[0]) for n, s in ZOO.items()]
+OTHERS = [pytest.param(n, s.choices()[-1], marks=pytest.mark.slow) for n, s in ZOO.items()]
+
+
 @pytest.mark.parametrize(
     ("name", "choice"),
-    [(n, c) for n, s in ZOO.items() for c in (s.choices()[0], s.choices()[-1])],
+    [*FORMS, *OTHERS],
     ids=lambda v: v if isinstance(v, str) else "-".join(v.values()),
 )
 def test_one_compiled_model_serves_every_fold(name, choice):
@@ -102,10 +106,10 @@ def test_one_compiled_model_serves_every_fold(name, choice):
         np.testing.assert_array_equal(fold.model["label"].get_value(), fold.y)
         for _ in range(3):
             point = fold.simulate(generator) | {"y": fold.y}
-            if "z" in point:  # it has the sign of its label
+            if name == "jcfo":  # z has the sign of its label
                 point["z"] = np.abs(point["z"]) * (2 * fold.y - 1)
             found, _ = compiled.densities(point)
-            assert found == pytest.approx(fold.log_density(point), rel=1e-9)
+            assert found == pytest.approx(fold.log_density(point), rel=1e-7)
     assert len(models) == 1
 
 
@@ -233,14 +237,14 @@ def test_a_killed_run_goes_on_and_leaves_no_process(dataset, tmp_path):
 @pytest.mark.parametrize("name", list(ZOO))
 def test_every_model_can_be_refitted(name, prior, tmp_path):
     """A model without P(y = 1) has a score, and a density of the sign of its label."""
-    data = Dataset.from_arrays(rng(2).normal(size=(6, 3)), np.arange(6) % 2)
+    data = Dataset.from_arrays(rng(2).normal(size=(4, 3)), np.arange(4) % 2)
     problem = av.problem(name, data)
     table = av.refit_loo(problem, "prior", folder=tmp_path, **SMALL)
     column = "score" if name == "fs_skr" else "probability"
     assert np.isfinite(table[[column, "log_score"]].to_numpy()).all()
     if name == "fs_skr":
         assert ((table["score"] > 0) == (table["correct"] == (problem.y == 1))).all()
-    assert len(set(table[column])) == 6
+    assert len(set(table[column])) == 4
 
 
 def test_one_failure_loses_nothing_and_is_tried_again(

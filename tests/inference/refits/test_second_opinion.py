@@ -94,9 +94,10 @@ def test_a_quantity_that_only_one_fit_lists_is_compared():
 def test_the_other_sampler_is_asked_and_the_fit_keeps_the_answer(sampler, asks, monkeypatch):
     """With the sizes of the fit, under the seed after its own; real runs are in the docstring."""
     random, asked = rng(5), []
-    sizes = {"draws": 100, "chains": 4, "keep": "shared"}
-    fit = drawn(random, method="exact", sampler=sampler, seed=7, **sizes)
-    other = drawn(random, sampler=asks, seed=8)
+    sizes = {"draws": 123, "chains": 3, "keep": "shared"}
+    fit = drawn(random, method="exact", sampler=sampler, seed=7, draws=200)
+    fit.attrs |= sizes
+    other = drawn(random, sampler=asks, seed=8, draws=200)
     monkeypatch.setattr(
         second_opinion, "compute", lambda target, *given: asked.append((target, *given)) or other
     )

@@ -26,11 +26,11 @@ def test_four_samples_by_hand():
 
 
 def test_every_small_case_against_scikit_learn():
-    """All labels and decisions of four samples, with tied scores."""
-    p = np.array([0.2, 0.7, 0.7, 0.95])
-    for bits in itertools.product((0, 1), repeat=8):
-        y, decided = np.array(bits[:4]), np.array(bits[4:])
-        found = {k: v[0] for k, v in weighted(np.ones((1, 4)), y, decided, p, p).items()}
+    """All labels and decisions of three samples, with tied scores."""
+    p = np.array([0.2, 0.7, 0.7])
+    for bits in itertools.product((0, 1), repeat=6):
+        y, decided = np.array(bits[:3]), np.array(bits[3:])
+        found = {k: v[0] for k, v in weighted(np.ones((1, 3)), y, decided, p, p).items()}
         assert found["accuracy"] == metrics.accuracy_score(y, decided)
         assert found["brier"] == pytest.approx(metrics.brier_score_loss(y, p, pos_label=1))
         if y.any() or decided.any():
@@ -41,7 +41,7 @@ def test_every_small_case_against_scikit_learn():
             assert np.isnan(found["kappa"])
         else:
             assert found["kappa"] == pytest.approx(metrics.cohen_kappa_score(y, decided))
-        if 0 < y.sum() < 4:
+        if 0 < y.sum() < 3:
             assert found["auc"] == pytest.approx(metrics.roc_auc_score(y, p))
         else:
             assert np.isnan(found["auc"])
@@ -108,17 +108,17 @@ def test_the_standard_error_of_auc_covers():
 
 @pytest.mark.statistical
 def test_a_calibrated_p_is_at_its_floor_and_an_overconfident_one_is_not():
-    """The floor is a 95 % quantile: of 60 calibrated samples, P(more than 15 beyond) < 1e-6.
+    """The floor is a 95 % quantile: of 30 calibrated samples, P(more than 10 beyond) < 1e-6.
 
     The overconfident one says 0.99 and 0.01 where 0.7 and 0.3 are right: an ECE near 0.29, whose
     standard error with 300 samples is 0.03, against a floor of 0.02.
     """
     random, beyond = rng(3), 0
-    for _ in range(60):
+    for _ in range(30):
         p = random.uniform(size=100)
         y = (random.uniform(size=100) < p).astype(int)
         beyond += measures(y, p > 0.5, p=p, seed=int(random.integers(2**31)))["ece_beyond"] > 0
-    assert beyond <= 15
+    assert beyond <= 10
     right = np.where(random.uniform(size=300) < 0.5, 0.7, 0.3)
     y = (random.uniform(size=300) < right).astype(int)
     said = np.where(right > 0.5, 0.99, 0.01)
@@ -130,13 +130,13 @@ def test_the_floor_of_the_calibration_error_is_its_known_quantile():
     """P = 1/2 in all M rows: the error is |N(0, 1)| / (2 M^1/2), whose 95 % quantile is 1.96.
 
     All labels are 1, so the error itself is 1/2. A quantile of 500 numbers has an sd of 0.083 where
-    their density is 0.117, and errors are multiples of 0.04.
+    their density is 0.117, and errors are multiples of 2 / M^1/2 = 0.067.
     """
-    M, runs = 2500, 10
+    M, runs = 900, 6
     y, p = np.ones(M, dtype=int), np.full(M, 0.5)
     beyond = [measures(y, y, p=p, seed=seed(k))["ece_beyond"] for k in range(runs)]
     floor = 2.0 * np.sqrt(M) * (0.5 - np.mean(beyond))
-    assert abs(floor - 1.96) < z_limit() * 0.083 / np.sqrt(runs) + 0.04
+    assert abs(floor - 1.96) < z_limit() * 0.083 / np.sqrt(runs) + 0.067
 
 
 def test_rows_that_are_all_right_have_no_standard_error():
