@@ -102,10 +102,3 @@ def test_bits_have_the_numbers_of_their_values(count, draws):
     moved[:, :half] += rng(1).normal(size=(count, 1, 4))
     moved[:, -half:] += rng(2).normal(size=(count, 1, 4))
     np.testing.assert_allclose(chains.within(moved), within[:4])
-    flat = x[..., :4] - 0.0  # halves of one mean: the usual size of a mean
-    flat[:, -half:] = 1.0 - flat[:, :half]
-    flat = np.concatenate([flat[:, :half], flat[:, -half:]], axis=1)
-    flat -= np.concatenate(
-        [np.broadcast_to(h.mean(1, keepdims=True), h.shape) for h in np.split(flat, 2, axis=1)], 1
-    )
-    np.testing.assert_allclose(chains.within(flat), chains.ess(flat, "mean"))

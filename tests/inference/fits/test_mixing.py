@@ -10,7 +10,6 @@ from ardvark.inference import read, save
 from ardvark.inference.fits import mixing as module
 from ardvark.inference.fits import quotable
 from ardvark.inference.fits.activity import activity
-from ardvark.inference.fits.diagnostics import inclusion
 from ardvark.inference.fits.mixing import BIT_RHAT_LIMIT, RHAT_LIMIT, mixing, mixing_of
 from ardvark.inference.verdicts.findings import findings
 from tests.support import rng
@@ -84,17 +83,6 @@ def test_chains_that_half_agree_are_found():
     assert found.rhat.value > found.limits[0]
     assert found.limits[0] < 1.0105
     assert found.bulk[0] < 300
-
-
-def test_the_error_of_a_probability_knows_chains_that_are_stuck():
-    """Two of four chains, and one: as if each chain were one draw."""
-    for apart, p in (([0, 1], 0.5), ([2], 0.25)):
-        on = np.zeros((4, 1000, 1))
-        on[apart] = 1.0
-        found = inclusion(xr.DataArray(on, dims=("chain", "draw", "k")))
-        assert found["probability"].item() == p
-        # 4 effective draws, and the 3 degrees of freedom that their mean leaves
-        assert found["mcse"].item() == pytest.approx(np.sqrt(p * (1 - p) / 3), rel=0.05)
 
 
 def test_a_mask_that_never_changed_has_not_been_sampled():

@@ -93,22 +93,6 @@ def test_draws_in_blocks_are_the_same_draws(kernel, small_data, monkeypatch):
         np.testing.assert_allclose(parts[name], whole[name], rtol=1e-12, atol=1e-14)
 
 
-def test_thinned_draws_give_effects_and_shares_of_those_looked_at(small_data, monkeypatch):
-    problem = av.problem("pfcvm", small_data(N=12, D=3), kernel="rbf")
-    arrays = prior_draws(problem, chains=2, draws=30)
-    some = {k: v[:, ::4] for k, v in arrays.items()}
-    few = av.select(problem, tree_of(problem, **some))
-    monkeypatch.setattr(activity, "FEWEST", 4)
-    monkeypatch.setattr(activity, "FEATURE_BUDGET", 12.0 * 12 * 12 * 3 * 60 / 4)
-    thin = av.select(problem, tree_of(problem, **arrays))
-    assert thin.attrs["thin_features"] == 4
-    for name in ("effect_feature", "effect_sd_feature", "effect_at_feature", "size_feature"):
-        np.testing.assert_allclose(thin[name], few[name], rtol=1e-12)
-    share = thin["share_features"].values
-    np.testing.assert_allclose(share[:, ::4], few["share_features"], rtol=1e-12)
-    assert np.isnan(np.delete(share, np.s_[::4], axis=1)).all()
-
-
 def test_the_share_of_the_squared_effect_that_active_ones_carry():
     effects = np.array([[0.3, 0.09, 0.04], [0.05, 0.05, 0.0], [0.0, 0.0, 0.0]])
     found = activity.carried(effects, effects > 0.1)

@@ -392,10 +392,3 @@ def test_a_study_without_a_chain_has_none(dataset):
         InputError, match=r"none of the chosen methods is a Markov chain. Add exact"
     ):
         study.check_sensitivity(problem, ["laplace", "paper"])
-
-
-def test_the_first_row_is_named_as_it_is_in_the_tables():
-    names = [c.name for c in sens.COLUMNS]
-    assert len(set(names)) == len(names)
-    assert all(name in sens.__doc__ for name in names)
-    assert {f.name for f in dataclasses.fields(sens.Sensitivity)} >= {"table", "p_active", "power"}
