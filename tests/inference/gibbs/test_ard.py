@@ -40,7 +40,7 @@ def quick(kind=Sampler, **options):
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     ("variant", "prior"),
-    zip(VARIANTS, ["sparse", "dense", "dense", "sparse", "dense"], strict=True),
+    [*zip(VARIANTS, ("sparse", "dense", "dense", "sparse", "dense"), strict=True)],
 )
 def test_sweeps_leave_the_joint_law(variant, prior):
     kind = quick(rounds=2, feature_scans=2)
