@@ -47,7 +47,7 @@ PAGES = (
             "rfvm_vb_million", "rfvm_vb_stop", "pfcvm_lp_speed", "jcfo_em_speed",
             "fsklr_savb_speed-fits", "fsklr_savb_speed-refit", "laplace_genes", "advi_rank",
             "rfvm_noise", "model_choices", "comparison_speed", "exact_speed-exact",
-            "exact_speed-samplers", "estimator",
+            "exact_speed-samplers", "estimator", "memory",
         ),
     ),
     Page(
