@@ -89,8 +89,8 @@ class Data:
 
     def __init__(self, model: pm.Model) -> None:
         graph = [model.logp(), *model.replace_rvs_by_values(model.unobserved_RVs)]
+        graph += model.dim_lengths.values()  # a dim without coords is as long as an array of data
         self.variables = [v for v in graph_inputs(graph) if isinstance(v, SharedVariable)]
-        self.variables += [v for v in model.dim_lengths.values() if v not in self.variables]
         for v in self.variables:
             if not isinstance(v.get_value(borrow=True), np.ndarray | np.number):
                 raise InputError(

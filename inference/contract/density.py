@@ -145,7 +145,7 @@ class Density:
         model = self._model
         dims = model.named_vars_to_dims.get(name)
         if dims is not None and None not in dims:
-            return tuple(len(model.coords[d]) for d in dims)
+            return tuple(int(model.dim_lengths[d].eval()) for d in dims)
         if None not in model[name].type.shape:
             return tuple(model[name].type.shape)
         value = model.replace_rvs_by_values([model[name]])[0]

@@ -68,10 +68,10 @@ class Target:
         """
         if self.problem is not None:
             return self.problem.sizes
-        dims, coords = self.model.named_vars_to_dims, self.model.coords
+        dims, lengths = self.model.named_vars_to_dims, self.model.dim_lengths
         named = {k: v for k, v in dims.items() if v is not None and None not in v}
         return {
-            v.name: math.prod(len(coords[d]) for d in named.get(v.name, ()))
+            v.name: math.prod(int(lengths[d].eval()) for d in named.get(v.name, ()))
             for v in self.model.unobserved_RVs
         }
 

@@ -11,6 +11,7 @@ import xarray as xr
 from scipy import special, stats
 
 import ardvark as av
+from ardvark.common.declared import Settings
 from ardvark.common.validate import InputError
 from ardvark.inference import BACKENDS, read, save
 from ardvark.inference.contract.backend import KINDS, FitFailed, Result
@@ -65,6 +66,8 @@ def probability(problem, point, y):
         return stats.norm.cdf(m)
     if problem.spec.link == "logistic":
         return special.expit(m)
+    if problem.spec.link == "identity":
+        return point["eta"]  # a score
     e = np.linspace(-9.0, 9.0, 1001)
     sd = point["tau"][..., None, None] ** -0.5
     values = special.expit(m[..., None] + sd * e) * stats.norm.pdf(e)
@@ -230,14 +233,32 @@ def test_a_request_is_of_its_data(small_data):
     assert first != second
 
 
-def test_prediction_needs_no_more_than_keep_shared_keeps(dataset):
-    """Also for a model whose decision value is not made of the shared quantities alone."""
-    names = ["rfvm", *(name for name, spec in ZOO.items() if spec.needed)]
-    assert len(names) > 1
-    for name in names:
-        problem = av.problem(name, dataset)
-        tree = fit(problem, "laplace", keep="shared", draws=5)
-        assert np.isfinite(av.predict(problem, tree, dataset)).all()
+class _Prior:
+    """A method that returns one draw of the prior, which is enough to ask what is kept of it."""
+
+    NAME, KIND, Options = "prior", "approximation", Settings
+    supports = staticmethod(lambda target: None)
+
+    @staticmethod
+    def fit(target, options, job):
+        problem = target.zoo_problem
+        point = problem.simulate(rng(5))
+        point |= problem.to_free(point)
+        return Result(job.one_draw({k: x for k, x in point.items() if k in problem.shapes}))
+
+
+@pytest.mark.parametrize("name", list(ZOO))
+def test_prediction_needs_no_more_than_keep_shared_keeps(name, dataset, monkeypatch):
+    """Also of a model whose decision value is not made of the shared quantities alone."""
+    monkeypatch.setattr(registry, "BACKENDS", {"prior": _Prior})
+    problem = av.problem(name, dataset)
+    whole, kept = (fit(problem, "prior", keep=keep) for keep in ("all", "shared"))
+    wanted = {k for k in (*SHARED, *ZOO[name].needed) if k in problem.sizes}
+    assert wanted <= {*kept["posterior"].data_vars}
+    expected = probability(problem, arrays(whole), 1)
+    rows = [7, 0, 3]
+    found = av.predict(problem, kept, dataset.X[rows])
+    np.testing.assert_allclose(found, expected[..., rows], rtol=1e-6, atol=1e-9)
 
 
 def test_keep_all_has_a_limit(problem, monkeypatch, caplog):

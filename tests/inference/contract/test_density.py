@@ -18,50 +18,46 @@ from ardvark.inference.contract.target import Target
 from tests.support import rng
 
 PYTHON = "FAST_COMPILE"  # nothing that numba made
-ZOO = [
-    ("pfcvm", {}),
-    ("pfcvm", {"kernel": "rbf", "parametrization": "hierarchical"}),
-    ("rfvm", {}),
-    ("jcfo", {}),
-]
+SHAPES = [(9, 4), (5, 12)]  # of the data: one piece of code serves both
+ZOO = {
+    "rfvm": ("rfvm", {}),
+    "pfcvm": ("pfcvm", {}),
+    "pfcvm rbf": ("pfcvm", {"kernel": "rbf", "parametrization": "hierarchical"}),
+    "jcfo": ("jcfo", {}),
+}
+LONG = ("pfcvm rbf", "jcfo")
+each_model = pytest.mark.parametrize(
+    "case", [pytest.param(k, marks=[pytest.mark.slow] if k in LONG else []) for k in ZOO]
+)
 
 
 def wide():
-    """A bare model of everything that a zoo model does not have."""
-    with pm.Model(coords={"row": range(4), "column": ["a", "b", "c"]}) as model:
+    """A bare model of everything that a zoo model does not have; "row" has no coordinates."""
+    with pm.Model(coords={"column": ["a", "b", "c"]}) as model:
         flag = pm.Data("flag", np.array([True, False, True, True]), dims="row")
         count = pm.Data("count", np.array([2, 0, 1, 3], dtype=np.int8), dims="row")
         p = pm.Dirichlet("p", np.array([1.0, 2.0, 3.0]), dims="column")  # a shorter value
         m = pm.Normal("m", 0.0, 2.0, dims=("row", "column"))
-        s = pm.HalfNormal("s", 1.5, shape=2)  # no dims
+        s = pm.HalfNormal("s", pm.Data("scale", 1.5), shape=2)  # no dims
         mean = pm.Deterministic("mean", (m * p).sum(axis=-1) + s.sum() * flag, dims="row")
         pm.Deterministic("outer", s[:, None] * p)
         pm.Potential("y", -((count - mean) ** 2).sum())
     return model
 
 
-def zoo(name, hypers):
-    return lambda: av.problem(name, (rng(1).normal(size=(9, 4)), np.arange(9) % 2), **hypers).model
+def zoo(case, shape):
+    name, hypers = ZOO[case]
+    N, D = shape
+    return av.problem(name, (rng(1).normal(size=(N, D)), np.arange(N) % 2), **hypers).model
 
 
-MODELS = {"bare": wide} | {f"{name} {hypers}": zoo(name, hypers) for name, hypers in ZOO}
-
-
-def some_names(density):
-    """The variables that are looked at, of those that the model has."""
-    return [n for n in ("w", "p", "outer", "mean", "eta", "feature_weight") if n in density.names]
-
-
-@pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
-def test_values_are_those_of_pymc(make):
-    """Density, gradient and variables, against the functions PyMC compiles for this shape."""
-    model = make()
-    density = Density(model)
+def check(density, model):
+    """Density, gradient and variables are those of the functions that PyMC compiles for it."""
     by_pymc = model.logp_dlogp_function(ravel_inputs=True, mode=PYTHON)
     by_pymc.set_extra_values({})
     layout = DictToArrayBijection.map(model.initial_point()).point_map_info
     assert [*density.blocks] == [name for name, *_ in layout]
-    names = some_names(density)
+    names = [n for n in ("p", "outer", "mean", "eta", "feature_weight") if n in density.names]
     variables = model.compile_fn(
         model.replace_rvs_by_values([model[n] for n in names]),
         inputs=model.value_vars,
@@ -80,59 +76,62 @@ def test_values_are_those_of_pymc(make):
         point = [row[density.blocks[name]].reshape(shape) for name, shape, *_ in layout]
         for name, expected in zip(names, variables(*point), strict=True):
             np.testing.assert_allclose(found[name][s], expected, rtol=1e-12, atol=1e-14)
+    np.testing.assert_array_equal(
+        density.logp(x[[3, 1]]), [density.logp_grad(x[s])[0] for s in (3, 1)]
+    )
+    return names
 
 
-@pytest.mark.parametrize(("name", "hypers"), ZOO)
-def test_another_shape_is_not_compiled_again(name, hypers):
-    random = rng(3)
-    shapes = [(8, 3), (11, 7), (5, 12)]
-    sets = [(random.normal(size=shape), np.arange(shape[0]) % 2) for shape in shapes]
-    models = [av.problem(name, data, **hypers).model for data in sets]
-    made = [Density(model) for model in models]
-    assert len({d.size for d in made}) == 3
+@pytest.fixture(scope="module")
+def bare():
+    """The density of `wide`, which no test changes."""
+    model = wide()
+    yield Density(model)  # it goes with its model
+
+
+def test_values_are_those_of_pymc(bare):
+    model = wide()
+    check(bare, model)
+    at = {name: [bare.label(i) for i in range(b.start, b.stop)] for name, b in bare.blocks.items()}
+    assert at["p_simplex__"] == ["p_simplex__[0]", "p_simplex__[1]"]
+    assert at["s_log__"] == ["s_log__[0]", "s_log__[1]"]
+    with pytest.raises(IndexError, match=str(bare.size)):
+        bare.label(bare.size)
+
+
+@each_model
+def test_one_piece_of_code_has_the_values_of_pymc_at_every_shape(case):
+    models = [zoo(case, shape) for shape in SHAPES]
+    first, second = made = [Density(model) for model in models]
+    names = check(second, models[1])
+    assert first.size != second.size
     assert len({d.function.address for d in made}) == 1
-    assert len({d.expansion(some_names(d)).address for d in made}) == 1
-    # negative control: another form of the model is other code
-    if (name, hypers) == ("pfcvm", {}):
-        other = av.problem(name, sets[0], **ZOO[1][1]).model
-        assert Density(other).function.address != made[0].function.address
+    assert len({d.expansion(names).address for d in made}) == 1
 
 
 def test_data_are_looked_up_anew():
+    """A chain starts where the present data put it, not those that a process saw first."""
     model = wide()
-    density = Density(model)
-    x = density.start
-    before = density.logp_grad(x)[0]
-    with model:
-        pm.set_data({"count": np.array([5, 0, 1, 3], dtype=np.int8)})
-    assert density.refresh()
-    expected = model.compile_logp(mode=PYTHON)(model.initial_point())
-    np.testing.assert_allclose(density.logp_grad(x)[0], expected, rtol=1e-12)
-    assert abs(expected - before) > 0.1
-
-
-def test_a_chain_starts_where_the_present_data_put_it():
-    """Otherwise its draws would depend on the data that a process saw first."""
-    with pm.Model() as model:
-        rate = pm.Data("rate", 1.0)
-        pm.Gamma("x", 2.0, rate)
-    assert Target(model).density.start == pytest.approx(np.log(2.0))
-    with model:
-        pm.set_data({"rate": 8.0})
-    assert Target(model).density.start == pytest.approx(np.log(0.25))
-
-
-def test_data_of_another_length_are_another_vector():
-    model = wide()
-    before = Target(model).density
-    flag, count = np.arange(6) % 2 == 0, np.arange(6, dtype=np.int8)
-    with model:
-        pm.set_data({"flag": flag, "count": count}, coords={"row": range(6)})
     density = Target(model).density
-    assert density.size == before.size + 2 * 3
+    before, start = density.logp_grad(density.start)[0], density.start
+    with model:
+        pm.set_data({"count": np.array([5, 0, 1, 3], dtype=np.int8), "scale": 6.0})
+    assert Target(model).density is density
+    moved = np.zeros(density.size)
+    moved[density.blocks["s_log__"]] = np.log(4.0)
+    np.testing.assert_allclose(density.start - start, moved, atol=1e-12)
     expected = model.compile_logp(mode=PYTHON)(model.initial_point())
     np.testing.assert_allclose(density.logp_grad(density.start)[0], expected, rtol=1e-12)
-    assert Target(model).density is density
+    assert abs(expected - before) > 0.1
+    flag, count = np.arange(6) % 2 == 0, np.arange(6, dtype=np.int8)
+    with model:  # of another length: another vector
+        pm.set_data({"flag": flag, "count": count})
+    longer = Target(model).density
+    assert Target(model).sizes["m"] == 6 * 3
+    assert longer.shapes(["m", "p"]) == {"m": (6, 3), "p": (3,)}
+    assert longer.size == density.size + 2 * 3
+    expected = model.compile_logp(mode=PYTHON)(model.initial_point())
+    np.testing.assert_allclose(longer.logp_grad(longer.start)[0], expected, rtol=1e-12)
 
 
 def test_a_density_goes_with_its_model():
@@ -145,11 +144,12 @@ def test_a_density_goes_with_its_model():
     assert gone() is None
 
 
-def test_a_density_that_fails():
+def test_a_density_that_fails(bare):
     with pm.Model() as model:
         x = pm.Flat("x")
         pm.Potential("root", pt.sqrt(x))
     density = Density(model)
+    assert density.function.address != bare.function.address  # another model is other code
     value, gradient = np.empty(1), np.empty(1)
     arguments = (gradient, value, density.data.addresses)
     assert density.function(1, np.array([4.0]), *arguments) == 0
@@ -159,12 +159,9 @@ def test_a_density_that_fails():
     assert np.isnan(density.logp_grad(np.array([-1.0]))[0])
 
 
-def test_bad_input():
-    with pm.Model() as model:
-        pm.Normal("x")
-    density = Density(model)
-    with pytest.raises(ValueError, match=r"x has shape \(3,\), the model needs \(1,\)"):
-        density.logp_grad(np.zeros(3))
+def test_bad_input(bare):
+    with pytest.raises(ValueError, match=r"x has shape \(3,\), the model needs \(16,\)"):
+        bare.logp_grad(np.zeros(3))
     with pm.Model() as model:
         x = pm.Normal("x", shape=(3, 1))
         S = pytensor.shared(scipy.sparse.csr_matrix(np.eye(3)), name="S")
