@@ -27,6 +27,11 @@ def quick(monkeypatch):
     monkeypatch.setattr(Comparison, "pictures", lambda self: {"forest": self._picture("forest")})
 
 
+@pytest.fixture
+def problem(dataset):
+    return av.problem("sparse_probit", dataset)
+
+
 def fails(error):
     def fit(*args, **kwargs):
         raise error
@@ -70,7 +75,7 @@ def test_another_request_or_form_is_computed_again(problem, dataset, tmp_path):
     study.run(problem, {"prior": {}}, tmp_path, replace(SMALL, seed=2))
     study.run(problem, {"prior": {}}, tmp_path, SMALL)
     assert read(tmp_path / "prior.nc").attrs["seed"] == 1
-    other = av.problem("rfvm", dataset, parametrization="marginal")
+    other = av.problem("sparse_probit", dataset, parametrization="marginal")
     assert other.fingerprint == problem.fingerprint
     fit = study.run(other, {"prior": {}}, tmp_path, SMALL)["prior"]
     assert fit.attrs["form"] == other.form != problem.form
@@ -118,7 +123,7 @@ def test_what_is_no_fit_by_this_method_is_never_overwritten(problem, dataset, tm
     """Draws of one's own under a method's name; then a fit of another problem; twice."""
     tree = study.run(problem, {"prior": {}}, tmp_path, SMALL)["prior"]
     own = av.adopt(problem, {"eta": tree["posterior"]["eta"].values})
-    other = av.problem("rfvm", dataset, bias_sd=2.0)
+    other = av.problem("sparse_probit", dataset, gamma1=2.0)
     for n, (kept, asked) in enumerate([(own, problem), (tree, other)]):
         save(kept, tmp_path / "prior.nc")
         fit = study.run(asked, {"prior": {}}, tmp_path, SMALL)["prior"]
