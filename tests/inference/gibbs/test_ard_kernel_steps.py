@@ -47,6 +47,10 @@ def test_decision_values_after_a_move(kernel, B):
     sampler = Sampler(problem)
     state = sampler.start(random, 0)
     columns, present, held = parts(sampler, state)
+    inner = present.inner.copy()
+    K = problem.kernel.gram(problem.X, problem.Z, state.theta)
+    np.testing.assert_allclose(sampler.gram(inner), K.T, rtol=1e-10)
+    np.testing.assert_array_equal(inner, present.inner)  # not written over
     assert columns.symmetric == (B is None)
     kept = np.triu(np.ones_like(present.inner)) if columns.symmetric else 1.0
     present.inner[kept == 0.0] = np.nan  # nothing may read these

@@ -167,7 +167,7 @@ def test_features_move_by_the_odds_of_their_law(collapsed, model, kernel, mask_p
     """Every bit, pair and swap, against log_joint or, with alpha integrated out, the evidence."""
     random = np.random.default_rng(2)  # with these numbers every kind of move occurs
     settings = {"mask_prior": mask_prior, "kernel": kernel, "random": random}
-    problem = make(model, N=8, D=6, B=5, xi=0.5, **settings)
+    problem = make(model, N=8, D=6, B=5, xi=0.5, a_zeta=2.0, a_z=0.7, **settings)
     sampler = Sampler(problem)
     point = problem.simulate(random)
     point["z"] = np.array([1, 0, 1, 1, 0])
@@ -249,9 +249,10 @@ def run_features(move, sampler, state, random, collapsed):
 )
 def test_samples_move_by_the_odds_of_their_law(kernel, mask_prior, share, monkeypatch):
     """Every bit and swap against the dense evidence, in as many blocks as need own products."""
-    settings = {"mask_prior": mask_prior, "kernel": kernel}
-    problem = make(N=70, B=BLOCK + 5, D=3, **settings)
-    sampler, random = Sampler(problem), rng(3)
+    settings = {"mask_prior": mask_prior, "kernel": kernel, "a_zeta": 2.0, "a_z": 9.0}
+    random = np.random.default_rng(3)  # with these numbers some samples stay on
+    problem = make(N=70, B=BLOCK + 5, D=3, random=random, **settings)
+    sampler = Sampler(problem)
     point = problem.simulate(random)
     point["z"] = (random.random(sampler.B) < share).astype(int)
     state = sampler.state(point)

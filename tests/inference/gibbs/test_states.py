@@ -1,5 +1,6 @@
 """What the Gibbs samplers of all models keep: their points, their starts, and equal seeds."""
 
+import copy
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
@@ -74,9 +75,9 @@ def test_points_are_those_of_the_problem(name):
     assert set(point) == {v.name for v in problem.model.unobserved_RVs}
     for variable, value in problem.to_free(point).items():
         np.testing.assert_array_equal(point[variable], value)
-    for point, copy in held:
+    for point, kept in held:
         for variable, x in point.items():
-            np.testing.assert_array_equal(x, copy[variable], err_msg=variable)
+            np.testing.assert_array_equal(x, kept[variable], err_msg=variable)
     assert (held[0][0]["eta"] != held[-1][0]["eta"]).any()
 
 
@@ -87,7 +88,7 @@ def test_a_state_starts_at_a_point(name):
         sampler, random = made(name, basis=basis), rng(1)
         problem = sampler.problem
         point = problem.simulate(random)
-        y = point["y"]
+        y, before = point["y"], copy.deepcopy(point)
         sampler.set_labels(y)
         again = sampler.point(sampler.state(point))
         shared = [v for v in again if v in point and not np.isnan(again[v]).any()]
@@ -99,6 +100,8 @@ def test_a_state_starts_at_a_point(name):
         sampler.sweep(state, random)
         now = sampler.point(state)
         assert np.isfinite(problem.spec.log_joint(now, problem.inputs, y, problem.hypers)).all()
+        for variable, x in before.items():  # the sampler has a copy
+            np.testing.assert_array_equal(point[variable], x, err_msg=variable)
 
 
 def test_a_point_of_other_labels_is_refused():
