@@ -86,7 +86,8 @@ def check(density, model):
 def bare():
     """The density of `wide`, which no test changes."""
     model = wide()
-    yield Density(model)  # it goes with its model
+    yield Density(model)
+    del model  # not before: a density goes with its model
 
 
 def test_values_are_those_of_pymc(bare):
