@@ -7,15 +7,29 @@ from types import SimpleNamespace
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 
 from ardvark.inference.contract.backend import Job
 from tests.support import seed
 
 
 def normals(mean, sd):
-    """Independent normals."""
+    """Independent normals, and their sum."""
     with pm.Model(coords={"k": range(len(sd))}) as model:
-        pm.Normal("x", pm.Data("mean", mean, dims="k"), pm.Data("sd", sd, dims="k"), dims="k")
+        x = pm.Normal("x", pm.Data("mean", mean, dims="k"), pm.Data("sd", sd, dims="k"), dims="k")
+        pm.Deterministic("total", x.sum())
+    return model
+
+
+def cliff():
+    """A standard normal that falls off above 1: nearly every trajectory meets the edge.
+
+    A normal is above 1 with probability 0.16, and a step of 0.001 over the edge is an energy error
+    of 1000, which is a divergence.
+    """
+    with pm.Model() as model:
+        x = pm.Normal("x")
+        pm.Potential("edge", -1e6 * pt.maximum(x - 1.0, 0.0))
     return model
 
 

@@ -3,7 +3,6 @@
 import arviz_stats
 import numpy as np
 import pymc as pm
-import pytensor.tensor as pt
 import pytest
 from scipy import stats
 
@@ -16,6 +15,7 @@ from tests.inference.batches import batch_mean, exactly, largest_t
 from tests.inference.generic.targets import (
     Known,
     approximate,
+    cliff,
     gamma,
     gaussian,
     known_gaussian,
@@ -91,24 +91,17 @@ def test_nuts_on_a_gamma():
 
 @pytest.mark.statistical
 def test_divergences_are_answered_by_smaller_steps_and_said(caplog):
-    """A trajectory that runs into a cliff diverges.
-
-    With probability 0.16 a standard normal is above 1, where the cliff is: nearly every trajectory
-    meets it, and a step of 0.001 over its edge is an energy error of 1000, which is a divergence.
-    """
-    with pm.Model() as cliff:
-        x = pm.Normal("x")
-        pm.Potential("edge", -1e6 * pt.maximum(x - 1.0, 0.0))
-    tree = fit(cliff, "nuts", tune=200, draws=500)
+    model, given = cliff(), {"draws": 500}
+    tree = fit(model, "nuts", tune=200, **given)
     assert tree.attrs["target_accept"] == nuts.SECOND
     count = tree.attrs["diverged_at_first"]
     assert f"{count} transitions diverged at target_accept 0.9" in caplog.text
-    first = fit(cliff, "nuts", tune=200, draws=500, target_accept=nuts.FIRST)
+    first = fit(model, "nuts", tune=200, target_accept=nuts.FIRST, **given)
     assert int(first["sample_stats"]["diverging"].sum()) == count
     assert "diverged_at_first" not in first.attrs
     assert first.attrs["status"] == "not_converged"
     assert "diverged" in first.attrs["reason"]
-    again = fit(cliff, "nuts", tune=400, draws=500, target_accept=nuts.SECOND)
+    again = fit(model, "nuts", tune=400, target_accept=nuts.SECOND, **given)
     np.testing.assert_array_equal(tree["posterior"]["x"], again["posterior"]["x"])
 
 
