@@ -105,6 +105,10 @@ def test_the_reference_is_the_first_converged_chain(problem):
     adopted.attrs["method"] = "adopted"  # nobody knows of what its draws are
     assert reference_of({"a": adopted, **fits}) == "good"
     assert reference_of({"bad": bad, "a": adopted}) == "a"
+    failed = xr.DataTree()
+    failed.attrs = {"kind": "mcmc", "status": "failed", "method": "nuts"}
+    assert reference_of({"failed": failed, "bad": bad}) == "bad"
+    assert reference_of({"failed": failed}) is None
     found = av.compare(fits)
     assert found.reference == "good"
     assert found.table["status"].to_dict() == {

@@ -53,6 +53,22 @@ def test_another_option_seed_or_size_is_another_request(problem):
     assert len(set(requests)) == len(requests)
 
 
+def test_fits_in_other_processes_run_on_one_core_each_and_silently(problem):
+    plans = {
+        "a": registry.prepare("gibbs", problem, {}),
+        "b": registry.prepare("gibbs", problem, {"cores": 3}),  # as asked for
+        "c": registry.prepare("fsklr_savb", problem, {}),
+    }
+    asked = {key: (problem, plan) for key, plan in plans.items()}
+    fits = Fits(asked, Sampling(seed=1, draws=7, progressbar=True))
+    assert fits.on(1) is fits
+    there = fits.on(2)
+    options = {key: plan.options for key, (_, plan) in there.asked.items()}
+    assert (options["a"].cores, options["b"].cores) == (1, 3)
+    assert options["c"] == plans["c"].options
+    assert there.sampling == Sampling(seed=1, draws=7, progressbar=False)
+
+
 def test_gibbs_on_one_core_is_reused_on_two(problem, tmp_path):
     """Both have the same draws: tests/inference/exact/test_method.py. Under another seed, not."""
 

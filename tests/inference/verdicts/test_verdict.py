@@ -233,6 +233,7 @@ def test_a_chain_that_never_moved():
 def test_a_funnel_that_diverges():
     found = beside()["5 diverged"]  # more than one in a thousand
     assert found.words["uncertainty"] == found.words["means"] == "rough"
+    assert found.words["predictions"] == found.words["ranking"] == "good"
     text = " ".join(found.reasons)
     assert "5 of 4000 transitions diverged" in text
     assert "E-FMI" in text
