@@ -106,10 +106,9 @@ def test_names_are_found_in_any_case(capsys):
     assert problem.fingerprint == av.problem("rfvm", "digits38", bias_sd=2.0).fingerprint
     small = av.problem("sparse_probit", X, Y)
     words = {"draws": 4, "chains": 1, "random_seed": 0}
-    assert av.fit(small, "Laplace", **words).attrs["method"] == "laplace"
-    assert "laplace: compiling" in capsys.readouterr().err  # the stage that takes long
-    quiet = av.fit(small, "Paper", progressbar=False, **words)
-    assert quiet.attrs["method"] == small.spec.paper_method
+    own = small.spec.paper_method
+    for name in ("Paper", own.upper()):
+        assert av.fit(small, name, **words, progressbar=False).attrs["method"] == own
     assert capsys.readouterr() == ("", "")
     with pytest.raises(av.InputError, match=r"unknown method 'NUT'\. Did you mean 'nuts'"):
         av.fit(small, "NUT")
