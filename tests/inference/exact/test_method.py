@@ -295,7 +295,7 @@ def test_a_fit_that_the_clock_ended_is_not_reused(tmp_path):
 
 
 def test_progress_says_what_is_sampled_and_by_what(capsys):
-    fit(ess=100.0, progressbar=True)
+    fit(small("nuts"), ess=100.0, progressbar=True)
     said = capsys.readouterr().err
     assert "exact: compiling (" in said  # what takes long is named
     assert "exact: sampling by nuts (" in said
