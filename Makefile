@@ -16,7 +16,7 @@ help:
 	@echo "make test       set up everything and run the tests"
 	@echo "make data-test  run the tests that need the data sets of ARDVARK_DATA"
 	@echo "make lab-test   run the tests of the laboratory"
-	@echo "make course     run every notebook with small settings"
+	@echo "make course     run every notebook with small settings, and the Python of the pages"
 	@echo "make docs       build the site: $(BUILT)/index.html"
 	@echo "make docs-test  look at the site: links, search, and twelve pages in a browser"
 	@echo "make slow       run the long forms of tests that also have a fast form"
@@ -79,7 +79,7 @@ lab-test: $(INSTALLED)
 	$(PYTEST) lab/tests
 
 course: $(INSTALLED)
-	$(PYTEST) -m course tests/notebooks
+	$(PYTEST) -m course tests/notebooks tests/test_readme.py tests/test_examples.py
 
 # The builder has its own extra, installed when it is first asked for.
 WITH_DOCS := $(VENV)/.installed-docs

@@ -5,17 +5,6 @@
 Dataset('digits38', N=357, D=64, '3': 183, '8': 174)
 """
 
-from .dataset import Dataset
-from .loading import available, fetch, golub_split, known_name, load
-from .tables import Table, table
+import lazy_loader
 
-__all__ = [
-    "Dataset",
-    "Table",
-    "available",
-    "fetch",
-    "golub_split",
-    "known_name",
-    "load",
-    "table",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -5,6 +5,7 @@ python -m lab reproduce [TABLE]             the papers' tables, and the matrix
 python -m lab reference make|check|export   the stored posteriors
 python -m lab gibbs_speed [PART] [--quick]  a script: it writes records
 python -m lab pages                         write the pages of the records
+python -m lab check_records                 list the records that are older than the code
 """
 
 import importlib
@@ -13,10 +14,16 @@ from pathlib import Path
 
 from ardvark.cli.app import run
 from ardvark.common import interrupt
+from lab import script
 
 HERE = Path(__file__).parent
 COMMANDS = {"reproduce": "lab.reproduce", "reference": "lab.references.command"}
-TOOLS = {"pages": "lab.pages", "same_results": "lab.same_results", "genes": "lab.genes.compute"}
+TOOLS = {
+    "check_records": "lab.check_records",
+    "genes": "lab.genes.compute",
+    "pages": "lab.pages",
+    "same_results": "lab.same_results",
+}
 """Modules with a `main` that write no record."""
 
 
@@ -30,13 +37,14 @@ def scripts() -> dict[str, str]:
 def main() -> None:
     """Run what the command line names."""
     name, words = (sys.argv[1:2] or [""])[0], sys.argv[2:]
-    known = scripts() | TOOLS
     if name in COMMANDS:
         interrupt.ends_at_once()  # what is stored is whole, and the next run goes on from it
         app = importlib.import_module(COMMANDS[name]).app
         run(lambda: app(words, prog_name=f"python -m lab {name}"), "lab")
-    elif name in known:
-        sys.exit(importlib.import_module(known[name]).main(words))
+    elif name in TOOLS:
+        sys.exit(importlib.import_module(TOOLS[name]).main(words))
+    elif name in scripts():
+        script.run(importlib.import_module(scripts()[name]), words)
     else:
         _list(scripts())
         sys.exit(0 if name in ("", "--help") else f"lab: nothing is called {name!r}.")

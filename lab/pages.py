@@ -1,7 +1,7 @@
 """The pages of the laboratory, made from the records alone.
 
     python -m lab pages              write them all
-    python -m lab pages --check      exit 1 if a page is not what the records say
+    python -m lab pages --check      exit 1 if a page is not what this would write
 
 To add a record to a page, name it in `PAGES`. PAPER_CHECK.md is made of its stored folds by
 `python -m lab reproduce 'pfcvm*' --summarise --out lab`; RESULTS.md takes its goals from there.
@@ -47,7 +47,7 @@ PAGES = (
             "rfvm_vb_million", "rfvm_vb_stop", "pfcvm_lp_speed", "jcfo_em_speed",
             "fsklr_savb_speed-fits", "fsklr_savb_speed-refit", "laplace_genes", "advi_rank",
             "rfvm_noise", "model_choices", "comparison_speed", "exact_speed-exact",
-            "exact_speed-samplers", "estimator",
+            "exact_speed-samplers", "estimator", "memory",
         ),
     ),
     Page(
@@ -115,6 +115,10 @@ FOLDS = records.HERE / "paper_check" / "folds"
 TIMES = "../inference/exact/measured.csv"
 """What the package itself tells of the time of `exact`."""
 INDEX = "RESULTS.md"
+VERSIONS = (
+    "*Older version*: code that was measured has changed since. *Version unknown*: nobody noted "
+    "what was measured."
+)
 
 
 def text(page: Page, found: dict[str, Record]) -> str:
@@ -122,7 +126,7 @@ def text(page: Page, found: dict[str, Record]) -> str:
     held = [found[name] for name in page.records]
     parts = [
         f"# {page.title}",
-        f"{page.about} Made by `python -m lab pages` from the files in `lab/results/`.",
+        f"{page.about} Made by `python -m lab pages` from the files in `lab/results/`. {VERSIONS}",
         *(found[page.verdict].notes if page.verdict else []),
         records.goals_table(held),
         *(records.render(record, notes=record.name != page.verdict) for record in held),
@@ -136,30 +140,36 @@ def index(found: dict[str, Record]) -> str:
         "# Results of the laboratory",
         "Each script of this folder writes what it measured to `lab/results/`, and "
         "`python -m lab pages` makes these pages of it. Each page opens with its goals. "
-        "What was measured before is in the history of the files.",
+        f"What was measured before is in the history of the files. {VERSIONS}",
     ]
     for page in PAGES:
-        goals = [(found[n].title, g) for n in page.records for g in found[n].goals]
+        goals = [
+            (f"{record.title}: ", goal, records.version(record))
+            for record in (found[name] for name in page.records)
+            for goal in record.goals
+        ]
         parts += [f"## [{page.title}]({page.file})", page.about, headline(goals)]
     parts += [
         f"## [The papers' tables, repeated]({FIDELITY})",
         "The papers' own protocols, row by row, from a stored line a fold.",
-        headline([("", Goal(*judged)) for judged in fidelity.goals(FOLDS)]),
+        headline([("", goal, "") for goal in fidelity.goals(FOLDS)]),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def headline(goals: list[tuple[str, Goal]]) -> str:
-    """Return how many goals are met, and those that are not."""
-    missed = [(title, g) for title, g in goals if g.met is False]
-    said = f"**{sum(g.met is True for _, g in goals)} of {len(goals)} goals met.**"
-    if not missed:
-        return said
-    listed = [
-        f"- {f'{title}: ' if title else ''}{goal.goal}. Measured: {goal.measured}."
-        for title, goal in missed
+def headline(goals: list[tuple[str, Goal, str]]) -> str:
+    """Return how many goals are met, in which version, and those that are not."""
+    met = [version for _, goal, version in goals if goal.met]
+    said = f"**{len(met)} of {len(goals)} goals met**"
+    for mark in ("older version", "version unknown"):
+        if count := sum(version.startswith(f" ({mark}") for version in met):
+            said += f" ({mark}: {count} of these)"
+    missed = [
+        f"- {title}{goal.goal}. Measured: {goal.measured}.{version}"
+        for title, goal, version in goals
+        if goal.met is False
     ]
-    return "\n".join([f"{said} Missed:", "", *listed])
+    return "\n".join([f"{said}. Missed:", "", *missed]) if missed else f"{said}."
 
 
 def times(record: Record) -> str:

@@ -3,7 +3,9 @@
 A record says what was measured (tables), against which goals, when, by which command, with which
 versions, on what kind of machine. A script writes it by `lab.script.run`;
 `python -m lab pages` makes the pages. `transcribed` marks a record whose figures were copied
-from a page that was written by hand, before scripts wrote records.
+from a page that was written by hand, before scripts wrote records. `code` has a hash of the code of
+each file that was measured. A record is older than the code if such a hash is another one now
+(`make check-records`); of a record without `code` nobody knows the version.
 """
 
 import dataclasses
@@ -12,12 +14,14 @@ import json
 import math
 import os
 import platform
-import subprocess
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+from lab import origin
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
@@ -115,6 +119,11 @@ class Record:
     conditions: str = ""
     transcribed: bool = False
     quick: bool = False
+    code: dict[str, str] = field(default_factory=dict)
+
+    def changed(self) -> list[str]:
+        """Return the files it measured that have changed since, or are gone."""
+        return origin.changed(self.code)
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -176,16 +185,6 @@ def today() -> str:
     return datetime.datetime.now(datetime.UTC).date().isoformat()
 
 
-def commit() -> str:
-    """Return the commit of the working tree, with "+" where it has changes; "" without git."""
-    asked = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
-    try:
-        done = subprocess.run(asked, cwd=HERE, capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError):
-        return ""
-    return done.stdout.strip()
-
-
 def machine() -> dict[str, Cell]:
     """Return the processor's name, the cores this process may use, and memory in GB."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
@@ -228,11 +227,11 @@ def _origin(record: Record) -> str:
     said = [record.date or "Date unknown", f"`{record.command}`" if record.command else "by hand"]
     said += [record.conditions] if record.conditions else []
     if record.transcribed:
-        at = f"commit {record.commit}" if record.commit else "the commit is unknown"
+        at = f"commit {record.commit}{since(record)}" if record.commit else "the commit is unknown"
         return ", ".join(said) + f". Copied from a page written by hand; {at}."
     where = ", ".join(f"{name} {value}" for name, value in record.machine.items())
     used = ", ".join(f"{name} {value}" for name, value in record.versions.items())
-    return f"{', '.join(said)}. Commit {record.commit or 'unknown'}; {where}; {used}."
+    return f"{', '.join(said)}. Commit {record.commit}{since(record)}; {where}; {used}."
 
 
 def markdown(given: Table) -> str:
@@ -277,13 +276,51 @@ def goals_table(records: Iterable[Record]) -> str:
     rows = [["goal", "measured", "met?"]]
     for record in records:
         link = f"[{record.title}](#{anchor(record.title)})"
-        rows += [[f"{link}: {g.goal}", g.measured, met(g)] for g in record.goals]
+        rows += [[f"{link}: {g.goal}", g.measured, met(g, record)] for g in record.goals]
     return lines(rows, [False] * 3)
 
 
-def met(goal: Goal) -> str:
-    """Return the last column: yes, **no**, or "not measured"."""
-    return {True: "yes", False: "**no**", None: "not measured"}[goal.met]
+def met(goal: Goal, record: Record) -> str:
+    """Return the last column: yes, **no**, or "not measured", and of which version."""
+    if goal.met is None:
+        return "not measured"
+    return ("yes" if goal.met else "**no**") + version(record)
+
+
+# --- of which version -----------------------------------------------------------------------------
+
+OLDER = re.compile(r" \(older version: [^)]*\)")
+"""What a page says of changed code. A page has it right when it is made; a change of the code does
+not make the page wrong, for it still says what the record says: tests compare pages without it."""
+
+
+def version(record: Record) -> str:
+    """Return of which version a figure is, in brackets; nothing if it is of this one."""
+    if not record.code:
+        return " (version unknown)"
+    if record.changed():
+        return f" (older version: {record.commit}, {record.date})"
+    return ""
+
+
+def since(record: Record) -> str:
+    """Return what has changed since a record, in brackets; nothing if nothing has."""
+    if not record.code:
+        return " (version unknown: the record names no files)"
+    changed = record.changed()
+    return f" (older version: {some(changed)} changed since)" if changed else ""
+
+
+def some(files: list[str], shown: int = 3) -> str:
+    """Return the first few files, and how many more there are."""
+    more = [f"{len(files) - shown} more"] if len(files) > shown else []
+    *first, last = [f"`{file}`" for file in files[:shown]] + more
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def unmarked(page: str) -> str:
+    """Return a page without what it says of changed code."""
+    return OLDER.sub("", page)
 
 
 def anchor(title: str) -> str:

@@ -3,7 +3,6 @@
 import argparse
 import csv
 import importlib
-import inspect
 import json
 import logging
 import math
@@ -16,14 +15,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from lab import records
+from lab import origin, records
 from lab.records import Goal, Record, Table
 
+EXACT_CODE = (
+    "inference/exact", "inference/gibbs", "inference/generic/nuts.py", "inference/fits/chains.py",
+    "inference/fits/mixing.py", "inference/fits/quotable.py",
+)  # fmt: skip
+"""What `exact` is made of, besides the models."""
 WORK = Path("results")  # rows of runs that are not finished; ignored by git
+CODE = "code.json"  # beside them: the code that computed the first one
 DENSE: dict[str, Any] = {"active_features": "all", "active_samples": "all"}
 RBF: dict[str, Any] = {"kernel": "rbf"}
 Row = dict[str, Any]
@@ -50,40 +56,34 @@ class Part:
 # --- the command line -----------------------------------------------------------------------------
 
 
-def run(
-    script: str,
-    parts: list[Part],
-    words: list[str] | None = None,
-    add: Callable[[argparse.ArgumentParser], None] | None = None,
-) -> None:
-    """Measure the parts that are asked for, and write a record for each.
+def run(script: ModuleType, words: list[str]) -> None:
+    """Measure the parts of a script that are asked for, and write a record for each.
+
+    The script's `MEASURES` names the files of the product that it measures, or their folders. The
+    record has the hash of each, by which `make check-records` sees that it is older than the code.
 
     Parameters
     ----------
-    script : str
-        Its `__name__` or path; the record is named by it, and by the part where there are several.
-    parts : list of Part
-        What it measures.
-    words : list of str, optional
-        The command line; that of the process where none is given.
-    add : callable, optional
-        Adds the script's own options to the parser.
+    script : module
+        Its `PARTS` are what it measures, and its function `add`, if there is one, adds its own
+        options to a parser. Records are named by it, and by the part where there are several.
+    words : list of str
+        The command line.
     """
-    name, words = Path(script).stem, sys.argv[1:] if words is None else words
-    about = inspect.getmodule(parts[0].measure).__doc__ or ""
+    name = script.__name__.rpartition(".")[2]
     parser = argparse.ArgumentParser(
         prog=f"python -m lab {name}",
-        description=about,
+        description=script.__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    known = {part.name: part for part in parts}
-    if len(parts) > 1:
+    known = {part.name: part for part in script.PARTS}
+    if len(known) > 1:
         parser.add_argument("parts", nargs="*", metavar=f"{{{','.join(known)}}}", help="(all)")
     parser.add_argument("--quick", action="store_true", help="tiny sizes: does it still run?")
     parser.add_argument("--out", type=Path, default=records.RESULTS, help="folder of the record")
     parser.add_argument("--work", type=Path, help="folder of unfinished rows (results/NAME)")
-    if add is not None:
-        add(parser)
+    if hasattr(script, "add"):
+        script.add(parser)
     given = parser.parse_args(words)
     if given.quick and given.out.resolve() == records.RESULTS.resolve():
         parser.error("--quick measures nothing worth keeping: name another folder by --out")
@@ -92,19 +92,21 @@ def run(
         parser.error(f"unknown parts: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
     given.work = given.work or (given.out / "work" if given.quick else WORK) / name
     logging.getLogger("ardvark").setLevel(logging.ERROR)
+    rows = [path for path in given.work.glob("*") if path.is_file() and path.name != CODE]
+    if not rows:  # else an earlier run has computed some, and has noted its code
+        note_code(given.work, origin.code(script.MEASURES))
     for part in (known[x] for x in asked):
-        record = _record("-".join(filter(None, (name, part.name))), name, part, given, words)
+        record = _record(name, part, given, words)
         path = records.write(record, given.out)
         print(f"{records.render(record)}\n\n{path}", flush=True)
 
 
-def _record(
-    name: str, script: str, part: Part, given: argparse.Namespace, words: list[str]
-) -> Record:
-    date, commit = records.today(), records.commit()  # of the code that runs, not of later changes
+def _record(script: str, part: Part, given: argparse.Namespace, words: list[str]) -> Record:
+    date, commit = records.today(), origin.version()  # of what runs, not of later changes
     found = part.measure(given)
+    noted = given.work / CODE
     return Record(
-        name=name,
+        name="-".join(filter(None, (script, part.name))),
         title=part.title,
         date=date,
         command=command(script, part.name, words),
@@ -115,7 +117,17 @@ def _record(
         measured=found.tables,
         notes=found.notes,
         quick=given.quick,
+        code=json.loads(noted.read_text()) if noted.exists() else {},
     )
+
+
+def note_code(work: Path, code: Mapping[str, str]) -> None:
+    """Note the code that computes the first row in `work`; the record says what is noted.
+
+    A script that starts from rows of an earlier record calls it with the code of that record.
+    """
+    work.mkdir(parents=True, exist_ok=True)
+    (work / CODE).write_text(json.dumps(code))
 
 
 def command(script: str, part: str, words: list[str]) -> str:

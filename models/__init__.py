@@ -10,13 +10,21 @@
 True
 """
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from pytensor import config
 
 from ardvark.data import Dataset
 
-from . import fs_skr, fsklr, horseshoe, jcfo, pcvm, pfcvm, rfvm, rvm, sklr, sparse_probit
 from .problems import Problem, make_problem
 from .spec import SHARED, BaseHypers, BasePriors, Inputs, ModelSpec, Zoo
+
+# PyTensor writes the source of each function that it makes to a file, which tracebacks and Numba
+# read. By default this is a new file in the temporary folder, and nobody removes it. Here the files
+# are beside PyTensor's cache of compiled code, one for each source, and PyTensor removes those that
+# were not used for a month. That cache is looked up by content and does not depend on the files.
+if not config.generated_src_dir:
+    config.generated_src_dir = str(config.base_compiledir / "generated")
 
 ModelName = Literal[
     "pfcvm",
@@ -32,23 +40,23 @@ ModelName = Literal[
 ]
 """The names in `ZOO`, for editors to complete."""
 
-ZOO = Zoo(
-    (spec.name, spec)
-    for spec in (
-        ModelSpec.of(pfcvm),
-        ModelSpec.of(pcvm),
-        ModelSpec.of(rvm),
-        ModelSpec.of(jcfo),
-        ModelSpec.of(sparse_probit),
-        ModelSpec.of(fsklr),
-        ModelSpec.of(sklr),
-        ModelSpec.of(fs_skr),
-        ModelSpec.of(rfvm),
-        ModelSpec.of(horseshoe),
-    )
-)
+ZOO = Zoo(__name__, {name: f".{name}" for name in get_args(ModelName)}, ModelSpec.of)
 """Every model, by name: those of the four papers, the simpler models that they extend, and a
 regularised horseshoe to compare them with."""
+
+if TYPE_CHECKING:  # `ZOO` imports a file when it is asked for it; mypy checks all of them here
+    from . import fs_skr, fsklr, horseshoe, jcfo, pcvm, pfcvm, rfvm, rvm, sklr, sparse_probit
+
+    ModelSpec.of(pfcvm)
+    ModelSpec.of(pcvm)
+    ModelSpec.of(rvm)
+    ModelSpec.of(jcfo)
+    ModelSpec.of(sparse_probit)
+    ModelSpec.of(fsklr)
+    ModelSpec.of(sklr)
+    ModelSpec.of(fs_skr)
+    ModelSpec.of(rfvm)
+    ModelSpec.of(horseshoe)
 
 __all__ = [
     "SHARED",

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ardvark.common.validate import InputError, matrix, named
-from ardvark.data import Dataset, load, table
+from ardvark.data import Dataset, load
 
 from .spec import BaseHypers, ModelSpec
 
@@ -68,6 +68,8 @@ def _from_arrays(X: Any, y: Any) -> Dataset:
         return Dataset.from_arrays(X, y)
     except InputError:
         if isinstance(X, pd.DataFrame) and isinstance(y, str):
+            from ardvark.data import table  # many files, for who has an error alone
+
             table(X, y)  # its error reports more than the first thing that is wrong
         raise
 

@@ -41,6 +41,7 @@ import numpy as np
 
 from ardvark.common.declared import Settings, plain
 from ardvark.common.html import table
+from ardvark.common.registry import Registry
 from ardvark.common.validate import InputError, logger, unknown_option
 
 if TYPE_CHECKING:
@@ -409,7 +410,7 @@ class ModelSpec[P: BasePriors](ModelCard):
         return hypers
 
 
-class Zoo(dict[str, ModelSpec[Any]]):
+class Zoo(Registry[ModelSpec[Any]]):
     """Models by name, shown as a short table.
 
     Examples

@@ -28,6 +28,9 @@ few = settings(max_examples=60, derandomize=True, deadline=None, database=None)
 many = settings(
     max_examples=500, deadline=None, database=None, suppress_health_check=list(HealthCheck)
 )
+SIZES = pytest.mark.parametrize(
+    "size", [pytest.param(few, id="few"), pytest.param(many, id="many", marks=pytest.mark.slow)]
+)
 
 numbers = st.one_of(
     st.integers(-3, 3), st.floats(-5, 5), st.sampled_from([np.nan, np.inf, 1e308, 2**70, -0.0])
@@ -117,17 +120,9 @@ def check_pair(pair):
     assert all(np.isfinite(v).all() for v in tree["posterior"].data_vars.values())
 
 
-@few
-@given(pairs())
-def test_any_x_and_y_make_a_problem_or_one_input_error(pair):
-    check_pair(pair)
-
-
-@pytest.mark.slow
-@many
-@given(pairs())
-def test_any_x_and_y_make_a_problem_or_one_input_error_slow(pair):
-    check_pair(pair)
+@SIZES
+def test_any_x_and_y_make_a_problem_or_one_input_error(size):
+    size(given(pairs())(check_pair))()
 
 
 @few
@@ -244,14 +239,6 @@ def check_file(content, options):
             assert "Traceback" not in said.getvalue()
 
 
-@few
-@given(files(), OPTIONS)
-def test_any_csv_file_makes_a_problem_or_one_line(content, options):
-    check_file(content, options)
-
-
-@pytest.mark.slow
-@many
-@given(files(), OPTIONS)
-def test_any_csv_file_makes_a_problem_or_one_line_slow(content, options):
-    check_file(content, options)
+@SIZES
+def test_any_csv_file_makes_a_problem_or_one_line(size):
+    size(given(files(), OPTIONS)(check_file))()

@@ -181,22 +181,22 @@ def test_a_study_stopped_at_any_moment_goes_on(tmp_path, whole, number):
     assert {name: (out / name).stat().st_mtime_ns for name in kept} == kept
 
 
-def test_a_study_that_is_stopped_goes_on(tmp_path):
-    """The fast form: Ctrl-C as soon as the first of two fits is saved."""
+def test_a_study_that_is_stopped_goes_on(tmp_path, command):
+    """The fast form: Ctrl-C as soon as the first of two fits is saved; this process goes on."""
     words, out = study(tmp_path, METHODS[:2]), tmp_path / "out"
     first = out / f"{METHODS[0]}.nc"
-    command = Command(tmp_path, *words)
-    assert command.wait_for(first.exists), command.text()
-    command.stop(signal.SIGINT)
-    assert f"Finished fits are in {out}" in command.text()
+    stopped = Command(tmp_path, *words)
+    assert stopped.wait_for(first.exists), stopped.text()
+    stopped.stop(signal.SIGINT)
+    assert f"Finished fits are in {out}" in stopped.text()
     names, halves = whole_files(out)
     assert first.name in names
     assert not halves
     assert "report.html" not in names
     before = first.stat().st_mtime_ns
 
-    again = Command(tmp_path, *words)
-    assert again.process.wait() == 0, again.text()
+    again = command(*words)
+    assert again.returncode == 0, again.stderr
     assert first.stat().st_mtime_ns == before
     assert whole_files(out)[0] >= MADE | {f"{name}.nc" for name in METHODS[:2]}
 

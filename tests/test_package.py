@@ -12,15 +12,48 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
-def python(code):
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+def python(code, **variables):
+    command, env = [sys.executable, "-c", code], os.environ | variables
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=env)
 
 
 def test_import_and_help_do_not_load_pymc():
     heavy = "{'pymc', 'pytensor', 'arviz', 'sklearn', 'scipy', 'numba', 'xarray'}"
-    for code in ("import ardvark", "import ardvark.cli.app", "import ardvark.data"):
-        done = python(f"import sys; {code}; print(sorted({heavy} & set(sys.modules)))")
-        assert done.stdout.strip() == "[]", (code, done.stderr)
+    code = f"import sys, ardvark, ardvark.data, ardvark.cli.app; print({heavy} & {{*sys.modules}})"
+    done = python(code)
+    assert done.stdout == "set()\n", done.stderr
+
+
+def test_a_fit_imports_its_own_model_and_method_alone():
+    code = """
+import sys
+import ardvark as av
+problem = av.problem("rvm", [[0.0], [1.0], [2.0]], [0, 0, 1])
+av.fit(problem, "pfcvm_lp", draws=2, progressbar=False)
+print(*sys.modules)
+"""
+    done = python(code)
+    loaded = {name for name in done.stdout.split() if name.startswith("ardvark.")}
+    assert "ardvark.inference.papers.pfcvm.lp" in loaded, done.stderr
+    others = r"models\.(rfvm|jcfo|fsklr|horseshoe)|inference\.(papers\.(rfvm|jcfo|fsklr)|gibbs|"
+    others += r"generic|scoring|verdicts|refits|report|comparison|calibration|references)"
+    assert not [name for name in loaded if re.match(rf"ardvark\.({others})", name)]
+
+
+def test_a_fit_leaves_nothing_in_the_temporary_folder(tmp_path):
+    """The sources that PyTensor generates are where they can be read, once each."""
+    code = """
+import inspect
+import ardvark as av
+from pytensor.link.utils import compile_function_src
+problem = av.problem("rvm", [[0.0], [1.0], [2.0]], [0, 0, 1])
+av.fit(problem, "laplace", draws=2, progressbar=False)
+made = [compile_function_src("def f():\\n    return 1", "f") for _ in range(2)]
+print(inspect.getsource(made[0]), len({inspect.getfile(f) for f in made}))
+"""
+    done = python(code, TMPDIR=str(tmp_path))
+    assert done.stdout.split() == ["def", "f():", "return", "1", "1"], done.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_there_is_one_copy_of_each_module():
@@ -35,7 +68,9 @@ def test_there_is_one_copy_of_each_module():
 def test_every_public_name_is_there():
     import ardvark
 
-    assert {"fit", "models", "InputError", "__version__"} < set(ardvark.__all__)
+    assert {"fit", "models", "data", "inference", "InputError", "__version__"} < set(
+        ardvark.__all__
+    )
     assert set(ardvark.__all__) - set(dir(ardvark)) == {"__version__"}
     for name in ardvark.__all__:
         assert getattr(ardvark, name) is not None
@@ -47,7 +82,7 @@ def test_every_file_of_code_is_in_the_wheel():
     """Setuptools finds the folders of `ardvark` that have an `__init__.py`, links included."""
     found = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
     assert found["packages"]["find"] == {"include": ["ardvark*"]}
-    assert found["package-data"]["ardvark"] == ["py.typed", "*.pyi"]  # the second is read at import
+    assert found["package-data"]["*"] == ["*.pyi"]  # read at import
     folders = {
         Path(folder).relative_to(ROOT / "ardvark"): set(names)
         for folder, _, names in os.walk(ROOT / "ardvark", followlinks=True)

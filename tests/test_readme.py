@@ -1,5 +1,7 @@
 """What the README and the how-to pages tell a reader to type: their Python runs, commands exist."""
 
+import ast
+import inspect
 import re
 import shlex
 import subprocess
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 import typer
 
+import ardvark as av
 from ardvark.cli.app import app
 
 ROOT = Path(__file__).parents[1]
@@ -33,28 +36,25 @@ def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", page.read_text(), flags=re.DOTALL)
 
 
-def printed(folder: Path, pages: tuple[Path, ...]) -> dict[str, str]:
+def printed(folder: Path) -> dict[str, str]:
     """Run the blocks of each page one after the other, as a reader types them, in a folder."""
-    written = {page.stem: blocks(page, "python") for page in pages}
-    written = {name: found for name, found in written.items() if found}
-    for name, found in written.items():
-        (folder / f"{name}.py").write_text("\n".join(found))
+    written = {page.stem: "\n".join(blocks(page, "python")) for page in PAGES}
+    written = {name: code for name, code in written.items() if code}
+    for name, code in written.items():
+        (folder / f"{name}.py").write_text(code)
     command = [sys.executable, "-c", RUN, *written]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-1000:] + done.stderr
     return dict(re.findall(r"^=== (\S+)\n(.*?)(?=^=== |\Z)", done.stdout, re.DOTALL | re.M))
 
 
-def test_the_python_of_the_readme_runs(tmp_path):
-    said = printed(tmp_path, PAGES[:1])["README"]
-    assert "Comparison of 2 fits of rfvm on digits38, reference: exact" in said
-    assert "\npaper [" in said  # its verdict
-    assert (tmp_path / "README" / "report.html").stat().st_size > 50_000
-
-
+@pytest.mark.course
 def test_the_python_of_the_pages_runs(tmp_path):
-    said = printed(tmp_path, PAGES[1:])
-    assert len(said) > 8
+    said = printed(tmp_path)
+    assert len(said) > 9
+    assert "Comparison of 2 fits of rfvm on digits38, reference: exact" in said["README"]
+    assert "\npaper [" in said["README"]  # its verdict
+    assert (tmp_path / "README" / "report.html").stat().st_size > 50_000
     assert "mean field [with care]: use its predicted classes" in said["own-draws"]
     assert "sex=male" in said["missing-values"]
     check_the_report_on_a_table(tmp_path / "missing-values")
@@ -73,6 +73,33 @@ def check_the_report_on_a_table(folder: Path) -> None:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert blocks(page, "text") == [done.stderr.rstrip("\n") + "\n"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_python_of_a_page_calls_what_there_is(page):
+    """What does not run here is read: its public names exist and take these arguments."""
+    assert not wrong_calls("\n".join(blocks(page, "python")))
+
+
+def wrong_calls(code: str) -> list[str]:
+    """Return the names `av.x` that are not public, and calls of them with unknown arguments."""
+    wrong = []
+    for node in ast.walk(ast.parse(code)):
+        match node:
+            case ast.Attribute(ast.Name("av"), name) if name not in av.__all__:
+                wrong.append(name)
+            case ast.Call(ast.Attribute(ast.Name("av"), name), given, named) if name in av.__all__:
+                words = {k.arg: None for k in named if k.arg}
+                try:
+                    inspect.signature(getattr(av, name)).bind_partial(*given, **words)
+                except TypeError as error:
+                    wrong.append(f"{name}: {error}")
+    return wrong
+
+
+@pytest.mark.parametrize("code", ["av.fitt(p)", "av.second_opinion(p, f, 3)", "av.Dask(wokers=2)"])
+def test_a_wrong_call_is_seen(code):
+    assert len(wrong_calls(code)) == 1
 
 
 def test_the_readme_is_short_and_home_has_its_example():

@@ -1,6 +1,5 @@
 """`ardvark compare`, `report` and `export`: a study in a folder, and what is written from it."""
 
-import os
 import shlex
 import shutil
 import sys
@@ -144,7 +143,7 @@ def compare(
     typer.echo(problem.describe(), err=True)
     large = run.megabytes(problem, sampling, exact="exact" in chosen)
     typer.echo(f"Results go to {folder}, at most {_size(large)} per method.", err=True)
-    _check_size(problem, large, folder)
+    _check_size(problem, large * len(chosen), folder)  # a comparison holds all of them
     last_words(f"Stopped. Finished fits are in {folder}. Run the same command to continue.")
     fits = study.run(problem, chosen, folder, sampling, settings=settings)
     _finish(folder, problem, test, fits, settings)
@@ -278,17 +277,16 @@ def _check_size(problem: "Problem", megabytes: float, folder: Path) -> None:
         size = megabytes if name == "disk" else sum(needed.values())
         if size > limit:
             raise InputError(
-                f"this study needs {what}, and this machine has {_size(limit)} of {name}. Ask for "
+                f"this study needs {what}, and there is {_size(limit)} of {name}. Ask for "
                 "fewer --draws or --chains, store less with --keep shared, or take fewer rows."
             )
 
 
 def memory() -> float:
-    """Return the megabytes of this machine's memory; infinity where that is not known."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6
-    except (AttributeError, ValueError, OSError):  # not on Windows
-        return float("inf")
+    """Return the megabytes of memory that are free."""
+    from ardvark.common.memory import free
+
+    return free() / 1e6
 
 
 def _finish(

@@ -9,6 +9,7 @@ were submitted at once, a piece that kills its worker would condemn others that 
 import importlib.util
 import logging
 import uuid
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -160,7 +161,8 @@ def _deployed(client: "Client", work: Work) -> Iterator[str]:
 
     name = f"ardvark-{uuid.uuid4().hex[:12]}"
     try:
-        client.register_plugin(Deployed(name, cloudpickle.dumps(work)), name=name)
+        deployed = Deployed(name, cloudpickle.dumps(work), _on_one_machine(client))
+        client.register_plugin(deployed, name=name)
     except Exception as error:  # Dask has no class of its own for what a worker could not unpack
         raise InputError(
             f"the Dask workers could not take the job: {error}. They need the same packages, in "
@@ -171,6 +173,12 @@ def _deployed(client: "Client", work: Work) -> Iterator[str]:
     finally:
         if client.status == "running":
             client.unregister_worker_plugin(name)
+
+
+def _on_one_machine(client: "Client") -> int:
+    """Return the largest number of workers that one machine has now."""
+    workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    return max(Counter(worker["host"] for worker in workers).values(), default=1)
 
 
 def _result(work: Work, key: Any, future: Any) -> Any:

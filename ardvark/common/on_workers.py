@@ -9,6 +9,7 @@ from typing import Any
 from distributed import WorkerPlugin
 from threadpoolctl import threadpool_limits
 
+from . import memory
 from .validate import logger
 from .work import Work, attempt
 
@@ -22,16 +23,19 @@ _one_at_a_time = threading.Lock()
 class Deployed(WorkerPlugin):
     """A job that each worker is given once, when it starts or when the job does."""
 
-    def __init__(self, name: str, job: bytes) -> None:
+    def __init__(self, name: str, job: bytes, neighbours: int) -> None:
         self.name = name
         self.job = job
+        self.neighbours = neighbours
 
     def setup(self, worker: Any) -> None:
-        """Unpack the job."""
+        """Unpack the job, and share the memory with the other workers of this machine."""
+        memory.limit(memory.SHARE * memory.free() / self.neighbours)
         jobs[self.name] = pickle.loads(self.job)
 
     def teardown(self, worker: Any) -> None:
-        """Forget the job, and what was compiled for it."""
+        """Forget the job, what was compiled for it, and its part of the memory."""
+        memory.limit(float("inf"))
         _started.pop(self.name, None)
         jobs.pop(self.name, None)
 

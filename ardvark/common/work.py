@@ -5,7 +5,8 @@ killed continues where it stopped. If a piece raises an error, the error is its 
 pieces continue; the next run tries that piece again. A process works on one piece at a time, so
 only that piece is lost if the process dies. An interrupted run loses only the pieces in progress.
 
-Pieces are computed in this process, in local processes, or by an `Executor`: `cluster.Dask`.
+Pieces are computed in this process, in local processes, or by an `Executor`: `cluster.Dask`. Local
+processes share the memory that one computation may take when the job begins (`memory.py`).
 """
 
 import logging
@@ -24,6 +25,7 @@ from typing import Any, ClassVar
 
 from threadpoolctl import threadpool_limits
 
+from . import memory
 from .progress import Update
 from .validate import InputError, logger, positive
 
@@ -204,10 +206,11 @@ def _pooled(work: Work, keys: Sequence[Any], processes: int) -> Iterator[tuple[A
     """
     waiting = list(reversed(keys))
     running: dict[Future, tuple[ProcessPoolExecutor, Any]] = {}  # without a key: still starting
+    part = memory.allowed() / min(processes, len(keys))
 
     def begin() -> None:
         pool = ProcessPoolExecutor(1, mp_context=_SPAWN, initializer=_end_with_parent)
-        running[pool.submit(_start, work)] = pool, None
+        running[pool.submit(_start, work, part)] = pool, None
 
     try:
         for _ in range(min(processes, len(keys))):
@@ -279,8 +282,9 @@ _started: tuple[Work, Callable[[Any], Any]] | None = None
 """The job of a process that `_pooled` started; set once."""
 
 
-def _start(work: Work) -> None:
+def _start(work: Work, part: float) -> None:
     global _started
+    memory.limit(part)
     threadpool_limits(1, user_api="blas")
     if work.quiet:
         logger.setLevel(logging.CRITICAL)

@@ -93,6 +93,14 @@ def calibrate(
     (True, 0)
     >>> "feature_weight[0]" in found.table.index
     True
+    >>> found.table.columns.tolist()
+    ['mean', 'width', 'shift', 'sd_ratio', 'p_value', 'holm']
+    >>> print(found.text())
+    sbc-rfvm-rfvm_vb: 10 replicates
+    ...
+    With this many replicates, a shift of ... sd, or an sd that is wrong by a factor of ...,
+    is detected half of the time.
+    >>> found.plot(most=3).savefig("ranks.png")  # the three quantities with the smallest p-values
     """
     one_of("test", test, get_args(Test))
     sampling = Sampling(draws=draws, chains=chains, seed=random_seed, progressbar=progressbar)

@@ -143,24 +143,7 @@ LEVEL = 0.01
 
 @dataclass(frozen=True)
 class Calibration:
-    """Ranks of the test quantities over the replicates, and their interpretation.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import ardvark as av
-    >>> X = np.random.default_rng(0).normal(size=(12, 2))
-    >>> problem = av.problem("rfvm", X, X[:, 0] > 0)
-    >>> found = av.calibrate(problem, "rfvm_vb", replicates=10, draws=50, progressbar=False)
-    >>> found.table.columns.tolist()
-    ['mean', 'width', 'shift', 'sd_ratio', 'p_value', 'holm']
-    >>> print(found.text())
-    sbc-rfvm-rfvm_vb: 10 replicates
-    ...
-    With this many replicates, a shift of ... sd, or an sd that is wrong by a factor of ...,
-    is detected half of the time.
-    >>> found.plot(most=3).savefig("ranks.png")  # the three quantities with the smallest p-values
-    """
+    """Ranks of the test quantities over the replicates, and their interpretation."""
 
     names: tuple[str, ...]
     ranks: np.ndarray

@@ -18,7 +18,10 @@ read. A method that uses only the problem avoids that cost; `supports` should no
 
 `fit` receives checked options and a `Job`. It raises `FitFailed` if there is nothing to return, and
 sets `status` to "not_converged" if the result must not be trusted. A method may also define
-`predict_paper` (problem, details, X_new) -> P(y = 1), its own predictor.
+
+    predict_paper  (problem, details, X_new) -> P(y = 1), its own predictor
+    held           (options, job) -> the draws of each chain that it must hold at once, for a method
+                   where they are not those that were asked for (`room.py`)
 """
 
 from collections.abc import Callable, Mapping, Sequence

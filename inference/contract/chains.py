@@ -63,7 +63,16 @@ class Chains(AbstractContextManager["Chains"], Protocol):
         """
 
     def read(self, first: int) -> tuple[Arrays, Arrays]:
-        """Return posterior and statistics (chain, draw, ...) of what was kept after `first`."""
+        """Return posterior and statistics (chain, draw, ...) of what was kept after `first`.
+
+        They may share memory with the chains, and change when these are taken on.
+        """
+
+    def take(self, first: int) -> tuple[Arrays, Arrays]:
+        """Return the same in arrays of their own. The chains hold no draw then, and cannot go on.
+
+        So draws are not copied where nothing that `read` returned is still held.
+        """
 
     def last(self) -> Arrays:
         """Return what each chain goes on from, {name: (chain, ...)}."""
@@ -111,6 +120,10 @@ class Resumed:
             for old, new in zip((before.posterior, before.sample_stats), found, strict=True)
         )
         return posterior, stats
+
+    def take(self, first: int) -> tuple[Arrays, Arrays]:
+        """Return what `read` does, which is a copy already."""
+        return self.read(first)
 
     def last(self) -> Arrays:
         """Return what each chain goes on from."""

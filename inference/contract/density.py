@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+import weakref
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
@@ -49,7 +50,7 @@ class Density:
 
     def __init__(self, model: pm.Model) -> None:
         started = time.perf_counter()
-        self._model = model
+        self._owner = weakref.ref(model)  # which knows this density: a circle is never freed
         self._initial_point = make_initial_point_fn(model=model)
         point = self._initial_point(None)
         self.start = _joined(point)
@@ -77,6 +78,12 @@ class Density:
         if same:  # a chain starts where it would start under a model of its own
             self.start = _joined(self._initial_point(None))
         return same
+
+    @property
+    def _model(self) -> pm.Model:
+        model = self._owner()
+        assert model is not None, "whoever holds a density holds its model"
+        return model
 
     def _cut(self) -> dict[Any, Any]:
         """Return each value variable as a piece of the symbolic vector.

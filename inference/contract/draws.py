@@ -55,6 +55,31 @@ class Draws:
         )
         return posterior, stats
 
+    def take(self, first: int, count: int) -> tuple[Arrays, Arrays]:
+        """Return draws `first` to `count` in arrays of their own, and hold none any more.
+
+        They are moved to the front of the memory that they lie in, and the rest of it is freed, so
+        that no second copy is ever held.
+        """
+        for arrays in (self.posterior, self.sample_stats):
+            for name in [*arrays]:
+                x = arrays.pop(name)
+                rows = x.reshape(-1, *x.shape[2:])
+                for chain in range(len(x)):  # to the front, so that none is overwritten
+                    begin = chain * (count - first)
+                    for at in range(first, count):
+                        rows[begin + at - first] = x[chain, at]
+                del rows
+                shape = (len(x), count - first, *x.shape[2:])
+                try:
+                    x.resize(shape)
+                except ValueError:  # somebody still looks at it
+                    x = x.reshape(-1, *x.shape[2:])[: shape[0] * shape[1]].reshape(shape).copy()
+                arrays[name] = x
+        taken = self.posterior, self.sample_stats
+        self.posterior, self.sample_stats = {}, {}
+        return taken
+
 
 def draw_in_chunks(
     job: Job,

@@ -82,6 +82,10 @@ class ThreadedChains(ABC):
         """Return the posterior and the statistics of what was kept after transition `first`."""
         return self.draws.read(first // self.every, self.kept)
 
+    def take(self, first: int) -> tuple[Arrays, Arrays]:
+        """Return the same in arrays of their own, and hold no draw any more."""
+        return self.draws.take(first // self.every, self.kept)
+
     def _run(self, work: Callable[[int], None], update: Update) -> None:
         """Do a piece of work of every chain; an error or an interrupt ends them all."""
         with ThreadPoolExecutor(self._workers) as pool:

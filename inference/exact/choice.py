@@ -15,15 +15,16 @@ mix differs by factors:
 Figures and dates are in the records of `lab/speed/exact_speed.py` and `gibbs_speed.py`.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+
+from ardvark.common.registry import Registry
 
 from ..contract.chains import Continuing
 from ..contract.target import Target
-from ..generic import nuts
-from ..gibbs import sampling as gibbs
 
-SAMPLERS: Mapping[str, Continuing] = {module.NAME: module for module in (nuts, gibbs)}
+SAMPLERS = Registry[Continuing](
+    __package__, {"nuts": "..generic.nuts", "gibbs": "..gibbs.sampling"}
+)
 """The exact samplers, by name."""
 MASKS = "binary masks have no gradient"
 MODES = (

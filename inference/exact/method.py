@@ -7,8 +7,9 @@ R-hat and least ESS at each judgement).
 
 `draws` is the number of draws per chain that are kept at most. Between half of them and all are
 kept of a long run, evenly spaced, and always at least twice as many as `ess`. Equal seeds give
-equal draws. With `minutes` a run may be ended by the clock; such a fit says so
-(``attrs["reproducible"]``), and a study does not reuse it.
+equal draws. With `minutes` a run may be ended by the clock, and where memory is short fewer draws
+are kept (`contract/room.py`), which is said beforehand. Then another machine may give other draws:
+such a fit says so (``attrs["reproducible"]``), and a study does not reuse it.
 
 A run that reached a limit is "not_converged", and its reason says what is missing. `resume` takes
 it on from there: `gibbs` from its last states, `nuts` from its last points with new adaptation.
@@ -21,17 +22,19 @@ from typing import Literal
 
 import numpy as np
 
+from ardvark.common import memory
 from ardvark.common.declared import Settings, option
-from ardvark.common.validate import InputError
+from ardvark.common.validate import InputError, logger
 
 from ..contract.backend import About, Arrays, Job, Kind, Result
 from ..contract.chains import Chains, Continuing, Length, Resumed
+from ..contract.room import room
 from ..contract.sampling import Sampling
 from ..contract.target import Target
 from ..fits.mixing import Mixing, mixing
 from .choice import SAMPLERS, Choice, choose, refusal
 from .measured import nearest
-from .until import FIRST, Asked, until_converged
+from .until import FIRST, Asked, Run, until_converged
 
 NAME = "exact"
 KIND: Kind = "mcmc"
@@ -46,7 +49,11 @@ ABOUT = About(
 LONG = 60.0
 """Seconds above which a run says beforehand how long it may take."""
 LARGEST = 4e8
-"""Numbers that are held at once: 3.2 GB."""
+"""Numbers of draws that are held at once on any machine: 3.2 GB."""
+_THINNED = (
+    "exact: at most %d draws of each chain are held at once, for %d would need about %s of memory, "
+    "and %s may be taken. Longer runs are thinned more, and %s."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,11 +89,16 @@ def most_kept(sampling: Sampling, ess: float = 1000.0) -> int:
     return max(sampling.draws, math.ceil(4.0 * ess / sampling.chains))
 
 
+def held(options: Options, job: Job) -> int:
+    """Return the draws of each chain that are held at least: those of the first judgement."""
+    return FIRST
+
+
 def fit(target: Target, options: Options, job: Job) -> Result:
     """Sample the posterior by the chosen sampler, until it has converged or reached a limit."""
     choice = _chosen(target, options)
     method = choice.sampler
-    asked, length = _asked(target, options, job, method)
+    asked, everywhere, length = _asked(target, options, job, method)
     settings = method.Options(cores=options.cores)
 
     def judge(posterior: Arrays) -> Mixing:
@@ -99,7 +111,7 @@ def fit(target: Target, options: Options, job: Job) -> Result:
             run = until_converged(chains, judge, asked, first=first, update=update)
         last = chains.last()
         return Result(
-            posterior={name: np.ascontiguousarray(x) for name, x in run.posterior.items()},
+            posterior=dict(run.posterior),
             sample_stats={name: np.ascontiguousarray(x) for name, x in run.sample_stats.items()},
             details={f"judged_{name}": np.array(x) for name, x in run.trace.items()}
             | {f"last_{name}": x for name, x in last.items()},
@@ -115,7 +127,11 @@ def fit(target: Target, options: Options, job: Job) -> Result:
                 "iterations": run.iterations,
                 "every": run.every,
                 "ended": run.ended,
-                "reproducible": int(run.ended != "time" and job.earlier is None),
+                "reproducible": int(
+                    run.ended != "time"
+                    and job.earlier is None
+                    and not _forced(run, asked, everywhere)
+                ),
                 **chains.attrs,
             },
         )
@@ -137,21 +153,34 @@ def _title(target: Target, choice: Choice) -> str:
     return title if row is None or row.seconds <= LONG else f"{title} ({row.text()})"
 
 
-def _asked(target: Target, options: Options, job: Job, method: Continuing) -> tuple[Asked, Length]:
-    """Return what is asked of the run, and how long chains may become within `LARGEST`."""
-    draws = most_kept(job, options.ess)
+def _asked(
+    target: Target, options: Options, job: Job, method: Continuing
+) -> tuple[Asked, Asked, Length]:
+    """Return what is asked of the run, the same on a machine of any size, and the chains' length.
+
+    The first holds fewer draws where memory is short.
+    """
+    wanted = math.ceil(most_kept(job, options.ess) / (1.0 - method.WARM_UP))
     numbers = sum(size for name, size in target.sizes.items() if job.keeps(name))
-    most = max(FIRST, int(LARGEST / job.chains / numbers))
-    length = Length(limit=options.limit, room=min(math.ceil(draws / (1.0 - method.WARM_UP)), most))
-    asked = Asked(
+    most = min(wanted, max(FIRST, int(LARGEST / job.chains / numbers)))
+    needs, allowed = room(target, job), memory.allowed()
+    fits = min(most, max(FIRST, needs.draws(allowed)))
+    if fits < wanted:
+        here = "equal seeds give other draws where memory is larger"
+        told = here if fits < most else "on every machine alike"
+        sizes = memory.text(needs.needed(wanted)), memory.text(allowed)
+        logger.warning(_THINNED, fits, wanted, *sizes, told)
+    everywhere = Asked(
         ess=options.ess,
         limit=options.limit,
         seconds=math.inf if options.minutes is None else 60.0 * options.minutes,
-        room=length.room,
+        room=most,
         warm_up=method.WARM_UP,
         chains=job.chains,
+        coarsest=1 if job.earlier is None else job.earlier.every,
     )
-    return asked, length
+    length = Length(limit=options.limit, room=fits)
+    return replace(everywhere, room=fits), everywhere, length
 
 
 def _chains(
@@ -164,6 +193,12 @@ def _chains(
     seeds = np.random.SeedSequence([job.seed, before.iterations])
     other = replace(job, seed=int(seeds.generate_state(1)[0]))
     return Resumed(method.chains(target, settings, other, length, before.last), before)
+
+
+def _forced(run: Run, asked: Asked, everywhere: Asked) -> bool:
+    """Whether a judgement saw fewer draws than it would have on a machine with more memory."""
+    judged = [int(n) for n in run.trace["iterations"]]
+    return any(asked.every(n) > everywhere.every(n) for n in judged)
 
 
 def _stopped(ended: str, missing: str, options: Options) -> str:

@@ -65,6 +65,8 @@ class Asked:
         Share of the iterations, from the start, that is not judged and not used.
     chains : int
         How many chains run.
+    coarsest : int
+        Iterations between two draws of the run that goes on: what it left out is not to be had.
     """
 
     ess: float
@@ -73,10 +75,11 @@ class Asked:
     room: int
     warm_up: float
     chains: int
+    coarsest: int = 1
 
     def every(self, iterations: int) -> int:
         """Return the smallest power of two such that every so many-th iteration fits the room."""
-        return 2 ** max(0, math.ceil(math.log2(iterations / self.room)))
+        return max(self.coarsest, 2 ** math.ceil(math.log2(iterations / self.room)))
 
 
 @dataclass
@@ -132,6 +135,20 @@ def until_converged(
     update : callable
         Gets the share of the run that is done, and a note.
     """
+    run = _judged(chains, judge, asked, first, update)
+    run.posterior, run.sample_stats = chains.take(_warm_up(asked, run.iterations))
+    return run
+
+
+def _warm_up(asked: Asked, iterations: int) -> int:
+    """Return how many of the iterations are not used."""
+    return math.ceil(asked.warm_up * iterations)
+
+
+def _judged(
+    chains: Chains, judge: Callable[[Arrays], Mixing], asked: Asked, first: int, update: Update
+) -> Run:
+    """Return a run that has ended, without its draws."""
     run, passes, note, started = Run(), 0, "", time.perf_counter()
     needed: float = FIRST
     for iterations in itertools.dropwhile(lambda n: n <= first, checkpoints()):
@@ -150,8 +167,7 @@ def until_converged(
         run.every = asked.every(iterations)
         chains.advance(iterations, run.every, show)
         run.iterations = iterations
-        run.posterior, run.sample_stats = chains.read(math.ceil(asked.warm_up * iterations))
-        run.mixing = mixing = judge(run.posterior)
+        run.mixing = mixing = judge(chains.read(_warm_up(asked, iterations))[0])
         run.missing = mixing.missing(asked.ess)
         found = {
             "iterations": iterations,

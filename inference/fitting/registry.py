@@ -5,21 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ardvark.common.registry import Registry
 from ardvark.common.validate import InputError, named, one_of, unknown_option
 from ardvark.models import Problem
 
 from ..contract.backend import KINDS, Backend
 from ..contract.target import Target
-from ..exact import method as exact
 from ..exact.choice import SAMPLERS
-from ..generic import advi, laplace, mams, nuts
-from ..gibbs import sampling as gibbs
-from ..papers.fsklr import savb as fsklr_savb
-from ..papers.jcfo import em as jcfo_em
-from ..papers.pfcvm import em as pfcvm_em
-from ..papers.pfcvm import lp as pfcvm_lp
-from ..papers.rfvm import vb as rfvm_vb
-from ..papers.rfvm import xolon
 
 MethodName = Literal[
     "exact",
@@ -38,23 +30,23 @@ MethodName = Literal[
 ]
 """What a person may type for `method`, so that editors complete it."""
 
-BACKENDS: dict[str, Backend] = {
-    module.NAME: module
-    for module in (
-        exact,
-        nuts,
-        mams,
-        gibbs,
-        advi,
-        laplace,
-        pfcvm_lp,
-        pfcvm_em,
-        jcfo_em,
-        fsklr_savb,
-        rfvm_vb,
-        xolon,
-    )
-}
+BACKENDS = Registry[Backend](
+    __package__,
+    {
+        "exact": "..exact.method",
+        "nuts": "..generic.nuts",
+        "mams": "..generic.mams",
+        "gibbs": "..gibbs.sampling",
+        "advi": "..generic.advi",
+        "laplace": "..generic.laplace",
+        "pfcvm_lp": "..papers.pfcvm.lp",
+        "pfcvm_em": "..papers.pfcvm.em",
+        "jcfo_em": "..papers.jcfo.em",
+        "fsklr_savb": "..papers.fsklr.savb",
+        "rfvm_vb": "..papers.rfvm.vb",
+        "xolon": "..papers.rfvm.xolon",
+    },
+)
 """Every method, by name."""
 _BUILT_IN = (*BACKENDS, "paper")
 
@@ -134,7 +126,7 @@ def usual(problem: Problem) -> list[str]:
 
     The samplers that `exact` chooses from, and `mams`, are run by themselves only on request.
     """
-    names, exact_ones = applicable(problem), {*SAMPLERS, mams.NAME}
+    names, exact_ones = applicable(problem), {*SAMPLERS, "mams"}
     return [name for name in names if name not in exact_ones or "exact" not in names]
 
 

@@ -55,8 +55,9 @@ def resume(
     >>> import ardvark as av
     >>> X = np.random.default_rng(0).normal(size=(30, 4))
     >>> problem = av.problem("sparse_probit", X, X[:, 0] > 0)
-    >>> fit = av.fit(problem, "exact", random_seed=0, progressbar=False)
-    >>> more = av.resume(problem, fit, ess=4000, progressbar=False)  # for smaller errors
+    >>> asked = {"sampler": "gibbs", "ess": 400, "random_seed": 0, "progressbar": False}
+    >>> fit = av.fit(problem, "exact", **asked)
+    >>> more = av.resume(problem, fit, ess=1600, progressbar=False)  # for half the errors
     >>> more.attrs["status"], more.attrs["iterations"] > fit.attrs["iterations"]
     ('finished', True)
     """

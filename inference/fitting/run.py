@@ -15,6 +15,7 @@ from ardvark.common.validate import InputError, logger, unknown
 from ardvark.models import SHARED, Problem
 
 from ..contract.backend import Earlier, FitFailed, Job, Kind, Result
+from ..contract.room import refuse_too_large
 from ..contract.sampling import Keep, Sampling
 from ..contract.target import Target
 from ..exact.method import most_kept
@@ -86,7 +87,8 @@ def fit(
     ------
     InputError
         An unknown method, or one that does not apply to the model (the message says why); sizes
-        or a seed that are none (`Sampling`).
+        or a seed that are none (`Sampling`); a fit that needs more memory than it may take, half of
+        what is free.
 
     Examples
     --------
@@ -138,6 +140,9 @@ def compute(
             LARGEST_KEPT, ", ".join(SHARED),
         )  # fmt: skip
     job = Job(**vars(sampling), names=names, label=plan.name, earlier=earlier)
+    if plan.backend.KIND in ("mcmc", "approximation"):  # others return one draw
+        held = getattr(plan.backend, "held", None)
+        refuse_too_large(target, job, held(plan.options, job) if held else job.draws)
     sizes = {"draws": sampling.draws, "chains": sampling.chains}
     attrs = facts(problem, method=plan.name, kind=plan.backend.KIND, **sizes) | {
         "seed": sampling.seed,

@@ -16,13 +16,13 @@ more than one transition in a thousand diverges, a second run at 0.95 replaces i
 and a message report this.
 """
 
+import importlib
 import math
 import os
 import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import pairwise
 from typing import Any, Literal, Self
 
@@ -35,8 +35,11 @@ from ardvark.common.validate import logger
 
 from ..contract.backend import About, Arrays, FitFailed, Job, Kind, Result, continuous_only
 from ..contract.chains import FREE, Length
+from ..contract.density import Density
+from ..contract.draws import Draws
 from ..contract.target import Target
 from ..fits.diagnostics import FEW_DIVERGENT
+from .tap import Tap
 
 NAME = "nuts"
 KIND: Kind = "mcmc"
@@ -92,6 +95,11 @@ class Options(Settings):
 supports = continuous_only("NUTS")
 
 
+def held(options: Options, job: Job) -> int:
+    """Return the draws of each chain that nutpie stores: those of the adaptation too."""
+    return job.draws + options.tune
+
+
 def fit(target: Target, options: Options, job: Job) -> Result:
     """Sample the posterior; if too many transitions diverge, sample again with smaller steps."""
     run = _nutpie if options.sampler == "nutpie" else _pymc
@@ -145,16 +153,20 @@ def _nutpie(target: Target, options: Options, job: Job) -> Result:
 
 
 def _compiled(target: Target, keep: tuple[str, ...] | None) -> Any:
-    """Return the target's compiled density as nutpie's kind of model.
+    """Return the target's compiled density as nutpie's kind of model, with these variables."""
+    density = target.density
+    names = [n for n in density.names if keep is None or n in keep]
+    return _as_nutpie(density, density.shapes(names), density.expansion(names))
+
+
+def _as_nutpie(density: Density, shapes: dict[str, tuple[int, ...]], expand: Any) -> Any:
+    """Return a density as nutpie's kind of model; at `expand.address` it computes its variables.
 
     nutpie calls C functions at their addresses. So our functions, which serve data of any shape,
     replace those that it would compile. A chain starts at the density's start plus U(-1, 1).
     """
     from nutpie.compile_pymc import CompiledPyMCModel
 
-    density = target.density
-    names = [n for n in density.names if keep is None or n in keep]
-    shapes = density.shapes(names)
     lengths = [math.prod(shape) for shape in shapes.values()]
     ends = np.cumsum([0, *lengths]).tolist()
     slices = [slice(*pair) for pair in pairwise(ends)]
@@ -168,13 +180,13 @@ def _compiled(target: Target, keep: tuple[str, ...] | None) -> Any:
         _coords={},
         _shapes=shapes,
         compiled_logp_func=density.function,
-        compiled_expand_func=density.expansion(names),
+        compiled_expand_func=expand,
         initial_point_func=start,
         shared_data={},
         shared_var_keys={},
         user_data=density.data.addresses,
         n_expanded=ends[-1],
-        shape_info=(names, slices, [*shapes.values()]),
+        shape_info=([*shapes], slices, [*shapes.values()]),
         logp_func=None,
         expand_func=None,
     )
@@ -183,125 +195,158 @@ def _compiled(target: Target, keep: tuple[str, ...] | None) -> Any:
 def chains(
     target: Target, options: Options, job: Job, length: Length, start: Arrays | None = None
 ) -> "Chains":
-    """Return chains by nutpie that can be continued; every draw of theirs is held.
+    """Return chains by nutpie that can be continued; of their draws only the kept ones are held.
 
     `start` is what `last` of earlier chains returned; None: dispersed starts.
     """
-    return Chains(target, options, job, length.limit, start)
+    return Chains(target, options, job, length, start)
 
 
 class Chains:
-    """Chains that sample in the background and pause when they are far enough.
+    """Chains that sample in the background, each held up when it is far enough (`Tap`).
 
     (A `contract.chains.Chains`.) Adaptation comes before their iterations. If more than one
     transition in a thousand has diverged after the first advance, all start again with smaller
     steps, as in `fit`.
+
+    Attributes
+    ----------
+    taps : list of Tap
+        What takes the draws of each chain.
+    tune : int
+        Draws of each chain before the first that may be kept.
     """
 
     def __init__(
-        self, target: Target, options: Options, job: Job, limit: int, start: Arrays | None = None
+        self,
+        target: Target,
+        options: Options,
+        job: Job,
+        length: Length,
+        start: Arrays | None = None,
     ) -> None:
-        self.options, self.job, self.limit = options, job, limit
+        self.options, self.job, self.limit = options, job, length.limit
         started = time.perf_counter()
         with job.report.stage("compiling"):
-            model = _compiled(target, job.names)
+            self._density = density = target.density
+            self._names = [n for n in density.names if job.keeps(n)]
+            density.shapes(self._names), density.expansion(self._names)
+            importlib.import_module("nutpie")  # it takes a second, too
         self.seconds_compile = time.perf_counter() - started
-        self._models = [
-            model if start is None else replace(model, initial_point_func=_at(start[FREE][c]))
-            for c in range(job.chains)
-        ]
+        self._start = start
         self.attrs: dict[str, Any] = {}
+        self.draws = Draws(job, length.room)
+        self.taps: list[Tap] = []
         self._samplers: list[Any] = []
-        self._done: list[int] = []
-        self._target, self._again = options.target_accept or FIRST, options.target_accept is None
-        self.iterations, self.every = 0, 1
+        self.tune, self._target = options.tune, options.target_accept or FIRST
+        self._again = options.target_accept is None
+        self.iterations, self.kept, self.every = 0, 0, 1
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
+        for tap in self.taps:  # all of them first: nutpie waits for the end of a chain
+            tap.stop()
         for sampler in self._samplers:
             sampler.cancel()
         self._samplers = []
 
     def advance(self, iterations: int, every: int, update: Update) -> None:
-        """Take each chain to so many draws; all are kept, and `read` leaves out most of them."""
+        """Take each chain to so many draws, of which every `every`-th is kept."""
+        if every > self.every:
+            self.kept, self.every = self.draws.thin(self.kept, every // self.every), every
         self._run(iterations, update)
-        self.iterations, self.every = iterations, every
-        if not self._again:
-            return
-        self._again = False
-        count = int(self.read(0)[1]["diverging"].sum())
-        if count > FEW_DIVERGENT * self.job.chains * iterations:
-            logger.warning(_DIVERGED, count, FIRST, SECOND)
-            self.__exit__()
-            self._target = SECOND
-            self.attrs["diverged_at_first"] = count
-            self._run(iterations, update)
-        self.attrs["target_accept"] = self._target
+        if self._again:
+            self._again = False
+            count = int(self._statistics(1, iterations)["diverging"].sum())
+            if count > FEW_DIVERGENT * self.job.chains * iterations:
+                logger.warning(_DIVERGED, count, FIRST, SECOND)
+                self.__exit__()
+                self.tune, self._target = 2 * self.options.tune, SECOND
+                self.attrs["diverged_at_first"] = count
+                self._run(iterations, update)
+            self.attrs["target_accept"] = self._target
+        self.iterations, self.kept = iterations, iterations // every
 
     def read(self, first: int) -> tuple[Arrays, Arrays]:
-        """Return the posterior and the statistics of every `every`-th draw after `first`."""
-        parts = [_arrays(sampler.inspect().copy(), 0) for sampler in self._samplers]
-        wanted = slice(first + self.every - 1, self.iterations, self.every)
-        posterior, stats = (
-            {name: np.concatenate([part[i][name][:, wanted] for part in parts]) for name in names}
-            for i, names in enumerate(parts[0])
-        )
-        return posterior, stats
+        """Return the posterior and the statistics of what was kept after draw `first`."""
+        posterior, _ = self.draws.read(first // self.every, self.kept)
+        return posterior, self._kept_statistics(first)
+
+    def take(self, first: int) -> tuple[Arrays, Arrays]:
+        """Return the same in arrays of their own, and hold no draw any more."""
+        posterior, _ = self.draws.take(first // self.every, self.kept)
+        return posterior, self._kept_statistics(first)
 
     def last(self) -> Arrays:
         """Return the last unconstrained vector of each chain (chain, P)."""
-        trees = [sampler.inspect() for sampler in self._samplers]
-        return {FREE: np.stack([_free(tree)[self.iterations - 1] for tree in trees])}
+        return {FREE: np.stack([tap.last for tap in self.taps])}
+
+    def _kept_statistics(self, first: int) -> Arrays:
+        found = self._statistics(self.every, self.iterations)
+        return {name: x[:, first // self.every : self.kept] for name, x in found.items()}
+
+    def _statistics(self, every: int, iterations: int) -> dict[str, np.ndarray]:
+        """Return the statistics (chain, draw) of every so many-th of the first draws."""
+        parts = [_statistics(sampler.inspect(), 0) for sampler in self._samplers]
+        return {
+            name: np.concatenate([part[name][:, every - 1 : iterations : every] for part in parts])
+            for name in parts[0]
+        }
 
     def _run(self, iterations: int, update: Update) -> None:
         """Let as many chains run at once as there are cores, until each is far enough."""
+        job, goal = self.job, self.tune + iterations
+        workers = min(job.chains, self.options.cores or os.cpu_count() or 1)
+        if not self._samplers:
+            self.taps = [
+                Tap(self._density, self._names, self.draws, c, self.tune) for c in range(job.chains)
+            ]
+        waiting, running = [*range(job.chains)], set[int]()
+        while waiting or running:
+            while waiting and len(running) < workers:
+                chain = waiting.pop(0)
+                running.add(chain)
+                self.taps[chain].open(goal, self.every)
+                if chain == len(self._samplers):
+                    self._samplers.append(self._begin(chain))
+            time.sleep(0.01)
+            running -= {chain for chain in running if self._arrived(chain)}
+            update(sum(max(0, tap.calls - self.tune) for tap in self.taps))
+
+    def _begin(self, chain: int) -> Any:
+        """Let nutpie begin a chain in the background."""
         import nutpie
 
-        options, job = self.options, self.job
-        tune = options.tune * (2 if self._target == SECOND and options.target_accept is None else 1)
-        workers = min(job.chains, options.cores or os.cpu_count() or 1)
-        if not self._samplers:
-            self._done = [0] * job.chains
-        seeds = np.random.SeedSequence(job.seed).generate_state(job.chains).tolist()
-        pending, running = [*range(job.chains)], set[int]()
-        while pending or running:
-            while pending and len(running) < workers:
-                chain = pending.pop(0)
-                running.add(chain)
-                if chain < len(self._samplers):
-                    self._samplers[chain].resume()
-                    continue  # to the next one
-                self._samplers.append(
-                    nutpie.sample(
-                        self._models[chain],
-                        draws=self.limit,
-                        tune=tune,
-                        chains=1,
-                        cores=1,
-                        seed=seeds[chain],
-                        target_accept=self._target,
-                        maxdepth=options.max_treedepth,
-                        save_warmup=False,
-                        progress_bar=False,
-                        blocking=False,
-                        store_unconstrained=True,
-                        progress_rate=20,
-                        progress_callback=partial(self._told, chain),
-                    )
-                )
-            time.sleep(0.01)
-            for chain in [*running]:
-                ended = _ended(self._samplers[chain])
-                if self._done[chain] >= tune + iterations and not ended:
-                    self._samplers[chain].pause()
-                if self._done[chain] >= tune + iterations or ended:
-                    running.remove(chain)
-            update(sum(max(0, done - tune) for done in self._done))
+        seeds = np.random.SeedSequence(self.job.seed).generate_state(self.job.chains).tolist()
+        model = _as_nutpie(self._density, {}, self.taps[chain])
+        if self._start is not None:
+            model = replace(model, initial_point_func=_at(self._start[FREE][chain]))
+        return nutpie.sample(
+            model,
+            draws=self.limit + 1,  # one more than asked for is held up at the goal
+            tune=self.tune,
+            chains=1,
+            cores=1,
+            seed=seeds[chain],
+            target_accept=self._target,
+            maxdepth=self.options.max_treedepth,
+            save_warmup=False,
+            progress_bar=False,
+            blocking=False,
+        )
 
-    def _told(self, chain: int, states: list[Any]) -> None:
-        self._done[chain] = max([self._done[chain], *(s.finished_draws for s in states)])
+    def _arrived(self, chain: int) -> bool:
+        """Return whether a chain is at its goal; raise an error if it will never get there."""
+        tap = self.taps[chain]
+        if tap.error is not None:
+            raise FitFailed(f"NUTS: {tap.error}") from tap.error
+        if tap.held:
+            return True
+        if _ended(self._samplers[chain]):
+            raise FitFailed(f"NUTS: chain {chain} ended after {tap.calls} of {tap.goal} draws")
+        return False
 
 
 def _pymc(target: Target, options: Options, job: Job) -> Result:
@@ -334,24 +379,20 @@ def _pymc(target: Target, options: Options, job: Job) -> Result:
 
 def _result(tree: xr.DataTree, column: int, seconds_compile: float, seconds_run: float) -> Result:
     """Copy draws and statistics out of the sampler's tree, under our names."""
-    posterior, sample_stats = _arrays(tree, column)
+    posterior = tree["posterior"].to_dataset()
     return Result(
-        posterior=posterior,
-        sample_stats=sample_stats,
+        posterior={str(k): np.asarray(v.values) for k, v in posterior.data_vars.items()},
+        sample_stats=_statistics(tree, column),
         seconds_compile=seconds_compile,
         seconds_run=seconds_run,
     )
 
 
-def _arrays(tree: xr.DataTree, column: int) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Return the draws and the statistics of the sampler's tree, under our names."""
-    posterior = tree["posterior"].to_dataset()
+def _statistics(tree: xr.DataTree, column: int) -> dict[str, np.ndarray]:
+    """Return the statistics of the sampler's tree, under our names."""
     stats = tree["sample_stats"].to_dataset()
     renamed = {ours: theirs[column] for ours, theirs in STATISTICS.items()}
-    return (
-        {str(k): np.asarray(v.values) for k, v in posterior.data_vars.items()},
-        {o: np.asarray(stats[t].values) for o, t in renamed.items() if t in stats},
-    )
+    return {o: np.asarray(stats[t].values) for o, t in renamed.items() if t in stats}
 
 
 def _ended(sampler: Any) -> bool:
@@ -359,14 +400,9 @@ def _ended(sampler: Any) -> bool:
     try:
         return bool(sampler.is_finished)
     except TimeoutError:
-        return False  # it is at work, or paused
+        return False  # it is at work, or held up
     except RuntimeError as error:
         raise FitFailed(_NO_START.format(str(error).splitlines()[0])) from error
-
-
-def _free(tree: xr.DataTree) -> np.ndarray:
-    """Return the unconstrained vectors (draw, P) of one chain."""
-    return np.asarray(tree["sample_stats"].to_dataset()["unconstrained_draw"].values[0])
 
 
 def _at(point: np.ndarray) -> Callable[[int | None], np.ndarray]:

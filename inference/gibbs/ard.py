@@ -73,7 +73,6 @@ from .ard_steps import Pairs, Prior, draw_noisy, scale_move
 from .jcfo_steps import weighted_products
 from .partners import correlated
 
-MODELS = ("pfcvm", "rfvm")
 PARTNERS = 16  # most correlated features a feature is paired with; of samples, too
 LARGE = 5.0  # weights of each kind beyond the threshold of `Pairs`, expected under the prior
 SEVERAL = 25.0  # feature weights beyond the cut of `Tail`, likewise

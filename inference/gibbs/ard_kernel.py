@@ -55,7 +55,6 @@ from .fixed_kernel import LARGE, SampleWeights, sample_pairs
 from .jcfo_steps import weighted_products, weighted_squares
 from .partners import correlated
 
-MODELS = ("pfcvm",)
 PARTNERS = 6  # most correlated features a feature is exchanged with; a few, so each is often tried
 SHARES = (1.0, 0.25, 0.0625)  # of the weights that are not visible, in the blocks of step 1a
 WALK, EXCHANGE, SCALE = 1.0, 0.5, 0.3  # standard deviations of the steps of logarithms

@@ -48,7 +48,6 @@ from ardvark.models.pfcvm import KernelPriors
 from .ard_steps import Pairs, Prior, pair_scan, weight_scan
 from .partners import correlated
 
-MODELS = ("pcvm", "rvm")
 PARTNERS = 16  # most correlated columns that a weight is paired with
 LARGE = 5.0  # weights beyond the threshold of `Pairs`, expected under the prior
 

@@ -78,8 +78,6 @@ from .jcfo_steps import (
     weighted_squares,
 )
 
-MODELS = ("jcfo",)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Options(Settings):

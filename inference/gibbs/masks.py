@@ -43,7 +43,6 @@ from .mask_kernel import Active, Kernel, rebuild
 from .mask_moves import Working, draw_coefficients, move_features, move_samples
 from .partners import correlated
 
-MODELS = ("fsklr", "sklr", "fs_skr")
 REBUILD = 200  # sweeps after which M is summed from scratch
 AGAIN = 4  # more draws of omega and alpha in a sweep
 PARTNERS = 4  # most correlated features that a feature may pair or swap with

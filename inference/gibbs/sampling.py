@@ -26,9 +26,10 @@ comparison that are computed from them.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -39,7 +40,6 @@ from ..contract.backend import About, Arrays, Job, Kind, Result, only_for
 from ..contract.chains import Length
 from ..contract.target import Target
 from ..contract.threads import ThreadedChains
-from . import ard, ard_kernel, fixed_kernel, jcfo, masks, sparse_probit
 
 NAME = "gibbs"
 KIND: Kind = "mcmc"
@@ -100,29 +100,35 @@ class Sampler(Protocol):
         """Return statistics of the last sweep, under names of `datatree.SAMPLE_STATS`."""
 
 
-def _of_pfcvm(problem: Problem) -> Sampler:
-    """Return the sampler of PFCVM for its kernel: only under the linear one is eta linear."""
-    kernel = problem.kernel
-    linear = kernel is not None and kernel.is_linear
-    return ard.Sampler(problem) if linear else ard_kernel.Sampler(problem)
+if TYPE_CHECKING:  # mypy checks here what `make_sampler` imports
+    from . import ard, ard_kernel, fixed_kernel, jcfo, masks, sparse_probit
 
+    _: list[type[Sampler]] = [masks.Sampler, jcfo.Sampler, ard.Sampler, ard_kernel.Sampler]
+    _ += [fixed_kernel.Sampler, sparse_probit.Sampler]
 
-SAMPLERS: dict[str, Callable[[Problem], Sampler]] = {
-    **dict.fromkeys(masks.MODELS, masks.Sampler),
-    **dict.fromkeys(jcfo.MODELS, jcfo.Sampler),
-    **dict.fromkeys(ard.MODELS, ard.Sampler),
-    **dict.fromkeys(ard_kernel.MODELS, _of_pfcvm),
-    **dict.fromkeys(fixed_kernel.MODELS, fixed_kernel.Sampler),
-    **dict.fromkeys(sparse_probit.MODELS, sparse_probit.Sampler),
+SAMPLERS = {
+    "fsklr": "masks",
+    "sklr": "masks",
+    "fs_skr": "masks",
+    "jcfo": "jcfo",
+    "pfcvm": "ard",
+    "rfvm": "ard",
+    "pcvm": "fixed_kernel",
+    "rvm": "fixed_kernel",
+    "sparse_probit": "sparse_probit",
 }
-"""What makes the sampler of a problem, by the model's name."""
+"""The file in this folder that has the sampler of a model, by the model's name."""
 
 supports = only_for(tuple(SAMPLERS), f"made for {', '.join(SAMPLERS)}")
 
 
 def make_sampler(problem: Problem) -> Sampler:
-    """Return the sampler of a problem that `supports` accepts."""
-    return SAMPLERS[problem.spec.name](problem)
+    """Return the sampler of a problem that `supports` accepts; its file is imported here."""
+    kernel, file = problem.kernel, SAMPLERS[problem.spec.name]
+    if file == "ard" and kernel is not None and not kernel.is_linear:
+        file = "ard_kernel"  # for an eta that is not linear in the feature weights
+    sampler: Sampler = import_module(f".{file}", __package__).Sampler(problem)
+    return sampler
 
 
 def fit(target: Target, options: Options, job: Job) -> Result:

@@ -46,8 +46,6 @@ from .jcfo_steps import (
     precision_matrix,
 )
 
-MODELS = ("sparse_probit",)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Options(Settings):

@@ -102,20 +102,6 @@ class Sensitivity:
         `power_scaling` of the first row's fit; empty if it lacks what that needs.
     what : {"feature", "sample"}
         Whether P(active) is that of features or of samples.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import ardvark as av
-    >>> X = np.random.default_rng(0).normal(size=(30, 4))
-    >>> problem = av.problem("rfvm", X, X[:, 0] + X[:, 1] > 0)
-    >>> found = av.sensitivity(problem, "rfvm_vb", draws=50, progressbar=False)
-    >>> found.p_active.shape  # 4 features; the problem as it is, and 4 changes
-    (4, 5)
-    >>> print(found.text())
-    Halving or doubling active_features changes P(active) of any feature by at most ...
-    >>> print(found.power_text())
-    By power scaling (limit 0.05), the prior matters for ...
     """
 
     table: pd.DataFrame
@@ -290,6 +276,12 @@ def sensitivity(
     active_features doubled  finished              2.0   1.0
     slab halved              finished              1.0   0.5
     slab doubled             finished              1.0   2.0
+    >>> found.p_active.shape  # 4 features; the problem as it is, and 4 changes
+    (4, 5)
+    >>> print(found.text())
+    Halving or doubling active_features changes P(active) of any feature by at most ...
+    >>> print(found.power_text())
+    By power scaling (limit 0.05), the prior matters for ...
     """
     rows = changes(problem)
     sampling = Sampling(draws=draws, chains=chains, seed=random_seed, progressbar=progressbar)

@@ -165,20 +165,6 @@ class Stability:
         features), jaccard and pearson, with their jackknife errors, `_se`.
     frequency : pandas.DataFrame
         The share of resamples that select a feature: one row per feature, one column per rule.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import ardvark as av
-    >>> X = np.random.default_rng(0).normal(size=(30, 4))
-    >>> problem = av.problem("pfcvm", X, X[:, 1] > 0)
-    >>> found = av.stability(problem, "pfcvm_em", resamples=4, progressbar=False)
-    >>> found.table.loc["P > 0.5", ["sets", "size", "jaccard"]].to_dict()
-    {'sets': 4.0, 'size': 1.0, 'jaccard': 1.0}
-    >>> print(found.text())
-    P > 0.5 selects 1.0 of 4 features on average. Over 4 resamples, two sets share 100 %
-    of the features of both (Jaccard, se 0 %). Selected most often: x2 (100 %).
-    ...
     """
 
     table: pd.DataFrame
@@ -269,6 +255,12 @@ def stability(
     >>> found = av.stability(problem, "pfcvm_em", resamples=4, progressbar=False)
     >>> found.frequency["P > 0.5"].to_dict()  # every half of the data selects x2, and only x2
     {'x1': 0.0, 'x2': 1.0, 'x3': 0.0, 'x4': 0.0}
+    >>> found.table.loc["P > 0.5", ["sets", "size", "jaccard"]].to_dict()
+    {'sets': 4.0, 'size': 1.0, 'jaccard': 1.0}
+    >>> print(found.text())
+    P > 0.5 selects 1.0 of 4 features on average. Over 4 resamples, two sets share 100 %
+    of the features of both (Jaccard, se 0 %). Selected most often: x2 (100 %).
+    ...
     """
     if resamples < 2:
         raise InputError(

@@ -88,7 +88,8 @@ def baselines(train: Dataset, test: Dataset, *, seed: int = 0) -> dict[str, Base
             row |= measures(test.y, decided, best.decision_function(test.X))
         else:
             row["own_features"] = int((best[-1].coef_ != 0).sum())
-            log_p = best.predict_log_proba(test.X)
+            # P may be exactly 0 in float64: as in `measures.score`
+            log_p = np.log(np.maximum(best.predict_proba(test.X), np.finfo(float).tiny))
             row["log_score"] = float(log_p[np.arange(test.N), test.y].mean())
             p = np.exp(log_p[:, 1])
             row |= measures(test.y, decided, p=p)

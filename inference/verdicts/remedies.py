@@ -73,7 +73,7 @@ def _times(value: Any, by: float) -> Any:
 
 def has_option(tree: xr.DataTree, name: str) -> bool:
     """Whether the method of a fit has an option of that name."""
-    method = tree.attrs.get("method")
+    method = str(tree.attrs.get("method"))
     return method in BACKENDS and name in [d.name for d in BACKENDS[method].Options.declared()]
 
 

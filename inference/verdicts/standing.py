@@ -11,12 +11,11 @@ from typing import Literal
 import xarray as xr
 
 from ..exact.choice import SAMPLERS
-from ..generic import mams
 
 Basis = Literal["distances", "chains", "opinion", "nothing"]
 """What a verdict rests on: distances from a reference, convergence alone, convergence and another
 exact sampler that agrees, or nothing."""
-EXACT = (*SAMPLERS, mams.NAME, "exact")
+EXACT = (*SAMPLERS, "mams", "exact")
 """The methods whose chains have the posterior as their limit."""
 
 

@@ -46,7 +46,7 @@ SCORED = ("laplace", "advi", "paper")
 REPLICATES = {"joint": 4000, "sbc": 800}
 SAMPLER = {"tune": 300}  # of an `sbc` row: small problems
 ALARM = 1e-4  # the smallest p-value of a row of a sampler
-QUICK = ["default/joint-pcvm-*", "control/sbc-pcvm-*", "score/sbc-pcvm-*-laplace"]
+QUICK = ["default/joint-pfcvm-*", "control/sbc-pfcvm-*", "score/sbc-pfcvm-*-laplace"]
 TITLES = {
     "default": "Samplers, default forms",
     "form": "Samplers, other forms",
@@ -182,8 +182,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--processes", type=int, default=os.cpu_count())
 
 
+MEASURES = (
+    "inference/calibration",
+    "inference/generic",
+    "inference/gibbs",
+    "inference/papers",
+    "models",
+)
 PARTS = [Part("Joint tests and simulation-based calibration", run_rows)]
-
-
-def main(words: list[str] | None = None) -> None:
-    script.run(__file__, PARTS, words, add)

@@ -38,7 +38,7 @@ from ardvark.inference.fits.mixing import mixing
 from ardvark.models import ZOO
 from lab.calibration.calibration import ALARM
 from lab.records import Goal, table
-from lab.script import RBF, Measured, Part, Row, resumed, run
+from lab.script import EXACT_CODE, RBF, Measured, Part, Row, resumed
 
 # --- simulation-based calibration -----------------------------------------------------------------
 
@@ -163,7 +163,7 @@ def keys(runs: int) -> Iterator[dict[str, Any]]:
 
 def faulty(given: argparse.Namespace) -> Measured:
     """Count the stops of chains with faults, and the false ones among them."""
-    wanted = keys(2 if given.quick else RUNS)
+    wanted = keys(1 if given.quick else RUNS)
     found = resumed(given.work / "faults.csv", ((key, partial(stopped, **key)) for key in wanted))
     rows: list[Row] = []
     for name, (period, _, still) in FAULTS.items():
@@ -198,12 +198,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--processes", type=int, default=os.cpu_count())
 
 
+MEASURES = (*EXACT_CODE, "inference/calibration", "models")
 PARTS = [
     Part("Simulation-based calibration of `exact`", calibrated, "sbc"),
     Part("Whether `exact` stops chains with faults", faulty, "faults"),
 ]
-
-
-def main(words: list[str] | None = None) -> None:
-    """Measure, and write the records."""
-    run(__file__, PARTS, words, add)

@@ -21,7 +21,7 @@ import xarray as xr
 import ardvark as av
 from ardvark.inference.fits import diagnostics
 from lab.records import Goal, table
-from lab.script import RBF, Measured, Part, Row, resumed, run, synthetic
+from lab.script import EXACT_CODE, RBF, Measured, Part, Row, resumed, synthetic
 
 SEEDS, LONG_SEED, LONGER = 20, 1001, 10.0
 PROBLEMS: tuple[tuple[str, str, dict[str, Any]], ...] = (
@@ -151,9 +151,5 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", nargs="+", default=(), help="words in the names of problems")
 
 
+MEASURES = (*EXACT_CODE, "models")
 PARTS = [Part("Whether `exact` stops at the right time", measure)]
-
-
-def main(words: list[str] | None = None) -> None:
-    """Measure, and write the record."""
-    run(__file__, PARTS, words, add)

@@ -41,7 +41,6 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from xml.etree import ElementTree
 
-from lab import script
 from lab.defects.mutants import Mutant, draw
 from lab.records import Table, at_least, table
 from lab.script import Measured, Part
@@ -315,8 +314,5 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--again", choices=OUTCOMES, help="judge those once more")
 
 
+MEASURES = ("models", "inference", "tests")
 PARTS = [Part("Defects that the tests see", measure)]
-
-
-def main(words: list[str] | None = None) -> None:
-    script.run(__file__, PARTS, words, add)

@@ -8,15 +8,17 @@ stopped run goes on with the same command.
 
 from fnmatch import fnmatch
 
+from lab.origin import version
+
 from .declared import HERE, TABLES
 from .often import write_names
-from .pieces import AllFolds, Posteriors, package_commit, pieces, tidy
+from .pieces import AllFolds, Posteriors, pieces, tidy
 
 
 def main(patterns: list[str]) -> None:
     """Compute what is missing, and say what each piece took."""
     tidy(HERE)
-    commit = package_commit()
+    commit = version()
 
     def asked(name: str) -> bool:
         return any(fnmatch(name, pattern) for pattern in patterns or ["*"])

@@ -7,8 +7,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from lab.lines import read
+
 from .declared import TABLES, Folds, Gene, Table, asked_of, genes
-from .pieces import append, load, read
+from .pieces import append, load
 from .summary import Stored, weights
 
 MOST = 10

@@ -4,11 +4,7 @@ A piece is known by its name and by a hash of its settings (`identity`): one who
 changed is computed again. Rows carry the commit of the package that computed them.
 """
 
-import csv
-import hashlib
-import json
 import os
-import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -30,12 +26,14 @@ from ardvark.inference.references import references
 from ardvark.inference.refits.sensitivity import changes
 from ardvark.models import Problem
 from ardvark.models.parts.effects import VISIBLE
+from lab import lines
+from lab.lines import read
 from lab.papers.fold import ESTIMATE, find
 from lab.papers.protocols import LEAVE_ONE_OUT, Group, by_sample, split
 from lab.papers.protocols import Row as PaperRow
 from lab.script import synthetic
 
-from .declared import AS_IT_IS, HERE, TOY, TOY_SIZE, Fit, Folds, asked_of
+from .declared import AS_IT_IS, TOY, TOY_SIZE, Fit, Folds, asked_of
 from .prior import prior_of
 
 SEED, ESS, FOLD_ESS, FOLD_DRAWS = 1, 1000.0, 400.0, 200
@@ -46,41 +44,9 @@ Row = dict[str, Any]
 # --- files ----------------------------------------------------------------------------------------
 
 
-def identity(*settings: Any) -> str:
-    """Return the hash of what decides the numbers of a piece."""
-    return hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:8]
-
-
-def read(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a file; none if there is no file."""
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def append(path: Path, rows: Sequence[Row]) -> None:
-    """Add rows to a file, in one replacement: a kill leaves the old file or the new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    known: list[Mapping[str, Any]] = [*read(path), *rows]
-    new = path.with_suffix(".new")
-    with new.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(known[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(known)
-    new.replace(path)
-
-
-def package_commit() -> str:
-    """Return the last commit that changed the package, with "+" where its files differ from it."""
-    folders = ["--", "ardvark", "models", "inference", "data"]
-
-    def git(*words: str) -> subprocess.CompletedProcess[str]:
-        asked = ["git", "-C", str(HERE.parents[1]), *words, *folders]
-        return subprocess.run(asked, capture_output=True, text=True, check=False)
-
-    last = git("log", "-1", "--format=%h", "--abbrev=8").stdout.strip() or "unknown"
-    return last + ("+" if git("diff", "--quiet", "HEAD").returncode else "")
+    """Add rows to a file."""
+    lines.append(path, list(rows[0]), rows)
 
 
 # --- posteriors -----------------------------------------------------------------------------------
@@ -240,7 +206,7 @@ class Posteriors(Work[Fit, tuple[Row, list[Row]]]):
 
     def mark(self, fit: Fit) -> Row:
         """Return what tells the settings of a fit."""
-        return {"fit": fit.name, "identity": identity(asdict(fit), SEED, self.ess)}
+        return {"fit": fit.name, "identity": lines.identity([asdict(fit), SEED, self.ess])}
 
     def stored(self, keys: Sequence[Fit]) -> Iterable[tuple[Fit, tuple[Row, list[Row]]]]:
         genes: dict[str, list[Row]] = {}
@@ -339,7 +305,7 @@ class AllFolds(Work[Fold, Row]):
         return {
             "row": fold.row,
             "fold": fold.fold,
-            "identity": identity(settings, group.protocol.name, own, LISTED),
+            "identity": lines.identity([settings, group.protocol.name, own, LISTED]),
         }
 
     def stored(self, keys: Sequence[Fold]) -> Iterable[tuple[Fold, Row]]:

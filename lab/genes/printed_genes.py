@@ -19,10 +19,11 @@ from lab.genes import findings, often, summary
 from lab.genes.declared import HERE, TABLES, TOY, Fit, Table, genes
 from lab.genes.figure import alt, draw
 from lab.genes.notebook import notebook
-from lab.genes.pieces import AllFolds, Posteriors, package_commit, pieces
+from lab.genes.pieces import AllFolds, Posteriors, pieces
 from lab.genes.summary import Stored
+from lab.origin import version
 from lab.records import Goal
-from lab.script import Measured, Part, run
+from lab.script import EXACT_CODE, Measured, Part, note_code
 
 FORMATS = {"P": ".4f", "error": ".4f", "prior": ".4f", "mean theta": ".2f", "printed": "g"}
 OF_GROUPS = FORMATS | dict.fromkeys(("P", "error", "prior"), ".3f")
@@ -49,7 +50,7 @@ RAISED = (
 
 def compute(table: Table, folder: Path, quick: bool) -> None:
     """Compute what a table lacks."""
-    commit = package_commit()
+    commit = version()
     ess = {"ess": 100.0} if quick else {}
     Posteriors(folder, commit, **ess).run(list(table.fits))
     for folds in table.folds:
@@ -63,12 +64,22 @@ def measured(table: Table, given: argparse.Namespace) -> Measured:
     folder = given.work if given.quick else HERE
     if given.quick or not given.stored:
         compute(table, folder, given.quick)
-    stored = Stored.of(folder)
+    stored = stored_rows(given, folder, table.name)
     path = folder / "figures" / f"{table.name}.png"
     path.parent.mkdir(parents=True, exist_ok=True)
     if not (given.quick and path.exists()):  # all quick parts have the same one
         path.write_bytes(draw(stored, table)._repr_png_())
     return said(stored, table)
+
+
+def stored_rows(given: argparse.Namespace, folder: Path, part: str) -> Stored:
+    """Return the rows of a folder; where another commit computed some, the record stays as old."""
+    stored = Stored.of(folder)
+    commits = {fit["commit"] for fit in stored.fits.values()} | set(stored.folds["commit"])
+    if commits != {version()}:
+        earlier = records.read(records.RESULTS / f"printed_genes-{part}.json")
+        note_code(given.work, earlier.code)
+    return stored
 
 
 def said(stored: Stored, table: Table) -> Measured:
@@ -152,7 +163,7 @@ def prior_of_others(stored: Stored, table: Table) -> str:
 def in_short(given: argparse.Namespace) -> Measured:
     """Return a row for each printed table."""
     tables = (TOY,) if given.quick else TABLES
-    stored = Stored.of(given.work if given.quick else HERE)
+    stored = stored_rows(given, given.work if given.quick else HERE, "short")
     rows = [{"table": table.title, **summary.short(stored, table)} for table in tables]
     points = "\n".join(f"- {point}" for point in findings.in_short(stored, tables))
     return Measured([], [records.table(STANDARDISED, rows, note=f"{RAISED}\n\n{points}")])
@@ -217,13 +228,10 @@ def part_of(table: Table) -> Part:
     return Part(table.title, lambda given: measured(table, given), table.name)
 
 
+MEASURES = (*EXACT_CODE, "inference/papers", "models")
 PARTS = [*(part_of(table) for table in TABLES), Part("In short", in_short, "short")]
 
 
-def options(parser: argparse.ArgumentParser) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """Add the options of this script."""
     parser.add_argument("--stored", action="store_true", help="compute nothing")
-
-
-def main(words: list[str] | None = None) -> None:
-    run(__file__, PARTS, words, options)

@@ -15,9 +15,11 @@ from typing import Any
 
 import pandas as pd
 
+from lab.lines import read
+
 from .declared import AS_IT_IS, Fit, Folds, Gene, Table, genes
 from .notebook import notebook
-from .pieces import read, setting
+from .pieces import setting
 
 FACTOR = 3.0
 SELECTED = 0.5

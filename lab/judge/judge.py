@@ -42,7 +42,7 @@ from ardvark.inference.verdicts.purposes import PURPOSES
 from ardvark.inference.verdicts.verdict import verdicts
 from lab.judge.wrong_posteriors import CATALOGUE, Arrays, Defect, Source, flat
 from lab.records import HERE, Goal, table
-from lab.script import Measured, Part, Row, one_thread, resumed, run, stored
+from lab.script import Measured, Part, Row, one_thread, resumed, stored
 
 SIZES = {"small": (40, 8), "fat": (30, 120)}
 SPARSITY = {
@@ -483,14 +483,11 @@ def measured(given: argparse.Namespace) -> Measured:
     return put(FIRST, given)
 
 
+MEASURES = ("inference/fits", "inference/scoring", "inference/verdicts")
 PARTS = [Part("The judge on trial", measured)]
 
 
-def options(parser: argparse.ArgumentParser) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """Add the options of a trial."""
     parser.add_argument("--seed", type=int, default=3, help="of the cases (3)")
     parser.add_argument("--stored", action="store_true", help="report the rows of a stopped run")
-
-
-def main(words: list[str] | None = None) -> None:
-    run(__file__, PARTS, words, options)

@@ -27,7 +27,7 @@ from ardvark.inference.scoring.quantities import measure
 from ardvark.inference.verdicts.verdict import verdicts
 from lab.judge.judge import CASES, Case, alarm, counted
 from lab.records import Goal, table
-from lab.script import Measured, Part, Row, one_thread, resumed, run
+from lab.script import Measured, Part, Row, one_thread, resumed
 
 SEEDS = 2
 REFERENCE_SEED, REFERENCE_DRAWS = 1001, 3000
@@ -58,12 +58,10 @@ def in_another_form(problem: av.Problem) -> av.Problem:
 
 
 @cache
-def reference_of(case: Case) -> xr.DataTree:
+def reference_of(case: Case, draws: int) -> xr.DataTree:
     """Return a long Gibbs run."""
-    return av.fit(
-        case.problem(), "gibbs", draws=REFERENCE_DRAWS, random_seed=REFERENCE_SEED,
-        progressbar=False,
-    )  # fmt: skip
+    settings = {"random_seed": REFERENCE_SEED, "progressbar": False}
+    return av.fit(case.problem(), "gibbs", draws=draws, **settings)
 
 
 def said(problem: av.Problem, fit: xr.DataTree, reference: xr.DataTree) -> Row:
@@ -85,7 +83,7 @@ def judged(case: Case, source: str, seed: int, draws: int) -> Row:
     own = in_another_form(problem) if source == "another form" else problem
     given = options | ({"draws": draws} if draws else {})
     fit = av.fit(own, method, random_seed=seed, progressbar=False, **given)
-    return said(problem, fit, reference_of(case))
+    return said(problem, fit, reference_of(case, draws or REFERENCE_DRAWS))
 
 
 def beside_stored(model: str, data: str, seed: int) -> Row:
@@ -149,12 +147,9 @@ def measured(given: argparse.Namespace) -> Measured:
         return report(resumed(given.work / "rows.csv", work_of(given)))
 
 
+MEASURES = ("inference/fits", "inference/scoring", "inference/verdicts")
 PARTS = [Part("Right posteriors by real runs", measured)]
 
 
-def _options(parser: argparse.ArgumentParser) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", default="", help="problems whose name contains this")
-
-
-def main(words: list[str] | None = None) -> None:
-    run(__file__, PARTS, words, _options)

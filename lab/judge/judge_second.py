@@ -12,10 +12,10 @@ are kept where `lab.judge.judge` keeps its own.
 import argparse
 from collections import Counter
 
-from lab.judge.judge import APART, CLASSES, Told, Trial, alarm, options, put, told
+from lab.judge.judge import APART, CLASSES, Told, Trial, alarm, put, told
 from lab.judge.wrong_posteriors_second import SECOND
 from lab.records import HERE
-from lab.script import Measured, Part, Row, run
+from lab.script import Measured, Part, Row
 
 
 def notes(rows: list[Row]) -> list[str]:
@@ -75,8 +75,5 @@ def measured(given: argparse.Namespace) -> Measured:
     return put(TRIAL, given)
 
 
+MEASURES = ("inference/fits", "inference/scoring", "inference/verdicts")
 PARTS = [Part("The judge on trial a second time", measured)]
-
-
-def main(words: list[str] | None = None) -> None:
-    run(__file__, PARTS, words, options)

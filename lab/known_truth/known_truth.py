@@ -44,7 +44,6 @@ one observation within its cell (`known_truth_results.py`).
 """
 
 import argparse
-import csv
 import itertools
 import shutil
 import time
@@ -70,7 +69,7 @@ from ardvark.inference.fits.selection import weights_of
 from ardvark.inference.refits.leave_one_out import Sharing
 from ardvark.inference.refits.stability import discoveries
 from ardvark.models.parts.effects import VISIBLE
-from lab import records
+from lab import lines, records
 from lab.known_truth.figure import draw
 from lab.known_truth.results import (
     BINS,
@@ -79,11 +78,11 @@ from lab.known_truth.results import (
     Results,
     key_of,
     read,
-    without_rest,
     write,
 )
 from lab.known_truth.words import measured
-from lab.script import Measured, Part, Row, run
+from lab.origin import version
+from lab.script import EXACT_CODE, Measured, Part, Row, note_code
 
 BLOCK = 5
 """Features of a block."""
@@ -425,16 +424,10 @@ class Fits(Work[Piece, Row]):
 
     def keep(self, key: Piece, result: Row) -> None:
         """Append a row to the file."""
-        new = not self.path.exists()
-        with self.path.open("a", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS)
-            if new:
-                writer.writeheader()
-            writer.writerow(result)
+        lines.append(self.path, COLUMNS, [result])
 
     def stored(self, keys: Sequence[Piece]) -> Iterable[tuple[Piece, Row]]:
         """Return the fits of the file that did not fail."""
-        without_rest(self.path)
         known = {key_of(row): row for row in read(self.path) if row["status"] != "failed"}
         return [(key, known[tuple(key)]) for key in keys if tuple(key) in known]
 
@@ -455,10 +448,11 @@ def measure(given: argparse.Namespace) -> Measured:
     """Run what is missing, and report all of it."""
     given.work.mkdir(parents=True, exist_ok=True)
     kept, planned = given.out / "known_truth.csv", pieces(given)
-    fits = Fits(given.work / "fits.csv", records.commit(), given.quick)
+    fits = Fits(given.work / "fits.csv", version(), given.quick)
     reported = kept if given.quick or kept.exists() else records.RESULTS / kept.name
     if reported.exists() and not fits.path.exists():
         shutil.copy(reported, fits.path)  # go on from what was reported
+        note_code(given.work, records.read(reported.with_suffix(".json")).code)
     found = dict(fits.stored(planned)) if given.stored else fits.run(planned, given.processes)
     rows = [found[key] for key in planned if key in found]
     results = Results(rows, list(dict.fromkeys(key.method for key in planned)))
@@ -476,8 +470,5 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--stored", action="store_true", help="report the fits of a stopped run")
 
 
+MEASURES = (*EXACT_CODE, "inference/papers", "inference/fits/activity.py", "models")
 PARTS = [Part("Known truth", measure)]
-
-
-def main(words: list[str] | None = None) -> None:
-    run(__file__, PARTS, words, add)

@@ -17,6 +17,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from lab import lines
+
 Row = dict[str, Any]
 BINS = 10
 """Of P(active), each of width 0.1."""
@@ -51,21 +53,11 @@ def key_of(row: Row) -> tuple[Any, ...]:
     return tuple(row[name] for name in KEY)
 
 
-def without_rest(path: Path) -> None:
-    """Remove a last line that a kill cut off, so that the next one is not appended to it."""
-    if path.exists() and not (held := path.read_bytes()).endswith(b"\n"):
-        path.write_bytes(held[: held.rfind(b"\n") + 1])
-
-
 def read(path: Path) -> list[Row]:
     """Return the rows of a file, numbers as numbers."""
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return [
-            {k: v if k == "commit" else _typed(v) for k, v in row.items()}
-            for row in csv.DictReader(file)
-        ]
+    return [
+        {k: v if k == "commit" else _typed(v) for k, v in row.items()} for row in lines.read(path)
+    ]
 
 
 def _typed(text: str) -> Any:

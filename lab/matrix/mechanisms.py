@@ -8,6 +8,7 @@ several points, and the best end is taken.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -26,7 +27,7 @@ NODES = 48
 """Of the Gauss-Hermite rule, in each dimension."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Toy:
     """A posterior on one or two coordinates.
 
@@ -182,6 +183,7 @@ def _hessian(f: Callable[[Array], Array], x: Array, step: float = 1e-4) -> Array
     )
 
 
+@cache
 def mean_field(toy: Toy) -> Gaussian:
     """Return the Gaussian with independent components that minimises KL(q || p)."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
@@ -226,6 +228,7 @@ def of_gaussian(toy: Toy, q: Gaussian, draws: int = 200_000) -> Summary:
     return summary(toy, q.mean + z @ root.T, np.full(draws, 1.0 / draws))
 
 
+@cache
 def summaries(toy: Toy) -> dict[str, Summary]:
     """Return the exact posterior's summary and those of the two approximations.
 

@@ -1,11 +1,6 @@
 """The file of the matrix: a row a cell, added block by block, read back and put in order."""
 
-import csv
 import dataclasses
-import hashlib
-import io
-import json
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ardvark.inference.fits.datatree import replacing
+from lab import lines
 from lab.matrix.declared import BLOCKS, Block
 from lab.matrix.numbers import NAMES
 
@@ -32,7 +28,7 @@ def identity(block: Block) -> str:
     """Hash everything that decides a block's rows, so that a changed setting is computed again."""
     cells = [dataclasses.asdict(cell) for cell in block.cells]
     settings = [block.model, block.data, block.kernel, dict(block.hypers), cells, list(COLUMNS)]
-    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]
+    return lines.identity(settings, sort_keys=True)
 
 
 def read(path: Path) -> pd.DataFrame:
@@ -42,9 +38,7 @@ def read(path: Path) -> pd.DataFrame:
     """
     if not _current(path):
         return pd.DataFrame(columns=list(COLUMNS))
-    held = path.read_bytes()
-    if not held.endswith(b"\n"):
-        os.truncate(path, held.rfind(b"\n") + 1)
+    lines.mend(path)
     frame = pd.read_csv(path, dtype=dict.fromkeys(_TEXTS, str))
     return frame.fillna(dict.fromkeys(_TEXTS, ""))
 
@@ -69,20 +63,9 @@ def whole(frame: pd.DataFrame) -> pd.DataFrame:
 
 def append(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """Add rows to the file, in one write; a file of another version is moved to `*.outdated`."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, restval="", lineterminator="\n")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if not _current(path):
-        if path.exists() and path.stat().st_size:
-            path.replace(path.with_name(f"{path.name}.outdated"))
-        writer.writeheader()
-    for row in rows:
-        writer.writerow({name: _short(value) for name, value in row.items()})
-    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-    try:
-        os.write(handle, text.getvalue().encode())
-    finally:
-        os.close(handle)
+    if path.exists() and path.stat().st_size and not _current(path):
+        path.replace(path.with_name(f"{path.name}.outdated"))
+    lines.append(path, COLUMNS, ({k: _short(v) for k, v in row.items()} for row in rows))
 
 
 def _current(path: Path) -> bool:

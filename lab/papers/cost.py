@@ -14,6 +14,7 @@ from pathlib import Path
 from statistics import fmean
 
 from ardvark.inference.exact import measured
+from lab import lines
 from lab.papers import store
 from lab.papers.protocols import Group, Row
 from lab.papers.tables import GROUPS
@@ -55,9 +56,9 @@ def stored_seconds(folder: Path) -> dict[str, list[float]]:
     """Return the seconds of all stored folds, by row."""
     found: dict[str, list[float]] = {}
     for group in GROUPS:
-        lines = store.read(store.file_of(group, folder))
+        held = lines.read(store.file_of(group, folder))
         mine = {f"{group.name}/{row.label}": store.identity(group, row) for row in group.rows}
-        for line in lines:
+        for line in held:
             if line["identity"] == mine.get(line["row"]) and line["status"] != "failed":
                 found.setdefault(line["row"], []).append(float(line["seconds"]))
     return found

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
+from lab.papers import store
 from lab.papers.protocols import LEAVE_ONE_OUT, Group, Row
-from lab.papers.results import paths_of
 from lab.papers.statistics import mean_error
 
 PANELS = {"accuracy": "accuracy, %", "log_score": "mean log score"}
@@ -16,9 +16,7 @@ def path_of(group: Group, row: Row, folder: Path) -> tuple[np.ndarray, int]:
 
     Folds with all their steps are counted; their number is returned beside it.
     """
-    paths = paths_of(group, row, folder).values()
-    whole = [path for path in paths if len(path) == len(row.steps)]
-    points = []
+    whole, points = store.whole_paths(group, row, folder), []
     for step in map(str, row.steps) if whole else ():
         lines = [fold[step] for fold in whole]
         point = [float(np.mean([float(x["features"]) for x in lines]))]

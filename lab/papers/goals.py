@@ -2,24 +2,16 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 
 from lab.papers.results import Result, everything
 from lab.papers.tables import GROUPS
+from lab.records import Goal
 
 NEAR = 2.0  # a printed figure counts as repeated within so many +- of ours
 FIGURES = ("accuracy", "f1")
 
 
-class Judged(NamedTuple):
-    """What was asked for, what was measured, and whether that is enough."""
-
-    goal: str
-    measured: str
-    met: bool
-
-
-def goals(folder: Path) -> list[Judged]:
+def goals(folder: Path) -> list[Goal]:
     """Return whether the printed figures come out, by paper, and whether every row was run."""
     found = everything(folder)
     out = []
@@ -29,11 +21,11 @@ def goals(folder: Path) -> list[Judged]:
             near = [x for r in of_paper if r.row.reading in readings for x in repeated(r)]
             if near:
                 text = f"{paper}, {what}: printed accuracy or F1 within {NEAR:g} +- of ours"
-                out.append(Judged(text, f"{sum(near)} of {len(near)} figures", all(near)))
+                out.append(Goal(text, f"{sum(near)} of {len(near)} figures", all(near)))
     whole = [r.whole for r in found.values()]
     declared = sum(len(group.rows) for group in GROUPS)
     text = "every declared row has all its folds"
-    out.append(Judged(text, f"{sum(whole)} of {declared} rows", sum(whole) == declared))
+    out.append(Goal(text, f"{sum(whole)} of {declared} rows", sum(whole) == declared))
     return out
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -50,7 +50,7 @@ class Result:
 
     def at(self, step: str) -> "Result":
         """Return the folds as they were at a step of the path."""
-        paths = paths_of(self.group, self.row, self.folder)
+        paths = store.paths_of(self.group, self.row, self.folder)
         return replace(self, lines={k: x[step] for k, x in paths.items() if step in x})
 
     def by_fold(self, column: str) -> Folds:
@@ -106,42 +106,10 @@ class Result:
         return {name: (value, jackknife(self.selections, name)) for name, value in found.items()}
 
 
-Key = tuple[str, str]
-"""A row's full name, and its identity."""
-
-
-@lru_cache(maxsize=64)
-def _read(file: Path, stamp: tuple[int, int]) -> dict[Key, list[store.Stored]]:
-    """Return the lines of a file by row; a changed file has another stamp and is read again."""
-    found: dict[Key, list[store.Stored]] = {}
-    for line in store.read(file):
-        found.setdefault((line["row"], line["identity"]), []).append(line)
-    return found
-
-
-def stored(group: Group, row: Row, folder: Path, path: bool = False) -> list[store.Stored]:
-    """Return a row's lines as it is declared now, of its folds or of its paths."""
-    file = store.file_of(group, folder, path=path)
-    if not file.exists():
-        return []
-    stat = file.stat()
-    key = (f"{group.name}/{row.label}", store.identity(group, row))
-    return _read(file, (stat.st_mtime_ns, stat.st_size)).get(key, [])
-
-
-def paths_of(group: Group, row: Row, folder: Path) -> dict[int, dict[str, store.Stored]]:
-    """Return a row's path of each fold: lines by step, in the order of the steps."""
-    found: dict[int, dict[str, store.Stored]] = {}
-    for x in stored(group, row, folder, path=True):
-        found.setdefault(int(x["fold"]), {})[x["step"]] = x
-    steps = [str(step) for step in row.steps]
-    return {k: {step: x[step] for step in steps if step in x} for k, x in found.items()}
-
-
 def results(group: Group, folder: Path) -> Iterator[Result]:
     """Return a group's rows that have stored folds."""
     for row in group.rows:
-        lines = {int(x["fold"]): x for x in stored(group, row, folder)}
+        lines = store.lines_of(group, row, folder)
         done = {fold: x for fold, x in lines.items() if x["status"] != "failed"}
         if done:
             yield Result(group, row, dict(sorted(done.items())), len(lines) - len(done), folder)

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from lab.papers import store
 from lab.papers.protocols import Group, Row
-from lab.papers.results import Result, paths_of
+from lab.papers.results import Result
 from lab.papers.sheets import BY_PAPER
 from lab.papers.wording import head, kept, plus_minus, row
 
@@ -68,7 +69,7 @@ def sweeps(r: Result) -> str:
 def curve(group: Group, label: str, folder: Path) -> tuple[np.ndarray, np.ndarray]:
     """Return the sweeps of a row's path (step,), and (step, 2) features in % and accuracy in %."""
     found: Row = next(r for r in group.rows if r.label == label)
-    paths = [p for p in paths_of(group, found, folder).values() if len(p) == len(found.steps)]
+    paths = store.whole_paths(group, found, folder)
     points = [
         [np.mean([float(p[str(step)][x]) for p in paths]) for x in ("features", "accuracy")]
         for step in (found.steps if paths else ())

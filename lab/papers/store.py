@@ -1,16 +1,13 @@
 """What is kept: a line a fold, in one CSV file a table and data set, and one for its paths."""
 
-import csv
-import hashlib
-import io
-import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from ardvark.common.work import Work
+from lab import lines
 from lab.papers.fold import DRAWS, INNER, Line, find, run_fold
 from lab.papers.protocols import Group, Row
 from lab.papers.tables import FILTER, SELECTED
@@ -36,7 +33,7 @@ def identity(group: Group, row: Row) -> str:
         *([row.chosen_by] if row.chosen_by else []),
         *([YARDSTICKS[row.method].settings] if row.method in YARDSTICKS else []),
     ]  # fmt: skip
-    return hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:8]
+    return lines.identity(settings)
 
 
 def file_of(group: Group, folder: Path, path: bool = False) -> Path:
@@ -84,54 +81,31 @@ class Folds(Work[Task, list[Line]]):
         append(file_of(group, self.folder), [line])
 
 
-def mend(path: Path) -> None:
-    """Cut off a line that a kill left unfinished."""
-    whole = path.read_bytes()
-    if not whole.endswith(b"\n"):
-        os.truncate(path, whole.rfind(b"\n") + 1)
-
-
 def tidy(group: Group, folder: Path) -> None:
     """Write a group's files anew: rows as they are declared now, in order, each fold once."""
     for path in (False, True):
         file = file_of(group, folder, path)
-        lines: list[Stored] = []
+        kept: list[Stored] = []
         for row in group.rows:
             if path:
                 for _, steps in sorted(paths_of(group, row, folder).items()):
-                    lines += steps.values()
+                    kept += steps.values()
             else:
-                lines += [line for _, line in sorted(lines_of(group, row, folder).items())]
-        if lines != read(file):
+                kept += [line for _, line in sorted(lines_of(group, row, folder).items())]
+        if kept != lines.read(file):
             new = file.with_suffix(".new")
-            append(new, lines)
+            append(new, kept)
             new.replace(file)
 
 
-def append(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
+def append(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """Add lines to the file, in one write."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, restval="", lineterminator="\n")
-    if not path.exists() or path.stat().st_size == 0:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        writer.writeheader()
-    for line in lines:
-        short = {k: round(float(line[k]), d) for k, d in DIGITS.items() if line.get(k, "") != ""}
-        writer.writerow({**line, **short})
-    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-    try:
-        os.write(handle, text.getvalue().encode())
-    finally:
-        os.close(handle)
+    lines.append(path, COLUMNS, map(_short, rows))
 
 
-def read(path: Path) -> list[Stored]:
-    """Return the lines of a file."""
-    if not path.exists():
-        return []
-    mend(path)
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
+def _short(line: Mapping[str, Any]) -> Mapping[str, Any]:
+    rounded = {k: round(float(line[k]), d) for k, d in DIGITS.items() if line.get(k, "") != ""}
+    return {**line, **rounded}
 
 
 def lines_of(group: Group, row: Row, folder: Path) -> dict[int, Stored]:
@@ -148,6 +122,11 @@ def paths_of(group: Group, row: Row, folder: Path) -> dict[int, dict[str, Stored
     return {k: {step: x[step] for step in steps if step in x} for k, x in found.items()}
 
 
+def whole_paths(group: Group, row: Row, folder: Path) -> list[dict[str, Stored]]:
+    """Return the paths of the folds that have all steps."""
+    return [p for p in paths_of(group, row, folder).values() if len(p) == len(row.steps)]
+
+
 def whole(group: Group, row: Row, folder: Path) -> set[int]:
     """Return the folds that need not be computed: fitted, and with the whole path."""
     paths = paths_of(group, row, folder)
@@ -159,6 +138,18 @@ def whole(group: Group, row: Row, folder: Path) -> set[int]:
 
 
 def _lines(group: Group, row: Row, path: bool, folder: Path) -> list[Stored]:
-    name, mark = f"{group.name}/{row.label}", identity(group, row)
-    lines = read(file_of(group, folder, path))
-    return [x for x in lines if x["row"] == name and x["identity"] == mark]
+    """Return a row's lines as it is declared now, of its folds or of its paths."""
+    file = file_of(group, folder, path)
+    if not file.exists():
+        return []
+    stat, key = file.stat(), (f"{group.name}/{row.label}", identity(group, row))
+    return _by_row(file, (stat.st_mtime_ns, stat.st_size)).get(key, [])
+
+
+@lru_cache(maxsize=64)
+def _by_row(file: Path, stamp: tuple[int, int]) -> dict[tuple[str, str], list[Stored]]:
+    """Return the lines of a file by row and identity; a changed file has another stamp."""
+    found: dict[tuple[str, str], list[Stored]] = {}
+    for line in lines.read(file):
+        found.setdefault((line["row"], line["identity"]), []).append(line)
+    return found

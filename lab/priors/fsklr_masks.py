@@ -22,7 +22,7 @@ from ardvark.inference.scoring.columns import table_text
 from ardvark.inference.scoring.measures import score
 from lab import records
 from lab.records import Table
-from lab.script import Measured, Part, run
+from lab.script import Measured, Part
 
 LEAST = 0.3  # inclusion probability from which a feature is listed
 QUIET = {"progressbar": False}
@@ -154,8 +154,5 @@ def measure(given: argparse.Namespace) -> Measured:
     return found
 
 
+MEASURES = ("inference/gibbs", "inference/papers/fsklr", "models/fsklr.py")
 PARTS = [Part("FS-SKLR: the paper's search beside the exact posterior", measure)]
-
-
-def main(words: list[str] | None = None) -> None:
-    run(__file__, PARTS, words)

@@ -31,7 +31,7 @@ from ardvark.inference.fits.mixing import RHAT_LIMIT
 from ardvark.inference.fitting.registry import applicable
 from ardvark.models.parts.effects import VISIBLE
 from lab.records import Goal, at_most, table
-from lab.script import DENSE, Measured, Part, Row, resumed, run
+from lab.script import DENSE, Measured, Part, Row, resumed
 
 Work = Iterator[tuple[Row, Callable[[], Row]]]  # what tells a row from others, and its computation
 BLOCK = 5  # planted features are correlated in blocks of so many
@@ -83,7 +83,7 @@ METHODS = {"pfcvm": ("nuts", "gibbs"), "rfvm": ("nuts", "gibbs"), "rvm": ("nuts"
 
 def sampling(given: argparse.Namespace) -> Work:
     """Yield one row for each problem, exact method and seed."""
-    length = {"draws": 20, "chains": 2} if given.quick else {}
+    length = {"draws": 20, "tune": 20, "chains": 2} if given.quick else {}
     for seed in (1,) if given.quick else given.seeds:
         for model, data, hypers in [("pfcvm", "digits38", {})] if given.quick else SAMPLING:
             problem = av.problem(model, few(data) if given.quick else data, **hypers)
@@ -336,6 +336,7 @@ def planted_part(given: argparse.Namespace) -> Measured:
     return Measured([goal], [table(title, rows, formats)])
 
 
+MEASURES = ("inference/generic/nuts.py", "inference/gibbs", "models")
 PARTS = [
     Part("What the sparse prior expects", prior_part, "prior"),
     Part("How the sparse prior samples", sampling_part, "sampling"),
@@ -348,7 +349,3 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3], help="of sampling")
     parser.add_argument("--method", default="nuts", help="exact method of colon and planted")
     parser.add_argument("--only", default="", help="rows whose name contains this")
-
-
-def main(words: list[str] | None = None) -> None:
-    run(__file__, PARTS, words, add)

@@ -19,7 +19,7 @@ import numpy as np
 
 import ardvark as av
 from lab.records import HERE, Goal, table
-from lab.script import Measured, Part, run, synthetic
+from lab.script import Measured, Part, synthetic
 
 PROGRAM = HERE.parent / "inference/references/stan/sparse_probit.stan"
 POINTS = 20
@@ -95,8 +95,9 @@ def measured(given: argparse.Namespace) -> Measured:
     return Measured([goal], [table("Log densities", rows, {"difference": ".10f"})], notes)
 
 
+MEASURES = (
+    "models/sparse_probit.py",
+    "models/parts/ard.py",
+    "lab/references/stan/sparse_probit.stan",
+)
 PARTS = [Part("The Stan twin of sparse probit", measured)]
-
-
-def main(words: list[str] | None = None) -> None:
-    run(__file__, PARTS, words)

@@ -16,7 +16,7 @@ import numpy as np
 
 import ardvark as av
 from lab.records import at_most, table
-from lab.script import Measured, Part, run, seconds
+from lab.script import Measured, Part, seconds
 
 CHAINS = 4
 
@@ -69,8 +69,11 @@ def measure(given: argparse.Namespace) -> Measured:
     )
 
 
+MEASURES = (
+    "inference/comparison",
+    "inference/fits",
+    "inference/report",
+    "inference/scoring",
+    "inference/verdicts",
+)
 PARTS = [Part("A comparison", measure)]
-
-
-def main(words: list[str] | None = None) -> None:
-    run(__file__, PARTS, words)

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from lab.records import Goal, at_most, table
-from lab.script import Measured, Part, Row, apart, one_thread, run, seconds
+from lab.script import Measured, Part, Row, apart, one_thread, seconds
 
 MODELS = [("pfcvm", "linear"), ("pfcvm", "rbf"), ("rfvm", "linear"), ("jcfo", "linear")]
 SIZES = [("linear", 62, 2000), ("linear", 72, 7129), ("linear", 100, 100_000),
@@ -175,20 +175,17 @@ def rbf_part(given: argparse.Namespace) -> Measured:
     with one_thread():
         for N, D in [TINY] if given.quick else RBF_GRID:
             X = np.random.default_rng(0).normal(size=(N, D))
-            call = gradient_of("pfcvm", X, kernel="rbf")[0]
+            call = gradient_of("pfcvm", X, kernel="linear" if given.quick else "rbf")[0]
             taken = least(call, 0.01 if given.quick else 1.0)
             each = taken / (N * N * D) * 1e3
             rows.append({"N x D": f"{N} x {D}", "density, us": taken, "ns / (N^2 D)": each})
     return Measured(tables=[table("", rows, {"density, us": ".0f", "ns / (N^2 D)": ".3f"})])
 
 
+MEASURES = ("inference/contract/compiled.py", "inference/contract/density.py", "models")
 PARTS = [
     Part("Seconds to compile", compile_part, "compile"),
     Part("One gradient of K a", gradient_part, "gradient"),
     Part("Density and gradient of a model", density_part, "density"),
     Part("Density and gradient with the rbf kernel", rbf_part, "rbf"),
 ]
-
-
-def main(words: list[str] | None = None) -> None:
-    run(__file__, PARTS, words)

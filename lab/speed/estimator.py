@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from lab.records import Goal, number, table
-from lab.script import Measured, Part, Row, resumed, run, seconds
+from lab.script import EXACT_CODE, Measured, Part, Row, resumed, seconds
 
 LIMIT = 0.03  # nats
 FOLDS = 3
@@ -191,14 +191,10 @@ def judged(differences: list[float], *, every: bool) -> Goal:
     )
 
 
+MEASURES = (*EXACT_CODE, "ardvark/estimator_input.py", "ardvark/sklearn.py", "models")
 PARTS = [Part("The default estimator against plain classifiers", measure)]
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the script's own option."""
     parser.add_argument("--only", nargs="+", choices=tuple(SETS), metavar="SET", default=())
-
-
-def main(words: list[str] | None = None) -> None:
-    """Measure, and write the record."""
-    run(__file__, PARTS, words, add)

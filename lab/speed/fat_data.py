@@ -24,7 +24,7 @@ import numpy as np
 
 from lab.priors.sparsity import BLOCK, plant
 from lab.records import Goal, at_least, at_most, table
-from lab.script import DENSE, Measured, Part, Row, apart, growth, resumed, run
+from lab.script import DENSE, Measured, Part, Row, apart, growth, resumed
 
 MANY, FEW, CHAINS = 100, 20, 4  # samples, those of the quick form, chains
 DATA = ["1000", "10000", "100000"]
@@ -135,8 +135,5 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--draws", type=int, default=500, help="a chain (default 500)")
 
 
+MEASURES = ("inference/generic/nuts.py", "inference/gibbs", "models")
 PARTS = [Part("Many features: 72 x 7129 and 100 x 100 000", measure)]
-
-
-def main(words: list[str] | None = None) -> None:
-    run(__file__, PARTS, words, add)

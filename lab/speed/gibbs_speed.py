@@ -24,6 +24,7 @@ import os
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,8 @@ from ardvark.inference.fits import diagnostics
 from ardvark.inference.fits.datatree import group
 from ardvark.inference.gibbs.masks import Sampler
 from lab.records import Table, at_least, at_most, table
-from lab.script import Measured, Part, Row, has_data, resumed, run, times
+from lab.script import Measured, Part, Row, has_data, resumed, times
+from lab.speed import ard_sweeps
 
 TARGET_RATIO, TARGET_SECONDS = 50.0, 300.0
 
@@ -260,8 +262,10 @@ def moves(given: argparse.Namespace) -> Measured:
     return Measured(tables=tables, notes=[note])
 
 
-def sweeps_of(folder: Path, *words: str) -> Row:
+def sweeps_of(folder: Path, *words: str, quick: bool) -> Row:
     """Return the row of `lab/speed/ard_sweeps.py` for the version of the package in a folder."""
+    if quick:  # this version, in this process
+        return ard_sweeps.measure(*words[:2], *map(int, words[2:]))
     script = Path(__file__).with_name("ard_sweeps.py")
     environment = os.environ | {"PYTHONPATH": str(folder)}
     done = subprocess.run(
@@ -286,10 +290,11 @@ def ard(given: argparse.Namespace) -> Measured:
     rows = resumed(
         given.work / "ard.csv",
         (
-            (key, lambda k=key: sweeps_of(folders[k["version"]], k["data"], k["model"], *settings))
-            for key in asked
+            (k, partial(sweeps_of, folders[k["version"]], k["data"], k["model"], *settings,
+                        quick=given.quick))
+            for k in asked
         ),
-    )
+    )  # fmt: skip
     found = Measured()
     by_key = {(r["data"], r["model"], r["version"]): r for r in rows}
     for d, m in {(r["data"], r["model"]): None for r in rows} if given.before else ():
@@ -307,11 +312,12 @@ def ard(given: argparse.Namespace) -> Measured:
     return found
 
 
-def more(parser: argparse.ArgumentParser) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """Add the script's own options."""
     parser.add_argument("--before", type=Path, help="ard: folder of another version of the package")
 
 
+MEASURES = ("inference/gibbs", "models")
 PARTS = [
     Part("Masks: `gibbs` beside PyMC's own steps", pymc_part, "pymc"),
     Part("Masks: 5000 sweeps of digits38_noisy", full, "full"),
@@ -319,7 +325,3 @@ PARTS = [
     Part("Masks: what each move is for", moves, "moves"),
     Part("PFCVM and RFVM: a sweep on fat data", ard, "ard"),
 ]
-
-
-def main(words: list[str] | None = None) -> None:
-    run(__file__, PARTS, words, more)

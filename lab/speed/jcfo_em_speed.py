@@ -26,7 +26,6 @@ from lab.script import (
     has_data,
     one_thread,
     peak_mb,
-    run,
     synthetic,
     times,
 )
@@ -129,8 +128,5 @@ def measure(given: argparse.Namespace) -> Measured:
     return Measured(goals, [first, grown, *whole])
 
 
+MEASURES = ("inference/papers/jcfo", "models/parts/kernels")
 PARTS = [Part("JCFO's own algorithm", measure)]
-
-
-def main(words: list[str] | None = None) -> None:
-    run(__file__, PARTS, words)

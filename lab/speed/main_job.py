@@ -22,12 +22,13 @@ from pathlib import Path
 import pandas as pd
 
 from lab.records import Goal, at_most, table
-from lab.script import Measured, Part, Row, run
+from lab.script import Measured, Part, Row
 
 ARDVARK = [sys.executable, "-m", "ardvark"]
 DEMO = ["compare", "rfvm", "digits38", "--test-size", "0.3"]
 COLON = ["compare", "rfvm", "colon_discrete", "--methods", "nuts"]
-SMALL = ["compare", "sparse_probit", "waveform", "--methods", "nuts", "--draws", "20"]
+SMALL = ["compare", "sparse_probit", "waveform", "--methods", "nuts", "--draws", "20", "--option",
+         "nuts.tune=20"]  # fmt: skip
 LIMITS = {"import ardvark": 0.5, "ardvark --help": 0.5}
 DEMO_LIMITS = {"cold": 45.0, "warm": 15.0}
 
@@ -141,12 +142,9 @@ def colon(given: argparse.Namespace) -> Measured:
     return Measured(goals, [table("", rows, formats)])
 
 
+MEASURES = ("ardvark", "data", "inference", "models")
 PARTS = [
     Part("Import and help", imports, "import"),
     Part("The demo", demo, "demo"),
     Part("NUTS on colon_discrete", colon, "colon"),
 ]
-
-
-def main(words: list[str] | None = None) -> None:
-    run(__file__, PARTS, words)

@@ -18,7 +18,7 @@ import numpy as np
 import ardvark as av
 from ardvark.inference.fits import diagnostics
 from lab.records import Goal, Table, table
-from lab.script import RBF, Measured, Part, Row, resumed, run, tiny
+from lab.script import RBF, Measured, Part, Row, resumed, tiny
 
 PROBLEMS: list[tuple[str, str, dict[str, Any]]] = [
     ("pfcvm", "sonar 100", RBF),
@@ -127,9 +127,5 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=1)
 
 
+MEASURES = ("inference/generic", "models")
 PARTS = [Part("MAMS beside NUTS", measure)]
-
-
-def main(words: list[str] | None = None) -> None:
-    """Measure, and write the record."""
-    run(__file__, PARTS, words, add)

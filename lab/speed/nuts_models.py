@@ -26,7 +26,7 @@ from ardvark.data import Dataset
 from ardvark.inference.fits import diagnostics
 from ardvark.models import ZOO
 from lab.records import Goal, at_most, table
-from lab.script import Measured, Part, Row, apart, resumed, run, tiny
+from lab.script import Measured, Part, Row, apart, resumed, tiny
 
 FIRST_TRIES = {  # seconds of sampling, before any tuning, by model, data and kernel
     "pfcvm-colon_discrete-linear": 18,
@@ -217,8 +217,5 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0)
 
 
+MEASURES = ("inference/contract/density.py", "inference/generic/nuts.py", "models")
 PARTS = [Part("NUTS on every continuous model", measure)]
-
-
-def main(words: list[str] | None = None) -> None:
-    run(__file__, PARTS, words, add)

@@ -16,7 +16,7 @@ from typing import Any
 import ardvark as av
 from ardvark.inference.fits import diagnostics
 from lab.records import table
-from lab.script import DENSE, RBF, Measured, Part, Row, resumed, run, tiny
+from lab.script import DENSE, RBF, Measured, Part, Row, resumed, tiny
 
 PROBLEMS: list[tuple[str, str, dict[str, Any]]] = [
     ("pfcvm", "colon", {}),
@@ -79,8 +79,5 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", nargs="+", default=[], help="words in the names of rows")
 
 
+MEASURES = ("inference/contract/density.py", "inference/generic/nuts.py", "models")
 PARTS = [Part("Step size and tuning of NUTS", measure)]
-
-
-def main(words: list[str] | None = None) -> None:
-    run(__file__, PARTS, words, add)

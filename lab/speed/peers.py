@@ -45,9 +45,9 @@ import pandas as pd
 import ardvark as av
 from ardvark.inference.contract.target import Target
 from ardvark.inference.fits import diagnostics
-from lab import records, script
+from lab import records
 from lab.records import Goal, at_least
-from lab.script import DENSE, RBF, Measured, Part, Row, resumed
+from lab.script import DENSE, EXACT_CODE, RBF, Measured, Part, Row, resumed
 from lab.speed.nuts_models import load
 
 CORES, CHAINS, DRAWS = 2, 4, 1000
@@ -342,7 +342,7 @@ def seconds_table(rows: pd.DataFrame) -> pd.DataFrame:
 def quick_row(problem: str, sampler: str, minutes: float) -> Row:
     """Return a row of the tiny data set, sampled in this process, without a limit or a clock."""
     tiny = av.problem("pfcvm", load("tiny"))
-    row = exactly(tiny, 60.0) if sampler == "exact" else next(doubled(tiny, sampler, 30, 30, 0.0))
+    row = exactly(tiny, 1.0) if sampler == "exact" else next(doubled(tiny, sampler, 30, 30, 0.0))
     return {"limit": minutes} | row | {"memory_mb": memory(os.getpgid(0))}
 
 
@@ -417,11 +417,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=float, default=15.0, help="minutes a row")
 
 
+MEASURES = (*EXACT_CODE, "inference/contract/density.py", "models")
 PARTS = [
     Part("The same posterior by other samplers", by_nuts, "nuts"),
     Part("`exact` beside other samplers", by_exact, "exact"),
 ]
-
-
-def main(words: list[str] | None = None) -> None:
-    script.run(__file__, PARTS, words, add)

@@ -20,7 +20,7 @@ from ardvark.inference.papers.pfcvm.engine import Engine
 from ardvark.models import Problem, problem
 from lab import script
 from lab.records import Table, at_most, table
-from lab.script import Measured, Part, growth, has_data, one_thread, run, seconds
+from lab.script import Measured, Part, growth, has_data, one_thread, seconds
 
 TARGET_SECONDS, TARGET_MB, TARGET_GROWTH, TARGET_FIT = 0.25, 300.0, 1.1, 20.0
 OPTIONS = pfcvm_lp.Options(feature_threshold=np.inf)
@@ -150,8 +150,5 @@ def measure(given: argparse.Namespace) -> Measured:
     return found
 
 
+MEASURES = ("inference/papers/pfcvm",)
 PARTS = [Part("PFCVM's own algorithm", measure)]
-
-
-def main(words: list[str] | None = None) -> None:
-    run(__file__, PARTS, words)

@@ -16,7 +16,7 @@ import time
 import numpy as np
 
 from lab.records import at_most, table
-from lab.script import Measured, Part, Row, apart, growth, run, synthetic
+from lab.script import Measured, Part, Row, apart, growth, synthetic
 
 SIZES = [10_000, 100_000, 1_000_000]
 N, CHAINS, DRAWS = 100, 4, 25
@@ -84,8 +84,5 @@ def measure(given: argparse.Namespace) -> Measured:
     return Measured(goals, [table("", rows, formats, note)])
 
 
+MEASURES = ("inference/papers/rfvm/vb.py", "inference/papers/rfvm/factors.py")
 PARTS = [Part("RFVM at a million features", measure)]
-
-
-def main(words: list[str] | None = None) -> None:
-    run(__file__, PARTS, words)

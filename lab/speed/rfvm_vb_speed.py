@@ -22,7 +22,6 @@ from lab.script import (
     has_data,
     one_thread,
     peak_mb,
-    run,
     seconds,
     synthetic,
     times,
@@ -127,8 +126,5 @@ def measure(given: argparse.Namespace) -> Measured:
     return Measured(goals, [first, grown, beside])
 
 
+MEASURES = ("inference/papers/rfvm/vb.py", "inference/papers/rfvm/factors.py")
 PARTS = [Part("RFVM's own algorithm", measure)]
-
-
-def main(words: list[str] | None = None) -> None:
-    run(__file__, PARTS, words)

@@ -1,6 +1,5 @@
 """The laboratory's command line: what it lists, what it refuses, and what it finds stored."""
 
-import csv
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +10,7 @@ from ardvark.common.writer import one_writer
 from lab import __main__ as entry
 from lab.genes import pieces
 from lab.genes.declared import HERE, TABLES
-from lab.genes.pieces import read as rows
+from lab.lines import read
 from lab.matrix.declared import BLOCKS
 from lab.papers import store
 from lab.papers.tables import GROUPS
@@ -102,7 +101,7 @@ def test_without_a_name_it_lists_what_there_is(command):
 def test_every_stored_fold_and_block_is_recognised(command):
     """Also by the lists, which leave nothing to compute again; a changed identity would."""
     folds = STORED / "paper_check" / "folds"
-    stored = {path: len(store.read(path)) for path in sorted(folds.glob("*.csv"))}
+    stored = {path: len(read(path)) for path in sorted(folds.glob("*.csv"))}
     found = Counter()
     for group in GROUPS:
         for row in group.rows:
@@ -111,15 +110,15 @@ def test_every_stored_fold_and_block_is_recognised(command):
             found[store.file_of(group, folds, path=True)] += sum(map(len, steps))
     assert {path: n for path, n in found.items() if n} == stored
     keys = ("model", "kernel", "data", "prior")
-    with (STORED / "matrix" / "matrix.csv").open() as file:
-        blocks = {tuple(row[k] for k in keys) for row in csv.DictReader(file)}
+    rows = read(STORED / "matrix" / "matrix.csv")
+    blocks = {tuple(row[k] for k in keys) for row in rows}
     listed = command("reproduce", "matrix", "--list", "--out", STORED / "matrix").stdout
     assert f"\n{len(blocks)} of {len(BLOCKS)} are in " in listed
 
 
 def test_every_stored_gene_is_recognised():
     fits = dict.fromkeys(fit for table in TABLES for fit in table.fits)
-    assert len(list(pieces.Posteriors(HERE, "").stored(list(fits)))) == len(rows(HERE / "fits.csv"))
+    assert len(list(pieces.Posteriors(HERE, "").stored(list(fits)))) == len(read(HERE / "fits.csv"))
     folds = [x for each in dict.fromkeys(f for t in TABLES for f in t.folds)
              for x in pieces.pieces(each)]  # fmt: skip
-    assert len(list(pieces.AllFolds(HERE, "").stored(folds))) == len(rows(HERE / "folds.csv"))
+    assert len(list(pieces.AllFolds(HERE, "").stored(folds))) == len(read(HERE / "folds.csv"))

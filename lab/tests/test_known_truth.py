@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(str(ROOT))
-    from lab import records
+    from lab import records, script
     from lab.known_truth import known_truth
     from lab.known_truth import report as known_truth_report
     from lab.known_truth import words as known_truth_words
@@ -242,7 +242,7 @@ def test_a_run_goes_on_from_the_rows_of_the_repository(tmp_path, monkeypatch):
     monkeypatch.setattr(known_truth, "draw", lambda found, path: path.write_text("drawn"))
     words = ["--stored", "--out", str(tmp_path / "out"), "--work", str(tmp_path / "work")]
     (tmp_path / "out").mkdir()
-    known_truth.main(words)
+    script.run(known_truth, words)
     made, kept = records.everything(tmp_path / "out"), records.everything()["known_truth"]
     assert made["known_truth"].notes == kept.notes
     assert made["known_truth"].measured == kept.measured

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 
 with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(str(ROOT))
-    from lab import pages, records
+    from lab import origin, pages, records
     from lab.records import Goal, Record, Table
 
 PAGES = pages.texts()
@@ -21,7 +21,9 @@ STORED = sorted(records.RESULTS.glob("*.json"))
 
 @pytest.mark.parametrize("file", sorted(PAGES))
 def test_a_page_is_what_the_records_say(file):
-    assert (records.HERE / file).read_text() == PAGES[file], "run `python -m lab pages`"
+    """Up to what it says of changed code: a change of the product needs no change of a page."""
+    text = (records.HERE / file).read_text()
+    assert records.unmarked(text) == records.unmarked(PAGES[file]), "run `python -m lab pages`"
 
 
 GOALS = "| goal | measured | met? |"
@@ -71,7 +73,7 @@ def record(**changed):
         "commit": "abc", "machine": {"cores": 2}, "versions": {"python": "3"},
         "goals": [Goal("a: at most 1 s", "2 s", False)],
         "measured": [Table("", ["x", "s"], [["a|b", 1.25], ["", None]], {"s": ".1f"}, "A note.")],
-        "notes": ["Said."],
+        "notes": ["Said."], "code": origin.code(["models/rvm.py"]),
     }  # fmt: skip
     return Record(**given | changed)
 

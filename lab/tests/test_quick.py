@@ -4,13 +4,14 @@ import importlib
 import inspect
 from pathlib import Path
 
+import pytensor
 import pytest
 
 ROOT = Path(__file__).parents[2]
 
 with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(str(ROOT))
-    from lab import pages, records, script
+    from lab import origin, pages, records, script
     from lab.__main__ import scripts
 SCRIPTS = scripts()
 
@@ -22,20 +23,24 @@ def parts_of(name):
 
 @pytest.fixture(autouse=True)
 def _here(monkeypatch):
-    """Scripts start processes of their own, which find the laboratory."""
+    """Scripts start processes that find the laboratory; what PyMC itself compiles, it does fast."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    with pytensor.config.change_flags(mode="FAST_COMPILE"):
+        yield
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_the_quick_form_runs_and_writes_its_records(name, tmp_path):
     before = {p: p.read_bytes() for p in records.RESULTS.glob("*.json")}
     module, parts = parts_of(name)
-    module.main(["--quick", "--out", str(tmp_path)])
+    script.run(module, ["--quick", "--out", str(tmp_path)])
     found = records.everything(tmp_path)
     assert set(found) == {"-".join(filter(None, (name, part.name))) for part in parts}
     for record in found.values():
         assert record.quick
         assert not record.transcribed
+        assert record.code
+        assert not record.changed()
         assert record.command.startswith(f"python -m lab {name}")
         assert str(tmp_path) not in records.text_of(record)
         assert any(table.rows for table in record.measured)
@@ -57,10 +62,26 @@ def test_each_record_has_a_script_or_was_copied():
         assert record.title == made.get(name, record.title)
 
 
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_each_script_names_what_it_measures(name):
+    for measured in parts_of(name)[0].MEASURES:
+        assert origin.code([measured]), measured
+
+
+def test_a_record_is_as_old_as_the_rows_that_it_keeps(tmp_path):
+    module, _ = parts_of("nuts_settings")
+    work = tmp_path / "work" / "nuts_settings"
+    for noted in ({"models/rvm.py": "1a2b3c4d"}, {}):
+        script.note_code(work, noted)
+        (work / "settings.csv").touch()
+        script.run(module, ["--quick", "--out", str(tmp_path)])
+        assert records.read(tmp_path / "nuts_settings.json").code == noted
+
+
 def test_a_quick_run_cannot_overwrite_a_result(capsys):
     module, _ = parts_of("rfvm_vb_speed")
     with pytest.raises(SystemExit):
-        module.main(["--quick"])
+        script.run(module, ["--quick"])
     assert "--out" in capsys.readouterr().err
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_info
 
+from ardvark.common import memory
 from ardvark.common.cluster import Dask
 from ardvark.common.validate import logger
 from ardvark.common.work import Work
@@ -51,6 +52,7 @@ class Sums(Work):
                 "done": done,
                 "threads": max(blas, default=1),
                 "silent": not logger.isEnabledFor(40),
+                "memory": memory.allowed(),
             }
 
         return compute

@@ -7,6 +7,7 @@ import logging
 import dask
 import numpy as np
 import pandas as pd
+import psutil
 import pytest
 
 import ardvark as av
@@ -56,6 +57,8 @@ def test_two_workers_of_which_one_is_killed_give_the_results_of_one_process(sums
     done = [row for row in found.values() if "value" in row]
     assert all(row["threads"] == 1 and row["silent"] for row in done)
     assert len({row["worker"] for row in done}) > 1
+    # each of two workers has half of what one computation may take, of at most all memory
+    assert max(row["memory"] for row in done) <= 0.25 * psutil.virtual_memory().total
 
 
 def test_a_scheduler_that_runs_is_used_and_left_as_it_was(sums, near, tmp_path):
@@ -78,7 +81,7 @@ def test_an_error_of_the_work_itself_ends_it(sums, near, tmp_path):
 
 def test_refits_have_the_same_results_on_a_cluster(near, tmp_path):
     X = np.random.default_rng(0).normal(size=(6, 2))
-    problem = av.problem("fsklr", X, X[:, 0] > 0)
+    problem = av.problem("sparse_probit", X, X[:, 0] > 0)
     tables = [
         av.refit_loo(
             problem, "paper", folder=tmp_path / name, processes=where, draws=20, progressbar=False

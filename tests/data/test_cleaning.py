@@ -468,7 +468,7 @@ def frames(draw):
     return pd.DataFrame(found | {"y": draw(st.lists(labels, min_size=N, max_size=N))})
 
 
-@settings(max_examples=150, derandomize=True, deadline=None, database=None)
+@settings(max_examples=60, derandomize=True, deadline=None, database=None)
 @given(frames())
 def test_the_remedy_of_any_table_mends_it(frame):
     try:

@@ -52,16 +52,16 @@ def test_is_frozen_and_apart_from_the_callers_array():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"X": np.full((4, 3), np.nan)}, r"12 NaN or infinite.*row 'p', column 'a': nan"),
+        ({"X": np.full((4, 3), np.nan)}, r"12 NaN or infinite.*row 'p', column 'a': nan.*Drop or"),
         (
             {"X": np.where(np.arange(12).reshape(4, 3) == 7, np.inf, 0.0)},
             r"1 NaN or infinite.*row 'r', column 'b': inf",
         ),
-        ({"X": np.zeros(4)}, r"two dimensions.*reshape\(-1, 1\)"),
+        ({"X": np.zeros(4)}, r"two dimensions.*got shape \(4,\).*reshape\(-1, 1\)"),
         ({"X": np.zeros((4, 0)), "feature_names": []}, "no features"),
         ({"X": np.zeros((1, 3)), "y": [1], "sample_names": ["p"]}, "1 sample.*at least 2"),
         ({"y": [0, 1, 0]}, "4 rows but y has 3 labels"),
-        ({"y": [1, 1, 1, 1]}, "two classes, got only 1"),
+        ({"y": [1, 1, 1, 1]}, "two classes, got only 1. Add samples of the other"),
         ({"y": [0, 1, 2, 1]}, "two classes, got 3: 0, 1, 2"),
         ({"y": [1, 2, 1, 2]}, "must contain 0 and 1, got 1 and 2.*from_arrays"),
         ({"y": ["0", "1", "0", "1"]}, "must contain 0 and 1, got '0' and '1'.*from_arrays"),
@@ -120,7 +120,7 @@ def test_from_arrays_takes_a_frame():
     ("X", "y", "message"),
     [
         (pd.DataFrame({"a": [1.0, np.nan]}, index=["u", "v"]), [0, 1], "row 'v', column 'a'"),
-        (pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}), [0, 1], "column 'b' contains"),
+        (pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}), [0, 1], "column 'b' contains.*Encode"),
         (pd.DataFrame([[1.0, 2.0]] * 2, columns=["a", "a"]), [0, 1], "distinct, but 'a'"),
         (np.eye(2), ["a", None], "1 missing label.*row 1"),
         (np.eye(3), ["a", "b", "c"], r"Choose two, for example.*np.isin\(y, \['a', 'b'\]\)"),

@@ -7,6 +7,7 @@ of long batches are nearly independent and normal, and Student's t accounts for 
 from typing import NamedTuple
 
 import numpy as np
+from scipy import special
 
 from tests.support import t_limit
 
@@ -35,6 +36,18 @@ def exactly(value, error=0.0):
     """Return the Mean whose value is known, or has an error that is."""
     value = np.atleast_1d(value)
     return Mean(value, np.broadcast_to(error, value.shape), np.inf)
+
+
+def weighted(problem, points, f, enough=3000):
+    """Return the posterior's Mean of f (n, K): n draws of the prior, weighed by the likelihood.
+
+    It needs no sampler and no PyMC. `points` holds eta (n, N); as few draws as `enough` must not
+    have all of the weight.
+    """
+    weight = special.softmax(problem.log_likelihood(points, points["eta"]).sum(-1))
+    assert 1.0 / (weight**2).sum() > enough
+    value = weight @ f
+    return Mean(value, np.sqrt((weight**2) @ (f - value) ** 2), np.inf)
 
 
 def largest_t(one, other):

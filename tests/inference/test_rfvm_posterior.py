@@ -14,7 +14,7 @@ from scipy import special
 
 import ardvark as av
 from ardvark.models.parts import ard
-from tests.inference.batches import Mean, batch_mean, largest_t
+from tests.inference.batches import batch_mean, largest_t, weighted
 from tests.inference.spiral import spiral
 from tests.support import rng, seed
 
@@ -50,8 +50,8 @@ def bounded(point, Z):
     return np.concatenate([*parts, tau / (1 + tau)], axis=-1)
 
 
-def weighted(problem, draws=60_000):
-    """Return the posterior's Mean of `bounded` by importance sampling from the prior."""
+def prior_mean(problem, draws=60_000):
+    """Return the posterior's Mean of `bounded`, from weighed draws of the prior."""
     h, random = problem.hypers, rng(1)
     B, D = problem.Z.shape
     a = ard.draw(random, h.sample_prior, draws * B, signed=True)[1]
@@ -64,11 +64,7 @@ def weighted(problem, draws=60_000):
     }
     w = point["feature_weight"] * (point["sample_weight"] @ problem.Z)
     point["eta"] = point["bias"][:, None] + w @ problem.X.T
-    weight = special.softmax(problem.log_likelihood(point, point["eta"]).sum(-1))
-    assert 1.0 / (weight**2).sum() > 2000  # 6500 and more
-    f = bounded(point, problem.Z)
-    value = weight @ f
-    return Mean(value, np.sqrt((weight**2) @ (f - value) ** 2), np.inf)
+    return weighted(problem, point, bounded(point, problem.Z), enough=2000)
 
 
 @pytest.fixture(scope="module", params=CASES)
@@ -83,7 +79,7 @@ def fitted(request):
 
 @pytest.fixture(scope="module")
 def truth():
-    return weighted(make())
+    return prior_mean(make())
 
 
 @pytest.mark.statistical
@@ -98,7 +94,7 @@ def test_another_model_disagrees(fitted):
 
     Over 9 seeds the largest t was 15 to 21, with an sd of 2; the limit is 6.4.
     """
-    t, limit = largest_t(fitted, weighted(make(latent_noise="none")))
+    t, limit = largest_t(fitted, prior_mean(make(latent_noise="none")))
     assert t > limit
 
 

@@ -1,5 +1,7 @@
 """Every form of every model as a small problem, and its PyMC density at the paper's variables."""
 
+from functools import cached_property
+
 import numpy as np
 import pytensor
 import pytest
@@ -9,9 +11,29 @@ from ardvark.models import ZOO
 from ardvark.models.problems import make_problem
 from tests.support import rng
 
-FORMS = [(name, choice) for name, spec in ZOO.items() for choice in spec.choices()]
-IDS = ["-".join([name, *choice.values()]) for name, choice in FORMS]
-every_form = pytest.mark.parametrize(("name", "choice"), FORMS, ids=IDS)
+
+def in_short(spec):
+    """Return forms with each combination of the settings beside the kernel, and each kernel.
+
+    No line of a model's file combines them: its `build` and its `log_joint` ask the kernel for eta.
+    """
+    rest = [{k: v for k, v in choice.items() if k != "kernel"} for choice in spec.choices()]
+    rest = [choice for i, choice in enumerate(rest) if choice not in rest[:i]]
+    kernels = [{"kernel": k} for k in spec.kernels] or [{}]
+    count = max(len(rest), len(kernels))
+    return [kernels[i % len(kernels)] | rest[i % len(rest)] for i in range(count)]
+
+
+FORMS = [
+    pytest.param(
+        (name, choice),
+        id="-".join([name, *choice.values()]),
+        marks=[] if choice in in_short(spec) else [pytest.mark.slow],
+    )
+    for name, spec in ZOO.items()
+    for choice in spec.choices()
+]
+"""Every form, as a parameter (name, choice); all kernels in all forms are slow."""
 every_model = pytest.mark.parametrize("name", list(ZOO))
 # Hyperparameters that are not 1, and no two alike: a scale for a rate, a missing root or another
 # weight's shape is seen.
@@ -31,6 +53,7 @@ UNLIKE = {
     "global_scale": 0.3,
     "slab_scale": 1.4,
     "slab_df": 3.0,
+    "degree": 3,
 }
 SLABS = {"sample_slab": 1.6, "feature_slab": 0.8}
 
@@ -73,9 +96,9 @@ def at_own_labels(problem, point):
 
 
 class Compiled:
-    """The compiled density of a problem's PyMC model, each function once."""
+    """A problem's PyMC model: its densities and gradient, and its variables, each compiled once."""
 
-    def __init__(self, problem):
+    def __init__(self, problem, gradient=False):
         self.problem, self.model = problem, problem.model
         free, values = [], []
         for rv in self.model.free_RVs:
@@ -85,9 +108,27 @@ class Compiled:
         self._unconstrain = pytensor.function(
             free, values, mode="FAST_COMPILE", allow_input_downcast=True
         )
-        self._logp = self.model.compile_fn(
-            [self.model.logp(), self.model.logp(jacobian=False)], mode="FAST_COMPILE"
-        )
+        outputs = [self.model.logp(), self.model.logp(jacobian=False)]
+        outputs += [self.model.dlogp()] if gradient else []
+        self.values = self._compiled(outputs)
+
+    def _compiled(self, outputs):
+        settings = {"inputs": self.model.value_vars, "on_unused_input": "ignore"}
+        return self.model.compile_fn(outputs, mode="FAST_COMPILE", **settings)
+
+    @cached_property
+    def start(self):
+        """PyMC's initial point."""
+        return self.model.initial_point()
+
+    @cached_property
+    def _variables(self):
+        return self._compiled(self.model.replace_rvs_by_values(self.model.unobserved_RVs))
+
+    def variables(self, values):
+        """Return every variable of the model, by name, from its unconstrained ones."""
+        names = [rv.name for rv in self.model.unobserved_RVs]
+        return dict(zip(names, self._variables(values), strict=True))
 
     def unconstrained(self, point):
         """Return the values of the model's unconstrained variables at the point."""
@@ -98,5 +139,5 @@ class Compiled:
     def densities(self, point):
         """Return PyMC's log density with and without its Jacobian, at the point's own labels."""
         self.model.set_data("label", point["y"])
-        with_jacobian, without = self._logp(self.unconstrained(point))
+        with_jacobian, without = self.values(self.unconstrained(point))[:2]
         return float(with_jacobian), float(without)

@@ -6,19 +6,20 @@ from scipy import integrate, stats
 
 from ardvark.common.validate import InputError
 from ardvark.models import ZOO
-from tests.models.forms import every_form, make, prior_points, stacked, unlike
+from tests.models.forms import FORMS, make, prior_points, stacked, unlike
 
 SPARSE = [name for name in ZOO if "slab" in ZOO[name].Hypers.__dataclass_fields__]
 
 
-@every_form
-def test_it_is_the_joint_less_the_likelihood(name, choice):
+@pytest.mark.parametrize("form", FORMS)
+def test_it_is_the_joint_less_the_likelihood(form):
     """In the form without precisions, latent noise and latent scores, with all observations."""
+    name, choice = form
     problem = make(name, choice)
     point = stacked(prior_points(problem, 4))
-    form = problem.hypers.marginal()
-    joint = problem.spec.log_joint(point, problem.inputs, problem.y, form)
-    likelihood = problem.spec.log_predictive(problem.y, problem.decision(point), point, form)
+    h = problem.hypers.marginal()
+    joint = problem.spec.log_joint(point, problem.inputs, problem.y, h)
+    likelihood = problem.spec.log_predictive(problem.y, problem.decision(point), point, h)
     parts = problem.log_prior(point)
     # two rules for the integral over the noise, each right to 1e-11 a label
     atol = 2e-11 * len(problem.y) if "latent_noise" in choice else 0.0

@@ -17,8 +17,7 @@ from ardvark.common.validate import InputError
 from ardvark.models import ZOO, pfcvm
 from ardvark.models.parts import ard
 from ardvark.models.parts.kernels import make_kernel
-from tests.models.forms import Compiled, make, prior_points, stacked
-from tests.support import rng
+from tests.models.forms import Compiled, make, prior_points
 
 FAMILY = {name: ZOO[name] for name in ("pfcvm", "pcvm", "rvm")}
 KERNELS = pfcvm.KERNELS
@@ -161,76 +160,6 @@ def test_simulate_holds_the_basis_labels_fixed(name):
     assert (labels.std(axis=0) > 0.0).all()  # y varies, and s does not follow it
 
 
-@pytest.mark.parametrize("name", ["pfcvm", "pcvm"])
-def test_basis_labels_come_from_y_unless_given(name):
-    problem = make(name)
-    np.testing.assert_array_equal(problem.basis_labels, 2 * problem.y - 1)
-    np.testing.assert_array_equal(problem.model["basis_labels"].get_value(), 2.0 * problem.y - 1.0)
-    assert make(name, basis_labels=np.ones(9)).fingerprint != problem.fingerprint
-    with pytest.raises(InputError, match=r"basis_labels must be 9 values of -1 or \+1"):
-        make(name, basis_labels=problem.y)
-
-
-def test_rvm_has_no_labels_in_its_basis():
-    assert not ZOO["rvm"].labels_in_basis
-    assert make("rvm").basis_labels is None
-    with pytest.raises(InputError, match="no labels in its basis"):
-        make("rvm", basis_labels=np.ones(9))
-
-
-@every_member
-@every_kernel
-def test_centres_that_are_not_the_training_rows(name, kernel):
-    """B differs from N, and decision broadcasts over (chain, draw)."""
-    centres = rng(5).normal(size=(5, 4))
-    labels = {} if name == "rvm" else {"basis_labels": [1, -1, 1, 1, -1]}
-    problem = make(name, kernel=kernel, basis=centres, **labels)
-    points = prior_points(problem, 6)
-    assert points[0]["sample_weight"].shape == (5,)
-    together = stacked(points)
-    by_chain = {k: v.reshape(2, 3, *v.shape[1:]) for k, v in together.items()}
-    eta = problem.decision(by_chain, problem.X[:7])
-    assert eta.shape == (2, 3, 7)
-    np.testing.assert_allclose(
-        eta, together["eta"].reshape(2, 3, 9)[..., :7], rtol=1e-10, atol=1e-10
-    )
-    K_sum = eta - by_chain["bias"][..., None]
-    by_hand = sum(
-        by_chain["sample_weight"][..., j, None] * kernel_by_hand(problem, by_chain, j)
-        for j in range(5)
-    )
-    np.testing.assert_allclose(K_sum, by_hand, rtol=1e-9, atol=1e-12)
-
-
-def kernel_by_hand(problem, point, j):
-    """K_theta(x_i, z_j) for the first 7 rows, from the paper's sums (eqs. 2, 3)."""
-    theta, z, X = point["feature_weight"][..., None, :], problem.Z[j], problem.X[:7]
-    if problem.hypers.kernel == "rbf":
-        return np.exp(-(theta * (X - z) ** 2).sum(-1))
-    inner = (theta * X * z).sum(-1)
-    return inner if problem.hypers.kernel == "linear" else (1.0 + inner) ** problem.hypers.degree
-
-
-# --- derivative with respect to the feature weights -----------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("kernel", "degree"), [("linear", 1), ("polynomial", 2), ("polynomial", 3), ("rbf", 1)]
-)
-def test_feature_gradient_is_the_derivative_of_eta(kernel, degree):
-    problem = make("pfcvm", N=8, D=5, kernel=kernel, degree=degree)
-    generator = rng(6)
-    theta, a = generator.gamma(2.0, 0.3, 5), generator.normal(size=8)
-    D = problem.kernel.gradient(problem.X, problem.Z, theta, a)
-    assert D.shape == (8, 5)
-    step = 1e-6 * np.eye(5)
-    up, down = (
-        problem.kernel.decision(problem.X, problem.Z, theta + sign * step, a)
-        for sign in (1.0, -1.0)
-    )
-    np.testing.assert_allclose(D, (up - down).T / 2e-6, rtol=1e-6, atol=1e-7)
-
-
 @pytest.mark.parametrize("kernel", ["polynomial", "rbf"])
 def test_a_gradient_holds_no_array_of_pairs_by_features(kernel):
     N, D = 60, 300
@@ -262,13 +191,6 @@ def test_the_degree_is_part_of_the_posterior_of_the_polynomial_kernel_only():
         assert make(name, degree=2).fingerprint == make(name, degree=3).fingerprint
         two, three = (make(name, kernel="polynomial", degree=P) for P in (2, 3))
         assert two.fingerprint != three.fingerprint
-
-
-@every_member
-def test_parametrizations_are_one_posterior_in_two_forms(name):
-    one, other = (make(name, parametrization=p) for p in get_args(ard.Form))
-    assert one.fingerprint == other.fingerprint
-    assert one.form != other.form
 
 
 @pytest.mark.parametrize("name", ["pcvm", "rvm"])
@@ -326,20 +248,7 @@ def test_bad_hyperparameters_are_refused_with_the_reason(name, given, message):
         make(name, **given)
 
 
-def test_a_shape_of_one_or_less_is_warned_about(caplog):
-    make("pfcvm", sample_shape=0.9)
-    assert "sample_shape = 0.9" in caplog.text
-    assert "feature_shape" not in caplog.text
-
-
 # --- the model graph ------------------------------------------------------------------------------
-
-
-@every_member
-def test_the_graph_can_be_drawn(name):
-    text = pm.model_to_mermaid(make(name, parametrization="hierarchical").model)
-    for variable in ("alpha", "sample_weight", "feature_weight", "bias", "eta"):
-        assert variable in text
 
 
 def test_theta_is_free_in_the_marginal_form_only():

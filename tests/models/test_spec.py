@@ -25,7 +25,7 @@ from ardvark.models import (
     sparse_probit,
 )
 from ardvark.models.parts.kernels import KERNELS, KernelName
-from ardvark.models.spec import REBOUND, ModelCard, ModelFile, ModelSpec
+from ardvark.models.spec import ModelCard, ModelFile, ModelSpec
 from tests.support import rng
 
 every_model = pytest.mark.parametrize("name", ZOO)
@@ -34,20 +34,6 @@ every_model = pytest.mark.parametrize("name", ZOO)
 def make(name, **choice):
     X = rng(0).normal(size=(5, 2))
     return av.problem(name, Dataset.from_arrays(X, [0, 1, 0, 1, 1]), **choice)
-
-
-@every_model
-def test_data_of_a_model_has_the_names_that_rebinding_relies_on(name):
-    """Folds, refits and calibration bind `pm.Data` by these names, or a hyperparameter's own."""
-    for choice in ZOO[name].choices():
-        problem = make(name, **choice)
-        hypers = {f.name for f in dataclasses.fields(problem.hypers)}
-        # a constant that follows from rate and slab
-        hypers |= {f"{kind}_log_mass" for kind in ("sample", "feature")}
-        found = {v.name for v in problem.model.data_vars}
-        assert "label" in found
-        assert found <= {*REBOUND, *hypers}
-        assert ("basis_labels" in found) == problem.spec.labels_in_basis
 
 
 def test_a_spec_holds_the_parts_of_its_file():

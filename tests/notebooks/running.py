@@ -16,11 +16,11 @@ from nbformat.v4 import new_code_cell
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 
-_FULL = pytest.param(True, marks=pytest.mark.slow)
-SIZES = pytest.mark.parametrize("full", [pytest.param(False, marks=pytest.mark.course), _FULL])
+SIZES = pytest.mark.parametrize(
+    "full",
+    [pytest.param(False, marks=pytest.mark.course), pytest.param(True, marks=pytest.mark.slow)],
+)
 """The quick form is run by `make course`, the full one by `make slow`."""
-SHORT = pytest.mark.parametrize("full", [False, _FULL])
-"""The same for the two shortest notebooks, whose quick form is part of `make test`."""
 
 
 def values(name, folder, *expressions):

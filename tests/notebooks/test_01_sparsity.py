@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import integrate, stats
 
-from tests.notebooks.running import FOLDER, SHORT, values
+from tests.notebooks.running import FOLDER, SIZES, values
 
 
 def laplace_mean(y, rate):
@@ -34,7 +34,7 @@ VARIABLES = (
 )  # fmt: skip
 
 
-@SHORT
+@SIZES
 @pytest.mark.usefixtures("size")
 def test_what_sparse_means(full, tmp_path):
     (

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.notebooks.running import SHORT, values
+from tests.notebooks.running import SIZES, values
 
 
 def mean_field(rho, K):
@@ -20,7 +20,7 @@ def held(true):
     return (stats.norm.pdf(y - true) * inside).sum() * (y[1] - y[0])
 
 
-@SHORT
+@SIZES
 @pytest.mark.usefixtures("size")
 def test_when_approximations_lie(full, tmp_path):
     factors, edges, folding, collapsed, missed, found, one, field, true, spread, shares = values(

@@ -1,17 +1,9 @@
 """JCFO: its paper's EM from scratch, the many maxima, and a mode beside the posterior."""
 
-import nbformat
 import numpy as np
 import pytest
 
-from tests.notebooks.running import FOLDER, SIZES, values
-
-
-def test_the_algorithm_has_at_most_60_lines():
-    cells = nbformat.read(FOLDER / "06_jcfo.ipynb", as_version=4).cells
-    algorithm = [c.source for c in cells if "algorithm" in c.metadata.get("tags", ())]
-    lines = [line for source in algorithm for line in source.splitlines() if line.strip()]
-    assert 30 < len(lines) <= 60
+from tests.notebooks.running import SIZES, values
 
 
 @SIZES

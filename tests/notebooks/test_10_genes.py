@@ -76,6 +76,7 @@ def test_files_are_small_summaries_with_the_command_that_made_them(part):
     assert (groups["p_any"] >= groups["largest"]).all()
 
 
+@pytest.mark.course
 def test_the_script_writes_what_the_notebook_reads(tmp_path, monkeypatch):
     """On a small problem with a pair of copies."""
     spec = importlib.util.spec_from_file_location("genes", FOLDER / "genes.py")

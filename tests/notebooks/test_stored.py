@@ -42,6 +42,14 @@ def test_the_links_of_a_notebook_lead_somewhere(path):
     assert [link for link in links if not (FOLDER / link).exists()] == []
 
 
+@pytest.mark.parametrize("name", ["05_pfcvm", "06_jcfo"])
+def test_an_algorithm_from_scratch_has_at_most_60_lines(name):
+    cells = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4).cells
+    algorithm = [c.source for c in cells if "algorithm" in c.metadata.get("tags", ())]
+    lines = [line for source in algorithm for line in source.splitlines() if line.strip()]
+    assert 30 < len(lines) <= 60
+
+
 def stream(name, text):
     return new_output("stream", name=name, text=text)
 
@@ -150,42 +158,32 @@ def solved():
     return cells
 
 
-def without(part):
-    """Return the cells of `solved` without one part, or with a part that is wrong."""
-    cells = solved()
-    if part == "summary":
-        del cells[0]
-    elif part == "order":
-        cells[0], cells[1] = cells[1], cells[0]
-    elif part == "exercise":
-        del cells[-3:]
-    elif part == "text":
-        del cells[3]
-    elif part == "code":
-        del cells[4]
-    elif part == "tag":
-        cells[4].metadata.pop("tags")
-    elif part == "folded":
-        cells[4].metadata.pop("jupyter")
-    elif part == "executed":
-        cells[4].execution_count = None
-    elif part == "output":
-        cells[4].outputs = []
-    return cells
+WRONG = {
+    "summary": lambda cells: cells.pop(0),
+    "order": lambda cells: cells.insert(0, cells.pop(1)),
+    "exercise": lambda cells: cells.__delitem__(slice(-3, None)),
+    "text": lambda cells: cells.pop(3),
+    "code": lambda cells: cells.pop(4),
+    "tag": lambda cells: cells[4].metadata.pop("tags"),
+    "folded": lambda cells: cells[4].metadata.pop("jupyter"),
+    "executed": lambda cells: cells[4].update(execution_count=None),
+    "output": lambda cells: cells[4].update(outputs=[]),
+}
+"""What takes one part of the right form away, or makes it wrong."""
 
 
 def test_exercises_in_the_right_form_lack_nothing():
     assert exercises(new_notebook(cells=solved())) == []
 
 
-PARTS = ["summary", "order", "exercise", "text", "code", "tag", "folded", "executed", "output"]
-
-
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("part", WRONG)
 def test_what_exercises_lack_is_seen(part):
-    assert len(exercises(new_notebook(cells=without(part)))) == 1
+    cells = solved()
+    WRONG[part](cells)
+    assert len(exercises(new_notebook(cells=cells))) == 1
 
 
+@pytest.mark.course
 def test_storing_executes_in_place_and_twice_is_once(tmp_path):
     spec = importlib.util.spec_from_file_location("store", FOLDER / "store.py")
     store = importlib.util.module_from_spec(spec)

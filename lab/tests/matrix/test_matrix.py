@@ -111,14 +111,14 @@ class Tiny(Block):
 @pytest.fixture
 def tiny(monkeypatch):
     """Let the matrix consist of one block with three cells, and the line of an improper prior."""
+    exact = {"method": "exact", "options": {"ess": 200.0, "sampler": "gibbs"}}
+    vb, other = {"method": "rfvm_vb"}, declared.OTHER_FORM["rfvm"]  # nothing has to be compiled
     cells = (
-        declared.Cell(label=EXACT, method="exact", seed=seed(1)),
-        declared.Cell(label=AGAIN, method="exact", seed=seed(2)),
-        declared.Cell(label="paper's, own settings", method="rfvm_vb", hypers={"bias_sd": 2.0}),
-        declared.Cell(label="Laplace", method="laplace"),
-        declared.Cell(
-            label="Laplace, other form", method="laplace", form=declared.OTHER_FORM["rfvm"]
-        ),
+        declared.Cell(label=EXACT, seed=seed(1), **exact),
+        declared.Cell(label=AGAIN, seed=seed(2), **exact),
+        declared.Cell(label="paper's, own settings", hypers={"bias_sd": 2.0}, **vb),
+        declared.Cell(label="paper's", **vb),
+        declared.Cell(label="paper's, other form", form=other, seed=seed(3), **vb),
         declared.Cell(label="savb", method="fsklr_savb"),
     )
     monkeypatch.setitem(CELLS, "rfvm", cells)
@@ -132,25 +132,42 @@ def tiny(monkeypatch):
     BLOCKS.update(BLOCKS_BEFORE)
 
 
-def test_a_run_keeps_a_row_a_cell_and_is_not_repeated(tiny, tmp_path, monkeypatch):
-    assert matrix.run(tmp_path, progressbar=False) == {}
+def test_a_run_goes_on_keeps_a_row_a_cell_and_is_not_repeated(tiny, tmp_path, monkeypatch):
+    """A run that is killed loses the fit in progress alone."""
+    whole_fit = Matrix._fit
+
+    def killed(self, block, cell, problem):
+        if cell.label == "paper's":
+            raise KeyboardInterrupt
+        return whole_fit(self, block, cell, problem)
+
+    def stored():
+        return {p.name: p.stat().st_mtime_ns for p in tmp_path.glob("fits/*/*.nc")}
+
+    monkeypatch.setattr(Matrix, "_fit", killed)
+    with pytest.raises(KeyboardInterrupt):
+        matrix.run(tmp_path, progressbar=False)
+    kept = stored()
+    assert set(kept) == {"exact.nc", "exact_again.nc", "papers_own_settings.nc"}
+    monkeypatch.setattr(Matrix, "_fit", whole_fit)
+    assert matrix.run(tmp_path, keep_fits=True, progressbar=False) == {}
+    assert kept.items() <= stored().items()
     rows = whole(read(tmp_path / ROWS)).set_index(["prior", "cell"])
     exact, again = rows.loc["sparse", EXACT], rows.loc["sparse", AGAIN]
     assert exact["status"] == again["status"] == "finished"
-    assert exact["sampler"] == "nuts"
+    assert exact["sampler"] == "gibbs"
     assert np.isnan(exact["eta_error"])  # nothing to compare it with
     assert exact["active"] == again["active_exact"]
-    assert again["p_off"] < 0.05  # at least 1000 effective draws a side: its sd is below 0.016
+    assert again["p_off"] < 0.25  # at least 200 effective draws a side: its sd is below 0.05
     own = rows.loc["sparse", "paper's, own settings"]
     assert own["method"] == "rfvm_vb"
     assert own["p_off"] > 0.0
-    form = rows.loc["sparse", "Laplace, other form"]
+    form = rows.loc["sparse", "paper's, other form"]
     assert form["p_between"] > 0.0
-    assert form["p_off"] != rows.loc["sparse", "Laplace"]["p_off"]
+    assert form["p_off"] != rows.loc["sparse", "paper's"]["p_off"]
     assert rows.loc["sparse", "savb"]["status"] == "absent"
     assert "does not apply" in rows.loc["sparse", "savb"]["reason"]
     assert rows.loc[FLAT, EXACT]["status"] == "improper"
-    assert not (tmp_path / "fits").exists() or not list((tmp_path / "fits").glob("*/*.nc"))
     text = matrix.summarise(tmp_path).read_text()
     assert "does not apply" in text
     assert "improper" in text
@@ -160,26 +177,9 @@ def test_a_run_keeps_a_row_a_cell_and_is_not_repeated(tiny, tmp_path, monkeypatc
     before = (tmp_path / ROWS).read_bytes()
     matrix.run(tmp_path, progressbar=False)
     assert (tmp_path / ROWS).read_bytes() == before
-
-
-def test_a_killed_run_loses_only_the_fit_in_progress(tiny, tmp_path, monkeypatch):
-    whole_fit = Matrix._fit
-
-    def killed(self, block, cell, problem):
-        if cell.label == "Laplace":
-            raise KeyboardInterrupt
-        return whole_fit(self, block, cell, problem)
-
-    monkeypatch.setattr(Matrix, "_fit", killed)
-    with pytest.raises(KeyboardInterrupt):
-        matrix.run(tmp_path, progressbar=False)
-    kept = {p.name: p.stat().st_mtime_ns for p in tmp_path.glob("fits/*/*.nc")}
-    assert set(kept) == {"exact.nc", "exact_again.nc", "papers_own_settings.nc"}
-    monkeypatch.setattr(Matrix, "_fit", whole_fit)
-    matrix.run(tmp_path, keep_fits=True, progressbar=False)
-    after = {p.name: p.stat().st_mtime_ns for p in tmp_path.glob("fits/*/*.nc")}
-    assert {name: after[name] for name in kept} == kept
-    assert len(whole(read(tmp_path / ROWS))) == len(tiny.cells) + 1
+    work = Matrix(tmp_path)
+    work.keep(*next(work.stored([tiny.name])))  # as at the end of a block: its fits are deleted
+    assert not stored()
 
 
 def test_a_failed_block_has_its_reason_and_no_rows(tiny, tmp_path, monkeypatch):

@@ -17,6 +17,7 @@ from ardvark.inference import BACKENDS
 from ardvark.inference.fitting.registry import make_options
 from ardvark.inference.refits.stability import agreement, jackknife
 from ardvark.models import ZOO
+from lab.lines import read
 from lab.papers import cost, curves, protocols, run, statistics, store
 from lab.papers import fold as folds
 from lab.papers.tables import GROUPS, costly
@@ -343,7 +344,7 @@ def test_files_are_put_in_order(tmp_path):
     path = store.file_of(group, tmp_path)
     store.append(path, [line(2), line(0, identity="of old"), line(1), line(2, accuracy=0.5)])
     store.tidy(group, tmp_path)
-    assert [(x["fold"], x["accuracy"]) for x in store.read(path)] == [
+    assert [(x["fold"], x["accuracy"]) for x in read(path)] == [
         ("1", "0.66667"),
         ("2", "0.5"),
     ]
@@ -405,8 +406,8 @@ def test_a_run_is_resumed(tmp_path):
     assert [task for task, _ in run.run(tasks(1), tmp_path)] == [(CHEAP, 0)]
     assert [fold for _, fold in tasks(2)] == [1]
     group, row = folds.find(CHEAP)
-    (found,) = store.read(store.file_of(group, tmp_path))
-    assert len(store.read(store.file_of(group, tmp_path, path=True))) == len(row.steps)
+    (found,) = read(store.file_of(group, tmp_path))
+    assert len(read(store.file_of(group, tmp_path, path=True))) == len(row.steps)
     assert 0.8 < float(found["accuracy"]) <= 1.0
     assert -0.7 < float(found["log_score"]) < 0.0
     assert int(found["n_train"]) + int(found["n_test"]) == 357

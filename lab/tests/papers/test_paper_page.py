@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from lab.lines import read
 from lab.papers import (
     overview,
     page,
@@ -275,7 +276,7 @@ def test_a_changed_fold_changes_the_page(tmp_path):
 @pytest.mark.parametrize("file", FILES, ids=lambda f: f.stem)
 def test_each_stored_line_is_of_a_declared_row(file):
     seen = Counter()
-    for line in store.read(file):
+    for line in read(file):
         group, row = find(line["row"])
         assert file == store.file_of(group, again.FOLDS, path=line["step"] != "")
         assert line["identity"] == store.identity(group, row), f"{line['row']}: run it again"
@@ -289,7 +290,7 @@ def test_each_stored_line_is_of_a_declared_row(file):
 
 def test_the_command_makes_exactly_the_rows_shown():
     """Every row but the costly ones, with all of its folds; of the costly ones what was run."""
-    stored = Counter(x["row"] for file in FILES for x in store.read(file) if not x["step"])
+    stored = Counter(x["row"] for file in FILES for x in read(file) if not x["step"])
     declared = {f"{g.name}/{r.label}": g.folds for g in GROUPS for r in g.rows}
     default = {name for name in declared if not costly(name)}
     asked = run.chosen([t for t in run.tables() if t != "pfcvm-1"])  # of which all are costly
@@ -325,7 +326,7 @@ def test_a_row_that_arrives_is_in_the_sentences(tmp_path, name, like, file, said
         shutil.copy(path, tmp_path)
     group, row = find(name)
     path = store.file_of(group, tmp_path)
-    lines = [x for x in store.read(path) if x["row"] == f"{group.name}/{like}"]
+    lines = [x for x in read(path) if x["row"] == f"{group.name}/{like}"]
     mark = store.identity(group, row)
     store.append(path, [x | {"row": name, "identity": mark} for x in lines])
     text = page.texts(tmp_path)[file].splitlines()

@@ -4,7 +4,21 @@ import dataclasses
 
 import numpy as np
 
+import ardvark as av
+from ardvark.inference import BACKENDS
 from ardvark.inference.contract.backend import FitFailed, Result
+from ardvark.inference.fits import prior_activity
+from ardvark.inference.fitting import registry
+
+
+def registered(monkeypatch, *methods):
+    """Register methods for one test, whose fits simulate few draws of the prior beside them."""
+    monkeypatch.setattr(registry, "BACKENDS", dict(BACKENDS))
+    monkeypatch.setattr(prior_activity, "_KNOWN", {})
+    for name, size in (("DRAWS", 20), ("FEWEST", 10)):
+        monkeypatch.setattr(prior_activity, name, size)
+    for method in methods:
+        av.register_backend(method)
 
 
 class Prior:

@@ -1,96 +1,116 @@
 """The menus of a comparison: what each chooses, and what is drawn then."""
 
+import sys
+
 import numpy as np
+import pandas as pd
 import pytest
 
 import ardvark as av
 from ardvark.common.validate import InputError
 from ardvark.inference.comparison import explore as module
+from ardvark.inference.comparison.table import Comparison
 from ardvark.inference.report.look import Picture
 from ardvark.inference.report.marginal import component, marginal
+from tests.inference.fitting.test_adoption import paper_variables
+from tests.models.forms import make
 
 ipywidgets = pytest.importorskip("ipywidgets")
+
+P = [0.3, 0.95, 0.06, 0.6, 0.0]
+"""P(active) of the features under the reference."""
 
 
 @pytest.fixture(scope="module")
 def comparison():
-    problem = av.problem("pfcvm", av.load("digits38").take(range(40)))
-    fits = {m: av.fit(problem, m, random_seed=0, progressbar=False) for m in ("paper", "laplace")}
-    return av.compare(fits, reference="paper", problem=problem)
+    problem, fits = make("pfcvm", N=9, D=5), {}
+    for number, name in enumerate(("laplace", "paper")):
+        fits[name] = av.adopt(problem, paper_variables(problem, 2, 20, number), "approximation")
+    fits["paper"]["selection"]["p_active_feature"].values[:] = P
+    return Comparison(pd.DataFrame(), fits, "paper", problem)
 
 
-@pytest.fixture
-def box(comparison):
-    return av.explore(comparison, widgets=True)
+class Drawn(tuple):
+    """Stands for a picture: its bytes are what it was asked to show."""
+
+    def _repr_png_(self):
+        return repr(tuple(self)).encode()
 
 
-def parts(box):
-    """The controls by their description, the note, and both images."""
-    controls, note, upper, lower = box.children
-    chosen, column = controls.children
-    return {w.description: w for w in (chosen, *column.children)}, note, upper, lower
+def test_without_a_notebook_the_forest_is_a_picture(comparison, monkeypatch):
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
+    drawn = av.explore(comparison)
+    assert isinstance(drawn, Picture)
+    assert "leading features" in repr(drawn)
+    monkeypatch.setitem(sys.modules, "ipykernel", pytest)
+    assert repr(av.explore(comparison, widgets=False)) == repr(drawn)
 
 
-def test_without_a_notebook_the_forest_is_a_picture(comparison):
-    assert isinstance(av.explore(comparison), Picture)
-    assert "leading features" in repr(av.explore(comparison, widgets=False))
+def test_each_menu_draws_anew(comparison, monkeypatch):
+    """Features in the order of P(active), down to the least that is chosen."""
 
+    def below(fits, reference, quantity, at, beside):
+        prior = None if beside is None else round(float(np.mean(beside)), 9)
+        return Drawn([*fits, reference, quantity, at, prior])
 
-def test_the_threshold_filters_features_in_the_order_of_their_probability(comparison, box):
-    controls, note, upper, _ = parts(box)
-    table = av.effects(comparison.fits["paper"], "feature")
-    p = dict(zip(map(str, table.index), table["p_active"], strict=True))
-    before = upper.value
-    for least in (0.0, 0.9):
-        controls["P(active) ≥"].value = least
-        names = list(controls["of"].options)
-        assert set(names) == {n for n in p if p[n] >= least}
-        assert (np.diff([p[n] for n in names]) <= 0).all()
-        assert f"{len(names)} features have" in note.value
-    assert upper.value != before
+    monkeypatch.setattr(
+        module, "forest", lambda fits, reference, leading: Drawn([*fits, reference, leading])
+    )
+    monkeypatch.setattr(module, "marginal", below)
+    box = av.explore(comparison, widgets=True)
+    (chosen, column), note, upper, lower = box.children[0].children, *box.children[1:]
+    least, quantity, of, prior = column.children
+    names = comparison.problem.data.feature_names
+    means = module._prior(comparison.problem, "feature_weight").mean(axis=0)
+    draws = [round(float(mean), 9) for mean in means]
+    both = ("paper", "laplace")
 
+    def shown(above, under):
+        assert bytes(upper.value) == repr((*above, "paper", *under[:1])).encode()
+        assert bytes(lower.value) == repr((*above, "paper", *under[1:])).encode()
 
-def test_each_menu_draws_anew(box):
-    controls, _, upper, lower = parts(box)
-    controls["P(active) ≥"].value = 0.0
-    seen = [bytes(lower.value)]
-    for name, value in (
-        ("of", controls["of"].options[3]),
-        ("prior beside posterior", False),
-        ("quantity", "bias"),
-        ("quantity", "eta"),
-    ):
-        controls[name].value = value
-        seen.append(bytes(lower.value))
-    assert len(set(seen)) == len(seen)
-    assert all(bytes(picture).startswith(b"\x89PNG") for picture in seen)
-    both = upper.value
-    controls["methods"].value = ("laplace",)
-    assert upper.value != both
-    controls["methods"].value = ()  # nothing chosen: the first method
-    assert bytes(upper.value).startswith(b"\x89PNG")
+    assert chosen.options == both
+    assert list(of.options) == [names[k] for k in (1, 3, 0)]
+    shown(both, (3, "feature_weight", names[1], draws[1]))
+    least.value = 0.5
+    assert list(of.options) == [names[k] for k in (1, 3)]
+    assert note.value == "2 features have a P(active) of at least 0.50."
+    of.value = names[3]
+    shown(both, (2, "feature_weight", names[3], draws[3]))
+    least.value = 0.0  # what is chosen stays, where it is listed
+    assert list(of.options) == [names[k] for k in (1, 3, 0, 2, 4)]
+    shown(both, (5, "feature_weight", names[3], draws[3]))
+    prior.value = False
+    shown(both, (5, "feature_weight", names[3], None))
+    quantity.value = "bias"
+    shown(both, (5, "bias", None, None))
+    quantity.value = "eta"
+    assert list(of.options) == list(comparison.problem.data.sample_names)
+    chosen.value = ("laplace",)
+    shown(("laplace",), (5, "eta", of.options[0], None))
+    chosen.value = ()  # the first method
+    shown(("paper",), (5, "eta", of.options[0], None))
 
 
 def test_the_prior_is_that_of_the_component(comparison):
     problem = comparison.problem
-    module._prior.cache_clear()
-    draws = module._prior(problem, "feature_weight")
-    assert draws.shape == (module.DRAWS, problem.data.D)
+    assert module._prior(problem, "feature_weight").shape == (module.DRAWS, problem.data.D)
     assert module._prior(problem, "no such") is None
     assert module._prior(problem, "eta").shape == (module.DRAWS, problem.data.N)
-    drawn = module.posterior_of(comparison, ["paper"], "feature_weight", "pixel_0_2", True)
+    name = problem.data.feature_names[2]
+    drawn = module.posterior_of(comparison, ["paper"], "feature_weight", name, True)
     axis = drawn.figure.axes[0]
     assert [t.get_text() for t in axis.get_legend().get_texts()] == ["prior", "paper (reference)"]
 
 
 def test_the_marginal_says_what_it_shows(comparison):
-    tree = comparison.fits["paper"]
-    x = tree["posterior"]["feature_weight"].sel(feature="pixel_0_2").values.ravel()
-    np.testing.assert_array_equal(component(tree, "feature_weight", "pixel_0_2"), x)
-    text = repr(marginal(comparison.fits, "paper", "feature_weight", "pixel_0_2"))
+    tree, name = comparison.fits["paper"], comparison.problem.data.feature_names[2]
+    x = tree["posterior"]["feature_weight"].values[..., 2].ravel()
+    np.testing.assert_array_equal(component(tree, "feature_weight", name), x)
+    text = repr(marginal(comparison.fits, "paper", "feature_weight", name))
     assert f"paper: mean {x.mean():.2f}, sd {x.std():.2f}" in " ".join(text.split())
     assert component(tree, "bias", None).shape == x.shape
-    with pytest.raises(InputError, match="no component 'pixel'; it has 'pixel_0_0' to"):
+    with pytest.raises(InputError, match=r"no component 'pixel'; it has '\w+' to"):
         component(tree, "feature_weight", "pixel")
     with pytest.raises(InputError, match="no fit has 'nothing'"):
         marginal(comparison.fits, None, "nothing")

@@ -7,24 +7,29 @@ import xarray as xr
 
 import ardvark as av
 from ardvark.common.validate import InputError
-from ardvark.inference import BACKENDS, read, save
+from ardvark.inference import read, save
 from ardvark.inference.comparison import study
+from ardvark.inference.comparison.table import Comparison
 from ardvark.inference.contract.backend import FitFailed
 from ardvark.inference.contract.sampling import Sampling
 from ardvark.inference.fits.datatree import POINTWISE
 from ardvark.inference.fitting import registry, run
-from tests.inference.comparison.quick import Prior
+from tests.inference.comparison.quick import Prior, registered
 
 METHODS = {"prior": {}, "other": {}}
-SMALL = Sampling(draws=50, chains=2, seed=1)
+SMALL = Sampling(draws=8, chains=2, seed=1)
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    """Two methods that take no time; what a study keeps does not depend on the method."""
-    monkeypatch.setattr(registry, "BACKENDS", dict(BACKENDS))
-    av.register_backend(Prior)
-    av.register_backend(type("Other", (Prior,), {"NAME": "other"}))
+    """Two methods that take no time, and one figure: a study keeps whatever there is."""
+    registered(monkeypatch, Prior, type("Other", (Prior,), {"NAME": "other"}))
+    monkeypatch.setattr(Comparison, "pictures", lambda self: {"forest": self._picture("forest")})
+
+
+@pytest.fixture
+def problem(dataset):
+    return av.problem("sparse_probit", dataset)
 
 
 def fails(error):
@@ -34,20 +39,16 @@ def fails(error):
     return fit
 
 
-def test_finished_fits_are_used_again(problem, tmp_path, monkeypatch):
-    first = study.run(problem, METHODS, tmp_path, SMALL)
+def test_finished_fits_are_used_again(problem, tmp_path, monkeypatch, capsys):
+    first = study.run(problem, METHODS, tmp_path, replace(SMALL, progressbar=True))
+    told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("method")]
+    assert told == ["method 1 of 2: prior", "method 2 of 2: other"]
     assert sorted(p.name for p in tmp_path.iterdir()) == ["other.nc", "prior.nc"]
     monkeypatch.setattr(run, "compute", fails(AssertionError("computed again")))
     again = study.run(problem, METHODS, tmp_path, SMALL)
     for name in METHODS:
         assert again[name].attrs["status"] == "finished"
         assert again[name].identical(first[name])
-
-
-def test_the_order_of_the_methods_is_told(problem, tmp_path, capsys):
-    study.run(problem, METHODS, tmp_path, replace(SMALL, progressbar=True))
-    told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("method")]
-    assert told == ["method 1 of 2: prior", "method 2 of 2: other"]
 
 
 def test_a_fit_that_did_not_converge_is_used_again(problem, tmp_path, monkeypatch):
@@ -66,28 +67,15 @@ def test_a_fit_that_did_not_converge_is_used_again(problem, tmp_path, monkeypatc
     assert again.identical(first)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"draws": 40},
-        {"seed": 2},
-        {"keep": "shared"},
-        {"methods": {"prior": {"fail_without": "3"}}},
-    ],
-)
-def test_anything_else_is_computed_again(problem, tmp_path, change):
-    study.run(problem, {"prior": {}}, tmp_path, SMALL)
-    before = read(tmp_path / "prior.nc").attrs["request"]
-    methods = change.get("methods", {"prior": {}})
-    sampling = replace(SMALL, **{k: v for k, v in change.items() if k != "methods"})
-    study.run(problem, methods, tmp_path, sampling)
-    assert read(tmp_path / "prior.nc").attrs["request"] != before
+def test_another_request_or_form_is_computed_again(problem, dataset, tmp_path):
+    """Equal fingerprints, so one folder; but `lp` and the variables are those of the form.
 
-
-def test_another_form_of_one_posterior_is_computed_again(problem, dataset, tmp_path):
-    """Equal fingerprints, so one folder; but `lp` and the variables are those of the form."""
+    What makes another request: tests/inference/fitting/test_request.py.
+    """
+    study.run(problem, {"prior": {}}, tmp_path, replace(SMALL, seed=2))
     study.run(problem, {"prior": {}}, tmp_path, SMALL)
-    other = av.problem("rfvm", dataset, parametrization="marginal")
+    assert read(tmp_path / "prior.nc").attrs["seed"] == 1
+    other = av.problem("sparse_probit", dataset, parametrization="marginal")
     assert other.fingerprint == problem.fingerprint
     fit = study.run(other, {"prior": {}}, tmp_path, SMALL)["prior"]
     assert fit.attrs["form"] == other.form != problem.form
@@ -135,7 +123,7 @@ def test_what_is_no_fit_by_this_method_is_never_overwritten(problem, dataset, tm
     """Draws of one's own under a method's name; then a fit of another problem; twice."""
     tree = study.run(problem, {"prior": {}}, tmp_path, SMALL)["prior"]
     own = av.adopt(problem, {"eta": tree["posterior"]["eta"].values})
-    other = av.problem("rfvm", dataset, bias_sd=2.0)
+    other = av.problem("sparse_probit", dataset, gamma1=2.0)
     for n, (kept, asked) in enumerate([(own, problem), (tree, other)]):
         save(kept, tmp_path / "prior.nc")
         fit = study.run(asked, {"prior": {}}, tmp_path, SMALL)["prior"]
@@ -152,6 +140,8 @@ def test_adopted_draws_in_the_folder_are_shown(problem, tmp_path):
     assert list(fits) == ["prior", "mine"]
     table = study.summarise(tmp_path, problem, fits, progressbar=False).table
     assert (table["error_eta"] >= 0.0).any()
+    kept = {"scorecard.csv", "distances.csv", "forest.png", "report.html"}
+    assert {path.name for path in tmp_path.iterdir()} == {"prior.nc", "mine.nc", *kept}
 
 
 def test_a_fit_of_an_earlier_version_is_read(problem, tmp_path):
@@ -168,28 +158,24 @@ def test_a_fit_of_an_earlier_version_is_read(problem, tmp_path):
         read(tmp_path / "none.nc")
 
 
-@pytest.mark.parametrize(
-    ("error", "reason"),
-    [
-        (ZeroDivisionError("a bug"), "ZeroDivisionError: a bug"),
-        # one that `fit` itself turns into a failed fit, with the request it answers
-        (FitFailed("no mode found"), "no mode found"),
-    ],
-)
-def test_one_failure_loses_nothing_and_is_tried_again(
-    problem, tmp_path, monkeypatch, caplog, error, reason
-):
+def test_one_failure_loses_nothing_and_is_tried_again(problem, tmp_path, monkeypatch, caplog):
+    """A bug; and what `fit` itself turns into a failed fit, with the request it answers."""
+    av.register_backend(type("Third", (Prior,), {"NAME": "third"}))
+    methods = {**METHODS, "third": {}}
     with monkeypatch.context() as patch:
-        patch.setattr(registry.BACKENDS["other"], "fit", fails(error))
-        fits = study.run(problem, METHODS, tmp_path, SMALL)
-    assert fits["other"].attrs["status"] == "failed"
-    assert fits["other"].attrs["reason"] == reason
-    assert fits["prior"].attrs["status"] == "finished"
+        for name, error in (("other", ZeroDivisionError("a bug")), ("third", FitFailed("no mode"))):
+            patch.setattr(registry.BACKENDS[name], "fit", fails(error))
+        fits = study.run(problem, methods, tmp_path, SMALL)
+    status = {name: tree.attrs["status"] for name, tree in fits.items()}
+    assert status == {"prior": "finished", "other": "failed", "third": "failed"}
+    reasons = {name: tree.attrs["reason"] for name, tree in fits.items()}
+    assert reasons == {"prior": "", "other": "ZeroDivisionError: a bug", "third": "no mode"}
     assert "other" in caplog.text
     table = study.summarise(tmp_path, problem, fits, progressbar=False).table
-    assert table.loc["other", "status"] == "failed"
+    assert table["status"].to_dict() == status
     assert read(tmp_path / "other.nc").attrs["status"] == "failed"
-    assert study.run(problem, METHODS, tmp_path, SMALL)["other"].attrs["status"] == "finished"
+    again = study.run(problem, methods, tmp_path, SMALL)
+    assert {tree.attrs["status"] for tree in again.values()} == {"finished"}
 
 
 def test_a_method_that_does_not_apply_is_refused_before_anything_runs(dataset, tmp_path):

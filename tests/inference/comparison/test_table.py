@@ -13,11 +13,13 @@ from sklearn.svm import SVC
 
 import ardvark as av
 from ardvark.common.validate import InputError
-from ardvark.inference.report import forest
+from ardvark.inference.comparison.entry import reference_of
+from ardvark.inference.comparison.rows import reliability
 from ardvark.inference.scoring.baselines import baselines
 from ardvark.inference.scoring.columns import COLUMNS, table_text
 from ardvark.inference.scoring.held_out import measures
-from tests.support import rng, seed, z_limit
+from tests.inference.fitting.test_adoption import paper_variables
+from tests.support import rng, seed
 
 N, D = 30, 4
 
@@ -67,22 +69,6 @@ def made(
     return tree
 
 
-@pytest.mark.statistical
-def test_errors_against_the_reference(problem):
-    exact, other = made(problem), made(problem, "approximation", shift=0.5, scale=2.0, number=1)
-    table = av.compare({"a": exact, "b": other}).table
-    assert tuple(table.columns) == tuple(c.name for c in COLUMNS)
-    # the largest of 30 shifts of 0.5 sd, each seen with error sqrt((1 + 4) / 2000) = 0.05; the
-    # reference sd in the denominator is known to 1 / sqrt(4000)
-    noise = z_limit(2 * N) * (0.05 + 0.5 / np.sqrt(4000))
-    assert 0.5 < table.loc["b", "error_eta"] < 0.5 + noise
-    # the median of 30 ratios has less error than one of them, 2 sqrt(2 / 4000)
-    assert abs(table.loc["b", "sd_ratio_eta"] - 2.0) < z_limit(2) * 2.0 * np.sqrt(2 / 4000)
-    # a Markov chain's diagnostics are not for an approximation, whose draws are independent
-    assert table.loc["a", "ess_bulk"] > 0
-    assert pd.isna(table.loc["b", ["rhat", "rhat_eta", "ess_bulk", "divergences"]]).all()
-
-
 def test_errors_worked_out_by_hand(problem):
     """Two components, four chains of two draws.
 
@@ -97,6 +83,7 @@ def test_errors_worked_out_by_hand(problem):
         group = xr.Dataset({"eta": (("chain", "draw", "obs"), values)})
         tree["posterior"] = xr.DataTree(group)
     table = av.compare({"a": exact, "b": other}).table
+    assert tuple(table.columns) == tuple(c.name for c in COLUMNS)
     assert table.loc["a", "error_eta"] == pytest.approx(3.0 / np.std([2, 4, 6, 8], ddof=1))
     first = np.std([0, 2, 2, 4], ddof=1) / np.std([2, 4, 6, 8], ddof=1)
     second = np.std([0, 2, 1, 1], ddof=1) / np.std([0, 0, 2, 2], ddof=1)
@@ -105,18 +92,29 @@ def test_errors_worked_out_by_hand(problem):
     all_chains = np.std([0, 2, 2, 4, 2, 4, 6, 8], ddof=1)
     assert table.loc["b", "error_eta"] == pytest.approx(1.0 / all_chains)
     assert table.loc["b", "sd_ratio_eta"] == pytest.approx(1.0)
+    # a Markov chain's diagnostics are not for an approximation, whose draws are independent
+    assert pd.isna(table.loc["b", ["rhat", "rhat_eta", "ess_bulk", "divergences"]]).all()
 
 
 def test_the_reference_is_the_first_converged_chain(problem):
     bad = made(problem, status="not_converged")
     fits = {"q": made(problem, "approximation"), "bad": bad, "good": made(problem)}
-    assert av.compare(fits).reference == "good"
-    assert av.compare({k: fits[k] for k in ("q", "bad")}).reference == "bad"
-    assert av.compare({"q": fits["q"]}).reference is None
-    assert av.compare(fits).table["status"].to_dict() == {
+    assert reference_of({k: fits[k] for k in ("q", "bad")}) == "bad"
+    assert reference_of({"q": fits["q"]}) is None
+    adopted = made(problem)
+    adopted.attrs["method"] = "adopted"  # nobody knows of what its draws are
+    assert reference_of({"a": adopted, **fits}) == "good"
+    assert reference_of({"bad": bad, "a": adopted}) == "a"
+    failed = xr.DataTree()
+    failed.attrs = {"kind": "mcmc", "status": "failed", "method": "nuts"}
+    assert reference_of({"failed": failed, "bad": bad}) == "bad"
+    assert reference_of({"failed": failed}) is None
+    found = av.compare(fits)
+    assert found.reference == "good"
+    assert found.table["status"].to_dict() == {
         "q": "finished", "bad": "not_converged", "good": "finished",
     }  # fmt: skip
-    assert av.compare(fits, reference="q").reference == "q"
+    assert av.compare({k: fits[k] for k in ("q", "good")}, reference="q").reference == "q"
 
 
 @pytest.mark.statistical
@@ -139,7 +137,7 @@ def test_verdicts_stand_in_the_table_in_print_and_on_the_page(problem, tmp_path)
     assert lines[1] == "exact [converged]: nothing speaks against it."
     assert " ".join(lines).endswith("there are no held-out samples.")
     assert max(map(len, lines)) <= 80
-    page = found.to_html(tmp_path / "new" / "page.html").read_text()
+    page = found.to_html(tmp_path / "new" / "page.html", pictures={}).read_text()
     first, table = page.index("What each fit may be used for"), page.index("<table>")
     assert first < page.index('<b>narrow</b> <span class="badge care">with care</span>') < table
     assert found.verdict["narrow"].reasons[0] in page
@@ -164,6 +162,29 @@ def test_every_distance_and_its_floor_are_kept(problem):
         assert found.table.loc["again", name] == row["value"]
         beyond = 0.0 if row["inside"] else row["deviation"]
         assert found.table.loc["again", f"{name}_beyond"] == beyond
+
+
+def test_the_bits_of_masks_by_counting():
+    """Two masks: the largest error and spread of any bit, and how many never moved."""
+    on = rng(5).random((3, 200, 4)) < [0.2, 0.5, 0.8, 0.4]
+    on[..., 2], on[0, :, 1] = True, False
+    other = rng(6).random((3, 200, 2)) < 0.5
+    other[..., 0] = False
+    posterior = {
+        "eta": (("chain", "draw", "obs"), rng(7).normal(size=(3, 200, 2))),
+        "feature_weight": (("chain", "draw", "feature"), on * 1.0),
+        "sample_weight": (("chain", "draw", "basis"), other * -2.0),
+    }
+    tree = xr.DataTree.from_dict({"/posterior": xr.Dataset(posterior)})
+    tree.attrs = {"kind": "mcmc", "masked": "feature_weight sample_weight"}
+    found = reliability(tree)
+    both = np.concatenate([on, other], axis=-1)
+    assert found["unmoved_bits"] == 2
+    assert found["spread_bits"] == pytest.approx(np.abs(both.mean(1) - both.mean((0, 1))).max())
+    # chains that disagree are one effective draw each, or few more
+    p = both[..., 1].mean()
+    assert 0.5 < found["mcse_bits"] / np.sqrt(p * (1 - p) / 3) < 1.5
+    assert found["draws"] == 600
 
 
 def test_a_single_draw_has_no_sd(problem):
@@ -215,7 +236,7 @@ def test_a_score_is_no_probability(split):
     """A model of squared errors: its score orders the rows, and its sign is the class."""
     train, test = split
     problem = av.problem("fs_skr", train)
-    tree = av.fit(problem, "fsklr_savb", feature_sweeps=3, sample_sweeps=3, progressbar=False)
+    tree = av.adopt(problem, paper_variables(problem, 2, 5), "approximation")
     row = av.compare({"a": tree}, problem=problem, test=test).table.loc["a"]
     score = av.predict(problem, tree, test).mean(("chain", "draw")).values
     assert row["auc"] == pytest.approx(roc_auc_score(test.y, score))
@@ -288,6 +309,17 @@ def test_baselines_are_fitted_on_the_training_rows_alone(small_data):
     assert "log_score" not in row
 
 
+def test_a_sure_baseline_that_is_wrong_has_a_finite_log_score(small_data):
+    """P of the true class is exactly 0 far out: the score takes the smallest normal number."""
+    train = small_data(N=40, D=D)
+    test = av.Dataset.from_arrays(1e6 * train.X, 1 - train.y)
+    found = baselines(train, test)["L1 logistic"]
+    true = np.where(test.y == 1, found.p, 1.0 - found.p)
+    assert (true == 0.0).any()
+    tiny = np.finfo(float).tiny
+    assert found.row["log_score"] == pytest.approx(np.log(np.maximum(true, tiny)).mean(), rel=1e-6)
+
+
 def test_a_failed_fit_keeps_its_row(problem):
     failed = made(problem, status="failed")
     failed["posterior"] = xr.DataTree(xr.Dataset())
@@ -323,31 +355,6 @@ def test_pictures(problem):
     assert list(comparison.pictures()) == ["frontier", "eta", "forest", "samples", "pair", "ranks"]
 
 
-def test_the_forest_is_ordered_by_p_active(problem):
-    """Of the reference, then by mean weight; the weight of `x1` is large and without effect."""
-    tree, other = made(problem, weight=np.array([0.2, 9.0, 0.3, 0.1])), made(problem, number=1)
-    tree["selection"] = xr.DataTree(
-        xr.Dataset({"p_active_feature": ("feature", [0.7, 0.0, 0.7, 0.25])})
-    )
-    tree["posterior"] = xr.DataTree(
-        tree["posterior"].to_dataset().assign_coords(feature=list(problem.data.feature_names))
-    )
-    names = problem.data.feature_names
-    picture = forest.forest({"b": other, "a": tree}, "a")
-    rows = sorted(picture.figure.axes[0].get_yticklabels(), key=lambda t: -t.get_position()[1])
-    shown = [t.get_text().split() for t in rows]
-    expected = [(2, "0.70"), (0, "0.70"), (3, "0.25"), (1, "0.00")]
-    assert shown == [[names[k], p] for k, p in expected]
-    assert "2 of 4 features have P(active) above 0.5 under a" in picture.figure.get_suptitle()
-    assert picture.alt.startswith(f"Forest of the 4 leading features, feature weight. {names[2]}")
-    assert f"{names[1]} (P(active) 0.00): a 9.00" in picture.alt
-    # what a pointer says lies where the marks are: the reference above, each at its mean
-    top = [s for s in picture.spots if s.text.startswith(names[2])]
-    assert [s.text.split(":")[0] for s in top] == [f"{names[2]}, a", f"{names[2]}, b"]
-    assert top[0].x == pytest.approx(0.3)
-    assert top[0].y > top[1].y > max(s.y for s in picture.spots if s.text.startswith(names[0]))
-
-
 def test_the_page_says_which_features_matter(problem, tmp_path):
     """For each fit, the reference first."""
     fits = {"q": made(problem, "approximation", number=1), "exact": made(problem)}
@@ -356,7 +363,7 @@ def test_the_page_says_which_features_matter(problem, tmp_path):
     comparison = av.compare(fits, problem=problem)
     said = comparison.selection()
     assert list(said) == ["exact", "q"]
-    page = comparison.to_html(tmp_path / "page.html").read_text()
+    page = comparison.to_html(tmp_path / "page.html", pictures={}).read_text()
     for name, words in said.items():
         assert words.startswith("On average ")
         assert f"<dt>{name}</dt><dd>{html.escape(words)}</dd>" in page

@@ -1,5 +1,8 @@
 """The compiled density: PyMC's own values, from one piece of code for every shape of the data."""
 
+import gc
+import weakref
+
 import numpy as np
 import pymc as pm
 import pytensor
@@ -82,7 +85,9 @@ def check(density, model):
 @pytest.fixture(scope="module")
 def bare():
     """The density of `wide`, which no test changes."""
-    return Density(wide())
+    model = wide()
+    yield Density(model)
+    del model  # not before: a density goes with its model
 
 
 def test_values_are_those_of_pymc(bare):
@@ -128,6 +133,16 @@ def test_data_are_looked_up_anew():
     assert longer.size == density.size + 2 * 3
     expected = model.compile_logp(mode=PYTHON)(model.initial_point())
     np.testing.assert_allclose(longer.logp_grad(longer.start)[0], expected, rtol=1e-12)
+
+
+def test_a_density_goes_with_its_model():
+    """Code of every problem that a process has seen would fill its memory: 25 MB each."""
+    model = wide()
+    gone = weakref.ref(Target(model).density)
+    assert Target(model).density is gone()
+    del model
+    gc.collect()
+    assert gone() is None
 
 
 def test_a_density_that_fails(bare):

@@ -7,9 +7,11 @@ import pymc as pm
 import pytest
 
 import ardvark as av
+from ardvark.common import memory
 from ardvark.inference.comparison import study
 from ardvark.inference.contract.backend import Job
 from ardvark.inference.contract.chains import Length
+from ardvark.inference.contract.room import room
 from ardvark.inference.contract.sampling import Sampling
 from ardvark.inference.contract.target import Target
 from ardvark.inference.exact import method
@@ -201,6 +203,16 @@ def test_every_leg_of_a_run_has_random_numbers_of_its_own(monkeypatch):
     assert len({*seeds}) == len(seeds) == 3
 
 
+def test_a_thinned_run_goes_on_where_more_draws_are_asked_for():
+    """The draws that it left out are not to be had, so those of both keep their distance."""
+    problem = av.problem("fsklr", X, Y)
+    given = {"sampler": "gibbs", "chains": 2, "progressbar": False}
+    thin = av.fit(problem, "exact", ess=100.0, draws=50, limit=512, random_seed=1, **given)
+    more = av.resume(problem, thin, progressbar=False, ess=1e4, limit=1024)
+    assert more.attrs["every"] == thin.attrs["every"] == 2
+    assert more["posterior"].sizes["draw"] * 2 == 0.75 * more.attrs["iterations"]
+
+
 def test_memory_bounds_the_draws_of_all_chains_that_are_kept(monkeypatch):
     """Room for 600 draws a chain of the shared quantities; of all variables 512 are too many."""
     numbers = len(X) + X.shape[1] + 3  # eta, and the weights of features and samples
@@ -208,6 +220,32 @@ def test_memory_bounds_the_draws_of_all_chains_that_are_kept(monkeypatch):
     given = {"sampler": "gibbs", "chains": 2, "ess": 1e5, "limit": 512}
     every = [fit(small("gibbs"), keep=k, **given).attrs["every"] for k in ("shared", "all")]
     assert every == [1, 2]
+
+
+def few_draws(monkeypatch, problem, draws, **given):
+    """Let a fit take as much memory as so many draws of each chain need."""
+    needs = room(Target(problem), Job(seed=0, **given))
+    monkeypatch.setattr(memory, "allowed", lambda: needs.needed(draws))
+
+
+def test_draws_are_thinned_where_memory_is_short_and_the_fit_says_so(monkeypatch, caplog):
+    problem = av.problem("fsklr", X, Y)
+    given = {"chains": 2, "ess": 1e5, "limit": 512, "progressbar": False, "random_seed": 1}
+    whole = av.fit(problem, "exact", **given)
+    assert (whole.attrs["every"], whole.attrs["reproducible"]) == (1, 1)
+    few_draws(monkeypatch, problem, 300, chains=2)
+    caplog.clear()
+    thin = av.fit(problem, "exact", **given)
+    (line,) = [r.message for r in caplog.records if "held at once" in r.message]
+    assert "at most 300 draws of each chain are held at once, for " in line
+    assert line.endswith("equal seeds give other draws where memory is larger.")
+    assert (thin.attrs["every"], thin.attrs["reproducible"]) == (2, 0)
+    np.testing.assert_array_equal(
+        thin["posterior"]["eta"].values, whole["posterior"]["eta"].values[:, 1::2]
+    )
+    # of a run that is over before there is too much to hold, nothing was thinned
+    short = av.fit(problem, "exact", **given | {"limit": 256})
+    assert (short.attrs["every"], short.attrs["reproducible"]) == (1, 1)
 
 
 @pytest.mark.statistical
@@ -261,3 +299,10 @@ def test_a_fit_that_the_clock_ended_is_not_reused(tmp_path):
     calm = {"exact": {"ess": 100.0}}
     fits = [study.run(problem, calm, tmp_path, sampling)["exact"] for _ in range(2)]
     assert fits[0].attrs["seconds_run"] == fits[1].attrs["seconds_run"]
+
+
+def test_progress_says_what_is_sampled_and_by_what(capsys):
+    fit(small("nuts"), ess=100.0, progressbar=True)
+    said = capsys.readouterr().err
+    assert "exact: compiling (" in said  # what takes long is named
+    assert "exact: sampling by nuts (" in said

@@ -86,3 +86,19 @@ def test_blocks_change_nothing(monkeypatch):
     monkeypatch.setattr(chains, "_BLOCK", 1000)  # five components at a time
     np.testing.assert_array_equal(chains.mixed(x), whole[0])
     np.testing.assert_array_equal(chains.mcse(x, "sd"), whole[1])
+
+
+@pytest.mark.parametrize(("count", "draws"), [(4, 200), (3, 41), (2, 12)])
+def test_bits_have_the_numbers_of_their_values(count, draws):
+    """Ranks of two values are a linear function of them; within half-chains no mean counts."""
+    x = sticky(rng(draws), (count, draws, 5), 0.3) > 0.2
+    x[0, :, 4] = x[1:, :, 4] = True  # never changes: a draw for each half-chain
+    x[0, :, 3] = np.arange(draws) % 2 == 0
+    rhat, size, within = chains.bits(x)
+    np.testing.assert_allclose(rhat[:4], chains.rhat(x)[:4])
+    np.testing.assert_allclose(size[:4], chains.ess(x, "bulk")[:4])
+    assert within[4] == 2 * count
+    half, moved = draws // 2, x[..., :4].astype(float)
+    moved[:, :half] += rng(1).normal(size=(count, 1, 4))
+    moved[:, -half:] += rng(2).normal(size=(count, 1, 4))
+    np.testing.assert_allclose(chains.within(moved), within[:4])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from ardvark.inference.fits import diagnostics
+from ardvark.inference.fits import datatree, diagnostics
 from ardvark.inference.fits.diagnostics import convergence, inclusion
 from tests.support import rng, z_limit
 
@@ -49,29 +49,6 @@ def test_khat_limit_depends_on_the_number_of_draws():
     assert diagnostics.khat_limit(1) == 0.0  # a single point can never be reweighted
 
 
-def apart(random):
-    """Chains of which one is elsewhere, by where a plain split R-hat does and does not look."""
-    shifted, heavy = random.normal(size=(4, 1000)), random.standard_cauchy((4, 1000))
-    wide = random.normal(size=(4, 1000))
-    shifted[0] += 2.0
-    heavy[0] += 3.0  # of infinite variance: the means of the chains say nothing
-    wide[0] *= 4.0  # equal means
-    return shifted, heavy, wide
-
-
-@pytest.mark.statistical
-def test_rhat_sees_chains_that_disagree():
-    """In location, with heavy tails, in scale: rank-normalised, and folded around the median.
-
-    R-hat of independent draws is (1 + (F - 1) / 500)^1/2 with F of 7 and 3992 degrees of freedom,
-    for ranks and for folded ranks: above 1.01 with probability 1e-13. The chains that are apart
-    have 1.32, 1.11 and 1.20, each with an sd of 0.01 or less; 1.05 is six of them away.
-    """
-    assert diagnostics.rhat(chains(rng(1).normal(size=(4, 1000))))[0] < 1.01
-    for values in apart(rng(2)):
-        assert diagnostics.rhat(chains(values))[0] > 1.05
-
-
 def test_a_constant_chain_is_never_perfect():
     stuck = np.ones((4, 500, 1))
     assert diagnostics.rhat(chains(stuck))[0] == np.inf
@@ -108,6 +85,18 @@ def test_convergence_in_words():
     assert status == "not_converged"
     status, why = diagnostics.convergence(tree(good[:, :3]))
     assert "fewer than 4 draws" in why
+
+
+def test_draws_in_pieces_are_the_draws_at_once(monkeypatch):
+    point = {"a": rng(3).normal(size=(3, 7, 2)), "b": rng(4).normal(size=(3, 7))}
+
+    def of(some):
+        return {"sum": some["a"].sum(-1) * some["b"], "same": some["a"]}
+
+    monkeypatch.setattr(datatree, "_CHUNK", 7.0)  # two draws at a time
+    found = datatree.by_pieces(of, point)
+    np.testing.assert_array_equal(found["sum"], of(point)["sum"])
+    np.testing.assert_array_equal(found["same"], point["a"])
 
 
 # --- binary masks ---------------------------------------------------------------------------------

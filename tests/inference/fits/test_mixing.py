@@ -10,7 +10,6 @@ from ardvark.inference import read, save
 from ardvark.inference.fits import mixing as module
 from ardvark.inference.fits import quotable
 from ardvark.inference.fits.activity import activity
-from ardvark.inference.fits.diagnostics import inclusion
 from ardvark.inference.fits.mixing import BIT_RHAT_LIMIT, RHAT_LIMIT, mixing, mixing_of
 from ardvark.inference.verdicts.findings import findings
 from tests.support import rng
@@ -40,19 +39,19 @@ def masks(on, **more):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("stay", "draws"), [(0.0, 250), (0.0, 1000), (0.8, 2250)])
+@pytest.mark.parametrize(("stay", "draws"), [(0.0, 250), (0.8, 2250)])
 def test_bits_that_have_mixed_pass(stay, draws):
-    """60 bits, 40 runs, ESS 1000, 4000 and 1000: each run passes with 99 % or more.
+    """60 bits, 20 runs, ESS 1000: each run passes with 99 % or more.
 
-    Ten of 40 runs or more fail with probability 6e-12. Independent draws fail far more rarely: the
-    variance of the mean of a half-chain is known to be the ESS's.
+    Seven of 20 runs or more fail with probability 7e-10. Independent draws fail far more rarely:
+    the variance of the mean of a half-chain is known to be the ESS's.
     """
-    on, failed = bits(rng(draws), 0.3, stay, draws, 60 * 40), 0
-    for run in range(40):
+    on, failed = bits(rng(draws), 0.3, stay, draws, 60 * 20), 0
+    for run in range(20):
         found = mixing(None, masks(on[..., 60 * run : 60 * run + 60])).only("mask")
         assert len(found.names) == 60
         failed += not (found.rhats < found.limits).all()
-    assert failed < 10
+    assert failed < 7
 
 
 @pytest.mark.parametrize("apart", [[0, 1], [0], [1, 2, 3]], ids=["two", "one", "three"])
@@ -84,17 +83,6 @@ def test_chains_that_half_agree_are_found():
     assert found.rhat.value > found.limits[0]
     assert found.limits[0] < 1.0105
     assert found.bulk[0] < 300
-
-
-def test_the_error_of_a_probability_knows_chains_that_are_stuck():
-    """Two of four chains, and one: as if each chain were one draw."""
-    for apart, p in (([0, 1], 0.5), ([2], 0.25)):
-        on = np.zeros((4, 1000, 1))
-        on[apart] = 1.0
-        found = inclusion(xr.DataArray(on, dims=("chain", "draw", "k")))
-        assert found["probability"].item() == p
-        # 4 effective draws, and the 3 degrees of freedom that their mean leaves
-        assert found["mcse"].item() == pytest.approx(np.sqrt(p * (1 - p) / 3), rel=0.05)
 
 
 def test_a_mask_that_never_changed_has_not_been_sampled():
@@ -135,21 +123,42 @@ def test_what_is_missing_in_words():
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("lag", "draws"), [(0.0, 100), (0.0, 500), (0.9, 1000)])
+@pytest.mark.parametrize(("lag", "draws"), [(0.0, 100), (0.9, 1000)])
 def test_noise_is_what_chains_that_agree_stay_below(lag, draws):
-    """20 quantities, 100 runs: each run has one above its noise with at most 0.1 % probability.
+    """20 quantities, 40 runs: each run has one above its noise with at most 0.1 % probability.
 
-    Six of 100 or more then have probability 1e-9. Chains two posterior sds apart have an R-hat of
+    Five of 40 or more then have probability 7e-10. Chains two posterior sds apart have an R-hat of
     about 1.6, which no noise of these sizes hides.
     """
-    innovations = rng(draws).normal(size=(4, draws + 100, 20 * 100))
+    innovations = rng(draws).normal(size=(4, draws + 100, 20 * 40))
     x = signal.lfilter([np.sqrt(1 - lag**2)], [1.0, -lag], innovations, axis=1)[:, 100:]
-    runs = [mixing(None, {"eta": x[..., 20 * k : 20 * k + 20]}) for k in range(100)]
-    assert sum(bool(found.disagreeing.names) for found in runs) < 6
+    runs = [mixing(None, {"eta": x[..., 20 * k : 20 * k + 20]}) for k in range(40)]
+    assert sum(bool(found.disagreeing.names) for found in runs) < 5
     assert (runs[0].noise >= runs[0].limits).all()
     apart = x[..., :20].copy()
     apart[:2, :, 4] += 2.0
     assert mixing(None, {"eta": apart}).disagreeing.names == ("eta[4]",)
+
+
+def test_the_worst_is_the_one_farthest_beyond_its_own_limit():
+    numbers = np.array([
+        [1.03, 1.05, 1.02], [1.02, 1.1, 1.01], [500.0, np.nan, 300.0], [np.nan, 450.0, 460.0],
+        [1.05, 1.2, 1.015],
+    ])  # fmt: skip
+    kinds = ("eta", "active", "scalar")
+    found = module.Mixing((4, 900), ("a", "b", "c"), kinds, *numbers)
+    for held in (found, module.Mixing.from_dataset(found.to_dataset())):
+        assert held.rhat == (1.02, "c")
+        assert (held.ess_bulk, held.ess_tail) == ((300.0, "c"), (450.0, "b"))
+        assert held.beyond == 2
+        text = "R-hat of c is 1.020 (limit 1.01), and 1 more of {} quantities are above their limit"
+        assert held.rhat_text() == text.format(3)
+        assert held.rhat_text(7) == text.format(7)
+        assert held.disagreeing.names == ("c",)
+        part = held.only("eta", "active")
+        assert (part.names, part.kinds, part.sizes) == (("a", "b"), kinds[:2], (4, 900))
+        assert part.rhat == (1.03, "a")
+        assert held.missing(ess=455.0) == (f"{text.format(3)}; bulk ESS of c is 300 (at least 455)")
 
 
 def test_too_little_to_judge():
@@ -202,14 +211,18 @@ def on_copies(problem, choice, draws=500, number=21):
     return {**arrays, "eta": problem.decision(arrays)}
 
 
-@pytest.mark.parametrize("settings", [{}, {"kernel": "rbf"}, {"kernel": "polynomial"}], ids=str)
-@pytest.mark.parametrize("apart", [[2, 3], [1], [0, 2, 3]], ids=["two", "one", "three"])
+@pytest.mark.parametrize(
+    ("settings", "apart"),
+    [({}, [2, 3]), ({}, [1]), ({}, [0, 2, 3]), ({"kernel": "rbf"}, [1]),
+     ({"kernel": "polynomial"}, [0, 2])],
+    ids=str,
+)  # fmt: skip
 def test_chains_on_different_copies_of_a_feature(settings, apart):
     """eta is the same function of either copy, and knows nothing of it."""
     problem = copied(**settings)
-    choice = np.zeros((4, 500), dtype=bool)
+    choice = np.zeros((4, 200), dtype=bool)
     choice[apart] = True
-    found = mixing(problem, on_copies(problem, choice))
+    found = mixing(problem, on_copies(problem, choice, 200))
     assert found.only("eta").rhat.value < 1.05  # what is left is noise
     named = {"the weight of x1", "the weight of x5", "the effect of x1", "whether x5 is active"}
     named |= {"the primal weight of x1"} if problem.kernel.is_primal else set()

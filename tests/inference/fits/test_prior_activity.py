@@ -41,6 +41,8 @@ def test_the_numbers_are_those_of_simulated_draws(model, settings, small_data):
 
 
 def test_equal_problems_are_simulated_once_and_have_equal_numbers(small_data, monkeypatch):
+    for name, size in (("DRAWS", 20), ("FEWEST", 10), ("_KNOWN", {})):
+        monkeypatch.setattr(module, name, size)
     data = small_data(N=16, D=5)
     problem, again = av.problem("rfvm", data), av.problem("rfvm", data)
     prior = prior_activity(problem, 0.1)

@@ -43,8 +43,13 @@ def check(found, what, values):
     )
 
 
-@pytest.mark.parametrize("standardize", [True, False], ids=["standardised", "own-units"])
-@pytest.mark.parametrize(("name", "settings"), KERNELS, ids=IDS)
+OWN_UNITS = [k for k in KERNELS if k[0] in ("pfcvm", "sparse_probit")]
+CASES = [(*k, True) for k in KERNELS] + [(*k, False) for k in OWN_UNITS]
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "standardize"), CASES, ids=[*IDS, *(f"{k[1]}-own" for k in OWN_UNITS)]
+)
 def test_the_direction_is_the_mean_slope_per_standard_deviation(
     name, settings, standardize, small_data
 ):
@@ -86,22 +91,6 @@ def test_draws_in_blocks_are_the_same_draws(kernel, small_data, monkeypatch):
     parts = av.select(problem, tree)
     for name in ("effect_feature", "effect_sd_sample", "effect_at_feature", "share_features"):
         np.testing.assert_allclose(parts[name], whole[name], rtol=1e-12, atol=1e-14)
-
-
-def test_thinned_draws_give_effects_and_shares_of_those_looked_at(small_data, monkeypatch):
-    problem = av.problem("pfcvm", small_data(N=12, D=3), kernel="rbf")
-    arrays = prior_draws(problem, chains=2, draws=30)
-    some = {k: v[:, ::4] for k, v in arrays.items()}
-    few = av.select(problem, tree_of(problem, **some))
-    monkeypatch.setattr(activity, "FEWEST", 4)
-    monkeypatch.setattr(activity, "FEATURE_BUDGET", 12.0 * 12 * 12 * 3 * 60 / 4)
-    thin = av.select(problem, tree_of(problem, **arrays))
-    assert thin.attrs["thin_features"] == 4
-    for name in ("effect_feature", "effect_sd_feature", "effect_at_feature", "size_feature"):
-        np.testing.assert_allclose(thin[name], few[name], rtol=1e-12)
-    share = thin["share_features"].values
-    np.testing.assert_allclose(share[:, ::4], few["share_features"], rtol=1e-12)
-    assert np.isnan(np.delete(share, np.s_[::4], axis=1)).all()
 
 
 def test_the_share_of_the_squared_effect_that_active_ones_carry():

@@ -138,17 +138,6 @@ def test_an_adopted_fit_goes_everywhere(own, tmp_path):
     assert read(tmp_path / "own.nc").identical(tree)
 
 
-@pytest.mark.slow
-def test_a_report_with_adopted_fits(own, tmp_path):
-    problem, point = own
-    both = {"own": av.adopt(problem, point), "other": av.adopt(problem, point, kind="point")}
-    comparison = av.compare(both, problem=problem)
-    pictures = comparison.pictures()
-    assert "eta" in pictures
-    page = comparison.to_html(tmp_path / "report.html", pictures=pictures).read_text()
-    assert page.count("<img") == len(pictures)
-
-
 def test_an_approximation_with_its_density_is_reweighed(own):
     """q is the prior, so p / q is the likelihood."""
     problem, point = own

@@ -1,6 +1,5 @@
 """The request of a fit: equal for options that cannot change the draws, different otherwise."""
 
-import numpy as np
 import pytest
 
 import ardvark as av
@@ -8,6 +7,7 @@ from ardvark.inference.contract.sampling import Sampling
 from ardvark.inference.fitting import registry
 from ardvark.inference.fitting.request import request
 from ardvark.inference.fitting.reuse import Fits
+from tests.inference.fitting.test_adoption import paper_variables
 
 PARALLEL = ("exact", "nuts", "mams", "gibbs")
 
@@ -46,23 +46,41 @@ def test_another_option_seed_or_size_is_another_request(problem):
     plan = registry.prepare("gibbs", problem, {})
     requests = [
         request(problem, plan, Sampling(**sizes))
-        for sizes in ({"seed": 1}, {"seed": 2}, {"seed": 1, "draws": 7}, {"seed": 1, "chains": 2})
-    ]
+        for sizes in ({"seed": 1}, {"seed": 2}, {"seed": 1, "draws": 7}, {"seed": 1, "chains": 2},
+                      {"seed": 1, "keep": "shared"})
+    ]  # fmt: skip
     requests += [asked(problem, "gibbs", tune=7), asked(problem, "gibbs", thin=2)]
     assert len(set(requests)) == len(requests)
 
 
+def test_fits_in_other_processes_run_on_one_core_each_and_silently(problem):
+    plans = {
+        "a": registry.prepare("gibbs", problem, {}),
+        "b": registry.prepare("gibbs", problem, {"cores": 3}),  # as asked for
+        "c": registry.prepare("fsklr_savb", problem, {}),
+    }
+    asked = {key: (problem, plan) for key, plan in plans.items()}
+    fits = Fits(asked, Sampling(seed=1, draws=7, progressbar=True))
+    assert fits.on(1) is fits
+    there = fits.on(2)
+    options = {key: plan.options for key, (_, plan) in there.asked.items()}
+    assert (options["a"].cores, options["b"].cores) == (1, 3)
+    assert options["c"] == plans["c"].options
+    assert there.sampling == Sampling(seed=1, draws=7, progressbar=False)
+
+
 def test_gibbs_on_one_core_is_reused_on_two(problem, tmp_path):
-    """Both have the same draws, so the second is not computed."""
-    sampling = Sampling(seed=1, draws=30, chains=3)
+    """Both have the same draws: tests/inference/exact/test_method.py. Under another seed, not."""
 
-    def fits(cores, folder):
+    def fits(cores, number=1):
         plan = registry.prepare("gibbs", problem, {"cores": cores, "tune": 10})
-        return Fits({"a": (problem, plan)}, sampling, folder)
+        return Fits({"a": (problem, plan)}, Sampling(seed=number), tmp_path)
 
-    one, two = (fits(cores, None).start()("a") for cores in (1, 2))
-    for name, values in one["posterior"].data_vars.items():
-        np.testing.assert_array_equal(values, two["posterior"][name], err_msg=name)
-    assert one.attrs["request"] == two.attrs["request"]
-    fits(1, tmp_path).keep("a", one)
-    assert [key for key, _ in fits(2, tmp_path).stored(["a"])] == ["a"]
+    tree = av.adopt(problem, paper_variables(problem))
+    asked = request(problem, fits(1).asked["a"][1], Sampling(seed=1))
+    tree.attrs |= {"method": "gibbs", "request": asked}
+    fits(1).keep("a", tree)
+    ((key, again),) = fits(2).stored(["a"])
+    assert key == "a"
+    assert again.identical(tree)
+    assert not list(fits(1, number=2).stored(["a"]))

@@ -168,12 +168,8 @@ def test_feature_weights_given_latent_values(kernel):
 
 # kernel, degree, update, how large the sample weights are, and draws from the prior
 SCANS = [
-    ("linear", 1, "slice", 0.7, 800_000),
     ("polynomial", 1, "slice", 0.7, 400_000),
-    ("polynomial", 2, "slice", 0.15, 200_000),
-    ("polynomial", 3, "slice", 0.03, 200_000),
-    ("rbf", 1, "slice", 2.0, 60_000),
-    ("linear", 1, "truncated", 0.4, 100_000),
+    ("rbf", 1, "slice", 2.0, 40_000),
     ("polynomial", 1, "truncated", 0.4, 100_000),
 ]
 
@@ -186,7 +182,7 @@ def test_a_scan_of_the_feature_weights(kernel, degree, update, size, tries):
     On v = exp(-root2 theta) the prior is uniform, so prior draws that are kept with the likelihood
     as their probability are draws of the conditional. Scans from a third of them end at its draws
     again; the others are what they are compared with, in each weight and the likelihood. A
-    likelihood that is not renewed after a move shows in the latter, in the first two cases.
+    likelihood that is not renewed after a move shows in the latter, in the first case.
     """
     N, D = 16, 5
     angle = 2.0 * np.pi * (np.arange(N) + 0.25) / N
@@ -225,11 +221,37 @@ def test_a_scan_of_the_feature_weights(kernel, degree, update, size, tries):
         assert stats.ks_2samp(end, other).pvalue > ALARM / len(pairs)
 
 
-@pytest.mark.statistical
 @every_kernel
-def test_latent_values_and_weights(kernel, degree):
+def test_decision_values_follow_a_feature(kernel, degree):
+    """One theta_k, and a scan of all, against the decision values of the problem."""
+    problem = made(kernel, degree, N=6, D=4, B=3)
+    sampler, state, point, random = drawn(problem)
+    for k, change in ((2, 0.7), (0, -0.4 * state.theta[0])):
+        theta, found = point["feature_weight"].copy(), np.empty(6)
+        theta[k] += change
+        steps.shifted_decision(
+            sampler.kernel_function.code, degree, sampler.Xt[k], sampler.Zt[k], change,
+            problem.Z[:, k] @ point["sample_weight"], state.beta, state.inner, state.eta, found,
+        )  # fmt: skip
+        want = problem.decision(point | {"feature_weight": theta})
+        np.testing.assert_allclose(found, want, rtol=1e-9, atol=1e-11)
+    sampler = Sampler(problem, Options(feature_update="slice"))
+    sampler.set_labels(point["y"])
+    for _ in range(3):
+        sampler.features(state, random)
+    assert (state.theta != point["feature_weight"]).all()
+    want = problem.decision(point | {"feature_weight": state.theta})
+    np.testing.assert_allclose(state.eta, want, rtol=1e-8, atol=1e-10)
+    followed = state.inner.copy()
+    sampler.kernel(state)
+    np.testing.assert_allclose(state.inner, followed, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(state.H @ state.beta, want, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.statistical
+def test_latent_values_and_weights():
     """z_i with beta integrated out, and beta given z, by the primal formula with (B + 1)^2."""
-    problem = made(kernel, degree, N=6)
+    problem = made("rbf", N=6, B=4)
     sampler, state, point, random = drawn(problem)
     y, H, tau = point["y"], state.H, state.tau
     np.testing.assert_allclose(H @ state.beta, point["eta"], rtol=1e-9, atol=1e-12)

@@ -1,6 +1,5 @@
-"""States of the binary masks' sampler: their points are copies, their starts are dispersed."""
+"""The binary masks' sampler starts its chains apart."""
 
-import numpy as np
 import pytest
 from scipy import stats
 
@@ -8,30 +7,9 @@ from ardvark.inference.contract.backend import Job
 from ardvark.inference.contract.chains import Length
 from ardvark.inference.contract.target import Target
 from ardvark.inference.gibbs import sampling
-from ardvark.inference.gibbs.masks import MODELS, Sampler
+from ardvark.inference.gibbs.masks import Sampler
 from tests.inference.gibbs.mask_oracle import make
 from tests.support import ALARM, rng, seed
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_a_point_stays_what_it_was(model):
-    """Sweeps change the state in place; what was stored of it belongs to its own sweep."""
-    problem, random = make(model), rng(1)
-    sampler = Sampler(problem)
-    state = sampler.start(random, 0)
-    held = [sampler.point(state)]
-    copies = [{name: x.copy() for name, x in held[0].items()}]
-    for _ in range(200):
-        sampler.sweep(state, random)
-        held.append(sampler.point(state))
-        copies.append({name: x.copy() for name, x in held[-1].items()})
-    for point, copy in zip(held, copies, strict=True):
-        for name, x in point.items():
-            np.testing.assert_array_equal(x, copy[name], err_msg=name)
-        np.testing.assert_allclose(point["eta"], problem.decision(point), atol=1e-9)
-    for name in copies[0]:
-        if problem.hypers.FEATURE_MASK or name != "feature_weight":
-            assert any((copy[name] != copies[0][name]).any() for copy in copies), name
 
 
 @pytest.mark.statistical

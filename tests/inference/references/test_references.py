@@ -15,8 +15,9 @@ from ardvark.cli.app import main
 from ardvark.common.validate import InputError
 from ardvark.inference.references import references
 from ardvark.inference.references.declared import REFERENCES
+from ardvark.inference.report.figures import FIGURES
 from ardvark.models import ZOO
-from tests.support import t_limit
+from tests.support import rng, t_limit
 
 
 def test_every_declared_reference_is_stored_and_small():
@@ -41,6 +42,18 @@ def test_every_declared_reference_is_stored_and_small():
         bar = {line["what"]: line for line in json.loads(attrs["bar"])}
         assert bar["R-hat"]["value"] < 1.1  # what is worse is no reference
         assert bar["chains"]["met"]
+
+
+def test_small_hyperparameters_differ_relatively():
+    """1e-6 is not 2e-6, which an absolute tolerance would say; lists by their entries."""
+    same = {"rate": 1e-6, "theta": [0.5, 2.0], "kernel": "rbf", "slab": None}
+    near = same | {"rate": 1e-6 * (1.0 + 1e-7), "theta": [0.5 * (1.0 - 1e-7), 2.0]}
+    assert references._close(same, near)
+    for change in (
+        {"rate": 2e-6}, {"theta": [0.5, 2.1]}, {"theta": [0.5]}, {"kernel": "linear"},
+        {"slab": 1.0}, {"more": 1},
+    ):  # fmt: skip
+        assert not references._close(same, near | change)
 
 
 def digits():
@@ -100,20 +113,29 @@ def test_a_reference_is_found_by_the_posterior(problem):
 
 
 def test_compare_with_a_stored_reference(problem):
-    fits = {"xolon": av.fit(problem, "xolon", random_seed=0, progressbar=False)}
-    found = av.compare(fits, reference="stored", problem=problem, test=problem.data)
+    points = [problem.simulate(rng(k)) for k in range(4)]
+    names = ("feature_weight", "sample_weight", "bias", "tau")
+    draws = {n: np.array([point[n] for point in points])[None] for n in names}
+    fits = {"prior": av.adopt(problem, draws, "approximation")}
+    test = problem.data.take(range(0, problem.data.N, 9))
+    found = av.compare(fits, reference="stored", problem=problem, test=test)
     assert found.reference == "stored"
     row = found.table.loc["stored"]
     attrs = references.attributes(references.files()["rfvm-digits38"])
     assert row["rhat"] == attrs["rhat"]
     assert row["kind"] == "reference"
-    assert found.table.loc["xolon", "error_eta"] > 0.0
+    assert found.table.loc["prior", "error_eta"] > 0.0
     with pytest.raises(InputError, match="pass problem="):
         av.compare(fits, reference="stored")
 
 
 def test_the_command_compares_with_it(tmp_path, monkeypatch, capsys):
-    """No exact method is run; a split of the data is another problem, refused before any work."""
+    """No exact method is run; a split of the data is another problem, refused before any work.
+
+    One figure is enough.
+    """
+    figures = {"forest": FIGURES["forest"]}
+    monkeypatch.setattr("ardvark.inference.comparison.table.FIGURES", figures)
     level = logging.getLogger("ardvark").level
 
     def run(*words):

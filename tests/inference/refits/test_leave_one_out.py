@@ -7,12 +7,11 @@ import xarray as xr
 
 import ardvark as av
 from ardvark.common.validate import InputError
-from ardvark.inference import BACKENDS, read, save
+from ardvark.inference import read, save
 from ardvark.inference.fits.datatree import POINTWISE, pointwise, with_derived, without_derived
-from ardvark.inference.fitting import registry
 from ardvark.inference.refits import leave_one_out as loo
 from ardvark.models import ZOO
-from tests.inference.comparison.quick import Prior
+from tests.inference.comparison.quick import Prior, registered
 from tests.support import rng, seed, t_limit, z_limit
 
 # --- a problem whose answer is known --------------------------------------------------------------
@@ -147,8 +146,9 @@ def test_from_a_markov_chain_it_is_the_exact_answer_at_a_fixed_basis(exact):
 # --- what it refuses, and what it says ------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["pfcvm", "pcvm"])
-@pytest.mark.parametrize("kind", ["mcmc", "approximation", "point"])
+@pytest.mark.parametrize(
+    ("name", "kind"), [("pfcvm", "mcmc"), ("pfcvm", "point"), ("pcvm", "approximation")]
+)
 def test_refused_where_labels_are_in_the_basis(name, kind, dataset, tmp_path):
     """Ours says why and what to run instead; ArviZ finds no terms to take for predictions."""
     problem, random = av.problem(name, dataset), rng(3)
@@ -190,8 +190,7 @@ def test_every_model_with_labels_in_its_basis_says_so():
 
 
 def test_other_fits_it_cannot_use(problem, dataset, monkeypatch):
-    monkeypatch.setattr(registry, "BACKENDS", dict(BACKENDS))
-    av.register_backend(Prior)
+    registered(monkeypatch, Prior)
     tree = av.fit(problem, "prior", draws=20, chains=2, random_seed=seed(1))
     with pytest.raises(InputError, match=r"'prior' \(point\) gives none"):
         av.loo(problem, tree)

@@ -10,6 +10,8 @@ import ardvark as av
 from ardvark.common.validate import InputError
 from ardvark.inference.references import references
 from ardvark.inference.refits.power_scaling import LIMIT, power_scaling
+from tests.inference.fitting.test_adoption import paper_variables
+from tests.models.forms import make
 from tests.support import rng
 
 LEAD = ("chain", "draw")
@@ -115,8 +117,9 @@ def test_heavy_importance_weights_are_seen():
     assert (found["diagnosis"] == "weights fail: refit").all()
 
 
-def test_a_fit_has_what_it_needs(problem):
-    fit = av.fit(problem, "laplace", draws=100, chains=2, random_seed=0, progressbar=False)
+def test_a_fit_has_what_it_needs():
+    problem = make("rfvm", N=12)
+    fit = av.adopt(problem, paper_variables(problem, draws=100))
     assert set(fit["log_prior"].data_vars) == {"feature_weight", "sample_weight", "rest"}
     point = {str(k): v.values for k, v in fit["posterior"].data_vars.items()}
     for name, values in problem.log_prior(point).items():
@@ -124,6 +127,8 @@ def test_a_fit_has_what_it_needs(problem):
         assert fit["log_prior"][name].dims == LEAD
     found = power_scaling(fit)
     assert list(found.index) == ["bias", "eta", "margin", "active features", "active samples"]
+    parts = [f"prior_{part}" for part in ("feature_weight", "sample_weight", "rest")]
+    assert {*found} == {"prior", "likelihood", *parts, "khat", "diagnosis"}
     sign = 2.0 * problem.y - 1.0
     margin = (fit["posterior"]["eta"] * sign).mean("obs")
     alone = power_scaling(fit, {"margin": margin})

@@ -70,6 +70,17 @@ def test_bars_are_the_effects_of_the_selection(problem):
     )
 
 
+def test_leaders_are_those_of_p_active_and_then_of_mean_size():
+    """A large weight without effect comes last; of equal ones the larger; without P, the size."""
+    weight = np.tile([0.2, -9.0, 0.3, 0.1], (2, 5, 1))
+    tree = fit(feature_weight=weight)
+    assert forest.leaders(tree, "feature", 3).tolist() == [1, 2, 0]
+    tree["selection"] = xr.DataTree(
+        xr.Dataset({"p_active_feature": ("feature", [0.7, 0.0, 0.7, 0.25])})
+    )
+    assert forest.leaders(tree, "feature", 4).tolist() == [2, 0, 3, 1]
+
+
 def test_the_title_says_how_many_are_active_and_by_which_methods(problem):
     def with_active(p):
         tree = selected(problem, **prior_draws(problem, draws=40))

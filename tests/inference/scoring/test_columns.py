@@ -11,6 +11,7 @@ from ardvark.inference.comparison import rows, table
 from ardvark.inference.report import page as report
 from ardvark.inference.scoring import columns
 from ardvark.inference.scoring.columns import COLUMNS, Column, table_text
+from tests.inference.fitting.test_adoption import paper_variables
 
 NEW = Column("entropy", "entropy of q", 1, "In `nats`, of q & of nothing else.")
 
@@ -113,7 +114,7 @@ def with_new(monkeypatch):
 def test_a_declared_column_is_in_the_table_the_print_the_page_and_the_documentation(
     with_new, problem, monkeypatch
 ):
-    tree = av.fit(problem, "paper", draws=20, chains=2, random_seed=1, progressbar=False)
+    tree = av.adopt(problem, paper_variables(problem), "approximation")
     right = rows.selection
     monkeypatch.setattr(rows, "selection", lambda t: right(t) | {"entropy": 2.25})
     found = av.compare({"a": tree}).table

@@ -2,6 +2,7 @@
 
 import shlex
 
+import numpy as np
 import pytest
 import xarray as xr
 
@@ -51,6 +52,28 @@ def test_a_remedy_in_flags(remedy, name, expected):
     found = remedies.on_command_line(remedy, name, fits)
     assert flags(found) == expected
     assert "ardvark." not in found
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_what_helps_depends_on_the_method_and_on_what_stands_beside(beside):
+    """An exact run goes on, or starts elsewhere; another one is replaced by what is exact."""
+    instead = remedies.REFERENCE if beside else remedies.EXACT
+    for name in ("nuts", "exact"):
+        own = name == "exact"
+        assert remedies.mix(FITS[name], beside) == (remedies.RESUME if own else instead)
+        moved = 'ardvark.fit(problem, "exact", random_seed=4)' if own else instead
+        assert remedies.move(FITS[name], beside) == moved
+    foreign = fit("mine")
+    assert remedies.run(foreign, draws=70, chains=3) == "run it again with draws=70, chains=3"
+    assert remedies.raise_target(foreign, beside) == "run it again with target_accept=0.9"
+    given = fit("nuts", target_accept=0.95)
+    assert remedies.raise_target(given, beside).endswith("target_accept=0.99)")
+    assert remedies.raise_target(fit("gibbs"), beside) == instead
+    for tree, told in ((FITS["exact"], remedies.RESUME),
+                       (FITS["nuts"], 'ardvark.fit(problem, "nuts", draws=300)')):  # fmt: skip
+        tree = tree.copy()
+        tree["posterior"] = xr.DataTree(xr.Dataset({"x": (("chain", "draw"), np.ones((2, 150)))}))
+        assert remedies.raise_draws(tree, 201.0) == told
 
 
 def test_a_run_that_the_clock_ended_gets_more_minutes():

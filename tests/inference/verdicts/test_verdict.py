@@ -1,5 +1,6 @@
 """The verdict on draws made by hand: each defect is named, and a right posterior is trusted."""
 
+import functools
 import json
 import re
 
@@ -66,25 +67,91 @@ def tree_of(eta, weight, kind="mcmc", fingerprint="same", **groups):
     return tree
 
 
-def on(other, exact=None):
-    """Return the verdict on a fit beside a reference that has converged."""
-    fits = {"exact": tree_of(*posterior(1)) if exact is None else exact, "other": other}
-    return verdicts(fits, "exact", quantities.measure(fits, "exact"))["other"]
+def measured(others, exact=None):
+    """Return the verdicts on fits beside a reference, "exact", by default one that has converged.
+
+    All are measured at once: the noise of the reference is then computed once.
+    """
+    fits = {"exact": tree_of(*posterior(1)) if exact is None else exact, **others}
+    return verdicts(fits, "exact", quantities.measure(fits, "exact"))
+
+
+NOT_CONVERGED = {
+    "the ELBO was still rising after 60000 iterations (stage 1 of 3)": (
+        'ardvark.fit(problem, "advi", max_iterations=240000)',
+    ),
+    "the ELBO fell at the end of a stage": (
+        'ardvark.fit(problem, "advi", step_sizes=(0.005, 0.002, 0.0005, 0.0001))',
+    ),
+    "the mode ran to a boundary: log theta = -14.6": ("use the reference",),
+    "it changes; raise max_iterations": (),
+}
+"""What a method says of itself, and the remedies."""
+
+
+def funnel(divergent, **attrs):
+    """Draws whose energies, moving slowly and far, and divergences are those of a funnel."""
+    energy = np.cumsum(rng(3).normal(size=SHAPE), axis=1)
+    stats = {"energy": energy, "diverging": np.zeros(SHAPE, dtype=bool)}
+    stats["diverging"].ravel()[:divergent] = True
+    options = {"options": json.dumps({"target_accept": 0.9}), **attrs}
+    return tree_of(*posterior(2), stats=stats, **options)
+
+
+def one_chain_stuck():
+    eta, weight = posterior(2)
+    eta[2] = eta[2, 0]
+    return tree_of(eta, weight)
+
+
+def heavy():
+    """Ratios of tail index 1: p / q = 1 / u, u uniform."""
+    u = rng(4).random(SHAPE)
+    stats = {"lp": -np.log(u), "log_q": np.zeros(SHAPE)}
+    return tree_of(*posterior(2), "approximation", stats=stats)
+
+
+@functools.cache
+def beside():
+    """Return the verdicts on a right fit and on those with a defect, beside one reference."""
+    eta, weight = posterior(2)
+    chosen = {"options": json.dumps({"target_accept": None}), "target_accept": 0.95}
+    failed = tree_of(eta, weight)
+    failed["posterior"] = xr.DataTree(xr.Dataset())
+    failed.attrs |= {"status": "failed", "reason": "it ran out of luck"}
+    others = {
+        "mcmc": tree_of(eta, weight),
+        "approximation": tree_of(eta, weight, "approximation"),
+        "half": tree_of(*posterior(2, scale=0.5), "approximation"),
+        "shifted": tree_of(*posterior(2, shift=1.5), "approximation"),
+        "permuted": tree_of(*posterior(2, order=np.roll(np.arange(D), 7)), "approximation"),
+        "stuck": one_chain_stuck(),
+        "inactive": tree_of(eta, weight * 1e-3, "approximation"),
+        "heavy": heavy(),
+        "failed": failed,
+        "state": tree_of(eta.mean((0, 1))[None, None], weight.mean((0, 1))[None, None], "point"),
+        "chosen": funnel(5, **chosen),
+        **{f"{count} diverged": funnel(count) for count in (1, 4, 5, 41)},
+    }
+    for reason in NOT_CONVERGED:
+        others[reason] = tree_of(eta, weight, "approximation")
+        others[reason].attrs |= {"status": "not_converged", "reason": reason}
+    return measured(others)
 
 
 # --- what is right is trusted ---------------------------------------------------------------------
 
 
 @pytest.mark.statistical
-def test_a_second_run_is_as_good_as_the_reference():
+@pytest.mark.parametrize("kind", ["mcmc", "approximation"])
+def test_a_second_run_is_as_good_as_the_reference(kind):
     """No limit is near: a mean is known to 0.02 sd, its limit is 0.25."""
-    for kind in ("mcmc", "approximation"):
-        found = on(tree_of(*posterior(2), kind))
-        assert found.level == "trust", found.text(kind)
-        assert found.sentence.startswith("as good as the reference for predictions, means, ")
-        assert set(found.words.values()) == {"good", "unknown"}
-        assert found.words["parameters"] == "unknown"  # these fits have none
-        assert found.reasons == found.remedies == ()
+    found = beside()[kind]
+    assert found.level == "trust", found.text(kind)
+    assert found.sentence.startswith("as good as the reference for predictions, means, ")
+    assert set(found.words.values()) == {"good", "unknown"}
+    assert found.words["parameters"] == "unknown"  # these fits have none
+    assert found.reasons == found.remedies == ()
 
 
 def test_the_reference_is_judged_by_its_diagnostics():
@@ -97,28 +164,44 @@ def test_the_reference_is_judged_by_its_diagnostics():
 # --- negative controls, each named ----------------------------------------------------------------
 
 
-@pytest.mark.statistical
-def test_halved_sds():
-    """Of 4000 draws a ratio is known to 1.1 %, the median of 20 to 0.3 %; the limit is 0.6.
-
-    Means and order are right, and said to be.
-    """
-    found = on(tree_of(*posterior(2, scale=0.5), "approximation"))
-    assert found.words["means"] == found.words["ranking"] == "good"
-    assert found.words["uncertainty"] == "bad"
-    assert "do not report its intervals" in found.sentence
-    said = " ".join(found.reasons)
+DEFECTS = {
     # whichever is farther beyond its limit: the ratio, or what is in the middle half
-    assert re.search(r"sd is 0\.(49|5|51) times|8[123] % of the draws lie in the 50 %", said)
+    "half": (
+        {"means": "good", "ranking": "good", "uncertainty": "bad"},
+        "do not report its intervals",
+        r".*sd is 0\.(49|5|51) times|.*8[123] % of the draws lie in the 50 %",
+    ),
+    "shifted": (
+        {"means": "bad", "uncertainty": "bad", "ranking": "good"},
+        "do not report its means or its intervals",
+        r"eta\[\d+\]: the mean is off by 1\.",
+    ),
+    # seven places on: its ten leading ones carry 48.5 of 97.5
+    "permuted": (
+        {"ranking": "bad", "selection": "bad", "predictions": "good"},
+        "do not report its means, its intervals or its ranking",
+        r"its leading features carry (49|5[01]) % of what the reference's carry",
+    ),
+    "inactive": ({"selection": "bad"}, "", "no feature is active in any of its draws"),
+    # P at the mean of eta is not the mean of P, but its class is nearly the same
+    "state": (
+        {"means": "good", "ranking": "good", "predictions": "rough", "uncertainty": "bad"},
+        "",
+        "it is a single state, with no spread",
+    ),
+}
+"""By fit: some of its words, a part of the sentence, and how one of the reasons begins."""
 
 
 @pytest.mark.statistical
-def test_a_shifted_mean():
-    found = on(tree_of(*posterior(2, shift=1.5), "approximation"))
-    assert found.words["means"] == found.words["uncertainty"] == "bad"
-    assert found.words["ranking"] == "good"
-    assert any(re.match(r"eta\[\d+\]: the mean is off by 1\.", r) for r in found.reasons)
-    assert "do not report its means or its intervals" in found.sentence
+@pytest.mark.parametrize("name", DEFECTS)
+def test_each_defect_is_named(name):
+    """Of 4000 draws a ratio of sds is known to 1.1 %, and a mean to 0.02 sd: no limit is near."""
+    words, sentence, reason = DEFECTS[name]
+    found = beside()[name]
+    assert found.words.items() >= words.items()
+    assert sentence in found.sentence
+    assert any(re.match(reason, said) for said in found.reasons)
 
 
 @pytest.mark.statistical
@@ -126,22 +209,11 @@ def test_an_ignored_mode():
     """Two modes, 6 sds apart and equal, of which the method finds one: half of the spread."""
     eta, weight = posterior(1)
     side = 6.0 * (rng(5).random(SHAPE) < 0.5)[..., None]
-    exact = tree_of(eta + side, weight)
-    found = on(tree_of(*posterior(2), "approximation"), exact)
-    assert found.words["uncertainty"] == "bad"
-    said = " ".join(found.reasons)
+    found = measured({"q": tree_of(*posterior(2), "approximation")}, tree_of(eta + side, weight))
+    assert found["q"].words["uncertainty"] == "bad"
+    said = " ".join(found["q"].reasons)
     # 1 / sqrt(1 + 9) = 0.316
     assert re.search(r"the sd is 0\.3[0-3] times that of the reference", said)
-
-
-@pytest.mark.statistical
-def test_permuted_features():
-    order = np.arange(D)[::-1]
-    found = on(tree_of(*posterior(2, order=order), "approximation"))
-    assert found.words["ranking"] == found.words["selection"] == "bad"
-    assert found.words["predictions"] == "good"
-    assert "do not report its means, its intervals or its ranking" in found.sentence
-    assert any("its leading features carry" in r for r in found.reasons)
 
 
 def test_draws_of_another_problem():
@@ -152,46 +224,28 @@ def test_draws_of_another_problem():
 
 
 def test_a_chain_that_never_moved():
-    eta, weight = posterior(2)
-    eta[2] = eta[2, 0]
-    tree = tree_of(eta, weight)
-    for found in (on(tree), verdicts({"exact": tree}, "exact", {})["exact"]):
+    for found in (beside()["stuck"], verdicts({"a": one_chain_stuck()}, "a", {})["a"]):
         assert found.level == "do not use"
         assert found.sentence == "do not use: chain 2 never moved."
         assert found.remedies
 
 
-def funnel(divergent):
-    """Draws whose energies, moving slowly and far, and divergences are those of a funnel."""
-    energy = np.cumsum(rng(3).normal(size=SHAPE), axis=1)
-    stats = {"energy": energy, "diverging": np.zeros(SHAPE, dtype=bool)}
-    stats["diverging"].ravel()[:divergent] = True
-    return tree_of(*posterior(2), stats=stats, options=json.dumps({"target_accept": 0.9}))
-
-
 def test_a_funnel_that_diverges():
-    found = on(funnel(5))  # more than one in a thousand
+    found = beside()["5 diverged"]  # more than one in a thousand
     assert found.words["uncertainty"] == found.words["means"] == "rough"
+    assert found.words["predictions"] == found.words["ranking"] == "good"
     text = " ".join(found.reasons)
     assert "5 of 4000 transitions diverged" in text
     assert "E-FMI" in text
     assert 'ardvark.fit(problem, "nuts", target_accept=0.95)' in found.remedies
-    few = on(funnel(4))  # NUTS makes no second run for so few: told, and the energies decide
+    few = beside()["4 diverged"]  # NUTS makes no second run for so few: the energies decide
     assert (few.words["means"], few.words["uncertainty"]) == ("good", "rough")
     assert "4 of 4000 transitions diverged" in " ".join(few.reasons)
-    chosen = funnel(5)  # none was given, and the sampler took 0.95
-    chosen.attrs |= {"options": json.dumps({"target_accept": None}), "target_accept": 0.95}
-    assert 'ardvark.fit(problem, "nuts", target_accept=0.99)' in on(chosen).remedies
-    many = on(funnel(41))
+    # none was given, and the sampler took 0.95
+    assert 'ardvark.fit(problem, "nuts", target_accept=0.99)' in beside()["chosen"].remedies
+    many = beside()["41 diverged"]
     assert many.level == "do not use"
     assert "41 of 4000 transitions diverged" in many.sentence
-
-
-def test_no_feature_is_active():
-    eta, weight = posterior(2)
-    found = on(tree_of(eta, weight * 1e-3, "approximation"))
-    assert found.words["selection"] == "bad"
-    assert "no feature is active in any of its draws" in " ".join(found.reasons)
 
 
 # --- diagnostics, each with its remedy ------------------------------------------------------------
@@ -199,9 +253,7 @@ def test_no_feature_is_active():
 
 def test_one_chain():
     eta, weight = posterior(1, shape=(1, 2000))
-    tree = tree_of(eta, weight)
-    fits = {"exact": tree, "other": tree_of(*posterior(2), "approximation")}
-    found = verdicts(fits, "exact", quantities.measure(fits, "exact"))
+    found = measured({"other": tree_of(*posterior(2), "approximation")}, tree_of(eta, weight))
     assert found["exact"].sentence == "not judged: chains=1: R-hat needs at least 2."
     assert found["exact"].remedies == ('ardvark.fit(problem, "nuts", chains=4)',)
     assert found["other"].level == "not judged"
@@ -251,60 +303,25 @@ def test_trajectories_at_the_largest_depth_are_a_remark():
 
 
 def test_khat_speaks_only_where_there_is_no_reference():
-    """Ratios of tail index 1: p / q = 1 / u, u uniform."""
-    u = rng(4).random(SHAPE)
-    stats = {"lp": -np.log(u), "log_q": np.zeros(SHAPE)}
-    tree = tree_of(*posterior(2), "approximation", stats=stats)
-    alone = verdicts({"q": tree}, None, {})["q"]
+    alone = verdicts({"q": heavy()}, None, {})["q"]
     assert alone.words["means"] == alone.words["uncertainty"] == "bad"
     assert alone.words["ranking"] == "unknown"
     assert "k-hat is" in alone.reasons[0]
     assert alone.remedies == ('ardvark.fit(problem, "exact")',)
-    beside = on(tree)
-    assert beside.level == "trust"
-    assert any("k-hat is" in r for r in beside.reasons)
+    assert beside()["heavy"].level == "trust"
+    assert any("k-hat is" in r for r in beside()["heavy"].reasons)
 
 
-@pytest.mark.parametrize(
-    ("reason", "remedy"),
-    [
-        (
-            "the ELBO was still rising after 60000 iterations (stage 1 of 3)",
-            ('ardvark.fit(problem, "advi", max_iterations=240000)',),
-        ),
-        (
-            "the ELBO fell at the end of a stage",
-            ('ardvark.fit(problem, "advi", step_sizes=(0.005, 0.002, 0.0005, 0.0001))',),
-        ),
-        ("the mode ran to a boundary: log theta = -14.6", ("use the reference",)),
-        ("it changes; raise max_iterations", ()),
-    ],
-)
-def test_a_method_that_says_that_it_did_not_converge(reason, remedy):
-    tree = tree_of(*posterior(2), "approximation")
-    tree.attrs |= {"status": "not_converged", "reason": reason}
-    found = on(tree)
+@pytest.mark.parametrize("reason", NOT_CONVERGED)
+def test_a_method_that_says_that_it_did_not_converge(reason):
+    found = beside()[reason]
     assert found.level == "do not use"
     assert found.reasons[0] == reason
-    assert found.remedies == remedy
+    assert found.remedies == NOT_CONVERGED[reason]
 
 
 def test_a_failed_fit():
-    failed = tree_of(*posterior(2))
-    failed["posterior"] = xr.DataTree(xr.Dataset())
-    failed.attrs |= {"status": "failed", "reason": "it ran out of luck"}
-    assert on(failed).sentence == "do not use: there are no draws: it ran out of luck."
-
-
-@pytest.mark.statistical
-def test_one_state_has_no_spread():
-    eta, weight = posterior(2)
-    found = on(tree_of(eta.mean((0, 1))[None, None], weight.mean((0, 1))[None, None], "point"))
-    assert found.words["means"] == found.words["ranking"] == "good"
-    # P at the mean of eta is not the mean of P, but its class is nearly the same
-    assert found.words["predictions"] == "rough"
-    assert found.words["uncertainty"] == "bad"
-    assert "a single state, with no spread" in found.reasons[0]
+    assert beside()["failed"].sentence == "do not use: there are no draws: it ran out of luck."
 
 
 # --- words and sentences --------------------------------------------------------------------------
@@ -434,9 +451,7 @@ def test_the_error_of_a_mask_is_one_of_probabilities():
 
 
 def test_the_level_is_said_once_in_print():
-    eta, weight = posterior(2)
-    eta[2] = eta[2, 0]
-    found = verdicts({"nuts": tree_of(eta, weight)}, "nuts", {})["nuts"]
+    found = verdicts({"nuts": one_chain_stuck()}, "nuts", {})["nuts"]
     lines = found.text("nuts", 200).splitlines()
     assert lines[0] == "nuts [do not use]: chain 2 never moved."
     assert len(lines) == 2
@@ -444,8 +459,8 @@ def test_the_level_is_said_once_in_print():
 
 
 def test_a_verdict_in_print():
-    found = on(funnel(1)).text("nuts", 60)
-    lines = found.splitlines()
+    found = beside()["1 diverged"]
+    lines = found.text("nuts", 60).splitlines()
     assert lines[0].startswith("nuts [with care]: ")
     assert max(map(len, lines)) <= 60
     assert any(line.startswith("  why: ") for line in lines)
@@ -453,7 +468,7 @@ def test_a_verdict_in_print():
     assert set(verdict.LEVELS) == {
         "trust", "converged", "with care", "do not use", "not judged",
     }  # fmt: skip
-    assert list(on(funnel(1)).words) == list(PURPOSES)
+    assert list(found.words) == list(PURPOSES)
 
 
 # --- what is measured -----------------------------------------------------------------------------

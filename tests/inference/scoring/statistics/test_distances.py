@@ -236,21 +236,6 @@ def test_two_sets_of_one_law_are_a_coin_to_the_classifier():
     assert abs(mean - 0.5) < coin_limit(n) / np.sqrt(pairs)
 
 
-@pytest.mark.statistical
-def test_chains_that_remember_are_recognised_unless_folds_and_thinning_respect_them():
-    """Two chains of the same law. Shuffled, every draw has its neighbours in the training folds."""
-    generator = rng(11)
-    n, size, r = 1000, 20, 0.995
-    chains = generator.normal(size=(2, n, size))
-    for t in range(1, n):
-        chains[:, t] = r * chains[:, t - 1] + np.sqrt(1 - r * r) * chains[:, t]
-    mixed = chains[:, generator.permutation(n)]
-    assert two_sample.accuracy(*mixed) > 0.9
-    n_eff = int(n * (1 - r) / (1 + r))
-    few = [two_sample.thinned(c, max(n_eff, 2)) for c in chains]
-    assert np.isnan(two_sample.accuracy(*few))  # too few to say anything
-
-
 def test_what_neighbours_share_is_not_seen_in_the_fold_that_is_held_out():
     """Each fifth of the draws has a direction of its own, along which the sides are apart.
 
@@ -279,26 +264,3 @@ def test_thinning_is_even():
 
 
 # --- a second run is nearer than a wrong posterior ------------------------------------------------
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("size", SIZES)
-def test_a_second_run_scores_better_than_a_posterior_of_0_7_times_the_sd(size):
-    """Where joint Wasserstein and Kullback-Leibler distances order them the other way round.
-
-    The error of the mean has nothing to order: both means are right, and it is noise for both.
-    """
-    generator = rng(12)
-    exact, again = normal(generator, size, N), normal(generator, size, N)
-    narrow = normal(generator, size, N, scale=0.7)
-    own, wrong = marginal(again, exact), marginal(narrow, exact)
-    for name in ("sd_ratio", "wasserstein", *SHARES):
-        right, off = (
-            MARGINAL[name].deviation(MARGINAL[name].reduce(side[name])) for side in (own, wrong)
-        )
-        assert right < 0.7 * off
-    limit = z_limit(2 * size) * np.sqrt(2 / N) * 1.1  # the sd below it is known to 1 / sqrt(2 N)
-    assert max(NAMED["error"].reduce(own["error"]), NAMED["error"].reduce(wrong["error"])) < limit
-    thin = [two_sample.thinned(flat(v), 1000) for v in (again, narrow, exact)]
-    same, other = (two_sample.accuracy(v, thin[2]) for v in thin[:2])
-    assert NAMED["two_sample"].deviation(same) < NAMED["two_sample"].deviation(other)
