@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from ardvark.data import Dataset, load
 from ardvark.inference.fits.activity import activity, needed
@@ -119,6 +120,20 @@ def test_a_stopped_run_goes_on(tmp_path):
     assert {x["fit"] for x in pieces.read(tmp_path / "fits.csv")} == {fits[0].name, fits[2].name}
     other = Quick(tmp_path, "abc", 200.0)
     assert not list(other.stored(fits))
+
+
+@pytest.mark.parametrize(("bulk", "status"), [(1200.0, "finished"), (900.0, "not_converged")])
+def test_a_stored_reference_ends_by_the_rule_of_a_run(bulk, status):
+    """Its R-hat and bulk ESS are those that `exact` judges by; the tail's ESS is neither's."""
+    tree = xr.DataTree.from_dict(
+        {"/fit": xr.Dataset({"judged_rhat": ("k", [1.2, 1.004]),
+                             "judged_ess_bulk": ("k", [50.0, bulk])})}
+    )  # fmt: skip
+    tree.attrs = {"status": status, "reason": "", "sampler": "nuts", "method": "nuts",
+                  "iterations": 500, "draws": 500, "rhat": 1.004, "ess_bulk": bulk,
+                  "ess_tail": 1000.0, "seconds_run": 61.2}  # fmt: skip
+    run, reference = pieces.of_run(tree), pieces.of_reference(tree)
+    assert reference == run | {"sampler": "nuts, stored reference"}
 
 
 def test_a_group_is_the_gene_and_what_is_correlated_with_it():

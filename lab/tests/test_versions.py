@@ -1,5 +1,6 @@
 """Pages say of which version a figure is; records that are older than the code are listed."""
 
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -42,6 +43,32 @@ def test_a_folder_stands_for_its_python_files():
     assert {FILE, "models/rvm.py", "models/parts/kernels/__init__.py"} < set(found)
     assert found[FILE] == NOW[FILE]
     assert not origin.changed(found)
+
+
+def test_a_version_has_a_plus_where_code_has_changed_and_not_where_a_record_has(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(origin, "ROOT", tmp_path)
+    assert origin.version() == "unknown"  # an installed package has no checkout
+
+    def git(*words):
+        who = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
+        command = ["git", "-C", str(tmp_path), *who, *words]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    names = ("models/rvm.py", "lab/script.py", "lab/results/some.json", "README.md")
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("1")
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "first")
+    commit = git("rev-parse", "HEAD")[:8]
+    assert origin.version() == commit
+    for name in names:
+        (tmp_path / name).write_text("2")
+        assert origin.version() == commit + "+" * name.endswith(".py"), name
+        (tmp_path / name).write_text("1")
 
 
 def of(code, **more):

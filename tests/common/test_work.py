@@ -1,6 +1,7 @@
 """Work: equal results here and elsewhere, one start a process, errors and deaths stay alone."""
 
 import json
+import logging
 import os
 import random
 import signal
@@ -99,10 +100,12 @@ def test_an_error_of_the_work_itself_ends_it(sums, tmp_path, processes):
 
 
 def test_whoever_stops_asking_gets_the_logger_back(sums):
+    logger.setLevel(logging.NOTSET)  # the root logger decides, before and after
     running = sums().results(range(20, 500))
     assert next(running)[0] == 20
     assert not logger.isEnabledFor(40)
     running.close()
+    assert logger.level == logging.NOTSET
     assert logger.isEnabledFor(40)
 
 

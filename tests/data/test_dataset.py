@@ -122,6 +122,7 @@ def test_from_arrays_takes_a_frame():
         (pd.DataFrame({"a": [1.0, np.nan]}, index=["u", "v"]), [0, 1], "row 'v', column 'a'"),
         (pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}), [0, 1], "column 'b' contains.*Encode"),
         (pd.DataFrame([[1.0, 2.0]] * 2, columns=["a", "a"]), [0, 1], "distinct, but 'a'"),
+        (pd.DataFrame([[1, 2, 3]] * 2, columns=["a", "y", "y"]), "y", "column .*distinct, but 'y'"),
         (np.eye(2), ["a", None], "1 missing label.*row 1"),
         (np.eye(3), ["a", "b", "c"], r"Choose two, for example.*np.isin\(y, \['a', 'b'\]\)"),
         (np.eye(2), ["a", "a"], "got only 'a'"),

@@ -237,12 +237,15 @@ def test_a_score_is_no_probability(split):
     train, test = split
     problem = av.problem("fs_skr", train)
     tree = av.adopt(problem, paper_variables(problem, 2, 5), "approximation")
-    row = av.compare({"a": tree}, problem=problem, test=test).table.loc["a"]
+    comparison = av.compare({"a": tree}, problem=problem, test=test)
+    row = comparison.table.loc["a"]
     score = av.predict(problem, tree, test).mean(("chain", "draw")).values
     assert row["auc"] == pytest.approx(roc_auc_score(test.y, score))
     assert row["f1"] == pytest.approx(f1_score(test.y, score > 0.0))
     assert row["accuracy"] == np.mean((score > 0.0) == test.y)
     assert pd.isna(row[["log_score", "brier", "ece"]]).all()
+    with pytest.raises(InputError, match="needs held-out samples"):
+        comparison.plot("calibration")
 
 
 def test_the_majority_answers_always_the_same(small_data):

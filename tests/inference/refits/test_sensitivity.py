@@ -272,6 +272,8 @@ def test_refits_move_with_the_prior(dataset, chain):
     assert found.table.loc["slab halved", "slab"] == 0.5 * problem.hypers.slab
     assert found.table.loc["slab halved", "active_samples"] == 6.0
     assert (found.what, tuple(found.p_active.index)) == ("sample", problem.coords["basis"])
+    assert "any sample by" in found.text()
+    assert "The mean number of active samples goes from" in found.text()
     assert table_text(found.table, sens.COLUMNS).shape[1] == len(found.table)
 
 

@@ -151,7 +151,9 @@ def test_the_reliability_curve_is_an_isotonic_regression():
         picture.alt
     )
     sure = next(axis for axis in picture.figure.axes if axis.get_title() == "sure")
+    assert (sure.get_xlabel(), sure.get_ylabel()) == ("P(y = 1)", "share of y = 1")
     curve = max((line.get_xydata() for line in sure.get_lines()), key=len)
+    assert set(curve[:, 0]) == {0.0, 1.0}  # P is the horizontal axis
     assert curve[:100, 1] == pytest.approx(0.3)
     assert curve[100:, 1] == pytest.approx(0.6)
     with pytest.raises(InputError, match="needs held-out samples"):

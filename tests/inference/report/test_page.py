@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 
 import ardvark as av
+from ardvark.inference.report.page import page as whole
 from tests import browser
 from tests.support import rng
 
@@ -153,6 +154,13 @@ def test_pictures_and_tables_can_be_read_aloud(page, pictures):
         assert attrs.get("scope") in ("row", "col", "rowgroup")
     sections = [dict(a) for a in reader.all("th") if a["scope"] == "rowgroup"]
     assert len(sections) == 5
+
+
+@pytest.mark.parametrize(("methods", "css"), [(4, "long"), (5, "long wide")])
+def test_three_tables_of_at_most_four_methods_fit_side_by_side(comparison, methods, css):
+    scores = {f"m{k}": comparison.scores["q<b>&"] for k in range(methods)}
+    text = whole(comparison.table, {}, scores=scores)
+    assert [a["class"] for a in read(text).all("div") if "long" in a.get("class", "")] == [css]
 
 
 def test_numbers_under_the_pointer(page, comparison):

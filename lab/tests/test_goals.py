@@ -1,0 +1,40 @@
+"""A goal of a record is met by what it names: worked out from made-up rows and times."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from lab.priors import sparsity
+from lab.speed import compiled_speed
+
+QUICK = SimpleNamespace(quick=True)
+
+
+@pytest.mark.parametrize(
+    ("worse", "met"),
+    [
+        ({}, True),
+        ({"rhat_eta": 1.02}, False),
+        ({"ess_eta": 390.0}, False),
+        ({"seconds_run": 61.0}, False),
+    ],
+)
+def test_every_run_of_a_problem_must_reach_its_goal(worse, met, monkeypatch):
+    good = {"problem": "pfcvm sonar", "method": "nuts", "rhat_eta": 1.001, "ess_eta": 900.0,
+            "seconds_run": 20.0, "seconds_compile": 1.0, "n90": 5, "active": 3.0}  # fmt: skip
+    bad = good | {"method": "gibbs", "ess_eta": 1.0}  # no run of NUTS: it does not count
+    for rows in ([good, good | worse, bad], [good | worse, good, bad]):
+        monkeypatch.setattr(sparsity, "rows_of", lambda work, given, rows=rows: rows)
+        (goal,) = sparsity.sampling_part(QUICK).goals
+        assert goal.met is met
+
+
+@pytest.mark.parametrize(("density", "met"), [(1.4, True), (1.6, False)])
+def test_a_density_may_take_one_and_a_half_times_its_floor(density, met, monkeypatch):
+    took = iter([density * 20.0, 20.0])  # microseconds: the density's, then the floor's
+    monkeypatch.setattr(compiled_speed, "least", lambda call, spell: next(took))
+    monkeypatch.setattr(compiled_speed, "gradient_of", lambda model, X: (None, X[0]))
+    monkeypatch.setattr(compiled_speed, "JUDGED", ("12 x 5",))
+    found = compiled_speed.density_part(QUICK)
+    (goal,) = found.goals
+    assert (goal.measured, goal.met) == (f"{density:g}", met)
