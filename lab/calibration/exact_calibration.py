@@ -55,7 +55,8 @@ REPLICATES = 200
 def calibrated(given: argparse.Namespace) -> Measured:
     """Rank true values among the draws of `exact`, model by model."""
     cases = (("sparse_probit", NARROW, {}),) if given.quick else CASES
-    options: dict[str, Any] = {"ess": 100.0} if given.quick else {}
+    # `gibbs` has nothing to compile
+    options: dict[str, Any] = {"ess": 100.0, "sampler": "gibbs"} if given.quick else {}
     rows: list[Row] = []
     for model, D, hypers in cases:
         name = " ".join([model, f"{N}x{D}", *hypers.values()])
@@ -67,7 +68,7 @@ def calibrated(given: argparse.Namespace) -> Measured:
             problem,
             "exact",
             Sampling(draws=250, chains=4, seed=0, progressbar=not given.quick),
-            replicates=4 if given.quick else given.replicates,
+            replicates=2 if given.quick else given.replicates,
             folder=given.work,
             processes=1 if given.quick else given.processes,
             **options,
@@ -145,9 +146,9 @@ class Faulty:
         return {"eta": self.held[:, -1:]}
 
 
-def stopped(fault: str, seed: int) -> Row:
+def stopped(limit: int, *, fault: str, seed: int) -> Row:
     """Return how a run over faulty chains ended, and how far its mean is from the truth."""
-    asked = Asked(ess=1000.0, limit=LIMIT, seconds=math.inf, room=LIMIT, warm_up=0.25, chains=COUNT)
+    asked = Asked(ess=1000.0, limit=limit, seconds=math.inf, room=limit, warm_up=0.25, chains=COUNT)
     run = until_converged(Faulty(fault, seed), lambda draws: mixing(None, draws), asked)
     eta = xr.DataArray(run.posterior["eta"], dims=("chain", "draw", "row"))
     z = float(eta.mean()) / float(diagnostics.mcse(eta, "mean")[0])
@@ -163,8 +164,10 @@ def keys(runs: int) -> Iterator[dict[str, Any]]:
 
 def faulty(given: argparse.Namespace) -> Measured:
     """Count the stops of chains with faults, and the false ones among them."""
-    wanted = keys(1 if given.quick else RUNS)
-    found = resumed(given.work / "faults.csv", ((key, partial(stopped, **key)) for key in wanted))
+    limit, wanted = (512, keys(1)) if given.quick else (LIMIT, keys(RUNS))
+    found = resumed(
+        given.work / "faults.csv", ((key, partial(stopped, limit, **key)) for key in wanted)
+    )
     rows: list[Row] = []
     for name, (period, _, still) in FAULTS.items():
         runs = [row for row in found if row["fault"] == name]
@@ -183,7 +186,7 @@ def faulty(given: argparse.Namespace) -> Measured:
         "no false stop where chains start at both copies", f"{wrong} in {sick} runs", wrong == 0
     )
     formats = {"rms z of the stops": ".2f", "median iterations": ".0f"}
-    title = f"Runs of at most {LIMIT} iterations"
+    title = f"Runs of at most {limit} iterations"
     note = (
         "Where all chains start at one copy and none has left it yet, nothing in their draws tells "
         "that there is another. So chains start far apart, and a second opinion starts elsewhere."

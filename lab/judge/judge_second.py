@@ -13,6 +13,7 @@ import argparse
 from collections import Counter
 
 from lab.judge.judge import APART, CLASSES, Told, Trial, alarm, put, told
+from lab.judge.judge import add as add  # the options of a trial
 from lab.judge.wrong_posteriors_second import SECOND
 from lab.records import HERE
 from lab.script import Measured, Part, Row
