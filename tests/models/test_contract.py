@@ -186,6 +186,9 @@ def test_hyperparameters_are_complete_and_described(name):
     for declared in problem.asked.declared():
         value = getattr(problem.hypers, declared.name)
         assert declared.name in text
+        kind = declared.name.split("_")[0]
+        if kind in ("sample", "feature"):  # not the words of its twin
+            assert kind in declared.meaning
         assert value is not None
         assert isinstance(value, np.float64) == isinstance(value, float)  # PyTensor's constants
         assert declared.paper

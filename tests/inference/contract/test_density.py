@@ -103,6 +103,9 @@ def test_values_are_those_of_pymc(bare):
 @each_model
 def test_one_piece_of_code_has_the_values_of_pymc_at_every_shape(case):
     models = [zoo(case, shape) for shape in SHAPES]
+    with models[1]:  # a column after the other, as a data frame has them
+        pm.set_data({k: np.asfortranarray(models[1][k].get_value()) for k in ("X", "Z")})
+    assert not models[1]["X"].get_value(borrow=True).flags.c_contiguous
     first, second = made = [Density(model) for model in models]
     names = check(second, models[1])
     assert first.size != second.size
@@ -133,6 +136,15 @@ def test_data_are_looked_up_anew():
     assert longer.size == density.size + 2 * 3
     expected = model.compile_logp(mode=PYTHON)(model.initial_point())
     np.testing.assert_allclose(longer.logp_grad(longer.start)[0], expected, rtol=1e-12)
+
+
+def test_a_likelihood_written_plainly_has_a_slope_far_out():
+    """e^800 is infinite: the logarithm is rewritten before its slope is taken."""
+    with pm.Model() as model:
+        x = pm.Flat("x")
+        pm.Potential("y", -pt.log(1.0 + pt.exp(-x)))
+    value, gradient = Density(model).logp_grad(np.array([-800.0]))
+    assert (value, gradient[0]) == (-800.0, 1.0)
 
 
 def test_a_density_goes_with_its_model():

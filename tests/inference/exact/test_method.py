@@ -150,6 +150,7 @@ def test_a_long_run_keeps_every_so_many_th_draw_of_the_same_chain(sampler):
     for name, x in last.items():
         np.testing.assert_array_equal(same[name], x, err_msg=name)
     assert dense["eta"].shape[:2] == (2, 72)
+    assert not np.array_equal(*dense["eta"])  # each chain has a stream of its own
 
 
 @pytest.fixture(scope="module", params=list(SAMPLED))

@@ -52,7 +52,7 @@ def arrays(random, chains_, draws):
     yield "special", special(random, chains_, draws)
 
 
-SIZES = [(4, 200), (4, 201), (2, 57), (3, 8), (2, 4), (2, 5), (2, 6), (1, 100), (4, 3)]
+SIZES = [(4, 200), (4, 201), (2, 57), (3, 10), (3, 8), (2, 4), (2, 5), (2, 6), (1, 100), (4, 3)]
 
 
 @pytest.mark.parametrize(("count", "draws"), SIZES)

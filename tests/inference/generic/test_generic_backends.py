@@ -1,5 +1,7 @@
 """Rung 3: generic backends on targets whose answer is known, exact or wrong by a known amount."""
 
+from types import SimpleNamespace
+
 import arviz_stats
 import numpy as np
 import pymc as pm
@@ -396,6 +398,13 @@ def test_laplace_takes_the_best_of_several_modes():
     assert values[0] == pytest.approx(np.log(0.1), abs=1e-6)
     assert values.max() == pytest.approx(np.log(0.9), abs=1e-6)
     assert found["location"].item() == pytest.approx(4.0, abs=1e-6)
+    for jumps in ([6.0, -6.0], [-6.0, 6.0]):  # the best start is the second, or the last
+        given = iter(jumps)
+        random = SimpleNamespace(standard_normal=lambda _, given=given: next(given))
+        options = laplace.Options(starts=3, jitter=1.0)
+        density = Known(value_and_slope, [-1.0])
+        mode, _ = laplace.best_mode(density, options, random, lambda *_: None)
+        assert mode.item() == pytest.approx(4.0, abs=1e-6)
 
 
 def saddle(at):
