@@ -45,9 +45,11 @@ def test_a_fit_leaves_nothing_in_the_temporary_folder(tmp_path):
     code = """
 import inspect
 import ardvark as av
+import pymc as pm
 from pytensor.link.utils import compile_function_src
-problem = av.problem("rvm", [[0.0], [1.0], [2.0]], [0, 0, 1])
-av.fit(problem, "laplace", draws=2, progressbar=False)
+with pm.Model() as model:
+    pm.Normal("x")
+av.fit(model, "laplace", draws=2, progressbar=False)
 made = [compile_function_src("def f():\\n    return 1", "f") for _ in range(2)]
 print(inspect.getsource(made[0]), len({inspect.getfile(f) for f in made}))
 """
