@@ -84,8 +84,10 @@ def test_joint_test_of_nuts(nuts, wrong, replicates):
     assert (found.p_value > ALARM) == (wrong is None), found.table.head()
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_successive_conditional_of_nuts(nuts):
+    """The fast form, of kernels that need no density, is in `test_joint.py`."""
     problem, kernel = nuts
     kernel.set_labels(problem.y, problem.basis_labels)
     settings = {"iterations": 600, "references": 2000, "random_seed": seed()}

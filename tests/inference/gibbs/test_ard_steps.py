@@ -201,7 +201,9 @@ def test_conditionals_of_the_weights(prior):
                 found -= log_joint(problem, point, point["y"])
                 assert found == pytest.approx(f(v) - f(x[k]), rel=1e-8, abs=1e-8)
         moved, follows = x.copy(), score.copy()
-        assert steps.weight_scan(random, rows, slope, W, law, follows, moved) > 0
+        # of few weights it can be that none moves; not in twenty scans
+        counts = [steps.weight_scan(random, rows, slope, W, law, follows, moved) for _ in range(20)]
+        assert sum(counts) > 0
         eta = problem.decision(point | {name: moved})
         np.testing.assert_allclose(follows, W * (state.u - eta), rtol=1e-8, atol=1e-8)
         pairs = sampler.feature_pairs if len(x) == 5 else sampler.sample_pairs
