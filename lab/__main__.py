@@ -30,7 +30,7 @@ TOOLS = {
 def scripts() -> dict[str, str]:
     """Return the module of each script that writes records, by the script's name."""
     found = sorted(HERE.glob("*/*.py"))
-    declares = {path for path in found if "\nPARTS = " in path.read_text()}
+    declares = [path for path in found if "\nPARTS = " in path.read_text()]
     return {path.stem: f"lab.{path.parent.name}.{path.stem}" for path in declares}
 
 
