@@ -103,7 +103,7 @@ def test_every_density_is_compiled_with_it(monkeypatch):
     """A model's own compilation is not: its graph in another place is PyMC's."""
     with pm.Model() as model:
         x = pm.Normal("x", shape=40)
-        pm.Potential("bent", -pt.log1p(pt.exp(x)).sum())
+        pm.Potential("tails", -pt.log1p(x**2).sum())
     compiled = []
 
     def keep(*args, **kwargs):
@@ -112,6 +112,6 @@ def test_every_density_is_compiled_with_it(monkeypatch):
 
     monkeypatch.setattr("ardvark.inference.contract.compiled.compile_graph", keep)
     at = np.random.default_rng(0).normal(size=40)
-    exact = (stats.norm.logpdf(at) - np.logaddexp(0.0, at)).sum()
+    exact = (stats.norm.logpdf(at) - np.log1p(at**2)).sum()
     assert Density(model).logp_grad(at)[0] == pytest.approx(exact, rel=1e-12)
     assert "VectorFunction" in kinds(compiled[0])
