@@ -13,6 +13,7 @@ from ardvark.common.validate import InputError
 from ardvark.inference.contract.target import Target
 from ardvark.inference.generic import nuts
 from ardvark.models import ZOO
+from ardvark.models.parts.kernels import make_kernel
 from ardvark.models.spec import REBOUND
 from tests.models.forms import (
     FORMS,
@@ -205,6 +206,13 @@ def test_what_was_asked_stays_as_it_was(name):
     assert {k: getattr(asked.hypers, k) for k in given} == given
     assert asked.fingerprint == problem.fingerprint
     assert problem.asked.given() == {}
+
+
+@every_model
+def test_the_kernel_is_the_one_that_is_asked_for(name):
+    degree = {"degree": 3} if "degree" in ZOO[name].Hypers.__dataclass_fields__ else {}
+    for kernel in ZOO[name].kernels:
+        assert make(name, kernel=kernel, **degree).kernel == make_kernel(kernel, 3)
 
 
 @every_model
