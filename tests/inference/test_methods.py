@@ -93,6 +93,28 @@ def test_whether_a_method_applies_is_decided_without_the_model(name, dataset):
     assert generic == (set() if ZOO[name].masked else {"nuts", "mams", "advi", "laplace"})
 
 
+OWN = {
+    "rfvm_vb": {"rfvm"},
+    "xolon": {"rfvm"},
+    "pfcvm_lp": {"pfcvm", "pcvm", "rvm"},
+    "pfcvm_em": {"pfcvm", "pcvm", "rvm"},
+    "jcfo_em": {"jcfo", "sparse_probit"},
+    "fsklr_savb": {"fsklr", "sklr", "fs_skr"},
+}
+
+
+def test_a_papers_algorithm_is_for_the_papers_models(dataset):
+    refusals = {name: registry.refusals(av.problem(name, dataset)) for name in ZOO}
+    found = {m: {name for name in ZOO if refusals[name][m] is None} for m in OWN}
+    assert found == OWN
+    with pm.Model() as model:
+        pm.Normal("x")
+    for method in OWN:
+        assert "not a bare pm.Model" in BACKENDS[method].supports(Target(model))
+        others = set(ZOO) - OWN[method]
+        assert all(f"the model is {name!r}" in refusals[name][method] for name in others)
+
+
 def test_only_a_method_that_reads_the_model_builds_it(dataset, tmp_path, monkeypatch):
     """Study, leave-one-out and calibration of the RFVM's own methods: at D = 1e6 a model is a copy
     of X."""

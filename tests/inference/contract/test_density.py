@@ -111,6 +111,10 @@ def test_one_piece_of_code_has_the_values_of_pymc_at_every_shape(case):
     assert first.size != second.size
     assert len({d.function.address for d in made}) == 1
     assert len({d.expansion(names).address for d in made}) == 1
+    at = dict(zip((v.name for v in second.data.variables), second.data.addresses[1:], strict=True))
+    assert at["X"] == at["Z"]  # every row is a basis centre: one copy
+    assert len({at["X"], at["label"]}) == 2
+    assert Target(models[1]).free_size == second.size
 
 
 def test_data_are_looked_up_anew():

@@ -300,10 +300,3 @@ def test_a_fit_that_the_clock_ended_is_not_reused(tmp_path):
     calm = {"exact": {"ess": 100.0}}
     fits = [study.run(problem, calm, tmp_path, sampling)["exact"] for _ in range(2)]
     assert fits[0].attrs["seconds_run"] == fits[1].attrs["seconds_run"]
-
-
-def test_progress_says_what_is_sampled_and_by_what(capsys):
-    fit(small("nuts"), ess=100.0, progressbar=True)
-    said = capsys.readouterr().err
-    assert "exact: compiling (" in said  # what takes long is named
-    assert "exact: sampling by nuts (" in said

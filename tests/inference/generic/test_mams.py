@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pymc as pm
 import pytest
-from scipy import integrate
+from scipy import integrate, stats
 
 import ardvark as av
 from ardvark.common.validate import InputError
@@ -19,7 +19,7 @@ from ardvark.inference.generic.tuning import StepSize, Tuning
 from tests.inference.batches import batch_mean, exactly, largest_t
 from tests.inference.generic.targets import normals
 from tests.inference.test_model_posteriors import bounded, components
-from tests.support import rng, seed
+from tests.support import ALARM, rng, seed
 
 SD = np.array([1e-3, 0.1, 1.0, 30.0, 1e4])
 
@@ -53,6 +53,17 @@ def density_at(density, x):
 
 
 # --- the dynamics ---------------------------------------------------------------------------------
+
+
+@pytest.mark.statistical
+def test_a_fresh_velocity_is_uniform_on_the_sphere():
+    """In three dimensions each coordinate is uniform on (-1, 1) (Archimedes)."""
+    random, u = rng(11), np.empty((4000, 3))
+    for row in u:
+        fresh_velocity(row, random)
+    np.testing.assert_allclose((u**2).sum(1), 1.0, rtol=1e-12)
+    for k in range(3):
+        assert stats.kstest(u[:, k], stats.uniform(-1.0, 2.0).cdf).pvalue > ALARM / 3
 
 
 def test_a_turn_solves_its_differential_equation():
@@ -165,11 +176,11 @@ def test_draws_of_a_narrow_gaussian(narrow):
     exact = np.append(np.zeros(len(SD)), np.ones(len(SD)))
     t, limit = largest_t(batch_mean(np.concatenate([x, x**2], axis=-1)), exactly(exact))
     assert t < limit
-    stats = tree["sample_stats"]
+    kept = tree["sample_stats"]
     names = {"diverging", "n_steps", "step_size", "acceptance_rate", "lp"}
-    assert set(stats.data_vars) == names
+    assert set(kept.data_vars) == names
     expected = -0.5 * (x**2).sum(-1) - np.log(SD * math.sqrt(2.0 * math.pi)).sum()
-    np.testing.assert_allclose(stats["lp"], expected, atol=1e-8)
+    np.testing.assert_allclose(kept["lp"], expected, atol=1e-8)
 
 
 def accept_all(probability, rng):
@@ -325,6 +336,19 @@ def test_dual_averaging_finds_the_step_size_of_a_target():
     for _ in range(2000):
         steps.update(math.exp(-steps.current / 5.0))
     assert steps.final == pytest.approx(-5.0 * math.log(0.7), rel=0.05)
+
+
+def test_dual_averaging_by_its_sums():
+    """Hoffman & Gelman (2014), section 3.2, without recursions: gamma 0.05, t0 10, kappa 3/4."""
+    p, logs = rng(12).random(9), []
+    steps = StepSize(0.3, 0.7)
+    for t in range(1, 10):
+        steps.update(p[t - 1])
+        logs.append(math.log(3.0) - math.sqrt(t) / 0.05 * (0.7 - p[:t]).sum() / (t + 10))
+        assert math.log(steps.current) == pytest.approx(logs[-1], rel=1e-12)
+    t = np.arange(1.0, 10.0)
+    weight = [s**-0.75 * np.prod(1.0 - t[t > s] ** -0.75) for s in t]
+    assert math.log(steps.final) == pytest.approx(np.dot(weight, logs), rel=1e-12)
 
 
 def test_scales_are_standard_deviations_of_a_gaussian():

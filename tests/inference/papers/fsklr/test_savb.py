@@ -3,7 +3,6 @@
 import tracemalloc
 
 import numpy as np
-import pymc as pm
 import pytest
 from scipy import special, stats
 from scipy.spatial.distance import cdist
@@ -11,14 +10,12 @@ from scipy.spatial.distance import cdist
 import ardvark as av
 from ardvark.common.validate import InputError
 from ardvark.inference.contract.backend import FitFailed
-from ardvark.inference.contract.target import Target
 from ardvark.inference.papers.fsklr import savb as fsklr_savb
 from ardvark.inference.papers.fsklr.savb import Options
 from ardvark.inference.papers.fsklr.variational import logistic
 from ardvark.models.parts.masks import log_mask_prior
 from tests.inference.papers.awkward import constant, duplicated, separable, two_rows
 from tests.inference.papers.fsklr.problems import (
-    FORMS,
     QUICK,
     arrays,
     direct,
@@ -261,18 +258,6 @@ def test_what_a_fit_contains(model, kernel):
         av.fit(problem, "fsklr_savb", sweeps=3)
 
 
-def test_fit_keeps_what_is_asked():
-    tree = av.fit(made("fs_skr"), "fsklr_savb", keep="shared", progressbar=False, **QUICK)
-    assert set(tree["posterior"].data_vars) == {"feature_weight", "sample_weight", "eta", "tau"}
-
-
-def test_equal_seeds_give_equal_searches():
-    one, two, other = (direct(made(), number=s) for s in (1, 1, 2))
-    for name, values in one.details.items():
-        np.testing.assert_array_equal(values, two.details[name])
-    assert not np.array_equal(one.details["objective"], other.details["objective"])
-
-
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 def test_a_basis_of_other_centres(kernel):
     for basis in ([0, 3, 9, 11, 17], rng(0).standard_normal((3, 5))):
@@ -282,10 +267,6 @@ def test_a_basis_of_other_centres(kernel):
 
 
 def test_supports_and_options_say_what_is_wrong():
-    assert "bare pm.Model" in fsklr_savb.supports(Target(pm.Model()))
-    assert "the model is 'rfvm'" in fsklr_savb.supports(Target(av.problem("rfvm", arrays())))
-    for model, kernel in FORMS:
-        assert fsklr_savb.supports(Target(made(model, kernel))) is None
     for bad in (
         {"comparison": "literal"},
         {"prior": "shared"},

@@ -3,14 +3,12 @@
 import dataclasses
 
 import numpy as np
-import pymc as pm
 import pytest
 from scipy import stats
 
 import ardvark as av
 from ardvark.common.progress import Reporter
 from ardvark.common.validate import InputError
-from ardvark.inference.contract.target import Target
 from ardvark.inference.fits.datatree import pointwise
 from ardvark.inference.papers.jcfo import em as jcfo_em
 from ardvark.inference.papers.jcfo.em import Options
@@ -33,7 +31,9 @@ def planted(N=80, D=1500, number=0):
     random = rng(number)
     X = random.standard_normal((N, D))
     y = (X[:, [7, 300, 1400]] @ [1.0, -1.0, 1.0] + 0.2 * random.standard_normal(N) > 0).astype(int)
-    return X, y
+    units = 10.0 ** random.uniform(0.0, 3.0, D)
+    units[[7, 300, 1400]] = 0.01, 0.1, 0.03  # what does not standardise finds others
+    return X * units, y
 
 
 def test_prefilter_keeps_planted_features():
@@ -166,21 +166,14 @@ def test_what_a_fit_of_sparse_probit_contains():
     assert "gamma1 is too large" in strong.attrs["reason"]
 
 
-def test_equal_seeds_give_equal_points():
+def test_the_first_start_has_nothing_random_and_the_others_follow_the_seed():
     problem = made(25, 30, kernel="linear", gamma2=25.0)
-    options = {"starts": 3, "tolerance": 1e-4}
+    options = {"starts": 3, "tolerance": 1e-3}
     one, two, other = (run_fit(problem, random_seed=seed(s), **options) for s in (1, 1, 2))
-    for name in one["posterior"].data_vars:
-        np.testing.assert_array_equal(one["posterior"][name], two["posterior"][name])
     finals = [t["fit"]["objective_start"].values for t in (one, two, other)]
     np.testing.assert_array_equal(finals[0], finals[1])
     assert finals[0][0] == finals[2][0]  # the paper's seed has nothing random
     assert (finals[0][1:] != finals[2][1:]).any()
-
-
-def test_fit_keeps_what_is_asked():
-    kept = set(run_fit(made(20, 5, gamma2=4.0), keep="shared", starts=1)["posterior"].data_vars)
-    assert kept == {"bias", "sample_weight", "feature_weight", "eta"}
 
 
 def test_a_basis_of_other_centres():
@@ -195,9 +188,6 @@ def test_a_basis_of_other_centres():
 
 
 def test_supports_and_options_say_what_is_wrong():
-    assert "bare pm.Model" in jcfo_em.supports(Target(pm.Model()))
-    with pytest.raises(InputError, match="the model is 'rfvm'"):
-        run_fit(made(10, 2, model="rfvm"))
     for bad in (
         {"select": "cv"},
         {"prune": 1.0},

@@ -1,22 +1,18 @@
 """Fits of `pfcvm_lp` and `pfcvm_em`: draws, prediction, what they contain, awkward input."""
 
 import numpy as np
-import pymc as pm
 import pytest
 from scipy import special, stats
 
 import ardvark as av
 from ardvark.common.validate import InputError
-from ardvark.inference.contract.target import Target
 from ardvark.inference.papers.pfcvm import curvature as pfcvm_curvature
-from ardvark.inference.papers.pfcvm import draws as pfcvm_draws
-from ardvark.inference.papers.pfcvm import em as pfcvm_em
 from ardvark.inference.papers.pfcvm import engine as pfcvm_engine
 from ardvark.inference.papers.pfcvm import lp as pfcvm_lp
 from tests.inference.papers.awkward import constant, duplicated, separable, two_rows
 from tests.inference.papers.pfcvm.dense import LP, details_of, every_kernel, fit, make
 from tests.inference.papers.whitened import check_standard_normal
-from tests.support import ALARM, rng, seed
+from tests.support import ALARM, rng
 
 # --- draws and prediction -------------------------------------------------------------------------
 
@@ -126,24 +122,6 @@ def test_fit_fills_the_contract(method, model, kernel):
         == tree.attrs["samples_kept"] == int(d["selected_sample"].sum())  # fmt: skip
 
 
-@pytest.mark.parametrize("method", ["pfcvm_lp", "pfcvm_em"])
-def test_equal_seeds_give_equal_draws(method):
-    problem = make()
-    one, two, other = (fit(problem, method, random_seed=seed(s))["posterior"] for s in (1, 1, 2))
-    for name in one.data_vars:
-        np.testing.assert_array_equal(one[name], two[name])
-        if method == "pfcvm_lp":
-            assert not np.array_equal(one[name], other[name])
-            assert not np.array_equal(one[name][0], one[name][1])
-
-
-def test_chunks_and_keep(monkeypatch):
-    monkeypatch.setattr(pfcvm_draws, "_CHUNK", 100)
-    tree = fit(make(), draws=23, keep="shared")
-    assert set(tree["posterior"].data_vars) == {"feature_weight", "sample_weight", "eta", "bias"}
-    assert tree["posterior"].sizes["draw"] == 23
-
-
 @pytest.mark.parametrize("model", ["pfcvm", "pcvm", "rvm"])
 def test_lp_and_log_q_only_where_q_covers_the_posterior(model):
     problem = make(model, N=12, D=3, parametrization="marginal")
@@ -175,10 +153,6 @@ def test_lp_and_log_q_only_where_q_covers_the_posterior(model):
 
 
 def test_supports_and_options_say_what_is_wrong():
-    for module in (pfcvm_lp, pfcvm_em):
-        assert "bare pm.Model" in module.supports(Target(pm.Model()))
-        assert "'rfvm'" in module.supports(Target(make("rfvm")))
-        assert module.supports(Target(make("rvm"))) is None
     for wrong in ({"update": "newton"}, {"positive": "joint"}, {"scale": "unit"},
                   {"stopping": "never"}, {"hyperprior": "flat"}):  # fmt: skip
         with pytest.raises(InputError, match="must be one of"):

@@ -4,7 +4,6 @@ import dataclasses
 import tracemalloc
 
 import numpy as np
-import pymc as pm
 import pytest
 from scipy import special
 
@@ -12,7 +11,6 @@ import ardvark as av
 from ardvark.common.progress import Reporter
 from ardvark.common.validate import InputError
 from ardvark.inference.contract.backend import FitFailed
-from ardvark.inference.contract.target import Target
 from ardvark.inference.fits.datatree import pointwise
 from ardvark.inference.papers.rfvm import xolon
 from ardvark.inference.papers.rfvm.xolon import Objective, Options, folds_of, iterate, solve
@@ -195,24 +193,6 @@ def test_the_decision_is_without_noise_in_every_form(latent_noise):
     assert fit["selected_sample"].values.tolist() == (fit["sample_weight"].values != 0).tolist()
     assert fit["kkt_feature"].dims == ("feature",)
     assert np.isnan(tree["sample_stats"]["lp"]).all()
-
-
-def test_seeds_and_kept_variables():
-    problem = made(*arrays(24, 5))
-    settings = {"random_seed": seed(2), "progressbar": False, "starts": 3}
-    one, same = (av.fit(problem, "xolon", **settings) for _ in range(2))
-    assert one["posterior"].identical(same["posterior"])
-    shared = av.fit(problem, "xolon", keep="shared", **settings)["posterior"]
-    names = {"feature_weight", "sample_weight", "eta", "bias", "tau"}
-    assert set(shared.data_vars) == names
-
-
-def test_what_it_supports():
-    X, y = arrays(20, 3)
-    assert xolon.supports(Target(made(X, y))) is None
-    assert "bare pm.Model" in xolon.supports(Target(pm.Model()))
-    jcfo = av.problem("jcfo", (X, y.astype(int)))
-    assert "the model is 'jcfo'" in xolon.supports(Target(jcfo))
 
 
 @pytest.mark.parametrize(
