@@ -17,7 +17,7 @@ from pytensor import config
 from ardvark.data import Dataset
 
 from .problems import Problem, make_problem
-from .spec import SHARED, BaseHypers, BasePriors, Inputs, ModelSpec, Zoo
+from .spec import SHARED, BaseHypers, Inputs, ModelSpec, Zoo
 
 # PyTensor writes the source of each function that it makes to a file, which tracebacks and Numba
 # read. By default this is a new file in the temporary folder, and nobody removes it. Here the files
@@ -62,7 +62,6 @@ __all__ = [
     "SHARED",
     "ZOO",
     "BaseHypers",
-    "BasePriors",
     "Inputs",
     "ModelName",
     "ModelSpec",

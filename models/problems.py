@@ -19,7 +19,7 @@ from ardvark.data import Dataset
 from .arguments import as_dataset, basis_centres, hypers_asked, model_named
 from .parts import ard
 from .parts.kernels import Kernel
-from .spec import BaseHypers, BasePriors, Inputs, ModelSpec, Point
+from .spec import BaseHypers, Inputs, ModelSpec, Point
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -32,7 +32,7 @@ class Problem:
     Made by `problem`. Attributes in the original units of the data: `data` (Dataset),
     `basis` (B, D). Standardised by `center` and `scale` (D,): `X` (N, D), `Z` (B, D). `y` (N,)
     holds 0 and 1. `asked` has the hyperparameters that the user specified, and None for the rest;
-    `hypers` has a value for each: it is the model's `Priors`, which its functions take.
+    `hypers` is its complete copy, which the model's functions take.
 
     Examples
     --------
@@ -62,8 +62,8 @@ class Problem:
 
     spec: ModelSpec
     data: Dataset
-    asked: BaseHypers[Any]
-    hypers: BasePriors
+    asked: BaseHypers
+    hypers: BaseHypers
     basis: np.ndarray
     basis_names: tuple[str, ...]
     basis_labels: np.ndarray | None
@@ -92,8 +92,8 @@ class Problem:
 
     @property
     def kernel(self) -> Kernel | None:
-        """The kernel; None in a model without one."""
-        return self.hypers.kernel_of()
+        """The kernel; None in a model without one, whose eta is primal weights times x."""
+        return self.hypers.kernel_of() if self.spec.kernels else None
 
     @property
     def coords(self) -> dict[str, tuple[str, ...]]:
@@ -250,7 +250,7 @@ class Problem:
         False
         """
         asked = self.spec.make_hypers({**vars(self.asked), **changes})
-        hypers = _solved(asked, self.data, len(self.basis))
+        hypers = _filled(asked, self.data, len(self.basis))
         return dataclasses.replace(self, asked=asked, hypers=hypers)
 
     # --- the model's functions, with this problem's data filled in ---
@@ -268,7 +268,19 @@ class Problem:
         return self.spec.to_free(point, self.inputs, self.hypers)
 
     def simulate(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return one ancestral draw of every variable, `eta` and `y`, at this problem's inputs."""
+        """Return one ancestral draw of every variable, `eta` and `y`, at this problem's inputs.
+
+        Raises
+        ------
+        InputError
+            A Gamma shape is so small that most draws underflow to exactly 0 in float64.
+        """
+        for name, value in dataclasses.asdict(self.hypers).items():
+            if name.endswith("_shape") and value < 0.05:
+                raise InputError(
+                    f"cannot simulate with {name} = {value:g}: most draws of such a Gamma are "
+                    "exactly 0 in float64. Use a shape of at least 0.05."
+                )
         return self.spec.simulate(rng, self.inputs, self.hypers)
 
     def decision(self, point: Point, X: np.ndarray | None = None) -> np.ndarray:
@@ -450,7 +462,7 @@ def make_problem(
         spec=spec,
         data=dataset,
         asked=asked,
-        hypers=_solved(asked, dataset, len(centres)),
+        hypers=_filled(asked, dataset, len(centres)),
         basis=centres,
         basis_names=names,
         basis_labels=labels,
@@ -459,11 +471,11 @@ def make_problem(
     )
 
 
-def _solved(asked: BaseHypers[Any], data: Dataset, B: int) -> BasePriors:
+def _filled(asked: BaseHypers, data: Dataset, B: int) -> BaseHypers:
     """Return hyperparameters computed from the sizes of the data; raise an error on overflow."""
     try:
         with np.errstate(all="ignore"):
-            return asked.solve(data.N, B, data.D)
+            return asked.fill(data.N, B, data.D)
     except InputError:
         raise
     except (ArithmeticError, ValueError) as error:  # a root that is nowhere, a number too large

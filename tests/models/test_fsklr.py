@@ -432,5 +432,5 @@ def test_pymc_samples_masks_and_coefficients_together(mask_prior):
 
 def test_given_values_stay_as_given():
     asked = fsklr.Hypers(delta=0.7, a_z=3.0, a_zeta=2.0)
-    assert vars(asked.solve(20, 20, 5)) == vars(asked)
-    assert replace(asked, delta=None).solve(20, 20, 5).delta == 1.0 / (2.0 * 10.0 / 7.0)
+    assert vars(asked.fill(20, 20, 5)) == vars(asked)
+    assert replace(asked, delta=None).fill(20, 20, 5).delta == 1.0 / (2.0 * 10.0 / 7.0)

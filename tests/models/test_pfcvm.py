@@ -39,16 +39,9 @@ def test_theta_fixed_is_pcvm(kernel, parametrization):
     """p(y, w, theta, b) = p(theta) * PCVM's p(y, w, b) with theta as its feature_scale."""
     whole = make("pfcvm", kernel=kernel, parametrization=parametrization)
     for point in prior_points(whole, 3):
-        theta = point["feature_weight"]
-        part = make(
-            "pcvm",
-            kernel=kernel,
-            parametrization=parametrization,
-            **of_samples(whole),
-            feature_scale=theta,
-        )
-        beta = ard.precisions(point, "beta", parametrization)
-        prior = ard.logp(theta, beta, whole.hypers.feature_prior)
+        form = {"kernel": kernel, "parametrization": parametrization}
+        part = make("pcvm", **form, **of_samples(whole), feature_scale=point["feature_weight"])
+        prior = pfcvm.THETA.logp(point, whole.hypers)
         np.testing.assert_allclose(part.decision(point), point["eta"], rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(
             whole.log_joint(point), part.log_joint(point) + prior, rtol=1e-12

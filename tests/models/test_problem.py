@@ -174,7 +174,7 @@ def test_filled_scales_follow_the_table():
     problem = av.problem("rfvm", (X, Y), **dense)
     assert problem.hypers.sample_rate == 1.5
     assert problem.hypers.feature_rate == pytest.approx(1.5 / (12 * 3))
-    fat = rfvm.Hypers(**dense).solve(72, 72, 7129)
+    fat = rfvm.Hypers(**dense).fill(72, 72, 7129)
     assert fat.feature_rate == pytest.approx(1.5 / 7129**2)
 
 
