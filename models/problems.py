@@ -4,7 +4,7 @@ import dataclasses
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ardvark.common.html import table
-from ardvark.common.validate import InputError, logger
+from ardvark.common.validate import InputError
 from ardvark.data import Dataset
 
-from .arguments import as_dataset, basis_centres, hypers_asked, model_named
 from .parts import ard
 from .parts.kernels import Kernel
 from .spec import BaseHypers, Inputs, ModelSpec, Point
@@ -250,7 +249,7 @@ class Problem:
         False
         """
         asked = self.spec.make_hypers({**vars(self.asked), **changes})
-        hypers = _filled(asked, self.data, len(self.basis))
+        hypers = filled(asked, self.data, len(self.basis))
         return dataclasses.replace(self, asked=asked, hypers=hypers)
 
     # --- the model's functions, with this problem's data filled in ---
@@ -434,44 +433,7 @@ def _needed(what: str) -> Iterator[None]:
         ) from error
 
 
-def make_problem(
-    zoo: Mapping[str, ModelSpec],
-    model: str,
-    data: Any = None,
-    y: Any = None,
-    *,
-    X: Any = None,
-    basis: Any = None,
-    basis_labels: Any = None,
-    standardize: bool = True,
-    **hypers: Any,
-) -> Problem:
-    """Return the Problem; see `ardvark.problem` for the arguments."""
-    spec = zoo[model_named(zoo, model, data)]
-    asked = hypers_asked(zoo, spec, hypers)
-    dataset = as_dataset(data, y, X)
-    center, scale = standardization(dataset, standardize)
-    if standardize and dataset.constant_features:  # named here once, and not again by each fold
-        constant = dataset.constant_features
-        shown = ", ".join(constant[:10]) + (", ..." if len(constant) > 10 else "")
-        logger.info(
-            "%s: %d constant feature(s), centred only: %s", dataset.name, len(constant), shown
-        )
-    centres, names, labels = basis_centres(dataset, basis, basis_labels, spec)
-    return Problem(
-        spec=spec,
-        data=dataset,
-        asked=asked,
-        hypers=_filled(asked, dataset, len(centres)),
-        basis=centres,
-        basis_names=names,
-        basis_labels=labels,
-        center=center,
-        scale=scale,
-    )
-
-
-def _filled(asked: BaseHypers, data: Dataset, B: int) -> BaseHypers:
+def filled(asked: BaseHypers, data: Dataset, B: int) -> BaseHypers:
     """Return hyperparameters computed from the sizes of the data; raise an error on overflow."""
     try:
         with np.errstate(all="ignore"):

@@ -1,7 +1,7 @@
 """The contract of a model: what the file of a paper must define.
 
-A file in this folder is a `ModelFile`. It defines these names, and mypy checks their arguments and
-types where the file is registered (`ModelSpec.of` in `models/__init__.py`):
+A file in this folder defines these names; `ModelSpec` has their types, and
+`tests/models/test_contract.py` calls all of them in every form:
 
     Hypers        frozen dataclass of the hyperparameters, each declared with `hyper(...)`. A scale
                   that is computed from the sizes of the data has the default None, and
@@ -35,7 +35,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -205,46 +205,6 @@ class BaseHypers(Settings, ABC):
         return {}
 
 
-class ModelFile[H: BaseHypers](Protocol):
-    """The names that a model's file defines; the module docstring explains each."""
-
-    __doc__: str | None
-    CARD: "ModelCard"
-
-    @property
-    def Hypers(self) -> type[H]:
-        """The class of the hyperparameters."""
-        ...
-
-    def build(self, inputs: Inputs, y: np.ndarray, h: H, coords: Coords) -> "pm.Model":
-        """Return the PyMC model."""
-        ...
-
-    def log_joint(self, point: Point, inputs: Inputs, y: np.ndarray, h: H) -> np.ndarray:
-        """Return the log density of the paper's variables."""
-        ...
-
-    def log_jacobian(self, point: Point, h: H) -> np.ndarray:
-        """Return the log Jacobian of the unconstrained vector."""
-        ...
-
-    def to_free(self, point: Point, inputs: Inputs, h: H) -> dict[str, np.ndarray]:
-        """Return the values of the free variables."""
-        ...
-
-    def simulate(self, rng: np.random.Generator, inputs: Inputs, h: H) -> dict[str, np.ndarray]:
-        """Return one ancestral draw."""
-        ...
-
-    def decision(self, point: Point, inputs: Inputs, h: H) -> np.ndarray:
-        """Return eta."""
-        ...
-
-    def log_predictive(self, y: Any, eta: np.ndarray, point: Point, h: H) -> np.ndarray:
-        """Return log P(y | eta)."""
-        ...
-
-
 def _feature_weight(point: Point, h: Any) -> np.ndarray:
     return np.asarray(point["feature_weight"])
 
@@ -297,7 +257,7 @@ class ModelCard:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class ModelSpec[H: BaseHypers](ModelCard):
+class ModelSpec(ModelCard):
     """One paper's model: its card and the parts of its file.
 
     Examples
@@ -311,19 +271,20 @@ class ModelSpec[H: BaseHypers](ModelCard):
     ('pfcvm_lp', ('linear', 'polynomial', 'rbf'), True)
     """
 
-    Hypers: type[H]
-    build: "Callable[[Inputs, np.ndarray, H, Coords], pm.Model]"
-    log_joint: Callable[[Point, Inputs, np.ndarray, H], np.ndarray]
-    log_jacobian: Callable[[Point, H], np.ndarray]
-    to_free: Callable[[Point, Inputs, H], dict[str, np.ndarray]]
-    simulate: Callable[[np.random.Generator, Inputs, H], dict[str, np.ndarray]]
-    decision: Callable[[Point, Inputs, H], np.ndarray]
-    log_predictive: Callable[[Any, np.ndarray, Point, H], np.ndarray]
+    # the hyperparameters that the functions take are an object of the model's own class
+    Hypers: type[BaseHypers]
+    build: "Callable[[Inputs, np.ndarray, Any, Coords], pm.Model]"
+    log_joint: Callable[[Point, Inputs, np.ndarray, Any], np.ndarray]
+    log_jacobian: Callable[[Point, Any], np.ndarray]
+    to_free: Callable[[Point, Inputs, Any], dict[str, np.ndarray]]
+    simulate: Callable[[np.random.Generator, Inputs, Any], dict[str, np.ndarray]]
+    decision: Callable[[Point, Inputs, Any], np.ndarray]
+    log_predictive: Callable[[Any, np.ndarray, Point, Any], np.ndarray]
     doc: str
     """The file's docstring: the mathematics."""
 
     @classmethod
-    def of(cls, file: ModelFile[H]) -> "ModelSpec[H]":
+    def of(cls, file: Any) -> "ModelSpec":
         """Return the model that a file defines: a module of this folder, or one of your own.
 
         Examples
@@ -361,7 +322,7 @@ class ModelSpec[H: BaseHypers](ModelCard):
             return False
         return True
 
-    def make_hypers(self, given: Mapping[str, Any]) -> H:
+    def make_hypers(self, given: Mapping[str, Any]) -> BaseHypers:
         """Return Hypers from keyword arguments; an unknown one is a TypeError that lists them.
 
         Examples
@@ -390,7 +351,7 @@ class ModelSpec[H: BaseHypers](ModelCard):
         return hypers
 
 
-class Zoo(Registry[ModelSpec[Any]]):
+class Zoo(Registry[ModelSpec]):
     """Models by name, shown as a short table.
 
     Examples

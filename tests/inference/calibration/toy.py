@@ -4,12 +4,13 @@ import dataclasses
 
 import numpy as np
 import pymc as pm
+import pytest
 from scipy import stats
 
 from ardvark.inference.calibration import sbc as cal
 from ardvark.inference.contract.backend import Result
 from ardvark.inference.contract.sampling import Sampling
-from ardvark.models.problems import make_problem
+from ardvark.models import ZOO, problem
 from ardvark.models.spec import BaseHypers, Inputs, ModelSpec
 
 
@@ -75,7 +76,9 @@ TOY = ModelSpec(
 def make_toy():
     """Return the toy at inputs that tell the coefficient and the bit apart."""
     X = np.array([[1.0, 0.5], [-1.0, 1.0], [0.5, 1.5], [-0.5, -1.0]])
-    return make_problem({"toy": TOY}, "toy", (X, [0, 1, 0, 1]), standardize=False)
+    with pytest.MonkeyPatch.context() as zoo:
+        zoo.setitem(ZOO, "toy", TOY)
+        return problem("toy", (X, [0, 1, 0, 1]), standardize=False)
 
 
 def theta_given(X, y, bit):
