@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy import integrate, special, stats
+from scipy import integrate, stats
 
 import ardvark as av
 from ardvark.common.validate import InputError
@@ -76,10 +76,3 @@ def test_only_the_scale_defines_the_posterior():
     same = av.problem("horseshoe", data, global_scale=asked.hypers.global_scale)
     assert same.fingerprint == asked.fingerprint
     assert asked.take(range(6)).hypers == asked.hypers
-
-
-def test_the_likelihood_is_logistic():
-    problem = make("horseshoe")
-    point = problem.simulate(rng(1))
-    expected = special.log_expit((2 * problem.y - 1) * point["eta"])
-    np.testing.assert_allclose(problem.log_likelihood(point), expected, rtol=1e-12)

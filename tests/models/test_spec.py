@@ -1,6 +1,5 @@
 """What a model's file agrees to beside its mathematics: names that other code relies on."""
 
-import dataclasses
 from typing import get_args
 
 import numpy as np
@@ -8,24 +7,8 @@ import pytest
 
 import ardvark as av
 from ardvark.data import Dataset
-from ardvark.models import (
-    SHARED,
-    ZOO,
-    Inputs,
-    ModelName,
-    fs_skr,
-    fsklr,
-    horseshoe,
-    jcfo,
-    pcvm,
-    pfcvm,
-    rfvm,
-    rvm,
-    sklr,
-    sparse_probit,
-)
+from ardvark.models import SHARED, ZOO, ModelName
 from ardvark.models.parts.kernels import KERNELS, KernelName
-from ardvark.models.spec import ModelCard, ModelSpec
 from tests.support import rng
 
 every_model = pytest.mark.parametrize("name", ZOO)
@@ -34,19 +17,6 @@ every_model = pytest.mark.parametrize("name", ZOO)
 def make(name, **choice):
     X = rng(0).normal(size=(5, 2))
     return av.problem(name, Dataset.from_arrays(X, [0, 1, 0, 1, 1]), **choice)
-
-
-def test_a_spec_holds_the_parts_of_its_file():
-    card = {f.name for f in dataclasses.fields(ModelCard)}
-    parts = {f.name for f in dataclasses.fields(ModelSpec)} - card - {"doc"}
-    assert len(parts) == 8
-    for module in (pfcvm, pcvm, rvm, jcfo, sparse_probit, fsklr, sklr, fs_skr, rfvm, horseshoe):
-        spec = ZOO[module.CARD.name]
-        for part in parts:
-            assert getattr(spec, part) is getattr(module, part)
-        assert spec.doc == module.__doc__
-        for f in dataclasses.fields(ModelCard):
-            assert getattr(spec, f.name) is getattr(module.CARD, f.name)
 
 
 @every_model
@@ -88,16 +58,3 @@ def test_a_link_to_real_numbers_keeps_its_rule(name):
     )
     found = problem.spec.log_predictive(point["y"], point["eta"], point, problem.hypers)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
-
-
-def test_inputs_at_other_rows_keep_the_basis():
-    X, Z = rng(2).normal(size=(6, 3)), rng(3).normal(size=(4, 3))
-    inputs = Inputs(X, Z, np.array([1.0, -1.0, 1.0, 1.0]))
-    assert (inputs.N, inputs.B, inputs.D) == (6, 4, 3)
-    other = inputs.at(X[:2])
-    assert other.Z is Z
-    assert other.basis_labels is inputs.basis_labels
-    np.testing.assert_array_equal(other.X, X[:2])
-    few = inputs.first(2)
-    assert (few.N, few.B, few.D) == (2, 2, 3)
-    np.testing.assert_array_equal(few.basis_labels, [1.0, -1.0])

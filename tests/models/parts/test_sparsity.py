@@ -167,12 +167,6 @@ def test_a_feature_of_the_size_of_its_slab_adds_as_many_logits(degree):
 SIZES = (40, 40, 200)
 
 
-def test_more_active_weights_have_larger_rates():
-    few, many = (Hypers(active_features=n).fill(*SIZES) for n in (2.0, 8.0))
-    assert many.feature_rate > 4.0 * few.feature_rate
-    assert (few.active_features, many.active_features) == (2.0, 8.0)
-
-
 def test_all_is_the_dense_prior_and_so_are_explicit_rates():
     dense = Hypers(active_features="all", active_samples="all").fill(*SIZES)
     assert (dense.feature_shape, dense.sample_shape) == (1.5, 1.5)
