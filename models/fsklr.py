@@ -381,7 +381,6 @@ CARD = ModelCard(
     year=2017,
     link="logistic",
     priors="beta-process binary masks on features and samples, normal coefficients",
-    kernels=("rbf", "linear"),
     paper_method="fsklr_savb",
     variables={
         "feature": ("zeta", "feature_mask_probability"),

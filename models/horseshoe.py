@@ -301,7 +301,6 @@ CARD = ModelCard(
     year=2017,
     link="logistic",
     priors="regularised horseshoe weights of the features, global scale learned",
-    kernels=(),
     paper_method="",
     shared=("feature_weight", "eta"),
     needed=("beta",),

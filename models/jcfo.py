@@ -71,7 +71,7 @@ from scipy import stats
 
 from ardvark.common.declared import hyper
 
-from .parts.kernels import KERNELS, KernelName, kernel_hyper
+from .parts.kernels import KernelName, kernel_hyper
 from .parts.probit import PositiveNormal, ProbitBernoulli, probit_logp
 from .spec import BaseHypers, Coords, Inputs, ModelCard, Point
 
@@ -325,7 +325,6 @@ CARD = ModelCard(
     year=2004,
     link="probit",
     priors="Laplace sample weights, exponential feature weights",
-    kernels=KERNELS,
     paper_method="jcfo_em",
     variables={
         "basis": ("tau", "sample_weight_raw"),

@@ -46,7 +46,7 @@ from . import sparse
 from .parts import ard
 from .parts.distributions import LogisticBernoulli
 from .parts.distributions import log_predictive as log_predictive
-from .parts.kernels import KERNELS, KernelName, kernel_hyper
+from .parts.kernels import KernelName, kernel_hyper
 from .spec import Coords, Inputs, ModelCard, Point
 
 W = ard.Weights("w", "alpha", "sample")
@@ -210,7 +210,6 @@ CARD = ModelCard(
     year=2009,
     link="logistic",
     priors="ARD: half-normal sample weights, Gamma precisions; labels sign the basis; theta fixed",
-    kernels=KERNELS,
     paper_method="pfcvm_em",
     variables={"basis": ("alpha", "sample_weight_raw", "w")},
     fixed=("feature_weight",),

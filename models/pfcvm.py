@@ -80,7 +80,6 @@ from . import sparse
 from .parts import ard
 from .parts.distributions import LogisticBernoulli, logistic_logp
 from .parts.distributions import log_predictive as log_predictive
-from .parts.kernels import KERNELS
 from .pcvm import KernelHypers, rate, shape
 from .spec import Coords, Inputs, ModelCard, Point
 
@@ -191,7 +190,6 @@ CARD = ModelCard(
     year=2019,
     link="logistic",
     priors="ARD: half-normal sample and feature weights, Gamma precisions; labels sign the basis",
-    kernels=KERNELS,
     paper_method="pfcvm_lp",
     variables={
         "basis": ("alpha", "sample_weight_raw", "w"),

@@ -138,10 +138,10 @@ class Problem:
         few = coords | {name: coords[name][rows] for name in ("obs", "basis")}
         small = self.spec.build(self.inputs.first(2), self.y[rows], self.hypers, few)
         dims = {v.name: small.named_vars_to_dims.get(v.name) or () for v in small.unobserved_RVs}
-        shapes = {k: tuple(len(coords[d]) for d in own) for k, own in dims.items()}
+        shapes = {k: tuple(len(coords[d]) for d in along) for k, along in dims.items()}
         sizes = {v.name: math.prod(shapes[v.name]) for v in small.free_RVs}
-        own = [size for name, size in sizes.items() if dims[name] == ("feature",)]
-        return shapes, sum(sizes.values()), sum(own)
+        per_feature = [size for name, size in sizes.items() if dims[name] == ("feature",)]
+        return shapes, sum(sizes.values()), sum(per_feature)
 
     def standardized(self, X: np.ndarray) -> np.ndarray:
         """Return X (M, D), in original units, on the scale of the training data."""

@@ -239,7 +239,6 @@ CARD = ModelCard(
     year=2024,
     link="logistic, with latent Gaussian noise",
     priors="ARD: normal sample weights, folded-normal feature weights, Gamma precisions",
-    kernels=("linear",),
     paper_method="rfvm_vb",
     variables={
         "basis": ("psi", "sample_weight_raw"),

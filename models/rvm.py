@@ -50,7 +50,6 @@ from . import pcvm, sparse
 from .parts import ard
 from .parts.distributions import LogisticBernoulli, logistic_logp
 from .parts.distributions import log_predictive as log_predictive
-from .parts.kernels import KERNELS
 from .pcvm import decision as decision
 from .pcvm import fixed_data, fixed_theta
 from .spec import Coords, Inputs, ModelCard, Point
@@ -113,7 +112,6 @@ CARD = ModelCard(
     year=2001,
     link="logistic",
     priors="ARD: normal sample weights, Gamma precisions; theta fixed",
-    kernels=KERNELS,
     paper_method="pfcvm_lp",
     variables={"basis": ("alpha", "sample_weight_raw")},
     fixed=("feature_weight",),

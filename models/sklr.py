@@ -59,7 +59,6 @@ CARD = replace(
     title="Sparse Bayesian Kernel Logistic Regression",
     citation="Kojima, Tanaka (2017), APSIPA, SKLR-SaVB",
     priors="beta-process binary mask on samples, normal coefficients",
-    kernels=("rbf",),
     variables={"basis": fsklr.CARD.variables["basis"]},
     fixed=("feature_weight",),
     masked=("sample_weight",),

@@ -163,8 +163,8 @@ class Group(NamedTuple):
 
     def filled(self, number: float, prior: WeightPrior) -> dict[str, Any]:
         """Return the hyperparameters of these weights, complete."""
-        found = {f"{self.kind}_{name}": value for name, value in prior._asdict().items()}
-        return found | {f"active_{self.kind}s": number if self.sparse else "all"}
+        values = {f"{self.kind}_{name}": value for name, value in prior._asdict().items()}
+        return values | {f"active_{self.kind}s": number if self.sparse else "all"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,25 +203,25 @@ class SparseHypers(BaseHypers):
 
     def _group(self, kind: str, dense_shape: float, dense_scale: float) -> Group:
         """Return what was given for one kind of weights."""
-        own = vars(self)
-        active = own[f"active_{kind}s"]
+        fields = vars(self)
+        active = fields[f"active_{kind}s"]
         for name in (f"{kind}_shape", f"{kind}_rate"):
-            if active is not None and own[name] is not None:
+            if active is not None and fields[name] is not None:
                 raise InputError(
                     f"give active_{kind}s or {name}, not both: active_{kind}s = {plain(active)!r} "
-                    f"and {name} = {plain(own[name])!r} specify different priors."
+                    f"and {name} = {plain(fields[name])!r} specify different priors."
                 )
-        shape, rate, slab = (own[f"{kind}_{name}"] for name in WeightPrior._fields)
+        shape, rate, slab = (fields[f"{kind}_{name}"] for name in WeightPrior._fields)
         return Group(kind, active, shape, rate, slab, dense_shape, dense_scale)
 
     def weight_priors(self) -> dict[str, WeightPrior]:
         """Return the priors of the weights: of both kinds, or of the samples' beside fixed ones."""
-        own, found = vars(self), {}
+        fields, priors = vars(self), {}
         for kind in ("sample", "feature"):
-            if f"{kind}_rate" in own:
-                shape, rate, slab = (own[f"{kind}_{name}"] for name in WeightPrior._fields)
-                found[f"{kind}_weight"] = WeightPrior(shape, rate, slab)
-        return found
+            if f"{kind}_rate" in fields:
+                shape, rate, slab = (fields[f"{kind}_{name}"] for name in WeightPrior._fields)
+                priors[f"{kind}_weight"] = WeightPrior(shape, rate, slab)
+        return priors
 
     @property
     def sample_prior(self) -> WeightPrior:
@@ -284,12 +284,12 @@ def _filled_samples(
     logits = _logits(slab, sample.sparse)
     # a sample is visible by the spread of its column; its slab limits what it adds at a row
     r, size = sizes.kernel.fixed_factors(theta, sizes.N)
-    own = logits / size
+    sample_slab = logits / size
     m = sample.number(_most_samples(sizes), sizes.B)
     if sample.sparse:
-        prior = sparse_samples(m, sample.slab or own, sizes.B, np.array([r]))
+        prior = sparse_samples(m, sample.slab or sample_slab, sizes.B, np.array([r]))
     else:
-        prior = sample.dense(None if slab is None else own)
+        prior = sample.dense(None if slab is None else sample_slab)
     return {"slab": logits} | sample.filled(m, prior)
 
 
@@ -324,17 +324,17 @@ def _first_sparse(
     It is the first number beside which the samples' prior is sparse, else the first that some scale
     of the features allows; with a `dense` prior of the samples none is needed.
     """
-    found, why = None, None
+    fallback, why = None, None
     for m in dict.fromkeys(numbers):
         try:
             v, a = sparse_features(active, slab, sizes, dense or (m, sample_slab))
         except InputError as error:
             why = why or error
             continue
-        found = found or (m, v, a)
+        fallback = fallback or (m, v, a)
         if dense or a.scale < a.slab:
             return m, v, a
-    if found is None:
+    if fallback is None:
         assert why is not None
         raise why
-    return found
+    return fallback

@@ -170,7 +170,6 @@ CARD = ModelCard(
     year=2001,
     link="probit",
     priors="Laplace weights of the features",
-    kernels=(),
     paper_method="jcfo_em",
     shared=("feature_weight", "eta"),
     needed=("beta",),

@@ -183,8 +183,8 @@ class BaseHypers(Settings, ABC):
 
     def kernel_of(self) -> Kernel:
         """Return the kernel, in a model that has one."""
-        own = vars(self)
-        return make_kernel(own["kernel"], own.get("degree", 1))
+        fields = vars(self)
+        return make_kernel(fields["kernel"], fields.get("degree", 1))
 
     def posterior_fields(self) -> dict[str, Any]:
         """Return the fields that define the posterior (a subclass may add to FORM by value)."""
@@ -223,7 +223,6 @@ class ModelCard:
     `simulate` draws a real y, `log_predictive` is the density of s at any real y, and the
     prediction is a score whose sign gives the class."""
     priors: str
-    kernels: tuple[str, ...]
     paper_method: str
     variables: Mapping[str, tuple[str, ...]]
     """The variables along each dim, in any form, apart from the shared quantities and scalars."""
@@ -271,7 +270,7 @@ class ModelSpec(ModelCard):
     ('pfcvm_lp', ('linear', 'polynomial', 'rbf'), True)
     """
 
-    # the hyperparameters that the functions take are an object of the model's own class
+    # each model's functions take an object of its `Hypers`
     Hypers: type[BaseHypers]
     build: "Callable[[Inputs, np.ndarray, Any, Coords], pm.Model]"
     log_joint: Callable[[Point, Inputs, np.ndarray, Any], np.ndarray]
@@ -294,12 +293,17 @@ class ModelSpec(ModelCard):
         ModelSpec('rvm': Relevance Vector Machine, Tipping (2001), JMLR 1, 211-244)
         """
         card = {f.name: getattr(file.CARD, f.name) for f in dataclasses.fields(ModelCard)}
-        own = {f.name for f in dataclasses.fields(cls)} - {*card, "doc"}
-        parts = {name: getattr(file, name) for name in own}
+        names = {f.name for f in dataclasses.fields(cls)} - {*card, "doc"}
+        parts = {name: getattr(file, name) for name in names}
         return cls(**card, **parts, doc=file.__doc__ or "")
 
     def __repr__(self) -> str:
         return f"ModelSpec({self.name!r}: {self.title}, {self.citation})"
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """The names of the kernels that it has, as its `Hypers` declares them."""
+        return self.Hypers.choices().get("kernel", ())
 
     def choices(self) -> list[dict[str, str]]:
         """Return every accepted combination of the settings that accept only words.

@@ -95,7 +95,6 @@ CARD = ModelCard(
     year=2000,
     link="logistic",
     priors="normal weights of the features",
-    kernels=(),
     paper_method="",
     shared=("feature_weight", "eta"),
     needed=("beta",),

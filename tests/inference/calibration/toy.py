@@ -57,7 +57,6 @@ TOY = ModelSpec(
     year=2000,
     link="identity",
     priors="normal",
-    kernels=(),
     paper_method="",
     Hypers=ToyHypers,
     build=toy_build,
