@@ -10,14 +10,16 @@
 True
 """
 
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from pytensor import config
 
+from ardvark.common.validate import logger
 from ardvark.data import Dataset
 
-from .problems import Problem, make_problem
-from .spec import SHARED, BaseHypers, BasePriors, Inputs, ModelSpec, Zoo
+from .arguments import as_dataset, basis_centres, hypers_asked, model_named
+from .problems import Problem, filled, standardization
+from .spec import SHARED, BaseHypers, Inputs, ModelSpec, Zoo
 
 # PyTensor writes the source of each function that it makes to a file, which tracebacks and Numba
 # read. By default this is a new file in the temporary folder, and nobody removes it. Here the files
@@ -44,25 +46,10 @@ ZOO = Zoo(__name__, {name: f".{name}" for name in get_args(ModelName)}, ModelSpe
 """Every model, by name: those of the four papers, the simpler models that they extend, and a
 regularised horseshoe to compare them with."""
 
-if TYPE_CHECKING:  # `ZOO` imports a file when it is asked for it; mypy checks all of them here
-    from . import fs_skr, fsklr, horseshoe, jcfo, pcvm, pfcvm, rfvm, rvm, sklr, sparse_probit
-
-    ModelSpec.of(pfcvm)
-    ModelSpec.of(pcvm)
-    ModelSpec.of(rvm)
-    ModelSpec.of(jcfo)
-    ModelSpec.of(sparse_probit)
-    ModelSpec.of(fsklr)
-    ModelSpec.of(sklr)
-    ModelSpec.of(fs_skr)
-    ModelSpec.of(rfvm)
-    ModelSpec.of(horseshoe)
-
 __all__ = [
     "SHARED",
     "ZOO",
     "BaseHypers",
-    "BasePriors",
     "Inputs",
     "ModelName",
     "ModelSpec",
@@ -121,14 +108,25 @@ def problem(
     >>> av.problem("pfcvm", [[1.0, 2.0], [2.0, 4.0], [3.0, 1.0]], ["no", "yes", "no"], kernel="rbf")
     Problem('pfcvm' on 'data': N=3, D=2, B=3, fingerprint ...)
     """
-    return make_problem(
-        ZOO,
-        model,
-        data,
-        y,
-        X=X,
-        basis=basis,
-        basis_labels=basis_labels,
-        standardize=standardize,
-        **hypers,
+    spec = ZOO[model_named(ZOO, model, data)]
+    asked = hypers_asked(ZOO, spec, hypers)
+    dataset = as_dataset(data, y, X)
+    center, scale = standardization(dataset, standardize)
+    if standardize and dataset.constant_features:  # named here once, and not again by each fold
+        constant = dataset.constant_features
+        shown = ", ".join(constant[:10]) + (", ..." if len(constant) > 10 else "")
+        logger.info(
+            "%s: %d constant feature(s), centred only: %s", dataset.name, len(constant), shown
+        )
+    centres, names, labels = basis_centres(dataset, basis, basis_labels, spec)
+    return Problem(
+        spec=spec,
+        data=dataset,
+        asked=asked,
+        hypers=filled(asked, dataset, len(centres)),
+        basis=centres,
+        basis_names=names,
+        basis_labels=labels,
+        center=center,
+        scale=scale,
     )

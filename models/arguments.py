@@ -26,7 +26,7 @@ def model_named(zoo: Mapping[str, ModelSpec], model: Any, data: Any) -> str:
 
 def hypers_asked(
     zoo: Mapping[str, ModelSpec], spec: ModelSpec, given: Mapping[str, Any]
-) -> BaseHypers[Any]:
+) -> BaseHypers:
     """Return what was asked for; the error for a kernel names the models that have it."""
     try:
         return spec.make_hypers(given)

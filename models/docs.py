@@ -43,7 +43,7 @@ def sections(doc: str) -> dict[str, str]:
 
 def symbols(spec: ModelSpec) -> list[Symbol]:
     """Return the symbol table of a model: the paper's symbol, our names, shape, meaning."""
-    found = []
+    rows = []
     for line in sections(spec.doc)[PROGRAM].splitlines():
         match = _LINE.match(line)
         if not match:
@@ -60,8 +60,8 @@ def symbols(spec: ModelSpec) -> list[Symbol]:
                 meaning = part
         names = tuple(re.findall(r"`(\w+)`", meaning)) or (symbol.rsplit("_", 1)[0],)
         meaning = re.sub(r",? *`.*", "", meaning)
-        found.append(Symbol(symbol, names, shape or "()", meaning, equation, f"{sign} {law}"))
-    return found
+        rows.append(Symbol(symbol, names, shape or "()", meaning, equation, f"{sign} {law}"))
+    return rows
 
 
 _PAPER = re.compile(
@@ -73,10 +73,10 @@ _JOURNAL = re.compile(r"(.*?) (\d+)(?:\((\d+)\))?(?:, (\d+-\d+))?(?:, doi (\S+))
 
 def bibtex(spec: ModelSpec) -> str:
     """Return the BibTeX entry of a model's paper, from the citation in its docstring."""
-    found = _PAPER.search(" ".join(sections(spec.doc)[""].split()))
-    if found is None:
+    citation = _PAPER.search(" ".join(sections(spec.doc)[""].split()))
+    if citation is None:
         raise ValueError(f"the docstring of {spec.name} cites no paper in the usual form.")
-    authors, year, title, venue = found.groups()
+    authors, year, title, venue = citation.groups()
     names = authors.split(", ")
     whole = [f"{{{name}}}" if " " in name else name for name in names]  # {De Rijke}
     fields = {"author": " and ".join(whole), "title": f"{{{title}}}", "year": year}

@@ -36,95 +36,72 @@ Known difficulties
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pymc as pm
 from scipy import stats
 
-from ardvark.common.declared import hyper
-
-from . import fsklr
+from . import fsklr, sparse
 from .fsklr import decision as decision  # a part of this model's contract too
-from .spec import Coords, Inputs, Point, check_simulable
+from .spec import Coords, Inputs, Point
+
+_shape, _rate = (
+    partial(declare, paper="not stated", outside="It is the prior of a precision.")
+    for declare in (sparse.shape, sparse.rate)
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hypers(fsklr.FeatureMaskHypers["Priors"]):
-    """Hyperparameters of FS-SKR, as specified: FS-SKLR's, and the prior of the noise."""
+class Hypers(fsklr.Hypers):
+    """Hyperparameters of FS-SKR: FS-SKLR's, and the prior of the noise."""
 
-    noise_shape: float = hyper(
-        3.0,
-        "shape of the Gamma prior of the precision tau of the error",
-        above=0.0,
-        paper="not stated",
-        why="proper at infinity: a full-rank kernel fits s exactly",
-        outside="It is the prior of a precision.",
+    noise_shape: float = _shape(
+        "tau of the error", 3.0, why="proper at infinity: a full-rank kernel fits s exactly"
     )
-    noise_rate: float = hyper(
-        3.0,
-        "rate of the Gamma prior of the precision tau of the error",
-        above=0.0,
-        paper="not stated",
-        why="E[tau] = 1: s has variance 1",
-        outside="It is the prior of a precision.",
-    )
-
-    def solve(self, N: int, B: int, D: int) -> "Priors":
-        """Return the priors, with FS-SKLR's from the sizes of the data."""
-        shared = vars(self.solve_masks(B, D))
-        return Priors(**shared, noise_shape=self.noise_shape, noise_rate=self.noise_rate)
+    noise_rate: float = _rate("tau of the error", 3.0, why="E[tau] = 1: s has variance 1")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Priors(fsklr.Priors):
-    """Every hyperparameter of FS-SKR, complete."""
-
-    noise_shape: float
-    noise_rate: float
-
-
-def build(inputs: Inputs, y: np.ndarray, priors: Priors, coords: Coords) -> pm.Model:
+def build(inputs: Inputs, y: np.ndarray, h: Hypers, coords: Coords) -> pm.Model:
     """Return the PyMC model; the observed variable is s = 2y - 1, from the data `label` = y."""
     with pm.Model(coords=coords) as model:
-        eta = fsklr.decision_value(inputs, priors)
+        eta = fsklr.decision_value(inputs, h)
         label = pm.Data("label", np.asarray(y, dtype=np.float64), dims="obs")
-        shape = pm.Data("noise_shape", priors.noise_shape)  # a plain 3.0 would be float32
-        rate = pm.Data("noise_rate", priors.noise_rate)
+        shape = pm.Data("noise_shape", h.noise_shape)  # a plain 3.0 would be float32
+        rate = pm.Data("noise_rate", h.noise_rate)
         tau = pm.Gamma("tau", shape, rate)
         pm.Normal("s", eta, tau**-0.5, observed=2.0 * label - 1.0, dims="obs")
     return model
 
 
-def log_predictive(y: Any, eta: np.ndarray, point: Point, priors: Priors) -> np.ndarray:
+def log_predictive(y: Any, eta: np.ndarray, point: Point, h: Hypers) -> np.ndarray:
     """Return log N(s | eta, 1 / tau), s = 2y - 1, shape of eta."""
     sd = np.asarray(point["tau"])[..., None] ** -0.5
     return stats.norm.logpdf(2.0 * np.asarray(y) - 1.0, eta, sd)
 
 
-def log_joint(point: Point, inputs: Inputs, y: np.ndarray, priors: Priors) -> np.ndarray:
+def log_joint(point: Point, inputs: Inputs, y: np.ndarray, h: Hypers) -> np.ndarray:
     """Return log p(s, variables | X): the density of the model's variables, without Jacobian."""
-    h = priors
     eta = fsklr.decision(point, inputs, h)
     noise = stats.gamma.logpdf(point["tau"], h.noise_shape, scale=1 / h.noise_rate)
     return fsklr.log_prior(point, h) + noise + log_predictive(y, eta, point, h).sum(-1)
 
 
-def log_jacobian(point: Point, priors: Priors) -> np.ndarray:
+def log_jacobian(point: Point, h: Hypers) -> np.ndarray:
     """Return FS-SKLR's log Jacobian and that of tau, which is sampled as log tau."""
-    return fsklr.log_jacobian(point, priors) + np.log(point["tau"])
+    return fsklr.log_jacobian(point, h) + np.log(point["tau"])
 
 
-def to_free(point: Point, inputs: Inputs, priors: Priors) -> dict[str, np.ndarray]:
+def to_free(point: Point, inputs: Inputs, h: Hypers) -> dict[str, np.ndarray]:
     """Return the free variables of the PyMC model at a point."""
-    return fsklr.to_free(point, inputs, priors) | {"tau": point["tau"]}
+    return fsklr.to_free(point, inputs, h) | {"tau": point["tau"]}
 
 
-def simulate(rng: np.random.Generator, inputs: Inputs, priors: Priors) -> dict[str, np.ndarray]:
+def simulate(rng: np.random.Generator, inputs: Inputs, h: Hypers) -> dict[str, np.ndarray]:
     """Return one ancestral draw: every variable, `eta`, and `y` = (1 + s) / 2, real (N,)."""
-    check_simulable(priors)
-    point = fsklr.simulate_prior(rng, inputs, priors)
-    tau = rng.gamma(priors.noise_shape, 1 / priors.noise_rate)
+    point = fsklr.simulate_prior(rng, inputs, h)
+    tau = rng.gamma(h.noise_shape, 1 / h.noise_rate)
     s = rng.normal(point["eta"], tau**-0.5)
     return point | {"tau": np.asarray(tau), "y": (1.0 + s) / 2.0}
 

@@ -72,8 +72,8 @@ Known difficulties
   otherwise they get Metropolis, which hardly moves.
 """
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import pymc as pm
@@ -84,30 +84,42 @@ from ardvark.common.declared import hyper
 from ardvark.common.validate import InputError
 
 from .parts.distributions import LogisticBernoulli, logistic_logp
-from .parts.kernels import Kernel, make_kernel
+from .parts.distributions import log_predictive as log_predictive
+from .parts.kernels import kernel_hyper
 from .parts.masks import BinaryMask, MaskPrior, draw_mask, expected_selected, log_mask_prior
-from .spec import BaseHypers, BasePriors, Coords, Inputs, ModelCard, Point
+from .spec import BaseHypers, Coords, Inputs, ModelCard, Point
 
 _SMALLEST_SHAPE = 0.05  # of an explicit Beta(a/n, 1): a draw underflows with chance e^(-708 a/n)
 
-MaskKernel = Literal["rbf", "linear"]
-MaskForm = Literal["integrated", "explicit"]
 
-_MASK = "The mask's prior Beta(a/n, 1) is proper only above 0."
+def _mask_hyper(what: str, n: str) -> Any:
+    """Declare a of the mask of n samples or features."""
+    return hyper(
+        None,
+        f"a of the prior Beta(a / {n}, 1) of a {what}'s bit; at a << {n} about a {what}s are on",
+        above=0.0,
+        paper="not stated",
+        why=f"filled: min(20, {n} / 2)",
+        outside="The mask's prior Beta(a/n, 1) is proper only above 0.",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
-class MaskHypers[P: SampleMaskPriors](BaseHypers[P]):
-    """Hyperparameters, as specified, of a model with a sample mask. None: from the data's sizes."""
+class SampleMaskHypers(BaseHypers):
+    """Hyperparameters of a model with a sample mask (B bits). None: from the data's sizes."""
 
-    kernel: MaskKernel = hyper("rbf", "kernel of a row and a basis centre", paper="rbf")
+    FORM: ClassVar[tuple[str, ...]] = ("mask_probability",)
+    FEATURE_MASK: ClassVar[bool] = False
+    """Whether the features have a mask too."""
+
+    kernel: Literal["rbf", "linear"] = kernel_hyper("rbf", paper="rbf")
     mask_prior: MaskPrior = hyper(
         "independent",
         "prior of a mask: one probability a bit, one for all bits, or the printed one",
         paper="independent in (12)-(15), printed in the algorithm",
         why="the others are degenerate or nearly flat for many bits",
     )
-    mask_probability: MaskForm = hyper(
+    mask_probability: Literal["integrated", "explicit"] = hyper(
         "integrated",
         "the probability of a bit integrated out, or a variable",
         paper="integrated",
@@ -121,7 +133,7 @@ class MaskHypers[P: SampleMaskPriors](BaseHypers[P]):
         why="precision of a coefficient",
         outside="It is the prior precision of a coefficient.",
     )
-    delta: float | None = hyper(
+    delta: float = hyper(
         None,
         "scale of the kernel: it multiplies the squared distance, or the product x'z",
         above=0.0,
@@ -129,14 +141,7 @@ class MaskHypers[P: SampleMaskPriors](BaseHypers[P]):
         why="filled: rbf 1 / (2 S), linear 2 / max(S, sqrt(A S)), S features, A samples expected",
         outside="It multiplies the kernel's squared distance.",
     )
-    a_z: float | None = hyper(
-        None,
-        "a of the prior Beta(a / B, 1) of a sample's bit; at a << B about a samples are on",
-        above=0.0,
-        paper="not stated",
-        why="filled: min(20, B / 2)",
-        outside=_MASK,
-    )
+    a_z: float = _mask_hyper("sample", "B")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -146,84 +151,32 @@ class MaskHypers[P: SampleMaskPriors](BaseHypers[P]):
                 "to keep, got mask_probability='explicit'. Use 'integrated', or another mask_prior."
             )
 
-    def solve_samples(self, B: int, selected: float) -> "SampleMaskPriors":
-        """Return the priors of coefficients and sample mask; eta gets a useful prior range.
+    def fill(self, N: int, B: int, D: int) -> Self:
+        """Return a copy with a_z and delta from the sizes; all D features are on."""
+        return self.fill_samples(B, selected=float(D))
+
+    def fill_samples(self, B: int, selected: float) -> Self:
+        """Return a copy with a_z, and with a delta that gives eta a useful prior range.
 
         `selected` features are expected to be on.
         """
-        a_z = min(20.0, B / 2) if self.a_z is None else self.a_z
-        self.check_explicit("sample", a_z, B)
+        a_z = self.filled_a("sample", self.a_z, B)
         delta = self.delta
         if delta is None:
             samples = expected_selected(B, a_z, self.mask_prior)
-            delta = make_kernel(self.kernel).mask_scale(samples, selected)
-        return SampleMaskPriors(
-            kernel=self.kernel,
-            mask_prior=self.mask_prior,
-            mask_probability=self.mask_probability,
-            xi=self.xi,
-            delta=delta,
-            a_z=a_z,
-        )
+            delta = self.kernel_of().mask_scale(samples, selected)
+        return replace(self, a_z=a_z, delta=delta)
 
-    def check_explicit(self, what: str, a: float, n: int) -> None:
-        """Raise an error for an explicit probability of a bit whose draws underflow."""
+    def filled_a(self, what: str, a: float | None, n: int) -> float:
+        """Return a of a mask of n bits; refuse an explicit probability whose draws underflow."""
+        a = min(20.0, n / 2) if a is None else a
         if self.mask_probability == "explicit" and a / n < _SMALLEST_SHAPE:
             raise InputError(
                 f"{what}_mask_probability ~ Beta({a:g}/{n}, 1) has a shape of {a / n:.2g}: its "
                 f"draws underflow to 0 in float64, expected at least {_SMALLEST_SHAPE}. Use "
                 "mask_probability='integrated', the same posterior of everything else."
             )
-
-
-@dataclass(frozen=True, kw_only=True)
-class FeatureMaskHypers[P: Priors](MaskHypers[P]):
-    """Hyperparameters, as specified, of a model with masks on samples and features."""
-
-    a_zeta: float | None = hyper(
-        None,
-        "a of the prior Beta(a / D, 1) of a feature's bit; at a << D about a features are on",
-        above=0.0,
-        paper="not stated",
-        why="filled: min(20, D / 2)",
-        outside=_MASK,
-    )
-
-    def solve_masks(self, B: int, D: int) -> "Priors":
-        """Return the priors of coefficients and both masks."""
-        a_zeta = min(20.0, D / 2) if self.a_zeta is None else self.a_zeta
-        self.check_explicit("feature", a_zeta, D)
-        selected = expected_selected(D, a_zeta, self.mask_prior)
-        return Priors(**vars(self.solve_samples(B, selected)), a_zeta=a_zeta)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Hypers(FeatureMaskHypers["Priors"]):
-    """Hyperparameters of FS-SKLR, as specified."""
-
-    def solve(self, N: int, B: int, D: int) -> "Priors":
-        """Return the priors, with a_zeta, a_z and delta from the sizes of the data."""
-        return self.solve_masks(B, D)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SampleMaskPriors(BasePriors):
-    """Every hyperparameter of a model with a sample mask (B bits), complete."""
-
-    FORM: ClassVar[tuple[str, ...]] = ("mask_probability",)
-    FEATURE_MASK: ClassVar[bool] = False
-    """Whether the features have a mask too."""
-
-    kernel: MaskKernel
-    mask_prior: MaskPrior
-    mask_probability: MaskForm
-    xi: float
-    delta: float
-    a_z: float
-
-    def kernel_of(self) -> Kernel:
-        """Return the kernel, whose theta is delta where the mask is on."""
-        return make_kernel(self.kernel)
+        return a
 
     def masks(self) -> list[tuple[str, str, float]]:
         """Return (variable, what it selects, its a) of every mask of the model."""
@@ -231,12 +184,18 @@ class SampleMaskPriors(BasePriors):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Priors(SampleMaskPriors):
-    """Every hyperparameter of FS-SKLR, complete: those of the sample mask, and a_zeta."""
+class Hypers(SampleMaskHypers):
+    """Hyperparameters of FS-SKLR: those of the sample mask, and a_zeta."""
 
     FEATURE_MASK: ClassVar[bool] = True
 
-    a_zeta: float
+    a_zeta: float = _mask_hyper("feature", "D")
+
+    def fill(self, N: int, B: int, D: int) -> Self:
+        """Return a copy with a_zeta, a_z and delta from the sizes of the data."""
+        a_zeta = self.filled_a("feature", self.a_zeta, D)
+        selected = expected_selected(D, a_zeta, self.mask_prior)
+        return replace(self, a_zeta=a_zeta).fill_samples(B, selected)
 
     def masks(self) -> list[tuple[str, str, float]]:
         """Return (variable, what it selects, its a) of both masks."""
@@ -246,7 +205,7 @@ class Priors(SampleMaskPriors):
 # --- the PyMC model -------------------------------------------------------------------------------
 
 
-def _mask(name: str, what: str, dim: str, n: int, a: Any, h: SampleMaskPriors) -> Any:
+def _mask(name: str, what: str, dim: str, n: int, a: Any, h: SampleMaskHypers) -> Any:
     """Declare a mask of n bits, and its probability in the explicit form."""
     if h.mask_probability == "integrated":
         if h.mask_prior == "independent":
@@ -257,9 +216,8 @@ def _mask(name: str, what: str, dim: str, n: int, a: Any, h: SampleMaskPriors) -
     return pm.Bernoulli(name, q, dims=dim)
 
 
-def decision_value(inputs: Inputs, priors: SampleMaskPriors) -> Any:
+def decision_value(inputs: Inputs, h: SampleMaskHypers) -> Any:
     """Declare data, masks and coefficients in the current PyMC model; return its eta (N,)."""
-    h = priors
     D, B = inputs.D, inputs.B
     x = pm.Data("X", inputs.X, dims=("obs", "feature"))
     centre = pm.Data("Z", inputs.Z, dims=("basis", "feature"))
@@ -268,7 +226,7 @@ def decision_value(inputs: Inputs, priors: SampleMaskPriors) -> Any:
     a_z = pm.Data("a_z", h.a_z)
 
     zeta = pt.ones(D)
-    if isinstance(h, Priors):
+    if isinstance(h, Hypers):
         zeta = _mask("zeta", "feature", "feature", D, pm.Data("a_zeta", h.a_zeta), h)
     v = pm.Deterministic("feature_weight", pt.cast(zeta, "float64"), dims="feature")
 
@@ -281,14 +239,14 @@ def decision_value(inputs: Inputs, priors: SampleMaskPriors) -> Any:
     return pm.Deterministic("eta", eta, dims="obs")
 
 
-def build(inputs: Inputs, y: np.ndarray, priors: SampleMaskPriors, coords: Coords) -> pm.Model:
+def build(inputs: Inputs, y: np.ndarray, h: SampleMaskHypers, coords: Coords) -> pm.Model:
     """Return the PyMC model, dims "obs" (N), "basis" (B), "feature" (D).
 
     Data, xi, delta, a_z and a_zeta are `pm.Data`, so another fold of the same shape rebinds the
     compiled code.
     """
     with pm.Model(coords=coords) as model:
-        eta = decision_value(inputs, priors)
+        eta = decision_value(inputs, h)
         label = pm.Data("label", y, dims="obs")
         LogisticBernoulli("y", eta, observed=label, dims="obs")
     return model
@@ -297,46 +255,41 @@ def build(inputs: Inputs, y: np.ndarray, priors: SampleMaskPriors, coords: Coord
 # --- the same density from the paper, in NumPy ----------------------------------------------------
 
 
-def decision(point: Point, inputs: Inputs, priors: SampleMaskPriors) -> np.ndarray:
+def decision(point: Point, inputs: Inputs, h: SampleMaskHypers) -> np.ndarray:
     """Return eta (..., N) = K (z alpha), FS-SKLR (7), one draw at a time: no (draws, N, B) array.
 
     Only selected features and samples enter: O(N A S) a draw for A samples and S features. A point
     that holds no masks is read through `feature_weight` and `sample_weight`.
     """
-    X, Z, kernel = inputs.X, inputs.Z, priors.kernel_of()
+    X, Z, kernel = inputs.X, inputs.Z, h.kernel_of()
     if "alpha" in point and "z" in point:
         weight = _bits(point, "z") * point["alpha"]  # (..., B)
     else:
         weight = np.asarray(point["sample_weight"])
-    if not priors.FEATURE_MASK:  # one kernel matrix serves every draw
-        return weight @ kernel.gram(X, Z, np.full(X.shape[1], priors.delta)).T
+    if not h.FEATURE_MASK:  # one kernel matrix serves every draw
+        return weight @ kernel.gram(X, Z, np.full(X.shape[1], h.delta)).T
     zeta = _bits(point, "zeta" if "zeta" in point else "feature_weight")  # (..., D)
     if kernel.is_primal:
-        return kernel.decision(X, Z, priors.delta * zeta, weight)
+        return kernel.decision(X, Z, h.delta * zeta, weight)
     lead = weight.shape[:-1]
     eta = np.empty((*lead, len(X)))
     for s in np.ndindex(lead):
         on, active = zeta[s] == 1, weight[s] != 0.0
-        theta = np.full(np.count_nonzero(on), priors.delta)
+        theta = np.full(np.count_nonzero(on), h.delta)
         eta[s] = kernel.gram(X[:, on], Z[active][:, on], theta) @ weight[s][active]
     return eta
 
 
-def log_predictive(y: Any, eta: np.ndarray, point: Point, priors: BasePriors) -> np.ndarray:
-    """Return log P(y | eta), shape of eta."""
-    return logistic_logp(y, eta)
-
-
-def log_prior(point: Point, priors: SampleMaskPriors) -> np.ndarray:
+def log_prior(point: Point, h: SampleMaskHypers) -> np.ndarray:
     """Return log p(masks, probabilities where explicit, alpha): FS-SKLR (11) and the masks'."""
-    total = stats.norm.logpdf(point["alpha"], 0.0, priors.xi**-0.5).sum(-1)
-    for name, what, a in priors.masks():
+    total = stats.norm.logpdf(point["alpha"], 0.0, h.xi**-0.5).sum(-1)
+    for name, what, a in h.masks():
         mask = _bits(point, name)
-        if priors.mask_probability == "integrated":
-            total = total + log_mask_prior(mask, a, priors.mask_prior)
+        if h.mask_probability == "integrated":
+            total = total + log_mask_prior(mask, a, h.mask_prior)
             continue
         q = np.asarray(point[f"{what}_mask_probability"])
-        shared = priors.mask_prior == "shared"
+        shared = h.mask_prior == "shared"
         density = stats.beta.logpdf(q, a / mask.shape[-1], 1.0)
         total = total + (density if shared else density.sum(-1))
         q = q[..., None] if shared else q
@@ -344,45 +297,44 @@ def log_prior(point: Point, priors: SampleMaskPriors) -> np.ndarray:
     return total
 
 
-def log_joint(point: Point, inputs: Inputs, y: np.ndarray, priors: SampleMaskPriors) -> np.ndarray:
+def log_joint(point: Point, inputs: Inputs, y: np.ndarray, h: SampleMaskHypers) -> np.ndarray:
     """Return log p(y, variables | X): the density of the paper's variables, without Jacobian.
 
     A probability for the masks, a density for alpha and, in the explicit form, for the
     probabilities. Raises InputError where a mask holds anything but 0 and 1.
     """
-    eta = decision(point, inputs, priors)
-    return log_prior(point, priors) + logistic_logp(y, eta).sum(-1)
+    eta = decision(point, inputs, h)
+    return log_prior(point, h) + logistic_logp(y, eta).sum(-1)
 
 
-def log_jacobian(point: Point, priors: SampleMaskPriors) -> np.ndarray:
+def log_jacobian(point: Point, h: SampleMaskHypers) -> np.ndarray:
     """Return log |d paper's variables / d unconstrained vector of the PyMC model|.
 
     Masks and alpha are not transformed. An explicit probability q is sampled as its log-odds:
     dq / d log-odds = q (1 - q).
     """
     total = np.zeros(np.shape(point["alpha"])[:-1])
-    if priors.mask_probability == "explicit":
-        for _, what, _ in priors.masks():
+    if h.mask_probability == "explicit":
+        for _, what, _ in h.masks():
             q = np.asarray(point[f"{what}_mask_probability"])
             terms = np.log(q) + np.log1p(-q)
-            total = total + (terms if priors.mask_prior == "shared" else terms.sum(-1))
+            total = total + (terms if h.mask_prior == "shared" else terms.sum(-1))
     return total
 
 
-def to_free(point: Point, inputs: Inputs, priors: SampleMaskPriors) -> dict[str, np.ndarray]:
+def to_free(point: Point, inputs: Inputs, h: SampleMaskHypers) -> dict[str, np.ndarray]:
     """Return the free variables of the PyMC model: the paper's own, nothing is reparametrised."""
     names = ["alpha"]
-    for name, what, _ in priors.masks():
-        explicit = priors.mask_probability == "explicit"
+    for name, what, _ in h.masks():
+        explicit = h.mask_probability == "explicit"
         names += [name, f"{what}_mask_probability"] if explicit else [name]
     return {name: point[name] for name in names}
 
 
 def simulate_prior(
-    rng: np.random.Generator, inputs: Inputs, priors: SampleMaskPriors
+    rng: np.random.Generator, inputs: Inputs, h: SampleMaskHypers
 ) -> dict[str, np.ndarray]:
     """Return one ancestral draw of everything but the labels."""
-    h = priors
     point: dict[str, np.ndarray] = {"feature_weight": np.ones(inputs.D)}
     for name, what, a in h.masks():
         n = inputs.B if what == "sample" else inputs.D
@@ -398,16 +350,16 @@ def simulate_prior(
 
 
 def simulate(
-    rng: np.random.Generator, inputs: Inputs, priors: SampleMaskPriors
+    rng: np.random.Generator, inputs: Inputs, h: SampleMaskHypers
 ) -> dict[str, np.ndarray]:
     """Return one ancestral draw: every variable, the shared quantities, and `y` (N,)."""
-    point = simulate_prior(rng, inputs, priors)
+    point = simulate_prior(rng, inputs, h)
     return point | {"y": rng.binomial(1, special.expit(point["eta"]))}
 
 
-def kernel_theta(point: Point, priors: SampleMaskPriors) -> np.ndarray:
+def kernel_theta(point: Point, h: SampleMaskHypers) -> np.ndarray:
     """Return the kernel's theta = delta * zeta (..., D)."""
-    return priors.delta * np.asarray(point["feature_weight"], dtype=float)
+    return h.delta * np.asarray(point["feature_weight"], dtype=float)
 
 
 def _bits(point: Point, name: str) -> np.ndarray:
@@ -429,14 +381,10 @@ CARD = ModelCard(
     year=2017,
     link="logistic",
     priors="beta-process binary masks on features and samples, normal coefficients",
-    kernels=("rbf", "linear"),
     paper_method="fsklr_savb",
-    dims={
-        "zeta": ("feature",),
-        "feature_mask_probability": ("feature",),
-        "z": ("basis",),
-        "sample_mask_probability": ("basis",),
-        "alpha": ("basis",),
+    variables={
+        "feature": ("zeta", "feature_mask_probability"),
+        "basis": ("z", "sample_mask_probability", "alpha"),
     },
     masked=("feature_weight", "sample_weight"),
     theta=kernel_theta,

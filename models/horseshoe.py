@@ -69,8 +69,8 @@ Known difficulties
   and takes twice as many draws.
 """
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pymc as pm
@@ -80,25 +80,28 @@ from scipy import special, stats
 from ardvark.common.declared import hyper
 from ardvark.common.validate import InputError
 
+from .parts.ard import Form
 from .parts.distributions import LogisticBernoulli, logistic_logp
-from .spec import BaseHypers, BasePriors, Coords, Inputs, ModelCard, Point
+from .parts.distributions import log_predictive as log_predictive
+from .spec import BaseHypers, Coords, Inputs, ModelCard, Point
 
-Form = Literal["marginal", "hierarchical"]
 PSEUDO_SD = 2.0
 """sigma of the logistic likelihood at mu = 1/2: 1 / sqrt(mu (1 - mu))."""
 DEFAULT_ACTIVE = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hypers(BaseHypers["Priors"]):
-    """Hyperparameters of the horseshoe, as specified; those left at None follow from N and D."""
+class Hypers(BaseHypers):
+    """Hyperparameters of the horseshoe; those left at None follow from N and D."""
+
+    FORM: ClassVar[tuple[str, ...]] = ("parametrization",)
 
     parametrization: Form = hyper(
         "marginal",
         "half-Cauchy scales (marginal), or with the variances behind them explicit",
         paper="both",
     )
-    active_features: float | None = hyper(
+    active_features: float = hyper(
         None,
         "p0, the guess of how many weights are not shrunk, from which global_scale is computed",
         above=0.0,
@@ -106,7 +109,7 @@ class Hypers(BaseHypers["Priors"]):
         why="filled: 10, at most D / 3",
         outside="It is an effective number of weights.",
     )
-    global_scale: float | None = hyper(
+    global_scale: float = hyper(
         None,
         "scale tau_0 of the half-Cauchy prior of the global scale tau",
         above=0.0,
@@ -129,51 +132,24 @@ class Hypers(BaseHypers["Priors"]):
         1.0, "prior standard deviation of the bias", above=0.0, paper="left to the user"
     )
 
-    def __post_init__(self) -> None:
-        if self.active_features is not None and self.global_scale is not None:
+    def fill(self, N: int, B: int, D: int) -> Self:
+        """Return a copy with tau_0 from p0, or p0 from tau_0."""
+        unit = PSEUDO_SD / np.sqrt(N)
+        active, scale = self.active_features, self.global_scale
+        if active is not None and scale is not None:
             raise InputError(
                 "give active_features or global_scale, not both: the scale is computed from the "
                 "number."
             )
-        super().__post_init__()
-
-    def solve(self, N: int, B: int, D: int) -> "Priors":
-        """Return the priors, with tau_0 from p0, or p0 from tau_0."""
-        unit = PSEUDO_SD / np.sqrt(N)
-        if self.global_scale is not None:
-            scale = self.global_scale
-            active = D * scale / (scale + unit)
-        else:
-            given = self.active_features
-            active = min(DEFAULT_ACTIVE, D / 3) if given is None else given
-            if not active < D:
-                raise InputError(
-                    f"active_features must be between 0 and the number of features, got "
-                    f"{active:g} of {D}. It is the guess of how many weights are not shrunk."
-                )
-            scale = active / (D - active) * unit
-        return Priors(
-            parametrization=self.parametrization,
-            active_features=float(active),
-            global_scale=float(scale),
-            slab_scale=self.slab_scale,
-            slab_df=self.slab_df,
-            bias_sd=self.bias_sd,
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Priors(BasePriors):
-    """Every hyperparameter of the horseshoe, complete."""
-
-    FORM: ClassVar[tuple[str, ...]] = ("parametrization",)
-
-    parametrization: Form
-    active_features: float
-    global_scale: float
-    slab_scale: float
-    slab_df: float
-    bias_sd: float
+        if scale is not None:
+            return replace(self, active_features=D * scale / (scale + unit))
+        active = min(DEFAULT_ACTIVE, D / 3) if active is None else active
+        if not active < D:
+            raise InputError(
+                f"active_features must be between 0 and the number of features, got "
+                f"{active:g} of {D}. It is the guess of how many weights are not shrunk."
+            )
+        return replace(self, active_features=active, global_scale=active / (D - active) * unit)
 
     def posterior_fields(self) -> dict[str, Any]:
         """Return the scales, which define the posterior, not the number they were computed from."""
@@ -202,9 +178,8 @@ def half_cauchy(name: str, scale: Any, variance: str | None, dims: str | None = 
     return pm.Deterministic(name, scale * raw * v**0.5, dims=dims)
 
 
-def build(inputs: Inputs, y: np.ndarray, priors: Priors, coords: Coords) -> pm.Model:
+def build(inputs: Inputs, y: np.ndarray, h: Hypers, coords: Coords) -> pm.Model:
     """Return the PyMC model, dims "obs" (N), "feature" (D). There is no basis."""
-    h = priors
     explicit = h.parametrization == "hierarchical"
     with pm.Model(coords=coords) as model:
         x = pm.Data("X", inputs.X, dims=("obs", "feature"))
@@ -246,19 +221,13 @@ def half_cauchy_logp(x: Any, scale: Any, variance: Any) -> np.ndarray:
     return prior + stats.halfnorm.logpdf(x, scale=scale * np.sqrt(v))
 
 
-def decision(point: Point, inputs: Inputs, priors: Priors) -> np.ndarray:
+def decision(point: Point, inputs: Inputs, h: Hypers) -> np.ndarray:
     """Return eta (..., N) = b + X beta."""
     return np.asarray(point["bias"])[..., None] + point["beta"] @ inputs.X.T
 
 
-def log_predictive(y: Any, eta: np.ndarray, point: Point, priors: Priors) -> np.ndarray:
-    """Return log P(y | eta), shape of eta: a logistic link without noise."""
-    return logistic_logp(y, eta)
-
-
-def log_joint(point: Point, inputs: Inputs, y: np.ndarray, priors: Priors) -> np.ndarray:
+def log_joint(point: Point, inputs: Inputs, y: np.ndarray, h: Hypers) -> np.ndarray:
     """Return log p(y, variables | X), without Jacobian; the variances where the form keeps them."""
-    h = priors
     variance = {} if h.parametrization == "marginal" else point
     shape, scale = h.slab
     sd = weight_sd(point)
@@ -270,11 +239,11 @@ def log_joint(point: Point, inputs: Inputs, y: np.ndarray, priors: Priors) -> np
         + half_cauchy_logp(point["tau"], h.global_scale, variance.get("tau_variance"))
         + half_cauchy_logp(point["lambda"], 1.0, variance.get("lambda_variance")).sum(-1)
         + stats.norm.logpdf(point["beta"], 0.0, sd).sum(-1)
-        + log_predictive(y, decision(point, inputs, h), point, h).sum(-1)
+        + logistic_logp(y, decision(point, inputs, h)).sum(-1)
     )
 
 
-def log_jacobian(point: Point, priors: Priors) -> np.ndarray:
+def log_jacobian(point: Point, h: Hypers) -> np.ndarray:
     """Return log |d paper's variables / d unconstrained vector of the PyMC model|.
 
     The unconstrained vector holds b, log c2, beta_raw and, marginal: log tau and log lambda;
@@ -286,18 +255,18 @@ def log_jacobian(point: Point, priors: Priors) -> np.ndarray:
         + np.log(point["lambda"]).sum(-1)
         + np.log(weight_sd(point)).sum(-1)
     )
-    if priors.parametrization == "marginal":
+    if h.parametrization == "marginal":
         return total
     return total + np.log(point["tau_variance"]) + np.log(point["lambda_variance"]).sum(-1)
 
 
-def to_free(point: Point, inputs: Inputs, priors: Priors) -> dict[str, np.ndarray]:
+def to_free(point: Point, inputs: Inputs, h: Hypers) -> dict[str, np.ndarray]:
     """Return the free variables of the PyMC model at a point of the paper's variables."""
     free = {k: point[k] for k in ("bias", "c2")}
     free["beta_raw"] = point["beta"] / weight_sd(point)
-    if priors.parametrization == "marginal":
+    if h.parametrization == "marginal":
         return free | {k: point[k] for k in ("tau", "lambda")}
-    tau_0 = priors.global_scale
+    tau_0 = h.global_scale
     return free | {
         "tau_variance": point["tau_variance"],
         "tau_raw": point["tau"] * point["tau_variance"] ** -0.5 / tau_0,
@@ -306,9 +275,8 @@ def to_free(point: Point, inputs: Inputs, priors: Priors) -> dict[str, np.ndarra
     }
 
 
-def simulate(rng: np.random.Generator, inputs: Inputs, priors: Priors) -> dict[str, np.ndarray]:
+def simulate(rng: np.random.Generator, inputs: Inputs, h: Hypers) -> dict[str, np.ndarray]:
     """Return one ancestral draw: every variable of the model, `feature_weight`, `eta`, `y` (N,)."""
-    h = priors
     shape, scale = h.slab
     a_tau = 0.5 / rng.gamma(0.5)
     a = 0.5 / rng.gamma(0.5, size=inputs.D)
@@ -333,15 +301,8 @@ CARD = ModelCard(
     year=2017,
     link="logistic",
     priors="regularised horseshoe weights of the features, global scale learned",
-    kernels=(),
     paper_method="",
     shared=("feature_weight", "eta"),
     needed=("beta",),
-    dims={
-        "beta": ("feature",),
-        "beta_raw": ("feature",),
-        "lambda": ("feature",),
-        "lambda_raw": ("feature",),
-        "lambda_variance": ("feature",),
-    },
+    variables={"feature": ("beta", "beta_raw", "lambda", "lambda_raw", "lambda_variance")},
 )

@@ -62,8 +62,8 @@ Known difficulties
   (`lab/speed/nuts_models.py`). `gibbs` supports every form.
 """
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import pymc as pm
@@ -71,9 +71,9 @@ from scipy import stats
 
 from ardvark.common.declared import hyper
 
-from .parts.kernels import KERNELS, Kernel, KernelName, make_kernel
+from .parts.kernels import KernelName, kernel_hyper
 from .parts.probit import PositiveNormal, ProbitBernoulli, probit_logp
-from .spec import BaseHypers, BasePriors, Coords, Inputs, ModelCard, Point
+from .spec import BaseHypers, Coords, Inputs, ModelCard, Point
 
 _IMPROPER = (
     "It is the squared rate of a Laplace or exponential prior: at 0 the prior is flat, and the "
@@ -97,12 +97,12 @@ def laplace_hyper(weight: str, why: str) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hypers(BaseHypers["Priors"]):
-    """Hyperparameters of JCFO, as specified. gamma1, gamma2 at None: computed from N and D."""
+class Hypers(BaseHypers):
+    """Hyperparameters of JCFO. gamma1 and gamma2 at None are filled from N and D."""
 
-    kernel: KernelName = hyper(
-        "polynomial", "kernel of a row and a basis centre", paper="polynomial"
-    )
+    FORM: ClassVar[tuple[str, ...]] = ("parametrization",)
+
+    kernel: KernelName = kernel_hyper("polynomial", paper="polynomial")
     degree: int = hyper(
         1,
         "power P of the polynomial kernel (1 + x'z)^P",
@@ -117,45 +117,26 @@ class Hypers(BaseHypers["Priors"]):
         paper="latent",
         why="mixes best under NUTS",
     )
-    gamma1: float | None = laplace_hyper(
+    gamma1: float = laplace_hyper(
         "the bias and a sample weight", "filled: sample weight scale gamma1^-1/2 by kernel"
     )
-    gamma2: float | None = laplace_hyper(
+    gamma2: float = laplace_hyper(
         "a feature weight", "filled: feature weight scale gamma2^-1/2 by kernel"
     )
 
-    def solve(self, N: int, B: int, D: int) -> "Priors":
-        """Return the priors, with gamma1 and gamma2 such that eta has a useful prior range."""
-        sample_scale, feature_scale = make_kernel(self.kernel, self.degree).scales(N, D)
-        return Priors(
-            kernel=self.kernel,
-            degree=self.degree,
-            parametrization=self.parametrization,
+    def fill(self, N: int, B: int, D: int) -> Self:
+        """Return a copy with gamma1 and gamma2 such that eta has a useful prior range."""
+        sample_scale, feature_scale = self.kernel_of().scales(N, D)
+        return replace(
+            self,
             gamma1=float(sample_scale**-2 if self.gamma1 is None else self.gamma1),
             gamma2=float(feature_scale**-2 if self.gamma2 is None else self.gamma2),
         )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Priors(BasePriors):
-    """Every hyperparameter of JCFO, complete."""
-
-    FORM: ClassVar[tuple[str, ...]] = ("parametrization",)
-
-    kernel: KernelName
-    degree: int
-    parametrization: Form
-    gamma1: float
-    gamma2: float
 
     @property
     def gammas(self) -> dict[str, float]:
         """The squared rates by name."""
         return {"gamma1": self.gamma1, "gamma2": self.gamma2}
-
-    def kernel_of(self) -> Kernel:
-        """Return the kernel; what the paper calls linear is the polynomial one of degree 1."""
-        return make_kernel(self.kernel, self.degree)
 
     def posterior_fields(self) -> dict[str, Any]:
         """The degree is part of the posterior only where the kernel has one."""
@@ -179,13 +160,12 @@ def laplace(name: str, gamma: Any, variance: str | None, dims: str | None = None
     return pm.Deterministic(name, raw * tau**0.5, dims=dims)
 
 
-def build(inputs: Inputs, y: np.ndarray, priors: Priors, coords: Coords) -> pm.Model:
+def build(inputs: Inputs, y: np.ndarray, h: Hypers, coords: Coords) -> pm.Model:
     """Return the PyMC model, dims "obs" (N), "basis" (B), "feature" (D).
 
     Data, gamma1 and gamma2 are `pm.Data`, so another fold of the same shape rebinds the compiled
     code.
     """
-    h = priors
     marginal = h.parametrization == "marginal"
     with pm.Model(coords=coords) as model:
         x = pm.Data("X", inputs.X, dims=("obs", "feature"))
@@ -241,28 +221,27 @@ def _sd(tau: np.ndarray) -> np.ndarray:
     return np.sqrt(np.where(tau > 0.0, tau, 1.0))
 
 
-def decision(point: Point, inputs: Inputs, priors: Priors) -> np.ndarray:
+def decision(point: Point, inputs: Inputs, h: Hypers) -> np.ndarray:
     """Return eta (..., N) = beta_0 + K_theta(X, Z) beta: JCFO (7).
 
     Kernels of degree 1 take two products with all draws at once; for the others the kernel matrix
     is formed for one draw at a time, O(N B) memory.
     """
     theta, beta = np.asarray(point["feature_weight"]), np.asarray(point["sample_weight"])
-    return priors.kernel_of().decision(inputs.X, inputs.Z, theta, beta, point["bias"])
+    return h.kernel_of().decision(inputs.X, inputs.Z, theta, beta, point["bias"])
 
 
-def log_predictive(y: Any, eta: np.ndarray, point: Point, priors: BasePriors) -> np.ndarray:
+def log_predictive(y: Any, eta: np.ndarray, point: Point, h: BaseHypers) -> np.ndarray:
     """Return log P(y | eta) = log Phi(s eta), shape of eta: the latent noise is integrated out."""
     return probit_logp(y, eta)
 
 
-def log_joint(point: Point, inputs: Inputs, y: np.ndarray, priors: Priors) -> np.ndarray:
+def log_joint(point: Point, inputs: Inputs, y: np.ndarray, h: Hypers) -> np.ndarray:
     """Return log p(y, variables | X): the density of the paper's variables, without Jacobian.
 
     The variables are those the form keeps: tau, tau_bias and rho unless it is marginal, z only in
     the latent form. It is -inf where a theta is negative or a z on the wrong side of 0.
     """
-    h = priors
     variance = {} if h.parametrization == "marginal" else point
     total = (
         laplace_logp(point["bias"], h.gamma1, variance.get("tau_bias"))
@@ -277,18 +256,18 @@ def log_joint(point: Point, inputs: Inputs, y: np.ndarray, priors: Priors) -> np
     return total + (stats.norm.logpdf(z, eta, 1.0) + agree).sum(-1)
 
 
-def log_jacobian(point: Point, priors: Priors) -> np.ndarray:
+def log_jacobian(point: Point, h: Hypers) -> np.ndarray:
     """Return log |d paper's variables / d unconstrained vector of the PyMC model|.
 
     The unconstrained vector holds beta and log theta (marginal), or log tau, beta_raw, log rho and
     log theta_raw, and log z_abs (latent).
     """
     total = np.log(point["feature_weight"]).sum(-1)  # d theta / d log theta_raw = theta
-    if priors.parametrization == "marginal":
+    if h.parametrization == "marginal":
         return total
     total = total + np.log(point["rho"]).sum(-1) + laplace_jacobian(point["tau"]).sum(-1)
     total = total + laplace_jacobian(point["tau_bias"])
-    if priors.parametrization == "latent":
+    if h.parametrization == "latent":
         total = total + np.log(np.abs(point["z"])).sum(-1)  # d z / d log z_abs = z
     return total
 
@@ -298,9 +277,9 @@ def laplace_jacobian(tau: Any) -> np.ndarray:
     return 1.5 * np.log(tau)
 
 
-def to_free(point: Point, inputs: Inputs, priors: Priors) -> dict[str, np.ndarray]:
+def to_free(point: Point, inputs: Inputs, h: Hypers) -> dict[str, np.ndarray]:
     """Return the free variables of the PyMC model at a point of the paper's variables."""
-    if priors.parametrization == "marginal":
+    if h.parametrization == "marginal":
         return {k: point[k] for k in ("bias", "sample_weight", "feature_weight")}
     free = {k: point[k] for k in ("tau_bias", "tau", "rho")}
     free |= {
@@ -308,14 +287,13 @@ def to_free(point: Point, inputs: Inputs, priors: Priors) -> dict[str, np.ndarra
         "sample_weight_raw": point["sample_weight"] * point["tau"] ** -0.5,
         "feature_weight_raw": point["feature_weight"] * point["rho"] ** -0.5,
     }
-    if priors.parametrization == "latent":
+    if h.parametrization == "latent":
         free["z_abs"] = np.abs(point["z"])
     return free
 
 
-def simulate(rng: np.random.Generator, inputs: Inputs, priors: Priors) -> dict[str, np.ndarray]:
+def simulate(rng: np.random.Generator, inputs: Inputs, h: Hypers) -> dict[str, np.ndarray]:
     """Return one ancestral draw: every variable of the model, `eta`, and `y` (N,) = 1(z > 0)."""
-    h = priors
     tau_bias, bias = simulate_laplace(rng, h.gamma1, ())
     tau, beta = simulate_laplace(rng, h.gamma1, (inputs.B,))
     rho, theta = simulate_laplace(rng, h.gamma2, (inputs.D,))
@@ -347,14 +325,10 @@ CARD = ModelCard(
     year=2004,
     link="probit",
     priors="Laplace sample weights, exponential feature weights",
-    kernels=KERNELS,
     paper_method="jcfo_em",
-    dims={
-        "tau": ("basis",),
-        "sample_weight_raw": ("basis",),
-        "rho": ("feature",),
-        "feature_weight_raw": ("feature",),
-        "z": ("obs",),
-        "z_abs": ("obs",),
+    variables={
+        "basis": ("tau", "sample_weight_raw"),
+        "feature": ("rho", "feature_weight_raw"),
+        "obs": ("z", "z_abs"),
     },
 )

@@ -31,8 +31,9 @@ Known difficulties
 - Irrelevant features enter the kernel at full weight. PFCVM was proposed to avoid this.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pymc as pm
@@ -41,19 +42,66 @@ from scipy import special, stats
 from ardvark.common.declared import hyper
 from ardvark.common.validate import InputError
 
-from . import pfcvm
+from . import sparse
 from .parts import ard
-from .parts.kernels import KERNELS
-from .pfcvm import KernelHypers, KernelPriors, log_predictive
-from .sparse import solve_fixed
-from .spec import Coords, Inputs, ModelCard, Point, check_simulable
+from .parts.distributions import LogisticBernoulli
+from .parts.distributions import log_predictive as log_predictive
+from .parts.kernels import KernelName, kernel_hyper
+from .spec import Coords, Inputs, ModelCard, Point
+
+W = ard.Weights("w", "alpha", "sample")
+
+_IMPROPER = (
+    "A flat hyperprior on the precisions (shape 0 or rate 0) makes the posterior improper: "
+    "infinite mass at weight zero, or in the tails on separable data (compare Dixit & Roy 2021, "
+    "doi 10.1016/j.spl.2021.109039). A type-II estimate hides this, a posterior does not exist. "
+    "Leave it out for a proper default."
+)
+shape, rate = (
+    partial(declare, paper="0", outside=_IMPROPER) for declare in (sparse.shape, sparse.rate)
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hypers(KernelHypers["Priors"]):
-    """Hyperparameters of PCVM, as specified. Those left at None follow from N, D and the kernel."""
+class KernelHypers(sparse.SparseHypers):
+    """What PFCVM, PCVM and RVM share: the kernel, the sample weights' hyperprior, the bias."""
 
-    feature_scale: float | tuple[float, ...] | None = hyper(
+    FORM: ClassVar[tuple[str, ...]] = ("parametrization",)
+
+    kernel: KernelName = kernel_hyper("linear", paper="rbf; linear on gene expression")
+    degree: int = hyper(
+        2,
+        "power P of the polynomial kernel (1 + x'z)^P",
+        at_least=1,
+        paper="P",
+        why="of the polynomial kernel; the others ignore it",
+        outside="It is the power P of the polynomial kernel (1 + x'z)^P.",
+    )
+    parametrization: ard.Form = sparse.form_hyper("marginal")
+    active_samples: sparse.Active = sparse.active("sample")
+    slab: float = sparse.logit_slab()
+    sample_shape: float = shape("sample", why=sparse.DENSE_SHAPE)
+    sample_rate: float = rate(
+        "sample", why="filled from active_samples; dense: shape * the kernel's scale^2"
+    )
+    sample_slab: float = sparse.own_slab(
+        "sample", why="filled from slab, on the weight's own scale"
+    )
+    bias_sd: float = sparse.bias_hyper(paper="re-estimated")
+
+    def posterior_fields(self) -> dict[str, Any]:
+        """The degree defines the posterior only where the kernel has one."""
+        fields = super().posterior_fields()
+        if not self.kernel_of().has_degree:
+            del fields["degree"]
+        return fields
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hypers(KernelHypers):
+    """Hyperparameters of PCVM and RVM. Those left at None follow from N, D and the kernel."""
+
+    feature_scale: float | tuple[float, ...] = hyper(
         None,
         "the fixed feature weights theta: one number for all features, or one for each",
         at_least=0.0,
@@ -69,117 +117,88 @@ class Hypers(KernelHypers["Priors"]):
                 "would be the same number for every row."
             )
 
-    def solve(self, N: int, B: int, D: int) -> "Priors":
-        """Return the priors, with theta and those of the sample weights from the sizes."""
-        sizes = self.sizes(N, B, D)
-        sample_scale, feature_scale = sizes.kernel.scales(N, D)
-        theta = feature_scale if self.feature_scale is None else self.feature_scale
+    def fill(self, N: int, B: int, D: int) -> Self:
+        """Return a copy with theta and the prior of the sample weights, from the sizes."""
+        theta = self.feature_scale
+        if theta is None:
+            theta = self.kernel_of().scales(N, D)[1]
         if isinstance(theta, tuple) and len(theta) != D:
             raise InputError(
                 f"feature_scale has {len(theta)} values and the data {D} features; "
                 "give one number, or one for each feature."
             )
-        weights = np.array(np.broadcast_to(np.asarray(theta, dtype=float), D))
-        slab, sample = solve_fixed(sizes, self.slab, self.sample_group(sample_scale), weights)
-        return Priors(
-            kernel=self.kernel,
-            degree=self.degree,
-            parametrization=self.parametrization,
-            active_samples=sample.active,
-            slab=slab,
-            sample_shape=sample.prior.shape,
-            sample_rate=sample.prior.rate,
-            sample_slab=sample.prior.slab,
-            bias_sd=self.bias_sd,
-            feature_scale=theta,
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Priors(KernelPriors):
-    """Every hyperparameter of PCVM and RVM, complete."""
-
-    feature_scale: float | tuple[float, ...]
+        complete = replace(self, feature_scale=theta)
+        return complete.fill_samples(N, B, fixed_theta(complete, D))
 
 
 # --- theta and its kernel matrix are constants, shared with RVM -----------------------------------
 
 
-def fixed_theta(priors: Priors, D: int) -> np.ndarray:
+def fixed_theta(h: Hypers, D: int) -> np.ndarray:
     """Return theta (D,)."""
-    return np.array(np.broadcast_to(np.asarray(priors.feature_scale, dtype=float), D))
+    return np.array(np.broadcast_to(np.asarray(h.feature_scale, dtype=float), D))
 
 
-def fixed_kernel(inputs: Inputs, priors: Priors) -> np.ndarray:
+def fixed_kernel(inputs: Inputs, h: Hypers) -> np.ndarray:
     """Return K_theta(X, Z), shape (N, B)."""
-    return priors.kernel_of().gram(inputs.X, inputs.Z, fixed_theta(priors, inputs.D))
+    return h.kernel_of().gram(inputs.X, inputs.Z, fixed_theta(h, inputs.D))
 
 
-def fixed_data(inputs: Inputs, priors: Priors) -> Any:
+def fixed_data(inputs: Inputs, h: Hypers) -> Any:
     """Declare the constants theta, as `feature_weight`, and K; return K.
 
     K is computed once: a gradient then costs O(N B), whatever D.
     """
-    theta = pm.Data("feature_scale", fixed_theta(priors, inputs.D), dims="feature")
+    theta = pm.Data("feature_scale", fixed_theta(h, inputs.D), dims="feature")
     pm.Deterministic("feature_weight", theta, dims="feature")
-    return pm.Data("K", fixed_kernel(inputs, priors), dims=("obs", "basis"))
+    return pm.Data("K", fixed_kernel(inputs, h), dims=("obs", "basis"))
 
 
-def build(inputs: Inputs, y: np.ndarray, priors: Priors, coords: Coords) -> pm.Model:
+def build(inputs: Inputs, y: np.ndarray, h: Hypers, coords: Coords) -> pm.Model:
     """Return the PyMC model, dims "obs" (N), "basis" (B), "feature" (D)."""
-    h, form = priors, priors.parametrization
     with pm.Model(coords=coords) as model:
         K = fixed_data(inputs, h)
         s = pm.Data("basis_labels", inputs.basis_labels, dims="basis")
-        w = ard.weight("w", "sample", "alpha", "basis", h.sample_prior, form)
-        a = pm.Deterministic("sample_weight", s * w, dims="basis")
-        pfcvm.observe(K @ a, y, h)
+        a = pm.Deterministic("sample_weight", s * W.declare(h), dims="basis")
+        label = pm.Data("label", y, dims="obs")
+        b = pm.Normal("bias", 0.0, h.bias_sd)
+        eta = pm.Deterministic("eta", b + K @ a, dims="obs")
+        LogisticBernoulli("y", eta, observed=label, dims="obs")
     return model
 
 
-def decision(point: Point, inputs: Inputs, priors: Priors) -> np.ndarray:
+def decision(point: Point, inputs: Inputs, h: Hypers) -> np.ndarray:
     """Return eta (..., N) = b + K (s w), one kernel matrix for all draws."""
-    K = fixed_kernel(inputs, priors)
+    K = fixed_kernel(inputs, h)
     return np.asarray(point["bias"])[..., None] + point["sample_weight"] @ K.T
 
 
-def log_joint(point: Point, inputs: Inputs, y: np.ndarray, priors: Priors) -> np.ndarray:
+def log_joint(point: Point, inputs: Inputs, y: np.ndarray, h: Hypers) -> np.ndarray:
     """Return log p(y, variables | X, s) of w, b and, in the hierarchical form, alpha."""
-    h, w = priors, point["w"]
-    eta = decision({**point, "sample_weight": inputs.basis_labels * w}, inputs, h)
+    eta = decision({**point, "sample_weight": inputs.basis_labels * point["w"]}, inputs, h)
     return (
-        ard.logp(w, ard.precisions(point, "alpha", h.parametrization), h.sample_prior)
+        W.logp(point, h)
         + stats.norm.logpdf(point["bias"], 0.0, h.bias_sd)
         + log_predictive(y, eta, point, h).sum(-1)
     )
 
 
-def log_jacobian(point: Point, priors: Priors) -> np.ndarray:
+def log_jacobian(point: Point, h: Hypers) -> np.ndarray:
     """Return log |d paper's variables / d unconstrained vector of the PyMC model|."""
-    alpha = ard.precisions(point, "alpha", priors.parametrization)
-    return ard.log_jacobian(point["w"], alpha, priors.sample_prior)
+    return W.log_jacobian(point, h)
 
 
-def to_free(point: Point, inputs: Inputs, priors: Priors) -> dict[str, np.ndarray]:
+def to_free(point: Point, inputs: Inputs, h: Hypers) -> dict[str, np.ndarray]:
     """Return the free variables of the PyMC model at a point of the paper's variables."""
-    return {
-        "bias": point["bias"],
-        **ard.free(point, "w", "sample", "alpha", priors.sample_prior, priors.parametrization),
-    }
+    return {"bias": point["bias"], **W.free(point, h)}
 
 
-def simulate(rng: np.random.Generator, inputs: Inputs, priors: Priors) -> dict[str, np.ndarray]:
+def simulate(rng: np.random.Generator, inputs: Inputs, h: Hypers) -> dict[str, np.ndarray]:
     """Return one ancestral draw: every variable, `eta`, and `y` (N,). Basis labels stay fixed."""
-    h = priors
-    check_simulable(h)
-    alpha, w = ard.draw(rng, h.sample_prior, inputs.B)
-    point: dict[str, np.ndarray] = {
-        "alpha": alpha,
-        "w": w,
-        "sample_weight": inputs.basis_labels * w,
-        "feature_weight": fixed_theta(h, inputs.D),
-        "bias": np.asarray(rng.normal(0.0, h.bias_sd)),
-    }
+    point = W.draw(rng, h, inputs.B)
+    point["sample_weight"] = inputs.basis_labels * point["w"]
+    point["feature_weight"] = fixed_theta(h, inputs.D)
+    point["bias"] = np.asarray(rng.normal(0.0, h.bias_sd))
     eta = decision(point, inputs, h)
     return point | {"eta": eta, "y": rng.binomial(1, special.expit(eta))}
 
@@ -191,9 +210,8 @@ CARD = ModelCard(
     year=2009,
     link="logistic",
     priors="ARD: half-normal sample weights, Gamma precisions; labels sign the basis; theta fixed",
-    kernels=KERNELS,
     paper_method="pfcvm_em",
-    dims={"alpha": ("basis",), "sample_weight_raw": ("basis",), "w": ("basis",)},
+    variables={"basis": ("alpha", "sample_weight_raw", "w")},
     fixed=("feature_weight",),
     labels_in_basis=True,
 )

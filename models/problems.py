@@ -4,7 +4,7 @@ import dataclasses
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ardvark.common.html import table
-from ardvark.common.validate import InputError, logger
+from ardvark.common.validate import InputError
 from ardvark.data import Dataset
 
-from .arguments import as_dataset, basis_centres, hypers_asked, model_named
 from .parts import ard
 from .parts.kernels import Kernel
-from .spec import BaseHypers, BasePriors, Inputs, ModelSpec, Point
+from .spec import BaseHypers, Inputs, ModelSpec, Point
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -32,7 +31,7 @@ class Problem:
     Made by `problem`. Attributes in the original units of the data: `data` (Dataset),
     `basis` (B, D). Standardised by `center` and `scale` (D,): `X` (N, D), `Z` (B, D). `y` (N,)
     holds 0 and 1. `asked` has the hyperparameters that the user specified, and None for the rest;
-    `hypers` has a value for each: it is the model's `Priors`, which its functions take.
+    `hypers` is its complete copy, which the model's functions take.
 
     Examples
     --------
@@ -62,8 +61,8 @@ class Problem:
 
     spec: ModelSpec
     data: Dataset
-    asked: BaseHypers[Any]
-    hypers: BasePriors
+    asked: BaseHypers
+    hypers: BaseHypers
     basis: np.ndarray
     basis_names: tuple[str, ...]
     basis_labels: np.ndarray | None
@@ -92,8 +91,8 @@ class Problem:
 
     @property
     def kernel(self) -> Kernel | None:
-        """The kernel; None in a model without one."""
-        return self.hypers.kernel_of()
+        """The kernel; None in a model without one, whose eta is primal weights times x."""
+        return self.hypers.kernel_of() if self.spec.kernels else None
 
     @property
     def coords(self) -> dict[str, tuple[str, ...]]:
@@ -139,10 +138,10 @@ class Problem:
         few = coords | {name: coords[name][rows] for name in ("obs", "basis")}
         small = self.spec.build(self.inputs.first(2), self.y[rows], self.hypers, few)
         dims = {v.name: small.named_vars_to_dims.get(v.name) or () for v in small.unobserved_RVs}
-        shapes = {k: tuple(len(coords[d]) for d in own) for k, own in dims.items()}
+        shapes = {k: tuple(len(coords[d]) for d in along) for k, along in dims.items()}
         sizes = {v.name: math.prod(shapes[v.name]) for v in small.free_RVs}
-        own = [size for name, size in sizes.items() if dims[name] == ("feature",)]
-        return shapes, sum(sizes.values()), sum(own)
+        per_feature = [size for name, size in sizes.items() if dims[name] == ("feature",)]
+        return shapes, sum(sizes.values()), sum(per_feature)
 
     def standardized(self, X: np.ndarray) -> np.ndarray:
         """Return X (M, D), in original units, on the scale of the training data."""
@@ -250,7 +249,7 @@ class Problem:
         False
         """
         asked = self.spec.make_hypers({**vars(self.asked), **changes})
-        hypers = _solved(asked, self.data, len(self.basis))
+        hypers = filled(asked, self.data, len(self.basis))
         return dataclasses.replace(self, asked=asked, hypers=hypers)
 
     # --- the model's functions, with this problem's data filled in ---
@@ -268,7 +267,19 @@ class Problem:
         return self.spec.to_free(point, self.inputs, self.hypers)
 
     def simulate(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return one ancestral draw of every variable, `eta` and `y`, at this problem's inputs."""
+        """Return one ancestral draw of every variable, `eta` and `y`, at this problem's inputs.
+
+        Raises
+        ------
+        InputError
+            A Gamma shape is so small that most draws underflow to exactly 0 in float64.
+        """
+        for name, value in dataclasses.asdict(self.hypers).items():
+            if name.endswith("_shape") and value < 0.05:
+                raise InputError(
+                    f"cannot simulate with {name} = {value:g}: most draws of such a Gamma are "
+                    "exactly 0 in float64. Use a shape of at least 0.05."
+                )
         return self.spec.simulate(rng, self.inputs, self.hypers)
 
     def decision(self, point: Point, X: np.ndarray | None = None) -> np.ndarray:
@@ -422,48 +433,11 @@ def _needed(what: str) -> Iterator[None]:
         ) from error
 
 
-def make_problem(
-    zoo: Mapping[str, ModelSpec],
-    model: str,
-    data: Any = None,
-    y: Any = None,
-    *,
-    X: Any = None,
-    basis: Any = None,
-    basis_labels: Any = None,
-    standardize: bool = True,
-    **hypers: Any,
-) -> Problem:
-    """Return the Problem; see `ardvark.problem` for the arguments."""
-    spec = zoo[model_named(zoo, model, data)]
-    asked = hypers_asked(zoo, spec, hypers)
-    dataset = as_dataset(data, y, X)
-    center, scale = standardization(dataset, standardize)
-    if standardize and dataset.constant_features:  # named here once, and not again by each fold
-        constant = dataset.constant_features
-        shown = ", ".join(constant[:10]) + (", ..." if len(constant) > 10 else "")
-        logger.info(
-            "%s: %d constant feature(s), centred only: %s", dataset.name, len(constant), shown
-        )
-    centres, names, labels = basis_centres(dataset, basis, basis_labels, spec)
-    return Problem(
-        spec=spec,
-        data=dataset,
-        asked=asked,
-        hypers=_solved(asked, dataset, len(centres)),
-        basis=centres,
-        basis_names=names,
-        basis_labels=labels,
-        center=center,
-        scale=scale,
-    )
-
-
-def _solved(asked: BaseHypers[Any], data: Dataset, B: int) -> BasePriors:
+def filled(asked: BaseHypers, data: Dataset, B: int) -> BaseHypers:
     """Return hyperparameters computed from the sizes of the data; raise an error on overflow."""
     try:
         with np.errstate(all="ignore"):
-            return asked.solve(data.N, B, data.D)
+            return asked.fill(data.N, B, data.D)
     except InputError:
         raise
     except (ArithmeticError, ValueError) as error:  # a root that is nowhere, a number too large

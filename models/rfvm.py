@@ -57,6 +57,7 @@ Known difficulties
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -65,6 +66,7 @@ from scipy import special, stats
 
 from ardvark.common.declared import hyper
 
+from . import sparse
 from .parts import ard
 from .parts.distributions import (
     LogisticBernoulli,
@@ -72,171 +74,55 @@ from .parts.distributions import (
     logistic_logp,
     noisy_logistic_logp,
 )
-from .parts.kernels import Kernel, make_kernel
+from .parts.kernels import kernel_hyper
 from .parts.noisy_logistic import label_logp
-from .sparse import (
-    BIAS_SD,
-    Active,
-    Group,
-    Sizes,
-    SparseHypers,
-    SparsePriors,
-    active,
-    logit_slab,
-    own_slab,
-    rate,
-    shape,
-    solve,
-)
-from .spec import Coords, Inputs, ModelCard, Point, check_simulable
+from .spec import Coords, Inputs, ModelCard, Point
+
+A = ard.Weights("sample_weight", "psi", "sample", signed=True)
+V = ard.Weights("feature_weight", "delta", "feature")
 
 _IMPROPER = (
     "The posterior is improper without a proper prior here: the likelihood tends to a positive "
     "constant along a ray."
 )
+_shape, _rate = (partial(declare, outside=_IMPROPER) for declare in (sparse.shape, sparse.rate))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hypers(SparseHypers["Priors"]):
-    """Hyperparameters of RFVM, as specified. Those at None are computed from N, B and D."""
+class Hypers(sparse.SparseHypers):
+    """Hyperparameters of RFVM. Those left at None are filled from N, B and D."""
 
-    kernel: Literal["linear"] = hyper(
-        "linear", "kernel of a row and a basis centre", paper="linear"
-    )
+    FORM: ClassVar[tuple[str, ...]] = ("parametrization", "latent_noise")
+
+    kernel: Literal["linear"] = kernel_hyper("linear", paper="linear")
     latent_noise: Literal["explicit", "integrated", "none"] = hyper(
         "explicit",
         "latent noise before the link: a variable, integrated out, or none",
         paper="explicit",
     )
-    parametrization: ard.Form = hyper(
-        "hierarchical", "precisions integrated out (marginal) or explicit", paper="hierarchical"
+    parametrization: ard.Form = sparse.form_hyper("hierarchical")
+    active_features: sparse.Active = sparse.active("feature")
+    active_samples: sparse.Active = sparse.active("sample")
+    slab: float = sparse.logit_slab()
+    sample_shape: float = _shape("sample", paper="1e-12", why=sparse.DENSE_SHAPE)
+    sample_rate: float = _rate(
+        "sample", paper="1e-14", why="filled from active_samples; dense: weight scale 1"
     )
-    active_features: float | Literal["all"] | None = active("feature")
-    active_samples: float | Literal["all"] | None = active("sample")
-    slab: float | None = logit_slab()
-    sample_shape: float | None = shape(
-        "sample",
-        paper="1e-12",
-        why="filled: 1/2; dense: 1.5 (a moment of order r needs shape > r / 2)",
-        outside=_IMPROPER,
-    )
-    sample_rate: float | None = rate(
-        "sample",
-        paper="1e-14",
-        why="filled from active_samples; dense: weight scale 1",
-        outside=_IMPROPER,
-    )
-    sample_slab: float | None = own_slab("sample", why="filled from slab")
-    feature_shape: float | None = shape(
-        "feature", paper="1e-12", why="filled: 1/2; dense: 1.5", outside=_IMPROPER
-    )
-    feature_rate: float | None = rate(
+    sample_slab: float = sparse.own_slab("sample", why="filled from slab")
+    feature_shape: float = _shape("feature", paper="1e-12", why="filled: 1/2; dense: 1.5")
+    feature_rate: float = _rate(
         "feature",
         paper="1e-14",
         why="filled from active_features; dense: scale 1 / max(D, sqrt(N D))",
-        outside=_IMPROPER,
     )
-    feature_slab: float | None = own_slab("feature", why="filled: 1")
-    bias_sd: float = hyper(1.0, BIAS_SD, above=0.0, paper="1")
-    noise_shape: float = hyper(
-        3.0,
-        "shape of the Gamma prior of the precision tau of the latent noise",
-        above=0.0,
-        paper="1e-14",
-        why="E[1/tau | y] is finite only above 1",
-        outside=_IMPROPER,
+    feature_slab: float = sparse.own_slab("feature", why="filled: 1")
+    bias_sd: float = sparse.bias_hyper(paper="1")
+    noise_shape: float = _shape(
+        "tau of the latent noise", 3.0, paper="1e-14", why="E[1/tau | y] is finite only above 1"
     )
-    noise_rate: float = hyper(
-        3.0,
-        "rate of the Gamma prior of the precision tau of the latent noise",
-        above=0.0,
-        paper="1e-14",
-        why="proper at both ends, E[tau] = 1",
-        outside=_IMPROPER,
+    noise_rate: float = _rate(
+        "tau of the latent noise", 3.0, paper="1e-14", why="proper at both ends, E[tau] = 1"
     )
-
-    def solve(self, N: int, B: int, D: int) -> "Priors":
-        """Return the priors, with shapes, rates and slabs from the sizes of the data."""
-        kernel = make_kernel(self.kernel)
-        sample_scale, feature_scale = kernel.scales(N, D)
-        slab, sample, feature = solve(
-            Sizes(kernel, N, B, D),
-            self.slab,
-            Group(
-                self.active_samples,
-                self.sample_shape,
-                self.sample_rate,
-                self.sample_slab,
-                1.5,
-                sample_scale,
-            ),
-            Group(
-                self.active_features,
-                self.feature_shape,
-                self.feature_rate,
-                self.feature_slab,
-                1.5,
-                feature_scale,
-            ),
-        )
-        return Priors(
-            kernel=self.kernel,
-            latent_noise=self.latent_noise,
-            parametrization=self.parametrization,
-            active_features=feature.active,
-            active_samples=sample.active,
-            slab=slab,
-            sample_shape=sample.prior.shape,
-            sample_rate=sample.prior.rate,
-            sample_slab=sample.prior.slab,
-            feature_shape=feature.prior.shape,
-            feature_rate=feature.prior.rate,
-            feature_slab=feature.prior.slab,
-            bias_sd=self.bias_sd,
-            noise_shape=self.noise_shape,
-            noise_rate=self.noise_rate,
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Priors(SparsePriors):
-    """Every hyperparameter of RFVM, complete."""
-
-    FORM: ClassVar[tuple[str, ...]] = ("parametrization", "latent_noise")
-
-    kernel: Literal["linear"]
-    latent_noise: Literal["explicit", "integrated", "none"]
-    parametrization: ard.Form
-    active_features: Active
-    active_samples: Active
-    slab: float
-    sample_shape: float
-    sample_rate: float
-    sample_slab: float
-    feature_shape: float
-    feature_rate: float
-    feature_slab: float
-    bias_sd: float
-    noise_shape: float
-    noise_rate: float
-
-    @property
-    def sample_prior(self) -> ard.WeightPrior:
-        """Prior of a and psi."""
-        return ard.WeightPrior(self.sample_shape, self.sample_rate, self.sample_slab)
-
-    @property
-    def feature_prior(self) -> ard.WeightPrior:
-        """Prior of v and delta."""
-        return ard.WeightPrior(self.feature_shape, self.feature_rate, self.feature_slab)
-
-    def kernel_of(self) -> Kernel:
-        """Return the kernel."""
-        return make_kernel(self.kernel)
-
-    def weight_priors(self) -> dict[str, ard.WeightPrior]:
-        """Return the priors of both kinds of weights."""
-        return {"sample_weight": self.sample_prior, "feature_weight": self.feature_prior}
 
     def posterior_fields(self) -> dict[str, Any]:
         """Explicit and integrated noise are one posterior; none is another."""
@@ -246,19 +132,18 @@ class Priors(SparsePriors):
 # --- the PyMC model -------------------------------------------------------------------------------
 
 
-def build(inputs: Inputs, y: np.ndarray, priors: Priors, coords: Coords) -> pm.Model:
+def build(inputs: Inputs, y: np.ndarray, h: Hypers, coords: Coords) -> pm.Model:
     """Return the PyMC model, dims "obs" (N), "basis" (B), "feature" (D).
 
     Data and filled rates are `pm.Data`, so another fold of the same shape rebinds the compiled
     code.
     """
-    h, form = priors, priors.parametrization
     with pm.Model(coords=coords) as model:
         x = pm.Data("X", inputs.X, dims=("obs", "feature"))
         z = pm.Data("Z", inputs.Z, dims=("basis", "feature"))
         label = pm.Data("label", y, dims="obs")
-        a = ard.weight("sample_weight", "sample", "psi", "basis", h.sample_prior, form, signed=True)
-        v = ard.weight("feature_weight", "feature", "delta", "feature", h.feature_prior, form)
+        a = A.declare(h)  # a_j ~ Normal(0, psi_j^-1/2), psi_j ~ Gamma, with their slab
+        v = V.declare(h)  # v_d ~ FoldedNormal(0, delta_d^-1/2), delta_d ~ Gamma
         b = pm.Normal("bias", 0.0, h.bias_sd)
         eta = pm.Deterministic("eta", b + h.kernel_of().product(x, z, v, a), dims="obs")
 
@@ -278,32 +163,26 @@ def build(inputs: Inputs, y: np.ndarray, priors: Priors, coords: Coords) -> pm.M
 # --- the same density from the paper, in NumPy ------------------------------------------------
 
 
-def decision(point: Point, inputs: Inputs, priors: Priors) -> np.ndarray:
+def decision(point: Point, inputs: Inputs, h: Hypers) -> np.ndarray:
     """Return eta (..., N) = b + X diag(v) Z'a: RFVM (3)."""
     w = point["feature_weight"] * (point["sample_weight"] @ inputs.Z)  # (..., D)
     return np.asarray(point["bias"])[..., None] + w @ inputs.X.T
 
 
-def log_predictive(y: Any, eta: np.ndarray, point: Point, priors: Priors) -> np.ndarray:
+def log_predictive(y: Any, eta: np.ndarray, point: Point, h: Hypers) -> np.ndarray:
     """Return log P(y | eta, tau) with the latent noise integrated out, shape of eta."""
-    if priors.latent_noise == "none":
+    if h.latent_noise == "none":
         return logistic_logp(y, eta)
     return label_logp(y, eta, np.asarray(point["tau"])[..., None] ** -0.5)
 
 
-def log_joint(point: Point, inputs: Inputs, y: np.ndarray, priors: Priors) -> np.ndarray:
+def log_joint(point: Point, inputs: Inputs, y: np.ndarray, h: Hypers) -> np.ndarray:
     """Return log p(y, variables | X): the density of the paper's variables, without Jacobian.
 
     The variables are those the form keeps: psi and delta only in the hierarchical form, u only
     with explicit noise, tau unless there is no noise.
     """
-    h = priors
-    psi, delta = (ard.precisions(point, name, h.parametrization) for name in ("psi", "delta"))
-    total = (
-        ard.logp(point["sample_weight"], psi, h.sample_prior, signed=True)
-        + ard.logp(point["feature_weight"], delta, h.feature_prior)
-        + stats.norm.logpdf(point["bias"], 0.0, h.bias_sd)
-    )
+    total = A.logp(point, h) + V.logp(point, h) + stats.norm.logpdf(point["bias"], 0.0, h.bias_sd)
     eta = decision(point, inputs, h)
     if h.latent_noise == "none":
         return total + logistic_logp(y, eta).sum(-1)
@@ -311,42 +190,28 @@ def log_joint(point: Point, inputs: Inputs, y: np.ndarray, priors: Priors) -> np
     total = total + stats.gamma.logpdf(tau, h.noise_shape, scale=1 / h.noise_rate)
     if h.latent_noise == "integrated":
         return total + noisy_logistic_logp(y, eta, tau[..., None] ** -0.5).sum(-1)
-    u = point["u"]
-    return (
-        total
-        + stats.norm.logpdf(u, eta, tau[..., None] ** -0.5).sum(-1)
-        + logistic_logp(y, u).sum(-1)
-    )
+    noise = stats.norm.logpdf(point["u"], eta, tau[..., None] ** -0.5).sum(-1)
+    return total + noise + logistic_logp(y, point["u"]).sum(-1)
 
 
-def log_jacobian(point: Point, priors: Priors) -> np.ndarray:
+def log_jacobian(point: Point, h: Hypers) -> np.ndarray:
     """Return log |d paper's variables / d unconstrained vector of the PyMC model|.
 
     The unconstrained vector holds log psi, a_raw, log delta, log v_raw (or a, log v), b, log tau
     and u_raw.
     """
-    h = priors
-    psi, delta = (ard.precisions(point, name, h.parametrization) for name in ("psi", "delta"))
-    total = ard.log_jacobian(
-        point["sample_weight"], psi, h.sample_prior, signed=True
-    ) + ard.log_jacobian(point["feature_weight"], delta, h.feature_prior)
-    if priors.latent_noise == "none":
+    total = A.log_jacobian(point, h) + V.log_jacobian(point, h)
+    if h.latent_noise == "none":
         return total
     log_tau = np.log(point["tau"])
-    total = total + log_tau
-    if priors.latent_noise == "explicit":
-        total = total - 0.5 * log_tau * point["u"].shape[-1]
-    return total
+    if h.latent_noise == "integrated":
+        return total + log_tau
+    return total + log_tau - 0.5 * log_tau * point["u"].shape[-1]
 
 
-def to_free(point: Point, inputs: Inputs, priors: Priors) -> dict[str, np.ndarray]:
+def to_free(point: Point, inputs: Inputs, h: Hypers) -> dict[str, np.ndarray]:
     """Return the free variables of the PyMC model at a point of the paper's variables."""
-    h, form = priors, priors.parametrization
-    free = {
-        "bias": point["bias"],
-        **ard.free(point, "sample_weight", "sample", "psi", h.sample_prior, form),
-        **ard.free(point, "feature_weight", "feature", "delta", h.feature_prior, form),
-    }
+    free = {"bias": point["bias"], **A.free(point, h), **V.free(point, h)}
     if h.latent_noise != "none":
         free["tau"] = point["tau"]
     if h.latent_noise == "explicit":
@@ -355,27 +220,16 @@ def to_free(point: Point, inputs: Inputs, priors: Priors) -> dict[str, np.ndarra
     return free
 
 
-def simulate(rng: np.random.Generator, inputs: Inputs, priors: Priors) -> dict[str, np.ndarray]:
+def simulate(rng: np.random.Generator, inputs: Inputs, h: Hypers) -> dict[str, np.ndarray]:
     """Return one ancestral draw: every variable of the model, `eta`, and `y` (N,)."""
-    h = priors
-    check_simulable(h)
-    psi, a = ard.draw(rng, h.sample_prior, inputs.B, signed=True)
-    delta, v = ard.draw(rng, h.feature_prior, inputs.D)
-    point: dict[str, np.ndarray] = {
-        "psi": psi,
-        "sample_weight": a,
-        "delta": delta,
-        "feature_weight": v,
-        "bias": np.asarray(rng.normal(0.0, h.bias_sd)),
-    }
-    eta = decision(point, inputs, h)
-    u = eta
+    point = A.draw(rng, h, inputs.B) | V.draw(rng, h, inputs.D)
+    point["bias"] = np.asarray(rng.normal(0.0, h.bias_sd))
+    u = point["eta"] = decision(point, inputs, h)
     if h.latent_noise != "none":
         tau = rng.gamma(h.noise_shape, 1 / h.noise_rate)
-        u = rng.normal(eta, tau**-0.5)
+        u = rng.normal(u, tau**-0.5)
         point |= {"tau": np.asarray(tau), "u": u}
-    point |= {"eta": eta, "y": rng.binomial(1, special.expit(u))}
-    return point
+    return point | {"y": rng.binomial(1, special.expit(u))}
 
 
 CARD = ModelCard(
@@ -385,14 +239,10 @@ CARD = ModelCard(
     year=2024,
     link="logistic, with latent Gaussian noise",
     priors="ARD: normal sample weights, folded-normal feature weights, Gamma precisions",
-    kernels=("linear",),
     paper_method="rfvm_vb",
-    dims={
-        "psi": ("basis",),
-        "sample_weight_raw": ("basis",),
-        "delta": ("feature",),
-        "feature_weight_raw": ("feature",),
-        "u": ("obs",),
-        "u_raw": ("obs",),
+    variables={
+        "basis": ("psi", "sample_weight_raw"),
+        "feature": ("delta", "feature_weight_raw"),
+        "obs": ("u", "u_raw"),
     },
 )

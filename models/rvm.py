@@ -46,81 +46,61 @@ import numpy as np
 import pymc as pm
 from scipy import special, stats
 
-from ardvark.common.declared import hyper
-
-from . import pcvm, pfcvm
+from . import pcvm, sparse
 from .parts import ard
-from .parts.kernels import KERNELS
-from .pcvm import Priors, decision, fixed_data, fixed_theta
-from .pfcvm import log_predictive
-from .spec import Coords, Inputs, ModelCard, Point, check_simulable
+from .parts.distributions import LogisticBernoulli, logistic_logp
+from .parts.distributions import log_predictive as log_predictive
+from .pcvm import decision as decision
+from .pcvm import fixed_data, fixed_theta
+from .spec import Coords, Inputs, ModelCard, Point
+
+W = ard.Weights("sample_weight", "alpha", "sample", signed=True)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Hypers(pcvm.Hypers):
     """PCVM's, in the form that mixes better with weights of either sign."""
 
-    parametrization: ard.Form = hyper(
-        "hierarchical", "precisions integrated out (marginal) or explicit", paper="hierarchical"
-    )
+    parametrization: ard.Form = sparse.form_hyper("hierarchical")
 
 
-def build(inputs: Inputs, y: np.ndarray, priors: Priors, coords: Coords) -> pm.Model:
+def build(inputs: Inputs, y: np.ndarray, h: Hypers, coords: Coords) -> pm.Model:
     """Return the PyMC model, dims "obs" (N), "basis" (B), "feature" (D)."""
-    h = priors
     with pm.Model(coords=coords) as model:
         K = fixed_data(inputs, h)
-        w = ard.weight(
-            "sample_weight",
-            "sample",
-            "alpha",
-            "basis",
-            h.sample_prior,
-            h.parametrization,
-            signed=True,
-        )
-        pfcvm.observe(K @ w, y, h)
+        w = W.declare(h)
+        label = pm.Data("label", y, dims="obs")
+        b = pm.Normal("bias", 0.0, h.bias_sd)
+        eta = pm.Deterministic("eta", b + K @ w, dims="obs")
+        LogisticBernoulli("y", eta, observed=label, dims="obs")
     return model
 
 
-def log_joint(point: Point, inputs: Inputs, y: np.ndarray, priors: Priors) -> np.ndarray:
+def log_joint(point: Point, inputs: Inputs, y: np.ndarray, h: Hypers) -> np.ndarray:
     """Return log p(y, variables | X) of w, b and, in the hierarchical form, alpha."""
-    h, w = priors, point["sample_weight"]
-    alpha = ard.precisions(point, "alpha", h.parametrization)
     eta = decision(point, inputs, h)
     return (
-        ard.logp(w, alpha, h.sample_prior, signed=True)
+        W.logp(point, h)
         + stats.norm.logpdf(point["bias"], 0.0, h.bias_sd)
-        + log_predictive(y, eta, point, h).sum(-1)
+        + logistic_logp(y, eta).sum(-1)
     )
 
 
-def log_jacobian(point: Point, priors: Priors) -> np.ndarray:
+def log_jacobian(point: Point, h: Hypers) -> np.ndarray:
     """Return log |d paper's variables / d unconstrained vector of the PyMC model|."""
-    alpha = ard.precisions(point, "alpha", priors.parametrization)
-    return ard.log_jacobian(point["sample_weight"], alpha, priors.sample_prior, signed=True)
+    return W.log_jacobian(point, h)
 
 
-def to_free(point: Point, inputs: Inputs, priors: Priors) -> dict[str, np.ndarray]:
+def to_free(point: Point, inputs: Inputs, h: Hypers) -> dict[str, np.ndarray]:
     """Return the free variables of the PyMC model at a point of the paper's variables."""
-    h = priors
-    return {
-        "bias": point["bias"],
-        **ard.free(point, "sample_weight", "sample", "alpha", h.sample_prior, h.parametrization),
-    }
+    return {"bias": point["bias"], **W.free(point, h)}
 
 
-def simulate(rng: np.random.Generator, inputs: Inputs, priors: Priors) -> dict[str, np.ndarray]:
+def simulate(rng: np.random.Generator, inputs: Inputs, h: Hypers) -> dict[str, np.ndarray]:
     """Return one ancestral draw: every variable, `eta`, and `y` (N,)."""
-    h = priors
-    check_simulable(h)
-    alpha, w = ard.draw(rng, h.sample_prior, inputs.B, signed=True)
-    point: dict[str, np.ndarray] = {
-        "alpha": alpha,
-        "sample_weight": w,
-        "feature_weight": fixed_theta(h, inputs.D),
-        "bias": np.asarray(rng.normal(0.0, h.bias_sd)),
-    }
+    point = W.draw(rng, h, inputs.B)
+    point["feature_weight"] = fixed_theta(h, inputs.D)
+    point["bias"] = np.asarray(rng.normal(0.0, h.bias_sd))
     eta = decision(point, inputs, h)
     return point | {"eta": eta, "y": rng.binomial(1, special.expit(eta))}
 
@@ -132,8 +112,7 @@ CARD = ModelCard(
     year=2001,
     link="logistic",
     priors="ARD: normal sample weights, Gamma precisions; theta fixed",
-    kernels=KERNELS,
     paper_method="pfcvm_lp",
-    dims={"alpha": ("basis",), "sample_weight_raw": ("basis",)},
+    variables={"basis": ("alpha", "sample_weight_raw")},
     fixed=("feature_weight",),
 )

@@ -35,10 +35,7 @@ Known difficulties
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ardvark.common.declared import hyper
-
 from . import fsklr
-from .fsklr import SampleMaskPriors as Priors
 from .fsklr import build as build  # these are parts of this model's contract too
 from .fsklr import decision as decision
 from .fsklr import log_jacobian as log_jacobian
@@ -46,17 +43,14 @@ from .fsklr import log_joint as log_joint
 from .fsklr import log_predictive as log_predictive
 from .fsklr import simulate as simulate
 from .fsklr import to_free as to_free
+from .parts.kernels import kernel_hyper
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hypers(fsklr.MaskHypers[Priors]):
-    """Hyperparameters of SKLR, as specified: FS-SKLR's without a_zeta, and the rbf kernel only."""
+class Hypers(fsklr.SampleMaskHypers):
+    """Hyperparameters of SKLR: FS-SKLR's without a_zeta, and the rbf kernel only."""
 
-    kernel: Literal["rbf"] = hyper("rbf", "kernel of a row and a basis centre", paper="rbf")
-
-    def solve(self, N: int, B: int, D: int) -> Priors:
-        """Return the priors, with a_z and delta from the sizes; all D features are on."""
-        return self.solve_samples(B, selected=float(D))
+    kernel: Literal["rbf"] = kernel_hyper("rbf", paper="rbf")
 
 
 CARD = replace(
@@ -65,8 +59,7 @@ CARD = replace(
     title="Sparse Bayesian Kernel Logistic Regression",
     citation="Kojima, Tanaka (2017), APSIPA, SKLR-SaVB",
     priors="beta-process binary mask on samples, normal coefficients",
-    kernels=("rbf",),
-    dims={k: v for k, v in fsklr.CARD.dims.items() if v == ("basis",)},
+    variables={"basis": fsklr.CARD.variables["basis"]},
     fixed=("feature_weight",),
     masked=("sample_weight",),
 )

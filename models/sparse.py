@@ -1,8 +1,8 @@
-"""Priors of models that are sparse by default: what may be given, and how the rest is computed.
+"""Priors of models that are sparse by default: what may be given, and how the rest is filled.
 
 A user gives a number of visible weights (`active_features`, `active_samples`), or "all" for the
 dense prior, or the shape and rate of the Gamma hyperprior. A slab may be given too. From these,
-`solve` computes the prior of each group of weights. A model imports only this file and
+`SparseHypers.fill` computes the prior of each group of weights. A model imports only this file and
 `parts/ard.py`: `parts/sparsity.py` searches for the rates, and `parts/slab.py` is the slab's part
 of the density in `parts/ard.py`.
 """
@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -20,14 +20,11 @@ from ardvark.common.validate import InputError
 
 from .parts.ard import WeightPrior
 from .parts.effects import VISIBLE
-from .parts.sparsity import Sizes as Sizes  # an argument of `solve`
-from .parts.sparsity import kernel_factors, sparse_features, sparse_samples
-from .spec import BaseHypers, BasePriors
+from .parts.sparsity import Sizes, kernel_factors, sparse_features, sparse_samples
+from .spec import BaseHypers
 
 Active = float | Literal["all"]
 """The prior expected number of visible weights; "all" is the dense prior."""
-
-BIAS_SD = "prior standard deviation of the bias"
 
 DEFAULT_SLAB = 1.0
 """In logits. Between 1/4 and 2, the held-out score on planted effects of 1.5 logits hardly changes
@@ -40,6 +37,10 @@ one visible weight makes a label certain, and the search for the scale overflows
 
 
 # --- what every model with a sparse prior declares in the same way --------------------------------
+
+
+_WHOSE = {kind: f"of a {kind} weight" for kind in ("sample", "feature")}
+DENSE_SHAPE = "filled: 1/2; dense: 1.5 (a moment of order r needs shape > r / 2)"
 
 
 def active(kind: str) -> Any:
@@ -55,16 +56,26 @@ def active(kind: str) -> Any:
     )
 
 
-def shape(kind: str, *, paper: str, why: str, outside: str) -> Any:
-    """Declare the shape of the Gamma prior of the precisions of a kind of weights."""
-    meaning = f"shape of the Gamma prior of the precision of a {kind} weight"
-    return hyper(None, meaning, above=0.0, paper=paper, why=why, outside=outside)
+def shape(of: str, default: float | None = None, *, paper: str, why: str, outside: str) -> Any:
+    """Declare the shape of the Gamma prior of a precision.
+
+    Parameters
+    ----------
+    of : str
+        Whose precision it is: that of a "sample" or "feature" weight, or another one in words.
+    default : float, optional
+        None: filled.
+    paper, why, outside : str
+        As for `hyper`.
+    """
+    meaning = f"shape of the Gamma prior of the precision {_WHOSE.get(of, of)}"
+    return hyper(default, meaning, above=0.0, paper=paper, why=why, outside=outside)
 
 
-def rate(kind: str, *, paper: str, why: str, outside: str) -> Any:
-    """Declare the rate of that Gamma prior."""
-    meaning = f"rate of the Gamma prior of the precision of a {kind} weight"
-    return hyper(None, meaning, above=0.0, paper=paper, why=why, outside=outside)
+def rate(of: str, default: float | None = None, *, paper: str, why: str, outside: str) -> Any:
+    """Declare the rate of that Gamma prior; the arguments are those of `shape`."""
+    meaning = f"rate of the Gamma prior of the precision {_WHOSE.get(of, of)}"
+    return hyper(default, meaning, above=0.0, paper=paper, why=why, outside=outside)
 
 
 def slab(meaning: str, *, why: str) -> Any:
@@ -96,68 +107,30 @@ def own_slab(kind: str, *, why: str) -> Any:
     return slab(f"standard deviation of the slab of a {kind} weight", why=why)
 
 
-# --- what is specified, and the priors ------------------------------------------------------------
+def form_hyper(default: str) -> Any:
+    """Declare the parametrisation of weights with Gamma precisions."""
+    meaning = "precisions integrated out (marginal) or explicit"
+    return hyper(default, meaning, paper="hierarchical")
 
-_EXCLUSIVE = (
-    ("active_samples", "sample_shape"),
-    ("active_samples", "sample_rate"),
-    ("active_features", "feature_shape"),
-    ("active_features", "feature_rate"),
-)
-"""The pairs of hyperparameters of which only one may be given."""
+
+def bias_hyper(paper: str) -> Any:
+    """Declare the prior standard deviation of the bias."""
+    return hyper(1.0, "prior standard deviation of the bias", above=0.0, paper=paper)
+
+
+# --- what is given, and how it is filled ----------------------------------------------------------
 
 _ENDED_BY = {"sample_shape": "sample_slab", "feature_shape": "feature_slab"}
 """For each shape, the slab that cuts off the tail of the same weights."""
 
-_SOLVED_FROM = ("active_features", "active_samples", "slab")
+_FILLED_FROM = ("active_features", "active_samples", "slab")
 """The settings from which shapes, rates and the two slabs are computed."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class SparseHypers[P: SparsePriors](BaseHypers[P]):
-    """Hyperparameters, as specified, with a sparse prior for the sample weights or for both kinds.
-
-    For each kind of weights, "sample" and "feature", a model declares the number of active weights,
-    shape, rate and slab, and for both one `slab` in logits. A number of active weights replaces
-    shape and rate.
-    """
-
-    def __post_init__(self) -> None:
-        asked = {name: value for name, value in vars(self).items() if value is not None}
-        for one, other in _EXCLUSIVE:
-            if one in asked and other in asked:
-                raise InputError(
-                    f"give {one} or {other}, not both: {one} = {plain(asked[one])!r} and {other} = "
-                    f"{plain(asked[other])!r} specify different priors."
-                )
-        super().__post_init__()
-
-    def heavy_tails(self) -> dict[str, float]:
-        """Return the shapes at or below 1 of weights without a slab."""
-        asked = self.given()
-        slabs = {name: asked.get(own, asked.get("slab", np.inf)) for name, own in _ENDED_BY.items()}
-        return {k: v for k, v in super().heavy_tails().items() if slabs.get(k, np.inf) == np.inf}
-
-
-@dataclass(frozen=True, kw_only=True)
-class SparsePriors(BasePriors):
-    """Every hyperparameter of such a model, including shape, rate and slab of each kind."""
-
-    def posterior_fields(self) -> dict[str, Any]:
-        """Return the shapes, rates and slabs, which define the posterior, not their sources."""
-        fields = {k: v for k, v in super().posterior_fields().items() if k not in _SOLVED_FROM}
-        return {k: v for k, v in fields.items() if not (k in _ENDED_BY.values() and v == np.inf)}
-
-    def numbers(self) -> dict[str, float]:
-        """Return the expected numbers of visible weights and the slab, where they are numbers."""
-        fields = dataclasses.asdict(self)
-        found = {name: fields[name] for name in _SOLVED_FROM if name in fields}
-        return {name: float(value) for name, value in found.items() if isinstance(value, Real)}
 
 
 class Group(NamedTuple):
     """The hyperparameters given for one kind of weights, and the values of the dense prior."""
 
+    kind: str
     active: Active | None
     shape: float | None
     rate: float | None
@@ -177,44 +150,119 @@ class Group(NamedTuple):
         given = self.slab if self.slab is not None else slab
         return WeightPrior(shape, rate, np.inf if given is None else given)
 
+    def number(self, default: float, size: int) -> float:
+        """Return how many weights are to be active; checked only if it is used."""
+        number = default if self.active is None or isinstance(self.active, str) else self.active
+        if self.sparse and not number < size:
+            raise InputError(
+                f"active_{self.kind}s must be between 0 and the number of {self.kind}s, got "
+                f"{number:g} of {size}. It is the prior expected number of visible weights; "
+                '"all" asks for the dense prior.'
+            )
+        return number
 
-class Solved(NamedTuple):
-    """The prior of one kind of weights, and the number that it makes visible ("all" if dense)."""
+    def filled(self, number: float, prior: WeightPrior) -> dict[str, Any]:
+        """Return the hyperparameters of these weights, complete."""
+        values = {f"{self.kind}_{name}": value for name, value in prior._asdict().items()}
+        return values | {f"active_{self.kind}s": number if self.sparse else "all"}
 
-    active: Active
-    prior: WeightPrior
+
+@dataclass(frozen=True, kw_only=True)
+class SparseHypers(BaseHypers):
+    """Hyperparameters with a sparse prior for the sample weights or for both kinds of weights.
+
+    For each kind of weights, "sample" and "feature", a model declares the number of active weights,
+    shape, rate and slab, and for both one `slab` in logits. A number of active weights replaces
+    shape and rate. A kind is sparse unless its shape or rate is given, or its number is "all". In
+    those cases it is dense, and has no slab unless one is given.
+    """
+
+    def fill(self, N: int, B: int, D: int) -> Self:
+        """Return a copy with the priors of sample and feature weights.
+
+        Raises
+        ------
+        InputError
+            A number is given beside a shape or rate, more active weights are requested than exist,
+            the slab is out of range, or no scale gives the requested numbers.
+        """
+        sizes = Sizes(self.kernel_of(), N, B, D)
+        sample_scale, feature_scale = sizes.kernel.scales(N, D)
+        sample = self._group("sample", 1.5, sample_scale)
+        feature = self._group("feature", sizes.kernel.dense_shape, feature_scale)
+        return dataclasses.replace(self, **_filled(sizes, vars(self)["slab"], sample, feature))
+
+    def fill_samples(self, N: int, B: int, theta: np.ndarray) -> Self:
+        """Return a copy with the prior of the sample weights, for fixed feature weights theta (D,).
+
+        It raises the same errors as `fill`.
+        """
+        sizes, slab = Sizes(self.kernel_of(), N, B, len(theta)), vars(self)["slab"]
+        sample = self._group("sample", 1.5, sizes.kernel.scales(N, len(theta))[0])
+        return dataclasses.replace(self, **_filled_samples(sizes, slab, sample, theta))
+
+    def _group(self, kind: str, dense_shape: float, dense_scale: float) -> Group:
+        """Return what was given for one kind of weights."""
+        fields = vars(self)
+        active = fields[f"active_{kind}s"]
+        for name in (f"{kind}_shape", f"{kind}_rate"):
+            if active is not None and fields[name] is not None:
+                raise InputError(
+                    f"give active_{kind}s or {name}, not both: active_{kind}s = {plain(active)!r} "
+                    f"and {name} = {plain(fields[name])!r} specify different priors."
+                )
+        shape, rate, slab = (fields[f"{kind}_{name}"] for name in WeightPrior._fields)
+        return Group(kind, active, shape, rate, slab, dense_shape, dense_scale)
+
+    def weight_priors(self) -> dict[str, WeightPrior]:
+        """Return the priors of the weights: of both kinds, or of the samples' beside fixed ones."""
+        fields, priors = vars(self), {}
+        for kind in ("sample", "feature"):
+            if f"{kind}_rate" in fields:
+                shape, rate, slab = (fields[f"{kind}_{name}"] for name in WeightPrior._fields)
+                priors[f"{kind}_weight"] = WeightPrior(shape, rate, slab)
+        return priors
+
+    @property
+    def sample_prior(self) -> WeightPrior:
+        """Prior of the sample weights and their precisions."""
+        return self.weight_priors()["sample_weight"]
+
+    @property
+    def feature_prior(self) -> WeightPrior:
+        """Prior of the feature weights and their precisions."""
+        return self.weight_priors()["feature_weight"]
+
+    def heavy_tails(self) -> dict[str, float]:
+        """Return the shapes at or below 1 of weights without a slab."""
+        given = self.given()
+        slabs = {name: given.get(own, given.get("slab", np.inf)) for name, own in _ENDED_BY.items()}
+        return {k: v for k, v in super().heavy_tails().items() if slabs.get(k, np.inf) == np.inf}
+
+    def posterior_fields(self) -> dict[str, Any]:
+        """Return the shapes, rates and slabs, which define the posterior, not their sources."""
+        fields = {k: v for k, v in super().posterior_fields().items() if k not in _FILLED_FROM}
+        return {k: v for k, v in fields.items() if not (k in _ENDED_BY.values() and v == np.inf)}
+
+    def numbers(self) -> dict[str, float]:
+        """Return the expected numbers of visible weights and the slab, where they are numbers."""
+        fields = {name: vars(self).get(name) for name in _FILLED_FROM}
+        return {name: float(value) for name, value in fields.items() if isinstance(value, Real)}
 
 
-def solve(
-    sizes: Sizes, slab: float | None, sample: Group, feature: Group
-) -> tuple[float, Solved, Solved]:
-    """Return the slab in logits, and the priors of sample and feature weights.
+def _filled(sizes: Sizes, slab: float | None, sample: Group, feature: Group) -> dict[str, Any]:
+    """Return the slab in logits, and the hyperparameters of both kinds of weights.
 
-    A group is sparse unless its shape or rate is given, or `active` is "all". In those cases
-    it is dense, and has no slab unless one is given.
-
-    Parameters
-    ----------
-    sizes : Sizes
-    slab : float or None
-        In logits; None: `DEFAULT_SLAB` for a sparse group, no slab for a dense one.
-    sample, feature : Group
-        What was given.
-
-    Raises
-    ------
-    InputError
-        More active weights are requested than exist, the slab is out of range, or no scale gives
-        the requested numbers.
+    A slab of None is `DEFAULT_SLAB` for a sparse group, and no slab for a dense one.
     """
     features, _, each = sizes.kernel.sparse_defaults
     logits, unit = _logits(slab, sample.sparse or feature.sparse), sizes.kernel.feature_unit
     most, own_slab = _most_samples(sizes), sample.slab or logits
     a = None if sample.sparse else sample.dense(None if slab is None else logits)
-    f = _number("feature", feature, min(features, sizes.D / 3), sizes.D)
+    f = feature.number(min(features, sizes.D / 3), sizes.D)
     if feature.sparse:
         while True:  # the number of features is halved until some scale gives it
-            few = (_number("sample", sample, min(most, k * f), sizes.B) for k in each)
+            few = (sample.number(min(most, k * f), sizes.B) for k in each)
             try:
                 m, v, a = _first_sparse(f, feature.slab or unit, sizes, a, few, own_slab)
                 break
@@ -223,28 +271,26 @@ def solve(
                     raise
                 f *= 0.5
     else:
-        m = _number("sample", sample, most, sizes.B)
+        m = sample.number(most, sizes.B)
         v = feature.dense(None if slab is None else unit)
         a = a or sparse_samples(m, own_slab, sizes.B, kernel_factors(sizes, v)[1])
-    of_sample = Solved(m if sample.sparse else "all", a)
-    return logits, of_sample, Solved(f if feature.sparse else "all", v)
+    return {"slab": logits} | sample.filled(m, a) | feature.filled(f, v)
 
 
-def solve_fixed(
+def _filled_samples(
     sizes: Sizes, slab: float | None, sample: Group, theta: np.ndarray
-) -> tuple[float, Solved]:
-    """Return the slab in logits and the prior of the sample weights, for fixed theta (D,).
-
-    It raises the same errors as `solve`.
-    """
+) -> dict[str, Any]:
+    """Return the slab in logits and the hyperparameters of the sample weights, for fixed theta."""
     logits = _logits(slab, sample.sparse)
     # a sample is visible by the spread of its column; its slab limits what it adds at a row
     r, size = sizes.kernel.fixed_factors(theta, sizes.N)
-    own = logits / size
-    m = _number("sample", sample, _most_samples(sizes), sizes.B)
+    sample_slab = logits / size
+    m = sample.number(_most_samples(sizes), sizes.B)
     if sample.sparse:
-        return logits, Solved(m, sparse_samples(m, sample.slab or own, sizes.B, np.array([r])))
-    return logits, Solved("all", sample.dense(None if slab is None else own))
+        prior = sparse_samples(m, sample.slab or sample_slab, sizes.B, np.array([r]))
+    else:
+        prior = sample.dense(None if slab is None else sample_slab)
+    return {"slab": logits} | sample.filled(m, prior)
 
 
 def _logits(slab: float | None, sparse: bool) -> float:
@@ -278,29 +324,17 @@ def _first_sparse(
     It is the first number beside which the samples' prior is sparse, else the first that some scale
     of the features allows; with a `dense` prior of the samples none is needed.
     """
-    found, why = None, None
+    fallback, why = None, None
     for m in dict.fromkeys(numbers):
         try:
             v, a = sparse_features(active, slab, sizes, dense or (m, sample_slab))
         except InputError as error:
             why = why or error
             continue
-        found = found or (m, v, a)
+        fallback = fallback or (m, v, a)
         if dense or a.scale < a.slab:
             return m, v, a
-    if found is None:
+    if fallback is None:
         assert why is not None
         raise why
-    return found
-
-
-def _number(kind: str, group: Group, default: float, size: int) -> float:
-    """Return how many weights are to be active; checked only if it is used."""
-    number = default if group.active is None or isinstance(group.active, str) else group.active
-    if group.sparse and not number < size:
-        raise InputError(
-            f"active_{kind}s must be between 0 and the number of {kind}s, got {number:g} of "
-            f'{size}. It is the prior expected number of visible weights; "all" asks for the '
-            "dense prior."
-        )
-    return number
+    return fallback

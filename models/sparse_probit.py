@@ -46,8 +46,8 @@ Known difficulties
 - Correlated features can exchange weight: check R-hat of `eta` first.
 """
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 import numpy as np
 import pymc as pm
@@ -65,12 +65,14 @@ from .jcfo import (
 from .jcfo import log_predictive as log_predictive  # a part of this model's contract too
 from .parts.ard import Form
 from .parts.probit import ProbitBernoulli, probit_logp
-from .spec import BaseHypers, BasePriors, Coords, Inputs, ModelCard, Point
+from .spec import BaseHypers, Coords, Inputs, ModelCard, Point
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hypers(BaseHypers["Priors"]):
-    """Hyperparameters of sparse probit regression, as specified; None follows from D."""
+class Hypers(BaseHypers):
+    """Hyperparameters of sparse probit regression; None follows from D."""
+
+    FORM: ClassVar[tuple[str, ...]] = ("parametrization",)
 
     parametrization: Form = hyper(
         "hierarchical",
@@ -78,26 +80,13 @@ class Hypers(BaseHypers["Priors"]):
         paper="hierarchical",
         why="mixes best under NUTS: the Laplace prior has a corner",
     )
-    gamma1: float | None = laplace_hyper(
+    gamma1: float = laplace_hyper(
         "the bias and a feature weight", "filled: weight scale gamma1^-1/2 = D^-1/2"
     )
 
-    def solve(self, N: int, B: int, D: int) -> "Priors":
-        """Return the priors, with gamma1 such that eta has a useful prior range."""
-        return Priors(
-            parametrization=self.parametrization,
-            gamma1=float(D if self.gamma1 is None else self.gamma1),
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Priors(BasePriors):
-    """Every hyperparameter of sparse probit regression, complete."""
-
-    FORM: ClassVar[tuple[str, ...]] = ("parametrization",)
-
-    parametrization: Form
-    gamma1: float
+    def fill(self, N: int, B: int, D: int) -> Self:
+        """Return a copy with gamma1 such that eta has a useful prior range."""
+        return replace(self, gamma1=float(D if self.gamma1 is None else self.gamma1))
 
     @property
     def gammas(self) -> dict[str, float]:
@@ -108,13 +97,13 @@ class Priors(BasePriors):
 # --- the PyMC model -------------------------------------------------------------------------------
 
 
-def build(inputs: Inputs, y: np.ndarray, priors: Priors, coords: Coords) -> pm.Model:
+def build(inputs: Inputs, y: np.ndarray, h: Hypers, coords: Coords) -> pm.Model:
     """Return the PyMC model, dims "obs" (N), "feature" (D). There is no basis."""
-    marginal = priors.parametrization == "marginal"
+    marginal = h.parametrization == "marginal"
     with pm.Model(coords=coords) as model:
         x = pm.Data("X", inputs.X, dims=("obs", "feature"))
         label = pm.Data("label", y, dims="obs")
-        gamma1 = pm.Data("gamma1", priors.gamma1)
+        gamma1 = pm.Data("gamma1", h.gamma1)
         bias = laplace("bias", gamma1, None if marginal else "tau_bias")
         beta = laplace("beta", gamma1, None if marginal else "tau", dims="feature")
         pm.Deterministic("feature_weight", pt.abs(beta), dims="feature")
@@ -126,35 +115,35 @@ def build(inputs: Inputs, y: np.ndarray, priors: Priors, coords: Coords) -> pm.M
 # --- the same density from the paper, in NumPy ------------------------------------------------
 
 
-def decision(point: Point, inputs: Inputs, priors: Priors) -> np.ndarray:
+def decision(point: Point, inputs: Inputs, h: Hypers) -> np.ndarray:
     """Return eta (..., N) = beta_0 + X beta: JCFO (5)."""
     return np.asarray(point["bias"])[..., None] + point["beta"] @ inputs.X.T
 
 
-def log_joint(point: Point, inputs: Inputs, y: np.ndarray, priors: Priors) -> np.ndarray:
+def log_joint(point: Point, inputs: Inputs, y: np.ndarray, h: Hypers) -> np.ndarray:
     """Return log p(y, variables | X), without Jacobian; tau, tau_bias where the form keeps them."""
-    gamma1 = priors.gamma1
-    variance = {} if priors.parametrization == "marginal" else point
+    gamma1 = h.gamma1
+    variance = {} if h.parametrization == "marginal" else point
     return (
         laplace_logp(point["bias"], gamma1, variance.get("tau_bias"))
         + laplace_logp(point["beta"], gamma1, variance.get("tau")).sum(-1)
-        + probit_logp(y, decision(point, inputs, priors)).sum(-1)
+        + probit_logp(y, decision(point, inputs, h)).sum(-1)
     )
 
 
-def log_jacobian(point: Point, priors: Priors) -> np.ndarray:
+def log_jacobian(point: Point, h: Hypers) -> np.ndarray:
     """Return log |d paper's variables / d unconstrained vector of the PyMC model|.
 
     The unconstrained vector holds beta (marginal: no transform), or log tau and beta_raw.
     """
-    if priors.parametrization == "marginal":
+    if h.parametrization == "marginal":
         return np.zeros(np.shape(point["bias"]))
     return laplace_jacobian(point["tau"]).sum(-1) + laplace_jacobian(point["tau_bias"])
 
 
-def to_free(point: Point, inputs: Inputs, priors: Priors) -> dict[str, np.ndarray]:
+def to_free(point: Point, inputs: Inputs, h: Hypers) -> dict[str, np.ndarray]:
     """Return the free variables of the PyMC model at a point of the paper's variables."""
-    if priors.parametrization == "marginal":
+    if h.parametrization == "marginal":
         return {k: point[k] for k in ("bias", "beta")}
     return {
         "tau_bias": point["tau_bias"],
@@ -164,12 +153,12 @@ def to_free(point: Point, inputs: Inputs, priors: Priors) -> dict[str, np.ndarra
     }
 
 
-def simulate(rng: np.random.Generator, inputs: Inputs, priors: Priors) -> dict[str, np.ndarray]:
+def simulate(rng: np.random.Generator, inputs: Inputs, h: Hypers) -> dict[str, np.ndarray]:
     """Return one ancestral draw: every variable of the model, `feature_weight`, `eta`, `y` (N,)."""
-    tau_bias, bias = simulate_laplace(rng, priors.gamma1, ())
-    tau, beta = simulate_laplace(rng, priors.gamma1, (inputs.D,))
+    tau_bias, bias = simulate_laplace(rng, h.gamma1, ())
+    tau, beta = simulate_laplace(rng, h.gamma1, (inputs.D,))
     point = {"tau_bias": tau_bias, "bias": bias, "tau": tau, "beta": beta}
-    eta = decision(point, inputs, priors)
+    eta = decision(point, inputs, h)
     y = (rng.normal(eta, 1.0) > 0.0).astype(np.int64)  # (16)
     return point | {"feature_weight": np.abs(beta), "eta": eta, "y": y}
 
@@ -181,9 +170,8 @@ CARD = ModelCard(
     year=2001,
     link="probit",
     priors="Laplace weights of the features",
-    kernels=(),
     paper_method="jcfo_em",
     shared=("feature_weight", "eta"),
     needed=("beta",),
-    dims={"beta": ("feature",), "beta_raw": ("feature",), "tau": ("feature",)},
+    variables={"feature": ("beta", "beta_raw", "tau")},
 )

@@ -1,21 +1,21 @@
 """The contract of a model: what the file of a paper must define.
 
-A file in this folder is a `ModelFile`. It defines these names, and mypy checks their arguments and
-types where the file is registered (`ModelSpec.of` in `models/__init__.py`):
+A file in this folder defines these names; `ModelSpec` has their types, and
+`tests/models/test_contract.py` calls all of them in every form:
 
-    Hypers        frozen dataclass of the hyperparameters as the user specified them, each declared
-                  with `hyper(...)`. None: a scale that is computed from the sizes of the data
-    Priors        frozen dataclass of the same hyperparameters with a value for each. It is what
-                  `Hypers.solve(N, B, D)` returns and all functions take
-    build         (inputs, y, priors, coords) -> pm.Model
-    log_joint     (point, inputs, y, priors) -> log density of the paper's variables, NumPy/SciPy,
+    Hypers        frozen dataclass of the hyperparameters, each declared with `hyper(...)`. A scale
+                  that is computed from the sizes of the data has the default None, and
+                  `fill(N, B, D)` returns a copy with a value for it. That copy is the argument `h`
+                  of all functions
+    build         (inputs, y, h, coords) -> pm.Model
+    log_joint     (point, inputs, y, h) -> log density of the paper's variables, NumPy/SciPy,
                   written from the paper and never from `build`: the two check each other
-    log_jacobian  (point, priors) -> log |d paper's variables / d unconstrained vector|, so that
+    log_jacobian  (point, h) -> log |d paper's variables / d unconstrained vector|, so that
                   log_joint + log_jacobian is the density a gradient sampler works on
-    to_free       (point, inputs, priors) -> values of the PyMC model's free variables
-    simulate      (rng, inputs, priors) -> one ancestral draw of everything, with y
-    decision      (point, inputs, priors) -> eta at the rows of inputs.X
-    log_predictive (y, eta, point, priors) -> log P(y | eta), latent noise integrated out
+    to_free       (point, inputs, h) -> values of the PyMC model's free variables
+    simulate      (rng, inputs, h) -> one ancestral draw of everything, with y
+    decision      (point, inputs, h) -> eta at the rows of inputs.X
+    log_predictive (y, eta, point, h) -> log P(y | eta), latent noise integrated out
     CARD          a `ModelCard`: the name, the paper, and what the model can do
 
 A model that shares functions with another imports them under their names (`sklr.py`). Other code
@@ -35,7 +35,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -44,11 +44,11 @@ from ardvark.common.html import table
 from ardvark.common.registry import Registry
 from ardvark.common.validate import InputError, logger, unknown_option
 
+from .parts.ard import WeightPrior
+from .parts.kernels import Kernel, make_kernel
+
 if TYPE_CHECKING:
     import pymc as pm
-
-    from .parts.ard import WeightPrior
-    from .parts.kernels import Kernel
 
 Point = Mapping[str, np.ndarray]
 Coords = Mapping[str, Sequence[str]]
@@ -127,20 +127,29 @@ class Inputs:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BasePriors:
-    """Base class of the complete hyperparameters of every model, which its functions take.
+class BaseHypers(Settings, ABC):
+    """Base class of the hyperparameters of every model.
 
-    The fields are those of the model's `Hypers`, in the same order. None of them is None.
+    As the user specifies them, a field whose default is None may be left out. `fill` computes it
+    from the sizes of the data. It returns a complete copy, which the functions of a model take.
 
     Examples
     --------
     >>> import ardvark as av
-    >>> priors = av.problem("rfvm", "digits38").hypers
-    >>> type(priors).__name__, priors.kernel_of().name
-    ('Priors', 'linear')
-    >>> sorted(priors.weight_priors())
+    >>> Hypers = av.ZOO["rfvm"].Hypers
+    >>> Hypers(slab=-1.0)
+    Traceback (most recent call last):
+        ...
+    ardvark.common.validate.InputError: slab must be ...
+    >>> asked = Hypers(active_features=5, slab=2.0)
+    >>> asked.given()
+    {'active_features': 5.0, 'slab': 2.0}
+    >>> filled = asked.fill(N=50, B=50, D=20)
+    >>> float(filled.sample_shape), filled.kernel_of().name
+    (0.5, 'linear')
+    >>> sorted(filled.weight_priors())
     ['feature_weight', 'sample_weight']
-    >>> sorted(priors.form_fields())  # how it is written; all else defines the posterior
+    >>> sorted(filled.form_fields())  # how it is written; all else defines the posterior
     ['latent_noise', 'parametrization']
     """
 
@@ -148,16 +157,34 @@ class BasePriors:
     """The fields that change how the posterior is written, but not the posterior itself."""
 
     def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, float):
+        super().__post_init__()
+        for declared in self.declared():
+            value = getattr(self, declared.name)
+            if declared.kind is float and isinstance(value, Real):
+                # 2 and 2.0 are the same value, and an overflow in `fill` gives inf, as in NumPy.
                 # PyTensor makes a float32 constant of a Python float that float32 holds exactly,
                 # such as 3.0, and then computes 1 / 3.0 in float32; a NumPy float stays float64
-                object.__setattr__(self, field.name, np.float64(value))
+                object.__setattr__(self, declared.name, np.float64(value))
 
-    def kernel_of(self) -> "Kernel | None":
-        """Return the kernel; None in a model without one, whose eta is primal weights times x."""
-        return None
+    @abstractmethod
+    def fill(self, N: int, B: int, D: int) -> Self:
+        """Return a complete copy; what was left at None follows from the sizes of the data."""
+
+    def given(self) -> dict[str, Any]:
+        """Return the fields that differ from their defaults, as Python values."""
+        fields = ((d, getattr(self, d.name)) for d in self.declared())
+        return {d.name: plain(value) for d, value in fields if value != d.default}
+
+    def heavy_tails(self) -> dict[str, float]:
+        """Return the Gamma shapes at or below 1: those weights have no finite second moment."""
+        fields = dataclasses.asdict(self)
+        shapes = {k: v for k, v in fields.items() if k.endswith("_shape") and v is not None}
+        return {k: v for k, v in shapes.items() if v <= 1.0}
+
+    def kernel_of(self) -> Kernel:
+        """Return the kernel, in a model that has one."""
+        fields = vars(self)
+        return make_kernel(fields["kernel"], fields.get("degree", 1))
 
     def posterior_fields(self) -> dict[str, Any]:
         """Return the fields that define the posterior (a subclass may add to FORM by value)."""
@@ -173,97 +200,12 @@ class BasePriors:
         form = {name: words.get(value, value) for name, value in self.form_fields().items()}
         return dataclasses.replace(self, **form)
 
-    def weight_priors(self) -> "dict[str, WeightPrior]":
+    def weight_priors(self) -> dict[str, WeightPrior]:
         """Return the priors of the shared weights that have ARD priors, by name."""
         return {}
 
 
-@dataclass(frozen=True, kw_only=True)
-class BaseHypers[P: BasePriors](Settings, ABC):
-    """Base class of the hyperparameters of every model, as the user specified them.
-
-    A field left at None is computed by `solve`, which returns another object.
-
-    Examples
-    --------
-    >>> import ardvark as av
-    >>> Hypers = av.ZOO["rfvm"].Hypers
-    >>> asked = Hypers(active_features=5, slab=2.0)
-    >>> float(asked.slab)
-    2.0
-    >>> Hypers(slab=-1.0)
-    Traceback (most recent call last):
-        ...
-    ardvark.common.validate.InputError: slab must be ...
-    """
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for declared in self.declared():
-            value = getattr(self, declared.name)
-            if declared.kind is float and isinstance(value, Real):
-                # 2 and 2.0 are the same value, and an overflow in `solve` gives inf, as in NumPy
-                object.__setattr__(self, declared.name, np.float64(value))
-
-    @abstractmethod
-    def solve(self, N: int, B: int, D: int) -> P:
-        """Return every hyperparameter; those left at None follow from the sizes of the data."""
-
-    def given(self) -> dict[str, Any]:
-        """Return the fields that differ from their defaults, as Python values."""
-        fields = ((d, getattr(self, d.name)) for d in self.declared())
-        return {d.name: plain(value) for d, value in fields if value != d.default}
-
-    def heavy_tails(self) -> dict[str, float]:
-        """Return the Gamma shapes at or below 1: those weights have no finite second moment."""
-        fields = dataclasses.asdict(self)
-        shapes = {k: v for k, v in fields.items() if k.endswith("_shape") and v is not None}
-        return {k: v for k, v in shapes.items() if v <= 1.0}
-
-
-class ModelFile[P: BasePriors](Protocol):
-    """The names that a model's file defines; the module docstring explains each."""
-
-    __doc__: str | None
-    CARD: "ModelCard"
-
-    @property
-    def Hypers(self) -> type[BaseHypers[P]]:
-        """The class of the hyperparameters as the user specifies them."""
-        ...
-
-    def build(self, inputs: Inputs, y: np.ndarray, priors: P, coords: Coords) -> "pm.Model":
-        """Return the PyMC model."""
-        ...
-
-    def log_joint(self, point: Point, inputs: Inputs, y: np.ndarray, priors: P) -> np.ndarray:
-        """Return the log density of the paper's variables."""
-        ...
-
-    def log_jacobian(self, point: Point, priors: P) -> np.ndarray:
-        """Return the log Jacobian of the unconstrained vector."""
-        ...
-
-    def to_free(self, point: Point, inputs: Inputs, priors: P) -> dict[str, np.ndarray]:
-        """Return the values of the free variables."""
-        ...
-
-    def simulate(
-        self, rng: np.random.Generator, inputs: Inputs, priors: P
-    ) -> dict[str, np.ndarray]:
-        """Return one ancestral draw."""
-        ...
-
-    def decision(self, point: Point, inputs: Inputs, priors: P) -> np.ndarray:
-        """Return eta."""
-        ...
-
-    def log_predictive(self, y: Any, eta: np.ndarray, point: Point, priors: P) -> np.ndarray:
-        """Return log P(y | eta)."""
-        ...
-
-
-def _feature_weight(point: Point, priors: Any) -> np.ndarray:
+def _feature_weight(point: Point, h: Any) -> np.ndarray:
     return np.asarray(point["feature_weight"])
 
 
@@ -281,9 +223,9 @@ class ModelCard:
     `simulate` draws a real y, `log_predictive` is the density of s at any real y, and the
     prediction is a score whose sign gives the class."""
     priors: str
-    kernels: tuple[str, ...]
     paper_method: str
-    dims: dict[str, tuple[str, ...]]
+    variables: Mapping[str, tuple[str, ...]]
+    """The variables along each dim, in any form, apart from the shared quantities and scalars."""
     labels_in_basis: bool = False
     shared: tuple[str, ...] = SHARED
     """The shared quantities of the model; a model without a basis has no sample weights."""
@@ -294,8 +236,13 @@ class ModelCard:
     masked: tuple[str, ...] = ()
     """Those that a binary mask switches off: exactly 0 with positive probability."""
     theta: Callable[[Point, Any], np.ndarray] = _feature_weight
-    """(point, priors) -> the kernel's feature weights (..., D), if they are not the shared
+    """(point, h) -> the kernel's feature weights (..., D), if they are not the shared
     `feature_weight` itself. Without a basis, the absolute values of the primal weights."""
+
+    @property
+    def dims(self) -> dict[str, tuple[str, ...]]:
+        """The dims of each of `variables`."""
+        return {name: (dim,) for dim, names in self.variables.items() for name in names}
 
     @property
     def has_basis(self) -> bool:
@@ -309,7 +256,7 @@ class ModelCard:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class ModelSpec[P: BasePriors](ModelCard):
+class ModelSpec(ModelCard):
     """One paper's model: its card and the parts of its file.
 
     Examples
@@ -323,19 +270,20 @@ class ModelSpec[P: BasePriors](ModelCard):
     ('pfcvm_lp', ('linear', 'polynomial', 'rbf'), True)
     """
 
-    Hypers: type[BaseHypers[P]]
-    build: "Callable[[Inputs, np.ndarray, P, Coords], pm.Model]"
-    log_joint: Callable[[Point, Inputs, np.ndarray, P], np.ndarray]
-    log_jacobian: Callable[[Point, P], np.ndarray]
-    to_free: Callable[[Point, Inputs, P], dict[str, np.ndarray]]
-    simulate: Callable[[np.random.Generator, Inputs, P], dict[str, np.ndarray]]
-    decision: Callable[[Point, Inputs, P], np.ndarray]
-    log_predictive: Callable[[Any, np.ndarray, Point, P], np.ndarray]
+    # each model's functions take an object of its `Hypers`
+    Hypers: type[BaseHypers]
+    build: "Callable[[Inputs, np.ndarray, Any, Coords], pm.Model]"
+    log_joint: Callable[[Point, Inputs, np.ndarray, Any], np.ndarray]
+    log_jacobian: Callable[[Point, Any], np.ndarray]
+    to_free: Callable[[Point, Inputs, Any], dict[str, np.ndarray]]
+    simulate: Callable[[np.random.Generator, Inputs, Any], dict[str, np.ndarray]]
+    decision: Callable[[Point, Inputs, Any], np.ndarray]
+    log_predictive: Callable[[Any, np.ndarray, Point, Any], np.ndarray]
     doc: str
     """The file's docstring: the mathematics."""
 
     @classmethod
-    def of(cls, file: ModelFile[P]) -> "ModelSpec[P]":
+    def of(cls, file: Any) -> "ModelSpec":
         """Return the model that a file defines: a module of this folder, or one of your own.
 
         Examples
@@ -344,21 +292,18 @@ class ModelSpec[P: BasePriors](ModelCard):
         >>> ModelSpec.of(rvm)
         ModelSpec('rvm': Relevance Vector Machine, Tipping (2001), JMLR 1, 211-244)
         """
-        return cls(
-            **{f.name: getattr(file.CARD, f.name) for f in dataclasses.fields(ModelCard)},
-            Hypers=file.Hypers,
-            build=file.build,
-            log_joint=file.log_joint,
-            log_jacobian=file.log_jacobian,
-            to_free=file.to_free,
-            simulate=file.simulate,
-            decision=file.decision,
-            log_predictive=file.log_predictive,
-            doc=file.__doc__ or "",
-        )
+        card = {f.name: getattr(file.CARD, f.name) for f in dataclasses.fields(ModelCard)}
+        names = {f.name for f in dataclasses.fields(cls)} - {*card, "doc"}
+        parts = {name: getattr(file, name) for name in names}
+        return cls(**card, **parts, doc=file.__doc__ or "")
 
     def __repr__(self) -> str:
         return f"ModelSpec({self.name!r}: {self.title}, {self.citation})"
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """The names of the kernels that it has, as its `Hypers` declares them."""
+        return self.Hypers.choices().get("kernel", ())
 
     def choices(self) -> list[dict[str, str]]:
         """Return every accepted combination of the settings that accept only words.
@@ -381,7 +326,7 @@ class ModelSpec[P: BasePriors](ModelCard):
             return False
         return True
 
-    def make_hypers(self, given: Mapping[str, Any]) -> BaseHypers[P]:
+    def make_hypers(self, given: Mapping[str, Any]) -> BaseHypers:
         """Return Hypers from keyword arguments; an unknown one is a TypeError that lists them.
 
         Examples
@@ -410,7 +355,7 @@ class ModelSpec[P: BasePriors](ModelCard):
         return hypers
 
 
-class Zoo(Registry[ModelSpec[Any]]):
+class Zoo(Registry[ModelSpec]):
     """Models by name, shown as a short table.
 
     Examples
@@ -440,13 +385,3 @@ class Zoo(Registry[ModelSpec[Any]]):
         rows = [(s.name, s.title, s.citation, s.link, s.priors) for s in self.values()]
         columns = ("model", "title", "paper", "link", "priors")
         return table("Models of the zoo", rows, columns)
-
-
-def check_simulable(priors: BasePriors) -> None:
-    """Raise an error for Gamma shapes whose draws underflow to exactly 0 in float64."""
-    for name, value in dataclasses.asdict(priors).items():
-        if name.endswith("_shape") and value < 0.05:
-            raise InputError(
-                f"cannot simulate with {name} = {value:g}: most draws of such a Gamma are exactly "
-                "0 in float64. Use a shape of at least 0.05."
-            )

@@ -24,7 +24,7 @@ from ardvark.inference.calibration.ranks import Calibration
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 ROOMS = (ardvark, ardvark.models, ardvark.data, ardvark.inference)
 RETURNED = (Calibration, type(ardvark.ZOO))  # classes whose objects a user gets from a public name
-CONTRACTS = ("BaseHypers", "BasePriors")  # for the author of a model; a user calls none of them
+CONTRACTS = ("BaseHypers",)  # for the author of a model; a user calls none of them
 PARSER = doctest.DocTestParser()
 
 

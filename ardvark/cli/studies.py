@@ -219,7 +219,7 @@ def problem_of(settings: Mapping[str, Any]) -> "tuple[Problem, Dataset | None]":
     """Return the problem and the test set that the settings describe."""
     import ardvark as av
     from ardvark.data.reading import is_file
-    from ardvark.models.problems import model_named
+    from ardvark.models.arguments import model_named
 
     source: Any = settings["data"]
     model_named(av.ZOO, settings["model"], source)  # before a large table is read

@@ -279,7 +279,7 @@ def _declared(field: dataclasses.Field, hint: Any) -> Declared:
         words=words,
         single=bool(single),
         several=bool(tuples),
-        optional=len(inner) < len(parts),
+        optional=len(inner) < len(parts) or field.default is None,
         **field.metadata,
     )
 

@@ -156,11 +156,11 @@ class Sampler:
         self.problem = problem
         self.options = Options() if options is None else options
         h = problem.hypers
-        assert isinstance(h, pfcvm.Priors | rfvm.Priors)  # as `supports` says
+        assert isinstance(h, pfcvm.Hypers | rfvm.Hypers)  # as `supports` says
         self.bias_sd = h.bias_sd
         self.signed = not problem.spec.labels_in_basis
         # tau's prior, and the form of the noise
-        self.noise = h if isinstance(h, rfvm.Priors) and h.latent_noise != "none" else None
+        self.noise = h if isinstance(h, rfvm.Hypers) and h.latent_noise != "none" else None
         self.precise = h.parametrization == "hierarchical"
         # feature-major copies: a scan reads one feature after the other
         self.Xt = np.ascontiguousarray(problem.X.T)  # (D, N)

@@ -112,7 +112,7 @@ class Sampler:
         self.problem = problem
         self.options = Options() if options is None else options
         h = problem.hypers
-        assert isinstance(h, pfcvm.Priors)  # as `supports` says
+        assert isinstance(h, pfcvm.Hypers)  # as `supports` says
         self.kernel = h.kernel_of()
         # feature-major copies: a proposal reads one feature
         self.Xt = np.ascontiguousarray(problem.X.T)  # (D, N)

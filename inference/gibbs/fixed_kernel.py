@@ -43,7 +43,7 @@ from scipy import stats
 
 from ardvark.common.declared import Settings, option
 from ardvark.models import Problem, pcvm
-from ardvark.models.pfcvm import KernelPriors
+from ardvark.models.pcvm import KernelHypers
 
 from .ard_steps import Pairs, Prior, pair_scan, weight_scan
 from .partners import correlated
@@ -96,7 +96,7 @@ class SampleWeights:
 
     def __init__(self, problem: Problem, pairs: Pairs, tries: int) -> None:
         h = problem.hypers
-        assert isinstance(h, KernelPriors)  # as `supports` says
+        assert isinstance(h, KernelHypers)  # as `supports` says
         self.bias_sd = h.bias_sd
         self.signed = not problem.spec.labels_in_basis
         self.precise = h.parametrization == "hierarchical"
@@ -161,7 +161,7 @@ def centred(Kt: np.ndarray, omega: np.ndarray, bias_sd: float) -> tuple[np.ndarr
 def sample_pairs(columns: np.ndarray, problem: Problem) -> Pairs:
     """Return the pairs of sample weights, partners by correlated `columns` (any, B)."""
     h = problem.hypers
-    assert isinstance(h, KernelPriors)
+    assert isinstance(h, KernelHypers)
     share = min(0.5, LARGE / columns.shape[1])
     prior = h.sample_prior
     visible = stats.t.isf(0.5 * share, 2.0 * prior.shape, scale=prior.scale)
@@ -183,7 +183,7 @@ class Sampler:
         self.problem = problem
         self.options = Options() if options is None else options
         h = problem.hypers
-        assert isinstance(h, pcvm.Priors)  # as `supports` says
+        assert isinstance(h, pcvm.Hypers)  # as `supports` says
         self.theta = pcvm.fixed_theta(h, problem.X.shape[1])
         K = pcvm.fixed_kernel(problem.inputs, h)
         self.Kt = np.ascontiguousarray(K.T)

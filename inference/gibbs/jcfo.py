@@ -135,7 +135,7 @@ class Sampler:
         self.problem = problem
         self.options = Options() if options is None else options
         h = problem.hypers
-        assert isinstance(h, jcfo.Priors)  # as `supports` says
+        assert isinstance(h, jcfo.Hypers)  # as `supports` says
         self.form = h.parametrization
         self.gamma1, self.gamma2 = (float(h.gamma1), float(h.gamma2))
         self.root1, self.root2 = math.sqrt(self.gamma1), math.sqrt(self.gamma2)

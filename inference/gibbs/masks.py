@@ -86,10 +86,10 @@ class Sampler:
 
     def __init__(self, problem: Problem) -> None:
         h = problem.hypers
-        assert isinstance(h, fsklr.SampleMaskPriors)  # as `supports` says
+        assert isinstance(h, fsklr.SampleMaskHypers)  # as `supports` says
         self.problem, self.hypers = problem, h
         self.masked = h.FEATURE_MASK
-        self.noise = h if isinstance(h, fs_skr.Priors) else None  # the normal likelihood's
+        self.noise = h if isinstance(h, fs_skr.Hypers) else None  # the normal likelihood's
         a = {variable: a for variable, _, a in h.masks()}
         Xt = np.ascontiguousarray(problem.X.T)  # (D, N)
         Zt = Xt if problem.Z is problem.X else np.ascontiguousarray(problem.Z.T)

@@ -88,7 +88,7 @@ class Sampler:
         self.problem = problem
         self.options = Options() if options is None else options
         h = problem.hypers
-        assert isinstance(h, sparse_probit.Priors)  # as `supports` says
+        assert isinstance(h, sparse_probit.Hypers)  # as `supports` says
         self.precise = h.parametrization == "hierarchical"
         self.gamma = float(h.gamma1)
         N, D = problem.X.shape

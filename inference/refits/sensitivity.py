@@ -24,7 +24,7 @@ from ardvark.common.validate import InputError, logger
 from ardvark.common.work import Processes, elsewhere
 from ardvark.data import Dataset
 from ardvark.models import ZOO, Problem
-from ardvark.models.sparse import SparseHypers, SparsePriors
+from ardvark.models.sparse import SparseHypers
 
 from ..contract.sampling import Sampling
 from ..fits.datatree import check_same, group, pointwise
@@ -191,7 +191,7 @@ def changes(problem: Problem) -> dict[str, dict[str, float]]:
         The model has no sparse prior, or this problem's is dense or given by shape and rate.
     """
     having = [n for n, spec in ZOO.items() if issubclass(spec.Hypers, SparseHypers)]
-    if not isinstance(problem.hypers, SparsePriors):
+    if not isinstance(problem.hypers, SparseHypers):
         raise InputError(
             f"prior sensitivity halves and doubles {', '.join(_NUMBERS)} of a sparse prior, of "
             f"which model {problem.spec.name!r} has none. {', '.join(having)} have."
@@ -353,7 +353,7 @@ def summarised(
     table: dict[str, dict[str, Any]] = {}
     p_active = {}
     for row, variant in variants.items():
-        assert isinstance(variant.hypers, SparsePriors)  # as `changes` saw to it
+        assert isinstance(variant.hypers, SparseHypers)  # as `changes` saw to it
         tree, table[row] = fits[row], dict(variant.hypers.numbers())
         table[row] |= {k: tree.attrs.get(k) for k in ("status", "reason")}
         if not group(tree, "posterior").data_vars:

@@ -33,7 +33,7 @@ Pair = tuple[np.ndarray, np.ndarray]
 
 def start(X: np.ndarray, y: np.ndarray, **options: str) -> Factors:
     N, D = X.shape
-    h = rfvm.Hypers().solve(N, N, D)
+    h = rfvm.Hypers().fill(N, N, D)
     return Factors(X, y.astype(float), X, h, np.random.default_rng(1), Options(**options))
 
 

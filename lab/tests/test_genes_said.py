@@ -456,9 +456,7 @@ def test_what_is_said_in_short():
 def test_a_larger_number_asked_for_widens_the_features_prior_and_narrows_the_samples():
     from ardvark.models.pfcvm import Hypers
 
-    asked = [
-        Hypers(active_features=n, active_samples=12.4).solve(62, 62, 2000) for n in (5, 10, 20)
-    ]
+    asked = [Hypers(active_features=n, active_samples=12.4).fill(62, 62, 2000) for n in (5, 10, 20)]
     feature = [x.feature_prior.scale for x in asked]
     sample = [x.sample_prior.scale for x in asked]
     assert feature == sorted(feature)

@@ -10,11 +10,14 @@ x_j = raw_j precision_j^-1/2. PFCVM (eqs. 5, 8), PCVM, RVM and RFVM use these pr
 
 A finite `slab` multiplies the density by exp(-x_j^2 / (2 slab^2)) and renormalises it (`slab.py`).
 In the hierarchical form x_j is then raw_j (precision_j + slab^-2)^-1/2.
+
+A model names each of its groups of weights once (`Weights`). `Weights.declare` is the prior in
+PyMC. `logp` and `draw` are the same prior in NumPy, written independently of it.
 """
 
 import math
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 import pymc as pm
@@ -25,6 +28,7 @@ from . import slab as slabs
 from .slab import SlabStudentT, TiltedGamma
 
 Form = Literal["marginal", "hierarchical"]
+Point = Mapping[str, np.ndarray]
 
 
 class WeightPrior(NamedTuple):
@@ -46,55 +50,6 @@ class WeightPrior(NamedTuple):
         return slabs.log_mass(self.shape, self.rate, self.slab)
 
 
-def weight(
-    name: str,
-    group: str,
-    precision: str,
-    dims: str,
-    prior: WeightPrior,
-    form: Form,
-    *,
-    signed: bool = False,
-) -> Any:
-    """Declare x_j ~ N+(0, 1 / precision_j), precision_j ~ Gamma, in either form, with its slab.
-
-    Parameters
-    ----------
-    name, precision : str
-        Names of x and of its precisions.
-    group : {"sample", "feature"}
-        Which weights these are. It determines the names of the rate and the non-centred variable.
-    dims : str
-        The dim of x.
-    signed : bool
-        Whether x has either sign, Normal(0, precision^-1/2), as in the RVM.
-    """
-    shape, rate = prior.shape, pm.Data(f"{group}_rate", prior.rate)
-    unit = pm.Normal if signed else pm.HalfNormal
-    if np.isfinite(prior.slab):
-        slab = pm.Data(f"{group}_slab", prior.slab)
-        # it depends on the filled rate and slab, and is rebound with them
-        mass = pm.Data(f"{group}_log_mass", prior.log_mass)
-        if form == "marginal":
-            return SlabStudentT(name, shape, rate, slab, mass, signed=signed, dims=dims)
-        p = TiltedGamma(precision, shape, rate, slab, mass, dims=dims)
-        raw = unit(f"{group}_weight_raw", sigma=1.0, dims=dims)
-        return pm.Deterministic(name, raw * (p + slab**-2) ** -0.5, dims=dims)
-    if form == "marginal":
-        nu, sigma = 2.0 * shape, pt.sqrt(rate / shape)
-        if signed:
-            return pm.StudentT(name, nu=nu, mu=0.0, sigma=sigma, dims=dims)
-        return pm.HalfStudentT(name, nu=nu, sigma=sigma, dims=dims)
-    p = pm.Gamma(precision, shape, rate, dims=dims)
-    raw = unit(f"{group}_weight_raw", sigma=1.0, dims=dims)
-    return pm.Deterministic(name, raw * p**-0.5, dims=dims)
-
-
-def precisions(point: Mapping[str, np.ndarray], name: str, form: Form) -> np.ndarray | None:
-    """Return the precisions if the form keeps them, None if they are integrated out."""
-    return None if form == "marginal" else point[name]
-
-
 def logp(
     x: np.ndarray, precision: np.ndarray | None, prior: WeightPrior, *, signed: bool = False
 ) -> np.ndarray:
@@ -106,10 +61,8 @@ def logp(
     exp(-x^2 / (2 slab^2)), divided by the mean of that factor under the prior without the slab.
     """
     if precision is None:
-        a, twice = (
-            prior.shape,
-            2.0 * prior.rate,
-        )  # nu scale^2 = 2 rate; `stats.t` is five times slower
+        # nu scale^2 = 2 rate; `stats.t` is five times slower
+        a, twice = prior.shape, 2.0 * prior.rate
         constant = special.gammaln(a + 0.5) - special.gammaln(a) - 0.5 * np.log(np.pi * twice)
         each = constant - (a + 0.5) * np.log1p(np.square(x) / twice)
     else:
@@ -133,33 +86,106 @@ def draw(
     return precision, x if signed else np.abs(x)
 
 
-def log_jacobian(
-    x: np.ndarray, precision: np.ndarray | None, prior: WeightPrior, *, signed: bool = False
-) -> np.ndarray:
-    """Return log |d (precision, x) / d (log precision, log raw)|, x = raw total^-1/2.
+# --- the weights of a model -----------------------------------------------------------------------
 
-    total = precision + slab^-2. d precision / d log precision = precision and dx / d log raw = x. A
-    signed weight does not transform raw: dx / d raw = total^-1/2. The marginal form has
-    d x / d log x = x, or no transform.
+
+class Priors(Protocol):
+    """What `Weights` reads of a model's hyperparameters."""
+
+    @property
+    def parametrization(self) -> Form:
+        """The form."""
+
+    def weight_priors(self) -> dict[str, WeightPrior]:
+        """Return the priors, "sample_weight" and "feature_weight"."""
+
+
+class Weights(NamedTuple):
+    """A group of weights x_j ~ N+(0, 1 / precision_j) of a model, precision_j ~ Gamma.
+
+    Parameters
+    ----------
+    name, precision : str
+        Names of x and of its precisions.
+    group : {"sample", "feature"}
+        Which weights these are. It determines their dim, their prior among the hyperparameters `h`,
+        and the name of the non-centred variable.
+    signed : bool
+        Whether x has either sign, Normal(0, precision^-1/2), as in the RVM.
     """
-    each = np.zeros(np.shape(x)) if signed else np.log(x)
-    if precision is not None:
-        each = each + np.log(precision)
-        if signed:
-            each = each - 0.5 * np.log(precision + prior.slab**-2.0)
-    return each.sum(-1)
 
+    name: str
+    precision: str
+    group: Literal["sample", "feature"]
+    signed: bool = False
 
-def free(
-    point: Mapping[str, np.ndarray],
-    name: str,
-    group: str,
-    precision: str,
-    prior: WeightPrior,
-    form: Form,
-) -> dict[str, np.ndarray]:
-    """Return the free variables that `weight` declares, at a point of the paper's variables."""
-    if form == "marginal":
-        return {name: point[name]}
-    raw = point[name] * (point[precision] + prior.slab**-2.0) ** 0.5
-    return {precision: point[precision], f"{group}_weight_raw": raw}
+    @property
+    def raw(self) -> str:
+        """Name of the non-centred variable."""
+        return f"{self.group}_weight_raw"
+
+    def prior(self, h: Priors) -> WeightPrior:
+        """Return the prior of these weights."""
+        return h.weight_priors()[f"{self.group}_weight"]
+
+    def declare(self, h: Priors) -> Any:
+        """Declare x in the current PyMC model, in either form, with its slab."""
+        prior, form, group = self.prior(h), h.parametrization, self.group
+        dims = "basis" if group == "sample" else "feature"
+        shape, rate = prior.shape, pm.Data(f"{group}_rate", prior.rate)
+        unit = pm.Normal if self.signed else pm.HalfNormal
+        if np.isfinite(prior.slab):
+            slab = pm.Data(f"{group}_slab", prior.slab)
+            # it depends on the filled rate and slab, and is rebound with them
+            mass = pm.Data(f"{group}_log_mass", prior.log_mass)
+            law = shape, rate, slab, mass
+            if form == "marginal":
+                return SlabStudentT(self.name, *law, signed=self.signed, dims=dims)
+            p = TiltedGamma(self.precision, *law, dims=dims)
+            raw = unit(self.raw, sigma=1.0, dims=dims)
+            return pm.Deterministic(self.name, raw * (p + slab**-2) ** -0.5, dims=dims)
+        if form == "marginal":
+            nu, sigma = 2.0 * shape, pt.sqrt(rate / shape)
+            if self.signed:
+                return pm.StudentT(self.name, nu=nu, mu=0.0, sigma=sigma, dims=dims)
+            return pm.HalfStudentT(self.name, nu=nu, sigma=sigma, dims=dims)
+        p = pm.Gamma(self.precision, shape, rate, dims=dims)
+        raw = unit(self.raw, sigma=1.0, dims=dims)
+        return pm.Deterministic(self.name, raw * p**-0.5, dims=dims)
+
+    def _precision(self, point: Point, h: Priors) -> np.ndarray | None:
+        """Return the precisions if the form keeps them, None if they are integrated out."""
+        return None if h.parametrization == "marginal" else point[self.precision]
+
+    def logp(self, point: Point, h: Priors) -> np.ndarray:
+        """Return the log density of x and, where the form keeps them, of its precisions."""
+        precision = self._precision(point, h)
+        return logp(point[self.name], precision, self.prior(h), signed=self.signed)
+
+    def draw(self, rng: np.random.Generator, h: Priors, size: int) -> dict[str, np.ndarray]:
+        """Return one draw of the precisions and of x, each (size,), by name."""
+        precision, x = draw(rng, self.prior(h), size, signed=self.signed)
+        return {self.precision: precision, self.name: x}
+
+    def log_jacobian(self, point: Point, h: Priors) -> np.ndarray:
+        """Return log |d (precision, x) / d (log precision, log raw)|, x = raw total^-1/2.
+
+        total = precision + slab^-2. d precision / d log precision = precision and dx / d log raw =
+        x. A signed weight does not transform raw: dx / d raw = total^-1/2. The marginal form has
+        d x / d log x = x, or no transform.
+        """
+        x, precision = point[self.name], self._precision(point, h)
+        each = np.zeros(np.shape(x)) if self.signed else np.log(x)
+        if precision is not None:
+            each = each + np.log(precision)
+            if self.signed:
+                each = each - 0.5 * np.log(precision + self.prior(h).slab ** -2.0)
+        return each.sum(-1)
+
+    def free(self, point: Point, h: Priors) -> dict[str, np.ndarray]:
+        """Return the free variables that `declare` declares, at a point of the paper's."""
+        precision = self._precision(point, h)
+        if precision is None:
+            return {self.name: point[self.name]}
+        raw = point[self.name] * (precision + self.prior(h).slab ** -2.0) ** 0.5
+        return {self.precision: precision, self.raw: raw}

@@ -26,6 +26,11 @@ def logistic_logp(y: Any, eta: Any) -> np.ndarray:
     return -np.logaddexp(0.0, (1.0 - 2.0 * np.asarray(y)) * eta)
 
 
+def log_predictive(y: Any, eta: np.ndarray, point: Any, h: Any) -> np.ndarray:
+    """Return log P(y | eta), shape of eta: `log_predictive` of a model without noise."""
+    return logistic_logp(y, eta)
+
+
 def LogisticBernoulli(name: str, eta: Any, **kwargs: Any) -> Any:
     """Bernoulli(sigmoid(eta)), with a finite gradient at any eta.
 

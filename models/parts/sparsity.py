@@ -164,7 +164,7 @@ def sparse_features(
     # the number is not monotone: large weights of many features drown the kernel (rbf), or leave
     # so little for the sample weights that nothing is visible. The smallest scale is wanted beside
     # which the samples' prior is sparse, with a spike below its slab; else the smallest
-    start, found = math.log(active / sizes.D) - 14.0, None
+    start, fallback = math.log(active / sizes.D) - 14.0, None
     before = excess(start)
     for low in np.arange(start, math.log(10.0 * slab), 0.5):
         earlier, before = before, excess(low + 0.5)
@@ -174,9 +174,9 @@ def sparse_features(
             of_samples = samples(feature)[0]
             if isinstance(sample, WeightPrior) or of_samples.scale < of_samples.slab:
                 return feature, of_samples
-            found = found or (feature, of_samples)
-    if found:
-        return found
+            fallback = fallback or (feature, of_samples)
+    if fallback:
+        return fallback
     asked = "" if isinstance(sample, WeightPrior) else f" with active_samples = {sample[0]:g}"
     raise InputError(
         f"no {sizes.kernel.name} prior makes active_features = {active:g} of {sizes.D} features "

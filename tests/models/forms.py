@@ -6,9 +6,9 @@ import numpy as np
 import pytensor
 import pytest
 
+import ardvark as av
 from ardvark.data import Dataset
 from ardvark.models import ZOO
-from ardvark.models.problems import make_problem
 from tests.support import rng
 
 
@@ -67,7 +67,7 @@ def unlike(name, slabs=True):
 def make(name, choice=None, N=9, D=4, number=0, **settings):
     """Return a problem on N x D normal numbers; `settings` are hyperparameters or a basis."""
     data = Dataset.from_arrays(rng(number).normal(size=(N, D)), np.arange(N) % 2)
-    return make_problem(ZOO, name, data, **(choice or {}), **settings)
+    return av.problem(name, data, **(choice or {}), **settings)
 
 
 def prior_points(problem, n, number=1):

@@ -5,6 +5,7 @@ one number.
 """
 
 import dataclasses
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -12,8 +13,8 @@ import pytest
 from ardvark.common.validate import InputError
 from ardvark.inference.contract.target import Target
 from ardvark.inference.generic import nuts
-from ardvark.models import ZOO
-from ardvark.models.parts.kernels import make_kernel
+from ardvark.models import SHARED, ZOO, ModelName
+from ardvark.models.parts.kernels import KERNELS, KernelName, make_kernel
 from ardvark.models.spec import REBOUND
 from tests.models.forms import (
     FORMS,
@@ -177,13 +178,11 @@ def test_gradient_is_finite_far_out(problem, compiled):
 
 @every_model
 def test_hyperparameters_are_complete_and_described(name):
-    """What is solved for has the fields of what is asked, in their order, and a value for each."""
-    problem = make(name)
-    again = problem.asked.solve(problem.data.N, len(problem.basis), problem.data.D)
+    """The copy that is filled has a value for each hyperparameter; the one asked stays as it is."""
+    problem, text = make(name), make(name).describe()
+    again = problem.asked.fill(problem.data.N, len(problem.basis), problem.data.D)
     assert again == problem.hypers
-    assert not isinstance(problem.hypers, ZOO[name].Hypers)
-    names, text = [f.name for f in dataclasses.fields(problem.hypers)], problem.describe()
-    assert names == [declared.name for declared in problem.asked.declared()]
+    assert problem.asked == ZOO[name].Hypers()
     for declared in problem.asked.declared():
         value = getattr(problem.hypers, declared.name)
         assert declared.name in text
@@ -236,3 +235,41 @@ def test_likelihood_is_normalised(name):
         y, weight = np.array([0, 1]), 1.0
     log_p = problem.spec.log_predictive(y[:, None], eta, point, problem.hypers)
     np.testing.assert_allclose(weight * np.exp(log_p).sum(axis=0), 1.0, atol=1e-9)
+
+
+@every_model
+def test_a_link_to_real_numbers_keeps_its_rule(name):
+    """Link "identity": a variable tau, a real y, and a density of s = 2y - 1 at any real y."""
+    problem = make(name)
+    point = problem.simulate(rng(1))
+    whole = np.isin(point["y"], (0, 1)).all()
+    if problem.spec.link != "identity":
+        assert whole
+        return
+    assert not whole
+    assert "tau" in {v.name for v in problem.model.free_RVs}
+    s = 2.0 * point["y"] - 1.0
+    expected = -0.5 * point["tau"] * (s - point["eta"]) ** 2 + 0.5 * np.log(
+        point["tau"] / (2.0 * np.pi)
+    )
+    found = problem.spec.log_predictive(point["y"], point["eta"], point, problem.hypers)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@every_model
+def test_a_card_says_what_the_model_can_do(name):
+    """What other code asks of a card holds for a draw and for the variables of the model."""
+    spec, problem = ZOO[name], make(name, N=5, D=2)
+    points = prior_points(problem, 40, number=2)
+    assert spec.has_basis == ("sample_weight" in points[0])
+    assert set(spec.shared) == {*SHARED} & {*points[0]}
+    theta = np.array([point["feature_weight"] for point in points])
+    assert spec.learns_theta == bool(np.ptp(theta, axis=0).all())
+    for weight in spec.shared[:-1]:  # exactly 0 somewhere, by a mask
+        values = np.array([point[weight] for point in points])
+        assert (values == 0.0).any() == (weight in spec.masked)
+
+
+def test_names_that_editors_complete_are_the_registry():
+    assert get_args(ModelName) == tuple(ZOO)
+    assert get_args(KernelName) == KERNELS

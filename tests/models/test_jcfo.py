@@ -135,24 +135,6 @@ def test_degree_one_is_linear_with_the_sum_in_the_intercept():
     )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "form"), [("jcfo", "latent"), ("sparse_probit", "hierarchical")])
-def test_the_real_backend_agrees_with_the_fast_one(name, form):
-    """The samplers' tests run the real one of every model; here by itself, far out."""
-    model = make(name, parametrization=form).model
-    outputs = [model.logp(), model.dlogp()]
-    real, fast = (model.compile_fn(outputs, mode=mode) for mode in (None, "FAST_COMPILE"))
-    generator = rng(6)
-    for size in (1.0, 5.0, 10.0):
-        at = {
-            k: size * generator.normal(size=np.shape(v)) for k, v in model.initial_point().items()
-        }
-        (value, gradient), (value_fast, gradient_fast) = real(at), fast(at)
-        np.testing.assert_allclose(value, value_fast, rtol=1e-9)
-        np.testing.assert_allclose(gradient, gradient_fast, rtol=1e-7, atol=1e-7)
-        assert np.isfinite(gradient).all()
-
-
 def test_draws_are_scored_one_kernel_matrix_at_a_time():
     S, N, D = 40, 50, 200
     problem = make(N=N, D=D, kernel="rbf")
@@ -230,13 +212,6 @@ def test_degree_is_part_of_the_posterior_only_where_it_is_used():
     assert make(kernel="rbf").fingerprint == make(kernel="rbf", degree=2).fingerprint
     assert make().fingerprint == make(degree=np.int64(1)).fingerprint
     assert make().fingerprint != make(degree=2).fingerprint
-
-
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf, "1", True])
-def test_gamma_must_be_positive(name, bad):
-    with pytest.raises(InputError, match=r"gamma1 must be a finite number above 0, got .*improper"):
-        make(name, gamma1=bad)
 
 
 def test_other_bad_settings():

@@ -78,6 +78,6 @@ def test_latent_decision_values_integrate_to_the_probit(kernel):
 
 
 def test_every_model_with_several_forms_is_here():
-    forms = {n: spec.Hypers().solve(8, 8, 3).form_fields() for n, spec in ZOO.items()}
+    forms = {n: spec.Hypers().fill(8, 8, 3).form_fields() for n, spec in ZOO.items()}
     assert {n for n in forms if forms[n]} == set(PRECISIONS) | MASKS
     assert {n for n in forms if "latent_noise" in forms[n]} == {"rfvm"}

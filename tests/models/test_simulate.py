@@ -52,23 +52,19 @@ def bernoulli(x, p, V):
 # --- the programs ---------------------------------------------------------------------------------
 
 
-def pfcvm(p, h, V):
-    return {
-        "alpha": gamma(p["alpha"], h.sample_shape, h.sample_rate),
-        "w": half_normal(p["w"], p["alpha"] ** -0.5),
-        "beta": gamma(p["beta"], h.feature_shape, h.feature_rate),
-        "theta": half_normal(p["feature_weight"], p["beta"] ** -0.5),
-        "b": normal(p["bias"], sd=h.bias_sd),
-        "y": bernoulli(p["y"], special.expit(p["eta"]), V),
-    }
-
-
 def pcvm(p, h, V):
     return {
         "alpha": gamma(p["alpha"], h.sample_shape, h.sample_rate),
         "w": half_normal(p["w"], p["alpha"] ** -0.5),
         "b": normal(p["bias"], sd=h.bias_sd),
         "y": bernoulli(p["y"], special.expit(p["eta"]), V),
+    }
+
+
+def pfcvm(p, h, V):
+    return pcvm(p, h, V) | {
+        "beta": gamma(p["beta"], h.feature_shape, h.feature_rate),
+        "theta": half_normal(p["feature_weight"], p["beta"] ** -0.5),
     }
 
 

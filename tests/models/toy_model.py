@@ -19,8 +19,8 @@ Known difficulties
 - None.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 import pymc as pm
@@ -28,74 +28,63 @@ import pytensor.tensor as pt
 from scipy import special, stats
 
 from ardvark.common.declared import hyper
+from ardvark.models.parts.distributions import log_predictive as log_predictive
 from ardvark.models.parts.distributions import logistic_logp
-from ardvark.models.spec import BaseHypers, BasePriors, Coords, Inputs, ModelCard, Point
+from ardvark.models.spec import BaseHypers, Coords, Inputs, ModelCard, Point
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hypers(BaseHypers["Priors"]):
-    """Hyperparameters of the toy, as asked."""
+class Hypers(BaseHypers):
+    """Hyperparameters of the toy."""
 
-    weight_sd: float | None = hyper(
+    weight_sd: float = hyper(
         None, "prior standard deviation of a weight", above=0.0, paper="-", why="filled: D^-1/2"
     )
 
-    def solve(self, N: int, B: int, D: int) -> "Priors":
-        """Return the priors, with weight_sd from D."""
-        return Priors(weight_sd=D**-0.5 if self.weight_sd is None else self.weight_sd)
+    def fill(self, N: int, B: int, D: int) -> Self:
+        """Return a copy with weight_sd from D."""
+        return self if self.weight_sd is not None else replace(self, weight_sd=D**-0.5)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Priors(BasePriors):
-    """Every hyperparameter of the toy, complete."""
-
-    weight_sd: float
-
-
-def build(inputs: Inputs, y: np.ndarray, priors: Priors, coords: Coords) -> pm.Model:
+def build(inputs: Inputs, y: np.ndarray, h: Hypers, coords: Coords) -> pm.Model:
     """Return the PyMC model."""
     with pm.Model(coords=coords) as model:
         x = pm.Data("X", inputs.X, dims=("obs", "feature"))
         label = pm.Data("label", y, dims="obs")
-        beta = pm.Normal("beta", 0.0, pm.Data("weight_sd", priors.weight_sd), dims="feature")
+        beta = pm.Normal("beta", 0.0, pm.Data("weight_sd", h.weight_sd), dims="feature")
         pm.Deterministic("feature_weight", pt.abs(beta), dims="feature")
         eta = pm.Deterministic("eta", x @ beta, dims="obs")
         pm.Bernoulli("y", logit_p=eta, observed=label, dims="obs")
     return model
 
 
-def decision(point: Point, inputs: Inputs, priors: Priors) -> np.ndarray:
+def decision(point: Point, inputs: Inputs, h: Hypers) -> np.ndarray:
     """Return eta (..., N)."""
     return point["beta"] @ inputs.X.T
 
 
-def log_predictive(y: Any, eta: np.ndarray, point: Point, priors: Priors) -> np.ndarray:
-    """Return log P(y | eta)."""
-    return logistic_logp(y, eta)
-
-
-def log_joint(point: Point, inputs: Inputs, y: np.ndarray, priors: Priors) -> np.ndarray:
+def log_joint(point: Point, inputs: Inputs, y: np.ndarray, h: Hypers) -> np.ndarray:
     """Return log p(y, beta | X)."""
-    eta = decision(point, inputs, priors)
-    prior = stats.norm.logpdf(point["beta"], 0.0, priors.weight_sd).sum(-1)
+    eta = decision(point, inputs, h)
+    prior = stats.norm.logpdf(point["beta"], 0.0, h.weight_sd).sum(-1)
     return prior + logistic_logp(y, eta).sum(-1)
 
 
-def log_jacobian(point: Point, priors: Priors) -> np.ndarray:
+def log_jacobian(point: Point, h: Hypers) -> np.ndarray:
     """Return 0: beta is not transformed."""
     return np.zeros(np.shape(point["beta"])[:-1])
 
 
-def to_free(point: Point, inputs: Inputs, priors: Priors) -> dict[str, np.ndarray]:
+def to_free(point: Point, inputs: Inputs, h: Hypers) -> dict[str, np.ndarray]:
     """Return beta."""
     return {"beta": point["beta"]}
 
 
-def simulate(rng: np.random.Generator, inputs: Inputs, priors: Priors) -> dict[str, np.ndarray]:
+def simulate(rng: np.random.Generator, inputs: Inputs, h: Hypers) -> dict[str, np.ndarray]:
     """Return one ancestral draw."""
-    beta = rng.normal(0.0, priors.weight_sd, inputs.D)
+    beta = rng.normal(0.0, h.weight_sd, inputs.D)
     point = {"beta": beta, "feature_weight": np.abs(beta)}
-    eta = decision(point, inputs, priors)
+    eta = decision(point, inputs, h)
     return point | {"eta": eta, "y": rng.binomial(1, special.expit(eta))}
 
 
@@ -106,9 +95,8 @@ CARD = ModelCard(
     year=2000,
     link="logistic",
     priors="normal weights of the features",
-    kernels=(),
     paper_method="",
     shared=("feature_weight", "eta"),
     needed=("beta",),
-    dims={"beta": ("feature",)},
+    variables={"feature": ("beta",)},
 )

@@ -189,7 +189,7 @@ class Search:
     """
 
     def __init__(self, problem: Problem, options: Options, rng: np.random.Generator) -> None:
-        assert isinstance(problem.hypers, fsklr.SampleMaskPriors)  # as `supports` says
+        assert isinstance(problem.hypers, fsklr.SampleMaskHypers)  # as `supports` says
         self.h, self.options, self.rng = problem.hypers, options, rng
         self.kernel = self.h.kernel_of()
         self.a = {variable: a for variable, _, a in self.h.masks()}
@@ -198,7 +198,7 @@ class Search:
         self.Xt = np.ascontiguousarray(self.X.T)  # (D, N)
         self.Zt = self.Xt if self.Z is self.X else np.ascontiguousarray(self.Z.T)  # (D, B)
         self.y = problem.y.astype(np.float64)
-        self.noise = self.h if isinstance(self.h, fs_skr.Priors) else None  # of squared errors
+        self.noise = self.h if isinstance(self.h, fs_skr.Hypers) else None  # of squared errors
         self.mask_prior: MaskPrior = "printed" if options.prior == "printed" else self.h.mask_prior
         self.labels = Labels(2.0 * self.y - 1.0, 0.0)
         self.zeta = np.ones(self.X.shape[1], dtype=np.bool_)
@@ -410,11 +410,11 @@ def _point(problem: Problem, state: State) -> dict[str, Any]:
         point["zeta"] = state.zeta.astype(np.int64)
     if problem.spec.link == "identity":
         point["tau"] = state.tau
-    assert isinstance(problem.hypers, fsklr.SampleMaskPriors)  # as `supports` says
+    assert isinstance(problem.hypers, fsklr.SampleMaskHypers)  # as `supports` says
     return point | _probabilities(state, problem.hypers)
 
 
-def _probabilities(state: State, h: fsklr.SampleMaskPriors) -> dict[str, np.ndarray]:
+def _probabilities(state: State, h: fsklr.SampleMaskHypers) -> dict[str, np.ndarray]:
     """Return E[probability | mask] in the explicit form, {} in the integrated one."""
     out, bits = {}, {"z": state.z, "zeta": state.zeta}
     for variable, what, a in h.masks() if h.mask_probability == "explicit" else []:

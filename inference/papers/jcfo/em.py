@@ -125,7 +125,7 @@ ABOUT = About(
     ),
 )
 MODELS = ("jcfo", "sparse_probit")
-Priors = jcfo.Priors | sparse_probit.Priors
+Priors = jcfo.Hypers | sparse_probit.Hypers
 DIMS: Dims = {
     "beta": ("feature",),
     "kkt_feature": ("feature",),
@@ -215,9 +215,10 @@ def rates_of(gammas: Gammas, options: Options) -> tuple[float, float]:
 
 def filled_gammas(problem: Problem, D: int) -> Gammas:
     """Return the gammas as filled for D features."""
-    none: dict[str, Any] = dict.fromkeys(_priors(problem).gammas)
-    solved = replace(problem.asked, **none).solve(len(problem.X), len(problem.Z), D)
-    return _gammas(solved)
+    asked = problem.asked
+    assert isinstance(asked, Priors)  # as `supports` says
+    none: dict[str, Any] = dict.fromkeys(asked.gammas)
+    return _gammas(replace(asked, **none).fill(len(problem.X), len(problem.Z), D))
 
 
 def own_gammas(problem: Problem, D: int) -> Gammas:

@@ -29,10 +29,8 @@ import numpy as np
 from scipy import special
 
 from ardvark.common.declared import Settings, option
-from ardvark.models import Problem
-from ardvark.models.pcvm import Priors as FixedPriors
-from ardvark.models.pcvm import fixed_theta
-from ardvark.models.pfcvm import KernelPriors, Priors
+from ardvark.models import Problem, pcvm, pfcvm
+from ardvark.models.pcvm import KernelHypers, fixed_theta
 
 from ...contract.backend import Dims, only_for
 from ..path import PATH
@@ -90,7 +88,7 @@ class Engine:
     y: np.ndarray
     Z: np.ndarray
     s: np.ndarray
-    hypers: KernelPriors
+    hypers: KernelHypers
     sample: Block
     feature: Block
     signed: bool
@@ -111,7 +109,7 @@ class Engine:
         is narrower.
         """
         h, B, D = problem.hypers, len(problem.Z), problem.X.shape[1]
-        assert isinstance(h, KernelPriors)  # as `supports` says
+        assert isinstance(h, KernelHypers)  # as `supports` says
         s = problem.basis_labels
         signs = s is not None
         threshold = options.sample_threshold
@@ -139,11 +137,11 @@ class Engine:
         )  # fmt: skip
         sample = Block(**{n: np.concatenate([getattr(bias, n), getattr(sample, n)]) for n in NAMES})
         unit_theta = 1.0
-        if isinstance(h, Priors):
+        if isinstance(h, pfcvm.Hypers):
             first = options.initial_feature_precision
             feature, unit_theta = block(first, h.feature_prior, D, True)
         else:
-            assert isinstance(h, FixedPriors)
+            assert isinstance(h, pcvm.Hypers)
             fixed, zero = np.ones(D, dtype=bool), np.zeros(D)
             feature = Block(
                 fixed_theta(h, D), np.ones(D), zero, zero, zero, np.arange(D), fixed, fixed, zero

@@ -95,7 +95,7 @@ class Factors:
     ----------
     X, y, Z : array (N, D), (N,), (B, D)
         Standardised inputs, labels 0 and 1, basis centres.
-    h : Priors
+    h : Hypers
         Hyperparameters of the model.
     rng : Generator
         For the random start. "prior": v_d half-normal at the prior's scale, everything else at the

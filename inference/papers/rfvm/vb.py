@@ -138,7 +138,7 @@ def supports(target: Target) -> str | None:
     if why_not is not None:
         return why_not
     hypers = target.zoo_problem.hypers
-    assert isinstance(hypers, rfvm.Priors)
+    assert isinstance(hypers, rfvm.Hypers)
     if hypers.latent_noise == "none":
         return (
             "its factors q(tau) and q(u) need the latent noise, but latent_noise is 'none' "
@@ -258,7 +258,7 @@ def _draw(
 ) -> Draws:
     """Return draws from q, and what is computed from them."""
     (N, D), B, h = problem.X.shape, len(problem.Z), problem.hypers
-    assert isinstance(h, rfvm.Priors)  # as `supports` says
+    assert isinstance(h, rfvm.Hypers)  # as `supports` says
     pruned = len(q.features) < D or len(q.samples) < B
     absent = {"psi", "delta"} if pruned or h.parametrization == "marginal" else set()
     if h.latent_noise != "explicit":

@@ -303,7 +303,7 @@ def solve(
 def prior_rates(problem: Problem) -> tuple[float, float]:
     """Return c1, c2 as rates of Laplace priors at the problem's prior scales."""
     h = problem.hypers
-    assert isinstance(h, rfvm.Priors)  # as `supports` says
+    assert isinstance(h, rfvm.Hypers)  # as `supports` says
     return 1.0 / float(h.sample_prior.scale), 1.0 / float(h.feature_prior.scale)
 
 
@@ -439,7 +439,7 @@ def fit(target: Target, options: Options, job: Job) -> Result:
     details |= {"objective_start": ends, "converged": np.asarray(status == "finished")}
     point = {name: details[name] for name in ("bias", "sample_weight", "feature_weight")}
     posterior = point | {"eta": problem.decision(point)}
-    assert isinstance(problem.hypers, rfvm.Priors)  # as `supports` says
+    assert isinstance(problem.hypers, rfvm.Hypers)  # as `supports` says
     if problem.hypers.latent_noise != "none":
         posterior["tau"] = np.asarray(NO_NOISE)
     return Result(

@@ -15,8 +15,9 @@ A new kernel is a file here with a subclass of `Kernel`, a word in `KernelName` 
 operation of the rbf kernel.
 """
 
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
+from ardvark.common.declared import hyper
 from ardvark.common.validate import one_of
 
 from .kernel import LINEAR, POLYNOMIAL, RBF, Kernel
@@ -36,8 +37,14 @@ __all__ = [
     "Kernel",
     "KernelName",
     "Linear",
+    "kernel_hyper",
     "make_kernel",
 ]
+
+
+def kernel_hyper(default: str, *, paper: str) -> Any:
+    """Declare the kernel of a model; the annotation of the field lists those that it has."""
+    return hyper(default, "kernel of a row and a basis centre", paper=paper)
 
 
 def make_kernel(name: str, degree: int = 1) -> Kernel:

@@ -4,13 +4,14 @@ import dataclasses
 
 import numpy as np
 import pymc as pm
+import pytest
 from scipy import stats
 
 from ardvark.inference.calibration import sbc as cal
 from ardvark.inference.contract.backend import Result
 from ardvark.inference.contract.sampling import Sampling
-from ardvark.models.problems import make_problem
-from ardvark.models.spec import BaseHypers, BasePriors, Inputs, ModelSpec
+from ardvark.models import ZOO, problem
+from ardvark.models.spec import BaseHypers, Inputs, ModelSpec
 
 
 def sbc(problem, method, *, draws=250, chains=2, random_seed=0, **settings):
@@ -20,12 +21,12 @@ def sbc(problem, method, *, draws=250, chains=2, random_seed=0, **settings):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ToyHypers(BaseHypers[BasePriors]):
-    def solve(self, N, B, D):
-        return BasePriors()
+class ToyHypers(BaseHypers):
+    def fill(self, N, B, D):
+        return self
 
 
-def toy_build(inputs, y, priors, coords):
+def toy_build(inputs, y, h, coords):
     X = inputs.X
     with pm.Model(coords=coords) as model:
         label = pm.Data("label", np.asarray(y, dtype=float), dims="obs")
@@ -36,13 +37,13 @@ def toy_build(inputs, y, priors, coords):
     return model
 
 
-def toy_decision(point, inputs, priors=None):
+def toy_decision(point, inputs, h=None):
     X = inputs.X
     theta, bit = (np.asarray(point[k])[..., None] for k in ("theta", "bit"))
     return theta * X[:, 0] + bit * X[:, 1]
 
 
-def toy_simulate(rng, inputs, priors):
+def toy_simulate(rng, inputs, h):
     """theta ~ N(0, 1), bit ~ Bernoulli(0.3), y_i ~ N(x_i1 theta + x_i2 bit, 1)."""
     point = {"theta": np.asarray(rng.normal()), "bit": np.asarray(rng.binomial(1, 0.3))}
     eta = toy_decision(point, inputs)
@@ -56,7 +57,6 @@ TOY = ModelSpec(
     year=2000,
     link="identity",
     priors="normal",
-    kernels=(),
     paper_method="",
     Hypers=ToyHypers,
     build=toy_build,
@@ -65,8 +65,8 @@ TOY = ModelSpec(
     to_free=lambda point, *a: {k: point[k] for k in ("theta", "bit")},
     simulate=toy_simulate,
     decision=toy_decision,
-    log_predictive=lambda y, eta, point, priors: stats.norm.logpdf(y, eta, 1.0),
-    dims={},
+    log_predictive=lambda y, eta, point, h: stats.norm.logpdf(y, eta, 1.0),
+    variables={},
     masked=("bit",),
     doc="",
 )
@@ -75,7 +75,9 @@ TOY = ModelSpec(
 def make_toy():
     """Return the toy at inputs that tell the coefficient and the bit apart."""
     X = np.array([[1.0, 0.5], [-1.0, 1.0], [0.5, 1.5], [-0.5, -1.0]])
-    return make_problem({"toy": TOY}, "toy", (X, [0, 1, 0, 1]), standardize=False)
+    with pytest.MonkeyPatch.context() as zoo:
+        zoo.setitem(ZOO, "toy", TOY)
+        return problem("toy", (X, [0, 1, 0, 1]), standardize=False)
 
 
 def theta_given(X, y, bit):

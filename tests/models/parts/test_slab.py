@@ -103,14 +103,19 @@ def test_draws_follow_the_density(c):
     assert stats.kstest(z, "norm").pvalue > ALARM
 
 
+def hypers(prior, form):
+    """Return what `Weights` reads of the hyperparameters of a model."""
+    return SimpleNamespace(parametrization=form, weight_priors=lambda: {"feature_weight": prior})
+
+
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", ["SlabStudentT", "TiltedGamma"])
 def test_prior_draws_of_the_pymc_model_are_those_of_the_paper(name):
     """PyMC's own forward sampling against `ard.draw`: two samples of one distribution."""
     prior = ard.WeightPrior(0.5, RATE, 0.8)
-    parametrization = "marginal" if name == "SlabStudentT" else "hierarchical"
-    with pm.Model(coords={"k": range(16_000)}) as model:
-        ard.weight("x", "feature", "p", "k", prior, parametrization)
+    form = "marginal" if name == "SlabStudentT" else "hierarchical"
+    with pm.Model(coords={"feature": range(16_000)}) as model:
+        ard.Weights("x", "p", "feature").declare(hypers(prior, form))
     x = pm.draw(model["x"], random_seed=seed(2), mode="FAST_COMPILE")
     assert stats.ks_2samp(x, ard.draw(rng(3), prior, 16_000)[1]).pvalue > ALARM
 
@@ -120,25 +125,24 @@ def test_prior_draws_of_the_pymc_model_are_those_of_the_paper(name):
 def test_a_wrong_slab_is_seen_by_the_density(form, signed):
     """Rung 7: without the slab, or without its constant, PyMC's density is another one."""
     prior = ard.WeightPrior(np.float64(0.5), RATE, 0.8)
-    with pm.Model(coords={"k": range(3)}) as model:
-        ard.weight("x", "feature", "p", "k", prior, form, signed=signed)
+    weights, h = ard.Weights("x", "p", "feature", signed), hypers(prior, form)
+    with pm.Model(coords={"feature": range(3)}) as model:
+        weights.declare(h)
     compiled = model.compile_logp(mode="FAST_COMPILE")
     draws = rng(4)
     right, unbounded, no_constant = [], [], []
     for _ in range(20):
-        p, x = ard.draw(draws, prior, 3, signed=signed)
-        point = {"x": x, "p": p}
-        free = ard.free(point, "x", "feature", "p", prior, form)
+        point = weights.draw(draws, h, 3)
+        free = weights.free(point, h)
         values = {
             v.name: (free[rv.name] if v.name == rv.name else np.log(free[rv.name]))
             for rv, v in model.rvs_to_values.items()
         }
         at = compiled(values)
-        precision = ard.precisions(point, "p", form)
-        jacobian = ard.log_jacobian(x, precision, prior, signed=signed)
-        right.append(ard.logp(x, precision, prior, signed=signed) + jacobian - at)
-        bare = ard.WeightPrior(*prior[:2])
-        unbounded.append(ard.logp(x, precision, bare, signed=signed) + jacobian - at)
+        jacobian = weights.log_jacobian(point, h)
+        right.append(weights.logp(point, h) + jacobian - at)
+        bare = hypers(ard.WeightPrior(*prior[:2]), form)
+        unbounded.append(weights.logp(point, bare) + jacobian - at)
         no_constant.append(right[-1] + 3.0 * prior.log_mass)
     np.testing.assert_allclose(right, 0.0, atol=1e-9)
     assert np.ptp(unbounded) > 0.1

@@ -46,7 +46,7 @@ def test_prefilter_keeps_planted_features():
     assert weight.shape == (1500,)
     assert set(np.argsort(weight)[-3:]) == {7, 300, 1400}
     # gammas that were filled from D are filled from what is kept; a given one is not touched
-    small = problem.spec.Hypers(kernel="linear").solve(80, 80, len(kept))
+    small = problem.spec.Hypers(kernel="linear").fill(80, 80, len(kept))
     assert tree["fit"]["gamma2"].item() == small.gamma2
     given = av.problem("jcfo", planted(), kernel="linear", gamma2=123.0)
     assert jcfo_em.own_gammas(given, len(kept)) == (1.0, 123.0)

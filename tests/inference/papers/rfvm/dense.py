@@ -25,7 +25,7 @@ DENSE = {"active_features": "all", "active_samples": "all"}
 
 
 def hypers(N, B, D, **given):
-    return rfvm.Hypers(**given).solve(N, B, D)
+    return rfvm.Hypers(**given).fill(N, B, D)
 
 
 def arrays(N, D, number, B=None, correlated=True, generator=rng):
