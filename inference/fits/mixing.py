@@ -36,6 +36,7 @@ from scipy import stats
 
 from ardvark.models import Problem
 
+from ..contract.reasons import Reason, told
 from . import chains
 from .activity import Activity
 from .datatree import group
@@ -52,8 +53,6 @@ ALARM = 0.01
 """Probability that bits that have mixed are said not to."""
 NOISE = 0.001
 """Probability that a verdict says of chains that agree that they do not (`Mixing.noise`)."""
-TAIL_ESS = 400.0
-"""Tail ESS that is enough for a quantile (Vehtari et al. 2021), however large the bulk ESS."""
 HIDDEN = 4.0
 """Effective draws a half-chain by which the ESS within it is too large: with T about twice the
 autocorrelation time, 2 T autocovariances around its own mean lack the variance of that mean."""
@@ -92,8 +91,8 @@ class Mixing:
         What R-hat may be although the chains agree, of as many effective draws as there are within
         half-chains: all of a fit that has mixed stay below with 99.9 % probability. At least the
         limit.
-    frozen : str
-        A mask in which no bit ever changed, in words; "" if there is none.
+    frozen : Reason, optional
+        A mask in which no bit ever changed.
     """
 
     sizes: tuple[int, int]
@@ -104,7 +103,7 @@ class Mixing:
     bulk: np.ndarray
     tail: np.ndarray
     noise: np.ndarray
-    frozen: str = ""
+    frozen: Reason | None = None
 
     @cached_property
     def rhat(self) -> Worst:
@@ -138,55 +137,9 @@ class Mixing:
         rhats, limits, bulk, tail, noise = (a[at] for a in arrays)
         return Mixing(self.sizes, names, own, rhats, limits, bulk, tail, noise, self.frozen)
 
-    @property
-    def disagreeing(self) -> "Mixing":
-        """The part whose R-hats are above what agreeing chains may have (`noise`)."""
-        return self._at(np.flatnonzero(~(self.rhats < self.noise)))
-
-    @property
-    def beyond(self) -> int:
-        """How many R-hats are not below their limits."""
-        return int((~(self.rhats < self.limits)).sum())
-
-    def rhat_text(self, of: int | None = None) -> str:
-        """Return the worst R-hat in words, with its limit and how many more are beyond theirs.
-
-        `of` is how many quantities there are in all, if this is a part of them.
-        """
-        value, name = self.rhat
-        limit = self.limits[self.names.index(name)]
-        text = f"R-hat of {name} is {value:.3f} (limit {limit:.3g})"
-        if self.beyond > 1:
-            more = f"{self.beyond - 1} more of {of or len(self.names)} quantities"
-            text += f", and {more} are above their limit"
-        return text
-
-    def missing(self, ess: float = 1000.0) -> str:
-        """Return what the chains lack to be called converged, in words; "" if nothing.
-
-        Parameters
-        ----------
-        ess : float
-            The bulk ESS that every quantity must have; 0 asks for no ESS. At 1000 the Monte Carlo
-            error of a mean is 3 % of the posterior sd, and that of a probability at most 0.016.
-            The tail ESS must be 400, or `ess` if that is less: its quantiles are then known to
-            about 1 % of probability, and more is not needed for an interval.
-        """
-        count, draws = self.sizes
-        if draws < chains.FEWEST:
-            return "fewer than 4 draws per chain, too few to judge convergence"
-        if count < 2:
-            return "R-hat needs at least 2 chains"
-        if self.frozen:
-            return self.frozen
-        found = []
-        if self.beyond:
-            found.append(self.rhat_text())
-        asked = (("bulk", self.ess_bulk, ess), ("tail", self.ess_tail, min(ess, TAIL_ESS)))
-        for kind, (value, name), least in asked:
-            if value < least:
-                found.append(f"{kind} ESS of {name} is {value:.0f} (at least {least:.0f})")
-        return "; ".join(found)
+    def beyond(self, limits: np.ndarray) -> "Mixing":
+        """Return the part whose R-hats are not below limits (k,)."""
+        return self._at(np.flatnonzero(~(self.rhats < limits)))
 
     def to_dataset(self) -> xr.Dataset:
         """Return the group of a fit that keeps it."""
@@ -202,7 +155,8 @@ class Mixing:
             "quantity": np.array(self.names, str),
             "kind": ("quantity", np.array(self.kinds, str)),
         }
-        attrs = {"chains": self.sizes[0], "draws": self.sizes[1], "frozen": self.frozen}
+        frozen = "" if self.frozen is None else str(self.frozen)
+        attrs = {"chains": self.sizes[0], "draws": self.sizes[1], "frozen": frozen}
         return xr.Dataset(found, coords=words, attrs=attrs)
 
     @classmethod
@@ -213,7 +167,8 @@ class Mixing:
         arrays = (stored[n].values for n in ("rhat", "limit", "ess_bulk", "ess_tail", "noise"))
         rhats, limits, bulk, tail, noise = arrays
         frozen = str(stored.attrs["frozen"])
-        return cls(sizes, names, kinds, rhats, limits, bulk, tail, noise, frozen)
+        mask = told(frozen) if frozen else None
+        return cls(sizes, names, kinds, rhats, limits, bulk, tail, noise, mask)
 
 
 def mixing_of(tree: xr.DataTree) -> Mixing:
@@ -258,11 +213,11 @@ def mixing(
     >>> import numpy as np
     >>> from ardvark.inference.fits.mixing import mixing
     >>> eta = np.random.default_rng(0).normal(size=(4, 2000, 3))
-    >>> mixing(None, {"eta": eta}).missing()
-    ''
+    >>> mixing(None, {"eta": eta}).rhat.value < 1.01
+    True
     >>> eta[:2, :, 1] += 1.0
-    >>> mixing(None, {"eta": eta}).missing(ess=0.0)
-    'R-hat of eta[1] is 1.14... (limit 1.01)'
+    >>> mixing(None, {"eta": eta}).rhat
+    Worst(value=1.14..., name='eta[1]')
     """
     source = Source.of(problem, draws, activities)
     parts = [p for p in source.parts() if p.values.shape[-1]]

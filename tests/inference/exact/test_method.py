@@ -1,6 +1,7 @@
 """The method `exact` on real problems: its choice, its draws, what it says, and going on."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pymc as pm
@@ -11,12 +12,14 @@ from ardvark.common import memory
 from ardvark.inference.comparison import study
 from ardvark.inference.contract.backend import Job
 from ardvark.inference.contract.chains import Length
+from ardvark.inference.contract.reasons import joined
 from ardvark.inference.contract.room import room
 from ardvark.inference.contract.sampling import Sampling
 from ardvark.inference.contract.target import Target
 from ardvark.inference.exact import method
 from ardvark.inference.exact.choice import ONLY, SAMPLERS, choose, refusal
 from ardvark.inference.fits import activity, chains
+from ardvark.inference.fits.convergence import EXACT, lacking
 from ardvark.inference.fits.datatree import read, save
 from ardvark.inference.fits.mixing import mixing, mixing_of
 from ardvark.models import ZOO
@@ -111,7 +114,7 @@ def test_a_fit_says_what_it_took_and_how_it_went(sampler, capsys):
     assert attrs["sampler_reason"] == "it was asked for"
     assert attrs["iterations"] == went["judged_iterations"].values[-1]
     stored = mixing_of(found)
-    assert stored.missing(200.0) == ""
+    assert lacking(stored, replace(EXACT, bulk=200.0, tail=200.0)) == []
     assert went["judged_ess_bulk"].values[-1] == stored.ess_bulk.value
     # the last judgement is that of the draws that the fit holds
     assert stored.ess_bulk.value == pytest.approx(mixing(problem, found).ess_bulk.value)
@@ -127,7 +130,8 @@ def test_where_draws_are_thinned_the_stored_mixing_is_the_one_that_decided(monke
     assert np.isnan(stored.only("effect").bulk).all()  # they were thinned
     assert found["selection"].attrs["thin_features"] == 1  # and here they were not
     assert went["judged_rhat"].values[-1] == stored.rhat.value
-    assert found.attrs["reason"].startswith(stored.missing(200.0) or "the last judgement passed")
+    lacks = joined(lacking(stored, replace(EXACT, bulk=200.0, tail=200.0)))
+    assert found.attrs["reason"].startswith(lacks or "the last judgement passed")
 
 
 @each_sampler
