@@ -88,7 +88,7 @@ def reliability(tree: xr.DataTree) -> dict[str, Any]:
     if tree.attrs["kind"] == "mcmc" and posterior.sizes["draw"] >= 4:
         mixed = mixing_of(tree)
         row["rhat"], eta = mixed.rhat.value, mixed.only("eta")
-        if eta.names:
+        if not eta.table.empty:
             row["rhat_eta"] = eta.rhat.value
         row["ess_bulk"], row["ess_tail"] = mixed.ess_bulk.value, mixed.ess_tail.value
         if "diverging" in stats:

@@ -97,19 +97,18 @@ def lacking(mixed: Mixing, asked: Profile) -> list[Reason]:
 
 def apart(mixed: Mixing, asked: Profile) -> Reason | None:
     """Return the R-hat that is farthest above its limit, and how many more are above theirs."""
-    beyond = mixed.beyond(mixed.noise if asked.noise else mixed.limits)
-    if not beyond.names:
+    beyond = mixed.beyond("noise" if asked.noise else "limit")
+    if beyond.table.empty:
         return None
-    value, quantity = beyond.rhat
-    limit = beyond.limits[beyond.names.index(quantity)]
-    more = len(beyond.names) - 1
-    others = Reason("others", {"more": more, "of": len(mixed.names)}) if more else ""
+    value, quantity, limit = beyond.rhat
+    more = len(beyond.table) - 1
+    others = Reason("others", {"more": more, "of": len(mixed.table)}) if more else ""
     return Reason("rhat", {"quantity": quantity, "value": value, "limit": limit, "others": others})
 
 
 def few(mixed: Mixing, kind: str, least: float) -> Reason | None:
     """Return the smallest effective sample size, "bulk" or "tail", if it is below the least."""
-    value, quantity = mixed.ess_bulk if kind == "bulk" else mixed.ess_tail
+    value, quantity, _ = mixed.ess_bulk if kind == "bulk" else mixed.ess_tail
     if not value < least:
         return None
     return Reason("ess", {"kind": kind, "quantity": quantity, "value": value, "least": least})

@@ -15,7 +15,6 @@ importance ratios p / q of an approximation's draws. Above `khat_limit(S)` the m
 cannot be estimated, so q misses part of the mass of p. Below the limit, q may still be wrong.
 """
 
-from collections.abc import Callable, Iterable
 from typing import Literal
 
 import numpy as np
@@ -56,11 +55,6 @@ def draws_of(values: xr.DataArray) -> np.ndarray:
 def stuck(array: np.ndarray) -> np.ndarray:
     """Return which components (K,) of draws (chain, draw, K) change in no chain."""
     return (array == array[:, :1]).all(axis=(0, 1))
-
-
-def worst(parts: Iterable[np.ndarray], pick: Callable[[np.ndarray], float]) -> float:
-    """Return pick (np.max, np.min) over all components of all variables."""
-    return float(pick(np.concatenate([np.ravel(p) for p in parts])))
 
 
 def inclusion(values: xr.DataArray) -> xr.Dataset:

@@ -26,11 +26,11 @@ bits that have mixed pass in 99 % of runs or more from E = 400 on, also where dr
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from scipy import stats
 
@@ -61,99 +61,89 @@ KNOWN = 5.0
 the relative variance 10 / E (Priestley 1981, sec. 5.3), which is 2 over the degrees of freedom."""
 
 
+NUMBERS = ("rhat", "limit", "ess_bulk", "ess_tail", "noise")
+"""The columns of a `Mixing`, besides the kind."""
+
+
 class Worst(NamedTuple):
-    """The worst value of a statistic, and the quantity that has it."""
+    """The worst value of a statistic, the quantity that has it, and the limit of its R-hat."""
 
     value: float
     name: str
+    limit: float
 
 
 @dataclass(frozen=True, eq=False)
 class Mixing:
-    """How well the chains of a fit have mixed, one entry a quantity.
+    """How well the chains of a fit have mixed.
 
     Attributes
     ----------
     sizes : tuple of int
         Chains, and draws of each.
-    names : tuple of str
-        The quantities in words: "eta[12]", "the weight of x3", "whether x3 is active".
-    kinds : tuple of str
-        What they are: "eta", "scalar", "log likelihood", "weight", "primal weight", "effect",
-        "active", "mask".
-    rhats, limits : array (k,)
-        R-hat, and what it must be below. R-hat is infinite for what should change and never did,
-        and for what is infinite or NaN in a draw.
-    bulk, tail : array (k,)
-        Effective sample sizes. NaN where they say nothing: a bit has no tails, and thinned draws
-        have too few.
-    noise : array (k,)
-        What R-hat may be although the chains agree, of as many effective draws as there are within
-        half-chains: all of a fit that has mixed stay below with 99.9 % probability. At least the
-        limit.
+    table : DataFrame
+        One row a quantity, under its name in words: "eta[12]", "the weight of x3", "whether x3 is
+        active". Its columns:
+
+        kind : "eta", "scalar", "log likelihood", "weight", "primal weight", "effect", "active",
+        "mask".
+
+        rhat, limit : R-hat, and what it must be below. R-hat is infinite for what should change and
+        never did, and for what is infinite or NaN in a draw.
+
+        ess_bulk, ess_tail : effective sample sizes. NaN where they say nothing: a bit has no tails,
+        and thinned draws have too few.
+
+        noise : what R-hat may be although the chains agree, of as many effective draws as there are
+        within half-chains: all of a fit that has mixed stay below with 99.9 % probability. At least
+        the limit.
     frozen : Reason, optional
         A mask in which no bit ever changed.
     """
 
     sizes: tuple[int, int]
-    names: tuple[str, ...]
-    kinds: tuple[str, ...]
-    rhats: np.ndarray
-    limits: np.ndarray
-    bulk: np.ndarray
-    tail: np.ndarray
-    noise: np.ndarray
+    table: pd.DataFrame
     frozen: Reason | None = None
 
-    @cached_property
+    @property
     def rhat(self) -> Worst:
         """The R-hat that is nearest to its limit, or farthest beyond it; NaN of one chain."""
-        excess = (self.rhats - 1.0) / (self.limits - 1.0)
-        return self._worst(self.rhats, excess)
+        return self._worst("rhat", (self.table["rhat"] - 1.0) / (self.table["limit"] - 1.0))
 
-    @cached_property
+    @property
     def ess_bulk(self) -> Worst:
         """The smallest bulk ESS."""
-        return self._worst(self.bulk, -self.bulk)
+        return self._worst("ess_bulk", -self.table["ess_bulk"])
 
-    @cached_property
+    @property
     def ess_tail(self) -> Worst:
         """The smallest tail ESS."""
-        return self._worst(self.tail, -self.tail)
+        return self._worst("ess_tail", -self.table["ess_tail"])
 
-    def _worst(self, values: np.ndarray, badness: np.ndarray) -> Worst:
-        if np.isnan(badness).all():
-            return Worst(float("nan"), "")
-        at = int(np.nanargmax(badness))
-        return Worst(float(values[at]), self.names[at])
+    def _worst(self, column: str, badness: pd.Series) -> Worst:
+        if badness.isna().all():
+            return Worst(float("nan"), "", float("nan"))
+        row = self.table.iloc[int(np.nanargmax(badness))]
+        return Worst(float(row[column]), str(row.name), float(row["limit"]))
 
     def only(self, *kinds: str) -> "Mixing":
         """Return the part that is of some kinds."""
-        return self._at(np.flatnonzero([k in kinds for k in self.kinds]))
+        return replace(self, table=self.table[self.table["kind"].isin(kinds)])
 
-    def _at(self, at: np.ndarray) -> "Mixing":
-        names, own = (tuple(t[i] for i in at) for t in (self.names, self.kinds))
-        arrays = (self.rhats, self.limits, self.bulk, self.tail, self.noise)
-        rhats, limits, bulk, tail, noise = (a[at] for a in arrays)
-        return Mixing(self.sizes, names, own, rhats, limits, bulk, tail, noise, self.frozen)
+    def without(self, *kinds: str) -> "Mixing":
+        """Return the part that is of other kinds."""
+        return replace(self, table=self.table[~self.table["kind"].isin(kinds)])
 
-    def beyond(self, limits: np.ndarray) -> "Mixing":
-        """Return the part whose R-hats are not below limits (k,)."""
-        return self._at(np.flatnonzero(~(self.rhats < limits)))
+    def beyond(self, column: str) -> "Mixing":
+        """Return the part whose R-hats are not below their "limit", or their "noise"."""
+        return replace(self, table=self.table[~(self.table["rhat"] < self.table[column])])
 
     def to_dataset(self) -> xr.Dataset:
         """Return the group of a fit that keeps it."""
-        arrays = {
-            "rhat": self.rhats,
-            "limit": self.limits,
-            "ess_bulk": self.bulk,
-            "ess_tail": self.tail,
-            "noise": self.noise,
-        }
-        found = {name: ("quantity", values) for name, values in arrays.items()}
+        found = {n: ("quantity", self.table[n].to_numpy(float)) for n in NUMBERS}
         words = {
-            "quantity": np.array(self.names, str),
-            "kind": ("quantity", np.array(self.kinds, str)),
+            "quantity": self.table.index.to_numpy(str),
+            "kind": ("quantity", self.table["kind"].to_numpy(str)),
         }
         frozen = "" if self.frozen is None else str(self.frozen)
         attrs = {"chains": self.sizes[0], "draws": self.sizes[1], "frozen": frozen}
@@ -162,13 +152,8 @@ class Mixing:
     @classmethod
     def from_dataset(cls, stored: xr.Dataset) -> "Mixing":
         """Return what `to_dataset` kept."""
-        sizes = int(stored.attrs["chains"]), int(stored.attrs["draws"])
-        names, kinds = (tuple(map(str, stored[n].values)) for n in ("quantity", "kind"))
-        arrays = (stored[n].values for n in ("rhat", "limit", "ess_bulk", "ess_tail", "noise"))
-        rhats, limits, bulk, tail, noise = arrays
-        frozen = str(stored.attrs["frozen"])
-        mask = told(frozen) if frozen else None
-        return cls(sizes, names, kinds, rhats, limits, bulk, tail, noise, mask)
+        sizes, frozen = (stored.attrs["chains"], stored.attrs["draws"]), stored.attrs["frozen"]
+        return cls(sizes, stored.to_dataframe(), told(frozen) if frozen else None)
 
 
 def mixing_of(tree: xr.DataTree) -> Mixing:
@@ -217,21 +202,25 @@ def mixing(
     True
     >>> eta[:2, :, 1] += 1.0
     >>> mixing(None, {"eta": eta}).rhat
-    Worst(value=1.14..., name='eta[1]')
+    Worst(value=1.14..., name='eta[1]', limit=1.01)
     """
     source = Source.of(problem, draws, activities)
     parts = [p for p in source.parts() if p.values.shape[-1]]
-    sizes = source.sizes
-    if not parts or sizes[1] < chains.FEWEST:
-        empty = np.empty(0)
-        return Mixing(sizes, (), (), empty, empty, empty, empty, empty, source.frozen())
-    numbers = np.concatenate([_judged(p) for p in parts], axis=1)
-    names = tuple(name for p in parts for name in p.names)
-    kinds = tuple(p.kind for p in parts for _ in p.names)
+    if source.sizes[1] < chains.FEWEST:
+        parts = []
+    numbers = np.concatenate([np.empty((5, 0)), *map(_judged, parts)], axis=1)
     rhats, bulk, tail, within, sizes_within = numbers
-    limits = _limits(within, sizes[0])
-    noise = np.maximum(limits, _largest(sizes_within, sizes[0], NOISE / len(names)))
-    return Mixing(sizes, names, kinds, rhats, limits, bulk, tail, noise, source.frozen())
+    limits = _limits(within, source.sizes[0])
+    largest = _largest(sizes_within, source.sizes[0], NOISE / max(len(rhats), 1))
+    columns = (rhats, limits, bulk, tail, np.maximum(limits, largest))
+    table = pd.DataFrame(
+        {
+            "kind": [p.kind for p in parts for _ in p.names],
+            **dict(zip(NUMBERS, columns, strict=True)),
+        },
+        index=pd.Index([name for p in parts for name in p.names], name="quantity", dtype=str),
+    )
+    return Mixing(source.sizes, table, source.frozen())
 
 
 def _judged(part: Part) -> np.ndarray:

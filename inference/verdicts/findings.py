@@ -159,8 +159,7 @@ def _mixing(tree: xr.DataTree, beside: bool) -> list[Finding]:
     still = _stuck(group(tree, "posterior")) or mixed.frozen
     if still is not None:
         return [Finding(still, "bad", remedy=remedies.move(tree, beside))]
-    weights = mixed.only(*OF_WEIGHTS)
-    rest = mixed.only(*{k for k in mixed.kinds if k not in OF_WEIGHTS})
+    weights, rest = mixed.only(*OF_WEIGHTS), mixed.without(*OF_WEIGHTS)
     parts: tuple[tuple[Mixing, Purposes], ...] = ((rest, "all"), (weights, NOT_PREDICTIONS))
     for part, purposes in parts:
         if reason := convergence.apart(part, VERDICT):
@@ -182,7 +181,7 @@ def _stuck(posterior: xr.Dataset) -> Reason | None:
 
 def _precision(tree: xr.DataTree, rest: Mixing, weights: Mixing) -> list[Finding]:
     """Return the finding of too few effective draws: the first of these that has too few."""
-    fit = rest.only(*{k for k in rest.kinds if k != "log likelihood"})
+    fit = rest.without("log likelihood")
     looked_at: tuple[tuple[str, Mixing, Purposes], ...] = (
         ("bulk", fit, "all"),
         ("bulk", weights, NOT_PREDICTIONS),

@@ -127,7 +127,7 @@ def test_where_draws_are_thinned_the_stored_mixing_is_the_one_that_decided(monke
     monkeypatch.setattr(activity, "FEWEST", 40)
     found = fit(av.problem("fsklr", X, Y), limit=256)
     stored, went = mixing_of(found), found["fit"].to_dataset()
-    assert np.isnan(stored.only("effect").bulk).all()  # they were thinned
+    assert stored.only("effect").table["ess_bulk"].isna().all()  # they were thinned
     assert found["selection"].attrs["thin_features"] == 1  # and here they were not
     assert went["judged_rhat"].values[-1] == stored.rhat.value
     lacks = joined(lacking(stored, replace(EXACT, bulk=200.0, tail=200.0)))
@@ -280,7 +280,7 @@ def test_a_model_of_ones_own_is_judged_by_all_its_variables():
     found = fit(normals(np.zeros(3), np.ones(3)), ess=1000.0)
     assert (found.attrs["status"], found.attrs["sampler"]) == ("finished", "nuts")
     assert found.attrs["target_accept"] == 0.9
-    assert sorted({name.split("[")[0] for name in mixing_of(found).names}) == ["total", "x"]
+    assert sorted({name.split("[")[0] for name in mixing_of(found).table.index}) == ["total", "x"]
     x = found["posterior"]["x"].values
     # the mean of at least 1000 effective standard normals
     assert abs(x.mean((0, 1))).max() < z_limit(3) / np.sqrt(1000.0)

@@ -1,6 +1,7 @@
 """What is asked of chains, by profile, on draws whose fault is known."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
@@ -69,16 +70,22 @@ def test_too_little_to_judge():
         assert ("chains" in codes(lacking(two, profile))) == (profile is REFERENCE)
 
 
-NUMBERS = np.array([
-    [1.03, 1.05, 1.02], [1.02, 1.1, 1.01], [500.0, np.nan, 300.0], [np.nan, 450.0, 460.0],
-    [1.05, 1.2, 1.015],
-])  # fmt: skip
-"""R-hat, its limit, bulk and tail ESS, and the noise of three quantities."""
+THREE = pd.DataFrame(
+    {
+        "kind": ["eta", "active", "scalar"],
+        "rhat": [1.03, 1.05, 1.02],
+        "limit": [1.02, 1.1, 1.01],
+        "ess_bulk": [500.0, np.nan, 300.0],
+        "ess_tail": [np.nan, 450.0, 460.0],
+        "noise": [1.05, 1.2, 1.015],
+    },
+    index=pd.Index(["a", "b", "c"], name="quantity"),
+)
 
 
 def test_each_profile_asks_for_its_own():
     """The R-hats of a and c are above their limits, that of c above its noise as well."""
-    found = Mixing((4, 900), ("a", "b", "c"), ("eta", "active", "scalar"), *NUMBERS)
+    found = Mixing((4, 900), THREE)
     rhat = "R-hat of c is 1.020 (limit 1.01)"
     rhats = f"{rhat}, and 1 more of 3 quantities are above their limit"
     assert joined(lacking(found, FIT)) == rhats
