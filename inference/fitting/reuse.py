@@ -7,7 +7,7 @@ cannot be read, or contains another problem or method, it is renamed and not ove
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -87,19 +87,24 @@ class Fits(Work[str, xr.DataTree]):
         }
         return assemble(Result(posterior={}), model=None, problem=problem, attrs=attrs)
 
-    def stored(self, keys: Sequence[str]) -> Iterator[tuple[str, xr.DataTree]]:
-        """Yield the fits whose files hold what is asked for, and did not fail."""
-        for key in keys if self.folder is not None else ():
-            problem, plan = self.asked[key]
-            tree = _stored(self._path(key), problem, plan, request(problem, plan, self.sampling))
-            if tree is not None:
-                logger.info("%s: reusing the stored fit", key)
-                yield key, tree
+    def get(self, key: str) -> xr.DataTree | None:
+        """Return the fit of a file that holds what is asked for, and did not fail."""
+        if self.folder is None:
+            return None
+        problem, plan = self.asked[key]
+        tree = _stored(self._path(key), problem, plan, request(problem, plan, self.sampling))
+        if tree is not None:
+            logger.info("%s: reusing the stored fit", key)
+        return tree
 
-    def keep(self, key: str, result: xr.DataTree) -> None:
+    def put(self, key: str, result: xr.DataTree) -> None:
         """Write the fit to its file."""
         if self.folder is not None:
             save(result, self._path(key))
+
+    def note(self, key: str, result: xr.DataTree) -> str:
+        """Return which fit has ended."""
+        return key
 
     def _path(self, key: str) -> Path:
         assert self.folder is not None

@@ -10,7 +10,7 @@
 import dataclasses
 import datetime
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import ClassVar
@@ -146,19 +146,19 @@ class Making(Work[str, bytes | str]):
         """Return why there is no file."""
         return reason
 
-    def stored(self, keys: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        """Yield the files that are there, of the runs that are declared."""
-        for key in keys:
-            reference = REFERENCES[key]
-            try:
-                asked = request(*_planned(reference, reference.seed))
-            except InputError:  # the data are missing, which is the result of the piece
-                continue
-            if _is_made(self.path(key), asked):
-                logger.info("%s: already stored", key)
-                yield key, self.path(key).read_bytes()
+    def get(self, key: str) -> bytes | None:
+        """Return the file that is there, if it is of the run that is declared."""
+        reference = REFERENCES[key]
+        try:
+            asked = request(*_planned(reference, reference.seed))
+        except InputError:  # the data are missing, which is the result of the piece
+            return None
+        if not _is_made(self.path(key), asked):
+            return None
+        logger.info("%s: already stored", key)
+        return self.path(key).read_bytes()
 
-    def keep(self, key: str, result: bytes | str) -> None:
+    def put(self, key: str, result: bytes | str) -> None:
         """Write the file."""
         if isinstance(result, bytes):
             with replacing(self.path(key)) as part:

@@ -79,8 +79,6 @@ def test_gibbs_on_one_core_is_reused_on_two(problem, tmp_path):
     tree = av.adopt(problem, paper_variables(problem))
     asked = request(problem, fits(1).asked["a"][1], Sampling(seed=1))
     tree.attrs |= {"method": "gibbs", "request": asked}
-    fits(1).keep("a", tree)
-    ((key, again),) = fits(2).stored(["a"])
-    assert key == "a"
-    assert again.identical(tree)
-    assert not list(fits(1, number=2).stored(["a"]))
+    fits(1).put("a", tree)
+    assert fits(2).get("a").identical(tree)
+    assert fits(1, number=2).get("a") is None
