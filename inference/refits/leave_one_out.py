@@ -33,11 +33,9 @@ from ardvark.common.work import Processes, Work, check_processes, elsewhere
 from ardvark.models import Problem
 
 from ..contract.sampling import Sampling
-from ..contract.target import Target
 from ..fits.datatree import check_same, group, pointwise, replacing
 from ..fitting import registry, run
 from ..fitting.prediction import classes
-from ..fitting.request import request
 from .sharing import Models, Sharing
 
 if TYPE_CHECKING:
@@ -222,13 +220,10 @@ def refit_loo(
     True
     """
     sampling = Sampling(draws=draws, chains=chains, seed=random_seed, keep="shared")
-    plan = registry.prepare(method, problem, options)
+    plan = registry.prepare(method, dataclasses.replace(problem), options, sampling)
     check_processes(processes, plan.name, plan.backend)
     _check_every_fold(problem)
-    asked = request(problem, plan, sampling)
-    if elsewhere(processes):
-        plan = plan.on_one_core()
-    work = _Refits(dataclasses.replace(problem), plan, sampling, asked, Path(folder))
+    work = _Refits(plan.on_one_core() if elsewhere(processes) else plan, Path(folder))
     N = problem.data.N
     stage = Reporter(f"refit_loo {plan.name}", progressbar).stage("refitting", total=N)
     rows = work.run(range(N), processes, stage)
@@ -295,11 +290,13 @@ def without(problem: Problem, i: int) -> Problem:
 class _Refits(Work[int, Row]):
     """The refits of one call, each in a file of its own; sent to each process once."""
 
-    problem: Problem
     plan: registry.Plan
-    sampling: Sampling
-    request: str
     folder: Path
+
+    @property
+    def problem(self) -> Problem:
+        """The problem of all samples."""
+        return self.plan.target.zoo_problem
 
     def start(self) -> Callable[[int], Row]:
         """Return the refits of one process: they share what is compiled."""
@@ -307,12 +304,12 @@ class _Refits(Work[int, Row]):
 
     def _refit(self, i: int, *, models: Models) -> Row:
         """Fit without sample i, and predict it."""
-        data, folds_seed = self.problem.data, np.random.SeedSequence([self.sampling.seed, i])
-        seed = int(folds_seed.generate_state(1)[0]) >> 1
+        data, sampling = self.problem.data, self.plan.sampling
+        seed = int(np.random.SeedSequence([sampling.seed, i]).generate_state(1)[0]) >> 1
         fold = Sharing.of(without(self.problem, i), models)
-        sampling = dataclasses.replace(self.sampling, seed=seed)
-        # nobody reads a fold's selection
-        tree = run.compute(Target(fold), self.plan, sampling, selection=False)
+        plan = self.plan.of(fold)
+        plan = dataclasses.replace(plan, sampling=dataclasses.replace(sampling, seed=seed))
+        tree = run.compute(plan, selection=False)  # nobody reads a fold's selection
         row = self._row(i, tree.attrs["status"], tree.attrs["reason"])
         if row["status"] != "failed":
             row |= _score(fold, tree, data.X[i : i + 1], int(data.y[i]))
@@ -331,7 +328,7 @@ class _Refits(Work[int, Row]):
             "y": int(data.y[i]),
             **dict.fromkeys(("probability", "log_score", "correct", "seconds")),
             "fingerprint": self.problem.fingerprint,
-            "request": self.request,
+            "request": self.plan.request,
             "status": status,
             "reason": reason,
         }
@@ -358,7 +355,7 @@ class _Refits(Work[int, Row]):
             return None
         try:
             row: Row = json.loads(path.read_text(encoding="utf-8"))
-            other, same = row["fingerprint"] != mine, row["request"] == self.request
+            other, same = row["fingerprint"] != mine, row["request"] == self.plan.request
         except (ValueError, KeyError, TypeError) as error:
             logger.warning("%s cannot be read, so it is computed again: %s", path.name, error)
             return None

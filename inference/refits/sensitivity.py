@@ -282,13 +282,13 @@ def sensitivity(
     """
     rows = changes(problem)
     sampling = Sampling(draws=draws, chains=chains, seed=random_seed, progressbar=progressbar)
-    plan = registry.prepare(method, problem, options)
+    plan = registry.prepare(method, problem, options, sampling)
     if baseline is not None:
         check_same(problem, baseline)
     variants, refused = _variants(problem, rows)
     fits: dict[str, xr.DataTree] = {} if baseline is None else {BASELINE: baseline}
     missing = {row: variant for row, variant in variants.items() if row not in fits}
-    for row, tree in refits("sensitivity", missing, plan, sampling, folder, processes):
+    for row, tree in refits("sensitivity", missing, plan, folder, processes):
         fits[row] = tree
         logger.info("prior sensitivity, fit %d of %d: %s", len(fits), len(variants), row)
         if row == BASELINE and not group(tree, "posterior").data_vars:

@@ -19,7 +19,6 @@ from ardvark.common.progress import Reporter
 from ardvark.common.work import Processes, elsewhere
 from ardvark.models import Problem
 
-from ..contract.sampling import Sampling
 from ..fitting.registry import Plan
 from ..fitting.reuse import Fits
 
@@ -69,20 +68,19 @@ def refits(
     title: str,
     problems: Mapping[str, Problem],
     plan: Plan,
-    sampling: Sampling,
     folder: str | os.PathLike[str] | None,
     processes: Processes,
 ) -> Iterator[tuple[str, xr.DataTree]]:
-    """Fit problems by one method, and yield each fit with the problem's name as it ends.
+    """Fit problems as one of them is planned; yield each fit with the problem's name as it ends.
 
     Fits that are in the folder are used again; its files are named by method and problem. In other
     processes fits are silent, and a bar shows how many have ended.
     """
     models: Models = {}
     names = {f"{plan.name}-{name.replace(' ', '-')}": name for name in problems}
-    asked = {key: (Sharing.of(problems[name], models), plan) for key, name in names.items()}
-    work = Fits(asked, sampling, None if folder is None else Path(folder)).on(processes)
-    shown = Reporter(f"{title} {plan.name}", sampling.progressbar and elsewhere(processes))
-    stage = shown.stage("fits", total=len(asked))
-    for key, tree in work.results(list(asked), processes, stage):
+    plans = {key: plan.of(Sharing.of(problems[name], models)) for key, name in names.items()}
+    work = Fits(plans, None if folder is None else Path(folder)).on(processes)
+    shown = Reporter(f"{title} {plan.name}", plan.sampling.progressbar and elsewhere(processes))
+    stage = shown.stage("fits", total=len(plans))
+    for key, tree in work.results(list(plans), processes, stage):
         yield names[key], tree

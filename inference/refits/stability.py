@@ -264,14 +264,14 @@ def stability(
             f"resamples must be at least 2, because pairs are compared, got {resamples}."
         )
     sampling = Sampling(draws=draws, chains=chains, seed=random_seed, progressbar=progressbar)
-    plan = registry.prepare(method, problem, options)
+    plan = registry.prepare(method, problem, options, sampling)
     number = {sample: n for n, sample in enumerate(problem.data.sample_names)}
     parts = {}
     for i in range(resamples):
         left, _ = problem.data.split(1.0 - share, random_seed=sampling.seed + i)
         parts[f"part {i}"] = problem.take([number[sample] for sample in left.sample_names])
     tables = {}
-    for key, tree in refits("stability", parts, plan, sampling, folder, processes):
+    for key, tree in refits("stability", parts, plan, folder, processes):
         if "p_active_feature" in group(tree, "selection"):
             tables[key] = selected(tree).loc[list(problem.data.feature_names)]
         logger.info("stability: %s", key)

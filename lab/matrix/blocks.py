@@ -128,12 +128,12 @@ class Matrix(Work[str, list[Row]]):
         """Return the fit of a cell, its draws as those of the block's problem."""
         plain = cell.hypers is None and not cell.form
         mine = problem if plain else cell.problem(block)
-        plan = registry.prepare(cell.method, mine, cell.options)
+        sampling = Sampling(draws=DRAWS, seed=cell.seed, keep="shared")
+        plan = registry.prepare(cell.method, mine, cell.options, sampling)
         if self.one_core:
             plan = plan.on_one_core()
-        sampling = Sampling(draws=DRAWS, seed=cell.seed, keep="shared")
         name = "_".join(cell.label.replace(",", "").replace("'", "").split())
-        tree = Fits({name: (mine, plan)}, sampling, self._fits(block)).run([name])[name]
+        tree = Fits({name: plan}, self._fits(block)).run([name])[name]
         if cell.hypers is None or mine.fingerprint == problem.fingerprint or not has_draws(tree):
             return tree
         posterior = group(tree, "posterior")
