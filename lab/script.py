@@ -1,7 +1,6 @@
 """What the scripts share: their command line, their rows that a stopped run keeps, their clocks."""
 
 import argparse
-import csv
 import importlib
 import json
 import logging
@@ -20,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from lab import origin, records
+from lab import lines, origin, records
 from lab.records import Goal, Record, Table
 
 EXACT_CODE = (
@@ -166,63 +165,29 @@ def resumed(path: Path, rows: Iterable[tuple[Mapping[str, Any], Callable[[], Row
     list of dict
         The rows in this order, numbers as numbers.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    known = _stored(path)
     found = []
     for key, compute in rows:
-        row = _with(key, known)
-        if row is None:
+        held = stored(path, [key])
+        if not held:
             row = {k: records.plain(v) for k, v in ({**key} | compute()).items()}
-            known.append(row)
-            columns = list(dict.fromkeys(name for r in known for name in r))
-            with path.open("w", newline="") as file:
-                writer = csv.DictWriter(file, columns)
-                writer.writeheader()
-                writer.writerows(known)
+            lines.append(path, [row])
             print(", ".join(f"{k} {_short(v)}" for k, v in row.items()), file=sys.stderr)
-        found.append(row)
+        found += held or [row]
     return found
 
 
 def stored(path: Path, keys: Iterable[Mapping[str, Any]]) -> list[Row]:
     """Return those of the rows that `resumed` has kept already, in the order of their keys."""
-    known = _stored(path)
-    return [row for key in keys if (row := _with(key, known)) is not None]
-
-
-def _with(key: Mapping[str, Any], rows: Iterable[Row]) -> Row | None:
-    """Return the first row that has these values, with the values as asked for."""
-    texts = {name: _text(value) for name, value in key.items()}
-    asked = {name: records.plain(value) for name, value in key.items()}
-    same = (r | asked for r in rows if all(_text(r.get(k)) == v for k, v in texts.items()))
-    return next(same, None)
-
-
-def _text(value: Any) -> str:
-    return "" if value is None else str(value)  # a CSV file has the same for "" and None
+    found = []
+    for key in keys:
+        asked = {name: records.plain(value) for name, value in key.items()}
+        for row in lines.get(path, key)[:1]:
+            found.append({k: lines.typed(v) for k, v in row.items()} | asked)
+    return found
 
 
 def _short(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def _stored(path: Path) -> list[Row]:
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return [{k: _typed(v) for k, v in row.items()} for row in csv.DictReader(file)]
-
-
-def _typed(text: str) -> Any:
-    """Return what a cell of the file was: nothing, a whole number, a number, a truth or a text."""
-    if text in ("", "True", "False"):
-        return {"": None, "True": True, "False": False}[text]
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
 
 
 # --- measuring ------------------------------------------------------------------------------------

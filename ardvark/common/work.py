@@ -16,7 +16,7 @@ import signal
 import threading
 import types
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -31,7 +31,7 @@ from .validate import InputError, logger, positive
 
 
 class Work[Key: Hashable, Result](ABC):
-    """The pieces of one job, and where their results are stored.
+    """The pieces of one job, and where their results are stored: `get` and `put`.
 
     To run in several processes, a subclass must be picklable, as a dataclass of plain objects is,
     and so must its keys and results. Each process calls `start` once, and reuses what it compiled
@@ -50,11 +50,11 @@ class Work[Key: Hashable, Result](ABC):
     def failure(self, key: Key, reason: str) -> Result:
         """Return the result of a piece that raised an error, or whose process died."""
 
-    def stored(self, keys: Sequence[Key]) -> Iterable[tuple[Key, Result]]:
-        """Return key and result of the pieces that are stored and need not be computed again."""
-        return ()
+    def get(self, key: Key) -> Result | None:
+        """Return the stored result of a piece; None if it must be computed."""
+        return None
 
-    def keep(self, key: Key, result: Result) -> None:  # noqa: B027  storing is optional
+    def put(self, key: Key, result: Result) -> None:  # noqa: B027  storing is optional
         """Store the result of a piece that succeeded or failed; called in this process.
 
         If a result is large, let the piece write it to a file and return the path.
@@ -65,7 +65,10 @@ class Work[Key: Hashable, Result](ABC):
         return ""
 
     def results(
-        self, keys: Sequence[Key], processes: "Processes" = 1
+        self,
+        keys: Sequence[Key],
+        processes: "Processes" = 1,
+        stage: AbstractContextManager[Update] | None = None,
     ) -> Iterator[tuple[Key, Result]]:
         """Yield key and result of each piece: first the stored ones, then the others as they end.
 
@@ -80,24 +83,20 @@ class Work[Key: Hashable, Result](ABC):
             end when their caller ends, even if it is killed. After an interrupt they end at once.
             After an error in the caller they finish their current piece. Pieces that have not begun
             are dropped.
+        stage : context manager, optional
+            Shows how many pieces are done, stored ones included (`Reporter.stage`).
 
         Raises
         ------
         Exception
-            Whatever `start` or `keep` raises. An error in a piece is the result of that piece.
+            Whatever `start` or `put` raises. An error in a piece is the result of that piece.
         RuntimeError
             A process could not be started.
         """
-        there = set()
-        for key, result in self.stored(keys):
-            there.add(key)
-            yield key, result
-        missing = [key for key in keys if key not in there]
-        if not missing:
-            return
-        for key, result in _computed(self, missing, processes):
-            self.keep(key, result)
-            yield key, result
+        with stage or nullcontext(lambda *state: None) as update:
+            for done, (key, result) in enumerate(self._each(keys, processes), 1):
+                update(done, self.note(key, result))
+                yield key, result
 
     def run(
         self,
@@ -105,13 +104,22 @@ class Work[Key: Hashable, Result](ABC):
         processes: "Processes" = 1,
         stage: AbstractContextManager[Update] | None = None,
     ) -> dict[Key, Result]:
-        """Return the results by key, in the order given; `stage` shows how many are done."""
-        found: dict[Key, Result] = {}
-        with stage or nullcontext(lambda *state: None) as update:
-            for key, result in self.results(keys, processes):
-                found[key] = result
-                update(len(found), self.note(key, result))
+        """Return the results by key, in the order given: `results`, all at once."""
+        found = dict(self.results(keys, processes, stage))
         return {key: found[key] for key in keys}
+
+    def _each(self, keys: Sequence[Key], processes: "Processes") -> Iterator[tuple[Key, Result]]:
+        """Yield key and result of each piece, and store those that are computed."""
+        missing = []
+        for key in keys:
+            result = self.get(key)
+            if result is None:
+                missing.append(key)
+            else:
+                yield key, result
+        for key, result in _computed(self, missing, processes) if missing else ():
+            self.put(key, result)
+            yield key, result
 
 
 class Executor(ABC):

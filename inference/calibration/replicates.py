@@ -1,10 +1,9 @@
 """Replicates of an experiment on simulated data, stored as they end, in one or more processes."""
 
-import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -12,11 +11,12 @@ from typing import Any, Literal
 import numpy as np
 
 from ardvark.common.progress import Reporter
+from ardvark.common.store import identity, parsed
 from ardvark.common.validate import positive
 from ardvark.common.work import Processes, Work, check_processes
 from ardvark.models import Problem
 
-from ..fits.datatree import as_json, versions
+from ..fits.datatree import versions
 from .ranks import Calibration
 
 BasisLabels = Literal["independent", "fixed", "rederived"]
@@ -48,19 +48,18 @@ class Trial(Work[int, Row]):
         cls,
         name: str,
         make: Callable[[], Callable[[int], Row]],
-        identity: Mapping[str, Any],
+        settings: Mapping[str, Any],
         folder: str | os.PathLike[str] | None,
     ) -> "Trial":
         """Return the trial with its file in a folder, if one is given.
 
-        `identity` is everything that decides a replicate's numbers, beside its index and versions:
+        `settings` are everything that decide a replicate's numbers, beside its index and versions:
         another trial has another file.
         """
         if folder is None:
             return cls(name, make)
-        asked = as_json({**identity, "versions": versions()})
-        request = hashlib.sha256(asked.encode()).hexdigest()[:16]
-        return cls(name, make, Path(folder) / f"{name}-{request}.jsonl")
+        hashed = identity({**settings, "versions": versions()})
+        return cls(name, make, Path(folder) / f"{name}-{hashed}.jsonl")
 
     def start(self) -> Callable[[int], Row]:
         """Return the function that does a replicate, and times it."""
@@ -77,20 +76,11 @@ class Trial(Work[int, Row]):
         """Return a replicate without ranks."""
         return {"replicate": key, "status": "failed", "reason": reason, "seconds": 0.0}
 
-    def stored(self, keys: Sequence[int]) -> Iterable[tuple[int, Row]]:
-        """Return the replicates that did not fail; a line that a kill cut short is none."""
-        rows = {}
-        there = self.path.read_text(encoding="utf-8") if self.path and self.path.exists() else ""
-        for line in there.splitlines():
-            try:
-                row = json.loads(line)
-            except ValueError:
-                continue
-            if row["status"] == "finished":
-                rows[row["replicate"]] = row
-        return ((r, rows[r]) for r in keys if r in rows)
+    def get(self, key: int) -> Row | None:
+        """Return a replicate that is stored and did not fail."""
+        return None if self.path is None else parsed(_finished, self.path).get(key)
 
-    def keep(self, key: int, result: Row) -> None:
+    def put(self, key: int, result: Row) -> None:
         """Add a line to the file."""
         if self.path is not None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -105,6 +95,19 @@ class Trial(Work[int, Row]):
         stage = Reporter(self.name, progressbar).stage("replicates", total=replicates)
         rows = self.run(range(replicates), processes, stage)
         return _collect(self.name, list(rows.values()))
+
+
+def _finished(path: Path) -> dict[int, Row]:
+    """Return the replicates of a file that did not fail; a line that a kill cut short is none."""
+    rows = {}
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue
+        if row["status"] == "finished":
+            rows[row["replicate"]] = row
+    return rows
 
 
 def _collect(name: str, rows: list[Row]) -> Calibration:

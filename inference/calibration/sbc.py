@@ -130,7 +130,8 @@ def sbc(
     InputError
         The method does not apply, or returns no draws from a stated distribution.
     """
-    plan = registry.prepare(method, problem, options)
+    own = dataclasses.replace(problem)  # with a model of its own, whose labels are rebound
+    plan = registry.prepare(method, own, options, sampling)
     name, backend = plan.name, plan.backend
     if backend.KIND not in ("mcmc", "approximation"):
         raise InputError(
@@ -142,8 +143,7 @@ def sbc(
     check_processes(processes, name, backend)
     if elsewhere(processes):
         plan = plan.on_one_core()
-    own = dataclasses.replace(problem)  # with a model of its own, whose labels are rebound
-    fits = _Fits(own, plan, sampling, ranks, basis_labels)
+    fits = _Fits(plan, ranks, basis_labels)
     options = dataclasses.asdict(plan.options) | {"cores": None}  # they change the time alone
     identity = {
         "problem": (problem.fingerprint, problem.form),
@@ -158,9 +158,7 @@ def sbc(
 class _Fits:
     """The replicates of `sbc`: simulate, fit, rank."""
 
-    problem: Problem
     plan: registry.Plan
-    sampling: Sampling
     ranks: int
     basis_labels: BasisLabels
 
@@ -168,27 +166,28 @@ class _Fits:
         return self.replicate
 
     def replicate(self, r: int) -> Row:
-        rng = np.random.default_rng([self.sampling.seed, r])
-        signs = draw_basis_labels(self.problem, self.basis_labels, rng)
-        true = dataclasses.replace(self.problem, basis_labels=signs).simulate(rng)
+        plan, whole = self.plan, self.plan.target.zoo_problem
+        rng = np.random.default_rng([plan.sampling.seed, r])
+        signs = draw_basis_labels(whole, self.basis_labels, rng)
+        true = dataclasses.replace(whole, basis_labels=signs).simulate(rng)
         y = true["y"]
         if self.basis_labels == "rederived" and signs is not None:
             signs = 2.0 * y - 1.0
-        problem = relabelled(self.problem, y, signs)
+        problem = relabelled(whole, y, signs)
         # the backend itself: what `fit` adds to its draws takes as long as they do
         job = Job(
-            draws=self.sampling.draws,
-            chains=self.sampling.chains,
+            draws=plan.sampling.draws,
+            chains=plan.sampling.chains,
             seed=int(rng.integers(2**31)),
         )
-        fitted = self.plan.backend.fit(Target(problem), self.plan.options, job)
+        fitted = plan.backend.fit(Target(problem), plan.options, job)
         drawn = fitted.posterior
         names = shared_names(problem, true, drawn)
         value = quantities(problem, true, y, names)
         found = np.stack(list(quantities(problem, drawn, y, names).values()), axis=-1)
         if not np.isfinite(found).all():
-            raise FitFailed(f"{self.plan.name} returned draws that are not finite")
-        others = self._thinned(found, self.plan.backend.KIND)
+            raise FitFailed(f"{plan.name} returned draws that are not finite")
+        others = self._thinned(found, plan.backend.KIND)
         u = rank(np.array(list(value.values())), others, rng)
         return {
             "u": dict(zip(value, u.tolist(), strict=True)),

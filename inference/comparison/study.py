@@ -61,15 +61,15 @@ def run(
         The method is unknown or does not apply, or the folder contains another problem's study.
     """
     folder = Path(folder)
-    plans = [registry.prepare(m, problem, given) for m, given in methods.items()]
+    plans = [registry.prepare(m, problem, given, sampling) for m, given in methods.items()]
     if settings is not None:
         write_settings(folder, {**settings, "fingerprint": problem.fingerprint})
     folder.mkdir(parents=True, exist_ok=True)
-    work = Fits({plan.name: (problem, plan) for plan in plans}, sampling, folder)
+    work = Fits({plan.name: plan for plan in plans}, folder)
     fits: dict[str, xr.DataTree] = {}
-    for number, name in enumerate(work.asked, 1):
+    for number, name in enumerate(work.plans, 1):
         if sampling.progressbar:
-            print(f"method {number} of {len(work.asked)}: {name}", file=sys.stderr, flush=True)
+            print(f"method {number} of {len(work.plans)}: {name}", file=sys.stderr, flush=True)
         fits |= work.run([name])
     return fits
 

@@ -5,13 +5,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ardvark.common.declared import Settings
 from ardvark.common.registry import Registry
+from ardvark.common.store import identity
 from ardvark.common.validate import InputError, named, one_of, unknown_option
 from ardvark.models import Problem
 
 from ..contract.backend import KINDS, Backend
+from ..contract.sampling import Sampling
 from ..contract.target import Target
 from ..exact.choice import SAMPLERS
+from ..fits.datatree import versions
 
 MethodName = Literal[
     "exact",
@@ -142,24 +146,74 @@ def make_options(name: str, given: Mapping[str, Any]) -> Any:
 
 @dataclass(frozen=True)
 class Plan:
-    """A method that applies, with its checked options; `prepare` returns it."""
+    """A fit that can be made; `prepare` returns it.
 
+    Attributes
+    ----------
+    target : Target
+        What is fitted.
+    name : str
+        By which method, one that applies.
+    options : Settings
+        Its options, checked.
+    sampling : Sampling
+        How much is drawn, under which seed.
+    """
+
+    target: Target
     name: str
     options: Any
+    sampling: Sampling
 
     @property
     def backend(self) -> Backend:
         """The method itself."""
         return BACKENDS[self.name]
 
+    def of(self, problem: Problem) -> "Plan":
+        """Return the same for another problem, to which the method applies as well."""
+        return dataclasses.replace(self, target=Target(problem))
+
     def on_one_core(self) -> "Plan":
         """Return the plan for one of several processes: unless asked for, it uses one core."""
         if getattr(self.options, "cores", 0) is not None:
             return self
-        return Plan(self.name, dataclasses.replace(self.options, cores=1))
+        return dataclasses.replace(self, options=dataclasses.replace(self.options, cores=1))
+
+    @property
+    def request(self) -> str:
+        """The hash of everything that determines the draws; a stored fit is reused by it.
+
+        An option that the draws do not depend on, such as the number of cores, counts as not given.
+        """
+        problem, sampling = self.target.problem, self.sampling
+        options = dataclasses.asdict(self.options)
+        if isinstance(self.options, Settings):  # a method of a user's own may have others
+            options |= {d.name: d.default for d in self.options.declared() if not d.draws_depend}
+        settings = {
+            "fingerprint": "" if problem is None else problem.fingerprint,
+            "form": "" if problem is None else problem.form,
+            "method": self.name,
+            "options": options,
+            "draws": sampling.draws,
+            "chains": sampling.chains,
+            "seed": sampling.seed,
+            "keep": sampling.keep,
+            "versions": versions(),
+        }
+        return identity(settings)
 
 
-def prepare(method: str, target: Target | Problem, options: Mapping[str, Any]) -> Plan:
+USUAL = Sampling(seed=0)
+"""What `fit` draws by default, for whoever only asks whether a method applies."""
+
+
+def prepare(
+    method: str,
+    target: Target | Problem,
+    options: Mapping[str, Any],
+    sampling: Sampling = USUAL,
+) -> Plan:
     """Return the plan for fitting a target by a method. All refusals of a method happen here.
 
     Nothing is computed, and no model is built for a problem.
@@ -172,6 +226,8 @@ def prepare(method: str, target: Target | Problem, options: Mapping[str, Any]) -
         What is to be fitted.
     options : dict
         Options of the method by name; omitted ones take their defaults.
+    sampling : Sampling
+        How much is drawn, under which seed.
 
     Raises
     ------
@@ -189,4 +245,4 @@ def prepare(method: str, target: Target | Problem, options: Mapping[str, Any]) -
     if why_not:
         what = "model" if target.problem is None else "problem"
         raise InputError(f"method {name!r} does not apply to this {what}: {why_not}.")
-    return Plan(name, settings)
+    return Plan(target, name, settings, sampling)

@@ -12,7 +12,6 @@ from ardvark.models import Problem
 
 from ..contract.backend import Earlier
 from ..contract.sampling import Sampling
-from ..contract.target import Target
 from ..fits.datatree import check_same, group
 from .registry import prepare
 from .run import compute
@@ -85,8 +84,7 @@ def resume(
         iterations=int(attrs["iterations"]),
         every=int(attrs["every"]),
     )
-    target = Target(problem)
-    return compute(target, prepare("exact", target, asked | given), sampling, earlier=earlier)
+    return compute(prepare("exact", problem, asked | given, sampling), earlier=earlier)
 
 
 def _arrays(held: xr.Dataset) -> dict[str, np.ndarray]:

@@ -7,7 +7,7 @@ cannot be read, or contains another problem or method, it is renamed and not ove
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -16,15 +16,11 @@ import xarray as xr
 
 from ardvark.common.validate import InputError, logger
 from ardvark.common.work import Processes, Work, check_processes, elsewhere
-from ardvark.models import Problem
 
 from ..contract.backend import Result
-from ..contract.sampling import Sampling
-from ..contract.target import Target
 from ..fits.datatree import assemble, check_same, read, save
 from . import run
 from .registry import Plan
-from .request import request
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,17 +31,14 @@ class Fits(Work[str, xr.DataTree]):
 
     Attributes
     ----------
-    asked : dict of (Problem, Plan)
+    plans : dict of Plan
         What is fitted, by key.
-    sampling : Sampling
-        Of each of them.
     folder : Path, optional
         None: nothing is read or written.
     """
 
     quiet: ClassVar[bool] = False
-    asked: Mapping[str, tuple[Problem, Plan]]
-    sampling: Sampling
+    plans: Mapping[str, Plan]
     folder: Path | None = None
 
     def on(self, processes: Processes) -> "Fits":
@@ -56,26 +49,26 @@ class Fits(Work[str, xr.DataTree]):
         InputError
             The number of processes is not positive, or other processes do not have a method.
         """
-        for _, plan in self.asked.values():
+        for plan in self.plans.values():
             check_processes(processes, plan.name, plan.backend)
         if not elsewhere(processes):
             return self
-        asked = {key: (problem, plan.on_one_core()) for key, (problem, plan) in self.asked.items()}
-        sampling = dataclasses.replace(self.sampling, progressbar=False)
-        return dataclasses.replace(self, asked=asked, sampling=sampling)
+        silent = {
+            key: dataclasses.replace(
+                plan.on_one_core(), sampling=dataclasses.replace(plan.sampling, progressbar=False)
+            )
+            for key, plan in self.plans.items()
+        }
+        return dataclasses.replace(self, plans=silent)
 
     def start(self) -> Callable[[str], xr.DataTree]:
         """Return the function that fits."""
-
-        def fit(key: str) -> xr.DataTree:
-            problem, plan = self.asked[key]
-            return run.compute(Target(problem), plan, self.sampling)
-
-        return fit
+        return lambda key: run.compute(self.plans[key])
 
     def failure(self, key: str, reason: str) -> xr.DataTree:
         """Return a fit without draws, which says why."""
-        problem, plan = self.asked[key]
+        plan = self.plans[key]
+        problem = plan.target.zoo_problem
         logger.error("%s failed: %s", key, reason)
         attrs = {
             "method": plan.name,
@@ -87,32 +80,36 @@ class Fits(Work[str, xr.DataTree]):
         }
         return assemble(Result(posterior={}), model=None, problem=problem, attrs=attrs)
 
-    def stored(self, keys: Sequence[str]) -> Iterator[tuple[str, xr.DataTree]]:
-        """Yield the fits whose files hold what is asked for, and did not fail."""
-        for key in keys if self.folder is not None else ():
-            problem, plan = self.asked[key]
-            tree = _stored(self._path(key), problem, plan, request(problem, plan, self.sampling))
-            if tree is not None:
-                logger.info("%s: reusing the stored fit", key)
-                yield key, tree
+    def get(self, key: str) -> xr.DataTree | None:
+        """Return the fit of a file that holds what is asked for, and did not fail."""
+        if self.folder is None:
+            return None
+        tree = _stored(self._path(key), self.plans[key])
+        if tree is not None:
+            logger.info("%s: reusing the stored fit", key)
+        return tree
 
-    def keep(self, key: str, result: xr.DataTree) -> None:
+    def put(self, key: str, result: xr.DataTree) -> None:
         """Write the fit to its file."""
         if self.folder is not None:
             save(result, self._path(key))
+
+    def note(self, key: str, result: xr.DataTree) -> str:
+        """Return which fit has ended."""
+        return key
 
     def _path(self, key: str) -> Path:
         assert self.folder is not None
         return self.folder / f"{key}.nc"
 
 
-def _stored(path: Path, problem: Problem, plan: Plan, asked: str) -> xr.DataTree | None:
-    """Return the fit at a path if it matches the request and did not fail."""
+def _stored(path: Path, plan: Plan) -> xr.DataTree | None:
+    """Return the fit at a path if it is the one that is planned, and did not fail."""
     if not path.exists():
         return None
     try:
         tree = read(path)
-        check_same(problem, tree, empty=True)
+        check_same(plan.target.zoo_problem, tree, empty=True)
         if tree.attrs["method"] != plan.name:
             raise InputError(f"{path} contains a fit by {tree.attrs['method']}.")
     except InputError as error:
@@ -120,7 +117,7 @@ def _stored(path: Path, problem: Problem, plan: Plan, asked: str) -> xr.DataTree
         logger.warning("%s It was renamed to %s, and the fit is computed again.", error, kept.name)
         return None
     attrs = tree.attrs
-    same = attrs.get("request") == asked and attrs.get("status") != "failed"
+    same = attrs.get("request") == plan.request and attrs.get("status") != "failed"
     return tree if same and attrs.get("reproducible", 1) else None
 
 

@@ -26,7 +26,6 @@ from ..fits.datatree import as_json, assemble, group, versions
 from ..fits.mixing import GROUP, mixing
 from ..fits.selection import described, lacking, weights_of
 from .registry import MethodName, Plan, prepare
-from .request import request
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -107,33 +106,22 @@ def fit(
     """
     seed = secrets.randbits(31) if random_seed is None else random_seed
     sampling = Sampling(draws=draws, chains=chains, seed=seed, keep=keep, progressbar=progressbar)
-    wrapped = Target(target)
-    return compute(wrapped, prepare(method, wrapped, options), sampling, selection=selection)
+    return compute(prepare(method, Target(target), options, sampling), selection=selection)
 
 
-def compute(
-    target: Target,
-    plan: Plan,
-    sampling: Sampling,
-    *,
-    selection: bool = True,
-    earlier: Earlier | None = None,
-) -> xr.DataTree:
-    """Return the fit of a target by a method that applies: `fit`, below its checks.
+def compute(plan: Plan, *, selection: bool = True, earlier: Earlier | None = None) -> xr.DataTree:
+    """Make a fit that is planned: `fit`, below its checks.
 
     Parameters
     ----------
-    target : Target
-        What to fit.
     plan : Plan
-        By what: `registry.prepare` makes it.
-    sampling : Sampling
-        How much is drawn, under which seed.
+        What to fit, by which method, and how much to draw: `registry.prepare` makes it.
     selection : bool
         As for `fit`.
     earlier : Earlier, optional
         The run to go on with.
     """
+    target, sampling = plan.target, plan.sampling
     problem, names = target.problem, _kept(target, sampling)
     if sampling.keep == "all" and names is not None:
         logger.warning(
@@ -149,7 +137,7 @@ def compute(
         "seed": sampling.seed,
         "keep": sampling.keep,
         "options": as_json(dataclasses.asdict(plan.options)),
-        "request": request(problem, plan, sampling),
+        "request": plan.request,
     }
     started = time.perf_counter()
     try:

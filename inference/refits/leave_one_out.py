@@ -17,8 +17,8 @@ import dataclasses
 import json
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, partial
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,18 +33,15 @@ from ardvark.common.work import Processes, Work, check_processes, elsewhere
 from ardvark.models import Problem
 
 from ..contract.sampling import Sampling
-from ..contract.target import Target
 from ..fits.datatree import check_same, group, pointwise, replacing
 from ..fitting import registry, run
 from ..fitting.prediction import classes
-from ..fitting.request import request
+from .sharing import Models, Sharing
 
 if TYPE_CHECKING:
-    import pymc as pm
     from arviz_stats import ELPDData
 
 Row = dict[str, Any]  # one refit, as it is stored
-Models = dict[tuple, "pm.Model"]  # what `share_model` keeps
 
 COLUMNS = ("y", "probability", "log_score", "correct", "status", "reason", "seconds")
 """Columns of `refit_loo`'s table; for a model without P(y = 1) the second one is named "score"."""
@@ -223,13 +220,10 @@ def refit_loo(
     True
     """
     sampling = Sampling(draws=draws, chains=chains, seed=random_seed, keep="shared")
-    plan = registry.prepare(method, problem, options)
+    plan = registry.prepare(method, dataclasses.replace(problem), options, sampling)
     check_processes(processes, plan.name, plan.backend)
     _check_every_fold(problem)
-    asked = request(problem, plan, sampling)
-    if elsewhere(processes):
-        plan = plan.on_one_core()
-    work = _Refits(dataclasses.replace(problem), plan, sampling, asked, Path(folder))
+    work = _Refits(plan.on_one_core() if elsewhere(processes) else plan, Path(folder))
     N = problem.data.N
     stage = Reporter(f"refit_loo {plan.name}", progressbar).stage("refitting", total=N)
     rows = work.run(range(N), processes, stage)
@@ -292,60 +286,17 @@ def without(problem: Problem, i: int) -> Problem:
     return problem.take(np.arange(problem.data.N) != i)
 
 
-def share_model(problem: Problem, models: Models) -> None:
-    """Give the problem the compiled model of an earlier one that differs only in its data.
-
-    Building a `pm.Model` takes milliseconds; compiling it takes seconds. Every data array of the
-    zoo's models is a `pm.Data`, and so are the scales computed from the data. The first model of
-    each kind (model, shapes, and every hyperparameter that is not a `pm.Data`) is kept in `models`,
-    and gets the values of this problem. After that, only the problem that received it last may be
-    fitted. The sample names on the shared model are those of the first problem; a fit takes them
-    from its own problem.
-    """
-    own = problem.model
-    values = {v.name: v.get_value() for v in own.data_vars}
-    shapes = tuple((name, np.shape(v)) for name, v in sorted(values.items()))
-    # what a prior was filled from is not built in: the rates that it was filled to are
-    hypers = {**problem.hypers.posterior_fields(), **problem.hypers.form_fields()}
-    built_in = ((k, v) for k, v in hypers.items() if k not in values)
-    shared = models.setdefault((problem.spec.name, shapes, tuple(built_in)), own)
-    if shared is not own:
-        import pymc as pm
-
-        with shared:
-            pm.set_data(values)
-        problem.__dict__["model"] = shared  # where the cached property keeps its value
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Sharing(Problem):
-    """A problem that takes an earlier one's compiled model, once a method reads it."""
-
-    models: Models
-
-    @cached_property
-    def model(self) -> "pm.Model":
-        """The shared model, bound to this problem's data."""
-        own = Problem(**{f.name: getattr(self, f.name) for f in dataclasses.fields(Problem)})
-        share_model(own, self.models)
-        return own.model
-
-    @classmethod
-    def of(cls, problem: Problem, models: Models) -> "Sharing":
-        """Return the same problem, sharing what the others with these `models` compile."""
-        fields = {f.name: getattr(problem, f.name) for f in dataclasses.fields(Problem)}
-        return cls(**fields, models=models)
-
-
 @dataclasses.dataclass(frozen=True)
 class _Refits(Work[int, Row]):
     """The refits of one call, each in a file of its own; sent to each process once."""
 
-    problem: Problem
     plan: registry.Plan
-    sampling: Sampling
-    request: str
     folder: Path
+
+    @property
+    def problem(self) -> Problem:
+        """The problem of all samples."""
+        return self.plan.target.zoo_problem
 
     def start(self) -> Callable[[int], Row]:
         """Return the refits of one process: they share what is compiled."""
@@ -353,12 +304,12 @@ class _Refits(Work[int, Row]):
 
     def _refit(self, i: int, *, models: Models) -> Row:
         """Fit without sample i, and predict it."""
-        data, folds_seed = self.problem.data, np.random.SeedSequence([self.sampling.seed, i])
-        seed = int(folds_seed.generate_state(1)[0]) >> 1
+        data, sampling = self.problem.data, self.plan.sampling
+        seed = int(np.random.SeedSequence([sampling.seed, i]).generate_state(1)[0]) >> 1
         fold = Sharing.of(without(self.problem, i), models)
-        sampling = dataclasses.replace(self.sampling, seed=seed)
-        # nobody reads a fold's selection
-        tree = run.compute(Target(fold), self.plan, sampling, selection=False)
+        plan = self.plan.of(fold)
+        plan = dataclasses.replace(plan, sampling=dataclasses.replace(sampling, seed=seed))
+        tree = run.compute(plan, selection=False)  # nobody reads a fold's selection
         row = self._row(i, tree.attrs["status"], tree.attrs["reason"])
         if row["status"] != "failed":
             row |= _score(fold, tree, data.X[i : i + 1], int(data.y[i]))
@@ -377,7 +328,7 @@ class _Refits(Work[int, Row]):
             "y": int(data.y[i]),
             **dict.fromkeys(("probability", "log_score", "correct", "seconds")),
             "fingerprint": self.problem.fingerprint,
-            "request": self.request,
+            "request": self.plan.request,
             "status": status,
             "reason": reason,
         }
@@ -386,41 +337,35 @@ class _Refits(Work[int, Row]):
         """Return which sample was left out, and how its refit ended."""
         return f"{result['sample']}: {result['status']}"
 
-    def keep(self, key: int, result: Row) -> None:
+    def put(self, key: int, result: Row) -> None:
         """Write the refit to its file."""
         with replacing(self._path(key)) as part:
             part.write_text(json.dumps(result), encoding="utf-8")
 
-    def stored(self, keys: Sequence[int]) -> Iterator[tuple[int, Row]]:
-        """Yield the refits of the folder that are the ones asked for and did not fail.
+    def get(self, key: int) -> Row | None:
+        """Return the refit of the folder, if it is the one asked for and did not fail.
 
         Raises
         ------
         InputError
             The folder holds refits of another problem.
         """
-        mine, found = self.problem.fingerprint, 0
-        for i in keys:
-            path = self._path(i)
-            if not path.exists():
-                continue
-            try:
-                row = json.loads(path.read_text(encoding="utf-8"))
-                other, same = row["fingerprint"] != mine, row["request"] == self.request
-            except (ValueError, KeyError, TypeError) as error:
-                logger.warning("%s cannot be read, so it is computed again: %s", path.name, error)
-                continue
-            if other:
-                raise InputError(
-                    f"{self.folder} contains refits of another problem (fingerprint "
-                    f"{row['fingerprint']}, this one's is {mine}). Choose another folder, or "
-                    "delete this one."
-                )
-            if same and row["status"] != "failed":
-                found += 1
-                yield i, row
-        if found:
-            logger.info("%s: reusing %d of %d stored refits", self.plan.name, found, len(keys))
+        path, mine = self._path(key), self.problem.fingerprint
+        if not path.exists():
+            return None
+        try:
+            row: Row = json.loads(path.read_text(encoding="utf-8"))
+            other, same = row["fingerprint"] != mine, row["request"] == self.plan.request
+        except (ValueError, KeyError, TypeError) as error:
+            logger.warning("%s cannot be read, so it is computed again: %s", path.name, error)
+            return None
+        if other:
+            raise InputError(
+                f"{self.folder} contains refits of another problem (fingerprint "
+                f"{row['fingerprint']}, this one's is {mine}). Choose another folder, or "
+                "delete this one."
+            )
+        return row if same and row["status"] != "failed" else None
 
     def _path(self, i: int) -> Path:
         return self.folder / f"{self.plan.name}-{i:05d}.json"

@@ -154,8 +154,7 @@ def second_opinion(
         keep=fit.attrs.get("keep", "all"),
         progressbar=progressbar,
     )
-    plan = prepare("exact", target, {"sampler": others[0], **options})
-    other = compute(target, plan, sampling)
+    other = compute(prepare("exact", target, {"sampler": others[0], **options}, sampling))
     table, limit = compared(problem, fit, other)
     own = fit.copy()
     opinion = SecondOpinion(own, other, table, limit)

@@ -12,16 +12,14 @@ import os
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from ardvark.common.progress import Reporter
 from ardvark.common.validate import InputError, logger
-from ardvark.common.work import Processes, elsewhere
+from ardvark.common.work import Processes
 from ardvark.data import Dataset
 from ardvark.models import ZOO, Problem
 from ardvark.models.sparse import SparseHypers
@@ -32,11 +30,10 @@ from ..fits.mixing import mixing_of
 from ..fits.selection import lacking, select, summary
 from ..fitting import registry
 from ..fitting.prediction import predict
-from ..fitting.reuse import Fits
 from ..scoring.columns import Column, described
 from ..scoring.measures import moments, score
-from .leave_one_out import Sharing
 from .power_scaling import LIMIT, power_scaling
+from .sharing import refits
 
 FACTORS = {0.5: "halved", 2.0: "doubled"}
 BASELINE = "as it is"
@@ -285,25 +282,17 @@ def sensitivity(
     """
     rows = changes(problem)
     sampling = Sampling(draws=draws, chains=chains, seed=random_seed, progressbar=progressbar)
-    plan = registry.prepare(method, problem, options)
+    plan = registry.prepare(method, problem, options, sampling)
     if baseline is not None:
         check_same(problem, baseline)
     variants, refused = _variants(problem, rows)
-    keys = {f"{plan.name}-{row.replace(' ', '-')}": row for row in variants}
-    models: dict[Any, Any] = {}  # refits differ in numbers only: they share what is compiled
-    asked = {key: (Sharing.of(variants[row], models), plan) for key, row in keys.items()}
     fits: dict[str, xr.DataTree] = {} if baseline is None else {BASELINE: baseline}
-    missing = [key for key, row in keys.items() if row not in fits]
-    work = Fits(asked, sampling, None if folder is None else Path(folder)).on(processes)
-    shown = Reporter(f"sensitivity {plan.name}", progressbar and elsewhere(processes))
-    with shown.stage("fits", total=len(missing)) as update:
-        for done, (key, tree) in enumerate(work.results(missing, processes), 1):
-            row = keys[key]
-            fits[row] = tree
-            logger.info("prior sensitivity, fit %d of %d: %s", len(fits), len(variants), row)
-            if row == BASELINE and not group(tree, "posterior").data_vars:
-                raise InputError(f"the problem itself could not be fitted: {tree.attrs['reason']}")
-            update(done, row)
+    missing = {row: variant for row, variant in variants.items() if row not in fits}
+    for row, tree in refits("sensitivity", missing, plan, folder, processes):
+        fits[row] = tree
+        logger.info("prior sensitivity, fit %d of %d: %s", len(fits), len(variants), row)
+        if row == BASELINE and not group(tree, "posterior").data_vars:
+            raise InputError(f"the problem itself could not be fitted: {tree.attrs['reason']}")
     return summarised(problem, variants, fits, refused, test)
 
 

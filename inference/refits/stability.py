@@ -16,24 +16,21 @@ import os
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from ardvark.common.progress import Reporter
 from ardvark.common.validate import InputError, logger, one_of
-from ardvark.common.work import Processes, elsewhere
+from ardvark.common.work import Processes
 from ardvark.models import Problem
 
 from ..contract.sampling import Sampling
 from ..fits.datatree import group
 from ..fits.selection import PROBABILITY
 from ..fitting import registry
-from ..fitting.reuse import Fits
-from .leave_one_out import Sharing
+from .sharing import refits
 
 RATE = 0.1
 """The expected share of false discoveries that the rule FDR allows."""
@@ -267,24 +264,18 @@ def stability(
             f"resamples must be at least 2, because pairs are compared, got {resamples}."
         )
     sampling = Sampling(draws=draws, chains=chains, seed=random_seed, progressbar=progressbar)
-    plan = registry.prepare(method, problem, options)
+    plan = registry.prepare(method, problem, options, sampling)
     number = {sample: n for n, sample in enumerate(problem.data.sample_names)}
-    models: dict[Any, Any] = {}  # parts of one size share what is compiled
-    asked = {}
+    parts = {}
     for i in range(resamples):
         left, _ = problem.data.split(1.0 - share, random_seed=sampling.seed + i)
-        part = problem.take([number[sample] for sample in left.sample_names])
-        asked[f"{plan.name}-part-{i}"] = Sharing.of(part, models), plan
-    work = Fits(asked, sampling, None if folder is None else Path(folder)).on(processes)
+        parts[f"part {i}"] = problem.take([number[sample] for sample in left.sample_names])
     tables = {}
-    shown = Reporter(f"stability {plan.name}", progressbar and elsewhere(processes))
-    with shown.stage("fits", total=resamples) as update:
-        for done, (key, tree) in enumerate(work.results(list(asked), processes), 1):
-            if "p_active_feature" in group(tree, "selection"):
-                tables[key] = selected(tree).loc[list(problem.data.feature_names)]
-            logger.info("stability: %s", key)
-            update(done, key)
-    sets = {r: [tables[k][r] for k in asked if k in tables and r in tables[k]] for r in RULES}
+    for key, tree in refits("stability", parts, plan, folder, processes):
+        if "p_active_feature" in group(tree, "selection"):
+            tables[key] = selected(tree).loc[list(problem.data.feature_names)]
+        logger.info("stability: %s", key)
+    sets = {r: [tables[k][r] for k in parts if k in tables and r in tables[k]] for r in RULES}
     chosen = {rule: np.array(found) for rule, found in sets.items() if len(found) > 1}
     if not chosen:
         raise InputError("there is nothing to compare: fewer than two fits have P(active).")

@@ -4,8 +4,7 @@ A piece is known by its name and by a hash of its settings (`identity`): one who
 changed is computed again. Rows carry the commit of the package that computed them.
 """
 
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 import xarray as xr
 
 import ardvark as av
+from ardvark.common.store import identity
 from ardvark.common.work import Work
 from ardvark.data import Dataset
 from ardvark.inference.fits.activity import activity
@@ -27,7 +27,6 @@ from ardvark.inference.refits.sensitivity import changes
 from ardvark.models import Problem
 from ardvark.models.parts.effects import VISIBLE
 from lab import lines
-from lab.lines import read
 from lab.papers.fold import ESTIMATE, find
 from lab.papers.protocols import LEAVE_ONE_OUT, Group, by_sample, split
 from lab.papers.protocols import Row as PaperRow
@@ -39,14 +38,6 @@ from .prior import prior_of
 SEED, ESS, FOLD_ESS, FOLD_DRAWS = 1, 1000.0, 400.0, 200
 LISTED = 60  # genes of a fold that are stored, at most: those with the largest weights
 Row = dict[str, Any]
-
-
-# --- files ----------------------------------------------------------------------------------------
-
-
-def append(path: Path, rows: Sequence[Row]) -> None:
-    """Add rows to a file."""
-    lines.append(path, list(rows[0]), rows)
 
 
 # --- posteriors -----------------------------------------------------------------------------------
@@ -206,28 +197,30 @@ class Posteriors(Work[Fit, tuple[Row, list[Row]]]):
 
     def mark(self, fit: Fit) -> Row:
         """Return what tells the settings of a fit."""
-        return {"fit": fit.name, "identity": lines.identity([asdict(fit), SEED, self.ess])}
+        settings = [asdict(fit), SEED, self.ess]
+        return {"fit": fit.name, "identity": identity(settings, 8, sort_keys=False)}
 
-    def stored(self, keys: Sequence[Fit]) -> Iterable[tuple[Fit, tuple[Row, list[Row]]]]:
-        genes: dict[str, list[Row]] = {}
-        for row in read(self.folder / "posterior.csv"):
-            genes.setdefault(row["fit"], []).append(row)
-        rows = {row["fit"]: row for row in read(self.folder / "fits.csv")}
-        for fit in keys:
-            row = rows.get(fit.name)
-            if row is not None and row["identity"] == self.mark(fit)["identity"]:
-                yield fit, (row, genes[fit.name])
+    def get(self, key: Fit) -> tuple[Row, list[Row]] | None:
+        row = _last(self.folder / "fits.csv", self.mark(key))
+        return row and (row, lines.get(self.folder / "posterior.csv", {"fit": key.name}))
 
-    def keep(self, key: Fit, result: tuple[Row, list[Row]]) -> None:
+    def put(self, key: Fit, result: tuple[Row, list[Row]]) -> None:
         row, genes = result
         if row["status"] == "failed":  # the next run tries again
             return
         mark = self.mark(key)
-        append(self.folder / "posterior.csv", [{"fit": key.name} | x for x in genes])
-        append(self.folder / "fits.csv", [mark | row | {"commit": self.commit}])
+        lines.append(self.folder / "posterior.csv", [{"fit": key.name} | x for x in genes])
+        lines.append(self.folder / "fits.csv", [mark | row | {"commit": self.commit}])
 
     def failure(self, key: Fit, reason: str) -> tuple[Row, list[Row]]:
         return {"status": "failed", "reason": reason}, []
+
+
+def _last(path: Path, mark: Row) -> Row | None:
+    """Return the last row of a piece, unless its settings have changed since."""
+    name = {cell: value for cell, value in mark.items() if cell != "identity"}
+    held = lines.get(path, name)
+    return held[-1] if held and held[-1]["identity"] == mark["identity"] else None
 
 
 # --- folds ----------------------------------------------------------------------------------------
@@ -305,20 +298,16 @@ class AllFolds(Work[Fold, Row]):
         return {
             "row": fold.row,
             "fold": fold.fold,
-            "identity": lines.identity([settings, group.protocol.name, own, LISTED]),
+            "identity": identity([settings, group.protocol.name, own, LISTED], 8, sort_keys=False),
         }
 
-    def stored(self, keys: Sequence[Fold]) -> Iterable[tuple[Fold, Row]]:
-        rows = {(x["row"], int(x["fold"])): x for x in read(self.folder / "folds.csv")}
-        for key in keys:
-            row = rows.get((key.row, key.fold))
-            if row is not None and row["identity"] == self.mark(key)["identity"]:
-                yield key, dict(row)
+    def get(self, key: Fold) -> Row | None:
+        return _last(self.folder / "folds.csv", self.mark(key))
 
-    def keep(self, key: Fold, result: Row) -> None:
+    def put(self, key: Fold, result: Row) -> None:
         if result["status"] != "failed":
             path = self.folder / "folds.csv"
-            append(path, [self.mark(key) | result | {"commit": self.commit}])
+            lines.append(path, [self.mark(key) | result | {"commit": self.commit}])
 
     def failure(self, key: Fold, reason: str) -> Row:
         return {"status": "failed", "reason": reason}
@@ -329,7 +318,6 @@ def tidy(folder: Path) -> None:
     for name, columns in (("fits", ("fit",)), ("posterior", ("fit", "gene")),
                           ("folds", ("row", "fold"))):  # fmt: skip
         path = folder / f"{name}.csv"
-        rows = {tuple(x[c] for c in columns): x for x in read(path)}
-        if len(rows) < len(read(path)):
-            os.unlink(path)
-            append(path, list(rows.values()))
+        rows = {tuple(x[c] for c in columns): x for x in lines.read(path)}
+        if len(rows) < len(lines.read(path)):
+            lines.write(path, rows.values())

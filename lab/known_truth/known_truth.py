@@ -48,7 +48,7 @@ import itertools
 import shutil
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
@@ -66,7 +66,7 @@ from ardvark.common.work import Work
 from ardvark.inference.fits.activity import activity
 from ardvark.inference.fits.datatree import group
 from ardvark.inference.fits.selection import weights_of
-from ardvark.inference.refits.leave_one_out import Sharing
+from ardvark.inference.refits.sharing import Sharing
 from ardvark.inference.refits.stability import discoveries
 from ardvark.models.parts.effects import VISIBLE
 from lab import lines, records
@@ -76,8 +76,7 @@ from lab.known_truth.results import (
     ESS,
     LIMIT,
     Results,
-    key_of,
-    read,
+    typed,
     write,
 )
 from lab.known_truth.words import measured
@@ -422,14 +421,14 @@ class Fits(Work[Piece, Row]):
         """Return the row of a fit that raised an error."""
         return self._row(key, {"status": "failed", "reason": " ".join(reason.split())[:150]})
 
-    def keep(self, key: Piece, result: Row) -> None:
+    def put(self, key: Piece, result: Row) -> None:
         """Append a row to the file."""
-        lines.append(self.path, COLUMNS, [result])
+        lines.append(self.path, [result], COLUMNS)
 
-    def stored(self, keys: Sequence[Piece]) -> Iterable[tuple[Piece, Row]]:
-        """Return the fits of the file that did not fail."""
-        known = {key_of(row): row for row in read(self.path) if row["status"] != "failed"}
-        return [(key, known[tuple(key)]) for key in keys if tuple(key) in known]
+    def get(self, key: Piece) -> Row | None:
+        """Return the last row of a fit that did not fail."""
+        rows = lines.get(self.path, key._asdict())
+        return next((typed(row) for row in reversed(rows) if row["status"] != "failed"), None)
 
 
 def _rounded(value: Any) -> Any:
@@ -453,8 +452,8 @@ def measure(given: argparse.Namespace) -> Measured:
     if reported.exists() and not fits.path.exists():
         shutil.copy(reported, fits.path)  # go on from what was reported
         note_code(given.work, records.read(reported.with_suffix(".json")).code)
-    found = dict(fits.stored(planned)) if given.stored else fits.run(planned, given.processes)
-    rows = [found[key] for key in planned if key in found]
+    found = map(fits.get, planned) if given.stored else fits.run(planned, given.processes).values()
+    rows = [row for row in found if row is not None]
     results = Results(rows, list(dict.fromkeys(key.method for key in planned)))
     if not results.sets:
         raise SystemExit(f"{fits.path} holds no data set that every method has fitted")

@@ -48,25 +48,14 @@ class Estimate(NamedTuple):
 # --- rows -----------------------------------------------------------------------------------------
 
 
-def key_of(row: Row) -> tuple[Any, ...]:
-    """Return what tells a row from others."""
-    return tuple(row[name] for name in KEY)
-
-
 def read(path: Path) -> list[Row]:
     """Return the rows of a file, numbers as numbers."""
-    return [
-        {k: v if k == "commit" else _typed(v) for k, v in row.items()} for row in lines.read(path)
-    ]
+    return [typed(row) for row in lines.read(path)]
 
 
-def _typed(text: str) -> Any:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text or None
+def typed(row: Mapping[str, str]) -> Row:
+    """Return a row with its numbers as numbers."""
+    return {k: v if k == "commit" else lines.typed(v) for k, v in row.items()}
 
 
 def write(rows: Iterable[Row], path: Path) -> None:

@@ -8,7 +8,7 @@ progress. A block whose rows are there is not computed again unless a setting of
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from lab.matrix.declared import BLOCKS, EXACT, FLAT, Block, Cell, chosen
 from lab.matrix.figure import draw
 from lab.matrix.numbers import active_in_prior, between, numbers, unknown
 from lab.matrix.page import FIGURE, PAGE, page
-from lab.matrix.rows import ROWS, Row, append, identity, read, tidy, whole
+from lab.matrix.rows import ROWS, Row, append, identity, of_block, read, tidy, whole
 from lab.origin import version
 
 DRAWS = 500
@@ -69,15 +69,12 @@ class Matrix(Work[str, list[Row]]):
         """Return a row that says why there is no other."""
         return [_row(BLOCKS[key], BLOCKS[key].cells[0], status="failed", reason=reason)]
 
-    def stored(self, keys: Sequence[str]) -> Iterator[tuple[str, list[Row]]]:
-        """Yield the blocks whose rows are there, by the settings as they are now."""
-        held = whole(read(self.folder / ROWS))
-        for key in keys:
-            mine = held[held["block"] == key].drop(columns="block")
-            if len(mine):
-                yield key, [{str(k): v for k, v in row.items()} for row in mine.to_dict("records")]
+    def get(self, key: str) -> list[Row] | None:
+        """Return the rows of a block, if they are there by the settings as they are now."""
+        mine = of_block(read(self.folder / ROWS), BLOCKS[key])
+        return [{str(k): v for k, v in row.items()} for row in mine.to_dict("records")] or None
 
-    def keep(self, key: str, result: list[Row]) -> None:
+    def put(self, key: str, result: list[Row]) -> None:
         """Add the rows to the file, unless the block failed, and delete its fits."""
         if result[0]["status"] == "failed":
             return
@@ -131,12 +128,12 @@ class Matrix(Work[str, list[Row]]):
         """Return the fit of a cell, its draws as those of the block's problem."""
         plain = cell.hypers is None and not cell.form
         mine = problem if plain else cell.problem(block)
-        plan = registry.prepare(cell.method, mine, cell.options)
+        sampling = Sampling(draws=DRAWS, seed=cell.seed, keep="shared")
+        plan = registry.prepare(cell.method, mine, cell.options, sampling)
         if self.one_core:
             plan = plan.on_one_core()
-        sampling = Sampling(draws=DRAWS, seed=cell.seed, keep="shared")
         name = "_".join(cell.label.replace(",", "").replace("'", "").split())
-        tree = Fits({name: (mine, plan)}, sampling, self._fits(block)).run([name])[name]
+        tree = Fits({name: plan}, self._fits(block)).run([name])[name]
         if cell.hypers is None or mine.fingerprint == problem.fingerprint or not has_draws(tree):
             return tree
         posterior = group(tree, "posterior")

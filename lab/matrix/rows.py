@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ardvark.inference.fits.datatree import replacing
+from ardvark.common.store import identity as hashed
 from lab import lines
 from lab.matrix.declared import BLOCKS, Block
 from lab.matrix.numbers import NAMES
@@ -28,7 +28,7 @@ def identity(block: Block) -> str:
     """Hash everything that decides a block's rows, so that a changed setting is computed again."""
     cells = [dataclasses.asdict(cell) for cell in block.cells]
     settings = [block.model, block.data, block.kernel, dict(block.hypers), cells, list(COLUMNS)]
-    return lines.identity(settings, sort_keys=True)
+    return hashed(settings, 8)
 
 
 def read(path: Path) -> pd.DataFrame:
@@ -45,27 +45,30 @@ def read(path: Path) -> pd.DataFrame:
 
 def whole(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of complete blocks as they are declared now, in that order, with `block`."""
-    parts = []
-    for name, block in BLOCKS.items():
-        same = (
-            (frame["model"] == block.model)
-            & (frame["kernel"] == block.kernel)
-            & (frame["data"] == block.data)
-            & (frame["prior"] == block.prior)
-            & (frame["identity"] == identity(block))
-        )
-        labels = [cell.label for cell in block.cells]
-        last = frame[same].drop_duplicates("cell", keep="last").set_index("cell", drop=False)
-        if set(labels) <= set(last.index):
-            parts.append(last.loc[labels].assign(block=name))
+    found = {name: of_block(frame, block) for name, block in BLOCKS.items()}
+    parts = [rows.assign(block=name) for name, rows in found.items() if len(rows)]
     return pd.concat(parts, ignore_index=True) if parts else frame.head(0).assign(block="")
+
+
+def of_block(frame: pd.DataFrame, block: Block) -> pd.DataFrame:
+    """Return the rows of a block as it is declared now, in that order; none of half a block."""
+    same = (
+        (frame["model"] == block.model)
+        & (frame["kernel"] == block.kernel)
+        & (frame["data"] == block.data)
+        & (frame["prior"] == block.prior)
+        & (frame["identity"] == identity(block))
+    )
+    labels = [cell.label for cell in block.cells]
+    last = frame[same].drop_duplicates("cell", keep="last").set_index("cell", drop=False)
+    return last.loc[labels] if set(labels) <= set(last.index) else frame.head(0)
 
 
 def append(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """Add rows to the file, in one write; a file of another version is moved to `*.outdated`."""
     if path.exists() and path.stat().st_size and not _current(path):
         path.replace(path.with_name(f"{path.name}.outdated"))
-    lines.append(path, COLUMNS, ({k: _short(v) for k, v in row.items()} for row in rows))
+    lines.append(path, map(_shortened, rows), COLUMNS)
 
 
 def _current(path: Path) -> bool:
@@ -74,6 +77,10 @@ def _current(path: Path) -> bool:
         return False
     with path.open(encoding="utf-8") as file:
         return file.readline().rstrip("\n") == ",".join(COLUMNS)
+
+
+def _shortened(row: Mapping[Any, Any]) -> Row:
+    return {k: _short(v) for k, v in row.items()}
 
 
 def _short(value: Any) -> Any:
@@ -85,10 +92,5 @@ def _short(value: Any) -> Any:
 def tidy(path: Path) -> pd.DataFrame:
     """Write the file anew, each block once and in the order of its declaration; return its rows."""
     frame = whole(read(path)).drop(columns="block")
-    with replacing(path) as part:
-        part.unlink(missing_ok=True)
-        append(
-            part,
-            (dict(zip(frame.columns, row, strict=True)) for row in frame.itertuples(index=False)),
-        )
+    lines.write(path, map(_shortened, frame.to_dict("records")), COLUMNS)
     return frame

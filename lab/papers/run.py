@@ -8,10 +8,12 @@ from ardvark.common.validate import InputError, unknown
 from ardvark.common.work import Processes
 from lab.origin import version
 from lab.papers import store
-from lab.papers.fold import Line
+from lab.papers.fold import Line, find
 from lab.papers.protocols import Group, Row
 from lab.papers.store import Task
 from lab.papers.tables import GROUPS, costly
+from lab.yardsticks.contract import require
+from lab.yardsticks.registry import YARDSTICKS
 
 FOLDS = Path("paper_check", "folds")
 """Where folds are stored, in the output folder."""
@@ -113,6 +115,13 @@ def run(
         Where they are stored.
     processes : int or Dask
         How many are computed at once, and where.
+
+    Raises
+    ------
+    InputError
+        Before the first fold, if a row needs a package of an extra that is not installed.
     """
-    for task, (line, *_) in store.Folds(version(), folder).results(tasks, processes):
-        yield task, line
+    for method in {find(name)[1].method for name, _ in tasks} & set(YARDSTICKS):
+        require(YARDSTICKS[method])
+    work = store.Folds(version(), folder)
+    return ((task, line) for task, (line, *_) in work.results(tasks, processes))

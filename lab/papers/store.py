@@ -1,17 +1,16 @@
 """What is kept: a line a fold, in one CSV file a table and data set, and one for its paths."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from ardvark.common.store import identity as hashed
 from ardvark.common.work import Work
 from lab import lines
 from lab.papers.fold import DRAWS, INNER, Line, find, run_fold
 from lab.papers.protocols import Group, Row
 from lab.papers.tables import FILTER, SELECTED
-from lab.yardsticks.contract import require
 from lab.yardsticks.registry import YARDSTICKS
 
 COLUMNS = (
@@ -33,7 +32,7 @@ def identity(group: Group, row: Row) -> str:
         *([row.chosen_by] if row.chosen_by else []),
         *([YARDSTICKS[row.method].settings] if row.method in YARDSTICKS else []),
     ]  # fmt: skip
-    return lines.identity(settings)
+    return hashed(settings, 8, sort_keys=False)
 
 
 def file_of(group: Group, folder: Path, path: bool = False) -> Path:
@@ -48,20 +47,6 @@ class Folds(Work[Task, list[Line]]):
     version: str
     folder: Path
 
-    def results(
-        self, keys: Sequence[Task], processes: Any = 1
-    ) -> Iterator[tuple[Task, list[Line]]]:
-        """Yield each fold with its lines, as `Work.results` does.
-
-        Raises
-        ------
-        InputError
-            Before the first fold, if a row needs a package of an extra that is not installed.
-        """
-        for method in {find(name)[1].method for name, _ in keys} & set(YARDSTICKS):
-            require(YARDSTICKS[method])
-        return super().results(keys, processes)
-
     def start(self) -> Callable[[Task], list[Line]]:
         """Return the function that fits one fold."""
         return lambda task: run_fold(*task)
@@ -71,7 +56,7 @@ class Folds(Work[Task, list[Line]]):
         name, fold = key
         return [{"row": name, "fold": fold, "status": "failed", "reason": reason, "seconds": 0.0}]
 
-    def keep(self, key: Task, result: list[Line]) -> None:
+    def put(self, key: Task, result: list[Line]) -> None:
         """Add the fold's lines to the group's files, those of its path first."""
         group, row = find(key[0])
         marks = {"identity": identity(group, row), "version": self.version}
@@ -93,14 +78,12 @@ def tidy(group: Group, folder: Path) -> None:
             else:
                 kept += [line for _, line in sorted(lines_of(group, row, folder).items())]
         if kept != lines.read(file):
-            new = file.with_suffix(".new")
-            append(new, kept)
-            new.replace(file)
+            lines.write(file, kept, COLUMNS)
 
 
 def append(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """Add lines to the file, in one write."""
-    lines.append(path, COLUMNS, map(_short, rows))
+    lines.append(path, map(_short, rows), COLUMNS)
 
 
 def _short(line: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -139,17 +122,5 @@ def whole(group: Group, row: Row, folder: Path) -> set[int]:
 
 def _lines(group: Group, row: Row, path: bool, folder: Path) -> list[Stored]:
     """Return a row's lines as it is declared now, of its folds or of its paths."""
-    file = file_of(group, folder, path)
-    if not file.exists():
-        return []
-    stat, key = file.stat(), (f"{group.name}/{row.label}", identity(group, row))
-    return _by_row(file, (stat.st_mtime_ns, stat.st_size)).get(key, [])
-
-
-@lru_cache(maxsize=64)
-def _by_row(file: Path, stamp: tuple[int, int]) -> dict[tuple[str, str], list[Stored]]:
-    """Return the lines of a file by row and identity; a changed file has another stamp."""
-    found: dict[tuple[str, str], list[Stored]] = {}
-    for line in lines.read(file):
-        found.setdefault((line["row"], line["identity"]), []).append(line)
-    return found
+    mark = {"row": f"{group.name}/{row.label}", "identity": identity(group, row)}
+    return lines.get(file_of(group, folder, path), mark)

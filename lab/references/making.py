@@ -10,7 +10,7 @@
 import dataclasses
 import datetime
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import ClassVar
@@ -23,10 +23,8 @@ from ardvark.common.validate import InputError, logger
 from ardvark.common.work import Work
 from ardvark.inference.contract.backend import FitFailed
 from ardvark.inference.contract.sampling import Sampling
-from ardvark.inference.contract.target import Target
 from ardvark.inference.fits.datatree import as_json, group, read, replacing
 from ardvark.inference.fitting import registry, run
-from ardvark.inference.fitting.request import request
 from ardvark.inference.references.declared import REFERENCES, Reference
 from ardvark.inference.references.references import (
     FOLDER,
@@ -91,25 +89,27 @@ def make(
     """
     reference = REFERENCES[known(name)]
     path = (folder or FOLDER) / f"{reference.name}.nc"
-    problem, plan, sampling = _planned(reference, reference.seed if seed is None else seed)
-    if _is_made(path, request(problem, plan, sampling)):
+    plan = _planned(reference, reference.seed if seed is None else seed, progressbar)
+    if _is_made(path, plan.request):
         logger.info("%s: already stored", reference.name)
         return path
-    plan = plan.on_one_core() if one_core else plan
-    sampling = dataclasses.replace(sampling, progressbar=progressbar)
-    tree = run.compute(Target(problem), plan, sampling)
+    tree = run.compute(plan.on_one_core() if one_core else plan)
     if tree.attrs["status"] == "failed":
         raise FitFailed(f"{reference.name}: {tree.attrs['reason']}")
     made = {"reference": reference.name, "command": command(reference.name), "note": reference.note}
-    write(condensed(problem, tree, made), path)
+    write(condensed(plan.target.zoo_problem, tree, made), path)
     return path
 
 
-def _planned(reference: Reference, seed: int) -> tuple[Problem, registry.Plan, Sampling]:
-    problem = reference.problem()
-    plan = registry.prepare(reference.method, problem, reference.options)
-    sampling = Sampling(draws=reference.draws, chains=reference.chains, seed=seed, keep="shared")
-    return problem, plan, sampling
+def _planned(reference: Reference, seed: int, progressbar: bool = False) -> registry.Plan:
+    sampling = Sampling(
+        draws=reference.draws,
+        chains=reference.chains,
+        seed=seed,
+        keep="shared",
+        progressbar=progressbar,
+    )
+    return registry.prepare(reference.method, reference.problem(), reference.options, sampling)
 
 
 def _is_made(path: Path, asked: str) -> bool:
@@ -146,19 +146,19 @@ class Making(Work[str, bytes | str]):
         """Return why there is no file."""
         return reason
 
-    def stored(self, keys: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        """Yield the files that are there, of the runs that are declared."""
-        for key in keys:
-            reference = REFERENCES[key]
-            try:
-                asked = request(*_planned(reference, reference.seed))
-            except InputError:  # the data are missing, which is the result of the piece
-                continue
-            if _is_made(self.path(key), asked):
-                logger.info("%s: already stored", key)
-                yield key, self.path(key).read_bytes()
+    def get(self, key: str) -> bytes | None:
+        """Return the file that is there, if it is of the run that is declared."""
+        reference = REFERENCES[key]
+        try:
+            asked = _planned(reference, reference.seed).request
+        except InputError:  # the data are missing, which is the result of the piece
+            return None
+        if not _is_made(self.path(key), asked):
+            return None
+        logger.info("%s: already stored", key)
+        return self.path(key).read_bytes()
 
-    def keep(self, key: str, result: bytes | str) -> None:
+    def put(self, key: str, result: bytes | str) -> None:
         """Write the file."""
         if isinstance(result, bytes):
             with replacing(self.path(key)) as part:

@@ -198,10 +198,10 @@ def test_a_killed_run_goes_on_with_what_it_has(tmp_path):
     keys = [Piece(*TINY, data_set, "L1") for data_set in (1, 2, 3)]
     fits = Fits(tmp_path / "fits.csv", "12e4567")
     first = fits.run(keys[:2])
-    fits.keep(keys[2], fits.failure(keys[2], "killed:\n out of memory"))
+    fits.put(keys[2], fits.failure(keys[2], "killed:\n out of memory"))
     whole = fits.path.read_text()
     fits.path.write_text(whole + whole.splitlines()[1][:40])  # killed within a line
-    assert dict(fits.stored(keys)) == first
+    assert {key: fits.get(key) for key in keys} == {**first, keys[2]: None}
     assert fits.path.read_text() == whole
     again = fits.run(keys)
     assert {k: again[k] for k in keys[:2]} == first
@@ -216,7 +216,7 @@ def test_a_method_that_does_not_exist_is_a_row_that_failed(tmp_path):
     fits = Fits(tmp_path / "fits.csv", "abc")
     key = Piece(*TINY, 1, "no method")
     assert fits.run([key])[key]["reason"].startswith("KeyError")
-    assert fits.stored([key]) == []
+    assert fits.get(key) is None
 
 
 def test_a_data_set_counts_when_every_method_has_fitted_it():
@@ -252,14 +252,14 @@ def test_a_run_goes_on_from_the_rows_of_the_repository(tmp_path, monkeypatch):
     with CSV.open() as file:
         assert file.readline().strip().split(",") == known_truth.COLUMNS
     planned = known_truth.pieces(type("Given", (), {"quick": False}))
-    known = dict(fits.stored(planned))
+    known = {key for key in planned if fits.get(key)}
     assert len(known) == len(read(CSV)) <= len(planned)
     lines = fits.path.read_text().splitlines(keepends=True)
     fits.path.write_text("".join(lines[:-1]))
-    known = dict(fits.stored(planned))
+    known = {key for key in planned if fits.get(key)}
     assert len(known) == len(lines) - 2  # the columns' names, and the fit that was cut off
     new = next(key for key in planned if key not in known)
-    fits.keep(new, fits.failure(new, "tried"))
+    fits.put(new, fits.failure(new, "tried"))
     assert read(fits.path)[-1]["reason"] == "tried"
 
 

@@ -63,11 +63,11 @@ class Sums(Work):
     def path(self, key):
         return self.folder / f"{key}.json"
 
-    def stored(self, keys):
-        found = ((k, json.loads(self.path(k).read_text())) for k in keys if self.path(k).exists())
-        return ((k, row) for k, row in found if "reason" not in row)
+    def get(self, key):
+        row = json.loads(self.path(key).read_text()) if self.path(key).exists() else None
+        return None if row is None or "reason" in row else row
 
-    def keep(self, key, result):
+    def put(self, key, result):
         if key == 77:
             raise OSError("the disk is full")
         part = self.path(key).with_suffix(".part")

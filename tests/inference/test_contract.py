@@ -20,7 +20,6 @@ from ardvark.inference.exact.choice import SAMPLERS
 from ardvark.inference.exact.method import most_kept
 from ardvark.inference.fits.datatree import POINTWISE, SAMPLE_STATS, pointwise
 from ardvark.inference.fitting import registry, run
-from ardvark.inference.fitting.request import request
 from ardvark.models import SHARED, ZOO
 from tests.support import rng, seed
 
@@ -222,16 +221,15 @@ def test_a_request_is_another_when_anything_has_changed(change, dataset):
     def asked(hypers=None, method="laplace", options=None, **settings):
         problem = av.problem("rfvm", dataset, **(hypers or {}))
         sampling = replace(Sampling(draws=60, chains=2, seed=3), **settings)
-        return request(problem, registry.prepare(method, problem, options or {}), sampling)
+        return registry.prepare(method, problem, options or {}, sampling).request
 
     assert asked() == asked()
     assert asked(**change) != asked()
 
 
 def test_a_request_is_of_its_data(small_data):
-    sampling = Sampling(draws=60, chains=2, seed=3)
     problems = [av.problem("rfvm", small_data(seed=number)) for number in (0, 1)]
-    first, second = (request(p, registry.prepare("laplace", p, {}), sampling) for p in problems)
+    first, second = (registry.prepare("laplace", problem, {}).request for problem in problems)
     assert first != second
 
 

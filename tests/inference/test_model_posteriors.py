@@ -14,7 +14,7 @@ import pytest
 from arviz_stats.base import array_stats
 
 import ardvark as av
-from ardvark.inference.refits.leave_one_out import share_model
+from ardvark.inference.refits.sharing import Sharing
 from ardvark.models import ZOO
 from tests.inference.batches import batch_mean, largest_t
 from tests.inference.spiral import spiral
@@ -82,8 +82,8 @@ def case(request):
     found, scales, models = {}, {}, {}
 
     def sample(form, label, **changes):
-        problem = av.problem(name, spiral(N, D), parametrization=form, **kernels, **changes)
-        share_model(problem, models)  # the wrong density costs no compilation
+        own = av.problem(name, spiral(N, D), parametrization=form, **kernels, **changes)
+        problem = Sharing.of(own, models)  # the wrong density costs no compilation
         settings = {"draws": 1500}
         if form == "latent" and degree > 1:  # z follows an eta with heavy tails: small steps
             settings = {"draws": 4000, "tune": 2000, "target_accept": 0.995}

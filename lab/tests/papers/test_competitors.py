@@ -9,7 +9,7 @@ import pytest
 
 from ardvark.common.validate import InputError
 from ardvark.data import Dataset
-from lab.papers import competitors, store
+from lab.papers import competitors, run, store
 from lab.papers import fold as folds
 from lab.papers.protocols import Row
 from lab.papers.tables import GROUPS, costly
@@ -78,5 +78,5 @@ def test_a_missing_extra_is_one_error_before_the_first_fold(monkeypatch, tmp_pat
     monkeypatch.setattr(store, "run_fold", lambda *task: pytest.fail("a fold was fitted"))
     tasks = [(f"fsklr-3/sonar/{name}", 0) for name in ("kernel_l1", "mcp")]
     with pytest.raises(InputError, match=r"no_such_package.*pip install 'ardvark\[baselines\]'"):
-        store.Folds("v", tmp_path).results(tasks)
+        run.run(tasks, tmp_path)
     assert not list(tmp_path.iterdir())

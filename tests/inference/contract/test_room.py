@@ -69,8 +69,8 @@ def test_a_method_that_returns_one_draw_is_never_too_large(problem, monkeypatch)
     point = SimpleNamespace(**vars(laplace) | {"KIND": "point"})
     point.fit = lambda target, options, job: Result(job.one_draw({"bias": 0.0}))
     monkeypatch.setitem(BACKENDS, "laplace", point)
-    plan = Plan("laplace", laplace.Options())
-    assert run.compute(Target(problem), plan, Sampling(seed=0)).attrs["kind"] == "point"
+    plan = Plan(Target(problem), "laplace", laplace.Options(), Sampling(seed=0))
+    assert run.compute(plan).attrs["kind"] == "point"
 
 
 MEASURED = """

@@ -12,6 +12,7 @@ from ardvark.data import Dataset
 from ardvark.inference.fits.datatree import POINTWISE
 from ardvark.inference.fitting import run
 from ardvark.inference.refits import leave_one_out as loo
+from ardvark.inference.refits.sharing import Sharing
 from ardvark.models import ZOO
 from tests.inference.comparison.quick import Prior, registered
 from tests.models.forms import Compiled
@@ -93,8 +94,7 @@ def test_one_compiled_model_serves_every_fold(name, choice):
     problem = av.problem(name, data, **choice)
     models, compiled = {}, None
     for i in (0, 4, 1):
-        fold = loo.without(problem, i)
-        loo.share_model(fold, models)
+        fold = Sharing.of(loo.without(problem, i), models)
         compiled = compiled or Compiled(fold)
         compiled.problem = fold
         assert fold.model is compiled.model
@@ -112,14 +112,14 @@ def test_what_is_not_data_has_a_model_of_its_own(dataset):
     models = {}
     rows = av.problem("rfvm", dataset, basis=[2, 5])
     for i in (2, 3, 5):
-        loo.share_model(loo.without(rows, i), models)
+        assert Sharing.of(loo.without(rows, i), models).model
     assert len(models) == 2  # two sizes of the basis
     models = {}
     filled = [{"slab": 1.0}, {"active_features": 1.0}]
     same = [{}, *filled, {"basis_labels": np.ones(24)}]  # these are data
     other = [{"kernel": "rbf"}, {"bias_sd": 2.0}, {"sample_shape": 2.0}, {"kernel": "polynomial"}]
     for settings in (*same, *other, {"kernel": "polynomial", "degree": 3}):
-        loo.share_model(av.problem("pfcvm", dataset, **settings), models)
+        assert Sharing.of(av.problem("pfcvm", dataset, **settings), models).model
     assert len(models) == 1 + 5
 
 

@@ -98,14 +98,12 @@ def test_the_other_sampler_is_asked_and_the_fit_keeps_the_answer(sampler, asks, 
     fit = drawn(random, method="exact", sampler=sampler, seed=7, draws=200)
     fit.attrs |= sizes
     other = drawn(random, sampler=asks, seed=8, draws=200)
-    monkeypatch.setattr(
-        second_opinion, "compute", lambda target, *given: asked.append((target, *given)) or other
-    )
+    monkeypatch.setattr(second_opinion, "compute", lambda plan: asked.append(plan) or other)
     opinion = av.second_opinion(PROBLEM, fit, progressbar=False, ess=123.0)
-    ((target, plan, sampling),) = asked
-    assert target.problem is PROBLEM
+    (plan,) = asked
+    assert plan.target.problem is PROBLEM
     assert (plan.name, plan.options.sampler, plan.options.ess) == ("exact", asks, 123.0)
-    assert asdict(sampling) == asdict(Sampling(**sizes, seed=8, progressbar=False))
+    assert asdict(plan.sampling) == asdict(Sampling(**sizes, seed=8, progressbar=False))
     assert opinion.fit.attrs["second_opinion"] == opinion.text() == repr(opinion)
     assert "second_opinion" not in fit.attrs
     worst, agrees = opinion.table.iloc[0], abs(opinion.table["z"]).max() < opinion.limit
@@ -115,7 +113,7 @@ def test_the_other_sampler_is_asked_and_the_fit_keeps_the_answer(sampler, asks, 
         f"the {worst['statistic']} of {worst['quantity']}"
     )
     av.second_opinion(PROBLEM, fit, random_seed=3, progressbar=False)
-    assert asked[1][2].seed == 3
+    assert asked[1].sampling.seed == 3
     other["posterior"]["bias"].values[:] += 1.0
     against = av.second_opinion(PROBLEM, fit, progressbar=False)
     assert not against.agrees

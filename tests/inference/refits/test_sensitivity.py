@@ -15,8 +15,8 @@ from ardvark.inference.comparison import study, table
 from ardvark.inference.contract.sampling import Sampling
 from ardvark.inference.fitting import registry, run
 from ardvark.inference.refits import sensitivity as sens
-from ardvark.inference.refits.leave_one_out import Sharing
 from ardvark.inference.refits.sensitivity import BASELINE, changes, summarised
+from ardvark.inference.refits.sharing import Sharing
 from ardvark.inference.scoring.columns import table_text
 from tests.inference.comparison.quick import Prior, registered
 from tests.support import seed
