@@ -205,6 +205,19 @@ class Hypers(SampleMaskHypers):
 # --- the PyMC model -------------------------------------------------------------------------------
 
 
+def build(inputs: Inputs, y: np.ndarray, h: SampleMaskHypers, coords: Coords) -> pm.Model:
+    """Return the PyMC model, dims "obs" (N), "basis" (B), "feature" (D).
+
+    Data, xi, delta, a_z and a_zeta are `pm.Data`, so another fold of the same shape rebinds the
+    compiled code.
+    """
+    with pm.Model(coords=coords) as model:
+        eta = decision_value(inputs, h)
+        label = pm.Data("label", y, dims="obs")
+        LogisticBernoulli("y", eta, observed=label, dims="obs")
+    return model
+
+
 def _mask(name: str, what: str, dim: str, n: int, a: Any, h: SampleMaskHypers) -> Any:
     """Declare a mask of n bits, and its probability in the explicit form."""
     if h.mask_probability == "integrated":
@@ -237,19 +250,6 @@ def decision_value(inputs: Inputs, h: SampleMaskHypers) -> Any:
     theta = delta * v  # (D,)
     eta = h.kernel_of().product(x, centre, theta, weight)
     return pm.Deterministic("eta", eta, dims="obs")
-
-
-def build(inputs: Inputs, y: np.ndarray, h: SampleMaskHypers, coords: Coords) -> pm.Model:
-    """Return the PyMC model, dims "obs" (N), "basis" (B), "feature" (D).
-
-    Data, xi, delta, a_z and a_zeta are `pm.Data`, so another fold of the same shape rebinds the
-    compiled code.
-    """
-    with pm.Model(coords=coords) as model:
-        eta = decision_value(inputs, h)
-        label = pm.Data("label", y, dims="obs")
-        LogisticBernoulli("y", eta, observed=label, dims="obs")
-    return model
 
 
 # --- the same density from the paper, in NumPy ----------------------------------------------------

@@ -165,19 +165,6 @@ class Hypers(BaseHypers):
 # --- the PyMC model -------------------------------------------------------------------------------
 
 
-def half_cauchy(name: str, scale: Any, variance: str | None, dims: str | None = None) -> Any:
-    """Return a PyMC variable with the prior C+(0, scale).
-
-    With a name for its `variance`, which is InvGamma(1/2, 1/2), that is a variable too, and the
-    value non-centred.
-    """
-    if variance is None:
-        return pm.HalfCauchy(name, scale, dims=dims)
-    v = pm.InverseGamma(variance, 0.5, 0.5, dims=dims)
-    raw = pm.HalfNormal(f"{name}_raw", 1.0, dims=dims)
-    return pm.Deterministic(name, scale * raw * v**0.5, dims=dims)
-
-
 def build(inputs: Inputs, y: np.ndarray, h: Hypers, coords: Coords) -> pm.Model:
     """Return the PyMC model, dims "obs" (N), "feature" (D). There is no basis."""
     explicit = h.parametrization == "hierarchical"
@@ -200,6 +187,19 @@ def build(inputs: Inputs, y: np.ndarray, h: Hypers, coords: Coords) -> pm.Model:
         eta = pm.Deterministic("eta", bias + x @ beta, dims="obs")
         LogisticBernoulli("y", eta, observed=label, dims="obs")
     return model
+
+
+def half_cauchy(name: str, scale: Any, variance: str | None, dims: str | None = None) -> Any:
+    """Return a PyMC variable with the prior C+(0, scale).
+
+    With a name for its `variance`, which is InvGamma(1/2, 1/2), that is a variable too, and the
+    value non-centred.
+    """
+    if variance is None:
+        return pm.HalfCauchy(name, scale, dims=dims)
+    v = pm.InverseGamma(variance, 0.5, 0.5, dims=dims)
+    raw = pm.HalfNormal(f"{name}_raw", 1.0, dims=dims)
+    return pm.Deterministic(name, scale * raw * v**0.5, dims=dims)
 
 
 # --- the same density from the paper, in NumPy ------------------------------------------------

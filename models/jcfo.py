@@ -147,19 +147,6 @@ class Hypers(BaseHypers):
 # --- the PyMC model -------------------------------------------------------------------------------
 
 
-def laplace(name: str, gamma: Any, variance: str | None, dims: str | None = None) -> Any:
-    """Return a PyMC variable with the prior Laplace(scale gamma^-1/2) (12).
-
-    With a name for its `variance` that variance is a variable too, and the value non-centred
-    (10), (11).
-    """
-    if variance is None:
-        return pm.Laplace(name, 0.0, gamma**-0.5, dims=dims)
-    tau = pm.Exponential(variance, gamma / 2.0, dims=dims)
-    raw = pm.Normal(f"{name}_raw", 0.0, 1.0, dims=dims)
-    return pm.Deterministic(name, raw * tau**0.5, dims=dims)
-
-
 def build(inputs: Inputs, y: np.ndarray, h: Hypers, coords: Coords) -> pm.Model:
     """Return the PyMC model, dims "obs" (N), "basis" (B), "feature" (D).
 
@@ -193,6 +180,19 @@ def build(inputs: Inputs, y: np.ndarray, h: Hypers, coords: Coords) -> pm.Model:
             pm.Deterministic("z", sign * z_abs, dims="obs")
         ProbitBernoulli("y", eta, observed=label, dims="obs")
     return model
+
+
+def laplace(name: str, gamma: Any, variance: str | None, dims: str | None = None) -> Any:
+    """Return a PyMC variable with the prior Laplace(scale gamma^-1/2) (12).
+
+    With a name for its `variance` that variance is a variable too, and the value non-centred
+    (10), (11).
+    """
+    if variance is None:
+        return pm.Laplace(name, 0.0, gamma**-0.5, dims=dims)
+    tau = pm.Exponential(variance, gamma / 2.0, dims=dims)
+    raw = pm.Normal(f"{name}_raw", 0.0, 1.0, dims=dims)
+    return pm.Deterministic(name, raw * tau**0.5, dims=dims)
 
 
 # --- the same density from the paper, in NumPy ------------------------------------------------

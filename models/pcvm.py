@@ -32,8 +32,7 @@ Known difficulties
 """
 
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import pymc as pm
@@ -46,59 +45,13 @@ from . import sparse
 from .parts import ard
 from .parts.distributions import LogisticBernoulli
 from .parts.distributions import log_predictive as log_predictive
-from .parts.kernels import KernelName, kernel_hyper
 from .spec import Coords, Inputs, ModelCard, Point
 
 W = ard.Weights("w", "alpha", "sample")
 
-_IMPROPER = (
-    "A flat hyperprior on the precisions (shape 0 or rate 0) makes the posterior improper: "
-    "infinite mass at weight zero, or in the tails on separable data (compare Dixit & Roy 2021, "
-    "doi 10.1016/j.spl.2021.109039). A type-II estimate hides this, a posterior does not exist. "
-    "Leave it out for a proper default."
-)
-shape, rate = (
-    partial(declare, paper="0", outside=_IMPROPER) for declare in (sparse.shape, sparse.rate)
-)
-
 
 @dataclass(frozen=True, kw_only=True)
-class KernelHypers(sparse.SparseHypers):
-    """What PFCVM, PCVM and RVM share: the kernel, the sample weights' hyperprior, the bias."""
-
-    FORM: ClassVar[tuple[str, ...]] = ("parametrization",)
-
-    kernel: KernelName = kernel_hyper("linear", paper="rbf; linear on gene expression")
-    degree: int = hyper(
-        2,
-        "power P of the polynomial kernel (1 + x'z)^P",
-        at_least=1,
-        paper="P",
-        why="of the polynomial kernel; the others ignore it",
-        outside="It is the power P of the polynomial kernel (1 + x'z)^P.",
-    )
-    parametrization: ard.Form = sparse.form_hyper("marginal")
-    active_samples: sparse.Active = sparse.active("sample")
-    slab: float = sparse.logit_slab()
-    sample_shape: float = shape("sample", why=sparse.DENSE_SHAPE)
-    sample_rate: float = rate(
-        "sample", why="filled from active_samples; dense: shape * the kernel's scale^2"
-    )
-    sample_slab: float = sparse.own_slab(
-        "sample", why="filled from slab, on the weight's own scale"
-    )
-    bias_sd: float = sparse.bias_hyper(paper="re-estimated")
-
-    def posterior_fields(self) -> dict[str, Any]:
-        """The degree defines the posterior only where the kernel has one."""
-        fields = super().posterior_fields()
-        if not self.kernel_of().has_degree:
-            del fields["degree"]
-        return fields
-
-
-@dataclass(frozen=True, kw_only=True)
-class Hypers(KernelHypers):
+class Hypers(sparse.KernelHypers):
     """Hyperparameters of PCVM and RVM. Those left at None follow from N, D and the kernel."""
 
     feature_scale: float | tuple[float, ...] = hyper(

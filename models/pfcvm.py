@@ -80,7 +80,6 @@ from . import sparse
 from .parts import ard
 from .parts.distributions import LogisticBernoulli, logistic_logp
 from .parts.distributions import log_predictive as log_predictive
-from .pcvm import KernelHypers, rate, shape
 from .spec import Coords, Inputs, ModelCard, Point
 
 W = ard.Weights("w", "alpha", "sample")
@@ -88,17 +87,17 @@ THETA = ard.Weights("feature_weight", "beta", "feature")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hypers(KernelHypers):
-    """Hyperparameters of PFCVM: those of PCVM's kernel and samples, and the features' hyperprior.
+class Hypers(sparse.KernelHypers):
+    """Hyperparameters of PFCVM: of kernel and samples as in PCVM, and of the features.
 
     Those left at None are filled from N, B, D and the kernel.
     """
 
     active_features: sparse.Active = sparse.active("feature")
-    feature_shape: float = shape(
+    feature_shape: float = sparse.shape(
         "feature", why="filled: 1/2; dense: 1.5, or degree + 0.5 (polynomial)"
     )
-    feature_rate: float = rate(
+    feature_rate: float = sparse.rate(
         "feature", why="filled from active_features; dense: shape * the kernel's scale^2"
     )
     feature_slab: float = sparse.own_slab("feature", why="filled: 1, or 1 / degree (polynomial)")

@@ -11,15 +11,16 @@ import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
 from ardvark.common.declared import hyper, plain
 from ardvark.common.validate import InputError
 
-from .parts.ard import WeightPrior
+from .parts.ard import Form, WeightPrior
 from .parts.effects import VISIBLE
+from .parts.kernels import KernelName, kernel_hyper
 from .parts.sparsity import Sizes, kernel_factors, sparse_features, sparse_samples
 from .spec import BaseHypers
 
@@ -39,6 +40,12 @@ one visible weight makes a label certain, and the search for the scale overflows
 # --- what every model with a sparse prior declares in the same way --------------------------------
 
 
+_IMPROPER = (
+    "A flat hyperprior on the precisions (shape 0 or rate 0) makes the posterior improper: "
+    "infinite mass at weight zero, or in the tails on separable data (compare Dixit & Roy 2021, "
+    "doi 10.1016/j.spl.2021.109039). A type-II estimate hides this, a posterior does not exist. "
+    "Leave it out for a proper default."
+)
 _WHOSE = {kind: f"of a {kind} weight" for kind in ("sample", "feature")}
 DENSE_SHAPE = "filled: 1/2; dense: 1.5 (a moment of order r needs shape > r / 2)"
 
@@ -56,7 +63,14 @@ def active(kind: str) -> Any:
     )
 
 
-def shape(of: str, default: float | None = None, *, paper: str, why: str, outside: str) -> Any:
+def shape(
+    of: str,
+    default: float | None = None,
+    *,
+    why: str,
+    paper: str = "0",
+    outside: str = _IMPROPER,
+) -> Any:
     """Declare the shape of the Gamma prior of a precision.
 
     Parameters
@@ -65,14 +79,21 @@ def shape(of: str, default: float | None = None, *, paper: str, why: str, outsid
         Whose precision it is: that of a "sample" or "feature" weight, or another one in words.
     default : float, optional
         None: filled.
-    paper, why, outside : str
+    why, paper, outside : str
         As for `hyper`.
     """
     meaning = f"shape of the Gamma prior of the precision {_WHOSE.get(of, of)}"
     return hyper(default, meaning, above=0.0, paper=paper, why=why, outside=outside)
 
 
-def rate(of: str, default: float | None = None, *, paper: str, why: str, outside: str) -> Any:
+def rate(
+    of: str,
+    default: float | None = None,
+    *,
+    why: str,
+    paper: str = "0",
+    outside: str = _IMPROPER,
+) -> Any:
     """Declare the rate of that Gamma prior; the arguments are those of `shape`."""
     meaning = f"rate of the Gamma prior of the precision {_WHOSE.get(of, of)}"
     return hyper(default, meaning, above=0.0, paper=paper, why=why, outside=outside)
@@ -248,6 +269,42 @@ class SparseHypers(BaseHypers):
         """Return the expected numbers of visible weights and the slab, where they are numbers."""
         fields = {name: vars(self).get(name) for name in _FILLED_FROM}
         return {name: float(value) for name, value in fields.items() if isinstance(value, Real)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelHypers(SparseHypers):
+    """What PFCVM, PCVM and RVM share: the kernel, the sample weights' hyperprior, the bias."""
+
+    FORM: ClassVar[tuple[str, ...]] = ("parametrization",)
+
+    kernel: KernelName = kernel_hyper("linear", paper="rbf; linear on gene expression")
+    degree: int = hyper(
+        2,
+        "power P of the polynomial kernel (1 + x'z)^P",
+        at_least=1,
+        paper="P",
+        why="of the polynomial kernel; the others ignore it",
+        outside="It is the power P of the polynomial kernel (1 + x'z)^P.",
+    )
+    parametrization: Form = form_hyper("marginal")
+    active_samples: Active = active("sample")
+    slab: float = logit_slab()
+    sample_shape: float = shape("sample", why=DENSE_SHAPE)
+    sample_rate: float = rate(
+        "sample", why="filled from active_samples; dense: shape * the kernel's scale^2"
+    )
+    sample_slab: float = own_slab("sample", why="filled from slab, on the weight's own scale")
+    bias_sd: float = bias_hyper(paper="re-estimated")
+
+    def posterior_fields(self) -> dict[str, Any]:
+        """The degree defines the posterior only where the kernel has one."""
+        fields = super().posterior_fields()
+        if not self.kernel_of().has_degree:
+            del fields["degree"]
+        return fields
+
+
+# --- the search for shapes, rates and slabs -------------------------------------------------------
 
 
 def _filled(sizes: Sizes, slab: float | None, sample: Group, feature: Group) -> dict[str, Any]:

@@ -43,7 +43,7 @@ from scipy import stats
 
 from ardvark.common.declared import Settings, option
 from ardvark.models import Problem, pcvm
-from ardvark.models.pcvm import KernelHypers
+from ardvark.models.sparse import KernelHypers
 
 from .ard_steps import Pairs, Prior, pair_scan, weight_scan
 from .partners import correlated

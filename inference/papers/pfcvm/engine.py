@@ -30,7 +30,8 @@ from scipy import special
 
 from ardvark.common.declared import Settings, option
 from ardvark.models import Problem, pcvm, pfcvm
-from ardvark.models.pcvm import KernelHypers, fixed_theta
+from ardvark.models.pcvm import fixed_theta
+from ardvark.models.sparse import KernelHypers
 
 from ...contract.backend import Dims, only_for
 from ..path import PATH
