@@ -22,9 +22,9 @@ from ..fits.mixing import OF_WEIGHTS, Mixing, mixing_of
 from ..fits.selection import summary
 from ..scoring.statistic import Word
 from . import remedies
+from .provenance import asked
 from .purposes import Purpose
 from .remedies import Remedy
-from .standing import asked
 
 Purposes = tuple[str, ...] | Literal["all"]
 
