@@ -56,6 +56,11 @@ def test_a_constant_chain_is_never_perfect():
     assert diagnostics.ess(chains(stuck), "bulk")[0] == 4.0  # ArviZ counts 2000
 
 
+def test_energies_worked_out_by_hand():
+    energy = np.array([[0.0, 2.0, 0.0, 2.0], [0.0, 0.0, 2.0, 2.0], [1.0, 1.0, 1.0, 1.0]])
+    np.testing.assert_allclose(diagnostics.bfmi(energy), [3.0, 1.0, np.nan])
+
+
 def test_draws_in_pieces_are_the_draws_at_once(monkeypatch):
     point = {"a": rng(3).normal(size=(3, 7, 2)), "b": rng(4).normal(size=(3, 7))}
 
