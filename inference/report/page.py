@@ -14,7 +14,8 @@ from ..fits.diagnostics import khat_limit
 from ..refits.sensitivity import BASELINE, Sensitivity
 from ..refits.sensitivity import COLUMNS as OF_SENSITIVITY
 from ..scoring.columns import FLOOR, Column, groups, table_text
-from ..scoring.quantities import Scores, as_frame
+from ..scoring.distances import rows as rows_of
+from ..scoring.statistics import STATISTICS
 from ..verdicts.verdict import Level, Verdict
 from .figures import FIGURES, Kind
 from .look import Picture
@@ -43,7 +44,7 @@ def page(
     selection: Mapping[str, str] | None = None,
     *,
     verdicts: Mapping[str, Verdict] | None = None,
-    scores: Mapping[str, Scores] | None = None,
+    distances: pd.DataFrame | None = None,
     reference: str | None = None,
     problem: Problem | None = None,
     sensitivity: Sensitivity | None = None,
@@ -64,8 +65,8 @@ def page(
         Which features each method says are active, in words (`selection_text`).
     verdicts : dict of Verdict, optional
         What each fit may be used for; the first section.
-    scores : dict of Scores, optional
-        `Comparison.scores`: every distance, folded, and the noise floors in the table.
+    distances : DataFrame, optional
+        `Comparison.distances`: every distance, folded, and the noise floors in the table.
     reference : str, optional
         The row the errors are measured against.
     problem : Problem, optional
@@ -96,16 +97,15 @@ def page(
         of = "" if problem is None else f"{problem.spec.name} on {problem.data.name}: "
         shown = "".join(_figure(kind, picture, of) for kind, picture in pictures.items())
         parts.append(f'<div class="figures">{shown}</div>')
-    parts += ["<h2>Scorecard</h2>", _scorecard(table, reference, scores)]
+    parts += ["<h2>Scorecard</h2>", _scorecard(table, reference, distances)]
     parts += [
         f"<p><b>{html.escape(str(method))}</b>: {html.escape(str(reason))}</p>"
         for method, reason in table["reason"].dropna().items()
         if reason
     ]
     parts.append(_folded("How to read the table", _legend() + _khat_limit(table)))
-    found = as_frame(scores or {})
-    if len(found):
-        parts.append(_distances(found))
+    if distances is not None and len(distances):
+        parts.append(_distances(distances))
     if selection:
         entries = (
             f"<dt>{html.escape(m)}</dt><dd>{html.escape(words)}</dd>"
@@ -281,19 +281,17 @@ def _summary(table: pd.DataFrame, reference: str | None) -> str:
 
 
 def _scorecard(
-    table: pd.DataFrame, reference: str | None, scores: Mapping[str, Scores] | None = None
+    table: pd.DataFrame, reference: str | None, distances: pd.DataFrame | None = None
 ) -> str:
     """Return the table in groups, each distance with its noise floor, numbers under the pointer."""
     shown = table_text(table)
     columns = {c.heading: c for together in groups().values() for c in together if c.heading}
     sections = [columns[heading].section if heading in columns else "" for heading in shown.index]
-    floors = {
-        (method, score.statistic.column(quantity)): f"({score.noise})"
-        for method, found in (scores or {}).items()
-        for quantity, distances in found.items()
-        for score in distances.values()
-        if score.noise
-    }
+    floors = {}
+    for d in [] if distances is None else rows_of(distances):
+        statistic = STATISTICS[d.statistic]
+        if noise := statistic.floor_text(d.floor):
+            floors[d.method, statistic.column(d.quantity)] = f"({noise})"
     return _table(
         shown,
         reference,

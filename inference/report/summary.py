@@ -147,7 +147,7 @@ def summary(tree: xr.DataTree) -> Summary:
         rows |= {
             n: f"{value:{form}}, of {name}" for n, ((value, name), form) in worst.items() if name
         }
-    (verdict,) = verdicts({str(attrs["method"]): tree}, None, {}).values()
+    (verdict,) = verdicts({str(attrs["method"]): tree}, None).values()
     leading = effects(tree).sort_values("p_active", ascending=False, kind="stable")
     return Summary(title, rows, verdict, selection_text(tree), leading.iloc[:_LEADING])
 

@@ -23,7 +23,7 @@ import xarray as xr
 import ardvark as av
 from ardvark.inference.fits.mixing import mixing_of
 from ardvark.inference.references.references import stored
-from ardvark.inference.scoring.quantities import measure
+from ardvark.inference.scoring.distances import measure
 from ardvark.inference.verdicts.verdict import verdicts
 from lab.judge.judge import CASES, Case, alarm, counted
 from lab.records import Goal, table

@@ -14,7 +14,7 @@ import ardvark as av
 from ardvark.inference.comparison import rows
 from ardvark.inference.scoring import columns
 from ardvark.inference.scoring.floors import OfAverage
-from ardvark.inference.scoring.statistic import Limit, Shown, Statistic, average
+from ardvark.inference.scoring.statistic import Limit, Shown, Statistic
 from ardvark.inference.scoring.statistics import STATISTICS
 from ardvark.inference.verdicts.findings import Finding
 from ardvark.inference.verdicts.purposes import PURPOSES, Purpose
@@ -33,7 +33,7 @@ UPPER = Statistic(
     name="upper",
     of="continuous",
     compute=upper,
-    reduce=average,
+    over="mean",
     perfect=0.1,
     noise=OfAverage(
         lambda exact: (exact.flat > np.quantile(exact.flat, 0.9, axis=0)).astype(float)
@@ -76,11 +76,11 @@ def made(problem, number, scale=1.0):
 @pytest.fixture
 def with_upper(monkeypatch):
     """One more line in the registry of statistics, and what is read from it at import."""
-    STATISTICS.append(UPPER)
+    STATISTICS[UPPER.name] = UPPER
     for module in (columns, rows):
         monkeypatch.setattr(module, "COLUMNS", columns.declared())
     yield
-    STATISTICS.remove(UPPER)
+    del STATISTICS[UPPER.name]
 
 
 @pytest.mark.statistical
@@ -135,9 +135,9 @@ def test_a_purpose_is_one_declaration(monkeypatch, problem, tmp_path):
 def test_findings_cap_a_purpose_of_which_they_know_nothing(monkeypatch):
     """All of them where the finding is against all; what is named beside, by `capped_with`."""
     monkeypatch.setitem(PURPOSES, "tails", TAILS)
-    everything = judged({}, [Finding("chains disagree", "bad")])
+    everything = judged([], [Finding("chains disagree", "bad")])
     assert everything.words["tails"] == "bad"
     assert everything.level == "do not use"
-    found = judged({}, [Finding("few in the tails", "rough", ("uncertainty",))], "chains")
+    found = judged([], [Finding("few in the tails", "rough", ("uncertainty",))], "chains")
     assert found.words["tails"] == found.words["uncertainty"] == "rough"
     assert found.words["means"] == "good"

@@ -69,7 +69,7 @@ def test_of_too_few_draws_not_even_the_active_features_are_counted():
 def test_an_empty_posterior_may_be_the_truth():
     """Converged chains in which nothing is active: said, and nothing is held against them."""
     tree = tree_of(*(x * y for x, y in zip(posterior(2), (1.0, 1e-3), strict=True)))
-    found = verdicts({"exact": tree}, "exact", {})["exact"]
+    found = verdicts({"exact": tree}, "exact")["exact"]
     assert found.level == "converged"
     assert found.reasons == (
         "no feature is active in any of its draws. This may be the truth: nothing in X predicts y",
@@ -113,7 +113,7 @@ def test_few_effective_draws_of_the_tails_cap_the_uncertainty_alone():
     assert found.text.startswith("tail ESS of eta[")
     assert (found.cap, found.purposes) == ("rough", ("uncertainty",))
     assert found.remedy.startswith('ardvark.fit(problem, "nuts", draws=')
-    words = verdicts({"exact": tree}, "exact", {})["exact"].words
+    words = verdicts({"exact": tree}, "exact")["exact"].words
     assert words == dict.fromkeys(PURPOSES, "good") | {"uncertainty": "rough"}
 
 
