@@ -19,7 +19,6 @@ from ..scoring.baselines import Baseline
 from ..scoring.columns import COLUMNS
 from ..scoring.distances import rows
 from ..scoring.held_out import measures
-from ..scoring.measures import score
 from ..scoring.quantities import has_draws
 from ..scoring.statistics import STATISTICS
 from ..verdicts.verdict import Verdict
@@ -76,10 +75,8 @@ def _fit(tree: xr.DataTree) -> dict[str, Any]:
 def held_out(problem: Problem, draws: np.ndarray, test: Dataset) -> dict[str, float]:
     """Return every measure of predictions (chain, draw, M) on the test samples."""
     p = draws.mean(axis=(0, 1))
-    row, decided = score(problem, p, test), classes(problem, p)
-    if problem.spec.link == "identity":
-        return row | measures(test.y, decided, p)
-    return row | measures(test.y, decided, p=p)
+    known = problem.spec.link != "identity"  # whose predictions are scores
+    return measures(test.y, classes(problem, p), p, p if known else None)
 
 
 def reliability(tree: xr.DataTree) -> dict[str, Any]:
