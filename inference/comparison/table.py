@@ -284,36 +284,20 @@ def compare(
     em [do not use]: it is a single state, with no spread and no inclusion
     probabilities...
     """
-    with threadpool_limits(1, user_api="blas"):  # thousands of small products: threads would wait
-        return _compared(fits, reference, problem, test, quantities)
-
-
-def _compared(
-    fits: Mapping[str, xr.DataTree],
-    reference: str | None,
-    problem: Problem | None,
-    test: Dataset | None,
-    quantities: Mapping[str, Function] | None,
-) -> Comparison:
     fits = beside_the_kept(entered(fits, problem), reference, problem)
     check(fits, reference, problem, test)
     reference = reference or reference_of(fits)
-    predicted = _predicted(fits, problem, test)
-    # a score of the link "identity" is no probability
-    known = {} if problem is None or problem.spec.link == "identity" else predicted
-    distances = measure(fits, reference, problem, known, quantities)
-    plain = {} if problem is None or test is None else baselines(problem.data, test)
-    judged = verdicts(fits, reference, distances, _models(predicted, plain, problem, test))
-    return Comparison(
-        tabulate(fits, distances, judged, problem, test, predicted, plain),
-        fits,
-        reference,
-        problem,
-        distances,
-        judged,
-        _held_out(known, test),
-        [] if problem is None else remarks(problem.data, test),
-    )
+    with threadpool_limits(1, user_api="blas"):  # thousands of small products: threads would wait
+        predicted = _predicted(fits, problem, test)
+        # a score of the link "identity" is no probability
+        known = {} if problem is None or problem.spec.link == "identity" else predicted
+        distances = measure(fits, reference, problem, known, quantities)
+        plain = {} if problem is None or test is None else baselines(problem.data, test)
+        judged = verdicts(fits, reference, distances, _models(predicted, plain, problem, test))
+        table = tabulate(fits, distances, judged, problem, test, predicted, plain)
+    seen = _held_out(known, test)
+    said = [] if problem is None else remarks(problem.data, test)
+    return Comparison(table, fits, reference, problem, distances, judged, seen, said)
 
 
 def _predicted(

@@ -108,7 +108,8 @@ def test_a_statistic_is_one_declaration(with_upper, problem, tmp_path):
     page = found.to_html(tmp_path / "page.html", pictures={}).read_text()
     assert f"<li>{reason}</li>" in page
     assert re.search(r'<th scope="row">in the upper tenth</th>.*?<small>\(0\.00\d+\)</small>', page)
-    assert "<dt>in the upper tenth</dt><dd>Of eta: the share of the draws in the" in page
+    meaning = "Of eta: the share of the draws in the reference&#x27;s <b>upper</b> tenth."
+    assert f"<dt>in the upper tenth</dt><dd>{meaning}</dd>" in page
     assert '<th scope="row">eta upper</th>' in page
     assert "upper_eta" in columns.described()
 
