@@ -32,9 +32,9 @@ import xarray as xr
 from ..scoring.distances import rows
 from ..scoring.statistic import Distance, Word
 from .findings import Finding, findings
-from .provenance import Basis, agreeing, opinion, why_not
 from .purposes import PURPOSES, Purpose
 from .remedies import EXACT, on_command_line
+from .standing import Basis, agreeing, opinion, why_not
 
 Level = Literal["trust", "converged", "with care", "do not use", "not judged"]
 LEVELS: dict[Level, str] = {
