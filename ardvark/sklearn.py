@@ -29,8 +29,8 @@ from ardvark.inference import effects, fit, predict, selection_text
 from ardvark.inference.contract.backend import FitFailed
 from ardvark.inference.fits.datatree import with_derived, without_derived
 from ardvark.inference.fitting.prediction import LinearRule, classes, linear_rule
-from ardvark.inference.verdicts.remedies import for_estimator
 from ardvark.inference.verdicts.variation import log_odds, nearly_constant
+from ardvark.inference.verdicts.words import for_estimator
 from ardvark.models import ZOO, problem
 
 _CHUNK = 2.0e7  # probabilities held at once

@@ -27,7 +27,7 @@ from ardvark.common.validate import InputError
 from ardvark.inference import BACKENDS, register_backend
 from ardvark.inference.contract.backend import FitFailed, Result
 from ardvark.inference.fitting import registry
-from ardvark.inference.verdicts.remedies import for_estimator
+from ardvark.inference.verdicts.words import for_estimator
 from ardvark.models import ZOO
 from ardvark.sklearn import SparseBayesClassifier
 from tests.inference.comparison.quick import Prior

@@ -339,7 +339,7 @@ def _finish(
 
 def _print_verdicts(comparison: "Comparison") -> None:
     """Print what each fit may be used for, in 80 columns; its level is coloured as well."""
-    from ardvark.inference.verdicts.verdict import LEVELS
+    from ardvark.inference.verdicts.words import LEVELS
 
     for name, verdict in comparison.on_command_line().items():
         first, _, rest = verdict.text(name).partition("\n")

@@ -8,7 +8,8 @@ from ardvark.common.validate import InputError, unknown
 from ardvark.data import Dataset
 from ardvark.models import SHARED, Problem
 
-from ..fits import diagnostics
+from ..contract.reasons import joined
+from ..fits.convergence import convergence
 from ..fits.datatree import group
 from ..references import references
 from ..scoring.quantities import has_draws
@@ -49,8 +50,8 @@ def _bare(name: str, tree: xr.DataTree) -> xr.DataTree:
         )
     bare = xr.DataTree.from_dict({"/posterior": posterior[shared]})
     bare.attrs = {"kind": "mcmc"}
-    status, reason = diagnostics.convergence(bare)
-    bare.attrs |= {"status": status, "reason": reason}
+    missing = convergence(bare)
+    bare.attrs |= {"status": "not_converged" if missing else "finished", "reason": joined(missing)}
     return bare
 
 

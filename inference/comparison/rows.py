@@ -11,6 +11,7 @@ from ardvark.data import Dataset
 from ardvark.models import Problem
 
 from ..fits import diagnostics
+from ..fits.convergence import divergences
 from ..fits.datatree import group
 from ..fits.mixing import mixing_of
 from ..fits.selection import summary
@@ -89,11 +90,11 @@ def reliability(tree: xr.DataTree) -> dict[str, Any]:
     if tree.attrs["kind"] == "mcmc" and posterior.sizes["draw"] >= 4:
         mixed = mixing_of(tree)
         row["rhat"], eta = mixed.rhat.value, mixed.only("eta")
-        if eta.names:
+        if not eta.table.empty:
             row["rhat_eta"] = eta.rhat.value
         row["ess_bulk"], row["ess_tail"] = mixed.ess_bulk.value, mixed.ess_tail.value
         if "diverging" in stats:
-            row["divergences"] = diagnostics.divergences(tree)
+            row["divergences"] = divergences(tree)
         row |= _bits(tree)
     if "log_q" in stats and "lp" in stats:
         row["khat"] = diagnostics.khat(stats["lp"].values, stats["log_q"].values)

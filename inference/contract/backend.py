@@ -35,6 +35,7 @@ import xarray as xr
 from ardvark.common.progress import Reporter
 from ardvark.common.validate import one_of
 
+from .reasons import Reason
 from .sampling import Sampling
 from .target import Target
 
@@ -117,8 +118,10 @@ class Result:
         The `fit` group: location, scale, objective trace, visited states, ...
     dims : dict of tuple of str
         Dims of arrays (without chain and draw) that the PyMC model does not name.
-    status, reason : str
-        "finished" or "not_converged", and why.
+    status : str
+        "finished" or "not_converged".
+    reason : str or Reason
+        Why; a `Reason` if code has to tell it from others (`reasons.py`).
     mixing : Dataset, optional
         How well its chains have mixed, where the method itself judged that (`Mixing.to_dataset`):
         its status follows from it. Otherwise `fit` judges the draws of a Markov chain.
@@ -140,7 +143,7 @@ class Result:
     details: dict[str, np.ndarray] = field(default_factory=dict)
     dims: Dims = field(default_factory=dict)
     status: Status = "finished"
-    reason: str = ""
+    reason: str | Reason = ""
     mixing: xr.Dataset | None = None
     seconds_compile: float = 0.0
     seconds_run: float = 0.0

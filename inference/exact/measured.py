@@ -5,11 +5,12 @@ The table is `measured.csv`, which `python -m lab pages` makes of the record of
 numbers of samples and features are nearest, as ratios.
 """
 
-import csv
 import math
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+import pandas as pd
 
 from ardvark.models import Problem
 
@@ -58,21 +59,8 @@ class Measured:
 @cache
 def table() -> tuple[Measured, ...]:
     """Return every row."""
-    with _FILE.open(newline="", encoding="utf-8") as file:
-        return tuple(
-            Measured(
-                model=row["model"],
-                kernel=row["kernel"],
-                data=row["data"],
-                sampler=row["sampler"],
-                N=int(row["N"]),
-                D=int(row["D"]),
-                seconds=float(row["seconds"]),
-                gigabytes=float(row["gigabytes"]),
-                converged=row["converged"] == "yes",
-            )
-            for row in csv.DictReader(file)
-        )
+    rows = pd.read_csv(_FILE, na_filter=False, true_values=["yes"], false_values=["no"])
+    return tuple(Measured(**{str(k): v for k, v in row.items()}) for row in rows.to_dict("records"))
 
 
 def nearest(problem: Problem, sampler: str) -> Measured | None:

@@ -29,9 +29,11 @@ from ardvark.common.validate import InputError, logger
 
 from ..contract.backend import About, Arrays, Job, Kind, Result
 from ..contract.chains import Chains, Continuing, Length, Resumed
+from ..contract.reasons import Reason, joined
 from ..contract.room import room
 from ..contract.sampling import Sampling
 from ..contract.target import Target
+from ..fits.convergence import EXACT
 from ..fits.mixing import Mixing, mixing
 from .choice import SAMPLERS, Choice, choose, refusal
 from .measured import nearest
@@ -62,7 +64,7 @@ class Options(Settings):
     """Options of `exact`."""
 
     ess: float = option(
-        1000.0,
+        EXACT.bulk,
         "effective draws, over all chains, asked of everything that may be quoted. R-hat is below "
         "1.01 by more than chance from about 1000 on",
         at_least=100.0,
@@ -85,7 +87,7 @@ class Options(Settings):
 supports = refusal
 
 
-def most_kept(sampling: Sampling, ess: float = 1000.0) -> int:
+def most_kept(sampling: Sampling, ess: float = EXACT.bulk) -> int:
     """Return how many draws of each chain are kept at most, where so many are asked for."""
     return max(sampling.draws, math.ceil(4.0 * ess / sampling.chains))
 
@@ -118,7 +120,7 @@ def fit(target: Target, options: Options, job: Job) -> Result:
             | {f"last_{name}": x for name, x in last.items()},
             dims={f"judged_{name}": ("judgement",) for name in run.trace},
             status="finished" if run.ended == "converged" else "not_converged",
-            reason="" if run.ended == "converged" else _stopped(run.ended, run.missing, options),
+            reason="" if run.ended == "converged" else _stopped(run, options),
             mixing=None if run.mixing is None else run.mixing.to_dataset(),
             seconds_compile=chains.seconds_compile,
             seconds_run=time.perf_counter() - started,
@@ -202,10 +204,9 @@ def _forced(run: Run, asked: Asked, everywhere: Asked) -> bool:
     return any(asked.every(n) > everywhere.every(n) for n in judged)
 
 
-def _stopped(ended: str, missing: str, options: Options) -> str:
+def _stopped(run: Run, options: Options) -> Reason:
     """Return why a run ended before it had converged, and what would help."""
-    after = (
-        f"{options.minutes:g} minutes" if ended == "time" else f"{options.limit} iterations a chain"
-    )
-    limit = "minutes" if ended == "time" else "limit"
-    return f"{missing}, after {after}; go on with ardvark.resume, or raise {limit}"
+    limit, after = "limit", f"{options.limit} iterations a chain"
+    if run.ended == "time":
+        limit, after = "minutes", f"{options.minutes:g} minutes"
+    return Reason("stopped", {"missing": joined(run.missing), "after": after, "limit": limit})

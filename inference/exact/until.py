@@ -4,9 +4,9 @@ The chains are judged at the iterations 256, 384, 512, 768, 1024, ..., whatever 
 equal seeds give equal draws. A run ends when two consecutive judgements pass. One alone could pass
 by chance, because a rule that looks often enough finds a lucky moment.
 
-A judgement (`fits/mixing.py`) passes when every quotable quantity has a rank-normalised R-hat below
-1.01, a bulk ESS of `ess` over all chains, and a tail ESS of 400, or of `ess` if that is less
-(Vehtari, Gelman, Simpson, Carpenter, Burkner 2021, doi 10.1214/20-BA1221).
+A judgement (`EXACT` in `fits/convergence.py`) passes when every quotable quantity has a
+rank-normalised R-hat below 1.01, a bulk ESS of `ess` over all chains, and a tail ESS of 400, or of
+`ess` if that is less (Vehtari, Gelman, Simpson, Carpenter, Burkner 2021, doi 10.1214/20-BA1221).
 
 Why `ess` is 1000 by default: R-hat is itself an estimate. With m half-chains, of which each has n
 effective draws, the ratio of variances is about 1 + (chi2_{m-1} / (m - 1) - 1) / n even when the
@@ -23,13 +23,15 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ardvark.common.progress import Update
 
 from ..contract.backend import Arrays
 from ..contract.chains import Chains
+from ..contract.reasons import Reason
+from ..fits.convergence import EXACT, Profile, lacking
 from ..fits.mixing import Mixing
 
 FIRST = 256
@@ -77,6 +79,11 @@ class Asked:
     chains: int
     coarsest: int = 1
 
+    @property
+    def profile(self) -> Profile:
+        """What a judgement asks: `EXACT`, with the effective draws that this run is to have."""
+        return replace(EXACT, bulk=self.ess, tail=min(self.ess, EXACT.tail))
+
     def every(self, iterations: int) -> int:
         """Return the smallest power of two such that every so many-th iteration fits the room."""
         return max(self.coarsest, 2 ** math.ceil(math.log2(iterations / self.room)))
@@ -90,7 +97,7 @@ class Run:
     ----------
     ended : {"converged", "limit", "time"}
         Why it is over.
-    missing : str
+    missing : list of Reason
         What the last judgement lacks; empty if the run has converged.
     posterior, sample_stats : dict of array (chain, draw, ...)
         What was kept after the warm-up.
@@ -103,7 +110,7 @@ class Run:
     """
 
     ended: Ended = "limit"
-    missing: str = ""
+    missing: list[Reason] = field(default_factory=list)
     posterior: Arrays = field(default_factory=dict)
     sample_stats: Arrays = field(default_factory=dict)
     iterations: int = 0
@@ -168,7 +175,7 @@ def _judged(
         chains.advance(iterations, run.every, show)
         run.iterations = iterations
         run.mixing = mixing = judge(chains.read(_warm_up(asked, iterations))[0])
-        run.missing = mixing.missing(asked.ess)
+        run.missing = lacking(mixing, asked.profile)
         found = {
             "iterations": iterations,
             "rhat": mixing.rhat.value,
@@ -182,7 +189,7 @@ def _judged(
             run.ended = "converged"
             return run
         if passes:
-            run.missing = f"the last judgement passed, but {PASSES} in a row are asked for"
+            run.missing = [Reason("one pass", {"passes": PASSES})]
         ess = mixing.ess_bulk.value
         needed = 1.4 * iterations * max(1.0, asked.ess / max(ess, 1.0))
         note = f"ESS {ess:.0f} of {asked.ess:.0f}, R-hat {mixing.rhat.value:.3f}"

@@ -1,9 +1,9 @@
-"""Can draws be trusted? R-hat, effective sample size, divergences and Pareto k-hat.
+"""Can draws be trusted? R-hat, effective sample size, inclusion and Pareto k-hat.
 
 R-hat is rank-normalised and split, and ESS is bulk and tail (Vehtari, Gelman, Simpson, Carpenter,
 Burkner 2021, Bayesian Analysis 16), see `chains.py`. They judge Markov chains. Independent draws of
 an approximation always look perfect, so they are not computed for those. `mixing.py` says of which
-quantities they are asked.
+quantities they are asked, and `convergence.py` what is asked of them.
 
 A binary variable needs more. If it never changes, R-hat does not exist; if it changes twice, R-hat
 may look good. `inclusion` gives the probability of each bit with a Monte Carlo error from its
@@ -15,19 +15,12 @@ importance ratios p / q of an approximation's draws. Above `khat_limit(S)` the m
 cannot be estimated, so q misses part of the mass of p. Below the limit, q may still be wrong.
 """
 
-from collections.abc import Callable, Iterable
 from typing import Literal
 
 import numpy as np
 import xarray as xr
 
 from . import chains
-from .mixing import mixing_of
-
-DIVERGENT_SHARE = 0.01  # of the transitions: above it a chain has not converged
-FEW_DIVERGENT = 0.001
-"""Up to this share, divergent transitions are only reported: NUTS does not run again with smaller
-steps, and the verdict does not change."""
 
 
 def rhat(values: xr.DataArray) -> np.ndarray:
@@ -62,16 +55,6 @@ def draws_of(values: xr.DataArray) -> np.ndarray:
 def stuck(array: np.ndarray) -> np.ndarray:
     """Return which components (K,) of draws (chain, draw, K) change in no chain."""
     return (array == array[:, :1]).all(axis=(0, 1))
-
-
-def worst(parts: Iterable[np.ndarray], pick: Callable[[np.ndarray], float]) -> float:
-    """Return pick (np.max, np.min) over all components of all variables."""
-    return float(pick(np.concatenate([np.ravel(p) for p in parts])))
-
-
-def divergences(tree: xr.DataTree) -> int:
-    """Return the number of divergent transitions."""
-    return int(tree["sample_stats"]["diverging"].sum()) if _has(tree, "diverging") else 0
 
 
 def inclusion(values: xr.DataArray) -> xr.Dataset:
@@ -124,24 +107,6 @@ def masks(tree: xr.DataTree) -> dict[str, xr.DataArray]:
     return {n: posterior[n] for n in tree.attrs.get("masked", "").split() if n in posterior}
 
 
-def convergence(tree: xr.DataTree) -> tuple[Literal["finished", "not_converged"], str]:
-    """Return ("finished", "") or ("not_converged", why) for the draws of a Markov chain.
-
-    R-hat of everything that may be quoted must be below its limit (`mixing.py`), a mask must have
-    changed, and at most one transition in a hundred may diverge. No effective sample size is asked
-    for: Monte Carlo errors say how precise the draws are.
-    """
-    missing = mixing_of(tree).missing(ess=0.0)
-    if missing:
-        return "not_converged", missing
-    posterior = tree["posterior"]
-    total = posterior.sizes["chain"] * posterior.sizes["draw"]
-    count = divergences(tree)
-    if count > DIVERGENT_SHARE * total:
-        return "not_converged", f"{count} of {total} transitions diverged; raise target_accept"
-    return "finished", ""
-
-
 def khat(log_p: np.ndarray, log_q: np.ndarray) -> float:
     """Return the Pareto k-hat of the importance ratios p / q of an approximation's draws.
 
@@ -178,7 +143,3 @@ def khat(log_p: np.ndarray, log_q: np.ndarray) -> float:
 def khat_limit(samples: int) -> float:
     """Return the k-hat above which S draws cannot be reweighted: min(1 - 1 / log10 S, 0.7)."""
     return float(min(1.0 - 1.0 / np.log10(max(samples, 10)), 0.7))
-
-
-def _has(tree: xr.DataTree, name: str) -> bool:
-    return "sample_stats" in tree.children and name in tree["sample_stats"]

@@ -26,16 +26,17 @@ bits that have mixed pass in 99 % of runs or more from E = 400 on, also where dr
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from scipy import stats
 
 from ardvark.models import Problem
 
+from ..contract.reasons import Reason, told
 from . import chains
 from .activity import Activity
 from .datatree import group
@@ -52,8 +53,6 @@ ALARM = 0.01
 """Probability that bits that have mixed are said not to."""
 NOISE = 0.001
 """Probability that a verdict says of chains that agree that they do not (`Mixing.noise`)."""
-TAIL_ESS = 400.0
-"""Tail ESS that is enough for a quantile (Vehtari et al. 2021), however large the bulk ESS."""
 HIDDEN = 4.0
 """Effective draws a half-chain by which the ESS within it is too large: with T about twice the
 autocorrelation time, 2 T autocovariances around its own mean lack the variance of that mean."""
@@ -62,158 +61,99 @@ KNOWN = 5.0
 the relative variance 10 / E (Priestley 1981, sec. 5.3), which is 2 over the degrees of freedom."""
 
 
+NUMBERS = ("rhat", "limit", "ess_bulk", "ess_tail", "noise")
+"""The columns of a `Mixing`, besides the kind."""
+
+
 class Worst(NamedTuple):
-    """The worst value of a statistic, and the quantity that has it."""
+    """The worst value of a statistic, the quantity that has it, and the limit of its R-hat."""
 
     value: float
     name: str
+    limit: float
 
 
 @dataclass(frozen=True, eq=False)
 class Mixing:
-    """How well the chains of a fit have mixed, one entry a quantity.
+    """How well the chains of a fit have mixed.
 
     Attributes
     ----------
     sizes : tuple of int
         Chains, and draws of each.
-    names : tuple of str
-        The quantities in words: "eta[12]", "the weight of x3", "whether x3 is active".
-    kinds : tuple of str
-        What they are: "eta", "scalar", "log likelihood", "weight", "primal weight", "effect",
-        "active", "mask".
-    rhats, limits : array (k,)
-        R-hat, and what it must be below. R-hat is infinite for what should change and never did,
-        and for what is infinite or NaN in a draw.
-    bulk, tail : array (k,)
-        Effective sample sizes. NaN where they say nothing: a bit has no tails, and thinned draws
-        have too few.
-    noise : array (k,)
-        What R-hat may be although the chains agree, of as many effective draws as there are within
-        half-chains: all of a fit that has mixed stay below with 99.9 % probability. At least the
-        limit.
-    frozen : str
-        A mask in which no bit ever changed, in words; "" if there is none.
+    table : DataFrame
+        One row a quantity, under its name in words: "eta[12]", "the weight of x3", "whether x3 is
+        active". Its columns:
+
+        kind : "eta", "scalar", "log likelihood", "weight", "primal weight", "effect", "active",
+        "mask".
+
+        rhat, limit : R-hat, and what it must be below. R-hat is infinite for what should change and
+        never did, and for what is infinite or NaN in a draw.
+
+        ess_bulk, ess_tail : effective sample sizes. NaN where they say nothing: a bit has no tails,
+        and thinned draws have too few.
+
+        noise : what R-hat may be although the chains agree, of as many effective draws as there are
+        within half-chains: all of a fit that has mixed stay below with 99.9 % probability. At least
+        the limit.
+    frozen : Reason, optional
+        A mask in which no bit ever changed.
     """
 
     sizes: tuple[int, int]
-    names: tuple[str, ...]
-    kinds: tuple[str, ...]
-    rhats: np.ndarray
-    limits: np.ndarray
-    bulk: np.ndarray
-    tail: np.ndarray
-    noise: np.ndarray
-    frozen: str = ""
+    table: pd.DataFrame
+    frozen: Reason | None = None
 
-    @cached_property
+    @property
     def rhat(self) -> Worst:
         """The R-hat that is nearest to its limit, or farthest beyond it; NaN of one chain."""
-        excess = (self.rhats - 1.0) / (self.limits - 1.0)
-        return self._worst(self.rhats, excess)
+        return self._worst("rhat", (self.table["rhat"] - 1.0) / (self.table["limit"] - 1.0))
 
-    @cached_property
+    @property
     def ess_bulk(self) -> Worst:
         """The smallest bulk ESS."""
-        return self._worst(self.bulk, -self.bulk)
+        return self._worst("ess_bulk", -self.table["ess_bulk"])
 
-    @cached_property
+    @property
     def ess_tail(self) -> Worst:
         """The smallest tail ESS."""
-        return self._worst(self.tail, -self.tail)
+        return self._worst("ess_tail", -self.table["ess_tail"])
 
-    def _worst(self, values: np.ndarray, badness: np.ndarray) -> Worst:
-        if np.isnan(badness).all():
-            return Worst(float("nan"), "")
-        at = int(np.nanargmax(badness))
-        return Worst(float(values[at]), self.names[at])
+    def _worst(self, column: str, badness: pd.Series) -> Worst:
+        if badness.isna().all():
+            return Worst(float("nan"), "", float("nan"))
+        row = self.table.iloc[int(np.nanargmax(badness))]
+        return Worst(float(row[column]), str(row.name), float(row["limit"]))
 
     def only(self, *kinds: str) -> "Mixing":
         """Return the part that is of some kinds."""
-        return self._at(np.flatnonzero([k in kinds for k in self.kinds]))
+        return replace(self, table=self.table[self.table["kind"].isin(kinds)])
 
-    def _at(self, at: np.ndarray) -> "Mixing":
-        names, own = (tuple(t[i] for i in at) for t in (self.names, self.kinds))
-        arrays = (self.rhats, self.limits, self.bulk, self.tail, self.noise)
-        rhats, limits, bulk, tail, noise = (a[at] for a in arrays)
-        return Mixing(self.sizes, names, own, rhats, limits, bulk, tail, noise, self.frozen)
+    def without(self, *kinds: str) -> "Mixing":
+        """Return the part that is of other kinds."""
+        return replace(self, table=self.table[~self.table["kind"].isin(kinds)])
 
-    @property
-    def disagreeing(self) -> "Mixing":
-        """The part whose R-hats are above what agreeing chains may have (`noise`)."""
-        return self._at(np.flatnonzero(~(self.rhats < self.noise)))
-
-    @property
-    def beyond(self) -> int:
-        """How many R-hats are not below their limits."""
-        return int((~(self.rhats < self.limits)).sum())
-
-    def rhat_text(self, of: int | None = None) -> str:
-        """Return the worst R-hat in words, with its limit and how many more are beyond theirs.
-
-        `of` is how many quantities there are in all, if this is a part of them.
-        """
-        value, name = self.rhat
-        limit = self.limits[self.names.index(name)]
-        text = f"R-hat of {name} is {value:.3f} (limit {limit:.3g})"
-        if self.beyond > 1:
-            more = f"{self.beyond - 1} more of {of or len(self.names)} quantities"
-            text += f", and {more} are above their limit"
-        return text
-
-    def missing(self, ess: float = 1000.0) -> str:
-        """Return what the chains lack to be called converged, in words; "" if nothing.
-
-        Parameters
-        ----------
-        ess : float
-            The bulk ESS that every quantity must have; 0 asks for no ESS. At 1000 the Monte Carlo
-            error of a mean is 3 % of the posterior sd, and that of a probability at most 0.016.
-            The tail ESS must be 400, or `ess` if that is less: its quantiles are then known to
-            about 1 % of probability, and more is not needed for an interval.
-        """
-        count, draws = self.sizes
-        if draws < chains.FEWEST:
-            return "fewer than 4 draws per chain, too few to judge convergence"
-        if count < 2:
-            return "R-hat needs at least 2 chains"
-        if self.frozen:
-            return self.frozen
-        found = []
-        if self.beyond:
-            found.append(self.rhat_text())
-        asked = (("bulk", self.ess_bulk, ess), ("tail", self.ess_tail, min(ess, TAIL_ESS)))
-        for kind, (value, name), least in asked:
-            if value < least:
-                found.append(f"{kind} ESS of {name} is {value:.0f} (at least {least:.0f})")
-        return "; ".join(found)
+    def beyond(self, column: str) -> "Mixing":
+        """Return the part whose R-hats are not below their "limit", or their "noise"."""
+        return replace(self, table=self.table[~(self.table["rhat"] < self.table[column])])
 
     def to_dataset(self) -> xr.Dataset:
         """Return the group of a fit that keeps it."""
-        arrays = {
-            "rhat": self.rhats,
-            "limit": self.limits,
-            "ess_bulk": self.bulk,
-            "ess_tail": self.tail,
-            "noise": self.noise,
-        }
-        found = {name: ("quantity", values) for name, values in arrays.items()}
+        found = {n: ("quantity", self.table[n].to_numpy(float)) for n in NUMBERS}
         words = {
-            "quantity": np.array(self.names, str),
-            "kind": ("quantity", np.array(self.kinds, str)),
+            "quantity": self.table.index.to_numpy(str),
+            "kind": ("quantity", self.table["kind"].to_numpy(str)),
         }
-        attrs = {"chains": self.sizes[0], "draws": self.sizes[1], "frozen": self.frozen}
+        frozen = "" if self.frozen is None else str(self.frozen)
+        attrs = {"chains": self.sizes[0], "draws": self.sizes[1], "frozen": frozen}
         return xr.Dataset(found, coords=words, attrs=attrs)
 
     @classmethod
     def from_dataset(cls, stored: xr.Dataset) -> "Mixing":
         """Return what `to_dataset` kept."""
-        sizes = int(stored.attrs["chains"]), int(stored.attrs["draws"])
-        names, kinds = (tuple(map(str, stored[n].values)) for n in ("quantity", "kind"))
-        arrays = (stored[n].values for n in ("rhat", "limit", "ess_bulk", "ess_tail", "noise"))
-        rhats, limits, bulk, tail, noise = arrays
-        frozen = str(stored.attrs["frozen"])
-        return cls(sizes, names, kinds, rhats, limits, bulk, tail, noise, frozen)
+        sizes, frozen = (stored.attrs["chains"], stored.attrs["draws"]), stored.attrs["frozen"]
+        return cls(sizes, stored.to_dataframe(), told(frozen) if frozen else None)
 
 
 def mixing_of(tree: xr.DataTree) -> Mixing:
@@ -258,25 +198,29 @@ def mixing(
     >>> import numpy as np
     >>> from ardvark.inference.fits.mixing import mixing
     >>> eta = np.random.default_rng(0).normal(size=(4, 2000, 3))
-    >>> mixing(None, {"eta": eta}).missing()
-    ''
+    >>> mixing(None, {"eta": eta}).rhat.value < 1.01
+    True
     >>> eta[:2, :, 1] += 1.0
-    >>> mixing(None, {"eta": eta}).missing(ess=0.0)
-    'R-hat of eta[1] is 1.14... (limit 1.01)'
+    >>> mixing(None, {"eta": eta}).rhat
+    Worst(value=1.14..., name='eta[1]', limit=1.01)
     """
     source = Source.of(problem, draws, activities)
     parts = [p for p in source.parts() if p.values.shape[-1]]
-    sizes = source.sizes
-    if not parts or sizes[1] < chains.FEWEST:
-        empty = np.empty(0)
-        return Mixing(sizes, (), (), empty, empty, empty, empty, empty, source.frozen())
-    numbers = np.concatenate([_judged(p) for p in parts], axis=1)
-    names = tuple(name for p in parts for name in p.names)
-    kinds = tuple(p.kind for p in parts for _ in p.names)
+    if source.sizes[1] < chains.FEWEST:
+        parts = []
+    numbers = np.concatenate([np.empty((5, 0)), *map(_judged, parts)], axis=1)
     rhats, bulk, tail, within, sizes_within = numbers
-    limits = _limits(within, sizes[0])
-    noise = np.maximum(limits, _largest(sizes_within, sizes[0], NOISE / len(names)))
-    return Mixing(sizes, names, kinds, rhats, limits, bulk, tail, noise, source.frozen())
+    limits = _limits(within, source.sizes[0])
+    largest = _largest(sizes_within, source.sizes[0], NOISE / max(len(rhats), 1))
+    columns = (rhats, limits, bulk, tail, np.maximum(limits, largest))
+    table = pd.DataFrame(
+        {
+            "kind": [p.kind for p in parts for _ in p.names],
+            **dict(zip(NUMBERS, columns, strict=True)),
+        },
+        index=pd.Index([name for p in parts for name in p.names], name="quantity", dtype=str),
+    )
+    return Mixing(source.sizes, table, source.frozen())
 
 
 def _judged(part: Part) -> np.ndarray:

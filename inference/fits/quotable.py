@@ -13,6 +13,7 @@ import xarray as xr
 from ardvark.common.validate import InputError
 from ardvark.models import Problem
 
+from ..contract.reasons import Reason
 from . import chains
 from .activity import LISTED, Activity, activity, primal_weights
 from .datatree import group, pointwise
@@ -162,13 +163,13 @@ class Source:
         names = [f"whether {chosen[k]} is active" for k in np.flatnonzero(moves)]
         yield Part("active", names, on[..., moves], found.thin)
 
-    def frozen(self) -> str:
-        """Return in words which mask has never changed, "" if none."""
+    def frozen(self) -> Reason | None:
+        """Return which mask has never changed, None if all have."""
         for name in self.masked:
             on = self.draws[name] != 0 if name in self.draws else np.zeros((0, 0, 0), dtype=bool)
             if on.size and (on == on[:1, :1]).all():
-                return f"no bit of the mask of {name} ever changed"
-        return ""
+                return Reason("frozen", {"mask": name})
+        return None
 
 
 def _arrays(draws: xr.DataTree | Arrays) -> Arrays:

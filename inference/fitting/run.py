@@ -15,13 +15,14 @@ from ardvark.common.validate import InputError, logger, unknown
 from ardvark.models import SHARED, Problem
 
 from ..contract.backend import Earlier, FitFailed, Job, Kind, Result
+from ..contract.reasons import Reason, joined
 from ..contract.room import refuse_too_large
 from ..contract.sampling import Keep, Sampling
 from ..contract.target import Target
 from ..exact.method import most_kept
 from ..fits.activity import Activity, activity
+from ..fits.convergence import convergence
 from ..fits.datatree import as_json, assemble, group, versions
-from ..fits.diagnostics import convergence
 from ..fits.mixing import GROUP, mixing
 from ..fits.selection import described, lacking, weights_of
 from .registry import MethodName, Plan, prepare
@@ -201,9 +202,12 @@ def finish(
         own = result.mixing  # computed once: the status of `exact` follows from its own judgement
         tree[GROUP] = xr.DataTree(mixing(problem, tree, found).to_dataset() if own is None else own)
     status, reason = result.status, result.reason
+    code = reason.code if isinstance(reason, Reason) else "told"
     if status == "finished" and kind == "mcmc" and result.mixing is None:
-        status, reason = convergence(tree)
-    tree.attrs |= {"status": status, "reason": reason}
+        missing = convergence(tree)
+        status = "not_converged" if missing else "finished"
+        reason, code = joined(missing), missing[0].code if missing else "told"
+    tree.attrs |= {"status": status, "reason": str(reason), "reason_code": code}
     if status != "finished":
         logger.warning("%s: %s: %s", method, status, reason, extra={"status": status})
     return tree

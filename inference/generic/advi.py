@@ -44,6 +44,7 @@ from ardvark.common.progress import Update
 from ardvark.common.validate import InputError
 
 from ..contract.backend import About, FitFailed, Job, Kind, Result, continuous_only
+from ..contract.reasons import Reason
 from ..contract.target import Target
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ def fit(target: Target, options: Options, job: Job) -> Result:
             "factor": ("unconstrained", "unconstrained_bis"),
         },
         status="not_converged" if reason else "finished",
-        reason=reason,
+        reason=reason or "",
         seconds_compile=seconds_compile,
         seconds_run=time.perf_counter() - started,
         attrs={"iterations": len(elbo) * _BLOCK, "elbo": float((lp - log_q).mean())},
@@ -284,7 +285,7 @@ def _maximise(
     options: Options,
     rng: np.random.Generator,
     update: Update,
-) -> tuple[np.ndarray, str]:
+) -> tuple[np.ndarray, Reason | None]:
     """Run Adam stage by stage and store the averaged optimum in q; return block ELBOs, a reason."""
     trace: list[float] = []
     first = np.zeros_like(q.parameters)
@@ -295,10 +296,8 @@ def _maximise(
         averages: list[np.ndarray] = []
         while not _settled(blocks):
             if steps + _BLOCK > options.max_iterations:
-                return np.array(trace), (
-                    f"the ELBO was still rising after {steps} iterations "
-                    f"(stage {stage + 1} of {len(options.step_sizes)})"
-                )
+                stages = {"stage": stage + 1, "stages": len(options.step_sizes)}
+                return np.array(trace), Reason("still rising", {"steps": steps, **stages})
             values, average = [], np.zeros_like(q.parameters)
             for _ in range(_BLOCK):
                 steps += 1
@@ -315,7 +314,7 @@ def _maximise(
             trace.append(blocks[-1])
             update(stage, f"ELBO {blocks[-1]:.1f}, step size {size:g}")
         q.parameters = np.mean(averages, axis=0)
-    return np.array(trace), ""
+    return np.array(trace), None
 
 
 def _estimate(
@@ -334,7 +333,9 @@ def _estimate(
     return float(values[good].mean()) + q.entropy(), q.gradient(e[good], gradients[good])
 
 
-def _fell(density: Density, found: np.ndarray, options: Options, rng: np.random.Generator) -> str:
+def _fell(
+    density: Density, found: np.ndarray, options: Options, rng: np.random.Generator
+) -> Reason | None:
     """Return a reason if an ELBO that no longer rises is below that of the start.
 
     `found` contains log p - log q of the draws (S,). Where q is far too wide a few of them decide
@@ -346,11 +347,8 @@ def _fell(density: Density, found: np.ndarray, options: Options, rng: np.random.
     start = density.logp(q.sample(noise)) - q.log_density(noise)
     risen = found.mean() > start.mean() - 4.0 * np.hypot(sem(found), sem(start))
     if risen and np.median(found) > start.mean() - 4.0 * sem(start):
-        return ""
-    return (
-        f"the ELBO fell from {start.mean():.4g} to {found.mean():.4g}, because the steps are "
-        "too long; lower step_sizes"
-    )
+        return None
+    return Reason("fell", {"start": start.mean(), "end": found.mean()})
 
 
 def _settled(blocks: list[float]) -> bool:

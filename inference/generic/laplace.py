@@ -33,6 +33,7 @@ from ardvark.common.declared import Settings, option
 from ardvark.common.progress import Update
 
 from ..contract.backend import About, Dims, FitFailed, Job, Kind, Result, continuous_only
+from ..contract.reasons import Reason
 from ..contract.target import Target
 from .curvature import Curvature, Features, linear_kernel
 
@@ -100,11 +101,11 @@ def fit(target: Target, options: Options, job: Job) -> Result:
         mode, values = best_mode(density, options, rng, update)
     with job.report.stage("curvature") as update:
         mode, curvature, decrement, reason = _newton(density, mode, features, update)
-    reason = _why_not(density, mode, decrement, options) or reason
+    why_not = _why_not(density, mode, decrement, options) or reason
 
     details = {"location": mode, "log_density": np.asarray(values)}
     dims: Dims = {"location": ("unconstrained",), "log_density": ("start",)}
-    if curvature is None or reason:
+    if curvature is None or why_not:
         posterior = {k: v[None] for k, v in density.constrain(mode[None, :], job.names).items()}
         stats = {"lp": density.logp(mode[None, :])[None]}
     else:
@@ -116,8 +117,8 @@ def fit(target: Target, options: Options, job: Job) -> Result:
         sample_stats=stats,
         details=details,
         dims=dims,
-        status="not_converged" if reason else "finished",
-        reason=reason,
+        status="not_converged" if why_not else "finished",
+        reason=why_not,
         seconds_compile=seconds_compile,
         seconds_run=time.perf_counter() - started,
         attrs={"newton_decrement": float(decrement)},
@@ -210,12 +211,12 @@ def _newton(
     return x, curvature, decrement, ""
 
 
-def _why_not(density: Density, x: np.ndarray, decrement: float, options: Options) -> str:
+def _why_not(density: Density, x: np.ndarray, decrement: float, options: Options) -> str | Reason:
     """Return why no Gaussian can be placed at x, or an empty string."""
     far = np.abs(x - density.start)
     if far.max() > _BOUNDARY:
         i = int(far.argmax())
         return f"the mode ran to a boundary: {density.label(i)} = {x[i]:.3g}"
     if np.isfinite(decrement) and decrement > options.tolerance:
-        return f"the optimiser stopped short of a mode (Newton decrement {decrement:.3g})"
+        return Reason("short", {"decrement": decrement})
     return ""

@@ -38,7 +38,7 @@ from ..contract.chains import FREE, Length
 from ..contract.density import Density
 from ..contract.draws import Draws
 from ..contract.target import Target
-from ..fits.diagnostics import FEW_DIVERGENT
+from ..fits.convergence import VERDICT
 from .tap import Tap
 
 NAME = "nuts"
@@ -108,7 +108,7 @@ def fit(target: Target, options: Options, job: Job) -> Result:
     result = run(target, replace(options, target_accept=FIRST), job)
     count = int(result.sample_stats["diverging"].sum())
     result.attrs |= {"target_accept": FIRST}
-    if count <= FEW_DIVERGENT * job.chains * job.draws:
+    if count <= VERDICT.divergent * job.chains * job.draws:
         return result
     logger.warning(_DIVERGED, count, FIRST, SECOND)
     again = run(target, replace(options, target_accept=SECOND, tune=2 * options.tune), job)
@@ -260,7 +260,7 @@ class Chains:
         if self._again:
             self._again = False
             count = int(self._statistics(1, iterations)["diverging"].sum())
-            if count > FEW_DIVERGENT * self.job.chains * iterations:
+            if count > VERDICT.divergent * self.job.chains * iterations:
                 logger.warning(_DIVERGED, count, FIRST, SECOND)
                 self.__exit__()
                 self.tune, self._target = 2 * self.options.tune, SECOND

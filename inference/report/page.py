@@ -16,7 +16,8 @@ from ..refits.sensitivity import COLUMNS as OF_SENSITIVITY
 from ..scoring.columns import FLOOR, Column, groups, table_text
 from ..scoring.distances import rows as rows_of
 from ..scoring.statistics import STATISTICS
-from ..verdicts.verdict import Level, Verdict
+from ..verdicts.verdict import Verdict
+from ..verdicts.words import Level
 from .figures import FIGURES, Kind
 from .look import Picture
 from .styles import PAGE, SHORT

@@ -1,45 +1,51 @@
-"""What the diagnostics of a single fit say against it, each with a remedy.
+"""What the diagnostics of a single fit say against it: the rules, each with a remedy.
 
 A finding limits what a verdict (`verdict.py`) may say about some purposes, to "rough", "bad" or, if
-the diagnostic itself is missing, "unknown". A finding without purposes is a remark.
+the diagnostic itself is missing, "unknown". A finding without purposes is a remark. The rules stand
+in the order in which they are asked. What they say is a code with numbers (`contract/reasons.py`
+has the words), and the limits of convergence are those of `fits/convergence.py`.
 """
 
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
 
-from ..fits import diagnostics
+from ..contract.reasons import Reason, told
+from ..fits import convergence, diagnostics
+from ..fits.convergence import FIT, VERDICT
 from ..fits.datatree import group
-from ..fits.mixing import OF_WEIGHTS, Mixing, Worst, mixing_of
+from ..fits.mixing import OF_WEIGHTS, Mixing, mixing_of
 from ..fits.selection import summary
-from ..fitting.registry import BACKENDS
 from ..scoring.statistic import Word
 from . import remedies
 from .purposes import Purpose
+from .remedies import Remedy
+from .standing import asked
 
 Purposes = tuple[str, ...] | Literal["all"]
 
 # --- the limits, with their reasons ---------------------------------------------------------------
 
+FEWEST = 50.0
+"""Effective draws below which nothing is said: a probability is then known to 0.07 at best."""
 RHAT_BAD = 1.1
 """Above 1.01 (Vehtari et al. 2021) chains have not mixed. Above 1.1, the old limit of Gelman and
 Rubin, a fifth of the variance is between chains, and not even a mean can be reported."""
-LOW_ENERGY = 0.2
-"""E-FMI below which momentum cannot reach the energies of the tails (Betancourt 2016)."""
 DEEP_SHARE = 0.05
 """Above this share of trajectories that reach the maximum tree depth, the finding is reported. It
 costs effective draws, not correctness."""
-
-
 SHARED_DRAWS = 0.1
 """Above this share of draws that are the reference's own, agreement with it proves nothing."""
 MOMENTS: Purposes = ("means", "uncertainty", "parameters")
 NOT_PREDICTIONS: Purposes = ("means", "uncertainty", "ranking", "selection")
 """What weights that have not mixed speak against. Predictions are judged by eta: chains on two
 copies of a feature make the same ones."""
+TOO_FEW = ("few draws", "few effective")
+"""The codes of draws so few that nothing else is known either."""
 
 
 @dataclass(frozen=True)
@@ -48,29 +54,31 @@ class Finding:
 
     Attributes
     ----------
-    text : str
-        What was found, with its number.
+    reason : Reason
+        What was found.
     cap : {"rough", "bad", "unknown"}
         The best that may be said of `purposes`.
     purposes : tuple of str, or "all"
         Names in `PURPOSES`; empty for a remark.
-    remedy : str
-        What to do about it, "" if nothing helps.
-    few : bool
-        Whether it is only about the number of draws, and says nothing against where they are.
+    remedy : Remedy, optional
+        What to do about it; None if nothing helps.
     """
 
-    text: str
+    reason: Reason
     cap: Word = "rough"
     purposes: Purposes = "all"
-    remedy: str = ""
-    few: bool = False
+    remedy: Remedy | None = None
 
     def caps(self, purpose: Purpose) -> bool:
         """Whether it speaks against using the fit for a purpose."""
         if self.purposes == "all":
             return True
         return any(name in self.purposes for name in (purpose.name, *purpose.capped_with))
+
+
+def too_few(found: Sequence[Finding]) -> bool:
+    """Whether there are so few draws that not even their noise is known."""
+    return any(f.reason.code in TOO_FEW for f in found)
 
 
 def findings(tree: xr.DataTree, reference: xr.DataTree | None = None) -> list[Finding]:
@@ -84,108 +92,112 @@ def findings(tree: xr.DataTree, reference: xr.DataTree | None = None) -> list[Fi
         The fit that it is compared with; None, or the fit itself, if there is no other.
     """
     other = None if reference is tree else reference
-    if other is not None and tree.attrs.get("fingerprint") != other.attrs.get("fingerprint"):
-        return [
-            Finding(
-                "its draws are of a different problem "
-                f"(fingerprint {tree.attrs.get('fingerprint')})",
-                "bad",
-                remedy="fit the same problem as the reference",
-            )
-        ]
+    fingerprint, kind = tree.attrs.get("fingerprint"), tree.attrs.get("kind")
+    if other is not None and fingerprint != other.attrs.get("fingerprint"):
+        reason = Reason("other problem", {"fingerprint": fingerprint})
+        return [Finding(reason, "bad", remedy=Remedy("fit its problem"))]
     if not group(tree, "posterior").data_vars:
-        reason = tree.attrs.get("reason") or "no reason given"
-        return [Finding(f"there are no draws: {reason}", "bad")]
-    if tree.attrs.get("kind") == "reference":  # judged by all of its draws when it was made
-        stored = json.loads(tree.attrs["findings"])
-        return [_restored(found) for found in stored]
+        why = tree.attrs.get("reason") or "no reason given"
+        return [Finding(Reason("no draws", {"reason": why}), "bad")]
+    if kind == "reference":  # judged by all of its draws when it was made
+        return stored(tree)
     beside = other is not None
-    chains = tree.attrs.get("kind") == "mcmc"
-    found = _chains(tree, beside) if chains else _approximation(tree, other)
-    if not chains and tree.attrs.get("status") not in (None, "finished"):
-        reason = str(tree.attrs.get("reason") or tree.attrs["status"])
-        found.append(Finding(reason, "bad", remedy=remedies.again(tree, beside)))
-    stopped = chains and tree.attrs.get("status") == "not_converged"
-    if stopped and not any(f.purposes for f in found):
-        found.append(Finding(f"{tree.attrs['reason']}, which so few draws explain", "good", ()))
-    found += _copied(tree, other) + _disputed(tree)
-    if not any(f.few and f.cap == "unknown" for f in found):
+    found = _chains(tree, beside) if kind == "mcmc" else _approximation(tree, beside)
+    found += _unfinished(tree, beside, found) + _copied(tree, other) + _disputed(tree)
+    if not too_few(found):
         found += _nothing_active(tree, other)
     order: dict[Word, int] = {"bad": 0, "unknown": 1, "rough": 2, "good": 3}
     return sorted(found, key=lambda f: order[f.cap] if f.purposes else 4)
 
 
-def _restored(found: dict[str, Any]) -> Finding:
-    """Return a finding as it was before it was written as JSON."""
-    purposes = found["purposes"]
-    return Finding(**{**found, "purposes": "all" if purposes == "all" else tuple(purposes)})
+def as_stored(found: list[Finding]) -> list[dict[str, Any]]:
+    """Return findings as a stored reference keeps them: in words, with their remedies."""
+    return [asdict(f) | {"text": str(f.reason), "reason": f.reason.code} for f in found]
+
+
+def stored(tree: xr.DataTree) -> list[Finding]:
+    """Return the findings that a stored reference keeps; a remedy may be words alone."""
+    found = []
+    for kept in json.loads(tree.attrs["findings"]):
+        purposes, remedy = kept["purposes"], kept["remedy"]
+        if isinstance(remedy, str):
+            remedy = {"action": "told", "method": remedy} if remedy else None
+        found.append(
+            Finding(
+                told(kept["text"]),
+                kept["cap"],
+                "all" if purposes == "all" else tuple(purposes),
+                None if remedy is None else Remedy(**remedy),
+            )
+        )
+    return found
 
 
 # --- Markov chains --------------------------------------------------------------------------------
 
 
 def _chains(tree: xr.DataTree, beside: bool) -> list[Finding]:
-    posterior = group(tree, "posterior")
-    chains, draws = posterior.sizes["chain"], posterior.sizes["draw"]
-    if chains < 2:
-        remedy = remedies.run(tree, chains=4)
-        return [Finding("chains=1: R-hat needs at least 2", "unknown", remedy=remedy)]
-    total = chains * draws
-    if total < remedies.FEWEST or draws < 4:
-        return [_too_few(f"there are {total} draws", remedies.run(tree, draws=1000))]
+    posterior, total = group(tree, "posterior"), convergence.transitions(tree)
+    if posterior.sizes["chain"] < VERDICT.chains:
+        return [Finding(Reason("one chain"), "unknown", remedy=remedies.run(tree, chains=4))]
+    if total < FEWEST or posterior.sizes["draw"] < 4:
+        return [_few_draws(tree, total)]
+    return _mixing(tree, beside) + _trajectories(tree, total, beside)
+
+
+def _few_draws(tree: xr.DataTree, total: int) -> Finding:
+    reason = Reason("few draws", {"draws": total, "least": FEWEST})
+    return Finding(reason, "unknown", remedy=remedies.run(tree, draws=1000))
+
+
+def _mixing(tree: xr.DataTree, beside: bool) -> list[Finding]:
+    """Return the first that applies: chains stuck, a frozen mask, chains apart, or few draws.
+
+    Chains that disagree have few effective draws as well.
+    """
+    mixed = mixing_of(tree)
+    still = _stuck(group(tree, "posterior")) or mixed.frozen
+    if still is not None:
+        return [Finding(still, "bad", remedy=remedies.move(tree, beside))]
+    weights, rest = mixed.only(*OF_WEIGHTS), mixed.without(*OF_WEIGHTS)
+    parts: tuple[tuple[Mixing, Purposes], ...] = ((rest, "all"), (weights, NOT_PREDICTIONS))
+    for part, purposes in parts:
+        if reason := convergence.apart(part, VERDICT):
+            cap: Word = "rough" if reason.numbers["value"] < RHAT_BAD else "bad"
+            return [Finding(reason, cap, purposes, remedies.mix(tree, beside))]
+    return _precision(tree, rest, weights)
+
+
+def _stuck(posterior: xr.Dataset) -> Reason | None:
+    """Return which chains never moved, although others did."""
     array = _watched(posterior)
     moves = (array != array[:1, :1]).any(axis=(0, 1))
     stuck = (array == array[:, :1]).all(axis=1)[:, moves].all(axis=1) & moves.any()
-    if stuck.any():
-        which = ", ".join(str(c) for c in np.flatnonzero(stuck))
-        text = f"chain {which} never moved" if stuck.sum() == 1 else f"chains {which} never moved"
-        found = [Finding(text, "bad", remedy=remedies.move(tree, beside))]
-        return found + _energy(tree, total, beside)
-    mixed = mixing_of(tree)
-    if mixed.frozen:
-        found = [Finding(mixed.frozen, "bad", remedy=remedies.move(tree, beside))]
-        return found + _energy(tree, total, beside)
-    weights = mixed.only(*OF_WEIGHTS)
-    rest = mixed.only(*{k for k in mixed.kinds if k not in OF_WEIGHTS})
-    apart = _apart(tree, rest, weights, beside)
-    found = apart or _precision(tree, rest, weights)  # chains that disagree have few as well
-    return [*found, *_energy(tree, total, beside)]
-
-
-def _too_few(text: str, remedy: str) -> Finding:
-    text = f"{text}, and fewer than {remedies.FEWEST:.0f} effective ones are too few to judge"
-    return Finding(text, "unknown", remedy=remedy, few=True)
-
-
-def _apart(tree: xr.DataTree, rest: Mixing, weights: Mixing, beside: bool) -> list[Finding]:
-    """Return the finding of chains that disagree by more than so few draws explain."""
-    for part, purposes in ((rest, "all"), (weights, NOT_PREDICTIONS)):
-        apart = part.disagreeing
-        if apart.names:
-            cap: Word = "rough" if apart.rhat.value < RHAT_BAD else "bad"
-            text = apart.rhat_text(len(part.names))
-            return [Finding(text, cap, purposes, remedies.mix(tree, beside))]
-    return []
+    if not stuck.any():
+        return None
+    which = ", ".join(map(str, np.flatnonzero(stuck)))
+    return Reason("stuck" if stuck.sum() == 1 else "several stuck", {"which": which})
 
 
 def _precision(tree: xr.DataTree, rest: Mixing, weights: Mixing) -> list[Finding]:
     """Return the finding of too few effective draws: the first of these that has too few."""
-    fit = rest.only(*{k for k in rest.kinds if k != "log likelihood"})
-    looked_at: tuple[tuple[str, Worst, Purposes], ...] = (
-        ("bulk", fit.ess_bulk, "all"),
-        ("bulk", weights.ess_bulk, NOT_PREDICTIONS),
-        ("tail", fit.ess_tail, ("uncertainty",)),
-        ("tail", weights.ess_tail, ("uncertainty",)),
-        ("bulk", rest.ess_bulk, ("uncertainty",)),  # the log likelihood's own
+    fit = rest.without("log likelihood")
+    looked_at: tuple[tuple[str, Mixing, Purposes], ...] = (
+        ("bulk", fit, "all"),
+        ("bulk", weights, NOT_PREDICTIONS),
+        ("tail", fit, ("uncertainty",)),
+        ("tail", weights, ("uncertainty",)),
+        ("bulk", rest, ("uncertainty",)),  # the log likelihood's own
     )
-    for kind, (size, name), purposes in looked_at:
-        if size < remedies.ENOUGH:
-            remedy = remedies.raise_draws(tree, size)
-            text = f"{kind} ESS of {name} is {size:.0f}"
-            if size < remedies.FEWEST and purposes == "all":
-                return [_too_few(text, remedy)]
-            text += f" (at least {remedies.ENOUGH:.0f})"
-            return [Finding(text, "rough", purposes, remedy, few=True)]
+    for kind, part, purposes in looked_at:
+        reason = convergence.few(part, kind, VERDICT.bulk if kind == "bulk" else VERDICT.tail)
+        if reason is None:
+            continue
+        remedy = remedies.raise_draws(tree, reason.numbers["value"])
+        if reason.numbers["value"] < FEWEST and purposes == "all":
+            reason = Reason("few effective", {**reason.numbers, "least": FEWEST})
+            return [Finding(reason, "unknown", remedy=remedy)]
+        return [Finding(reason, "rough", purposes, remedy)]
     return []
 
 
@@ -195,75 +207,70 @@ def _watched(posterior: xr.Dataset) -> np.ndarray:
     return np.concatenate([diagnostics.draws_of(posterior[n]) for n in names], axis=-1)
 
 
-def _energy(tree: xr.DataTree, total: int, beside: bool) -> list[Finding]:
-    """Return the findings of the trajectories: divergences, energy, tree depth."""
-    stats, found = group(tree, "sample_stats"), []
-    count = diagnostics.divergences(tree)
-    if count:
-        text = f"{count} of {total} transitions diverged"
-        if count <= diagnostics.FEW_DIVERGENT * total:
-            found.append(Finding(f"{text}: too few to change the verdict", purposes=()))
-        else:
-            bad = count > diagnostics.DIVERGENT_SHARE * total
-            purposes: Purposes = "all" if bad else MOMENTS
-            text += ": the chains may have missed a region of the posterior"
-            remedy = remedies.raise_target(tree, beside)
-            found.append(Finding(text, "bad" if bad else "rough", purposes, remedy))
-    if "energy" in stats:
-        low = float(bfmi(stats["energy"].transpose("chain", "draw").values).min())
-        if low < LOW_ENERGY:
-            text = f"E-FMI is {low:.2f} (limit {LOW_ENERGY}): the chains explore the tails slowly"
-            remedy = remedies.raise_draws(tree, remedies.ENOUGH / 4)
-            found.append(Finding(text, "rough", ("uncertainty",), remedy))
-    if "tree_depth" in stats:
-        limit = int(remedies.options(tree).get("max_treedepth", 10))
-        share = float((stats["tree_depth"] >= limit).mean())
-        if share > DEEP_SHARE:
-            text = f"{share:.0%} of the trajectories reached the maximum tree depth, {limit}"
-            remedy = ""
-            if tree.attrs.get("method") not in BACKENDS or remedies.has_option(
-                tree, "max_treedepth"
-            ):
-                remedy = remedies.run(tree, max_treedepth=limit + 2)
-            found.append(Finding(text, "good", (), remedy))
-    return found
+def _trajectories(tree: xr.DataTree, total: int, beside: bool) -> list[Finding]:
+    """Return the findings of NUTS's trajectories: divergences, energy, tree depth."""
+    found, count = [], convergence.divergences(tree)
+    counts = {"count": count, "total": total}
+    if count > VERDICT.divergent * total:
+        bad = count > FIT.divergent * total
+        remedy = remedies.raise_target(tree, beside)
+        reason = Reason("region missed", counts)
+        found += [Finding(reason, "bad" if bad else "rough", "all" if bad else MOMENTS, remedy)]
+    elif count:
+        found += [Finding(Reason("few diverged", counts), purposes=())]
+    low = convergence.lowest_energy(tree)
+    if low is not None and low < VERDICT.energy:
+        reason = Reason("energy", {"value": low, "limit": VERDICT.energy})
+        remedy = remedies.raise_draws(tree, VERDICT.bulk / 4)
+        found += [Finding(reason, "rough", ("uncertainty",), remedy)]
+    return found + _depth(tree)
 
 
-def bfmi(energy: np.ndarray) -> np.ndarray:
-    """Return the E-FMI of each chain of energies (chain, draw); NaN where they never change."""
-    from arviz_stats.base import array_stats
-
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return array_stats.bfmi(energy, chain_axis=0, draw_axis=1)
+def _depth(tree: xr.DataTree) -> list[Finding]:
+    """Return the finding of trajectories that were cut off."""
+    stats = group(tree, "sample_stats")
+    limit = int(remedies.options(tree).get("max_treedepth", 10))
+    share = float((stats["tree_depth"] >= limit).mean()) if "tree_depth" in stats else 0.0
+    if share <= DEEP_SHARE:
+        return []
+    reason = Reason("depth", {"share": share, "limit": limit})
+    return [Finding(reason, "good", (), remedies.deepen(tree, limit))]
 
 
 # --- approximations, points and searches ----------------------------------------------------------
 
 
-def _approximation(tree: xr.DataTree, reference: xr.DataTree | None) -> list[Finding]:
-    stats, found = group(tree, "sample_stats"), []
+def _approximation(tree: xr.DataTree, beside: bool) -> list[Finding]:
+    stats, total, found = group(tree, "sample_stats"), convergence.transitions(tree), []
     if "log_q" in stats and "lp" in stats:
         khat = diagnostics.khat(stats["lp"].values, stats["log_q"].values)
         limit = diagnostics.khat_limit(stats["lp"].size)
         if khat > limit:
-            text = f"k-hat is {khat:.2f} (limit {limit:.2f}): q misses part of the posterior mass"
             # beside a reference the distances themselves are known
-            alone: Purposes = MOMENTS if reference is None else ()
-            found.append(Finding(text, "bad", alone))
-    posterior = group(tree, "posterior")
-    total = posterior.sizes["chain"] * posterior.sizes["draw"]
+            reason = Reason("khat", {"value": khat, "limit": limit})
+            found.append(Finding(reason, "bad", () if beside else MOMENTS))
     if total == 1:
-        text = "it is a single state, with no spread and no inclusion probabilities"
-        found.append(Finding(text, "bad", ("uncertainty", "parameters")))
-    elif total < remedies.FEWEST:
-        found.append(_too_few(f"there are {total} draws", remedies.run(tree, draws=1000)))
-    elif total < remedies.ENOUGH:
-        text = f"there are {total} draws (at least {remedies.ENOUGH:.0f})"
-        found.append(Finding(text, "rough", remedy=remedies.run(tree, draws=1000), few=True))
+        found.append(Finding(Reason("point"), "bad", ("uncertainty", "parameters")))
+    elif total < FEWEST:
+        found.append(_few_draws(tree, total))
+    elif total < VERDICT.bulk:
+        reason = Reason("not many draws", {"draws": total, "least": VERDICT.bulk})
+        found.append(Finding(reason, "rough", remedy=remedies.run(tree, draws=1000)))
     return found
 
 
 # --- whatever the method --------------------------------------------------------------------------
+
+
+def _unfinished(tree: xr.DataTree, beside: bool, found: list[Finding]) -> list[Finding]:
+    """Return the finding of a status that is not "finished"; of chains, if nothing else says so."""
+    status, chains = tree.attrs.get("status"), tree.attrs.get("kind") == "mcmc"
+    reason = str(tree.attrs.get("reason") or status)
+    if not chains and status not in (None, "finished"):
+        return [Finding(told(reason), "bad", remedy=remedies.again(tree, beside))]
+    if chains and status == "not_converged" and not any(f.purposes for f in found):
+        return [Finding(Reason("explained", {"reason": reason}), "good", ())]
+    return []
 
 
 def _copied(tree: xr.DataTree, reference: xr.DataTree | None) -> list[Finding]:
@@ -277,24 +284,19 @@ def _copied(tree: xr.DataTree, reference: xr.DataTree | None) -> list[Finding]:
     share = float(np.isin(sums[0], sums[1]).mean())
     if share <= SHARED_DRAWS or len(np.unique(sums[1])) < len(sums[1]) / 2:
         return []
-    text = f"{share:.0%}".replace("%", " %")
-    return [
-        Finding(
-            f"{text} of its draws are the reference's own, so it is no independent fit",
-            "unknown",
-            remedy=remedies.run(tree, random_seed=int(tree.attrs.get("seed") or 0) + 1),
-        )
-    ]
+    reason = Reason("copied", {"percent": 100.0 * share})
+    return [Finding(reason, "unknown", remedy=remedies.reseed(tree))]
 
 
 def _disputed(tree: xr.DataTree) -> list[Finding]:
     """Return the finding of a second opinion, or of a calibration, that disagrees."""
-    opinion = str(tree.attrs.get("second_opinion") or "")
     found = []
-    if opinion.startswith("disagrees"):
-        found.append(Finding(f"another exact sampler {opinion}", "bad", remedy=remedies.RESUME))
+    if asked(tree) == "disagrees":
+        reason = Reason("disputed", {"opinion": tree.attrs["second_opinion"]})
+        found.append(Finding(reason, "bad", remedy=remedies.mix(tree, beside=False)))
     if tree.attrs.get("calibrated") == 0:
-        found.append(Finding(str(tree.attrs["calibration"]), "bad", remedy=remedies.EXACT))
+        reason = told(str(tree.attrs["calibration"]))
+        found.append(Finding(reason, "bad", remedy=remedies.EXACT))
     return found
 
 
@@ -307,13 +309,11 @@ def _nothing_active(tree: xr.DataTree, reference: xr.DataTree | None) -> list[Fi
     other = {} if reference is None else summary(group(reference, "selection"), "feature")
     if not own or own["active"] >= 1.0 or (other and other["active"] < max(1.0, 2 * own["active"])):
         return []
-    text = "no feature is active in any of its draws"
-    if own["active"] > 0.0:
-        text = f"only {own['active']:.1f} features are active on average"
+    which = Reason("few active", own) if own["active"] > 0.0 else Reason("none active")
     if other:
-        text += f"; the reference has {other['active']:.1f}"
-        return [Finding(text, "bad", ("ranking", "selection"), remedies.REFERENCE)]
+        reason = Reason("less active", {"which": which, "reference": other["active"]})
+        return [Finding(reason, "bad", ("ranking", "selection"), remedies.REFERENCE)]
     if tree.attrs.get("kind") == "mcmc":
-        return [Finding(f"{text}. This may be the truth: nothing in X predicts y", "good", ())]
-    text += ". This may be the truth, or lost by the approximation"
-    return [Finding(text, "unknown", ("ranking", "selection"), remedies.EXACT)]
+        return [Finding(Reason("inactive", {"which": which}), "good", ())]
+    reason = Reason("inactive or lost", {"which": which})
+    return [Finding(reason, "unknown", ("ranking", "selection"), remedies.EXACT)]

@@ -10,6 +10,7 @@ from typing import Literal
 
 import xarray as xr
 
+from ..contract.reasons import Reason
 from ..exact.choice import SAMPLERS
 
 Basis = Literal["distances", "chains", "opinion", "nothing"]
@@ -27,26 +28,35 @@ def is_exact(tree: xr.DataTree) -> bool:
     return kind == "mcmc" and (method in EXACT or tree.attrs.get("calibrated") == 1)
 
 
-def why_not(tree: xr.DataTree) -> str:
-    """Return why the limit of a fit's draws is not known to be the posterior, "" if it is."""
+def why_not(tree: xr.DataTree) -> Reason | None:
+    """Return why the limit of a fit's draws is not known to be the posterior, None if it is."""
     if is_exact(tree):
-        return ""
-    if tree.attrs.get("kind") == "mcmc":
-        return "its draws were adopted, and draws do not prove what they are of"
-    return "there is no exact posterior to compare it with"
+        return None
+    return Reason("adopted" if tree.attrs.get("kind") == "mcmc" else "nothing exact")
 
 
-def opinion(tree: xr.DataTree) -> str:
-    """Return who else agrees with a fit, "" if nobody is known to."""
-    said = str(tree.attrs.get("second_opinion") or "")
-    return "another exact sampler agrees" if said.startswith("agrees") else ""
+def asked(tree: xr.DataTree) -> str:
+    """Return what a second opinion said: "agrees", "disagrees", "none", or "" if none was asked.
+
+    The text of an opinion begins with it.
+    """
+    return str(tree.attrs.get("second_opinion") or "").partition(":")[0]
 
 
-def agreeing(reference: str, fits: Mapping[str, xr.DataTree], trusted: list[str]) -> str:
-    """Return which trusted fits, by another exact sampler, agree with the reference."""
+def agreeing(reference: str, fits: Mapping[str, xr.DataTree], trusted: list[str]) -> str | None:
+    """Return which trusted fit, by another exact sampler, agrees with the reference.
+
+    It is "" if a second opinion agreed, which has no name among the fits, and None if nobody is
+    known to agree.
+    """
     own = _sampler(fits[reference])
     others = [n for n in trusted if is_exact(fits[n]) and _sampler(fits[n]) != own]
-    return f"{others[0]}, another exact sampler, agrees" if others else opinion(fits[reference])
+    return others[0] if others else opinion(fits[reference])
+
+
+def opinion(tree: xr.DataTree) -> str | None:
+    """Return "" if a second opinion agrees with a fit, None if nobody is known to."""
+    return "" if asked(tree) == "agrees" else None
 
 
 def _sampler(tree: xr.DataTree) -> str:

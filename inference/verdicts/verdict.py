@@ -13,7 +13,8 @@ believed the distances say nothing.
     not judged    nothing is known that could speak for it
 
 These are about the computation: is this the posterior? Whether the model predicts anything is
-another question (`plain.py`), and has a line of its own.
+another question (`plain.py`), and has a line of its own. What is decided here is said by
+`words.py`.
 
 The limits serve a reader who reports the numbers. If there is a choice, they are in posterior
 standard deviations. None depends on the number of draws, because the floor accounts for noise. How
@@ -21,30 +22,23 @@ often a verdict is wrong is measured by `lab/judge/judge.py` (JUDGE.md).
 """
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
+from ..contract.reasons import Reason
 from ..scoring.distances import rows
 from ..scoring.statistic import Distance, Word
-from .findings import Finding, findings
+from .findings import Finding, findings, too_few
 from .purposes import PURPOSES, Purpose
-from .remedies import EXACT, on_command_line
+from .remedies import EXACT, Remedy
 from .standing import Basis, agreeing, opinion, why_not
+from .words import LED, Level, in_flags, in_python, quotes, sentence
 
-Level = Literal["trust", "converged", "with care", "do not use", "not judged"]
-LEVELS: dict[Level, str] = {
-    "trust": "green",
-    "converged": "cyan",
-    "with care": "yellow",
-    "do not use": "red",
-    "not judged": "white",
-}
-"""Every level, with its colour in a terminal."""
 _ORDER: tuple[Word, ...] = ("good", "unknown", "rough", "bad")
 
 
@@ -58,42 +52,50 @@ class Verdict:
         By purpose, in the order of `PURPOSES`.
     level : str
         One of `LEVELS`.
-    sentence : str
-        The words in one sentence.
+    beside_level : str
+        The words in one sentence, without the level that may begin it.
     reasons : tuple of str
         What speaks against it, the worst first.
     remedies : tuple of str
         What to do about it.
     model : str
         Whether the model predicts better than plain classifiers, "" if there is no test split.
+    basis : str
+        What it rests on (`standing.py`).
+    because : tuple of Reason
+        The reasons, as codes with numbers.
+    advice : tuple of Remedy
+        The remedies, as values.
     """
 
     words: Mapping[str, Word]
     level: Level = "not judged"
-    sentence: str = ""
+    beside_level: str = ""
     reasons: tuple[str, ...] = ()
     remedies: tuple[str, ...] = ()
     model: str = ""
+    basis: Basis = "distances"
+    because: tuple[Reason, ...] = ()
+    advice: tuple[Remedy, ...] = ()
 
     @property
-    def beside_level(self) -> str:
-        """The sentence without the level, for places where the level precedes it."""
-        return self.sentence.removeprefix(f"{self.level}: ")
+    def sentence(self) -> str:
+        """The words in one sentence."""
+        return f"{self.level}: {self.beside_level}" if self.level in LED else self.beside_level
 
     def on_command_line(self, name: str, fits: Mapping[str, xr.DataTree]) -> "Verdict":
         """Return the verdict on the fit of that name, with its remedies as flags of a command."""
-        remedies = [on_command_line(remedy, name, fits) for remedy in self.remedies]
-        return replace(self, remedies=_distinct(remedies))
+        return replace(self, remedies=_distinct(in_flags(r, name, fits) for r in self.advice))
 
     def text(self, name: str, width: int = 80) -> str:
         """Return the verdict on the fit of that name, its reasons and remedies, for a terminal."""
         lines = textwrap.wrap(f"{name} [{self.level}]: {self.beside_level}", width)
-        reasons = [r for r in self.reasons if r not in self.sentence]
+        reasons = self.reasons[1:] if quotes(self.level, self.basis) else self.reasons
         model = [self.model] if self.model else []
         for mark, words in (("  model: ", model), ("  why: ", reasons), ("  try: ", self.remedies)):
-            for sentence in words:
+            for part in words:
                 lines += textwrap.wrap(
-                    sentence,
+                    part,
                     width,
                     initial_indent=mark,
                     subsequent_indent=" " * len(mark),
@@ -122,8 +124,8 @@ def verdicts(
     """
     exact = None if reference is None else fits[reference]
     found = {name: findings(tree, exact) for name, tree in fits.items()}
-    doubt = "" if reference is None else _doubt(reference, fits[reference], found[reference])
-    compared = reference is not None and not doubt
+    doubt = None if reference is None else _doubt(reference, fits[reference], found[reference])
+    compared = reference is not None and doubt is None
     measured = [] if distances is None else rows(distances)
     models, out = models or {}, {}
     for name, tree in fits.items():
@@ -136,35 +138,37 @@ def verdicts(
     if reference is not None:
         trusted = [name for name, verdict in out.items() if compared and verdict.level == "trust"]
         agrees, told = agreeing(reference, fits, trusted), models.get(reference, "")
-        out[reference] = _alone(fits[reference], found[reference], "", agrees, told)
+        out[reference] = _alone(fits[reference], found[reference], None, agrees, told)
     return {name: out[name] for name in fits}
 
 
 def _alone(
-    tree: xr.DataTree, found: Sequence[Finding], doubt: str, agrees: str, model: str
+    tree: xr.DataTree,
+    found: Sequence[Finding],
+    doubt: Reason | None,
+    agrees: str | None,
+    model: str,
 ) -> Verdict:
     """Return the verdict on a fit that nothing can be compared with."""
     if missing := why_not(tree):
-        remedy = "" if doubt else EXACT
-        beside = Finding(doubt or missing, "unknown", remedy=remedy)
+        beside = Finding(doubt or missing, "unknown", remedy=None if doubt else EXACT)
         return judged([], [*found, beside], "nothing", model=model)
-    return judged([], found, "opinion" if agrees else "chains", agrees, model)
+    return judged([], found, "chains" if agrees is None else "opinion", agrees, model)
 
 
-def _doubt(reference: str, tree: xr.DataTree, found: Sequence[Finding]) -> str:
-    """Return why the reference cannot be trusted, "" if it can."""
-    bad = [f.text for f in found if f.purposes == "all" and f.cap in ("bad", "unknown")]
+def _doubt(reference: str, tree: xr.DataTree, found: Sequence[Finding]) -> Reason | None:
+    """Return why the reference cannot be trusted, None if it can."""
+    bad = [f.reason for f in found if f.purposes == "all" and f.cap in ("bad", "unknown")]
     if not bad and (unproved := why_not(tree)):
-        chains = tree.attrs.get("kind") == "mcmc"
-        bad = [unproved if chains else "it is no exact posterior"]
-    return f"the reference, {reference}, cannot be trusted: {bad[0]}" if bad else ""
+        bad = [unproved if tree.attrs.get("kind") == "mcmc" else Reason("not exact")]
+    return Reason("doubted", {"reference": reference, "reason": bad[0]}) if bad else None
 
 
 def judged(
     distances: Sequence[Distance],
     found: Sequence[Finding],
     basis: Basis = "distances",
-    agrees: str = "",
+    agrees: str | None = None,
     model: str = "",
 ) -> Verdict:
     """Return the verdict from distances and findings.
@@ -176,32 +180,38 @@ def judged(
     found : sequence of Finding
     basis : {"distances", "chains", "opinion", "nothing"}
         What it rests on; without distances an exact sampler's draws count as good.
-    agrees : str
-        Who agrees with it, for the basis "opinion".
+    agrees : str, optional
+        Who agrees with it, for the basis "opinion" (`standing.agreeing`).
     model : str
         Whether the model predicts better than plain classifiers.
     """
-    if any(f.few and f.cap == "unknown" for f in found):
-        distances = []  # of so few draws not even the noise is known
-    measured, reasons = _measured(
-        distances, "good" if basis in ("chains", "opinion") else "unknown"
-    )
+    if too_few(found):
+        distances = []  # not even the noise is known
+    assumed: Word = "good" if basis in ("chains", "opinion") else "unknown"
+    measured, said = _measured(distances, assumed)
     hidden = [name for name, word in measured.items() if distances and word == "unknown"]
     hidden = [name for name in hidden if _said(PURPOSES[name], distances)]
     words = {
         name: _worst([word, *(f.cap for f in found if f.caps(PURPOSES[name]) and _bears(f, word))])
         for name, word in measured.items()
     }
-    first = [_Said(f.cap, f.text) for f in found if f.purposes]
-    ordered = sorted([*first, *reasons], key=lambda s: -_ORDER.index(s.word))
-    texts = [*(s.text for s in ordered), *(f.text for f in found if not f.purposes)]
+    first = [_Said(f.cap, f.reason) for f in found if f.purposes]
+    ordered = sorted([*first, *said], key=lambda s: -_ORDER.index(s.word))
+    because = [*(s.reason for s in ordered), *(f.reason for f in found if not f.purposes)]
+    advice = [f.remedy for f in found if f.remedy is not None]
     level = _level(measured, words, basis, bool(hidden))
-    told = _distinct(texts)
-    sentence = _sentence(words, level, basis, told, agrees)
-    if level == "with care" and basis == "distances":
-        sentence = _parts(words, hidden)
-    remedies = _distinct([f.remedy for f in found if f.remedy])
-    return Verdict(words, level, sentence, told, remedies, model)
+    reasons = _distinct(map(str, because))
+    return Verdict(
+        words=words,
+        level=level,
+        beside_level=sentence(level, basis, words, hidden, next(iter(reasons), ""), agrees),
+        reasons=reasons,
+        remedies=_distinct(map(in_python, advice)),
+        model=model,
+        basis=basis,
+        because=tuple(because),
+        advice=tuple(advice),
+    )
 
 
 def _bears(finding: Finding, word: Word) -> bool:
@@ -232,11 +242,11 @@ class _Said(NamedTuple):
     """
 
     word: Word
-    text: str
+    reason: Reason
     size: tuple[int, float] = (0, 0.0)
 
 
-def _distinct(words: Sequence[str]) -> tuple[str, ...]:
+def _distinct(words: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(words))
 
 
@@ -265,67 +275,7 @@ def _said(purpose: Purpose, distances: Sequence[Distance]) -> list[_Said]:
             if found is None or np.isnan(found.deviation):
                 continue
             word, text = limit.word(found), statistic.words(found)
-            if word == "unknown":
-                text += ": too few draws to tell"
-            out.append(_Said(word, text, (-limit.told, found.counted / limit.rough)))
+            code = "hidden" if word == "unknown" else "distance"
+            size = (-limit.told, found.counted / limit.rough)
+            out.append(_Said(word, Reason(code, {"text": text}), size))
     return out
-
-
-# --- one sentence ---------------------------------------------------------------------------------
-
-
-def _sentence(
-    words: Mapping[str, Word], level: Level, basis: Basis, reasons: Sequence[str], agrees: str
-) -> str:
-    """Return what a statistician would sign."""
-    why = next(iter(reasons), "there is nothing to judge it by")
-    if level in ("do not use", "not judged"):
-        return f"{level}: {why}."
-    if level == "converged":
-        return "converged: nothing speaks against it."
-    if basis == "opinion" and level == "trust":
-        return f"exact up to Monte Carlo error: {agrees}."
-    if level == "trust":
-        good = [p for p in PURPOSES if words[p] == "good"]
-        whole = len(good) == len(PURPOSES)
-        return "as good as the reference" + ("." if whole else f" for {_listed(good, 'and')}.")
-    return f"exact in the limit, but {why}."
-
-
-def _parts(words: Mapping[str, Word], hidden: Sequence[str]) -> str:
-    """Return what may be used, then what only roughly, then what not."""
-    parts = [part for word in _CLAUSES for part in _clauses(word, words)]
-    unseen = [n for n in hidden if words[n] == "unknown"]
-    if unseen:
-        parts.append(f"too few draws to judge {_listed([_named(n) for n in unseen], 'and')}")
-    return "; ".join(parts) + "."
-
-
-def _named(purpose: str) -> str:
-    return PURPOSES[purpose].quoted or f"its {purpose}"
-
-
-_CLAUSES: dict[Word, tuple[str, str]] = {
-    "good": ("report {}", "and"),
-    "rough": ("treat {} as approximate", "and"),
-    "bad": ("do not report {}", "or"),
-}
-"""By word, the best first, what is said of the purposes that have it."""
-
-
-def _clauses(word: Word, words: Mapping[str, Word]) -> list[str]:
-    """Return the clauses of the purposes that have a word."""
-    parts = [p.said[word] for n, p in PURPOSES.items() if words[n] == word and word in p.said]
-    names = [
-        p.quoted
-        for n, p in PURPOSES.items()
-        if p.quoted and words[n] == word and word != words.get(p.within, "")
-    ]
-    text, joined = _CLAUSES[word]
-    return [*parts, text.format(_listed(names, joined))] if names else parts
-
-
-def _listed(names: Sequence[str], last: str) -> str:
-    if len(names) < 2:
-        return "".join(names)
-    return f"{', '.join(names[:-1])} {last} {names[-1]}"

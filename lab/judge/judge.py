@@ -41,7 +41,7 @@ from ardvark.inference.scoring.distances import measure
 from ardvark.inference.scoring.distances import rows as rows_of
 from ardvark.inference.scoring.statistic import Distance
 from ardvark.inference.verdicts.purposes import PURPOSES
-from ardvark.inference.verdicts.verdict import verdicts
+from ardvark.inference.verdicts.verdict import Verdict, verdicts
 from lab.judge.wrong_posteriors import CATALOGUE, Arrays, Defect, Source, flat
 from lab.records import HERE, Goal, table
 from lab.script import Measured, Part, Row, one_thread, resumed, stored
@@ -217,6 +217,7 @@ def judge(key: Row, catalogue: Mapping[str, Defect], settings: argparse.Namespac
     row: Row = {"as": method, "right": said["right"].level}
     row["right words"] = " ".join(said["right"].words.values())
     row["right reason"] = "; ".join(said["right"].reasons)
+    row["right codes"] = codes(said["right"])
     for size in range(4):
         name = str(size)
         row[f"level {name}"] = said[name].level
@@ -229,6 +230,11 @@ def judge(key: Row, catalogue: Mapping[str, Defect], settings: argparse.Namespac
             alone = [_alone(fits[str(size)], as_) for size in range(4)]
             row[f"alone as {as_}"] = " ".join(sorted(set(alone)))
     return row
+
+
+def codes(verdict: Verdict) -> str:
+    """Return the codes of a verdict's reasons."""
+    return ", ".join(reason.code for reason in verdict.because)
 
 
 def _same_rows(pool: Arrays, rest: np.ndarray, rng: np.random.Generator) -> Callable[[int], Arrays]:
@@ -351,7 +357,7 @@ def alarm(row: Row) -> bool:
         return row["right"] != "not judged"
     if row["right"] == "do not use" or "bad" in words:
         return True
-    few = "(at least 400)" in str(row["right reason"])
+    few = {"ess", "not many draws"} & set(str(row["right codes"]).split(", "))
     return draws >= 400 and "rough" in words and not few
 
 

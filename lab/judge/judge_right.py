@@ -21,11 +21,13 @@ from typing import Any
 import xarray as xr
 
 import ardvark as av
+from ardvark.inference.contract.reasons import joined
+from ardvark.inference.fits.convergence import Profile, lacking
 from ardvark.inference.fits.mixing import mixing_of
 from ardvark.inference.references.references import stored
 from ardvark.inference.scoring.distances import measure
 from ardvark.inference.verdicts.verdict import verdicts
-from lab.judge.judge import CASES, Case, alarm, counted
+from lab.judge.judge import CASES, Case, alarm, codes, counted
 from lab.records import Goal, table
 from lab.script import Measured, Part, Row, one_thread, resumed
 
@@ -49,6 +51,8 @@ STORED = (
     ("rfvm", "colon"),
 )
 FROM_FILE = "a stored reference"
+ENOUGH = Profile(bulk=400.0, tail=400.0)
+"""What a run must have to count as a right one."""
 
 
 def in_another_form(problem: av.Problem) -> av.Problem:
@@ -72,7 +76,8 @@ def said(problem: av.Problem, fit: xr.DataTree, reference: xr.DataTree) -> Row:
         "right": found.level,
         "right words": " ".join(found.words.values()),
         "right reason": "; ".join(found.reasons),
-        "missing": mixing_of(fit).missing(ess=400.0),
+        "right codes": codes(found),
+        "missing": joined(lacking(mixing_of(fit), ENOUGH)),
     }
 
 

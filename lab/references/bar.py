@@ -1,8 +1,9 @@
 """What is stored of a long run besides some of its draws, and the criteria that it has to meet.
 
-The criteria ("the bar") are those of posteriordb (Magnusson et al. 2025, AISTATS): at least four
-chains; R-hat below 1.01 for every scalar; bulk and tail ESS of 4000 for eta and the weights; no
-divergence; E-FMI above 0.2; nearly uncorrelated stored draws. One criterion is added: R-hat of
+The criteria ("the bar") are those of posteriordb (Magnusson et al. 2025, AISTATS), the profile
+`REFERENCE` of `fits/convergence.py`: at least four chains; R-hat below 1.01 for every scalar; bulk
+and tail ESS of 4000 for eta and the weights; no divergence; E-FMI above 0.2; nearly uncorrelated
+stored draws. One criterion is added: R-hat of
 everything that may be quoted, bits included, is below its limit (`fits/mixing.py`). A run that
 misses a criterion is still stored, together with that criterion and its number. Its Monte Carlo
 errors say how precise it is.
@@ -16,10 +17,10 @@ import pandas as pd
 import xarray as xr
 from scipy import stats
 
-from ardvark.inference.fits import chains, diagnostics
+from ardvark.inference.fits import chains, convergence, diagnostics
+from ardvark.inference.fits.convergence import REFERENCE
 from ardvark.inference.fits.datatree import group
 from ardvark.inference.fits.mixing import RHAT_LIMIT, mixing_of
-from ardvark.inference.verdicts.findings import LOW_ENERGY, bfmi
 from ardvark.models import SHARED
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -28,7 +29,7 @@ STATISTICS = (
     "mcse_mean", "mcse_sd", "ess_bulk", "ess_tail", "rhat",
 )  # fmt: skip
 """What is known of each component."""
-ESS, AUTOCORRELATION, CHAINS = 4000.0, 0.05, 4
+AUTOCORRELATION = 0.05
 QUOTED = "quantities above their R-hat limit"
 """The name of that line of the bar."""
 ALARM = 0.001
@@ -116,21 +117,22 @@ def bar(tree: xr.DataTree, summary: xr.Dataset, thin: int) -> list[Line]:
     """
     sample_stats = group(tree, "sample_stats")
     count = float(group(tree, "posterior").sizes["chain"])
-    lines = [Line("chains", f"at least {CHAINS}", count, count >= CHAINS)]
+    least = REFERENCE.chains
+    lines = [Line("chains", f"at least {least}", count, count >= least)]
     rhat = extreme(summary, "rhat")
     lines.append(Line("R-hat", f"below {RHAT_LIMIT}", rhat, rhat < RHAT_LIMIT))
     mixed = mixing_of(tree)
-    lines.append(Line(QUOTED, "none", mixed.beyond, not mixed.beyond))
-    for kind in ("bulk", "tail"):
+    beyond = len(mixed.beyond("limit").table)
+    lines.append(Line(QUOTED, "none", beyond, not beyond))
+    for kind, ess in (("bulk", REFERENCE.bulk), ("tail", REFERENCE.tail)):
         size = extreme(summary, f"ess_{kind}", list(SHARED))
-        lines.append(Line(f"{kind} ESS", f"at least {ESS:.0f}", size, size >= ESS))
+        lines.append(Line(f"{kind} ESS", f"at least {ess:.0f}", size, size >= ess))
     if "diverging" in sample_stats:
-        count = float(diagnostics.divergences(tree))
-        lines.append(Line("divergences", "none", count, count == 0.0))
-    if "energy" in sample_stats:
-        energy = sample_stats["energy"].transpose("chain", "draw").values
-        low = float(bfmi(energy).min())
-        lines.append(Line("E-FMI", f"above {LOW_ENERGY}", low, low > LOW_ENERGY))
+        count = float(convergence.divergences(tree))
+        lines.append(Line("divergences", "none", count, count == REFERENCE.divergent))
+    low = convergence.lowest_energy(tree)
+    if low is not None:
+        lines.append(Line("E-FMI", f"above {REFERENCE.energy}", low, low > REFERENCE.energy))
     memory = autocorrelation(group(tree, "posterior")["eta"], thin)
     lines.append(
         Line("autocorrelation", f"below {AUTOCORRELATION}", memory, memory < AUTOCORRELATION)

@@ -28,7 +28,7 @@ from ardvark.inference.fits.datatree import as_json, group, read, replacing
 from ardvark.inference.fitting import registry, run
 from ardvark.inference.fitting.request import request
 from ardvark.inference.references.references import FOLDER, attributes, files, inputs_hash
-from ardvark.inference.verdicts.findings import findings
+from ardvark.inference.verdicts.findings import as_stored, findings
 from ardvark.models import Problem
 
 from .bar import agreement, bar, extreme, summarise
@@ -205,7 +205,7 @@ def condensed(problem: Problem, tree: xr.DataTree, made: Mapping[str, str]) -> x
         "inputs": inputs_hash(problem),
         "prior": as_json(problem.hypers.posterior_fields()),
         "bar": as_json([dataclasses.asdict(line) for line in bar(tree, summary, thin)]),
-        "findings": as_json([dataclasses.asdict(finding) for finding in findings(tree)]),
+        "findings": as_json(as_stored(findings(tree))),
         "rhat": extreme(summary, "rhat"),
         "rhat_eta": extreme(summary, "rhat", ["eta"]),
         "ess_bulk": extreme(summary, "ess_bulk"),

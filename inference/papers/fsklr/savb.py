@@ -98,6 +98,7 @@ from ardvark.models import Problem, fs_skr, fsklr
 from ardvark.models.parts.masks import MaskPrior, log_mask_prior, mask_log_odds
 
 from ...contract.backend import About, Dims, FitFailed, Job, Kind, Result, Status, only_for
+from ...contract.reasons import Reason
 from ...contract.target import Target
 from ..path import PATH, Path
 from .variational import (
@@ -354,7 +355,7 @@ def iterate(search: Search, report: Reporter) -> Run:
 # --- the fit --------------------------------------------------------------------------------------
 
 
-def _verdict(run: Run, options: Options) -> tuple[Status, str]:
+def _verdict(run: Run, options: Options) -> tuple[Status, str | Reason]:
     """Return the status and its reason."""
     rows = {name: np.asarray(x) for name, x in run.rows.items()}
     for stage, kept in ((1, "features_kept"), (2, "samples_kept")):
@@ -367,10 +368,11 @@ def _verdict(run: Run, options: Options) -> tuple[Status, str]:
             )
     best = run.best
     if not best.q.converged:
-        return "not_converged", (
+        text = (
             f"the coefficients of the selected state were still moving after {len(best.q.elbo)} "
-            "iterations of algorithm 2; raise vb_iterations"
+            "iterations of algorithm 2"
         )
+        return "not_converged", Reason("unfinished", {"text": text, "options": "vb_iterations"})
     for what, mask in (("feature", best.zeta), ("sample", best.z)):
         if not mask.any():
             return "finished", f"the selected state has no {what}, so its decision is constant"

@@ -93,6 +93,7 @@ from ardvark.models import Problem, jcfo, sparse_probit
 from ardvark.models.parts.probit import probit_logp
 
 from ...contract.backend import About, Dims, FitFailed, Job, Kind, Result, Status, only_for
+from ...contract.reasons import Reason
 from ...contract.target import Target
 from ..optimality import kkt
 from .em_steps import (
@@ -353,7 +354,9 @@ def optimality(problem: Problem, choice: Choice, run: Run, theta: np.ndarray) ->
     )
 
 
-def _verdict(problem: Problem, run: Run, options: Options, found: Optimality) -> tuple[Status, str]:
+def _verdict(
+    problem: Problem, run: Run, options: Options, found: Optimality
+) -> tuple[Status, str | Reason]:
     """Return the status and its reason."""
     if run.reason:
         return "not_converged", run.reason

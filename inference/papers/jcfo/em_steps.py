@@ -42,6 +42,7 @@ from ardvark.models.parts.probit import probit_logp
 from ardvark.models.parts.truncated_normal import truncated_moments
 
 from ...contract.backend import FitFailed
+from ...contract.reasons import Reason
 from ..path import PATH, Path
 
 _ROOT_HALF = math.sqrt(0.5)
@@ -398,7 +399,7 @@ class Run:
     objective: list[float]
     features: list[int]
     samples: list[int]
-    reason: str = ""
+    reason: str | Reason = ""
     path: Path = field(default_factory=Path)
 
     def note(self, keeps: bool) -> None:
@@ -430,11 +431,12 @@ def iterate(state: State, options: EngineOptions, update: Update | None = None) 
             update(iteration, f"log posterior {state.objective:.2f}")
         if still and not moved:
             return run
-    run.reason = (
-        f"after {options.max_iterations} iterations the log posterior still rises by "
-        f"{run.objective[-1] - run.objective[-2]:.1e} per iteration; raise max_iterations or "
-        "tolerance"
+    rise = run.objective[-1] - run.objective[-2]
+    text = (
+        f"after {options.max_iterations} iterations the log posterior still rises by {rise:.1e} "
+        "per iteration"
     )
+    run.reason = Reason("unfinished", {"text": text, "options": "max_iterations or tolerance"})
     return run
 
 

@@ -42,10 +42,11 @@ from ardvark.common.progress import Update
 from ardvark.models import Problem
 
 from ...contract.backend import About, Dims, FitFailed, Job, Kind, Result, Status
+from ...contract.reasons import Reason
 from ...contract.target import Target
 from ..path import Path
 from .curvature import Block
-from .engine import FAILED, Engine, EngineOptions, applies, predictive_moments
+from .engine import FAILED, NO_WEIGHTS, Engine, EngineOptions, applies, predictive_moments
 
 NAME = "pfcvm_em"
 KIND: Kind = "point"
@@ -59,6 +60,12 @@ ABOUT = About(
         "integrated out, up to the smoothing. A point has no spread."
     ),
     cost="O(N^2 D) time and O(N D) memory per iteration.",
+)
+
+
+_ADVICE = (
+    "The log posterior is unbounded at zero weights: change the initial precisions, or use "
+    'hyperprior="model"'
 )
 
 
@@ -89,7 +96,7 @@ class Run:
     log_posterior: list[float]
     features: list[int]
     samples: list[int]
-    reason: str = ""
+    reason: str | Reason = ""
     path: Path = field(default_factory=Path)
 
 
@@ -152,24 +159,19 @@ def iterate(engine: Engine, options: Options, update: Update | None = None) -> R
         pruned = len(engine.sample.u) + len(engine.feature.u) < before
         if engine.collapsed:
             what = "features" if len(engine.feature.u) == 0 else "samples"
-            run.reason = (
-                f"the fit collapsed: iteration {t} pruned the last {what}; returned: no weights, "
-                "the bias alone. The log posterior is unbounded at zero weights: change the "
-                'initial precisions, or use hyperprior="model"'
-            )
+            numbers = {"iteration": t, "what": what, "returned": NO_WEIGHTS, "advice": _ADVICE}
+            run.reason = Reason("collapsed", numbers)
             engine.drop_all(t)
         offset += sum(terms) - log_prior(engine.sample) - log_prior(engine.feature)
     else:
-        run.reason = (
-            f"after {options.max_iterations} iterations the log posterior still changes; raise "
-            "max_iterations or tolerance"
-        )
+        text = f"after {options.max_iterations} iterations the log posterior still changes"
+        run.reason = Reason("unfinished", {"text": text, "options": "max_iterations or tolerance"})
     if not run.log_posterior:
-        raise FitFailed(run.reason)
+        raise FitFailed(str(run.reason))
     return run
 
 
-def _verdict(run: Run) -> tuple[Status, str]:
+def _verdict(run: Run) -> tuple[Status, str | Reason]:
     """Return the status and its reason."""
     return ("not_converged" if run.reason else "finished"), run.reason
 

@@ -38,6 +38,7 @@ from ...contract.backend import Dims, only_for
 from ..path import PATH
 from .curvature import NAMES, Block, Curvature, prior_mode
 
+NO_WEIGHTS = "no weights, the bias alone"
 FAILED = "a matrix is too ill-conditioned for a Cholesky factor; standardise X"
 
 

@@ -120,11 +120,12 @@ from ardvark.common.validate import InputError
 from ardvark.models import Problem
 
 from ...contract.backend import About, Dims, FitFailed, Job, Kind, Result, Status
+from ...contract.reasons import Reason
 from ...contract.target import Target
 from ..path import Path
 from .curvature import Curvature
 from .draws import Positive, draw
-from .engine import FAILED, Engine, EngineOptions, applies, full, predictive_moments
+from .engine import FAILED, NO_WEIGHTS, Engine, EngineOptions, applies, full, predictive_moments
 
 NAME = "pfcvm_lp"
 KIND: Kind = "approximation"
@@ -141,6 +142,7 @@ ABOUT = About(
 )
 _FAR = 1e-3  # a state with a larger gradient, in posterior sd, is not a mode
 _FALL = 10.0  # a larger fall of the log evidence means drift (flat hyperprior only)
+_ADVICE = 'Raise the thresholds, change the initial precisions, or use hyperprior="model"'
 _POLISH = 1e-12  # Newton decrement at the returned state, in units of log density
 
 
@@ -186,7 +188,8 @@ class Run:
     negative: list[int] = field(default_factory=list)
     path: Path = field(default_factory=Path)
     best: int = 0
-    reason: str = ""
+    reason: str | Reason = ""
+    collapsed: dict[str, int | str] = field(default_factory=dict)
     stop: str = ""
     of_w: Curvature = field(init=False)
     of_theta: Curvature | None = field(init=False)
@@ -257,15 +260,13 @@ def iterate(engine: Engine, options: Options, update: Update | None = None) -> R
         engine.prune(t)
         if engine.collapsed:
             what = "features" if len(engine.feature.u) == 0 else "samples"
-            run.reason = f"the fit collapsed: iteration {t} pruned the last {what}"
+            run.collapsed = {"iteration": t, "what": what}
             engine.drop_all(t)
     else:
-        run.reason = (
-            f"after {options.max_iterations} iterations the objective still changes; raise "
-            "max_iterations or tolerance"
-        )
+        text = f"after {options.max_iterations} iterations the objective still changes"
+        run.reason = Reason("unfinished", {"text": text, "options": "max_iterations or tolerance"})
     if not run.objective:
-        raise FitFailed(run.reason)
+        raise FitFailed(str(run.reason))
     best.climb(500, _POLISH)
     run.engine = best
     run.of_w, run.of_theta = best.curvatures()
@@ -287,16 +288,12 @@ def kkt(run: Run) -> float:
     return worst
 
 
-def _verdict(run: Run, options: Options) -> tuple[Status, str]:
+def _verdict(run: Run, options: Options) -> tuple[Status, str | Reason]:
     """Return the status and its reason."""
     reason = run.reason
-    if reason.startswith("the fit collapsed"):
-        none = run.engine.collapsed
-        state = "no weights, the bias alone" if none else f"iteration {run.best}'s state"
-        reason += (
-            f"; returned: {state}. Raise the thresholds, change the initial precisions, or use "
-            'hyperprior="model"'
-        )
+    if run.collapsed:
+        state = NO_WEIGHTS if run.engine.collapsed else f"iteration {run.best}'s state"
+        reason = Reason("collapsed", {**run.collapsed, "returned": state, "advice": _ADVICE})
     fall = max(run.objective) - run.objective[run.best - 1]
     if options.hyperprior == "paper" and fall > _FALL and not reason:
         reason = (
@@ -391,7 +388,7 @@ def fit(target: Target, options: Options, job: Job) -> Result:
             "iterations": len(run.objective),
             "best_iteration": run.best,
             "objective": run.objective[run.best - 1],
-            "stopped_because": run.stop or reason,
+            "stopped_because": run.stop or str(reason),
             "features_kept": len(run.engine.feature.u),
             "samples_kept": len(run.engine.sample.u) - 1,
             "negative_modes": run.negative[run.best - 1],

@@ -83,6 +83,7 @@ from ardvark.models.spec import Point
 
 from ...contract.backend import About, Dims, FitFailed, Job, Kind, Result, Status, only_for
 from ...contract.draws import Draws, draw_in_chunks
+from ...contract.reasons import Reason, told
 from ...contract.target import Target
 from ..path import PATH, Path
 from .factors import Columns, EngineOptions, Factors
@@ -158,7 +159,7 @@ class Run:
     elbo: list[float]
     features: list[int]
     samples: list[int]
-    reason: str
+    reason: Reason | None = None
     path: Path = field(default_factory=Path)
 
     def falls(self) -> int:
@@ -173,7 +174,7 @@ class Run:
 
 def iterate(q: Factors, options: Options, update: Update | None = None) -> Run:
     """Sweep until q has settled, or until the rule in `stopping` ends the run."""
-    run, watch = Run(q, [], [], [], ""), Watch(options.drift, options.tolerance)
+    run, watch = Run(q, [], [], []), Watch(options.drift, options.tolerance)
     D, B, settled = len(q.m), len(q.a), False
     for sweep in range(1, options.max_sweeps + 1):
         if options.prune and sweep >= options.prune_from:
@@ -182,13 +183,13 @@ def iterate(q: Factors, options: Options, update: Update | None = None) -> Run:
             q.sweep()
             bound = q.elbo()
         except (linalg.LinAlgError, ValueError) as error:
-            run.reason = f"sweep {sweep} failed: {error}"
+            run.reason = Reason("failed", {"step": f"sweep {sweep}", "error": error})
             return run
         run.elbo.append(bound)
         run.features.append(len(q.features))
         run.samples.append(len(q.samples))
         if not np.isfinite(bound):
-            run.reason = f"the ELBO is not finite after sweep {sweep}"
+            run.reason = told(f"the ELBO is not finite after sweep {sweep}")
             return run
         settled = watch.add(State.of(q, sweep, bound, options.prune))
         sizes = [int(x.sum()) for x in q.selected()]
@@ -207,15 +208,16 @@ def iterate(q: Factors, options: Options, update: Update | None = None) -> Run:
     return run
 
 
-def _drifts(run: Run, watch: Watch) -> str:
+def _drifts(run: Run, watch: Watch) -> Reason:
     """Return why a run has not settled."""
     falls = run.falls()
-    return (
+    text = (
         f"q has not settled after {len(run.elbo)} sweeps: {watch.drifted or 'too few to tell'}; "
         f"the last one changed the ELBO by {watch.bound:.1e} of its value and a fitted probability "
-        f"by {watch.fitted:.1e} ({falls} sweeps lowered the ELBO); raise max_sweeps, drift or "
-        "tolerance" + (", or use damping" if falls else "")
+        f"by {watch.fitted:.1e} ({falls} sweeps lowered the ELBO)"
     )
+    options = "max_sweeps, drift or tolerance" + (", or use damping" if falls else "")
+    return Reason("unfinished", {"text": text, "options": options})
 
 
 def solve(
@@ -231,7 +233,8 @@ def solve(
             q = Factors(X, y, Z, h, np.random.default_rng(stream), options, columns)
             run = iterate(q, options, update)
             q.release()
-        usable = bool(run.elbo) and np.isfinite(run.elbo[-1]) and not run.reason.startswith("sweep")
+        failed = run.reason is not None and run.reason.code == "failed"
+        usable = bool(run.elbo) and np.isfinite(run.elbo[-1]) and not failed
         bounds.append(run.elbo[-1] if usable else -np.inf)
         if usable and (best is None or bounds[-1] > best.elbo[-1]):
             best = run
@@ -277,9 +280,9 @@ def _draw(
     return draw_in_chunks(job, generators, max(1, _CHUNK // (N + D + B)), some, update)
 
 
-def _verdict(run: Run) -> tuple[Status, str]:
+def _verdict(run: Run) -> tuple[Status, str | Reason]:
     """Return the status and its reason."""
-    return ("not_converged" if run.reason else "finished"), run.reason
+    return ("finished", "") if run.reason is None else ("not_converged", run.reason)
 
 
 def _details(problem: Problem, run: Run) -> tuple[dict[str, np.ndarray], Dims]:

@@ -75,6 +75,7 @@ from ardvark.models import Problem, rfvm
 from ardvark.models.parts.distributions import logistic_logp
 
 from ...contract.backend import About, Dims, FitFailed, Job, Kind, Result, Status, only_for
+from ...contract.reasons import Reason
 from ...contract.target import Target
 from ..optimality import kkt
 
@@ -231,7 +232,7 @@ class Run:
 
     p: np.ndarray
     objective: list[float] = field(default_factory=list)
-    reason: str = ""
+    reason: str | Reason = ""
 
 
 def iterate(
@@ -273,7 +274,8 @@ def iterate(
     if end != run.objective[-1]:
         run.objective.append(end)
     if found.nit >= options.max_iterations:
-        run.reason = f"F still falls after {found.nit} iterations; raise max_iterations"
+        text = f"F still falls after {found.nit} iterations"
+        run.reason = Reason("unfinished", {"text": text, "options": "max_iterations"})
     return run
 
 
@@ -380,7 +382,7 @@ def choose(
 # --- the fit --------------------------------------------------------------------------------------
 
 
-def _verdict(run: Run, options: Options, worst: float, chosen: bool) -> tuple[Status, str]:
+def _verdict(run: Run, options: Options, worst: float, chosen: bool) -> tuple[Status, str | Reason]:
     """Return the status and its reason."""
     if run.reason:
         return "not_converged", run.reason

@@ -1,6 +1,7 @@
 """The method `exact` on real problems: its choice, its draws, what it says, and going on."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pymc as pm
@@ -11,12 +12,14 @@ from ardvark.common import memory
 from ardvark.inference.comparison import study
 from ardvark.inference.contract.backend import Job
 from ardvark.inference.contract.chains import Length
+from ardvark.inference.contract.reasons import joined
 from ardvark.inference.contract.room import room
 from ardvark.inference.contract.sampling import Sampling
 from ardvark.inference.contract.target import Target
 from ardvark.inference.exact import method
 from ardvark.inference.exact.choice import SAMPLERS, choose, refusal
 from ardvark.inference.fits import activity, chains
+from ardvark.inference.fits.convergence import EXACT, lacking
 from ardvark.inference.fits.datatree import read, save
 from ardvark.inference.fits.mixing import mixing, mixing_of
 from ardvark.models import ZOO
@@ -109,7 +112,7 @@ def test_a_fit_says_what_it_took_and_how_it_went(sampler, capsys):
     assert attrs["sampler_reason"] == "it was asked for"
     assert attrs["iterations"] == went["judged_iterations"].values[-1]
     stored = mixing_of(found)
-    assert stored.missing(200.0) == ""
+    assert lacking(stored, replace(EXACT, bulk=200.0, tail=200.0)) == []
     assert went["judged_ess_bulk"].values[-1] == stored.ess_bulk.value
     # the last judgement is that of the draws that the fit holds
     assert stored.ess_bulk.value == pytest.approx(mixing(problem, found).ess_bulk.value)
@@ -122,10 +125,11 @@ def test_where_draws_are_thinned_the_stored_mixing_is_the_one_that_decided(monke
     monkeypatch.setattr(activity, "FEWEST", 40)
     found = fit(av.problem("fsklr", X, Y), limit=256)
     stored, went = mixing_of(found), found["fit"].to_dataset()
-    assert np.isnan(stored.only("effect").bulk).all()  # they were thinned
+    assert stored.only("effect").table["ess_bulk"].isna().all()  # they were thinned
     assert found["selection"].attrs["thin_features"] == 1  # and here they were not
     assert went["judged_rhat"].values[-1] == stored.rhat.value
-    assert found.attrs["reason"].startswith(stored.missing(200.0) or "the last judgement passed")
+    lacks = joined(lacking(stored, replace(EXACT, bulk=200.0, tail=200.0)))
+    assert found.attrs["reason"].startswith(lacks or "the last judgement passed")
 
 
 @each_sampler
@@ -274,7 +278,7 @@ def test_a_model_of_ones_own_is_judged_by_all_its_variables():
     found = fit(normals(np.zeros(3), np.ones(3)), ess=1000.0)
     assert (found.attrs["status"], found.attrs["sampler"]) == ("finished", "nuts")
     assert found.attrs["target_accept"] == 0.9
-    assert sorted({name.split("[")[0] for name in mixing_of(found).names}) == ["total", "x"]
+    assert sorted({name.split("[")[0] for name in mixing_of(found).table.index}) == ["total", "x"]
     x = found["posterior"]["x"].values
     # the mean of at least 1000 effective standard normals
     assert abs(x.mean((0, 1))).max() < z_limit(3) / np.sqrt(1000.0)

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from ardvark.inference.contract.reasons import Reason
 from ardvark.inference.exact import until
 from ardvark.inference.exact.until import Asked, checkpoints, until_converged
 from ardvark.inference.fits.mixing import mixing
@@ -77,7 +78,7 @@ def test_chains_that_agree_are_stopped_once_they_have_the_draws():
     chains = Made(rng(1))
     run = until_converged(chains, judge, ASKED)
     assert run.ended == "converged"
-    assert run.missing == ""
+    assert run.missing == []
     assert 384 < run.iterations <= 2048
     assert run.posterior["eta"].shape[1] == run.iterations * 3 // 4  # without the warm-up
     assert run.trace["iterations"][-1] == run.iterations
@@ -99,7 +100,7 @@ def test_chains_in_another_mode_are_not_stopped(means):
     run = until_converged(Made(rng(3), means=means), judge, ASKED)
     assert run.ended == "limit"
     assert run.iterations == ASKED.limit
-    assert run.missing.startswith("R-hat of eta")
+    assert run.missing[0].code == "rhat"
     assert min(run.trace["rhat"]) > 1.1
 
 
@@ -128,7 +129,7 @@ def test_chains_that_seldom_change_copies_are_not_stopped_early():
     """Half-stuck chains: over 3072 iterations each changes four times, so ESS is about ten."""
     run = until_converged(Visits(rng(4)), judge, ASKED)
     assert run.ended == "limit"
-    assert "ESS of eta" in run.missing
+    assert "ess" in [reason.code for reason in run.missing]
 
 
 def scripted(outcomes):
@@ -152,7 +153,7 @@ def test_a_run_that_ends_after_one_judgement_that_passed_says_so():
     judgements = len(list(itertools.takewhile(lambda n: n <= ASKED.limit, until.checkpoints())))
     run = until_converged(Made(rng(6)), scripted([0] * (judgements - 1) + [1]), ASKED)
     assert (run.ended, run.iterations) == ("limit", ASKED.limit)
-    assert run.missing == "the last judgement passed, but 2 in a row are asked for"
+    assert run.missing == [Reason("one pass", {"passes": 2})]
 
 
 def test_the_clock_ends_a_run_before_a_leg_that_would_not_fit(monkeypatch):
@@ -173,7 +174,7 @@ def test_the_clock_ends_a_run_before_a_leg_that_would_not_fit(monkeypatch):
     found, spent = run(60.0)  # 0.1 s an iteration: 512 take 51.2 s, and 768 would take 76.8 s
     assert (found.ended, found.iterations) == ("time", 512)
     assert spent == pytest.approx(51.2)
-    assert found.missing.startswith("R-hat")
+    assert found.missing[0].code == "rhat"
     assert run(1.0)[0].iterations == 256  # the first leg is always run
     assert run(1000.0)[0].ended == "limit"
 

@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 from ardvark.inference.fits import datatree, diagnostics
-from ardvark.inference.fits.diagnostics import convergence, inclusion
+from ardvark.inference.fits.diagnostics import inclusion
 from tests.support import rng, z_limit
 
 
@@ -53,38 +53,6 @@ def test_a_constant_chain_is_never_perfect():
     stuck = np.ones((4, 500, 1))
     assert diagnostics.rhat(chains(stuck))[0] == np.inf
     assert diagnostics.ess(chains(stuck), "bulk")[0] == 4.0  # ArviZ counts 2000
-    both = [diagnostics.rhat(chains(v)) for v in (stuck, rng().normal(size=(4, 500)))]
-    assert diagnostics.worst(both, np.max) == np.inf
-
-
-def tree(values, diverging=0):
-    stats = np.zeros(values.shape[:2], dtype=bool)
-    stats.ravel()[:diverging] = True
-    return xr.DataTree.from_dict(
-        {
-            "/posterior": xr.Dataset({"eta": (("chain", "draw", "obs"), values)}),
-            "/sample_stats": xr.Dataset({"diverging": (("chain", "draw"), stats)}),
-        }
-    )
-
-
-@pytest.mark.statistical
-def test_convergence_in_words():
-    """Three components of independent draws: R-hat above 1.01 with probability 1e-12."""
-    good = rng(2).normal(size=(4, 1000, 3))
-    assert diagnostics.convergence(tree(good)) == ("finished", "")
-    assert diagnostics.convergence(tree(good, diverging=40)) == ("finished", "")
-    status, why = diagnostics.convergence(tree(good, diverging=41))
-    assert status == "not_converged"
-    assert "41 of 4000 transitions diverged" in why
-    good[0, :, 1] += 2.0
-    status, why = diagnostics.convergence(tree(good))
-    assert status == "not_converged"
-    assert why.startswith("R-hat of eta[1] is ")
-    status, why = diagnostics.convergence(tree(np.ones((4, 500, 1))))
-    assert status == "not_converged"
-    status, why = diagnostics.convergence(tree(good[:, :3]))
-    assert "fewer than 4 draws" in why
 
 
 def test_draws_in_pieces_are_the_draws_at_once(monkeypatch):
@@ -141,7 +109,6 @@ def test_inclusion_error_is_that_of_a_correlated_chain():
 
 @pytest.mark.statistical
 def test_frozen_bits_are_flagged_and_never_perfect():
-    """What is called converged is independent draws: R-hat above 1.01 with probability 1e-12."""
     values = np.zeros((4, 1000, 3))
     values[2:, :, 1] = 1.0  # two chains say on, two say off
     values[..., 2] = rng().random((4, 1000)) < 0.5
@@ -152,23 +119,3 @@ def test_frozen_bits_are_flagged_and_never_perfect():
     assert found["mcse"].values[1] > 0.25  # four draws, although no chain ever moved
     assert found["spread"].values[1] == 0.5
     assert found["flips"].values[1] == 0
-
-    eta = rng(1).normal(size=(4, 1000, 2))
-    data = {"eta": (("chain", "draw", "obs"), eta), "feature_weight": weight}
-    tree = xr.DataTree.from_dict({"/posterior": xr.Dataset(data)})
-    tree.attrs["masked"] = "feature_weight"
-    status, reason = convergence(tree)
-    assert status == "not_converged"
-    assert "R-hat of the mask of 1 is inf" in reason
-    frozen = xr.DataTree.from_dict(
-        {"/posterior": xr.Dataset(data)[["eta", "feature_weight"]] * 1.0}
-    )
-    frozen["posterior"] = frozen["posterior"].to_dataset().isel(feature=[0])
-    frozen.attrs["masked"] = "feature_weight"
-    assert convergence(frozen) == (
-        "not_converged",
-        "no bit of the mask of feature_weight ever changed",
-    )
-    good = xr.DataTree.from_dict({"/posterior": xr.Dataset(data).isel(feature=[2])})
-    good.attrs["masked"] = "feature_weight"
-    assert convergence(good) == ("finished", "")

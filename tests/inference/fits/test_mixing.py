@@ -1,17 +1,22 @@
 """Whether chains have mixed, over everything that may be quoted, on draws whose fault is known."""
 
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 from scipy import signal
 
 import ardvark as av
 from ardvark.inference import read, save
-from ardvark.inference.fits import mixing as module
+from ardvark.inference.contract.reasons import Reason
 from ardvark.inference.fits import quotable
 from ardvark.inference.fits.activity import activity
-from ardvark.inference.fits.mixing import BIT_RHAT_LIMIT, RHAT_LIMIT, mixing, mixing_of
+from ardvark.inference.fits.convergence import EXACT, FIT, lacking
+from ardvark.inference.fits.mixing import BIT_RHAT_LIMIT, RHAT_LIMIT, Mixing, mixing, mixing_of
 from ardvark.inference.verdicts.findings import findings
+from tests.inference.fits.test_convergence import THREE
 from tests.support import rng
 
 
@@ -49,8 +54,8 @@ def test_bits_that_have_mixed_pass(stay, draws):
     on, failed = bits(rng(draws), 0.3, stay, draws, 60 * 20), 0
     for run in range(20):
         found = mixing(None, masks(on[..., 60 * run : 60 * run + 60])).only("mask")
-        assert len(found.names) == 60
-        failed += not (found.rhats < found.limits).all()
+        assert len(found.table) == 60
+        failed += not found.beyond("limit").table.empty
     assert failed < 7
 
 
@@ -65,7 +70,6 @@ def test_chains_stuck_on_another_copy_are_found(apart):
         found = mixing(None, masks(on))
         assert found.rhat.value > BIT_RHAT_LIMIT
         assert found.rhat.name == "the mask of x0"
-        assert "R-hat of the mask of x0 is" in found.missing(ess=0.0)
         assert found.ess_bulk.value < 20
 
 
@@ -80,46 +84,38 @@ def test_chains_that_half_agree_are_found():
     p = np.array([0.4, 0.4, 0.6, 0.6])[:, None, None]
     on = rng(1).random((4, 1000, 1)) < p
     found = mixing(None, masks(on)).only("mask")
-    assert found.rhat.value > found.limits[0]
-    assert found.limits[0] < 1.0105
-    assert found.bulk[0] < 300
+    assert found.rhat.value > found.rhat.limit
+    assert found.rhat.limit < 1.0105
+    assert found.ess_bulk.value < 300
 
 
 def test_a_mask_that_never_changed_has_not_been_sampled():
     on = np.zeros((4, 50, 3), dtype=bool)
-    assert mixing(None, masks(on)).missing() == "no bit of the mask of feature_weight ever changed"
+    assert mixing(None, masks(on)).frozen.numbers["mask"] == "feature_weight"
     on[1, 7:30, 2] = True
-    assert "ever changed" not in mixing(None, masks(on)).missing()
+    assert mixing(None, masks(on)).frozen is None
 
 
 # --- numbers --------------------------------------------------------------------------------------
 
 
 @pytest.mark.statistical
-def test_what_is_missing_in_words():
+def test_numbers_that_have_mixed_and_one_that_has_not():
     """Five independent components of 4 x 2000: R-hat is above 1.01 with probability 1e-14 each.
 
     Bulk ESS is about 8000 with a relative sd below 0.1.
     """
     draws = {"eta": rng(3).normal(size=(4, 2000, 5)), "tau": rng(4).gamma(2.0, size=(4, 2000))}
     found = mixing(None, draws)
-    assert found.names == ("eta[0]", "eta[1]", "eta[2]", "eta[3]", "eta[4]", "tau")
-    assert found.missing() == ""
-    assert found.missing(ess=3000.0) == ""
-    assert found.missing(ess=1e5).startswith("bulk ESS of ")
+    assert found.table.index.tolist() == [*(f"eta[{k}]" for k in range(5)), "tau"]
+    assert lacking(found, replace(EXACT, bulk=3000.0)) == []
+    assert [reason.code for reason in lacking(found, replace(EXACT, bulk=1e5))] == ["ess"]
     draws["eta"][0, :, 2] += 3.0
     found = mixing(None, draws)
     assert found.rhat.name == found.ess_bulk.name == "eta[2]"
-    value = found.rhat.value
-    assert found.missing(ess=0.0) == f"R-hat of eta[2] is {value:.3f} (limit 1.01)"
     draws["tau"][3] *= 5.0
-    assert "and 1 more of 6 quantities" in mixing(None, draws).missing(ess=0.0)
-    size = found.ess_bulk.value
-    assert f"bulk ESS of eta[2] is {size:.0f} (at least 1000)" in found.missing()
-    # tails: 400 are enough, and fewer where fewer are asked for
-    assert "(at least 400)" in module.Mixing(
-        (4, 500), ("a",), ("scalar",), *np.array([[1.0], [1.01], [2000.0], [300.0], [1.01]])
-    ).missing()  # fmt: skip
+    (reason,) = lacking(mixing(None, draws), FIT)
+    assert reason.numbers["others"] == Reason("others", {"more": 1, "of": 6})
 
 
 @pytest.mark.statistical
@@ -133,48 +129,34 @@ def test_noise_is_what_chains_that_agree_stay_below(lag, draws):
     innovations = rng(draws).normal(size=(4, draws + 100, 20 * 40))
     x = signal.lfilter([np.sqrt(1 - lag**2)], [1.0, -lag], innovations, axis=1)[:, 100:]
     runs = [mixing(None, {"eta": x[..., 20 * k : 20 * k + 20]}) for k in range(40)]
-    assert sum(bool(found.disagreeing.names) for found in runs) < 5
-    assert (runs[0].noise >= runs[0].limits).all()
+    assert sum(not found.beyond("noise").table.empty for found in runs) < 5
+    assert (runs[0].table["noise"] >= runs[0].table["limit"]).all()
     apart = x[..., :20].copy()
     apart[:2, :, 4] += 2.0
-    assert mixing(None, {"eta": apart}).disagreeing.names == ("eta[4]",)
+    found = mixing(None, {"eta": apart})
+    assert found.beyond("noise").table.index.tolist() == ["eta[4]"]
 
 
 def test_the_worst_is_the_one_farthest_beyond_its_own_limit():
-    numbers = np.array([
-        [1.03, 1.05, 1.02], [1.02, 1.1, 1.01], [500.0, np.nan, 300.0], [np.nan, 450.0, 460.0],
-        [1.05, 1.2, 1.015],
-    ])  # fmt: skip
-    kinds = ("eta", "active", "scalar")
-    found = module.Mixing((4, 900), ("a", "b", "c"), kinds, *numbers)
-    for held in (found, module.Mixing.from_dataset(found.to_dataset())):
-        assert held.rhat == (1.02, "c")
-        assert (held.ess_bulk, held.ess_tail) == ((300.0, "c"), (450.0, "b"))
-        assert held.beyond == 2
-        text = "R-hat of c is 1.020 (limit 1.01), and 1 more of {} quantities are above their limit"
-        assert held.rhat_text() == text.format(3)
-        assert held.rhat_text(7) == text.format(7)
-        assert held.disagreeing.names == ("c",)
-        part = held.only("eta", "active")
-        assert (part.names, part.kinds, part.sizes) == (("a", "b"), kinds[:2], (4, 900))
-        assert part.rhat == (1.03, "a")
-        assert held.missing(ess=455.0) == (f"{text.format(3)}; bulk ESS of c is 300 (at least 455)")
-
-
-def test_too_little_to_judge():
-    eta = rng().normal(size=(4, 3, 2))
-    assert "fewer than 4 draws" in mixing(None, {"eta": eta}).missing()
-    assert "at least 2 chains" in mixing(None, {"eta": rng().normal(size=(1, 50, 2))}).missing()
+    found = Mixing((4, 900), THREE)
+    for held in (found, Mixing.from_dataset(found.to_dataset())):
+        assert held.rhat == (1.02, "c", 1.01)
+        assert (held.ess_bulk[:2], held.ess_tail[:2]) == ((300.0, "c"), (450.0, "b"))
+        assert held.beyond("limit").table.index.tolist() == ["a", "c"]
+        assert held.beyond("noise").table.index.tolist() == ["c"]
+        for part in (held.only("eta", "active"), held.without("scalar")):
+            assert part.table.index.tolist() == ["a", "b"]
+            assert (part.sizes, part.rhat) == ((4, 900), (1.03, "a", 1.02))
 
 
 def test_what_never_changes():
     """eta that is stuck is condemned; a whole number that is always the same is not."""
     eta = rng().normal(size=(4, 500, 2))
     draws = {"eta": eta, "count": np.full((4, 500), 3)}
-    assert mixing(None, draws).names == ("eta[0]", "eta[1]")
+    assert mixing(None, draws).table.index.tolist() == ["eta[0]", "eta[1]"]
     eta[..., 1] = 1.0
-    assert mixing(None, draws).rhat == (np.inf, "eta[1]")
-    assert mixing(None, draws).ess_bulk == (4.0, "eta[1]")
+    assert mixing(None, draws).rhat[:2] == (np.inf, "eta[1]")
+    assert mixing(None, draws).ess_bulk[:2] == (4.0, "eta[1]")
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
@@ -182,9 +164,8 @@ def test_a_value_that_is_no_number_is_condemned(value):
     eta = rng().normal(size=(4, 500, 2))
     eta[1, 7, 0] = value
     found = mixing(None, {"eta": eta})
-    assert found.rhat == (np.inf, "eta[0]")
-    assert "R-hat of eta[0] is inf" in found.missing()
-    assert found.disagreeing.names == ("eta[0]",)
+    assert found.rhat[:2] == (np.inf, "eta[0]")
+    assert found.beyond("noise").table.index.tolist() == ["eta[0]"]
 
 
 # --- of a problem ---------------------------------------------------------------------------------
@@ -226,13 +207,11 @@ def test_chains_on_different_copies_of_a_feature(settings, apart):
     assert found.only("eta").rhat.value < 1.05  # what is left is noise
     named = {"the weight of x1", "the weight of x5", "the effect of x1", "whether x5 is active"}
     named |= {"the primal weight of x1"} if problem.kernel.is_primal else set()
-    assert named <= set(found.names)
+    assert named <= set(found.table.index)
     for name in named:
-        at = found.names.index(name)
-        assert found.rhats[at] > 1.3
-        assert found.rhats[at] > found.limits[at]
+        assert found.table.loc[name, "rhat"] > max(1.3, found.table.loc[name, "limit"])
     assert "x" in found.rhat.name
-    assert found.missing(ess=0.0)
+    assert lacking(found, FIT)
     assert found.ess_bulk.value < 20
 
 
@@ -244,8 +223,8 @@ def test_chains_that_change_copies_have_mixed():
     """
     problem = copied()
     found = mixing(problem, on_copies(problem, rng(22).random((4, 2000)) < 0.5, 2000))
-    assert found.missing() == ""
-    assert set(found.kinds) == {
+    assert lacking(found, EXACT) == []
+    assert set(found.table["kind"]) == {
         "eta", "scalar", "log likelihood", "weight", "primal weight", "effect", "active"
     }  # fmt: skip
 
@@ -256,12 +235,12 @@ def test_only_what_is_active_is_quoted():
     arrays = on_copies(problem, np.zeros((4, 100), dtype=bool), 100)
     arrays["feature_weight"][:2, :, 2] = 1e-3
     found = mixing(problem, arrays)
-    said = " ".join(found.names)
-    assert "the weight of x1" in found.names
-    assert "the effect of x2" in found.names
+    said = " ".join(found.table.index)
+    assert "the weight of x1" in found.table.index
+    assert "the effect of x2" in found.table.index
     assert not any(name in said for name in ("x3", "x4", "x5"))
     # always active: nothing to judge
-    assert "whether x1 is active" not in found.names
+    assert "whether x1 is active" not in found.table.index
 
 
 def test_an_effect_is_computed_once(monkeypatch):
@@ -271,8 +250,7 @@ def test_an_effect_is_computed_once(monkeypatch):
     found = activity(problem, arrays)
     monkeypatch.setattr(quotable, "activity", None)
     again = mixing(problem, arrays, found)
-    assert again.names == expected.names
-    np.testing.assert_array_equal(again.rhats, expected.rhats)
+    pd.testing.assert_frame_equal(again.table, expected.table)
 
 
 @pytest.mark.parametrize("settings", [{}, {"kernel": "rbf"}], ids=str)
@@ -296,12 +274,12 @@ def test_thinned_draws_have_a_limit_with_their_noise(monkeypatch):
     monkeypatch.setattr("ardvark.inference.fits.activity.FEATURE_BUDGET", 1.0)
     found = mixing(problem, arrays)
     effects = found.only("effect")
-    assert len(effects.names) == 3
-    assert np.isnan(effects.bulk).all()
-    assert np.isnan(effects.tail).all()
-    assert (effects.limits > RHAT_LIMIT).all()
-    assert (found.only("weight").limits == RHAT_LIMIT).all()
-    assert (found.only("weight").bulk > 100).all()
+    assert len(effects.table) == 3
+    assert effects.table["ess_bulk"].isna().all()
+    assert effects.table["ess_tail"].isna().all()
+    assert (effects.table["limit"] > RHAT_LIMIT).all()
+    assert (found.only("weight").table["limit"] == RHAT_LIMIT).all()
+    assert (found.only("weight").table["ess_bulk"] > 100).all()
 
 
 # --- in a fit -------------------------------------------------------------------------------------
@@ -312,12 +290,10 @@ def test_a_fit_keeps_its_mixing(tmp_path):
     arrays = on_copies(problem, rng(26).random((4, 60)) < 0.5, 60)
     fit = av.adopt(problem, arrays)
     kept, expected = mixing_of(fit), mixing(problem, arrays)
-    assert kept.names == expected.names
-    np.testing.assert_array_equal(kept.bulk, expected.bulk)
+    pd.testing.assert_frame_equal(kept.table, expected.table, check_like=True, check_dtype=False)
     save(fit, tmp_path / "fit.nc")
     again = mixing_of(read(tmp_path / "fit.nc"))
-    assert again.rhat == kept.rhat
-    assert again.kinds == kept.kinds
+    pd.testing.assert_frame_equal(again.table, kept.table)
     # of a part of its draws it says nothing
     part = fit.copy()
     part["posterior"] = xr.DataTree(fit["posterior"].to_dataset().isel(draw=slice(30)))
@@ -339,6 +315,6 @@ def test_weights_that_have_not_mixed_say_nothing_of_predictions():
     choice[:2] = True
     fit = av.adopt(problem, on_copies(problem, choice, 2000))
     assert fit.attrs["status"] == "not_converged"
-    found = [f for f in findings(fit) if f.text.startswith("R-hat of ")]
+    found = [f for f in findings(fit) if f.reason.code == "rhat"]
     assert [f.cap for f in found] == ["bad"]
     assert "predictions" not in found[0].purposes

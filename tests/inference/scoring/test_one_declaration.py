@@ -12,6 +12,7 @@ import xarray as xr
 
 import ardvark as av
 from ardvark.inference.comparison import rows
+from ardvark.inference.contract.reasons import told
 from ardvark.inference.scoring import columns
 from ardvark.inference.scoring.floors import OfAverage
 from ardvark.inference.scoring.statistic import Limit, Shown, Statistic
@@ -136,9 +137,9 @@ def test_a_purpose_is_one_declaration(monkeypatch, problem, tmp_path):
 def test_findings_cap_a_purpose_of_which_they_know_nothing(monkeypatch):
     """All of them where the finding is against all; what is named beside, by `capped_with`."""
     monkeypatch.setitem(PURPOSES, "tails", TAILS)
-    everything = judged([], [Finding("chains disagree", "bad")])
+    everything = judged([], [Finding(told("chains disagree"), "bad")])
     assert everything.words["tails"] == "bad"
     assert everything.level == "do not use"
-    found = judged([], [Finding("few in the tails", "rough", ("uncertainty",))], "chains")
+    found = judged([], [Finding(told("few in the tails"), "rough", ("uncertainty",))], "chains")
     assert found.words["tails"] == found.words["uncertainty"] == "rough"
     assert found.words["means"] == "good"

@@ -1,19 +1,23 @@
 """What one fit says against itself: alone, beside itself, beside another; chains in part frozen."""
 
+import json
+
 import numpy as np
 import pytest
 
-from ardvark.inference.verdicts.findings import Finding, findings
+from ardvark.inference.contract.reasons import Reason
+from ardvark.inference.verdicts.findings import Finding, as_stored, findings, stored
 from ardvark.inference.verdicts.purposes import PURPOSES
+from ardvark.inference.verdicts.remedies import EXACT, REFERENCE
 from ardvark.inference.verdicts.verdict import verdicts
 from tests.inference.verdicts.test_verdict import LOCATION, D, posterior, tree_of
 from tests.support import rng
 
 NONE_ACTIVE = Finding(
-    "no feature is active in any of its draws. This may be the truth, or lost by the approximation",
+    Reason("inactive or lost", {"which": Reason("none active")}),
     "unknown",
     ("ranking", "selection"),
-    'ardvark.fit(problem, "exact")',
+    EXACT,
 )
 
 
@@ -43,12 +47,12 @@ def test_no_active_feature_is_compared_with_the_reference():
     some = point_tree(weights(*[12.0] * 500))
     many = point_tree(np.full((1, 1000, D), 12.0), number=1)
     (found,) = findings(some, many)
-    assert found.text == (
+    assert str(found.reason) == (
         f"only 0.5 features are active on average; the reference has {float(D):.1f}"
     )
-    assert (found.cap, found.remedy) == ("bad", "use the reference")
+    assert (found.cap, found.remedy) == ("bad", REFERENCE)
     (found,) = findings(some)
-    assert found.text.startswith("only 0.5 features are active on average. This may be")
+    assert found.reason.code == "inactive or lost"
     assert findings(point_tree(weights(), number=1), some) == []
     assert findings(many, some) == findings(many) == []
 
@@ -62,8 +66,8 @@ def test_about_one_active_feature_is_the_same_answer_on_either_side_of_one():
 def test_of_too_few_draws_not_even_the_active_features_are_counted():
     many = point_tree(np.full((1, 1000, D), 12.0), number=1)
     (found,) = findings(point_tree(weights()[:, :20]), many)
-    assert found.cap == "unknown"
-    assert "there are 20 draws" in found.text
+    assert (found.cap, found.reason.code) == ("unknown", "few draws")
+    assert found.reason.numbers["draws"] == 20
 
 
 def test_an_empty_posterior_may_be_the_truth():
@@ -89,11 +93,11 @@ def test_khat_caps_a_fit_alone_and_one_that_is_its_own_reference():
     stats = {"lp": -np.log(u), "log_q": np.zeros_like(u)}
     tree = tree_of(*posterior(2), "approximation", stats=stats)
     (alone,) = findings(tree)
-    assert alone.text.startswith("k-hat is ")
+    assert alone.reason.code == "khat"
     assert (alone.cap, alone.purposes) == ("bad", ("means", "uncertainty", "parameters"))
     assert findings(tree, tree) == [alone]
     (beside,) = findings(tree, tree_of(*posterior(1)))
-    assert (beside.text, beside.purposes) == (alone.text, ())
+    assert (beside.reason, beside.purposes) == (alone.reason, ())
 
 
 # --- chains that forget their middle faster than their tails --------------------------------------
@@ -110,9 +114,9 @@ def test_few_effective_draws_of_the_tails_cap_the_uncertainty_alone():
     loud = np.where(np.arange(1000) % 500 < 100, 10.0, 1.0)[None, :, None]
     tree = tree_of(LOCATION + loud * (eta - LOCATION), weight)
     (found,) = findings(tree)
-    assert found.text.startswith("tail ESS of eta[")
+    assert (found.reason.code, found.reason.numbers["kind"]) == ("ess", "tail")
     assert (found.cap, found.purposes) == ("rough", ("uncertainty",))
-    assert found.remedy.startswith('ardvark.fit(problem, "nuts", draws=')
+    assert (found.remedy.action, [*found.remedy.changes]) == ("fit", ["draws"])
     words = verdicts({"exact": tree}, "exact")["exact"].words
     assert words == dict.fromkeys(PURPOSES, "good") | {"uncertainty": "rough"}
 
@@ -125,7 +129,8 @@ def test_one_chain_whose_energy_moves_slowly_is_enough():
     energy = rng(3).normal(size=(4, 1000))
     energy[2] = np.cos(np.arccos(0.95) * np.arange(1000))
     (found,) = findings(tree_of(*posterior(2), stats={"energy": energy}))
-    assert found.text.startswith("E-FMI is 0.10 (limit 0.2)")
+    assert found.reason.code == "energy"
+    assert found.reason.numbers["value"] == pytest.approx(0.1, abs=0.005)
     assert (found.cap, found.purposes) == ("rough", ("uncertainty",))
     energy[2] = energy[1]
     assert findings(tree_of(*posterior(2), stats={"energy": energy})) == []
@@ -138,9 +143,9 @@ def test_a_component_that_is_frozen_in_one_chain_is_no_chain_that_never_moved():
     """Three sds from where the other chains are: R-hat says so, and the chain did move."""
     eta, weight = posterior(2)
     eta[1, :, 0] = LOCATION[0] + 3.0
-    first, *_ = findings(tree_of(eta, weight))
-    assert first.text.startswith("R-hat of eta[0] is ")
-    assert not any("never moved" in f.text for f in findings(tree_of(eta, weight)))
+    first, *others = findings(tree_of(eta, weight))
+    assert (first.reason.code, first.reason.numbers["quantity"]) == ("rhat", "eta[0]")
+    assert "stuck" not in [f.reason.code for f in others]
 
 
 @pytest.mark.parametrize(
@@ -152,4 +157,21 @@ def test_a_frozen_chain_is_named_beside_a_component_that_moves_in_none(chains, t
     eta[..., 4] = 0.75
     eta[list(chains)] = eta[list(chains), :1]
     first, *_ = findings(tree_of(eta, weight))
-    assert (first.text, first.cap) == (text, "bad")
+    assert (str(first.reason), first.cap) == (text, "bad")
+
+
+# --- of a stored reference ------------------------------------------------------------------------
+
+
+def test_a_stored_reference_keeps_its_findings_as_words_with_remedies_as_values():
+    tree = tree_of(*posterior(2))
+    tree.attrs |= {"kind": "reference", "findings": json.dumps(as_stored([NONE_ACTIVE]))}
+    for (found,) in (stored(tree), findings(tree)):
+        assert str(found.reason) == str(NONE_ACTIVE.reason)
+        assert (found.cap, found.purposes, found.remedy) == ("unknown", NONE_ACTIVE.purposes, EXACT)
+    old = {"text": "it stops", "cap": "bad", "purposes": "all", "remedy": "start again"}
+    tree.attrs["findings"] = json.dumps([old, old | {"remedy": "", "purposes": []}])
+    told = verdicts({"exact": tree}, "exact")["exact"]
+    assert (told.level, told.reasons) == ("do not use", ("it stops",))
+    assert told.remedies == told.on_command_line("exact", {"exact": tree}).remedies
+    assert told.remedies == ("start again",)

@@ -20,15 +20,14 @@ FITS = {
 
 
 def test_another_exact_sampler_speaks_for_the_reference():
-    said = "gibbs, another exact sampler, agrees"
-    assert agreeing("nuts", FITS, ["again", "gibbs"]) == said
-    assert agreeing("exact", FITS, ["nuts", "gibbs"]) == said
-    assert agreeing("gibbs", FITS, ["exact"]) == "exact, another exact sampler, agrees"
+    assert agreeing("nuts", FITS, ["again", "gibbs"]) == "gibbs"
+    assert agreeing("exact", FITS, ["nuts", "gibbs"]) == "gibbs"
+    assert agreeing("gibbs", FITS, ["exact"]) == "exact"
 
 
 def test_a_second_run_of_the_same_sampler_is_no_second_opinion():
     """It may have the same error. Nor do approximations and adopted draws prove anything."""
-    assert agreeing("nuts", FITS, ["again", "exact", "adopted", "advi"]) == ""
-    assert agreeing("exact", FITS, ["nuts", "again"]) == ""
+    assert agreeing("nuts", FITS, ["again", "exact", "adopted", "advi"]) is None
+    assert agreeing("exact", FITS, ["nuts", "again"]) is None
     asked = FITS | {"nuts": made_by("mcmc", "nuts", second_opinion="agrees: of 60 comparisons")}
-    assert agreeing("nuts", asked, ["again"]) == "another exact sampler agrees"
+    assert agreeing("nuts", asked, ["again"]) == ""  # it has no name

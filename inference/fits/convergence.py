@@ -1,0 +1,151 @@
+"""Have chains converged? One table of what each use of them asks, and one rule that reads it.
+
+    profile     chains  R-hat below    bulk ESS  tail ESS  divergent  E-FMI
+    FIT              2  its limit             -         -        1 %      -
+    EXACT            2  its limit          1000       400          -      -
+    VERDICT          2  its noise           400       400      0.1 %    0.2
+    REFERENCE        4  its limit          4000      4000       none    0.2
+
+`mixing.py` says of which quantities this is asked, and has the limit and the noise of each R-hat.
+
+- A fit has the status "finished" by FIT. It asks for no effective sample size: Monte Carlo errors
+  say how precise the draws are.
+- `exact` runs until EXACT is met. The Monte Carlo error of a mean is then 3 % of the posterior sd,
+  and that of a probability at most 0.016. Quantiles are known to about 1 % of probability, and more
+  is not needed for an interval.
+- A verdict says by VERDICT what draws may be used for. R-hats that agreeing chains may have by
+  chance are not held against them, so a right fit is seldom condemned. Below an ESS of 400 Vehtari
+  et al. (2021) do not trust R-hat and ESS themselves; a mean is then known to 0.05 sd.
+- A stored reference has to meet REFERENCE, which is the bar of posteriordb (Magnusson et al. 2025).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+
+from ..contract.reasons import Reason
+from . import chains
+from .datatree import group
+from .mixing import Mixing, mixing_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile:
+    """What one use of chains asks of them: a row of the table.
+
+    Attributes
+    ----------
+    chains : int
+        At least so many.
+    noise : bool
+        Whether an R-hat may be as large as that of agreeing chains (`Mixing.noise`).
+    bulk, tail : float
+        Effective sample sizes of every quantity; 0 asks for none.
+    divergent : float
+        The largest share of divergent transitions.
+    energy : float
+        The smallest E-FMI. Below 0.2 momentum cannot reach the energies of the tails (Betancourt
+        2016).
+    """
+
+    chains: int = 2
+    noise: bool = False
+    bulk: float = 0.0
+    tail: float = 0.0
+    divergent: float = 1.0
+    energy: float = 0.0
+
+
+FIT = Profile(divergent=0.01)
+EXACT = Profile(bulk=1000.0, tail=400.0)
+VERDICT = Profile(noise=True, bulk=400.0, tail=400.0, divergent=0.001, energy=0.2)
+"""Up to its share of divergent transitions NUTS does not run again with smaller steps either."""
+REFERENCE = Profile(chains=4, bulk=4000.0, tail=4000.0, divergent=0.0, energy=0.2)
+
+
+def lacking(mixed: Mixing, asked: Profile) -> list[Reason]:
+    """Return what the chains lack of a profile; nothing if they have converged.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ardvark.inference.contract.reasons import joined
+    >>> from ardvark.inference.fits.convergence import EXACT, FIT, lacking
+    >>> from ardvark.inference.fits.mixing import mixing
+    >>> eta = np.random.default_rng(0).normal(size=(4, 2000, 3))
+    >>> lacking(mixing(None, {"eta": eta}), EXACT)
+    []
+    >>> eta[:2, :, 1] += 1.0
+    >>> joined(lacking(mixing(None, {"eta": eta}), FIT))
+    'R-hat of eta[1] is 1.14... (limit 1.01)'
+    """
+    count, draws = mixed.sizes
+    if draws < chains.FEWEST:
+        return [Reason("draws", {"least": chains.FEWEST})]
+    if count < asked.chains:
+        return [Reason("chains", {"least": asked.chains})]
+    if mixed.frozen is not None:
+        return [mixed.frozen]
+    found = [
+        apart(mixed, asked),
+        few(mixed, "bulk", asked.bulk),
+        few(mixed, "tail", asked.tail),
+    ]
+    return [reason for reason in found if reason is not None]
+
+
+def apart(mixed: Mixing, asked: Profile) -> Reason | None:
+    """Return the R-hat that is farthest above its limit, and how many more are above theirs."""
+    beyond = mixed.beyond("noise" if asked.noise else "limit")
+    if beyond.table.empty:
+        return None
+    value, quantity, limit = beyond.rhat
+    more = len(beyond.table) - 1
+    others = Reason("others", {"more": more, "of": len(mixed.table)}) if more else ""
+    return Reason("rhat", {"quantity": quantity, "value": value, "limit": limit, "others": others})
+
+
+def few(mixed: Mixing, kind: str, least: float) -> Reason | None:
+    """Return the smallest effective sample size, "bulk" or "tail", if it is below the least."""
+    value, quantity, _ = mixed.ess_bulk if kind == "bulk" else mixed.ess_tail
+    if not value < least:
+        return None
+    return Reason("ess", {"kind": kind, "quantity": quantity, "value": value, "least": least})
+
+
+def convergence(tree: xr.DataTree) -> list[Reason]:
+    """Return why the draws of a fit by a Markov chain have not converged; nothing if they have."""
+    found = lacking(mixing_of(tree), FIT)
+    count, total = divergences(tree), transitions(tree)
+    if not found and count > FIT.divergent * total:
+        found = [Reason("diverged", {"count": count, "total": total})]
+    return found
+
+
+def transitions(tree: xr.DataTree) -> int:
+    """Return the number of draws of all chains."""
+    sizes = group(tree, "posterior").sizes
+    return sizes["chain"] * sizes["draw"]
+
+
+def divergences(tree: xr.DataTree) -> int:
+    """Return the number of divergent transitions."""
+    stats = group(tree, "sample_stats")
+    return int(stats["diverging"].sum()) if "diverging" in stats else 0
+
+
+def lowest_energy(tree: xr.DataTree) -> float | None:
+    """Return the smallest E-FMI of the chains; None if their energies are not known."""
+    stats = group(tree, "sample_stats")
+    if "energy" not in stats:
+        return None
+    return float(bfmi(stats["energy"].transpose("chain", "draw").values).min())
+
+
+def bfmi(energy: np.ndarray) -> np.ndarray:
+    """Return the E-FMI of each chain of energies (chain, draw); NaN where they never change."""
+    from arviz_stats.base import array_stats
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return array_stats.bfmi(energy, chain_axis=0, draw_axis=1)
