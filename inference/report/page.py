@@ -198,7 +198,9 @@ def _distances(found: pd.DataFrame) -> str:
         aggfunc="first",
         sort=False,
     )
-    shown = shown.fillna("").set_axis([" ".join(pair) for pair in shown.index])
+    quantities = found["quantity"].unique()
+    order = [(q, s) for q in quantities for s in STATISTICS if (q, s) in shown.index]
+    shown = shown.fillna("").loc[order].set_axis([" ".join(pair) for pair in order])
     css = "long" if len(shown.columns) <= _NARROW else "long wide"
     return _folded(
         "Every distance from the reference, with its noise floor",
