@@ -113,15 +113,18 @@ class RbfProduct(Fused):
 
     def perform(self, node: Apply, inputs: Any, outputs: Any) -> None:
         """Compute it with NumPy, for PyTensor's Python mode."""
-        outputs[0][0], outputs[1][0] = _formula(*inputs, np)
+        X, Z, theta, a = inputs
+        outputs[0][0], outputs[1][0] = _formula(X, Z, theta, a, np)
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> Any:
         """Return the gradients; K is internal to this file and needs none."""
         if not isinstance(cotangents[1].type, DisconnectedType):
             raise NotImplementedError("K of RbfProduct has no gradient: use `gram`.")
-        d_theta, d_a = RbfProductGradient()(*inputs, *outputs, cotangents[0])
+        X, Z, theta, a = inputs
+        g = cotangents[0]
+        d_theta, d_a = RbfProductGradient()(X, Z, theta, a, *outputs, g)
         # gradients by the data are rarely requested, so these are rarely compiled
-        d_X, d_Z, *_ = _first(*inputs, cotangents[0])
+        d_X, d_Z, *_ = _first(X, Z, theta, a, g)
         return [d_X, d_Z, d_theta, d_a]
 
     def infer_shape(self, node: Apply, shapes: Any) -> Any:
