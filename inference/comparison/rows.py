@@ -11,7 +11,6 @@ from ardvark.data import Dataset
 from ardvark.models import Problem
 
 from ..fits import diagnostics
-from ..fits.convergence import divergences
 from ..fits.datatree import group
 from ..fits.mixing import mixing_of
 from ..fits.selection import summary
@@ -94,7 +93,7 @@ def reliability(tree: xr.DataTree) -> dict[str, Any]:
             row["rhat_eta"] = eta.rhat.value
         row["ess_bulk"], row["ess_tail"] = mixed.ess_bulk.value, mixed.ess_tail.value
         if "diverging" in stats:
-            row["divergences"] = divergences(tree)
+            row["divergences"] = diagnostics.divergences(tree)
         row |= _bits(tree)
     if "log_q" in stats and "lp" in stats:
         row["khat"] = diagnostics.khat(stats["lp"].values, stats["log_q"].values)

@@ -21,12 +21,11 @@
 
 from dataclasses import dataclass
 
-import numpy as np
 import xarray as xr
 
 from ..contract.reasons import Reason
 from . import chains
-from .datatree import group
+from .diagnostics import divergences, transitions
 from .mixing import Mixing, mixing_of
 
 
@@ -121,31 +120,3 @@ def convergence(tree: xr.DataTree) -> list[Reason]:
     if not found and count > FIT.divergent * total:
         found = [Reason("diverged", {"count": count, "total": total})]
     return found
-
-
-def transitions(tree: xr.DataTree) -> int:
-    """Return the number of draws of all chains."""
-    sizes = group(tree, "posterior").sizes
-    return sizes["chain"] * sizes["draw"]
-
-
-def divergences(tree: xr.DataTree) -> int:
-    """Return the number of divergent transitions."""
-    stats = group(tree, "sample_stats")
-    return int(stats["diverging"].sum()) if "diverging" in stats else 0
-
-
-def lowest_energy(tree: xr.DataTree) -> float | None:
-    """Return the smallest E-FMI of the chains; None if their energies are not known."""
-    stats = group(tree, "sample_stats")
-    if "energy" not in stats:
-        return None
-    return float(bfmi(stats["energy"].transpose("chain", "draw").values).min())
-
-
-def bfmi(energy: np.ndarray) -> np.ndarray:
-    """Return the E-FMI of each chain of energies (chain, draw); NaN where they never change."""
-    from arviz_stats.base import array_stats
-
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return array_stats.bfmi(energy, chain_axis=0, draw_axis=1)

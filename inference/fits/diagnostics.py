@@ -1,4 +1,4 @@
-"""Can draws be trusted? R-hat, effective sample size, inclusion and Pareto k-hat.
+"""Can draws be trusted? R-hat, effective sample size, divergences, inclusion and Pareto k-hat.
 
 R-hat is rank-normalised and split, and ESS is bulk and tail (Vehtari, Gelman, Simpson, Carpenter,
 Burkner 2021, Bayesian Analysis 16), see `chains.py`. They judge Markov chains. Independent draws of
@@ -21,6 +21,7 @@ import numpy as np
 import xarray as xr
 
 from . import chains
+from .datatree import group
 
 
 def rhat(values: xr.DataArray) -> np.ndarray:
@@ -55,6 +56,34 @@ def draws_of(values: xr.DataArray) -> np.ndarray:
 def stuck(array: np.ndarray) -> np.ndarray:
     """Return which components (K,) of draws (chain, draw, K) change in no chain."""
     return (array == array[:, :1]).all(axis=(0, 1))
+
+
+def transitions(tree: xr.DataTree) -> int:
+    """Return the number of draws of all chains."""
+    sizes = group(tree, "posterior").sizes
+    return sizes["chain"] * sizes["draw"]
+
+
+def divergences(tree: xr.DataTree) -> int:
+    """Return the number of divergent transitions."""
+    stats = group(tree, "sample_stats")
+    return int(stats["diverging"].sum()) if "diverging" in stats else 0
+
+
+def lowest_energy(tree: xr.DataTree) -> float | None:
+    """Return the smallest E-FMI of the chains; None if their energies are not known."""
+    stats = group(tree, "sample_stats")
+    if "energy" not in stats:
+        return None
+    return float(bfmi(stats["energy"].transpose("chain", "draw").values).min())
+
+
+def bfmi(energy: np.ndarray) -> np.ndarray:
+    """Return the E-FMI of each chain of energies (chain, draw); NaN where they never change."""
+    from arviz_stats.base import array_stats
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return array_stats.bfmi(energy, chain_axis=0, draw_axis=1)
 
 
 def inclusion(values: xr.DataArray) -> xr.Dataset:

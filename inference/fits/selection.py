@@ -31,7 +31,6 @@ The counts are NaN in draws that were left out.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -156,46 +155,33 @@ def described(
 ) -> xr.Dataset:
     """Return the Dataset of `select` from what was found active in the draws of a posterior."""
     prior = prior_activity(problem, threshold)
-    parts = _Parts({"threshold": float(threshold), **_direction(problem)})
+    attrs: dict[str, Any] = {"threshold": float(threshold), **_direction(problem)}
+    arrays: dict[str, np.ndarray] = {}
+    dims: dict[str, tuple[str, ...]] = {}
     for what, found in activities.items():
         own = _of_each(found)
         if prior is not None:
             own["prior"] = prior.probability(what)
-            parts.attrs |= dict(zip(_ABOUT_PRIOR[what], prior.number(what), strict=True))
-        at_quantiles = own.pop("effect_at", None)
-        parts.add({f"{name}_{what}": v for name, v in own.items()}, DIMS[what])
-        if at_quantiles is not None:
-            parts.add({f"effect_at_{what}": at_quantiles}, "quantile", DIMS[what])
+            attrs |= dict(zip(_ABOUT_PRIOR[what], prior.number(what), strict=True))
+        arrays |= {f"{name}_{what}": values for name, values in own.items()}
+        dims |= {f"{name}_{what}": (DIMS[what],) for name in own}
+        dims[f"effect_at_{what}"] = ("quantile", DIMS[what])
         counts = {"active": found.counts, "n90": found.n90, "share": found.share}
-        parts.add({f"{name}_{what}s": v for name, v in counts.items()}, "chain", "draw")
-        parts.attrs[f"thin_{what}s"] = found.thin
-    active, p = activities["feature"].active, parts.arrays["p_active_feature"]
+        arrays |= {f"{name}_{what}s": values for name, values in counts.items()}
+        dims |= {f"{name}_{what}s": ("chain", "draw") for name in counts}
+        attrs[f"thin_{what}s"] = found.thin
     coords: dict[str, Any] = {**problem.coords, "quantile": QUANTILES}
     coords |= {d: posterior[d].values.tolist() for d in ("chain", "draw")}
-    members = groups(problem.X, p)
-    if members:
+    if members := groups(problem.X, arrays["p_active_feature"]):
         before = None if prior is None else prior.active["feature"]
-        parts.add(_of_groups(active, before, members), "group")
-        number = np.full(len(p), -1)
+        of_groups = _of_groups(activities["feature"].active, before, members)
+        number = np.full(problem.data.D, -1)
         for i, each in enumerate(members):
             number[each] = i
-        parts.add({"group_of_feature": number}, "feature")
-        parts.attrs["correlation"] = CORRELATED
-    return dataset(parts.arrays, parts.dims, coords, draws=False).assign_attrs(parts.attrs)
-
-
-@dataclass
-class _Parts:
-    """What a Dataset is made of."""
-
-    attrs: dict[str, Any]
-    arrays: dict[str, np.ndarray] = field(default_factory=dict)
-    dims: dict[str, tuple[str, ...]] = field(default_factory=dict)
-
-    def add(self, arrays: Mapping[str, np.ndarray], *dims: str) -> None:
-        """Add arrays that have the same dims."""
-        self.arrays |= arrays
-        self.dims |= dict.fromkeys(arrays, dims)
+        arrays |= {**of_groups, "group_of_feature": number}
+        dims |= {**dict.fromkeys(of_groups, ("group",)), "group_of_feature": ("feature",)}
+        attrs["correlation"] = CORRELATED
+    return dataset(arrays, dims, coords, draws=False).assign_attrs(attrs)
 
 
 def _direction(problem: Problem) -> dict[str, str]:

@@ -22,9 +22,9 @@ from ..fits.mixing import OF_WEIGHTS, Mixing, mixing_of
 from ..fits.selection import summary
 from ..scoring.statistic import Word
 from . import remedies
+from .provenance import asked
 from .purposes import Purpose
 from .remedies import Remedy
-from .standing import asked
 
 Purposes = tuple[str, ...] | Literal["all"]
 
@@ -137,7 +137,7 @@ def stored(tree: xr.DataTree) -> list[Finding]:
 
 
 def _chains(tree: xr.DataTree, beside: bool) -> list[Finding]:
-    posterior, total = group(tree, "posterior"), convergence.transitions(tree)
+    posterior, total = group(tree, "posterior"), diagnostics.transitions(tree)
     if posterior.sizes["chain"] < VERDICT.chains:
         return [Finding(Reason("one chain"), "unknown", remedy=remedies.run(tree, chains=4))]
     if total < FEWEST or posterior.sizes["draw"] < 4:
@@ -209,7 +209,7 @@ def _watched(posterior: xr.Dataset) -> np.ndarray:
 
 def _trajectories(tree: xr.DataTree, total: int, beside: bool) -> list[Finding]:
     """Return the findings of NUTS's trajectories: divergences, energy, tree depth."""
-    found, count = [], convergence.divergences(tree)
+    found, count = [], diagnostics.divergences(tree)
     counts = {"count": count, "total": total}
     if count > VERDICT.divergent * total:
         bad = count > FIT.divergent * total
@@ -218,7 +218,7 @@ def _trajectories(tree: xr.DataTree, total: int, beside: bool) -> list[Finding]:
         found += [Finding(reason, "bad" if bad else "rough", "all" if bad else MOMENTS, remedy)]
     elif count:
         found += [Finding(Reason("few diverged", counts), purposes=())]
-    low = convergence.lowest_energy(tree)
+    low = diagnostics.lowest_energy(tree)
     if low is not None and low < VERDICT.energy:
         reason = Reason("energy", {"value": low, "limit": VERDICT.energy})
         remedy = remedies.raise_draws(tree, VERDICT.bulk / 4)
@@ -241,7 +241,7 @@ def _depth(tree: xr.DataTree) -> list[Finding]:
 
 
 def _approximation(tree: xr.DataTree, beside: bool) -> list[Finding]:
-    stats, total, found = group(tree, "sample_stats"), convergence.transitions(tree), []
+    stats, total, found = group(tree, "sample_stats"), diagnostics.transitions(tree), []
     if "log_q" in stats and "lp" in stats:
         khat = diagnostics.khat(stats["lp"].values, stats["log_q"].values)
         limit = diagnostics.khat_limit(stats["lp"].size)

@@ -66,15 +66,13 @@ def _beside(found: Predicted, name: str, other: Predicted) -> str:
     """Return how a fit's predictions compare with those of one plain classifier."""
     accuracy = f"accuracy {found.right.mean():.2f} against {other.right.mean():.2f}"
     if found.log_p is None or other.log_p is None:
-        gap, text = found.right.astype(float) - other.right, accuracy
+        gap, score, rest = found.right.astype(float) - other.right, accuracy, ""
     else:
-        gap = found.log_p - other.log_p
-        text = f"log score {found.log_p.mean():.2f} against {other.log_p.mean():.2f}"
+        gap, rest = found.log_p - other.log_p, f"; {accuracy}"
+        score = f"log score {found.log_p.mean():.2f} against {other.log_p.mean():.2f}"
     error = float(gap.std(ddof=1) / np.sqrt(len(gap))) if len(gap) > 1 else np.inf
     mean = float(gap.mean())
-    text += f", difference {mean:.2f} +- {error:.2f}"
-    if not text.startswith("accuracy"):
-        text += f"; {accuracy}"
+    text = f"{score}, difference {mean:.2f} +- {error:.2f}{rest}"
     return f"{_compared(mean, error)} {'the ' * (name == 'majority')}{name} ({text})"
 
 

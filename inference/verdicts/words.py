@@ -15,9 +15,9 @@ from ardvark.models import Problem
 
 from ..fitting.registry import BACKENDS, applicable
 from ..scoring.statistic import Word
+from .provenance import Basis
 from .purposes import PURPOSES
 from .remedies import Remedy, resume
-from .standing import Basis
 
 Level = Literal["trust", "converged", "with care", "do not use", "not judged"]
 LEVELS: dict[Level, str] = {

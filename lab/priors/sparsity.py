@@ -26,7 +26,7 @@ from sklearn.model_selection import StratifiedKFold
 
 import ardvark as av
 from ardvark.data import Dataset
-from ardvark.inference.fits import convergence, diagnostics
+from ardvark.inference.fits import diagnostics
 from ardvark.inference.fits.mixing import RHAT_LIMIT
 from ardvark.inference.fitting.registry import applicable
 from ardvark.models.parts.effects import VISIBLE
@@ -110,7 +110,7 @@ def _sampled(problem: Any, method: str, seed: int, **length: int) -> Row:
     steps = int(stats["n_steps"].sum()) if "n_steps" in stats else 0
     return {
         "rhat_eta": diagnostics.rhat(eta).max(), "ess_eta": diagnostics.ess(eta, "bulk").min(),
-        "divergences": convergence.divergences(fit), "steps": steps,
+        "divergences": diagnostics.divergences(fit), "steps": steps,
         "seconds_run": fit.attrs["seconds_run"], "seconds_compile": fit.attrs["seconds_compile"],
         "n90": float(chosen["n90_features"].median()),
         "active": float(chosen["active_features"].mean()), "leading": leading,

@@ -17,7 +17,7 @@ import pandas as pd
 import xarray as xr
 from scipy import stats
 
-from ardvark.inference.fits import chains, convergence, diagnostics
+from ardvark.inference.fits import chains, diagnostics
 from ardvark.inference.fits.convergence import REFERENCE
 from ardvark.inference.fits.datatree import group
 from ardvark.inference.fits.mixing import RHAT_LIMIT, mixing_of
@@ -128,9 +128,9 @@ def bar(tree: xr.DataTree, summary: xr.Dataset, thin: int) -> list[Line]:
         size = extreme(summary, f"ess_{kind}", list(SHARED))
         lines.append(Line(f"{kind} ESS", f"at least {ess:.0f}", size, size >= ess))
     if "diverging" in sample_stats:
-        count = float(convergence.divergences(tree))
+        count = float(diagnostics.divergences(tree))
         lines.append(Line("divergences", "none", count, count == REFERENCE.divergent))
-    low = convergence.lowest_energy(tree)
+    low = diagnostics.lowest_energy(tree)
     if low is not None:
         lines.append(Line("E-FMI", f"above {REFERENCE.energy}", low, low > REFERENCE.energy))
     memory = autocorrelation(group(tree, "posterior")["eta"], thin)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import ardvark as av
-from ardvark.inference.fits import convergence, diagnostics
+from ardvark.inference.fits import diagnostics
 from lab.records import Goal, Table, table
 from lab.script import RBF, Measured, Part, Row, resumed, tiny
 
@@ -78,7 +78,7 @@ def measured(problem: Any, method: str, options: dict[str, Any], given: argparse
         "ESS": ess[least],
         "of": least,
         KEY: 1e6 * ess[least] / gradients,
-        "divergences": convergence.divergences(fit),
+        "divergences": diagnostics.divergences(fit),
         "run, s": fit.attrs["seconds_run"],
     }
 

@@ -23,7 +23,7 @@ import numpy as np
 
 import ardvark as av
 from ardvark.data import Dataset
-from ardvark.inference.fits import convergence, diagnostics
+from ardvark.inference.fits import diagnostics
 from ardvark.models import ZOO
 from lab.records import Goal, at_most, table
 from lab.script import Measured, Part, Row, apart, resumed, tiny
@@ -93,7 +93,7 @@ def sampled(problem: Any, given: argparse.Namespace) -> Row:
         "R-hat": float(diagnostics.rhat(eta).max()),
         "ESS": ess,
         "ESS / s": ess / tree.attrs["seconds_run"],
-        "divergences": convergence.divergences(tree),
+        "divergences": diagnostics.divergences(tree),
         "tree depth": float(stats["tree_depth"].mean()),
         "status": tree.attrs["status"],
     }

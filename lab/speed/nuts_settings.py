@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import ardvark as av
-from ardvark.inference.fits import convergence, diagnostics
+from ardvark.inference.fits import diagnostics
 from lab.records import table
 from lab.script import DENSE, RBF, Measured, Part, Row, resumed, tiny
 
@@ -59,7 +59,7 @@ def measured(problem: Any, target: float, tune: int, draws: int) -> Row:
         "ESS": ess,
         "ESS per 1e6 steps": 1e6 * ess / steps,
         "ESS a second": ess / taken,
-        "divergences": convergence.divergences(fit),
+        "divergences": diagnostics.divergences(fit),
     }
 
 

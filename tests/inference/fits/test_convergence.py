@@ -99,8 +99,3 @@ def test_each_profile_asks_for_its_own():
     )
     assert joined(lacking(found, REFERENCE)) == f"{rhats}; {few}"
     assert lacking(found.only("active"), Profile(bulk=1e6, tail=450.0)) == []  # NaN asks nothing
-
-
-def test_energies_worked_out_by_hand():
-    energy = np.array([[0.0, 2.0, 0.0, 2.0], [0.0, 0.0, 2.0, 2.0], [1.0, 1.0, 1.0, 1.0]])
-    np.testing.assert_allclose(convergence.bfmi(energy), [3.0, 1.0, np.nan])

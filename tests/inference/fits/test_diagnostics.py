@@ -6,6 +6,7 @@ import xarray as xr
 
 from ardvark.inference.fits import datatree, diagnostics
 from ardvark.inference.fits.diagnostics import inclusion
+from tests.inference.fits.test_mixing import bits
 from tests.support import rng, z_limit
 
 
@@ -55,6 +56,11 @@ def test_a_constant_chain_is_never_perfect():
     assert diagnostics.ess(chains(stuck), "bulk")[0] == 4.0  # ArviZ counts 2000
 
 
+def test_energies_worked_out_by_hand():
+    energy = np.array([[0.0, 2.0, 0.0, 2.0], [0.0, 0.0, 2.0, 2.0], [1.0, 1.0, 1.0, 1.0]])
+    np.testing.assert_allclose(diagnostics.bfmi(energy), [3.0, 1.0, np.nan])
+
+
 def test_draws_in_pieces_are_the_draws_at_once(monkeypatch):
     point = {"a": rng(3).normal(size=(3, 7, 2)), "b": rng(4).normal(size=(3, 7))}
 
@@ -70,16 +76,6 @@ def test_draws_in_pieces_are_the_draws_at_once(monkeypatch):
 # --- binary masks ---------------------------------------------------------------------------------
 
 
-def two_state_chain(random, p, stay, chains, draws):
-    """Bits whose probability is p and whose lag-1 autocorrelation is `stay`."""
-    bits = np.empty((chains, draws, 1))
-    bits[:, 0] = random.random((chains, 1)) < p
-    for t in range(1, draws):
-        fresh = random.random((chains, 1)) < p
-        bits[:, t] = np.where(random.random((chains, 1)) < stay, bits[:, t - 1], fresh)
-    return xr.DataArray(bits, dims=("chain", "draw", "feature"), name="feature_weight")
-
-
 @pytest.mark.statistical
 def test_inclusion_error_is_that_of_a_correlated_chain():
     """Probability, error and flips of a two-state chain, whose laws are known; three comparisons.
@@ -92,7 +88,8 @@ def test_inclusion_error_is_that_of_a_correlated_chain():
     variance 4 n V / T^3.
     """
     p, r, chains, draws, limit = 0.3, 0.9, 4, 20_000, z_limit(3)
-    found = inclusion(two_state_chain(rng(), p, r, chains, draws))
+    on = bits(rng(), p, r, draws, 1)
+    found = inclusion(xr.DataArray(on, dims=("chain", "draw", "feature")))
     total = chains * draws
 
     def variance(n):
