@@ -31,7 +31,4 @@ def list_() -> None:
         if missed:
             text = f"{name} misses {missed}."
             typer.echo(textwrap.fill(text, NARROW, subsequent_indent="    "))
-    absent = [name for name in references.REFERENCES if name not in table.index]
-    if absent:
-        typer.echo(f"Declared, but not stored: {', '.join(absent)}.")
     typer.echo('compare(fits, reference="stored", problem=problem) uses the one for the problem.')

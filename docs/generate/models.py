@@ -8,7 +8,6 @@ import numpy as np
 from ardvark.inference.exact import measured
 from ardvark.inference.fitting import registry
 from ardvark.inference.references import references
-from ardvark.inference.references.declared import REFERENCES
 from ardvark.models import ZOO, ModelSpec, Problem, docs, problem
 
 from .tex import aligned, tex
@@ -128,7 +127,7 @@ def stored(spec: ModelSpec) -> str:
             row["missed"] or "none",
         )
         for name, row in found.iterrows()
-        if REFERENCES[str(name)].model == spec.name
+        if row["model"] == spec.name
     ]
     if not rows:
         return "None."

@@ -1,20 +1,14 @@
-"""Joint tests of a Markov kernel: exact at any chain length, whether or not the chain has mixed.
+"""The joint test of a Markov kernel: exact at any chain length, whether or not the chain has mixed.
 
 A kernel that leaves p(theta | y) invariant, started at theta_0 with (theta_0, y) ~ p(theta, y),
-leaves the pair distributed as p(theta, y) after any number of sweeps. Two tests follow.
-
-- `joint_test` uses independent replicates (Gandy & Scott 2020, arXiv 2001.06465). Draw theta_0 and
-  y, do L sweeps from theta_0, and rank test quantities of (theta_L, y) among those of M independent
-  draws of (theta, y) from the model. The rank is uniform for any L and M. So a false alarm has the
-  stated probability, whether or not the chain has converged, and no thinning is needed. Bits and
-  counts are ranked like everything else, with ties broken at random. More sweeps give a wrong
-  kernel more time to leave p(theta, y): L changes the power of the test, never its validity. A
-  kernel that hardly moves is invariant, and passes. `sbc` detects slow mixing, because it starts
-  chains elsewhere.
-- `successive_conditional` is Geweke's test (2004, J. Am. Stat. Assoc. 99). One long chain
-  alternates y | theta and one sweep of theta | y, and is compared with independent draws of (theta,
-  y). Every sweep gives a pair to compare, whereas `joint_test` needs L sweeps for one. But the
-  pairs depend on each other, and the p-values rest on an estimate of that dependence.
+leaves the pair distributed as p(theta, y) after any number of sweeps. So independent replicates
+test it (Gandy & Scott 2020, arXiv 2001.06465). Draw theta_0 and y, do L sweeps from theta_0, and
+rank test quantities of (theta_L, y) among those of M independent draws of (theta, y) from the
+model. The rank is uniform for any L and M. So a false alarm has the stated probability, whether or
+not the chain has converged, and no thinning is needed. Bits and counts are ranked like everything
+else, with ties broken at random. More sweeps give a wrong kernel more time to leave p(theta, y): L
+changes the power of the test, never its validity. A kernel that hardly moves is invariant, and
+passes. `sbc` detects slow mixing, because it starts chains elsewhere.
 
 Ranking among independent draws replaces the two-sample test. Draws from the model cost little, and
 the ranks of a replicate are those of `sbc` (`ranks.py`): the same quantities and the same p-values.
@@ -30,8 +24,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
-import pandas as pd
-from scipy import stats
 
 from ardvark.common.validate import InputError, one_of, positive, whole
 from ardvark.common.work import Processes
@@ -40,7 +32,7 @@ from ardvark.models.spec import Point
 
 from ..contract.target import Target
 from ..generic import nuts
-from .ranks import Calibration, holm, quantities, rank, shared_names
+from .ranks import Calibration, quantities, rank, shared_names
 from .replicates import Row, Trial, draw_basis_labels
 
 if TYPE_CHECKING:
@@ -277,97 +269,3 @@ def simulated_quantities(
     draws = [problem.simulate(rng) for _ in range(n)]
     stacked = {k: np.stack([d[k] for d in draws]) for k in draws[0]}
     return np.stack(list(quantities(problem, stacked, stacked["y"], names).values()), axis=-1)
-
-
-# --- Geweke's chain -------------------------------------------------------------------------------
-
-
-def draw_labels(problem: Problem, point: Point, rng: np.random.Generator) -> np.ndarray:
-    """Draw y given theta (N,), with latent noise integrated out."""
-    if problem.spec.link == "identity":
-        s = rng.normal(point["eta"], np.asarray(point["tau"]) ** -0.5)
-        return (1.0 + s) / 2.0
-    log_p = problem.spec.log_predictive(1, np.asarray(point["eta"]), point, problem.hypers)
-    return rng.binomial(1, np.exp(log_p))
-
-
-def successive_conditional(
-    problem: Problem,
-    kernel: Kernel[Any],
-    *,
-    iterations: int = 5000,
-    references: int = 20_000,
-    batches: int = 40,
-    random_seed: int = 0,
-    labels: Callable[[Problem, Point, np.random.Generator], np.ndarray] = draw_labels,
-) -> pd.DataFrame:
-    """Compare Geweke's chain, y | theta then one sweep of theta | y, with independent draws.
-
-    Each quantity is mapped to its rank u among the independent draws, so that every moment exists.
-    The means of u and of |2u - 1| are compared with 1/2; their errors come from batch means, and
-    from the number of independent draws.
-
-    Parameters
-    ----------
-    problem, kernel
-        The kernel is one made for the problem; basis labels stay those of the problem.
-    iterations, references, batches : int
-        Length of the chain, number of independent draws, and number of batches. A batch must be
-        much longer than the chain's memory, otherwise the errors are too small.
-    labels : callable
-        Draws y given a point. The default integrates out the latent noise, which is right only if
-        the kernel's state has none.
-
-    Returns
-    -------
-    pandas.DataFrame
-        By quantity, smallest p-value first: `z_mean`, `z_width`, `p_value`, `holm`.
-
-    Raises
-    ------
-    InputError
-        The state holds latent noise (one variable a sample) and `labels` is the default.
-    """
-    rng = np.random.default_rng(random_seed)
-    point = problem.simulate(rng)
-    y = point["y"]
-    names: list[str] = []
-    chain = []
-    for _ in range(iterations):
-        kernel.set_labels(y)
-        state = kernel.state(point)
-        kernel.sweep(state, rng)
-        if not names:
-            names = shared_names(problem, point, kernel.point(state))
-            latent = [n for n in names if problem.spec.dims.get(n) == ("obs",)]
-            if latent and labels is draw_labels:
-                raise InputError(
-                    f"y depends on {latent[0]} as well as eta: pass `labels`, which draws y given "
-                    "the whole state, or use joint_test."
-                )
-        point = kernel.point(state)
-        chain.append(quantities(problem, point, y, names))  # before y follows theta again
-        y = labels(problem, point, rng)
-    found = np.array([list(q.values()) for q in chain])  # (T, F)
-    others = np.sort(simulated_quantities(problem, references, names, rng), axis=0)
-    u = np.empty_like(found)
-    for f in range(found.shape[1]):
-        less = np.searchsorted(others[:, f], found[:, f], "left")
-        upto = np.searchsorted(others[:, f], found[:, f], "right")
-        u[:, f] = (less + rng.random(iterations) * (upto - less + 1)) / (references + 1)
-    z = np.stack([_z(v, batches, references) for v in (u, np.abs(2.0 * u - 1.0))])  # (2, F)
-    p = np.minimum(1.0, 2.0 * 2.0 * stats.t.sf(np.abs(z).max(0), batches - 1))
-    columns = {"z_mean": z[0], "z_width": z[1], "p_value": p, "holm": holm(p)}
-    frame = pd.DataFrame(columns, index=pd.Index(list(chain[0]), name="quantity"))
-    return frame.sort_values("p_value", kind="stable")
-
-
-def _z(u: np.ndarray, batches: int, references: int) -> np.ndarray:
-    """Return how far the mean of u (T, F) is from 1/2, in standard errors.
-
-    The ranks share their reference draws, which adds 1 / (12 M): the variance of a uniform over M.
-    """
-    size = len(u) // batches
-    means = u[: size * batches].reshape(batches, size, -1).mean(1)
-    error = np.sqrt(means.var(0, ddof=1) / batches + 1.0 / (12.0 * references))
-    return (means.mean(0) - 0.5) / error

@@ -17,15 +17,16 @@ from ..fits.selection import summary
 from ..fitting.prediction import classes
 from ..scoring.baselines import Baseline
 from ..scoring.columns import COLUMNS
+from ..scoring.distances import rows
 from ..scoring.held_out import measures
-from ..scoring.measures import score
-from ..scoring.quantities import Scores, has_draws
+from ..scoring.quantities import has_draws
+from ..scoring.statistics import STATISTICS
 from ..verdicts.verdict import Verdict
 
 
 def tabulate(
     fits: Mapping[str, xr.DataTree],
-    scores: Mapping[str, Scores],
+    distances: pd.DataFrame,
     verdicts: Mapping[str, Verdict],
     problem: Problem | None = None,
     test: Dataset | None = None,
@@ -37,8 +38,8 @@ def tabulate(
     Parameters
     ----------
     fits : dict of DataTree
-    scores : dict of Scores
-        Distances by fit (`quantities.measure`).
+    distances : DataFrame
+        How far the fits are from the reference (`distances.measure`).
     verdicts : dict of Verdict
     problem, test : Problem, Dataset, optional
     predicted : dict of array (chain, draw, M)
@@ -46,35 +47,36 @@ def tabulate(
     plain : dict of Baseline
         The plain classifiers on the test samples.
     """
-    rows = {name: _fit(tree, scores.get(name, {})) for name, tree in fits.items()}
-    for name, row in rows.items():
-        row["verdict"] = verdicts[name].level
+    found = {name: _fit(tree) | {"verdict": verdicts[name].level} for name, tree in fits.items()}
+    for d in rows(distances):
+        column = STATISTICS[d.statistic].column(d.quantity)
+        found[d.method][column] = d.value
+        if not np.isnan(d.floor):
+            found[d.method][f"{column}_beyond"] = 0.0 if d.inside else d.deviation
     if problem is not None and test is not None:
         for name, draws in (predicted or {}).items():
-            rows[name] |= held_out(problem, draws, test)
+            found[name] |= held_out(problem, draws, test)
     for name, baseline in (plain or {}).items():
-        rows[name] = {"kind": "baseline", "status": "finished", "reason": "", **baseline.row}
-    table = pd.DataFrame.from_dict(rows, orient="index", columns=[c.name for c in COLUMNS])
+        found[name] = {"kind": "baseline", "status": "finished", "reason": "", **baseline.row}
+    table = pd.DataFrame.from_dict(found, orient="index", columns=[c.name for c in COLUMNS])
     table.index.name = "method"
     return table
 
 
-def _fit(tree: xr.DataTree, scores: Scores) -> dict[str, Any]:
-    """Return what is said of a fit by itself, and how far it is from the reference."""
+def _fit(tree: xr.DataTree) -> dict[str, Any]:
+    """Return what is said of a fit by itself."""
     told = ("kind", "status", "reason", "seconds_compile", "seconds_run")
     row = {name: tree.attrs.get(name) for name in told}
     if not has_draws(tree):
         return row
-    return row | reliability(tree) | selection(tree) | distances(scores)
+    return row | reliability(tree) | selection(tree)
 
 
 def held_out(problem: Problem, draws: np.ndarray, test: Dataset) -> dict[str, float]:
     """Return every measure of predictions (chain, draw, M) on the test samples."""
     p = draws.mean(axis=(0, 1))
-    row, decided = score(problem, p, test), classes(problem, p)
-    if problem.spec.link == "identity":
-        return row | measures(test.y, decided, p)
-    return row | measures(test.y, decided, p=p)
+    known = problem.spec.link != "identity"  # whose predictions are scores
+    return measures(test.y, classes(problem, p), p, p if known else None)
 
 
 def reliability(tree: xr.DataTree) -> dict[str, Any]:
@@ -108,18 +110,6 @@ def _bits(tree: xr.DataTree) -> dict[str, float]:
         "spread_bits": float(max(f["spread"].max() for f in found)),
         "unmoved_bits": int(sum(f["unmoved"].sum() for f in found)),
     }
-
-
-def distances(found: Scores) -> dict[str, float]:
-    """Return the distances that have a column, and how far each is beyond its floor."""
-    row: dict[str, float] = {}
-    for quantity, scores in found.items():
-        for distance in scores.values():
-            name = distance.statistic.column(quantity)
-            row[name] = distance.value
-            if not np.isnan(distance.floor):
-                row[f"{name}_beyond"] = distance.beyond
-    return {c.name: row[c.name] for c in COLUMNS if c.name in row}
 
 
 def selection(tree: xr.DataTree) -> dict[str, float]:

@@ -30,8 +30,9 @@ from ..report.figures import FIGURES, Kind
 from ..report.look import Picture
 from ..scoring.baselines import Baseline, baselines
 from ..scoring.columns import described
+from ..scoring.distances import frame, measure
 from ..scoring.held_out import HeldOut, remarks
-from ..scoring.quantities import Function, Scores, as_frame, has_draws, measure
+from ..scoring.quantities import Function, has_draws
 from ..verdicts.plain import Predicted, lines
 from ..verdicts.verdict import Verdict, verdicts
 from .entry import beside_the_kept, check, entered, reference_of
@@ -56,8 +57,10 @@ class Comparison:
     reference : str or None
         The row the errors are measured against.
     problem : Problem or None
-    scores : dict of Scores
-        Every distance from the reference, by method, quantity and statistic.
+    distances : pandas.DataFrame
+        Every distance from the reference, one row each: method, quantity, statistic, value,
+        deviation from what a perfect method would score, the noise floor of that (95 % quantile
+        and median), whether it is inside, and which component it is of (`statistic.Distance`).
     verdict : dict of Verdict
         What each fit may be used for.
     held_out : HeldOut or None
@@ -104,7 +107,7 @@ class Comparison:
     fits: dict[str, xr.DataTree]
     reference: str | None = None
     problem: Problem | None = None
-    scores: dict[str, Scores] = field(default_factory=dict)
+    distances: pd.DataFrame = field(default_factory=lambda: frame([]))
     verdict: dict[str, Verdict] = field(default_factory=dict)
     held_out: HeldOut | None = None
     remarks: list[str] = field(default_factory=list)
@@ -132,15 +135,6 @@ class Comparison:
     def _subject(self) -> str:
         p = self.problem
         return "" if p is None else f"{p.spec.name} on {p.data.name}"
-
-    @property
-    def distances(self) -> pd.DataFrame:
-        """Every distance from the reference, one row each.
-
-        Columns: method, quantity, statistic, value, deviation from what a perfect method would
-        score, the noise floor of that (95 % quantile and median), and whether it is inside.
-        """
-        return as_frame(self.scores)
 
     def on_command_line(self) -> dict[str, Verdict]:
         """Return the verdicts with remedies in the flags of `ardvark compare`."""
@@ -227,7 +221,7 @@ class Comparison:
             self.pictures() if pictures is None else pictures,
             self.selection(),
             verdicts=self.on_command_line() if command else self.verdict,
-            scores=self.scores,
+            distances=self.distances,
             reference=self.reference,
             problem=self.problem,
             sensitivity=sensitivity,
@@ -290,38 +284,20 @@ def compare(
     em [do not use]: it is a single state, with no spread and no inclusion
     probabilities...
     """
-    with threadpool_limits(1, user_api="blas"):  # thousands of small products: threads would wait
-        return _compared(fits, reference, problem, test, quantities)
-
-
-def _compared(
-    fits: Mapping[str, xr.DataTree],
-    reference: str | None,
-    problem: Problem | None,
-    test: Dataset | None,
-    quantities: Mapping[str, Function] | None,
-) -> Comparison:
     fits = beside_the_kept(entered(fits, problem), reference, problem)
     check(fits, reference, problem, test)
     reference = reference or reference_of(fits)
-    predicted = _predicted(fits, problem, test)
-    # a score of the link "identity" is no probability
-    known = {} if problem is None or problem.spec.link == "identity" else predicted
-    scores: dict[str, Scores] = {}
-    if reference is not None and has_draws(fits[reference]):
-        scores = measure(fits, reference, problem, known, quantities)
-    plain = {} if problem is None or test is None else baselines(problem.data, test)
-    judged = verdicts(fits, reference, scores, _models(predicted, plain, problem, test))
-    return Comparison(
-        tabulate(fits, scores, judged, problem, test, predicted, plain),
-        fits,
-        reference,
-        problem,
-        scores,
-        judged,
-        _held_out(known, test),
-        [] if problem is None else remarks(problem.data, test),
-    )
+    with threadpool_limits(1, user_api="blas"):  # thousands of small products: threads would wait
+        predicted = _predicted(fits, problem, test)
+        # a score of the link "identity" is no probability
+        known = {} if problem is None or problem.spec.link == "identity" else predicted
+        distances = measure(fits, reference, problem, known, quantities)
+        plain = {} if problem is None or test is None else baselines(problem.data, test)
+        judged = verdicts(fits, reference, distances, _models(predicted, plain, problem, test))
+        table = tabulate(fits, distances, judged, problem, test, predicted, plain)
+    seen = _held_out(known, test)
+    said = [] if problem is None else remarks(problem.data, test)
+    return Comparison(table, fits, reference, problem, distances, judged, seen, said)
 
 
 def _predicted(

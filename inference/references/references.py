@@ -1,11 +1,11 @@
 """Reference posteriors: long runs on real data, made once, kept with the package.
 
-`declared.py` declares them. Each is a file of a few hundred kB in `FOLDER`. It contains a few
+Each is a file of a few hundred kB in `FOLDER`. It contains a few
 hundred draws of the weights and the scalars, far enough apart to be almost independent, to eight
 bits; moments, quantiles, effective sizes and Monte Carlo errors of every component from all draws;
 P(active); its provenance; and which criteria of the bar it meets. It contains no data: X and y come
 from their usual source, and eta is computed from them and the weights. `python -m lab reference`
-makes and checks them.
+makes and checks those that `lab/references/declared.py` declares.
 
 A file belongs to a problem if model, hyperparameters and inputs are the same up to rounding. A
 fingerprint would be too strict: it changes with the last digit of a logarithm, which differs
@@ -25,14 +25,13 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from ardvark.common.validate import InputError, logger, named
+from ardvark.common.validate import InputError, logger
 from ardvark.models import Problem
 
 from ..contract.backend import Result
 from ..fits.activity import activity
 from ..fits.datatree import as_json, assemble, group, read
 from ..fits.selection import described, weights_of
-from .declared import REFERENCES
 
 FOLDER = Path(__file__).with_name("stored")
 _BUDGET = 0.1  # of the budgets of a selection
@@ -49,11 +48,6 @@ def inputs_hash(problem: Problem) -> str:
     return digest.hexdigest()[:16]
 
 
-def known(name: str) -> str:
-    """Return the reference that is meant, or raise one error that lists them."""
-    return named("reference", name, REFERENCES, "`ardvark reference list` lists them.")
-
-
 def attributes(path: Path) -> dict[str, Any]:
     """Return the attributes of a stored reference, without reading its draws."""
     try:
@@ -65,9 +59,8 @@ def attributes(path: Path) -> dict[str, Any]:
 
 
 def files(folder: Path | None = None) -> dict[str, Path]:
-    """Return the stored references by name, in the order of `REFERENCES`."""
-    paths = {name: (folder or FOLDER) / f"{name}.nc" for name in REFERENCES}
-    return {name: path for name, path in paths.items() if path.exists()}
+    """Return the stored references by name."""
+    return {path.stem: path for path in sorted((folder or FOLDER).glob("*.nc"))}
 
 
 def find(problem: Problem, folder: Path | None = None) -> Path | None:
@@ -112,8 +105,8 @@ def stored(problem: Problem, folder: Path | None = None) -> xr.DataTree:
     path = find(problem, folder)
     if path is None:
         model, data = problem.spec.name, problem.data.name
-        there = files(folder)
-        near = [n for n in there if model == REFERENCES[n].model or data == REFERENCES[n].data]
+        there = {name: attributes(path) for name, path in files(folder).items()}
+        near = [n for n, a in there.items() if a.get("model") == model or a.get("data") == data]
         of = f"Of this model or of these data there are: {', '.join(near)}. " if near else ""
         raise InputError(
             f"there is no stored reference of {model} on {data} (fingerprint "
@@ -176,6 +169,7 @@ def table(folder: Path | None = None) -> pd.DataFrame:
     for name, path in files(folder).items():
         attrs = attributes(path)
         rows[name] = {
+            "model": attrs["model"],
             "method": attrs["method"],
             "draws": f"{attrs['chains']} x {attrs['draws']}",
             "rhat": float(attrs["rhat"]),

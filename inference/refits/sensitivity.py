@@ -31,7 +31,8 @@ from ..fits.selection import lacking, select, summary
 from ..fitting import registry
 from ..fitting.prediction import predict
 from ..scoring.columns import Column, described
-from ..scoring.measures import moments, score
+from ..scoring.draws import Draws
+from ..scoring.held_out import log_scores
 from .power_scaling import LIMIT, power_scaling
 from .sharing import refits
 
@@ -398,17 +399,17 @@ def _look(problem: Problem, tree: xr.DataTree, what: str, test: Dataset | None) 
     numbers["prior"] = count["prior"]
     if tree.attrs["kind"] == "mcmc" and posterior.sizes["draw"] >= 4:
         numbers["rhat_eta"] = mixing_of(tree).only("eta").rhat.value
-    mean, sd = moments(posterior["eta"].values)
+    eta = Draws(posterior["eta"].values)
     p_test = None
     if test is not None:
         p_test = predict(problem, tree, test).mean(("chain", "draw")).values
-        numbers["log_score"] = score(problem, p_test, test)["log_score"]
+        numbers["log_score"] = float(log_scores(test.y, p_test).mean())
     return _Seen(
         names=problem.coords["feature" if what == "feature" else "basis"],
         p=found[f"p_active_{what}"].values,
         mcse=np.nan_to_num(found[f"mcse_{what}"].values),  # NaN where it never changed
-        mean=mean,
-        sd=sd,
+        mean=eta.mean,
+        sd=eta.sd,
         train=np.exp(pointwise(tree)["y"].values).mean((0, 1)),
         held_out=p_test,
         numbers=numbers,

@@ -14,7 +14,8 @@ from ..fits.diagnostics import khat_limit
 from ..refits.sensitivity import BASELINE, Sensitivity
 from ..refits.sensitivity import COLUMNS as OF_SENSITIVITY
 from ..scoring.columns import FLOOR, Column, groups, table_text
-from ..scoring.quantities import Scores, as_frame
+from ..scoring.distances import rows as rows_of
+from ..scoring.statistics import STATISTICS
 from ..verdicts.verdict import Verdict
 from ..verdicts.words import Level
 from .figures import FIGURES, Kind
@@ -44,7 +45,7 @@ def page(
     selection: Mapping[str, str] | None = None,
     *,
     verdicts: Mapping[str, Verdict] | None = None,
-    scores: Mapping[str, Scores] | None = None,
+    distances: pd.DataFrame | None = None,
     reference: str | None = None,
     problem: Problem | None = None,
     sensitivity: Sensitivity | None = None,
@@ -65,8 +66,8 @@ def page(
         Which features each method says are active, in words (`selection_text`).
     verdicts : dict of Verdict, optional
         What each fit may be used for; the first section.
-    scores : dict of Scores, optional
-        `Comparison.scores`: every distance, folded, and the noise floors in the table.
+    distances : DataFrame, optional
+        `Comparison.distances`: every distance, folded, and the noise floors in the table.
     reference : str, optional
         The row the errors are measured against.
     problem : Problem, optional
@@ -97,16 +98,15 @@ def page(
         of = "" if problem is None else f"{problem.spec.name} on {problem.data.name}: "
         shown = "".join(_figure(kind, picture, of) for kind, picture in pictures.items())
         parts.append(f'<div class="figures">{shown}</div>')
-    parts += ["<h2>Scorecard</h2>", _scorecard(table, reference, scores)]
+    parts += ["<h2>Scorecard</h2>", _scorecard(table, reference, distances)]
     parts += [
         f"<p><b>{html.escape(str(method))}</b>: {html.escape(str(reason))}</p>"
         for method, reason in table["reason"].dropna().items()
         if reason
     ]
     parts.append(_folded("How to read the table", _legend() + _khat_limit(table)))
-    found = as_frame(scores or {})
-    if len(found):
-        parts.append(_distances(found))
+    if distances is not None and len(distances):
+        parts.append(_distances(distances))
     if selection:
         entries = (
             f"<dt>{html.escape(m)}</dt><dd>{html.escape(words)}</dd>"
@@ -198,7 +198,9 @@ def _distances(found: pd.DataFrame) -> str:
         aggfunc="first",
         sort=False,
     )
-    shown = shown.fillna("").set_axis([" ".join(pair) for pair in shown.index])
+    quantities = found["quantity"].unique()
+    order = [(q, s) for q in quantities for s in STATISTICS if (q, s) in shown.index]
+    shown = shown.fillna("").loc[order].set_axis([" ".join(pair) for pair in order])
     css = "long" if len(shown.columns) <= _NARROW else "long wide"
     return _folded(
         "Every distance from the reference, with its noise floor",
@@ -282,19 +284,17 @@ def _summary(table: pd.DataFrame, reference: str | None) -> str:
 
 
 def _scorecard(
-    table: pd.DataFrame, reference: str | None, scores: Mapping[str, Scores] | None = None
+    table: pd.DataFrame, reference: str | None, distances: pd.DataFrame | None = None
 ) -> str:
     """Return the table in groups, each distance with its noise floor, numbers under the pointer."""
     shown = table_text(table)
     columns = {c.heading: c for together in groups().values() for c in together if c.heading}
     sections = [columns[heading].section if heading in columns else "" for heading in shown.index]
-    floors = {
-        (method, score.statistic.column(quantity)): f"({score.noise})"
-        for method, found in (scores or {}).items()
-        for quantity, distances in found.items()
-        for score in distances.values()
-        if score.noise
-    }
+    floors = {}
+    for d in [] if distances is None else rows_of(distances):
+        statistic = STATISTICS[d.statistic]
+        if noise := statistic.floor_text(d.floor):
+            floors[d.method, statistic.column(d.quantity)] = f"({noise})"
     return _table(
         shown,
         reference,

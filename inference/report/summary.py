@@ -145,7 +145,7 @@ def summary(tree: xr.DataTree) -> Summary:
         mixed = mixing_of(tree)
         worst = {"worst R-hat": (mixed.rhat, ".3f"), "smallest ESS": (mixed.ess_bulk, ".0f")}
         rows |= {n: f"{w.value:{form}}, of {w.name}" for n, (w, form) in worst.items() if w.name}
-    (verdict,) = verdicts({str(attrs["method"]): tree}, None, {}).values()
+    (verdict,) = verdicts({str(attrs["method"]): tree}, None).values()
     leading = effects(tree).sort_values("p_active", ascending=False, kind="stable")
     return Summary(title, rows, verdict, selection_text(tree), leading.iloc[:_LEADING])
 

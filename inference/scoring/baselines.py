@@ -28,8 +28,8 @@ class Baseline:
     Attributes
     ----------
     row : dict
-        seconds_run, own_features, own_samples, accuracy, log_score and what `held_out.measures`
-        returns. `own_features` counts nonzero weights, `own_samples` support vectors.
+        seconds_run, own_features, own_samples and what `held_out.measures` returns.
+        `own_features` counts nonzero weights, `own_samples` support vectors.
     decided : array (M,)
         The predicted classes.
     p : array (M,) or None
@@ -77,22 +77,19 @@ def baselines(train: Dataset, test: Dataset, *, seed: int = 0) -> dict[str, Base
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # extreme C of the grid
             search.fit(train.X, train.y)
+        row: Row = {"seconds_run": time.perf_counter() - started}
         best, p = search.best_estimator_, None
-        row: Row = {
-            "seconds_run": time.perf_counter() - started,
-            "accuracy": float(best.score(test.X, test.y)),
-        }
         decided = best.predict(test.X)
         if name == "linear SVM":
             row["own_samples"] = int(best[-1].n_support_.sum())
             row |= measures(test.y, decided, best.decision_function(test.X))
         else:
             row["own_features"] = int((best[-1].coef_ != 0).sum())
-            # P may be exactly 0 in float64: as in `measures.score`
+            # P may be exactly 0 in float64
             log_p = np.log(np.maximum(best.predict_proba(test.X), np.finfo(float).tiny))
-            row["log_score"] = float(log_p[np.arange(test.N), test.y].mean())
             p = np.exp(log_p[:, 1])
             row |= measures(test.y, decided, p=p)
+            row["log_score"] = float(log_p[np.arange(test.N), test.y].mean())
         found[name] = Baseline(row, decided, p)
     return found
 
@@ -101,9 +98,4 @@ def _majority(train: Dataset, test: Dataset) -> Baseline:
     """Return that of the more common class, which is y = 0 if both are equally common."""
     share = np.bincount(train.y, minlength=2) / train.N
     decided, p = np.full(test.N, int(share[1] > share[0])), np.full(test.N, share[1])
-    row = {
-        "accuracy": float((decided == test.y).mean()),
-        "log_score": float(np.log(share[test.y]).mean()),
-        **measures(test.y, decided, p=p),
-    }
-    return Baseline(row, decided, p)
+    return Baseline(measures(test.y, decided, p=p), decided, p)

@@ -131,9 +131,9 @@ class Column:
 
 def distances() -> Iterator[Column]:
     """Yield the columns of every statistic that has some, the shared quantities first."""
-    quantities = dict.fromkeys([*SHARED, *(q for s in STATISTICS for q in s.columns)])
+    quantities = dict.fromkeys([*SHARED, *(q for s in STATISTICS.values() for q in s.columns)])
     for quantity in quantities:
-        for s in STATISTICS:
+        for s in STATISTICS.values():
             if quantity in s.columns:
                 yield from _distance(s.column(quantity), *s.columns[quantity], s.meaning)
 

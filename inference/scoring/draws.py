@@ -1,6 +1,6 @@
-"""Draws of one quantity, of a fit (`Draws`) and of the reference (`Exact`).
+"""Draws of one quantity, of a fit (`Draws`) and of the reference (`ReferenceDraws`).
 
-Statistics are computed from these two. `Exact` can be split into random halves, from which
+Statistics are computed from these two. `ReferenceDraws` can be split into random halves, from which
 `floors.py` computes how much two runs of the reference differ.
 
 Each chain is cut into blocks of at least `BLOCK` effective draws (whole chains, if there are not
@@ -25,7 +25,6 @@ MASK: frozenset[Kind] = frozenset(("draws", "mask"))
 """0-1 variables: their means are inclusion probabilities, which also determine their variances."""
 PROBABILITY: frozenset[Kind] = CONTINUOUS | {"probability"}
 RANKING: frozenset[Kind] = frozenset(("ranking",))
-SELECTION: frozenset[Kind] = frozenset(("selection",))
 
 REPEATS = 400
 BLOCK = 20.0
@@ -121,7 +120,7 @@ class Draws:
 
 
 @dataclass(frozen=True, eq=False)
-class Exact(Draws):
+class ReferenceDraws(Draws):
     """Draws of one quantity of the reference, and the halves that they are split into.
 
     Attributes
@@ -186,11 +185,11 @@ class Exact(Draws):
         live = self.moves
         return (self.flat[:, live] - self.mean[live]) / self.sd[live]
 
-    def sizes(self) -> "Exact":
+    def sizes(self) -> "ReferenceDraws":
         """Return the sizes of the draws, by which features are ranked."""
-        return Exact(np.abs(self.draws), self.independent, self.effective, RANKING)
+        return ReferenceDraws(np.abs(self.draws), self.independent, self.effective, RANKING)
 
-    def split(self) -> tuple[Draws, "Exact"]:
+    def split(self) -> tuple[Draws, "ReferenceDraws"]:
         """Return the first half of the chains, and the second half as its reference."""
         middle = self.draws.shape[0] // 2
-        return Draws(self.draws[:middle]), Exact(self.draws[middle:], kinds=self.kinds)
+        return Draws(self.draws[:middle]), ReferenceDraws(self.draws[middle:], kinds=self.kinds)

@@ -33,8 +33,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .draws import Draws, Exact
-from .statistic import UNKNOWN, Statistic, worst
+from .draws import Draws, ReferenceDraws
+from .statistic import UNKNOWN, Statistic
 
 LEVEL = 0.95
 """The floor is this quantile of the score of a second run."""
@@ -48,9 +48,9 @@ def floor(noise: np.ndarray) -> tuple[float, float]:
     return float(np.quantile(known, LEVEL)), float(np.median(known))
 
 
-def scale(found: Draws, exact: Exact, own: float) -> float:
+def scale(found: Draws, reference: ReferenceDraws, own: float) -> float:
     """Return the noise of a method relative to that of halves; `own` is E of the average."""
-    size = own if found.independent else exact.effective[0]
+    size = own if found.independent else reference.effective[0]
     return float(0.5 * np.sqrt(1.0 + size / found.effective[0]))
 
 
@@ -62,43 +62,42 @@ class OfAverage:
     ----------
     of : callable
         Reference -> the terms (S, k) that are averaged, for the components that are not constant.
-    sizes : bool
-        Whether the statistic is the largest absolute difference of a component, such as an error.
     """
 
-    of: Callable[[Exact], np.ndarray]
-    sizes: bool = False
+    of: Callable[[ReferenceDraws], np.ndarray]
 
-    def __call__(self, statistic: Statistic, found: Draws, exact: Exact) -> tuple[float, float]:
+    def __call__(
+        self, statistic: Statistic, found: Draws, reference: ReferenceDraws
+    ) -> tuple[float, float]:
         """Return floor and median of the deviation of a second run."""
-        blocks, own = self.known(exact)
+        blocks, own = self.known(reference)
         if blocks is None:
             return UNKNOWN
 
         def halves() -> np.ndarray:
-            differences = exact.contrast @ blocks  # (REPEATS, k)
-            if self.sizes:
-                return worst(np.abs(differences))
+            differences = reference.contrast @ blocks  # (REPEATS, k)
+            if statistic.over == "worst":
+                return np.asarray(np.abs(differences).max(axis=1))
             return np.abs(statistic.reduce(differences))
 
-        return floor(scale(found, exact, own) * exact.once(statistic, halves))
+        return floor(scale(found, reference, own) * reference.once(statistic, halves))
 
-    def known(self, exact: Exact) -> tuple[np.ndarray | None, float]:
+    def known(self, reference: ReferenceDraws) -> tuple[np.ndarray | None, float]:
         """Return the averages of each block (B, k), and E.
 
         E is the effective number of draws for that average: the variance of a draw divided by that
         of the mean of all blocks, pooled over the columns. None and infinity if all components are
         constant or there is only one block.
         """
-        return exact.once(self, lambda: self._known(exact))
+        return reference.once(self, lambda: self._known(reference))
 
-    def _known(self, exact: Exact) -> tuple[np.ndarray | None, float]:
-        if len(exact.blocks) < 2:
+    def _known(self, reference: ReferenceDraws) -> tuple[np.ndarray | None, float]:
+        if len(reference.blocks) < 2:
             return None, np.inf
-        values = self.of(exact)
+        values = self.of(reference)
         if values.shape[1] == 0:
             return None, np.inf
-        blocks = exact.block_means(values)
+        blocks = reference.block_means(values)
         error = float(blocks.var(axis=0, ddof=1).sum()) / len(blocks)
         spread = float(values.var(axis=0).sum())
         return blocks, spread / error if error > 0.0 else np.inf
@@ -116,21 +115,23 @@ class OfMeans:
 
     function: Callable[[np.ndarray, np.ndarray], np.ndarray]
 
-    def compute(self, found: Draws, exact: Draws) -> np.ndarray:
+    def compute(self, found: Draws, reference: Draws) -> np.ndarray:
         """Return the function of the two means."""
-        return np.asarray(self.function(found.mean, exact.mean))
+        return np.asarray(self.function(found.mean, reference.mean))
 
-    def __call__(self, statistic: Statistic, found: Draws, exact: Exact) -> tuple[float, float]:
+    def __call__(
+        self, statistic: Statistic, found: Draws, reference: ReferenceDraws
+    ) -> tuple[float, float]:
         """Return floor and median of the deviation of a second run."""
-        if len(exact.blocks) < 2:
+        if len(reference.blocks) < 2:
             return UNKNOWN
-        blocks = exact.once("block means", lambda: exact.block_means(exact.flat))
-        positive = np.maximum(exact.halves, 0.0)
-        first, second = positive @ blocks, (positive - exact.halves) @ blocks
+        blocks = reference.once("block means", lambda: reference.block_means(reference.flat))
+        positive = np.maximum(reference.halves, 0.0)
+        first, second = positive @ blocks, (positive - reference.halves) @ blocks
         # a method with fewer draws than half of the reference has more noise than a half
-        more = exact.effective[0] / found.effective[0] - 2.0
+        more = reference.effective[0] / found.effective[0] - 2.0
         if more > 0.0:
-            first += 0.5 * np.sqrt(more) * (np.roll(exact.contrast, 1, axis=0) @ blocks)
+            first += 0.5 * np.sqrt(more) * (np.roll(reference.contrast, 1, axis=0) @ blocks)
         noise = np.array([statistic.deviation(v) for v in self.function(first, second)])
         middle = np.nanmedian(noise)
         return floor(np.maximum(middle + math.sqrt(2.0) * (noise - middle), 0.0))

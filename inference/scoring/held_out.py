@@ -67,16 +67,16 @@ def measures(
     score : array (M,), optional
         Larger for y = 1. Adds AUC. By default `p`.
     p : array (M,), optional
-        P(y = 1). Adds Brier score, ECE and the standard error of the log score.
+        P(y = 1). Adds log score, Brier score and ECE.
     seed : int
         Seed of the resamples.
 
     Returns
     -------
     dict
-        f1, kappa, auc, brier, ece, each NaN if it is 0 / 0. With the suffix `_se`, the standard
-        errors of these except ece, of the accuracy and of the log score. ece_beyond is how far the
-        ECE is above its noise floor.
+        accuracy, log_score, f1, kappa, auc, brier, ece, each NaN if it is 0 / 0. With the suffix
+        `_se`, the standard errors of these except ece. ece_beyond is how far the ECE is above its
+        noise floor.
     """
     y, decided = np.asarray(y), np.asarray(decided)
     score = p if score is None else score
@@ -92,14 +92,18 @@ def measures(
             parts.setdefault(name, []).append(values)
     for name, pieces in parts.items():
         found[f"{name}_se"] = _spread(np.concatenate(pieces))
-    for name in ("accuracy", "log_score"):  # `measures.score` reports them
-        found.pop(name, None)
     if p is not None:
+        found["log_score"] = float(log_scores(y, p).mean())
         del found["ece_se"]  # biased, because resamples are less calibrated than the sample
         drawn = generator.uniform(size=(RESAMPLES, len(y))) < p
         floor = float(np.quantile([_ece(ones, d, p)[0] for d in drawn], 0.95))
         found["ece_beyond"] = max(0.0, found["ece"] - floor)
     return found
+
+
+def log_scores(y: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """Return the log probability (M,) of each true class; P may be exactly 0 in float64."""
+    return np.log(np.maximum(np.where(y == 1, p, 1.0 - p), np.finfo(float).tiny))
 
 
 def _spread(values: np.ndarray) -> float:
@@ -131,8 +135,7 @@ def weighted(
     if score is not None:
         out["auc"] = _auc(W, y, score)
     if p is not None:
-        true = np.where(y == 1, p, 1.0 - p)
-        out["log_score"] = W @ np.log(np.maximum(true, np.finfo(float).tiny)) / M
+        out["log_score"] = W @ log_scores(y, p) / M
         out["brier"] = W @ np.square(p - y) / M
         out["ece"] = _ece(W, y, p)
     return out

@@ -6,11 +6,12 @@ of the table. To add a statistic, write a file in `statistics/` and a line in th
 Distances, table, report, documentation and verdicts then use it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .draws import Kind
 
@@ -26,7 +27,6 @@ SURE = 2.51
 quantile, by Gumbel's law of maxima. Its tail is above that of a normal or of its absolute value."""
 PARAMETERS = ("scalar", "precision")
 """What a model has besides weights: its bias, scales and precisions."""
-Reduce = Callable[[np.ndarray], np.ndarray]
 UNKNOWN = (float("nan"), float("nan"))
 """The floor of a statistic whose noise is not known."""
 
@@ -65,52 +65,47 @@ class Limit:
     told: int = 0
     needed: bool = True
 
-    def word(self, score: "Score") -> Word:
+    def word(self, found: "Distance") -> Word:
         """Return the word for a distance: what is within its noise counts as none."""
-        deviation = score.counted
-        if np.isnan(deviation) or (deviation <= self.good and self.hidden(score)):
+        deviation = found.counted
+        if np.isnan(deviation) or (deviation <= self.good and self.hidden(found)):
             return "unknown"
         return "good" if deviation <= self.good else "rough" if deviation <= self.rough else "bad"
 
-    def hidden(self, score: "Score") -> bool:
+    def hidden(self, found: "Distance") -> bool:
         """Whether the noise of a distance could hide a deviation of twice the limit."""
-        return self.needed and not score.bound <= HIDES * self.good
+        return self.needed and not found.bound <= HIDES * self.good
 
 
-@dataclass(frozen=True)
-class Score:
-    """One distance of one method.
+class Distance(NamedTuple):
+    """How far one fit is from the reference, by one statistic: a row of `Comparison.distances`.
 
     Attributes
     ----------
-    statistic : Statistic
-        What was measured.
+    method, quantity, statistic : str
+        Which fit, what was compared, and how.
     value : float
+        What was measured.
     deviation : float
-        How far the value is from the score of a perfect method (`Statistic.distance`).
+        How far the value is from the score of a perfect method (`Statistic.apart`).
     floor, typical : float
         The 95 % quantile and the median of that deviation for a second run of the reference, at
         the method's effective number of draws; NaN if the reference cannot be split in two.
-    where : str
+    inside : bool
+        Whether the value is within Monte Carlo error: the deviation is not above the floor.
+    component : str
         The component that has the value, in words; "" if it is not that of one component.
     """
 
-    statistic: "Statistic"
+    method: str
+    quantity: str
+    statistic: str
     value: float
     deviation: float
     floor: float = float("nan")
     typical: float = float("nan")
-    where: str = ""
-
-    @property
-    def inside(self) -> bool:
-        """Whether the value is within Monte Carlo error: not above the floor."""
-        return bool(self.deviation <= self.floor)
-
-    @property
-    def beyond(self) -> float:
-        """The deviation; 0 if it is not above the floor, NaN if it is not known."""
-        return 0.0 if self.inside else self.deviation
+    inside: bool = False
+    component: str = ""
 
     @property
     def bound(self) -> float:
@@ -122,86 +117,24 @@ class Score:
         """The deviation as a verdict counts it: 0 if it is not above `bound`."""
         return 0.0 if self.deviation <= self.bound else self.deviation
 
-    @property
-    def noise(self) -> str:
-        """The floor in words; "" if it is 0 or not known."""
-        return self.statistic.floor_text(self.floor) if self.floor > 0.0 else ""
-
-    def words(self, quantity: str) -> str:
-        """Return the distance of a quantity in words, with its noise floor."""
-        percent = "" if np.isnan(self.value) else f"{self.value:.0%}".replace("%", " %")
-        text = self.statistic.phrase.format(
-            quantity=self.where or quantity, value=self.value, percent=percent
-        )
-        return f"{text} (noise: {self.noise})" if self.noise else text
-
-
-# --- combining components into one number ---------------------------------------------------------
-
-
-def worst(components: np.ndarray) -> np.ndarray:
-    """Return the largest of components (..., K), because each one counts; NaN is ignored."""
-    known = ~np.isnan(components)
-    if not known.any():
-        return np.full(components.shape[:-1], np.nan)
-    return np.asarray(np.where(known, components, -np.inf).max(axis=-1))
-
-
-def farthest(distance: Callable[[float, float], float], perfect: float) -> Reduce:
-    """Return the reduction to the component (..., K) that is farthest from the perfect score."""
-
-    def of(components: np.ndarray) -> np.ndarray:
-        apart = np.vectorize(distance, otypes=[float])(components, perfect)
-        known = ~np.isnan(apart)
-        if not known.any():
-            return np.full(components.shape[:-1], np.nan)
-        at = np.where(known, apart, -np.inf).argmax(axis=-1)
-        return np.take_along_axis(components, np.expand_dims(at, -1), -1)[..., 0]
-
-    return of
-
-
-def middle(components: np.ndarray) -> np.ndarray:
-    """Return the median of those components (..., K) that are not NaN."""
-    if np.isnan(components).all():
-        return np.full(components.shape[:-1], np.nan)
-    return np.asarray(np.nanmedian(components, -1))
-
-
-def average(components: np.ndarray) -> np.ndarray:
-    """Return the mean of those components (..., K) that are not NaN."""
-    if np.isnan(components).all():
-        return np.full(components.shape[:-1], np.nan)
-    return np.asarray(np.nanmean(components, -1))
-
-
-def whole(value: np.ndarray) -> np.ndarray:
-    """Return a statistic that is already one number."""
-    return value
-
 
 # --- how far from perfect -------------------------------------------------------------------------
 
 
-def gap(value: float, perfect: float) -> float:
-    """Return the distance of a number from the score of a perfect method."""
-    return float(np.abs(value - perfect))
+def gap(value: ArrayLike, perfect: float) -> np.ndarray:
+    """Return the distance of numbers from the score of a perfect method."""
+    return np.abs(np.asarray(value) - perfect)
 
 
-def factor(value: float, perfect: float) -> float:
+def factor(value: ArrayLike, perfect: float) -> np.ndarray:
     """Return the absolute value of the log ratio: half and twice are equally far."""
     with np.errstate(divide="ignore"):
-        return float(np.abs(np.log(value / perfect)))
+        return np.abs(np.log(np.asarray(value) / perfect))
 
 
-def excess(value: float, perfect: float) -> float:
-    """Return how far a number is above the perfect score; lower values count as perfect."""
-    return float(np.maximum(value - perfect, 0.0))
-
-
-def two_digits(floor: float) -> str:
-    """Return a floor as it is printed."""
-    return f"{floor:.2g}"
+def excess(value: ArrayLike, perfect: float) -> np.ndarray:
+    """Return how far numbers are above the perfect score; lower values count as perfect."""
+    return np.maximum(np.asarray(value) - perfect, 0.0)
 
 
 # --- the declaration ------------------------------------------------------------------------------
@@ -224,30 +157,30 @@ class Statistic:
         How its noise floor is computed (`floors.py`): (statistic, fit, reference) -> floor and
         median of the deviation of a second run.
     phrase : str
-        Its wording, with the fields {quantity}, {value} (a number, with a format) and {percent}.
-    reduce : callable
-        Components (..., K) -> (...): `worst`, `farthest`, `middle`, `average`, or `whole`.
+        Its wording, with the fields {quantity}, {component} (the quantity, where none is named),
+        {value} (a number, with a format) and {percent}.
+    over : {"worst", "median", "mean", ""}
+        Which of the components, or which summary of them, is its value; "" if `compute` returns one
+        number. The worst is farthest from `perfect`.
     perfect : float
         The score of a perfect method.
     expected : callable, optional
         Reference -> the score of a second run of it, if finite draws make this differ from
         `perfect`.
-    distance : callable
+    apart : callable
         (value, perfect) -> deviation, 0 at best: `gap`, `factor` or `excess`.
-    floor_text : callable
-        How a floor is printed.
     limits : dict of Limit
         By purpose (`verdicts/purposes.py`): the limits that a verdict uses. If empty, the statistic
         is shown but decides nothing.
     columns : dict of Shown
         By quantity: its columns in the table.
+    prefix : str
+        How the names of its columns begin, if not with its own name.
     meaning : str
         What its columns mean, for a reader of the table. Statistics with the same meaning are
         printed together.
     halves : bool
         Whether the reference's own row shows it, for one half of the chains against the other.
-    one : bool
-        Whether `reduce` picks one component, which is then named.
     """
 
     name: str
@@ -255,41 +188,76 @@ class Statistic:
     compute: Callable[[Any, Any], np.ndarray]
     noise: Callable[["Statistic", Any, Any], tuple[float, float]]
     phrase: str
-    reduce: Reduce = whole
+    over: Literal["worst", "median", "mean", ""] = ""
     perfect: float = 0.0
     expected: Callable[[Any], float] | None = None
-    distance: Callable[[float, float], float] = gap
-    floor_text: Callable[[float], str] = two_digits
+    apart: Callable[[ArrayLike, float], np.ndarray] = gap
     limits: Mapping[str, Limit] = field(default_factory=dict)
     columns: Mapping[str, Shown] = field(default_factory=dict)
+    prefix: str = ""
     meaning: str = ""
     halves: bool = True
-    one: bool = False
 
-    def value(self, found: Any, exact: Any) -> float:
+    def reduce(self, components: np.ndarray) -> np.ndarray:
+        """Return components (..., K) as one number (...); those that are NaN do not count."""
+        if not self.over:
+            return components
+        known = ~np.isnan(components)
+        if not known.any():
+            return np.full(components.shape[:-1], np.nan)
+        if self.over == "median":
+            return np.asarray(np.nanmedian(components, axis=-1))
+        if self.over == "mean":
+            return np.asarray(np.nanmean(components, axis=-1))
+        apart = np.where(known, self.apart(components, self.perfect), -np.inf)
+        at = apart.argmax(axis=-1)
+        return np.take_along_axis(components, np.expand_dims(at, -1), -1)[..., 0]
+
+    def value(self, found: Any, reference: Any) -> float:
         """Return the statistic of a fit's draws as one number."""
-        return float(self.reduce(self.compute(found, exact)))
+        return float(self.reduce(self.compute(found, reference)))
 
     def deviation(self, value: float) -> float:
         """Return how far a value is from the perfect one."""
-        return self.distance(value, self.perfect)
+        return float(self.apart(value, self.perfect))
 
-    def score(self, found: Any, exact: Any) -> Score:
+    def distance(
+        self, found: Any, reference: Any, method: str = "", quantity: str = ""
+    ) -> Distance:
         """Return the distance of a fit from the reference, with its floor."""
-        components = self.compute(found, exact)
+        components = self.compute(found, reference)
         value = float(self.reduce(components))
-        target = self.perfect if self.expected is None else self.expected(exact)
-        deviation = self.distance(value, target)
-        floor = UNKNOWN if np.isnan(deviation) else self.noise(self, found, exact)
-        return Score(self, value, deviation, *floor, self._where(components, value, exact))
+        target = self.perfect if self.expected is None else self.expected(reference)
+        deviation = float(self.apart(value, target))
+        floor = UNKNOWN if np.isnan(deviation) else self.noise(self, found, reference)
+        component = self._component(components, value, reference.labels)
+        inside = bool(deviation <= floor[0])
+        return Distance(method, quantity, self.name, value, deviation, *floor, inside, component)
 
-    def _where(self, components: np.ndarray, value: float, exact: Any) -> str:
-        """Return the name of the component that has the value, if one reduction picks one."""
-        labels = getattr(exact, "labels", ())
-        if not self.one or np.isnan(value) or len(labels) != components.size:
+    def _component(self, components: np.ndarray, value: float, labels: Sequence[str]) -> str:
+        """Return the name of the component that has the value, if it is that of one component."""
+        if self.over != "worst" or np.isnan(value) or len(labels) != components.size:
             return ""
-        return str(labels[int(np.flatnonzero(components == value)[0])])
+        return labels[int(np.flatnonzero(components == value)[0])]
 
     def column(self, quantity: str) -> str:
         """Return the name of the column of that quantity."""
-        return f"{self.name}_{quantity}"
+        return f"{self.prefix or self.name}_{quantity}"
+
+    def floor_text(self, floor: float) -> str:
+        """Return a floor in words; "" if it is 0 or not known."""
+        if not floor > 0.0:
+            return ""
+        return f"factor {np.exp(floor):.2f}" if self.apart is factor else f"{floor:.2g}"
+
+    def words(self, found: Distance) -> str:
+        """Return a distance in words, with its noise floor."""
+        percent = "" if np.isnan(found.value) else f"{found.value:.0%}".replace("%", " %")
+        text = self.phrase.format(
+            quantity=found.quantity,
+            component=found.component or found.quantity,
+            value=found.value,
+            percent=percent,
+        )
+        noise = self.floor_text(found.floor)
+        return f"{text} (noise: {noise})" if noise else text

@@ -47,8 +47,8 @@ class Purpose:
 
     def rests_on(self) -> list[tuple[Statistic, Limit]]:
         """Return every limit that decides its word, each with its statistic."""
-        found = [(s, s.limits[self.name]) for s in STATISTICS if self.name in s.limits]
-        found += [(s, self.limits[s.name]) for s in STATISTICS if s.name in self.limits]
+        found = [(s, s.limits[self.name]) for s in STATISTICS.values() if self.name in s.limits]
+        found += [(s, self.limits[s.name]) for s in STATISTICS.values() if s.name in self.limits]
         return found
 
 

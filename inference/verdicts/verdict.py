@@ -27,11 +27,12 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from ..contract.reasons import Reason
-from ..scoring.quantities import Scores
-from ..scoring.statistic import Word
+from ..scoring.distances import rows
+from ..scoring.statistic import Distance, Word
 from .findings import Finding, findings, too_few
 from .provenance import Basis, agreeing, opinion, why_not
 from .purposes import PURPOSES, Purpose
@@ -106,7 +107,7 @@ class Verdict:
 def verdicts(
     fits: Mapping[str, xr.DataTree],
     reference: str | None,
-    scores: Mapping[str, Scores],
+    distances: pd.DataFrame | None = None,
     models: Mapping[str, str] | None = None,
 ) -> dict[str, Verdict]:
     """Return the verdict on each fit.
@@ -116,8 +117,8 @@ def verdicts(
     fits : dict of DataTree
     reference : str or None
         The fit that distances are measured from.
-    scores : dict
-        Distances by fit (`quantities.measure`).
+    distances : DataFrame, optional
+        How far the fits are from the reference (`distances.measure`).
     models : dict of str, optional
         By fit, whether its model predicts better than plain classifiers (`plain.lines`).
     """
@@ -125,11 +126,13 @@ def verdicts(
     found = {name: findings(tree, exact) for name, tree in fits.items()}
     doubt = None if reference is None else _doubt(reference, fits[reference], found[reference])
     compared = reference is not None and doubt is None
+    measured = [] if distances is None else rows(distances)
     models, out = models or {}, {}
     for name, tree in fits.items():
         told = models.get(name, "")
         if compared and name != reference:
-            out[name] = judged(scores.get(name, {}), found[name], model=told)
+            own = [d for d in measured if d.method == name]
+            out[name] = judged(own, found[name], model=told)
         elif name != reference:
             out[name] = _alone(tree, found[name], doubt, opinion(tree), told)
     if reference is not None:
@@ -149,8 +152,8 @@ def _alone(
     """Return the verdict on a fit that nothing can be compared with."""
     if missing := why_not(tree):
         beside = Finding(doubt or missing, "unknown", remedy=None if doubt else EXACT)
-        return judged({}, [*found, beside], "nothing", model=model)
-    return judged({}, found, "chains" if agrees is None else "opinion", agrees, model)
+        return judged([], [*found, beside], "nothing", model=model)
+    return judged([], found, "chains" if agrees is None else "opinion", agrees, model)
 
 
 def _doubt(reference: str, tree: xr.DataTree, found: Sequence[Finding]) -> Reason | None:
@@ -162,7 +165,7 @@ def _doubt(reference: str, tree: xr.DataTree, found: Sequence[Finding]) -> Reaso
 
 
 def judged(
-    scores: Scores,
+    distances: Sequence[Distance],
     found: Sequence[Finding],
     basis: Basis = "distances",
     agrees: str | None = None,
@@ -172,8 +175,8 @@ def judged(
 
     Parameters
     ----------
-    scores : dict
-        Distances of the fit, by quantity and statistic.
+    distances : sequence of Distance
+        Of this fit.
     found : sequence of Finding
     basis : {"distances", "chains", "opinion", "nothing"}
         What it rests on; without distances an exact sampler's draws count as good.
@@ -183,10 +186,11 @@ def judged(
         Whether the model predicts better than plain classifiers.
     """
     if too_few(found):
-        scores = {}  # not even the noise is known
-    measured, said = _measured(scores, "good" if basis in ("chains", "opinion") else "unknown")
-    hidden = [name for name, word in measured.items() if scores and word == "unknown"]
-    hidden = [name for name in hidden if _said(PURPOSES[name], scores)]
+        distances = []  # not even the noise is known
+    assumed: Word = "good" if basis in ("chains", "opinion") else "unknown"
+    measured, said = _measured(distances, assumed)
+    hidden = [name for name, word in measured.items() if distances and word == "unknown"]
+    hidden = [name for name in hidden if _said(PURPOSES[name], distances)]
     words = {
         name: _worst([word, *(f.cap for f in found if f.caps(PURPOSES[name]) and _bears(f, word))])
         for name, word in measured.items()
@@ -250,28 +254,28 @@ def _worst(words: Sequence[Word]) -> Word:
     return max(words, key=_ORDER.index)
 
 
-def _measured(scores: Scores, assumed: Word) -> tuple[dict[str, Word], list[_Said]]:
+def _measured(distances: Sequence[Distance], assumed: Word) -> tuple[dict[str, Word], list[_Said]]:
     """Return what the distances say of each purpose, and the reason where that is not good."""
     words: dict[str, Word] = {}
     reasons: list[_Said] = []
     for purpose in PURPOSES.values():
-        seen = _said(purpose, scores)
+        seen = _said(purpose, distances)
         words[purpose.name] = _worst([s.word for s in seen]) if seen else assumed
         if seen and words[purpose.name] != "good":
             reasons.append(max(seen, key=lambda s: (_ORDER.index(s.word), *s.size)))
     return words, reasons
 
 
-def _said(purpose: Purpose, scores: Scores) -> list[_Said]:
+def _said(purpose: Purpose, distances: Sequence[Distance]) -> list[_Said]:
     """Return what each limit of a purpose says of each quantity."""
-    out = []
+    out, measured = [], {(d.quantity, d.statistic): d for d in distances}
     for statistic, limit in purpose.rests_on():
         for quantity in limit.quantities:
-            score = scores.get(quantity, {}).get(statistic.name)
-            if score is None or score.statistic is not statistic or np.isnan(score.deviation):
+            found = measured.get((quantity, statistic.name))
+            if found is None or np.isnan(found.deviation):
                 continue
-            word, text = limit.word(score), score.words(quantity)
+            word, text = limit.word(found), statistic.words(found)
             code = "hidden" if word == "unknown" else "distance"
-            size = (-limit.told, score.counted / limit.rough)
+            size = (-limit.told, found.counted / limit.rough)
             out.append(_Said(word, Reason(code, {"text": text}), size))
     return out

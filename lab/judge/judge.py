@@ -22,7 +22,7 @@ are counted apart.
 import argparse
 import itertools
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -37,7 +37,9 @@ from ardvark.inference.fits.datatree import dataset, group, problem_dims
 from ardvark.inference.fits.mixing import mixing
 from ardvark.inference.fits.selection import select
 from ardvark.inference.fitting.run import facts
-from ardvark.inference.scoring.quantities import Scores, measure
+from ardvark.inference.scoring.distances import measure
+from ardvark.inference.scoring.distances import rows as rows_of
+from ardvark.inference.scoring.statistic import Distance
 from ardvark.inference.verdicts.purposes import PURPOSES
 from ardvark.inference.verdicts.verdict import Verdict, verdicts
 from lab.judge.wrong_posteriors import CATALOGUE, Arrays, Defect, Source, flat
@@ -178,15 +180,14 @@ def chained(pool: Arrays, rows: np.ndarray) -> Arrays:
     return {n: x[rows].reshape(CHAINS, -1, *x.shape[1:]) for n, x in pool.items()}
 
 
-def severity(scores: Scores) -> float:
+def severity(distances: Iterable[Distance]) -> float:
     """Return the largest distance beyond its noise, in limits."""
-    found = [0.0]
+    found, measured = [0.0], {(d.quantity, d.statistic): d for d in distances}
     for purpose in PURPOSES.values():
         for statistic, limit in purpose.rests_on():
             for quantity in limit.quantities:
-                score = scores.get(quantity, {}).get(statistic.name)
-                if score is not None and score.statistic is statistic:
-                    found.append(score.counted / limit.good)
+                if distance := measured.get((quantity, statistic.name)):
+                    found.append(distance.counted / limit.good)
     return min(float(np.nanmax(found)), MOST)
 
 
@@ -210,8 +211,9 @@ def judge(key: Row, catalogue: Mapping[str, Defect], settings: argparse.Namespac
         right = chained(pool, rng.permutation(rest)[:count])
         fits[str(size)] = fit_of(problem, catalogue[kind](right, size, rng, source), method)
     fits["right"] = fit_of(problem, chained(pool, rng.permutation(rest)[:count]), method)
-    scores = measure(fits, "exact", problem)
-    said = verdicts(fits, "exact", scores)
+    distances = measure(fits, "exact", problem)
+    said = verdicts(fits, "exact", distances)
+    measured = rows_of(distances)
     row: Row = {"as": method, "right": said["right"].level}
     row["right words"] = " ".join(said["right"].words.values())
     row["right reason"] = "; ".join(said["right"].reasons)
@@ -219,7 +221,7 @@ def judge(key: Row, catalogue: Mapping[str, Defect], settings: argparse.Namespac
     for size in range(4):
         name = str(size)
         row[f"level {name}"] = said[name].level
-        row[f"severity {name}"] = severity(scores[name])
+        row[f"severity {name}"] = severity(d for d in measured if d.method == name)
         if kind == "stuck chains":
             rhat = group(fits[name], "mixing")["rhat"].values
             row[f"severity {name}"] = (float(np.nanmax(rhat)) - 1.0) / LIMIT_OF_RHAT
@@ -249,7 +251,7 @@ def _alone(tree: xr.DataTree, method: str) -> str:
     """Return the level of chains that nothing is compared with."""
     other = tree.copy()
     other.attrs |= {"method": method, "kind": "mcmc"}
-    return verdicts({"fit": other}, None, {})["fit"].level.replace(" ", "-")
+    return verdicts({"fit": other}, None)["fit"].level.replace(" ", "-")
 
 
 def work_of(trial: Trial, settings: argparse.Namespace) -> Iterator[tuple[Row, Callable[[], Row]]]:

@@ -25,7 +25,7 @@ from ardvark.inference.contract.reasons import joined
 from ardvark.inference.fits.convergence import Profile, lacking
 from ardvark.inference.fits.mixing import mixing_of
 from ardvark.inference.references.references import stored
-from ardvark.inference.scoring.quantities import measure
+from ardvark.inference.scoring.distances import measure
 from ardvark.inference.verdicts.verdict import verdicts
 from lab.judge.judge import CASES, Case, alarm, codes, counted
 from lab.records import Goal, table

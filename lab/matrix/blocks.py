@@ -109,11 +109,12 @@ class Matrix(Work[str, list[Row]]):
             if cell.label in absent:
                 rows.append(_row(block, cell, status="absent", reason=absent[cell.label], **sizes))
                 continue
-            tree, scores = fits[cell.label], comparison.scores.get(cell.label, {})
+            tree, distances = fits[cell.label], comparison.distances
             if not has_draws(tree):
                 found = unknown()
             else:
-                found = numbers(problem, tree, fits[EXACT], scores) | {"active_prior": prior}
+                own = distances[distances["method"] == cell.label]
+                found = numbers(problem, tree, fits[EXACT], own) | {"active_prior": prior}
                 found["p_between"] = between(tree, fits.get(cell.label.rpartition(", ")[0]))
             rows.append(
                 _row(

@@ -11,12 +11,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from scipy import special
 
 from ardvark.inference.fits.datatree import group
 from ardvark.inference.fits.prior_activity import prior_activity
-from ardvark.inference.scoring.quantities import Scores, fitted, primal
+from ardvark.inference.scoring.quantities import fitted, primal
 from ardvark.models import Problem
 from ardvark.models.parts.effects import VISIBLE
 
@@ -60,7 +61,9 @@ NAMES = {
 """Every number, and what it is."""
 
 
-def numbers(problem: Problem, tree: xr.DataTree, exact: xr.DataTree, scores: Scores) -> Numbers:
+def numbers(
+    problem: Problem, tree: xr.DataTree, exact: xr.DataTree, distances: pd.DataFrame
+) -> Numbers:
     """Return the numbers of a fit beside the exact one; NaN for what it has not.
 
     Of the exact fit itself: only those that are not differences.
@@ -70,8 +73,8 @@ def numbers(problem: Problem, tree: xr.DataTree, exact: xr.DataTree, scores: Sco
     problem : Problem
     tree, exact : DataTree
         Fits of the problem.
-    scores : dict
-        The distances that `compare` found (`Comparison.scores`).
+    distances : DataFrame
+        The fit's own rows of `Comparison.distances`.
     """
     found: Numbers = {"active": active(tree), "active_exact": active(exact)}
     probability = group(exact, "selection").get("p_active_feature")
@@ -87,25 +90,25 @@ def numbers(problem: Problem, tree: xr.DataTree, exact: xr.DataTree, scores: Sco
             found[f"log_score{name}"] = _log(p, problem.y)
         found["p_off_base"] = float(np.abs(base - true).mean())
         found["p_draw"] = float(np.abs(draws - true).mean())
-    if tree is exact:  # `scores` has one half of its chains beside the other
+    if tree is exact:  # `distances` have one half of its chains beside the other
         for name in ("p_worst", "slope"):
             found.pop(name, None)
         return {name: found.get(name, np.nan) for name in NAMES}
     found |= {
-        "eta_error": _score(scores, "eta", "error"),
+        "eta_error": _value(distances, "eta", "error"),
         "eta_width": _widths(*(group(t, "posterior").get("eta") for t in (tree, exact))),
-        "p_off": _score(scores, "probability", "difference"),
-        "agreement": _score(scores, "probability", "agreement"),
-        "p_active_off": _score(scores, "selection", "p_active"),
-        "top": _score(scores, "ranking", "top") if _ranked(exact) else np.nan,
+        "p_off": _value(distances, "probability", "difference"),
+        "agreement": _value(distances, "probability", "agreement"),
+        "p_active_off": _value(distances, "selection", "p_active"),
+        "top": _value(distances, "ranking", "top") if _ranked(exact) else np.nan,
     }
     found |= _scalars(tree, exact) | _effects(problem, tree, exact)
     return {name: found.get(name, np.nan) for name in NAMES}
 
 
-def _score(scores: Scores, quantity: str, statistic: str) -> float:
-    held = scores.get(quantity, {}).get(statistic)
-    return np.nan if held is None else float(held.value)
+def _value(distances: pd.DataFrame, quantity: str, statistic: str) -> float:
+    which = (distances["quantity"] == quantity) & (distances["statistic"] == statistic)
+    return next(iter(distances.loc[which, "value"]), np.nan)
 
 
 def _ranked(tree: xr.DataTree) -> bool:

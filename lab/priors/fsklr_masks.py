@@ -19,7 +19,7 @@ import ardvark as av
 from ardvark.inference.fits import diagnostics
 from ardvark.inference.fits.datatree import group
 from ardvark.inference.scoring.columns import table_text
-from ardvark.inference.scoring.measures import score
+from ardvark.inference.scoring.held_out import log_scores
 from lab import records
 from lab.records import Table
 from lab.script import Measured, Part
@@ -73,13 +73,10 @@ def selections(searches: list[xr.DataTree], what: str) -> np.ndarray:
 
 def seeds_table(name: str, problem: Any, searches: list[xr.DataTree], test: av.Dataset) -> Table:
     """Return the mean and sd over seeds of the search's scores and sizes."""
-    scores = [
-        score(problem, av.predict(problem, s, test.X).mean(("chain", "draw")).values, test)
-        for s in searches
-    ]
+    p = [av.predict(problem, s, test.X).mean(("chain", "draw")).values for s in searches]
     values = {
-        "accuracy": [s["accuracy"] for s in scores],
-        "log score": [s["log_score"] for s in scores],
+        "accuracy": [((of > 0.5) == test.y).mean() for of in p],
+        "log score": [log_scores(test.y, of).mean() for of in p],
         "features": selections(searches, "feature").sum(1),
         "samples": selections(searches, "sample").sum(1),
     }

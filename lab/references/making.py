@@ -4,7 +4,7 @@
     python -m lab reference check [NAME ...]     run them again with another seed and compare
     python -m lab reference export [NAME ...]    write them in the layout of posteriordb
 
-`declared.py` of that room declares the runs; `bar.py` here says what a run must reach.
+`declared.py` declares the runs; `bar.py` says what a run must reach.
 """
 
 import dataclasses
@@ -25,18 +25,12 @@ from ardvark.inference.contract.backend import FitFailed
 from ardvark.inference.contract.sampling import Sampling
 from ardvark.inference.fits.datatree import as_json, group, read, replacing
 from ardvark.inference.fitting import registry, run
-from ardvark.inference.references.declared import REFERENCES, Reference
-from ardvark.inference.references.references import (
-    FOLDER,
-    attributes,
-    files,
-    inputs_hash,
-    known,
-)
+from ardvark.inference.references.references import FOLDER, attributes, files, inputs_hash
 from ardvark.inference.verdicts.findings import as_stored, findings
 from ardvark.models import Problem
 
 from .bar import agreement, bar, extreme, summarise
+from .declared import REFERENCES, Reference, known
 
 NUMBERS, FEWEST, MOST = 120_000, 100, 1000
 """Numbers of draws that are stored, about, and draws at least and at most."""

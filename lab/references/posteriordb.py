@@ -22,8 +22,8 @@ import xarray as xr
 
 from ardvark.data import Dataset
 from ardvark.inference.fits.datatree import group, replacing
-from ardvark.inference.references.declared import Reference
 from ardvark.inference.references.references import attributes, opened
+from lab.references.declared import Reference
 
 BY = "ardvark"
 STAN = Path(__file__).with_name("stan")

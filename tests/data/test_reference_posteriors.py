@@ -2,15 +2,19 @@
 
 import pytest
 
+import ardvark as av
 from ardvark.data.sources import SOURCES
 from ardvark.inference.references import references
-from ardvark.inference.references.declared import REFERENCES
+
+FILES = {path: references.attributes(path) for path in references.files().values()}
 
 
-@pytest.mark.parametrize("name", [n for n, r in REFERENCES.items() if r.data in SOURCES])
+@pytest.mark.parametrize(
+    "path", [p for p, a in FILES.items() if a["data"] in SOURCES], ids=lambda path: path.stem
+)
 @pytest.mark.data
-def test_a_stored_reference_is_of_the_data_as_they_are_read(shared, name):
-    problem = REFERENCES[name].problem()
-    assert references.find(problem) == references.files()[name]
+def test_a_stored_reference_is_of_the_data_as_they_are_read(shared, path):
+    problem = av.problem(FILES[path]["model"], FILES[path]["data"])
+    assert references.find(problem) == path
     eta = references.stored(problem)["posterior"]["eta"]
-    assert eta.sizes["obs"] == SOURCES[REFERENCES[name].data].shape[0]
+    assert eta.sizes["obs"] == SOURCES[FILES[path]["data"]].shape[0]

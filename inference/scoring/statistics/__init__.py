@@ -4,6 +4,7 @@ To add one, write a file in this folder that declares a `Statistic`, and add a l
 them are in units of the reference:
 
     error         |mean - mean of the reference| / sd of the reference               0
+    inclusion     |P - P of the reference| of a bit of a mask                        0
     sd_ratio      sd / sd of the reference, the median component                     1
     sd_ratio_worst    of the component that is farthest from 1                       1
     wasserstein   distance of the two distribution functions / sd of the reference   0
@@ -33,22 +34,25 @@ from .sd_ratio import SD_RATIO, SD_RATIO_WORST
 from .two_sample import TWO_SAMPLE
 from .wasserstein import WASSERSTEIN
 
-STATISTICS: list[Statistic] = [
-    ERROR,
-    INCLUSION,
-    SD_RATIO,
-    SD_RATIO_WORST,
-    WASSERSTEIN,
-    COVERAGE_50,
-    COVERAGE_90,
-    COVERAGE_90_WORST,
-    TWO_SAMPLE,
-    DIFFERENCE,
-    AGREEMENT,
-    ROW,
-    SPEARMAN,
-    TOP,
-    CAPTURED,
-    P_ACTIVE,
-]
-"""Every statistic, in the order of `Comparison.distances` and of the table."""
+STATISTICS: dict[str, Statistic] = {
+    s.name: s
+    for s in (
+        ERROR,
+        INCLUSION,
+        SD_RATIO,
+        SD_RATIO_WORST,
+        WASSERSTEIN,
+        COVERAGE_50,
+        COVERAGE_90,
+        COVERAGE_90_WORST,
+        TWO_SAMPLE,
+        DIFFERENCE,
+        AGREEMENT,
+        ROW,
+        SPEARMAN,
+        TOP,
+        CAPTURED,
+        P_ACTIVE,
+    )
+}
+"""Every statistic by name, in the order of `Comparison.distances` and of the table."""

@@ -9,9 +9,9 @@ from functools import partial
 
 import numpy as np
 
-from ..draws import Draws, Exact
+from ..draws import Draws, ReferenceDraws
 from ..floors import OfAverage
-from ..statistic import PARAMETERS, Limit, Shown, Statistic, average, farthest, gap
+from ..statistic import PARAMETERS, Limit, Shown, Statistic
 
 _MEANING = (
     "For eta: the share of the method's draws inside the reference's central 50 % and 90 % "
@@ -19,11 +19,11 @@ _MEANING = (
 )
 
 
-def interval(exact: Exact, share: float) -> np.ndarray:
+def interval(reference: ReferenceDraws, share: float) -> np.ndarray:
     """Return the ends (2, K) of the reference's central interval of that share."""
     tail = 0.5 * (1.0 - share)
-    return exact.once(
-        ("interval", share), lambda: np.quantile(exact.flat, (tail, 1.0 - tail), axis=0)
+    return reference.once(
+        ("interval", share), lambda: np.quantile(reference.flat, (tail, 1.0 - tail), axis=0)
     )
 
 
@@ -33,47 +33,48 @@ def inside(draws: np.ndarray, ends: np.ndarray) -> np.ndarray:
     return (draws >= low) & (draws <= high)
 
 
-def coverage(found: Draws, exact: Exact, share: float) -> np.ndarray:
+def coverage(found: Draws, reference: ReferenceDraws, share: float) -> np.ndarray:
     """Return the share (K,) of the draws in the reference's interval; NaN for a single draw."""
     if len(found.flat) < 2:
         return np.full(found.mean.shape, np.nan)
-    within = inside(found.flat, interval(exact, share)).mean(axis=0)
-    return np.where(exact.sd == 0.0, np.nan, within)
+    within = inside(found.flat, interval(reference, share)).mean(axis=0)
+    return np.where(reference.sd == 0.0, np.nan, within)
 
 
-def _inside(exact: Exact, share: float) -> np.ndarray:
+def _inside(reference: ReferenceDraws, share: float) -> np.ndarray:
     """Return which of the reference's own draws lie in its intervals, (S, k)."""
-    live = exact.moves
-    return inside(exact.flat[:, live], interval(exact, share)[:, live]).astype(float)
+    live = reference.moves
+    return inside(reference.flat[:, live], interval(reference, share)[:, live]).astype(float)
 
 
 def declared(name: str, share: float, heading: str, place: str, **given: Limit) -> Statistic:
     """Return the statistic for the central interval that contains a given share."""
     noise = OfAverage(partial(_inside, share=share))
 
-    def expected(exact: Exact) -> float:
+    def expected(reference: ReferenceDraws) -> float:
         """Return the coverage that a second run would have.
 
         If draws repeat, the share of the reference's own draws in its intervals differs from 50 and
         90 %. New draws fall less often into an interval whose ends are quantiles of E draws, by a
         share of 2 / E: the interval from the first to the last draw covers E - 1 of E + 1 gaps.
         """
-        own = exact.once((name, "own"), lambda: float(average(coverage(exact, exact, share))))
-        return own * max(0.0, 1.0 - 2.0 / noise.known(exact)[1])
+        own = reference.once((name, "own"), lambda: statistic.value(reference, reference))
+        return own * max(0.0, 1.0 - 2.0 / noise.known(reference)[1])
 
-    return Statistic(
+    statistic = Statistic(
         name=name,
         of="continuous",
         compute=partial(coverage, share=share),
-        reduce=average,
+        over="mean",
         perfect=share,
         expected=expected,
         noise=noise,
-        phrase="{quantity}: {percent} of the draws lie in " + place,
+        phrase="{component}: {percent} of the draws lie in " + place,
         limits=given,
         columns={"eta": Shown(heading, 2)},
         meaning=_MEANING,
     )
+    return statistic
 
 
 COVERAGE_50 = declared(
@@ -94,9 +95,7 @@ COVERAGE_90 = declared("coverage_90", 0.9, "in 90 %", "the 90 % interval of the 
 COVERAGE_90_WORST = dataclasses.replace(
     COVERAGE_90,
     name="coverage_90_worst",
-    reduce=farthest(gap, 0.9),
-    one=True,
-    noise=OfAverage(partial(_inside, share=0.9), sizes=True),
+    over="worst",
     limits={
         "uncertainty": Limit(
             0.06,

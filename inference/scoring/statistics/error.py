@@ -10,38 +10,37 @@ import numpy as np
 
 from ardvark.models import SHARED
 
-from ..draws import Draws, Exact
+from ..draws import Draws, ReferenceDraws
 from ..floors import OfAverage
-from ..statistic import PARAMETERS, Limit, Shown, Statistic, worst
+from ..statistic import PARAMETERS, Limit, Shown, Statistic
 
-MEAN = OfAverage(Exact.standardised, sizes=True)
+MEAN = OfAverage(ReferenceDraws.standardised)
 
 
-def silent(found: Draws, exact: Draws) -> np.ndarray:
+def silent(found: Draws, reference: Draws) -> np.ndarray:
     """Return which components (K,) are the same constant in both, and so are not informative."""
-    return (exact.sd == 0.0) & (found.mean == exact.mean) & ~(found.sd > 0.0)
+    return (reference.sd == 0.0) & (found.mean == reference.mean) & ~(found.sd > 0.0)
 
 
-def error(found: Draws, exact: Draws) -> np.ndarray:
+def error(found: Draws, reference: Draws) -> np.ndarray:
     """Return |mean - mean of the reference| / sd of the reference, (K,)."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        value = np.abs(found.mean - exact.mean) / exact.sd
-    return np.where(silent(found, exact), np.nan, value)
+        value = np.abs(found.mean - reference.mean) / reference.sd
+    return np.where(silent(found, reference), np.nan, value)
 
 
-def inclusion(found: Draws, exact: Draws) -> np.ndarray:
+def inclusion(found: Draws, reference: Draws) -> np.ndarray:
     """Return the absolute differences (K,) of the inclusion probabilities."""
-    return np.abs(exact.mean - found.mean)
+    return np.abs(reference.mean - found.mean)
 
 
 ERROR = Statistic(
     name="error",
     of="continuous",
     compute=error,
-    reduce=worst,
-    one=True,
+    over="worst",
     noise=MEAN,
-    phrase="{quantity}: the mean is off by {value:.2g} sd",
+    phrase="{component}: the mean is off by {value:.2g} sd",
     limits={
         "means": Limit(
             0.25,
@@ -67,13 +66,12 @@ ERROR = Statistic(
 )
 
 INCLUSION = Statistic(
-    name="error",
+    name="inclusion",
     of="mask",
     compute=inclusion,
-    reduce=worst,
-    one=True,
-    noise=OfAverage(lambda exact: exact.flat, sizes=True),
-    phrase="{quantity}: an inclusion probability is off by {value:.2g}",
+    over="worst",
+    noise=OfAverage(lambda reference: reference.flat),
+    phrase="{component}: an inclusion probability is off by {value:.2g}",
     limits={
         "selection": Limit(
             0.1,
@@ -83,5 +81,6 @@ INCLUSION = Statistic(
             told=1,
         )
     },
+    prefix=ERROR.name,
 )
 """The error of a mask, shown in the column of `ERROR`."""

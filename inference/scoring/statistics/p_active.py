@@ -8,7 +8,7 @@ import xarray as xr
 from ...fits.datatree import group
 from ..draws import REPEATS
 from ..floors import floor
-from ..statistic import Limit, Shown, Statistic, worst
+from ..statistic import Limit, Shown, Statistic
 
 
 @dataclass(frozen=True)
@@ -39,32 +39,31 @@ def activity(tree: xr.DataTree) -> Activity | None:
     return Activity(p, error, draws, labels)
 
 
-def differences(found: Activity, exact: Activity) -> np.ndarray:
+def differences(found: Activity, reference: Activity) -> np.ndarray:
     """Return the absolute differences (D,) of the two probabilities."""
-    return np.abs(found.p - exact.p)
+    return np.abs(found.p - reference.p)
 
 
-def noise(statistic: Statistic, found: Activity, exact: Activity) -> tuple[float, float]:
+def noise(statistic: Statistic, found: Activity, reference: Activity) -> tuple[float, float]:
     """Return floor and median of the largest of normal errors with both Monte Carlo errors.
 
     Normal errors of any correlation have a smaller maximum than independent ones (Sidak 1967), so
     the floor is an upper bound. A fit that happens to have no draw of a feature knows its P(active)
     no better than the binomial law says with the reference's P(active).
     """
-    binomial = np.sqrt(exact.p * (1.0 - exact.p) / found.draws) if found.draws > 1 else 0.0
-    spread = np.sqrt(np.maximum(found.error, binomial) ** 2 + exact.error**2)
+    binomial = np.sqrt(reference.p * (1.0 - reference.p) / found.draws) if found.draws > 1 else 0.0
+    spread = np.sqrt(np.maximum(found.error, binomial) ** 2 + reference.error**2)
     normal = np.random.default_rng(0).normal(size=(REPEATS, len(found.p))) * spread
-    return floor(np.asarray(statistic.reduce(np.abs(normal))))
+    return floor(statistic.reduce(np.abs(normal)))
 
 
 P_ACTIVE = Statistic(
     name="p_active",
     of="selection",
     compute=differences,
-    reduce=worst,
-    one=True,
+    over="worst",
     noise=noise,
-    phrase="P(active) of {quantity} differs by {value:.2f}",
+    phrase="P(active) of {component} differs by {value:.2f}",
     limits={
         "selection": Limit(
             0.1,
@@ -75,5 +74,4 @@ P_ACTIVE = Statistic(
     },
     columns={"selection": Shown("P(active) off by", 2)},
     meaning="The largest difference of P(active) of a feature from the reference's.",
-    halves=False,
 )

@@ -4,7 +4,7 @@ import numpy as np
 
 from ..draws import Draws
 from ..floors import OfAverage, OfMeans
-from ..statistic import Limit, Shown, Statistic, worst
+from ..statistic import Limit, Shown, Statistic
 
 _MEANING = (
     "The mean absolute difference between this method's P(y = 1) and the reference's, and the "
@@ -14,19 +14,19 @@ _MEANING = (
 )
 
 
-def difference(p: np.ndarray, exact: np.ndarray) -> np.ndarray:
+def difference(p: np.ndarray, reference: np.ndarray) -> np.ndarray:
     """Return the mean absolute difference of probabilities (..., K)."""
-    return np.abs(p - exact).mean(axis=-1)
+    return np.abs(p - reference).mean(axis=-1)
 
 
-def agreement(p: np.ndarray, exact: np.ndarray) -> np.ndarray:
+def agreement(p: np.ndarray, reference: np.ndarray) -> np.ndarray:
     """Return the share of rows (..., K) that both put into the same class."""
-    return ((p > 0.5) == (exact > 0.5)).mean(axis=-1)
+    return ((p > 0.5) == (reference > 0.5)).mean(axis=-1)
 
 
-def apart(found: Draws, exact: Draws) -> np.ndarray:
+def apart(found: Draws, reference: Draws) -> np.ndarray:
     """Return the absolute difference (K,) of each row's probability."""
-    return np.abs(found.mean - exact.mean)
+    return np.abs(found.mean - reference.mean)
 
 
 _DIFFERENCE, _AGREEMENT = OfMeans(difference), OfMeans(agreement)
@@ -77,10 +77,9 @@ ROW = Statistic(
     name="row",
     of="probability",
     compute=apart,
-    reduce=worst,
-    one=True,
-    noise=OfAverage(lambda exact: exact.flat[:, exact.moves], sizes=True),
-    phrase="{quantity}: P(y = 1) differs by {value:.2f}",
+    over="worst",
+    noise=OfAverage(lambda reference: reference.flat[:, reference.moves]),
+    phrase="{component}: P(y = 1) differs by {value:.2f}",
     limits={
         "predictions": Limit(
             0.1,

@@ -18,17 +18,17 @@ _MEANING = (
 )
 
 
-def spearman(score: np.ndarray, exact: np.ndarray) -> np.ndarray:
+def spearman(score: np.ndarray, reference: np.ndarray) -> np.ndarray:
     """Return the rank correlation of scores (..., K) with the reference's; ties get the mean rank.
 
     NaN if one side has no order, because all its scores are equal or K is 1.
     """
-    a, b = (stats.rankdata(v, axis=-1) - 0.5 * (v.shape[-1] + 1) for v in (score, exact))
+    a, b = (stats.rankdata(v, axis=-1) - 0.5 * (v.shape[-1] + 1) for v in (score, reference))
     with np.errstate(divide="ignore", invalid="ignore"):
         return (a * b).sum(-1) / np.sqrt((a * a).sum(-1) * (b * b).sum(-1))
 
 
-def top(score: np.ndarray, exact: np.ndarray, k: int | None = None) -> np.ndarray:
+def top(score: np.ndarray, reference: np.ndarray, k: int | None = None) -> np.ndarray:
     """Return the share of the k leading components (..., K) that also lead in the reference.
 
     `k` is `LEADING`, or half of K if that is less. If several components tie for the last place,
@@ -36,19 +36,19 @@ def top(score: np.ndarray, exact: np.ndarray, k: int | None = None) -> np.ndarra
     """
     if k is None:
         k = leading(score.shape[-1])
-    return (_membership(score, k) * _membership(exact, k)).sum(-1) / k
+    return (_membership(score, k) * _membership(reference, k)).sum(-1) / k
 
 
-def captured(score: np.ndarray, exact: np.ndarray) -> np.ndarray:
+def captured(score: np.ndarray, reference: np.ndarray) -> np.ndarray:
     """Return what the leading components of a score (..., K) carry of the reference's sizes.
 
     1 if they carry as much as the reference's own leading ones. Components that are equally large
     may change places at no cost, so features that are hardly ever active do not count.
     """
     k = leading(score.shape[-1])
-    own, best = (_membership(v, k) for v in (score, exact))
+    own, best = (_membership(v, k) for v in (score, reference))
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray((own * exact).sum(-1) / (best * exact).sum(-1))
+        return np.asarray((own * reference).sum(-1) / (best * reference).sum(-1))
 
 
 def leading(size: int) -> int:

@@ -12,69 +12,60 @@ import numpy as np
 
 from ardvark.models import SHARED
 
-from ..draws import Draws, Exact
+from ..draws import Draws, ReferenceDraws
 from ..floors import OfAverage, floor, scale
-from ..statistic import (
-    PARAMETERS,
-    UNKNOWN,
-    Limit,
-    Shown,
-    Statistic,
-    factor,
-    farthest,
-    middle,
-    worst,
-)
+from ..statistic import PARAMETERS, UNKNOWN, Limit, Shown, Statistic, factor
 from .error import silent
 
 
-def sd_ratio(found: Draws, exact: Draws) -> np.ndarray:
+def sd_ratio(found: Draws, reference: Draws) -> np.ndarray:
     """Return sd / sd of the reference (K,)."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        value = found.sd / exact.sd
-    return np.where(silent(found, exact), np.nan, value)
+        value = found.sd / reference.sd
+    return np.where(silent(found, reference), np.nan, value)
 
 
-def squares(exact: Exact) -> np.ndarray:
+def squares(reference: ReferenceDraws) -> np.ndarray:
     """Return the terms whose average is, to first order, a log sd: d log sd = d var / (2 var)."""
-    z = exact.standardised()
+    z = reference.standardised()
     return 0.5 * z * z
 
 
 _SQUARES = OfAverage(squares)
 
 
-def halves(exact: Exact) -> np.ndarray:
+def halves(reference: ReferenceDraws) -> np.ndarray:
     """Return the largest |log ratio| (REPEATS,) of the sds of two halves, at their own size."""
-    z = exact.standardised()
-    first, second = (exact.block_means(v) for v in (z, z * z))  # (B, k)
-    positive = np.maximum(exact.halves, 0.0)
+    z = reference.standardised()
+    first, second = (reference.block_means(v) for v in (z, z * z))  # (B, k)
+    positive = np.maximum(reference.halves, 0.0)
     logs = []
-    for weights in (positive, positive - exact.halves):
+    for weights in (positive, positive - reference.halves):
         mean, square = weights @ first, weights @ second
         logs.append(0.5 * np.log(np.maximum(square - mean * mean, np.finfo(float).tiny)))
-    more = np.abs(exact.contrast).max(axis=1) / np.abs(exact.halves).max(axis=1)
-    return worst(np.abs(logs[0] - logs[1])) * more
+    more = np.abs(reference.contrast).max(axis=1) / np.abs(reference.halves).max(axis=1)
+    return np.abs(logs[0] - logs[1]).max(axis=1) * more
 
 
-def noise_of_worst(_: Statistic, found: Draws, exact: Exact) -> tuple[float, float]:
+def noise_of_worst(_: Statistic, found: Draws, reference: ReferenceDraws) -> tuple[float, float]:
     """Return floor and median of the largest |log ratio| of a second run's sds."""
-    blocks, own = _SQUARES.known(exact)
+    blocks, own = _SQUARES.known(reference)
     if blocks is None:
         return UNKNOWN
-    return floor(scale(found, exact, own) * exact.once("sds of halves", lambda: halves(exact)))
+    return floor(
+        scale(found, reference, own) * reference.once("sds of halves", lambda: halves(reference))
+    )
 
 
 SD_RATIO = Statistic(
     name="sd_ratio",
     of="continuous",
     compute=sd_ratio,
-    reduce=middle,
+    over="median",
     perfect=1.0,
-    distance=factor,
+    apart=factor,
     noise=_SQUARES,
-    phrase="{quantity}: the sd is {value:.2g} times that of the reference",
-    floor_text=lambda floor: f"factor {np.exp(floor):.2f}",
+    phrase="{component}: the sd is {value:.2g} times that of the reference",
     limits={
         "uncertainty": Limit(
             float(np.log(1.25)),
@@ -93,8 +84,7 @@ SD_RATIO = Statistic(
 SD_RATIO_WORST = dataclasses.replace(
     SD_RATIO,
     name="sd_ratio_worst",
-    reduce=farthest(factor, 1.0),
-    one=True,
+    over="worst",
     noise=noise_of_worst,
     limits={
         "uncertainty": Limit(

@@ -22,7 +22,7 @@ as the statistic, at most half of the reference's.
 import numpy as np
 from scipy import stats
 
-from ..draws import Draws, Exact
+from ..draws import Draws, ReferenceDraws
 from ..floors import LEVEL
 from ..statistic import UNKNOWN, Limit, Shown, Statistic, excess
 
@@ -43,12 +43,12 @@ def thinned(values: np.ndarray, n: int) -> np.ndarray:
     return values[((np.arange(n) + 0.5) * len(values) / n).astype(int)]
 
 
-def accuracy(found: np.ndarray, exact: np.ndarray) -> float:
+def accuracy(found: np.ndarray, reference: np.ndarray) -> float:
     """Return the cross-validated accuracy of telling the two sets of draws apart.
 
     Parameters
     ----------
-    found, exact : array (n, K)
+    found, reference : array (n, K)
         Equal numbers of draws, in the order in which they were drawn, chain after chain, thinned
         until they are nearly independent.
 
@@ -61,7 +61,7 @@ def accuracy(found: np.ndarray, exact: np.ndarray) -> float:
     if n < FEWEST:
         return float("nan")
     seen = np.unique(np.linspace(0, size - 1, min(size, COMPONENTS)).astype(int))
-    X = _features(np.concatenate([found[:, seen], exact[:, seen]]))
+    X = _features(np.concatenate([found[:, seen], reference[:, seen]]))
     if X.shape[1] == 0:
         return float("nan")
     X = np.column_stack([np.ones(2 * n), X])
@@ -105,33 +105,33 @@ def _standardised(values: np.ndarray) -> np.ndarray:
 # --- the statistic --------------------------------------------------------------------------------
 
 
-def size(found: Draws, exact: Exact) -> int:
+def size(found: Draws, reference: ReferenceDraws) -> int:
     """Return how many draws of each side the classifier sees; 0 if there are too few."""
     draws = found.effective[0]
-    n = int(min(draws, exact.effective[0] / 2, LARGEST)) if np.isfinite(draws) else 0
+    n = int(min(draws, reference.effective[0] / 2, LARGEST)) if np.isfinite(draws) else 0
     return n if n >= FEWEST else 0
 
 
-def recognised(found: Draws, exact: Exact) -> np.ndarray:
+def recognised(found: Draws, reference: ReferenceDraws) -> np.ndarray:
     """Return the classifier's accuracy; NaN if there are too few draws."""
-    n = size(found, exact)
+    n = size(found, reference)
     if n == 0:
         return np.asarray(np.nan)
-    return np.asarray(accuracy(*(thinned(side.flat, n) for side in (found, exact))))
+    return np.asarray(accuracy(*(thinned(side.flat, n) for side in (found, reference))))
 
 
-def noise(_: Statistic, found: Draws, exact: Exact) -> tuple[float, float]:
+def noise(_: Statistic, found: Draws, reference: ReferenceDraws) -> tuple[float, float]:
     """Return floor and median of the accuracy above 0.5 between halves of the reference."""
-    n = size(found, exact)
-    return exact.once(("two_sample", n), lambda: _of_halves(exact, n))
+    n = size(found, reference)
+    return reference.once(("two_sample", n), lambda: _of_halves(reference, n))
 
 
-def _of_halves(exact: Exact, n: int) -> tuple[float, float]:
-    if len(exact.blocks) < 4:
+def _of_halves(reference: ReferenceDraws, n: int) -> tuple[float, float]:
+    if len(reference.blocks) < 4:
         return UNKNOWN
-    rng = np.random.default_rng([exact.seed, 3])
-    x, B = exact.flat, len(exact.blocks)
-    rows_of = [np.arange(b.start, b.stop) for b in exact.blocks]
+    rng = np.random.default_rng([reference.seed, 3])
+    x, B = reference.flat, len(reference.blocks)
+    rows_of = [np.arange(b.start, b.stop) for b in reference.blocks]
     found = []
     for _ in range(CLASSIFIED):
         order = rng.permutation(B)
@@ -150,7 +150,7 @@ TWO_SAMPLE = Statistic(
     compute=recognised,
     noise=noise,
     perfect=0.5,
-    distance=excess,
+    apart=excess,
     phrase="{quantity}: a classifier recognises {percent} of the draws",
     limits={
         "uncertainty": Limit(

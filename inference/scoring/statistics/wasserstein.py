@@ -7,9 +7,9 @@ distances do not have this problem, because in one dimension draws are dense.
 
 import numpy as np
 
-from ..draws import REPEATS, Draws, Exact
+from ..draws import REPEATS, Draws, ReferenceDraws
 from ..floors import floor, scale
-from ..statistic import UNKNOWN, Limit, Shown, Statistic, worst
+from ..statistic import UNKNOWN, Limit, Shown, Statistic
 from .error import MEAN, silent
 
 _GRID = 100  # points of a distribution function
@@ -38,35 +38,37 @@ def transport(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return out
 
 
-def wasserstein(found: Draws, exact: Draws) -> np.ndarray:
+def wasserstein(found: Draws, reference: Draws) -> np.ndarray:
     """Return the Wasserstein-1 distance over the reference's sd, (K,); NaN for a single draw."""
     if len(found.flat) < 2:
         return np.full(found.mean.shape, np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
-        value = transport(found.flat, exact.flat) / exact.sd
-    return np.where(silent(found, exact), np.nan, value)
+        value = transport(found.flat, reference.flat) / reference.sd
+    return np.where(silent(found, reference), np.nan, value)
 
 
-def noise(statistic: Statistic, found: Draws, exact: Exact) -> tuple[float, float]:
+def noise(statistic: Statistic, found: Draws, reference: ReferenceDraws) -> tuple[float, float]:
     """Return floor and median; the effective sample size of a mean is used."""
-    blocks, own = MEAN.known(exact)
+    blocks, own = MEAN.known(reference)
     if blocks is None:
         return UNKNOWN
-    return floor(scale(found, exact, own) * exact.once(statistic, lambda: halves(exact)))
+    return floor(
+        scale(found, reference, own) * reference.once(statistic, lambda: halves(reference))
+    )
 
 
-def halves(exact: Exact) -> np.ndarray:
+def halves(reference: ReferenceDraws) -> np.ndarray:
     """Return the largest distance (REPEATS,) between the halves' distribution functions.
 
     Each function is evaluated at 101 order statistics of all draws, where it is an average over
     draws. Between them the distance is integrated by the trapezoid rule.
     """
-    z = exact.standardised()
+    z = reference.standardised()
     S, size = z.shape
     at = np.linspace(0, S - 1, _GRID + 1).astype(int)
-    B, length = len(exact.blocks), exact.blocks[0].stop - exact.blocks[0].start
+    B, length = len(reference.blocks), reference.blocks[0].stop - reference.blocks[0].start
     block = np.full(S, -1)
-    for b, rows in enumerate(exact.blocks):
+    for b, rows in enumerate(reference.blocks):
         block[rows] = b
     # the first grid point at which a draw of rank i counts
     point = np.searchsorted(at, np.arange(S), side="left")
@@ -84,7 +86,7 @@ def halves(exact: Exact) -> np.ndarray:
             counts[..., j] = np.bincount(cell, minlength=B * len(at)).reshape(B, -1)
             gaps[:, j] = np.diff(part[order[at], j])
         below = counts.cumsum(axis=1) / length  # (B, point, k): each block's function
-        apart = np.abs(exact.contrast @ below.reshape(B, -1)).reshape(REPEATS, len(at), k)
+        apart = np.abs(reference.contrast @ below.reshape(B, -1)).reshape(REPEATS, len(at), k)
         area = (0.5 * (apart[:, 1:] + apart[:, :-1]) * gaps).sum(axis=1)
         largest = np.maximum(largest, area.max(axis=1))
     return largest
@@ -94,7 +96,7 @@ WASSERSTEIN = Statistic(
     name="wasserstein",
     of="continuous",
     compute=wasserstein,
-    reduce=worst,
+    over="worst",
     noise=noise,
     phrase="{quantity}: the marginals are {value:.2g} sd apart",
     limits={

@@ -5,6 +5,7 @@ import pytest
 from scipy import special
 
 import ardvark as av
+from ardvark.inference.scoring.distances import frame
 from lab.matrix.numbers import NAMES, between, numbers
 
 X = np.random.default_rng(0).normal(size=(30, 12))
@@ -25,10 +26,14 @@ def draws(shift=0.0, scale=1.0, bias=0.0):
     }
 
 
+def of_other(comparison):
+    return comparison.distances.query("method == 'other'")
+
+
 def beside(**changes):
     exact, other = (av.adopt(PROBLEM, draws(**c), kind="mcmc") for c in ({}, changes))
     comparison = av.compare({"exact": exact, "other": other}, "exact", PROBLEM)
-    return numbers(PROBLEM, other, exact, comparison.scores["other"]), exact, other
+    return numbers(PROBLEM, other, exact, of_other(comparison)), exact, other
 
 
 def test_equal_draws_have_no_error():
@@ -67,13 +72,13 @@ def test_heavy_tails_do_not_reach_a_width():
     eta = other["posterior"]["eta"]
     eta.values[0, 0] = 1e9  # one draw of a thousand, which decides an sd
     comparison = av.compare({"exact": exact, "other": other}, "exact", PROBLEM)
-    again = numbers(PROBLEM, other, exact, comparison.scores["other"])
+    again = numbers(PROBLEM, other, exact, of_other(comparison))
     assert again["eta_width"] == pytest.approx(found["eta_width"], rel=0.1)
 
 
 def test_the_exact_fit_itself_has_no_differences():
     _, exact, _ = beside()
-    found = numbers(PROBLEM, exact, exact, {})
+    found = numbers(PROBLEM, exact, exact, frame([]))
     known = {name for name, value in found.items() if not np.isnan(value)}
     assert known == {
         *("active", "active_exact", "p_active_most", "p_off_base", "p_draw"),

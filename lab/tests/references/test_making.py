@@ -18,9 +18,10 @@ from ardvark.inference.fits import datatree
 from ardvark.inference.fits.selection import select
 from ardvark.inference.fitting import registry
 from ardvark.inference.references import references
-from ardvark.inference.references.declared import Reference
 from lab.references import bar as reference_bar
+from lab.references import declared as runs
 from lab.references import making, posteriordb
+from lab.references.declared import REFERENCES, Reference
 from tests.inference.comparison.quick import Prior
 from tests.support import ALARM, rng, seed
 
@@ -59,7 +60,7 @@ def sampled(problem, draws=200, number=1):
 def folder(tmp_path, monkeypatch):
     """A folder with the reference "tiny" of a tiny problem, the only one there is."""
     declared = {"tiny": Reference(model="rfvm", data="digits38", method="nuts", draws=200)}
-    for place in (references, making):
+    for place in (runs, making):
         monkeypatch.setattr(place, "REFERENCES", declared)
     problem = tiny()
     making.write(making.condensed(problem, sampled(problem), MADE), tmp_path / "tiny.nc")
@@ -156,65 +157,6 @@ def test_no_data_are_stored(folder):
 # --- to whom it belongs ---------------------------------------------------------------------------
 
 
-def test_a_reference_is_found_by_the_posterior(folder):
-    problem = tiny()
-    assert references.find(problem, folder).name == "tiny.nc"
-    assert references.find(tiny(latent_noise="integrated"), folder)  # another form
-    data = dataclasses.replace(problem.data, X=problem.data.X * (1.0 + 1e-14))
-    moved = av.problem("rfvm", data)
-    assert moved.fingerprint != problem.fingerprint  # another processor's last digit
-    assert references.find(moved, folder)
-    rate = problem.hypers.feature_rate * (1.0 + 1e-9)
-    hypers = dataclasses.replace(problem.hypers, feature_rate=rate)
-    assert references.find(dataclasses.replace(problem, hypers=hypers), folder)
-    changed = problem.data.X.copy()
-    changed[0, 0] += 0.01
-    for other in (
-        tiny("pfcvm"),
-        tiny(slab=2),
-        av.problem("rfvm", (changed, problem.y)),
-        av.problem("rfvm", (problem.data.X, 1 - problem.y)),
-        problem.take(range(8)),
-    ):
-        assert references.find(other, folder) is None
-    with pytest.raises(InputError, match=r"no stored reference of pfcvm.*`ardvark .*` lists all 1"):
-        references.stored(tiny("pfcvm"), folder)
-    with pytest.raises(InputError, match=r"hyperparameters\. Of this model or of .* are: tiny\. "):
-        references.stored(tiny(slab=2), folder)
-
-
-def test_rates_are_equal_by_their_ratio(tmp_path, monkeypatch):
-    """A rate of 2e-6 is another prior than 1e-6, of 1e-6 (1 + 1e-9) it is a root's last digit."""
-    declared = {"tiny": Reference(model="rfvm", data="digits38", method="nuts", draws=200)}
-    for place in (references, making):
-        monkeypatch.setattr(place, "REFERENCES", declared)
-
-    def of_rate(rate):
-        return tiny(feature_shape=0.5, feature_rate=rate, sample_shape=1.5, sample_rate=3.0)
-
-    problem = of_rate(1e-6)
-    making.write(making.condensed(problem, sampled(problem), MADE), tmp_path / "tiny.nc")
-    assert references.find(of_rate(1e-6 * (1.0 + 1e-9)), tmp_path)
-    assert references.find(of_rate(2e-6), tmp_path) is None
-    assert references.find(of_rate(1e-6 * (1.0 + 1e-4)), tmp_path) is None
-
-
-def test_compare_with_a_stored_reference(folder, monkeypatch):
-    monkeypatch.setattr(references, "FOLDER", folder)
-    problem = tiny()
-    fits = {"xolon": av.fit(problem, "xolon", random_seed=0, progressbar=False)}
-    found = av.compare(fits, reference="stored", problem=problem, test=problem.data)
-    assert found.reference == "stored"
-    row = found.table.loc["stored"]
-    attrs = references.attributes(folder / "tiny.nc")
-    assert row["rhat"] == attrs["rhat"]
-    assert row["kind"] == "reference"
-    assert found.table.loc["xolon", "error_eta"] > 0.0
-    assert "cannot be trusted" not in repr(found)
-    with pytest.raises(InputError, match="pass problem="):
-        av.compare(fits, reference="stored")
-
-
 def test_what_was_found_against_the_run_is_said_of_its_reference(tmp_path):
     """A few draws of a bad run look well; it is judged by all of them."""
     problem = tiny()
@@ -231,6 +173,18 @@ def test_what_was_found_against_the_run_is_said_of_its_reference(tmp_path):
 
 
 # --- made, checked, exported ----------------------------------------------------------------------
+
+
+def test_every_declared_reference_is_stored():
+    paths = references.files()
+    assert set(paths) == set(REFERENCES)
+    for name, path in paths.items():
+        attrs, declared = references.attributes(path), REFERENCES[name]
+        assert (attrs["model"], attrs["data"]) == (declared.model, declared.data)
+        assert (attrs["method"], attrs["draws"]) == (declared.method, declared.draws)
+        assert attrs["seed"] == declared.seed
+        assert json.loads(attrs["options"]).items() >= dict(declared.options).items()
+        assert attrs["command"].endswith(f"reference make {name}")
 
 
 class Chain(Prior):
@@ -257,7 +211,7 @@ def one(monkeypatch):
     av.inference.register_backend(Chain)
     monkeypatch.setattr(Chain, "fits", 0)
     declared = Reference(model="sparse_probit", data="digits38", method="chain", draws=100)
-    for place in (references, making):
+    for place in (runs, making):
         monkeypatch.setattr(place, "REFERENCES", {declared.name: declared})
     return declared
 
@@ -313,7 +267,7 @@ def test_posteriordb(folder, monkeypatch):
     problem = tiny()
     monkeypatch.setattr(Reference, "problem", lambda self: problem)
     out = folder / "database"
-    one = references.REFERENCES["tiny"]
+    one = making.REFERENCES["tiny"]
     written = posteriordb.export(one, folder / "tiny.nc", out)
     assert all(path.exists() for path in written)
     posterior = json.loads((out / f"posteriors/{one.name}.json").read_text())

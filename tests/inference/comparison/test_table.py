@@ -1,6 +1,7 @@
 """The table: each number is what its column says, checked on draws made by hand."""
 
 import html
+import re
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ from ardvark.inference.comparison.rows import reliability
 from ardvark.inference.scoring.baselines import baselines
 from ardvark.inference.scoring.columns import COLUMNS, table_text
 from ardvark.inference.scoring.held_out import measures
+from ardvark.inference.scoring.statistic import Distance
 from tests.inference.fitting.test_adoption import paper_variables
 from tests.support import rng, seed
 
@@ -156,6 +158,10 @@ def test_every_distance_and_its_floor_are_kept(problem):
         row = rows.loc[("again", quantity, "wasserstein")]
         assert row["value"] > 0.0
         assert row["floor"] > 0.0
+    assert tuple(found.distances.columns) == Distance._fields
+    assert rows.index.is_unique
+    assert re.fullmatch(r"eta\[\d+\]", rows.loc["again", "eta", "error"]["component"])
+    assert rows.loc["exact"]["floor"].isna().all()
     # the table has the same numbers, 0 beyond the floor where they are inside
     for statistic in ("error", "sd_ratio", "wasserstein", "coverage_50", "two_sample"):
         row, name = rows.loc[("again", "eta", statistic)], f"{statistic}_eta"

@@ -3,6 +3,7 @@
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
@@ -158,8 +159,9 @@ def test_pictures_and_tables_can_be_read_aloud(page, pictures):
 
 @pytest.mark.parametrize(("methods", "css"), [(4, "long"), (5, "long wide")])
 def test_three_tables_of_at_most_four_methods_fit_side_by_side(comparison, methods, css):
-    scores = {f"m{k}": comparison.scores["q<b>&"] for k in range(methods)}
-    text = whole(comparison.table, {}, scores=scores)
+    one = comparison.distances.query("method == 'q<b>&'")
+    distances = pd.concat([one.assign(method=f"m{k}") for k in range(methods)])
+    text = whole(comparison.table, {}, distances=distances)
     assert [a["class"] for a in read(text).all("div") if "long" in a.get("class", "")] == [css]
 
 

@@ -4,14 +4,10 @@ import re
 
 import numpy as np
 import pandas as pd
-import pytest
 
-import ardvark as av
-from ardvark.inference.comparison import rows, table
-from ardvark.inference.report import page as report
+from ardvark.inference.comparison import table
 from ardvark.inference.scoring import columns
 from ardvark.inference.scoring.columns import COLUMNS, Column, table_text
-from tests.inference.fitting.test_adoption import paper_variables
 
 NEW = Column("entropy", "entropy of q", 1, "In `nats`, of q & of nothing else.")
 
@@ -102,26 +98,3 @@ def test_the_printed_table_fits_a_terminal():
 def test_the_documentation_names_every_column():
     for column in COLUMNS:
         assert re.search(rf"\b{column.name}\b", table.__doc__)
-
-
-@pytest.fixture
-def with_new(monkeypatch):
-    """One more line in the declaration."""
-    for module in (columns, rows):
-        monkeypatch.setattr(module, "COLUMNS", (*COLUMNS, NEW))
-
-
-def test_a_declared_column_is_in_the_table_the_print_the_page_and_the_documentation(
-    with_new, problem, monkeypatch
-):
-    tree = av.adopt(problem, paper_variables(problem), "approximation")
-    right = rows.selection
-    monkeypatch.setattr(rows, "selection", lambda t: right(t) | {"entropy": 2.25})
-    found = av.compare({"a": tree}).table
-    assert found.loc["a", "entropy"] == 2.25
-    assert table_text(found).loc["entropy of q", "a"] == "2.2"
-    page = report.page(found, {})
-    cell = '<td title="a, entropy of q: 2.25">2.2</td>'
-    assert f'<tr><th scope="row">entropy of q</th>{cell}</tr>' in page
-    assert "<dt>entropy of q</dt><dd>In <b>nats</b>, of q &amp; of nothing else.</dd>" in page
-    assert "entropy\n    In `nats`" in columns.described()

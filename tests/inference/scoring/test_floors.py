@@ -5,12 +5,24 @@ import pytest
 from scipy import stats
 
 from ardvark.inference.scoring import draws as of_draws
-from ardvark.inference.scoring.draws import CONTINUOUS, MASK, RANKING, Draws, Exact, effective
+from ardvark.inference.scoring.distances import beside
+from ardvark.inference.scoring.draws import (
+    CONTINUOUS,
+    MASK,
+    RANKING,
+    Draws,
+    ReferenceDraws,
+    effective,
+)
 from ardvark.inference.scoring.floors import LEVEL
-from ardvark.inference.scoring.quantities import scores
 from ardvark.inference.scoring.statistics import STATISTICS, sd_ratio, two_sample, wasserstein
 from ardvark.inference.scoring.statistics.error import MEAN
 from tests.support import ALARM, rng, seed, t_limit, z_limit
+
+
+def scores(found, exact):
+    """Return every distance of draws that applies, by statistic."""
+    return {d.statistic: d for d in beside(found, exact)}
 
 
 def autoregressive(generator, shape, r):
@@ -26,7 +38,7 @@ def autoregressive(generator, shape, r):
 
 def test_blocks_lie_in_one_chain_and_are_equal():
     draws = rng(1).normal(size=(4, 1003, 2))
-    exact = Exact(draws)
+    exact = ReferenceDraws(draws)
     chains = [(b.start // 1003, (b.stop - 1) // 1003) for b in exact.blocks]
     assert all(first == last for first, last in chains)
     assert len({b.stop - b.start for b in exact.blocks}) == 1
@@ -40,9 +52,9 @@ def test_a_constant_is_the_same_constant_in_any_number_of_draws(value):
     other, exact = rng(1).normal(size=(4, 2000, 2)), rng(2).normal(size=(4, 3000, 2))
     other[..., 1] = exact[..., 1] = value
     assert np.ptp([x[..., 1].ravel().mean() for x in (other, exact)]) <= 1e-9 * abs(value)
-    found, reference = Draws(other, independent=True), Exact(exact)
+    found, reference = Draws(other, independent=True), ReferenceDraws(exact)
     assert (found.mean[1], found.sd[1]) == (reference.mean[1], reference.sd[1]) == (value, 0.0)
-    alone = scores(Draws(other[..., :1], independent=True), Exact(exact[..., :1]))
+    alone = scores(Draws(other[..., :1], independent=True), ReferenceDraws(exact[..., :1]))
     beside = scores(found, reference)
     assert beside["error"].value == pytest.approx(alone["error"].value)
     assert beside["sd_ratio"].value == pytest.approx(alone["sd_ratio"].value)
@@ -51,9 +63,9 @@ def test_a_constant_is_the_same_constant_in_any_number_of_draws(value):
 def test_chains_that_disagree_are_blocks_as_they_are():
     """One chain elsewhere: few effective draws, so its disagreement is a part of the floor."""
     draws = rng(2).normal(size=(4, 500, 2))
-    agreeing = scores(Draws(draws, independent=True), Exact(draws.copy()))
+    agreeing = scores(Draws(draws, independent=True), ReferenceDraws(draws.copy()))
     draws[0] += 5.0
-    exact = Exact(draws)
+    exact = ReferenceDraws(draws)
     assert [b.stop - b.start for b in exact.blocks] == [500] * 4
     found = scores(Draws(draws, independent=False), exact)
     assert found["error"].floor > 5 * agreeing["error"].floor
@@ -63,7 +75,7 @@ def test_four_blocks_are_enough_for_the_classifier():
     """One component in which a chain is elsewhere makes each chain a block, two in a half."""
     draws = rng(2).normal(size=(4, 500, 8))
     draws[0, :, 0] += 5.0
-    exact = Exact(draws)
+    exact = ReferenceDraws(draws)
     assert len(exact.blocks) == 4
     assert np.isfinite(scores(Draws(draws, independent=False), exact)["two_sample"].floor)
 
@@ -78,7 +90,7 @@ def test_the_floor_of_one_mean_is_its_known_quantile(independent):
     mean of 20 effective draws has 1 / 40 less variance than E says, Student's t some more.
     """
     r, S = (0.0, 4000) if independent else (0.5, 12_000)
-    exact = Exact(autoregressive(rng(3), (4, S // 4, 1), r), independent=independent)
+    exact = ReferenceDraws(autoregressive(rng(3), (4, S // 4, 1), r), independent=independent)
     M, E = 500, S * (1 - r) / (1 + r)
     found = rng(4).normal(size=(2, M // 2, 1))
     known = stats.norm.isf((1 - LEVEL) / 2) * np.sqrt(1 / M + 1 / E)
@@ -98,20 +110,20 @@ def test_the_floor_of_one_sd_is_its_known_quantile(name):
     reference; 400 repeats know a quantile as above, and Student's t has some more.
     """
     E, M = 4000, 500
-    exact = Exact(rng(14).normal(size=(4, E // 4, 1)), independent=True)
+    exact = ReferenceDraws(rng(14).normal(size=(4, E // 4, 1)), independent=True)
     found = Draws(rng(15).normal(size=(4, M // 4, 1)), independent=True)
-    statistic = next(s for s in STATISTICS if s.name == name)
+    statistic = STATISTICS[name]
     known = stats.norm.isf((1 - LEVEL) / 2) * np.sqrt(0.5 / M + 0.5 / E)
     at = np.sqrt(LEVEL * (1 - LEVEL) / of_draws.REPEATS) / 0.117 / 1.96
     share = 1.0 / (1.0 + E / M)  # of the blocks' variance in that of the difference
     room = z_limit(2) * np.hypot(share * np.sqrt(0.5 / len(exact.blocks)), at) + 0.05
-    assert abs(np.log(statistic.score(found, exact).floor / known)) < room
+    assert abs(np.log(statistic.distance(found, exact).floor / known)) < room
 
 
 def test_the_floor_follows_the_methods_number_of_draws():
     """A quarter of E, by the rule r = (1 + E / M)^(1/2) / 2; a point has no noise of its own."""
     draws = rng(5).normal(size=(4, 1000, 3))
-    exact = Exact(draws, independent=True)
+    exact = ReferenceDraws(draws, independent=True)
     many = scores(Draws(draws, independent=True), exact)
     few = scores(Draws(draws[:, :250], independent=True), exact)
     point = scores(Draws(draws[:1, :1], independent=True), exact)
@@ -128,9 +140,11 @@ def test_the_floor_follows_the_methods_number_of_draws():
 def test_the_noise_of_the_worst_component_is_that_of_each_in_the_same_halves(of):
     """Three components of one law: in each repeat the one that is farthest counts."""
     draws = rng(16).normal(size=(4, 250, 3))
-    each = [of.halves(Exact(draws[..., [k]], independent=True)) for k in range(3)]
+    each = [of.halves(ReferenceDraws(draws[..., [k]], independent=True)) for k in range(3)]
     assert len({*np.argmax(each, axis=0)}) == 3
-    np.testing.assert_allclose(of.halves(Exact(draws, independent=True)), np.max(each, axis=0))
+    np.testing.assert_allclose(
+        of.halves(ReferenceDraws(draws, independent=True)), np.max(each, axis=0)
+    )
 
 
 @pytest.mark.statistical
@@ -145,7 +159,7 @@ def test_the_floor_asks_whether_the_methods_draws_are_independent():
     """
     generator, S = rng(10), 40_000
     parts = [autoregressive(generator, (4, S // 4, 1), r) for r in (0.0, 0.0, 0.9)]
-    exact = Exact(np.concatenate(parts, axis=-1))
+    exact = ReferenceDraws(np.concatenate(parts, axis=-1))
     found, M = generator.normal(size=(4, 100, 3)), S / 10
 
     def ratio(independent):
@@ -175,7 +189,7 @@ def test_the_floor_of_a_rank_correlation_of_noise_is_its_known_quantile():
     widths = []
     for run in range(runs):
         draws = generator.normal(size=(2, 4, 500, K))
-        exact = Exact(draws[0], independent=True, kinds=RANKING, seed=run)
+        exact = ReferenceDraws(draws[0], independent=True, kinds=RANKING, seed=run)
         score = scores(Draws(draws[1], independent=True), exact)["spearman"]
         widths.append(score.floor - score.typical)
     room = t_limit(runs - 1) * np.std(widths, ddof=1) / np.sqrt(runs) + 0.02
@@ -191,9 +205,9 @@ def test_a_second_run_has_the_coverage_that_is_expected_of_it(name):
     estimates the correction 2 / E to (2 / (3 x 2000))^(1/2), from four blocks a component.
     """
     E, K = 100, 2000
-    exact = Exact(rng(12).normal(size=(4, E // 4, K)), independent=True)
+    exact = ReferenceDraws(rng(12).normal(size=(4, E // 4, K)), independent=True)
     found = Draws(rng(13).normal(size=(4, 250, K)), independent=True)
-    statistic = next(s for s in STATISTICS if s.name == name)
+    statistic = STATISTICS[name]
     within = statistic.compute(found, exact)
     expected = statistic.expected(exact)
     assert expected == pytest.approx(statistic.perfect * (E - 1) / (E + 1), abs=0.002)
@@ -210,7 +224,7 @@ def test_the_classifier_gets_half_of_the_reference_at_most(monkeypatch):
 
     monkeypatch.setattr(two_sample, "accuracy", accuracy)
     draws = rng(6).normal(size=(4, 250, 2))
-    exact = Exact(draws, independent=True)
+    exact = ReferenceDraws(draws, independent=True)
     scores(Draws(draws, independent=True), exact)
     assert sizes == [(500, 500)] * (1 + two_sample.CLASSIFIED)
     scores(Draws(draws[:, :200], independent=True), exact)  # 800 draws: the same floor again
@@ -221,27 +235,22 @@ def test_the_classifier_gets_half_of_the_reference_at_most(monkeypatch):
 
 def test_a_reference_without_two_parts_has_no_floor():
     draws = autoregressive(rng(7), (1, 300, 2), 0.99)
-    score = scores(Draws(draws, independent=False), Exact(draws))["error"]
+    score = scores(Draws(draws, independent=False), ReferenceDraws(draws))["error"]
     assert np.isnan(score.floor)
     assert not score.inside
 
 
-def test_a_mask_is_compared_by_its_probabilities():
-    """Half of the draws against a quarter: 0.25, and not in sds; spreads are not looked at."""
-    exact = np.tile([[[0.0]], [[1.0]], [[0.0]], [[1.0]]], (1, 100, 1))
-    found = np.tile([[[0.0]], [[0.0]], [[0.0]], [[1.0]]], (1, 100, 1))
-    score = scores(Draws(found, True), Exact(exact, True, kinds=MASK))
-    assert score["error"].value == pytest.approx(0.25)
-    assert set(score) == {"error", "two_sample"}
-
-
 def test_the_worst_bit_of_a_mask_counts():
-    """One of four inclusion probabilities is off by a quarter, the others by nothing."""
+    """One of four inclusion probabilities is off by a quarter, the others by nothing.
+
+    It is not in sds, and spreads are not looked at.
+    """
     exact = np.tile([[[0.0]], [[1.0]], [[0.0]], [[1.0]]], (1, 100, 4))
     found = exact.copy()
     found[1, :, 2] = 0.0
-    score = scores(Draws(found, True), Exact(exact, True, kinds=MASK))["error"]
-    assert score.value == pytest.approx(0.25)
+    score = scores(Draws(found, True), ReferenceDraws(exact, True, kinds=MASK))
+    assert set(score) == {"inclusion", "two_sample"}
+    assert score["inclusion"].value == pytest.approx(0.25)
 
 
 def test_effective_draws():
@@ -275,7 +284,7 @@ def covered(runs, shape, r, method, again):
         generator = np.random.default_rng([seed(1), run])
         mean = generator.normal(size=shape[2])
         kinds = CONTINUOUS | RANKING  # of the order of the means as they are
-        exact = Exact(mean + autoregressive(generator, shape, r), kinds=kinds, seed=run)
+        exact = ReferenceDraws(mean + autoregressive(generator, shape, r), kinds=kinds, seed=run)
         found = mean + autoregressive(generator, method, again)
         second = scores(Draws(found, again == 0.0), exact)
         del second["top"]
@@ -323,17 +332,17 @@ def test_a_wrong_posterior_is_outside():
     """
     generator = rng(10)
     mean = np.arange(20.0) / 2
-    exact = Exact(mean + generator.normal(size=(4, 250, 20)), independent=True)
+    exact = ReferenceDraws(mean + generator.normal(size=(4, 250, 20)), independent=True)
     narrow = scores(
         Draws(mean + 0.5 * generator.normal(size=(4, 250, 20)), independent=True), exact
     )
     for name in ("sd_ratio", "wasserstein", "coverage_50", "coverage_90", "two_sample"):
         assert not narrow[name].inside
-        assert narrow[name].beyond == narrow[name].deviation > 2 * narrow[name].floor
+        assert narrow[name].counted == narrow[name].deviation > 2 * narrow[name].floor
     shifted = mean + 0.25 + generator.normal(size=(4, 250, 20))
     assert not scores(Draws(shifted, independent=True), exact)["error"].inside
     order = generator.permutation(20)
     permuted = exact.draws[..., order]
-    ranks = scores(Draws(permuted, True), Exact(exact.draws, True, kinds=RANKING))
+    ranks = scores(Draws(permuted, True), ReferenceDraws(exact.draws, True, kinds=RANKING))
     assert set(ranks) == {"spearman", "top", "captured"}
     assert not any(score.inside for score in ranks.values())

@@ -6,8 +6,7 @@ import xarray as xr
 from scipy import special, stats
 
 from ardvark.inference.scoring import quantities
-from ardvark.inference.scoring.draws import PROBABILITY, REPEATS, Draws, Exact
-from ardvark.inference.scoring.measures import moments
+from ardvark.inference.scoring.draws import PROBABILITY, REPEATS, Draws, ReferenceDraws
 from ardvark.inference.scoring.statistics.p_active import P_ACTIVE, Activity
 from ardvark.inference.scoring.statistics.prediction import DIFFERENCE
 from tests.models.forms import make
@@ -22,7 +21,7 @@ def test_halves_and_contrasts_of_seven_blocks():
     Its squares sum to (4 / B) (B - 1) / chi^2: so 4 (B - 1) / B over the sums are chi-squared
     numbers of B - 1 degrees of freedom, whose mean of 400 is known to 0.17.
     """
-    exact = Exact(rng(1).normal(size=(7, 50, 2)), known=(200.0, 100.0), seed=3)
+    exact = ReferenceDraws(rng(1).normal(size=(7, 50, 2)), known=(200.0, 100.0), seed=3)
     assert [(b.start, b.stop) for b in exact.blocks] == [(50 * k, 50 * k + 50) for k in range(7)]
     halves = np.sort(exact.halves, axis=1)
     np.testing.assert_allclose(halves, np.tile([-1 / 4] * 4 + [1 / 3] * 3, (REPEATS, 1)))
@@ -33,15 +32,15 @@ def test_halves_and_contrasts_of_seven_blocks():
     assert abs(chi2.mean() - 6.0) < z_limit() * np.sqrt(12.0 / REPEATS)
     means = [exact.draws[k].mean(axis=0) for k in range(7)]
     np.testing.assert_allclose(exact.block_means(exact.flat), means)
-    again = Exact(exact.draws, known=(200.0, 100.0), seed=3)
+    again = ReferenceDraws(exact.draws, known=(200.0, 100.0), seed=3)
     np.testing.assert_array_equal(again.contrast, exact.contrast)
-    assert (Exact(exact.draws, known=(200.0, 100.0)).halves != exact.halves).any()
+    assert (ReferenceDraws(exact.draws, known=(200.0, 100.0)).halves != exact.halves).any()
 
 
 def test_standardised_draws_and_their_parts():
     draws = 3.0 + 2.0 * rng(2).normal(size=(5, 20, 4))
     draws[..., 1] = 7.0
-    exact = Exact(draws)
+    exact = ReferenceDraws(draws)
     flat = draws.reshape(100, 4)
     np.testing.assert_array_equal(exact.moves, [True, False, True, True])
     z = (flat - flat.mean(0))[:, [0, 2, 3]] / flat.std(0, ddof=1)[[0, 2, 3]]
@@ -50,9 +49,9 @@ def test_standardised_draws_and_their_parts():
     first, second = exact.split()
     np.testing.assert_array_equal(first.draws, draws[:2])
     np.testing.assert_array_equal(second.draws, draws[2:])
-    for found, expected in zip(moments(draws), (flat.mean(0), flat.std(0, ddof=1)), strict=True):
-        np.testing.assert_allclose(found, expected, atol=1e-12)
-    assert np.isnan(moments(draws[:1, :1])[1]).all()
+    np.testing.assert_allclose(exact.mean, flat.mean(0), rtol=1e-12)
+    np.testing.assert_allclose(exact.sd, flat.std(0, ddof=1), atol=1e-12)
+    assert np.isnan(Draws(draws[:1, :1]).sd).all()
 
 
 @pytest.mark.statistical
@@ -62,9 +61,9 @@ def test_the_floor_of_a_function_of_means_knows_a_method_with_few_draws():
     The halves' is raised to 2 / E + 1 / M where that is more. At E = 10 M the floor is 3^1/2 times
     that at M = E, whose halves have noise enough; a quantile of 400 is known to 5 %, each.
     """
-    exact = Exact(rng(3).normal(size=(4, 1000, 1)), independent=True, kinds=PROBABILITY)
+    exact = ReferenceDraws(rng(3).normal(size=(4, 1000, 1)), independent=True, kinds=PROBABILITY)
     floors = [
-        DIFFERENCE.score(Draws(exact.draws + 1.0, known=(m, m)), exact).floor
+        DIFFERENCE.distance(Draws(exact.draws + 1.0, known=(m, m)), exact).floor
         for m in (4000.0, 400.0)
     ]
     room = z_limit() * np.hypot(0.05, 0.05)
@@ -76,7 +75,7 @@ def test_the_noise_of_a_probability_is_that_of_both_sides():
 
     def floor(error, draws, p=0.3, known=0.04):
         found = Activity(np.array([0.0]), np.array([error]), draws)
-        score = P_ACTIVE.score(found, Activity(np.array([p]), np.array([known]), 4000))
+        score = P_ACTIVE.distance(found, Activity(np.array([p]), np.array([known]), 4000))
         assert score.value == pytest.approx(p)
         return np.array([score.floor, score.typical])
 

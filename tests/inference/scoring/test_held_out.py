@@ -122,7 +122,12 @@ def test_rows_that_are_all_right_have_no_standard_error():
 
 def test_a_score_alone_has_no_probability():
     found = measures(np.array([0, 1, 1]), np.array([0, 1, 0]), np.array([-1.0, 2.0, -0.5]))
-    assert set(found) == {"f1", "kappa", "auc"} | {"f1_se", "kappa_se", "auc_se", "accuracy_se"}
+    assert set(found) == {"accuracy", "f1", "kappa", "auc"} | {
+        "f1_se",
+        "kappa_se",
+        "auc_se",
+        "accuracy_se",
+    }
 
 
 def test_resamples_come_in_chunks(monkeypatch):

@@ -15,7 +15,7 @@ from ardvark.inference.comparison import rows
 from ardvark.inference.contract.reasons import told
 from ardvark.inference.scoring import columns
 from ardvark.inference.scoring.floors import OfAverage
-from ardvark.inference.scoring.statistic import Limit, Shown, Statistic, average
+from ardvark.inference.scoring.statistic import Limit, Shown, Statistic
 from ardvark.inference.scoring.statistics import STATISTICS
 from ardvark.inference.verdicts.findings import Finding
 from ardvark.inference.verdicts.purposes import PURPOSES, Purpose
@@ -34,7 +34,7 @@ UPPER = Statistic(
     name="upper",
     of="continuous",
     compute=upper,
-    reduce=average,
+    over="mean",
     perfect=0.1,
     noise=OfAverage(
         lambda exact: (exact.flat > np.quantile(exact.flat, 0.9, axis=0)).astype(float)
@@ -77,11 +77,11 @@ def made(problem, number, scale=1.0):
 @pytest.fixture
 def with_upper(monkeypatch):
     """One more line in the registry of statistics, and what is read from it at import."""
-    STATISTICS.append(UPPER)
+    STATISTICS[UPPER.name] = UPPER
     for module in (columns, rows):
         monkeypatch.setattr(module, "COLUMNS", columns.declared())
     yield
-    STATISTICS.remove(UPPER)
+    del STATISTICS[UPPER.name]
 
 
 @pytest.mark.statistical
@@ -109,7 +109,8 @@ def test_a_statistic_is_one_declaration(with_upper, problem, tmp_path):
     page = found.to_html(tmp_path / "page.html", pictures={}).read_text()
     assert f"<li>{reason}</li>" in page
     assert re.search(r'<th scope="row">in the upper tenth</th>.*?<small>\(0\.00\d+\)</small>', page)
-    assert "<dt>in the upper tenth</dt><dd>Of eta: the share of the draws in the" in page
+    meaning = "Of eta: the share of the draws in the reference&#x27;s <b>upper</b> tenth."
+    assert f"<dt>in the upper tenth</dt><dd>{meaning}</dd>" in page
     assert '<th scope="row">eta upper</th>' in page
     assert "upper_eta" in columns.described()
 
@@ -136,9 +137,9 @@ def test_a_purpose_is_one_declaration(monkeypatch, problem, tmp_path):
 def test_findings_cap_a_purpose_of_which_they_know_nothing(monkeypatch):
     """All of them where the finding is against all; what is named beside, by `capped_with`."""
     monkeypatch.setitem(PURPOSES, "tails", TAILS)
-    everything = judged({}, [Finding(told("chains disagree"), "bad")])
+    everything = judged([], [Finding(told("chains disagree"), "bad")])
     assert everything.words["tails"] == "bad"
     assert everything.level == "do not use"
-    found = judged({}, [Finding(told("few in the tails"), "rough", ("uncertainty",))], "chains")
+    found = judged([], [Finding(told("few in the tails"), "rough", ("uncertainty",))], "chains")
     assert found.words["tails"] == found.words["uncertainty"] == "rough"
     assert found.words["means"] == "good"

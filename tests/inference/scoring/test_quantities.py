@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from ardvark.inference.scoring import quantities
+from ardvark.inference.scoring.distances import measure
 from tests.models.forms import make
 from tests.support import rng
 
@@ -39,9 +39,10 @@ def test_a_ranking_does_not_know_the_signs_of_weights(problem, flipped):
 
     def ranking(exact, other):
         fits = {"exact": fit_of(problem, 1, exact), "other": fit_of(problem, 2, other)}
-        found = quantities.measure(fits, "exact", problem)
-        assert (found["other"]["primal_weight"]["error"].value > 10.0) == (exact != other)
-        return {name: score.value for name, score in found["other"]["ranking"].items()}
+        found = measure(fits, "exact", problem).query("method == 'other'")
+        value = found.set_index(["quantity", "statistic"])["value"]
+        assert (value["primal_weight", "error"] > 10.0) == (exact != other)
+        return value["ranking"].to_dict()
 
     once = ranking(1.0, 1.0)
     assert ranking(*signs) == pytest.approx(once)
@@ -69,11 +70,12 @@ def test_where_nothing_is_active_the_largest_weights_are_compared():
 
     def error(shifted):
         fits = {"exact": fit(1), "other": fit(2, shifted)}
-        return quantities.measure(fits, "exact")["other"]["feature_weight"]["error"]
+        found = measure(fits, "exact").set_index(["method", "quantity", "statistic"])
+        return found.loc["other", "feature_weight", "error"]
 
     assert error(np.flatnonzero(order < 20)).value < 1.0
     for place in (20, 29):  # the least of the ten, and the largest
         k = int(np.flatnonzero(order == place)[0])
         found = error([k])
         assert found.value > 5.0
-        assert found.where == f"the weight of {k}"
+        assert found.component == f"the weight of {k}"

@@ -11,7 +11,7 @@ import pytest
 import xarray as xr
 
 import ardvark as av
-from ardvark.inference.scoring import quantities
+from ardvark.inference.scoring.distances import measure
 from ardvark.inference.verdicts.verdict import verdicts
 from tests.support import rng
 
@@ -80,11 +80,11 @@ def beside(tree, exact=None, probability=None):
 def beside_one(trees, exact=None, probability=None):
     """Return the verdicts on one reference and on fits that are measured from it at once."""
     fits = {"exact": made(drawn(1)) if exact is None else exact, **trees}
-    return verdicts(fits, "exact", quantities.measure(fits, "exact", probability=probability))
+    return verdicts(fits, "exact", measure(fits, "exact", probability=probability))
 
 
 def alone(tree):
-    return verdicts({"fit": tree}, None, {})["fit"]
+    return verdicts({"fit": tree}, None)["fit"]
 
 
 # --- what is right --------------------------------------------------------------------------------

@@ -73,7 +73,7 @@ def test_of_too_few_draws_not_even_the_active_features_are_counted():
 def test_an_empty_posterior_may_be_the_truth():
     """Converged chains in which nothing is active: said, and nothing is held against them."""
     tree = tree_of(*(x * y for x, y in zip(posterior(2), (1.0, 1e-3), strict=True)))
-    found = verdicts({"exact": tree}, "exact", {})["exact"]
+    found = verdicts({"exact": tree}, "exact")["exact"]
     assert found.level == "converged"
     assert found.reasons == (
         "no feature is active in any of its draws. This may be the truth: nothing in X predicts y",
@@ -117,7 +117,7 @@ def test_few_effective_draws_of_the_tails_cap_the_uncertainty_alone():
     assert (found.reason.code, found.reason.numbers["kind"]) == ("ess", "tail")
     assert (found.cap, found.purposes) == ("rough", ("uncertainty",))
     assert (found.remedy.action, [*found.remedy.changes]) == ("fit", ["draws"])
-    words = verdicts({"exact": tree}, "exact", {})["exact"].words
+    words = verdicts({"exact": tree}, "exact")["exact"].words
     assert words == dict.fromkeys(PURPOSES, "good") | {"uncertainty": "rough"}
 
 
@@ -171,7 +171,7 @@ def test_a_stored_reference_keeps_its_findings_as_words_with_remedies_as_values(
         assert (found.cap, found.purposes, found.remedy) == ("unknown", NONE_ACTIVE.purposes, EXACT)
     old = {"text": "it stops", "cap": "bad", "purposes": "all", "remedy": "start again"}
     tree.attrs["findings"] = json.dumps([old, old | {"remedy": "", "purposes": []}])
-    told = verdicts({"exact": tree}, "exact", {})["exact"]
+    told = verdicts({"exact": tree}, "exact")["exact"]
     assert (told.level, told.reasons) == ("do not use", ("it stops",))
     assert told.remedies == told.on_command_line("exact", {"exact": tree}).remedies
     assert told.remedies == ("start again",)

@@ -9,12 +9,9 @@ import pytest
 import xarray as xr
 
 from ardvark.common.validate import InputError
-from ardvark.inference.scoring import quantities
-from ardvark.inference.scoring.statistic import Score
+from ardvark.inference.scoring.distances import measure
+from ardvark.inference.scoring.statistic import Distance
 from ardvark.inference.scoring.statistics import STATISTICS
-from ardvark.inference.scoring.statistics.error import ERROR, INCLUSION
-from ardvark.inference.scoring.statistics.prediction import DIFFERENCE
-from ardvark.inference.scoring.statistics.sd_ratio import SD_RATIO
 from ardvark.inference.verdicts import remedies
 from ardvark.inference.verdicts.findings import findings
 from ardvark.inference.verdicts.purposes import PURPOSES
@@ -74,7 +71,7 @@ def measured(others, exact=None):
     All are measured at once: the noise of the reference is then computed once.
     """
     fits = {"exact": tree_of(*posterior(1)) if exact is None else exact, **others}
-    return verdicts(fits, "exact", quantities.measure(fits, "exact"))
+    return verdicts(fits, "exact", measure(fits, "exact"))
 
 
 NOT_CONVERGED = {
@@ -204,13 +201,13 @@ def test_an_ignored_mode():
 
 def test_draws_of_another_problem():
     fits = {"exact": tree_of(*posterior(1)), "other": tree_of(*posterior(2), fingerprint="else")}
-    found = verdicts(fits, "exact", {})["other"]
+    found = verdicts(fits, "exact")["other"]
     assert found.level == "do not use"
     assert "its draws are of a different problem (fingerprint else)" in found.sentence
 
 
 def test_a_chain_that_never_moved():
-    for found in (beside()["stuck"], verdicts({"a": one_chain_stuck()}, "a", {})["a"]):
+    for found in (beside()["stuck"], verdicts({"a": one_chain_stuck()}, "a")["a"]):
         assert found.level == "do not use"
         assert found.sentence == "do not use: chain 2 never moved."
         assert found.remedies
@@ -265,12 +262,12 @@ def test_how_many_draws_are_enough(draws, ess, needed):
 def test_chains_that_disagree():
     eta, weight = posterior(1)
     tree = tree_of(eta + np.array([0.0, 0.0, 0.0, 5.0])[:, None, None], weight)
-    found = verdicts({"exact": tree}, "exact", {})["exact"]
+    found = verdicts({"exact": tree}, "exact")["exact"]
     assert found.level == "do not use"
     assert "R-hat of eta[" in found.sentence
     assert found.remedies == ('ardvark.fit(problem, "exact")',)
     tree.attrs["method"] = "exact"  # never what is already in use
-    again = verdicts({"exact": tree}, "exact", {})["exact"]
+    again = verdicts({"exact": tree}, "exact")["exact"]
     assert again.remedies == ("ardvark.resume(problem, fit)",)
 
 
@@ -298,13 +295,13 @@ def test_a_failed_fit():
 
 
 def scores(**deviations):
-    """Return scores without noise: deviations by quantity__statistic, of no mask."""
-    named = {s.name: s for s in STATISTICS if s is not INCLUSION}
-    out = {}
-    for name, value in deviations.items():
-        quantity, statistic = name.split("__")
-        out.setdefault(quantity, {})[statistic] = Score(named[statistic], value, value, 0.0, 0.0)
-    return out
+    """Return distances without noise: deviations by quantity__statistic."""
+    return [at(*name.split("__"), value, value, 0.0, 0.0) for name, value in deviations.items()]
+
+
+def at(quantity, statistic, *numbers):
+    """Return a distance of a fit: value, deviation, floor and median of the noise."""
+    return Distance("fit", quantity, statistic, *numbers)
 
 
 def test_the_papers_algorithm_of_the_demo():
@@ -366,26 +363,25 @@ def test_each_limit_decides_its_purpose(purpose, statistic):
         (0.99 * limit.rough, "rough"),
         (1.01 * limit.rough, "bad"),
     ):
-        score = Score(statistic, value, value, 0.0, 0.0)
-        found = judged({limit.quantities[0]: {statistic.name: score}}, [])
+        found = judged([at(limit.quantities[0], statistic.name, value, value, 0.0, 0.0)], [])
         assert found.words[purpose.name] == word
         others = [w for p, w in found.words.items() if p != purpose.name]
         assert set(others) == {"unknown"}
 
 
 def test_every_limit_names_a_purpose_and_every_purpose_has_limits():
-    assert {name for s in STATISTICS for name in s.limits} == set(PURPOSES)
+    assert {name for s in STATISTICS.values() for name in s.limits} == set(PURPOSES)
     assert all(p.meaning and bool(p.quoted) != bool(p.said) for p in PURPOSES.values())
 
 
 def test_a_distance_within_its_noise_counts_as_none():
     """The floor is 0.1 above the median: the noise is 0.2 + 2.51 x 0.1 = 0.451."""
-    means = {v: judged({"eta": {"error": Score(ERROR, v, v, 0.3, 0.2)}}, []) for v in (0.45, 0.46)}
+    means = {v: judged([at("eta", "error", v, v, 0.3, 0.2)], []) for v in (0.45, 0.46)}
     assert means[0.45].words["means"] == "unknown"  # it would hide twice the limit
     assert means[0.46].words["means"] == "rough"
-    small = judged({"eta": {"error": Score(ERROR, 0.3, 0.3, 0.26, 0.2)}}, [])
+    small = judged([at("eta", "error", 0.3, 0.3, 0.26, 0.2)], [])
     assert small.words["means"] == "good"
-    sds = judged({"eta": {"sd_ratio": Score(SD_RATIO, 1.3, 0.26, 0.25, 0.2)}}, [])
+    sds = judged([at("eta", "sd_ratio", 1.3, 0.26, 0.25, 0.2)], [])
     assert sds.words["uncertainty"] == "good"
 
 
@@ -393,12 +389,9 @@ def test_noise_that_hides_a_defect_is_said():
     """Predictions are known to be right; means might be wrong by twice their limit, unseen."""
 
     def found(floor, ratio_floor=0.1):
-        error, ratio = (
-            Score(ERROR, 0.1, 0.1, floor, 0.1),
-            Score(SD_RATIO, 1.1, 0.1, ratio_floor, 0.1),
-        )
-        right = {"difference": Score(DIFFERENCE, 0.0, 0.0, 0.0, 0.0)}
-        return judged({"probability": right, "eta": {"error": error, "sd_ratio": ratio}}, [])
+        right = at("probability", "difference", 0.0, 0.0, 0.0, 0.0)
+        error = at("eta", "error", 0.1, 0.1, floor, 0.1)
+        return judged([right, error, at("eta", "sd_ratio", 1.1, 0.1, ratio_floor, 0.1)], [])
 
     assert found(0.2).level == "trust"
     hidden = found(3.0)
@@ -412,8 +405,7 @@ def test_noise_that_hides_a_defect_is_said():
 
 def test_the_error_of_a_mask_is_one_of_probabilities():
     """Of sds it is not: means stay unknown, and the words say what is off."""
-    mask = {"feature_weight": {"error": Score(INCLUSION, 0.2, 0.2, 0.05, 0.02)}}
-    found = judged(mask, [])
+    found = judged([at("feature_weight", "inclusion", 0.2, 0.2, 0.05, 0.02)], [])
     assert found.words == dict.fromkeys(PURPOSES, "unknown") | {"selection": "rough"}
     assert found.reasons == (
         "feature_weight: an inclusion probability is off by 0.2 (noise: 0.05)",
@@ -421,7 +413,7 @@ def test_the_error_of_a_mask_is_one_of_probabilities():
 
 
 def test_the_level_is_said_once_in_print():
-    found = verdicts({"nuts": one_chain_stuck()}, "nuts", {})["nuts"]
+    found = verdicts({"nuts": one_chain_stuck()}, "nuts")["nuts"]
     lines = found.text("nuts", 200).splitlines()
     assert lines[0] == "nuts [do not use]: chain 2 never moved."
     assert len(lines) == 2
@@ -448,16 +440,17 @@ def test_a_verdict_in_print():
 def test_quantities_of_the_users_own():
     fits = {"exact": tree_of(*posterior(1)), "q": tree_of(*posterior(2, shift=1.0), "point")}
     own = {"first": lambda p: p["eta"][..., 0], "sum": lambda p: p["eta"].sum("obs").values}
-    found = quantities.measure(fits, "exact", own=own)["q"]
+    found = measure(fits, "exact", own=own).set_index(["method", "quantity", "statistic"])
+    error = found["value"].xs("error", level="statistic")["q"]
     mean = fits["q"]["posterior"]["eta"][..., 0].mean().item()
     exact = fits["exact"]["posterior"]["eta"][..., 0]
     known = abs(mean - exact.mean().item()) / exact.values.std(ddof=1)
-    assert found["first"]["error"].value == pytest.approx(known)
-    assert found["sum"]["error"].value > 3.0  # sqrt(20), to 0.05
+    assert error["first"] == pytest.approx(known)
+    assert error["sum"] > 3.0  # sqrt(20), to 0.05
     with pytest.raises(InputError, match="quantity 'wrong' must return one value"):
-        quantities.measure(fits, "exact", own={"wrong": lambda p: p["eta"].mean("draw")})
+        measure(fits, "exact", own={"wrong": lambda p: p["eta"].mean("draw")})
     with pytest.raises(InputError, match="a quantity named 'eta' exists"):
-        quantities.measure(fits, "exact", own={"eta": lambda p: p["eta"]})
+        measure(fits, "exact", own={"eta": lambda p: p["eta"]})
 
 
 def test_lp_is_compared_between_fits_of_one_form_only():
@@ -465,14 +458,14 @@ def test_lp_is_compared_between_fits_of_one_form_only():
     exact = tree_of(*posterior(1), stats=stats)
     fits = {"exact": exact, "same": tree_of(*posterior(2), stats=stats)}
     fits["else"] = tree_of(*posterior(2), stats=stats, form="another")
-    found = quantities.measure(fits, "exact")
-    assert found["same"]["lp"]["error"].value == 0.0
-    assert "lp" not in found["else"]
+    lp = measure(fits, "exact").query("quantity == 'lp' and statistic == 'error'")
+    assert dict(zip(lp["method"], lp["value"], strict=True))["same"] == 0.0
+    assert "else" not in set(lp["method"])
 
 
 def test_the_table_of_distances():
     fits = {"exact": tree_of(*posterior(1)), "q": tree_of(*posterior(2), "approximation")}
-    frame = quantities.as_frame(quantities.measure(fits, "exact"))
+    frame = measure(fits, "exact")
     row = frame.set_index(["method", "quantity", "statistic"]).loc[("q", "eta", "error")]
     assert row["deviation"] == row["value"]
     assert row["inside"] == (row["deviation"] <= row["floor"])

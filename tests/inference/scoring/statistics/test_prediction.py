@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ardvark.inference.scoring.draws import Draws, Exact
+from ardvark.inference.scoring.draws import Draws, ReferenceDraws
 from ardvark.inference.scoring.statistics import STATISTICS
 
 
@@ -12,6 +12,8 @@ def test_probabilities_that_are_off_to_both_sides_do_not_cancel():
     exact = np.full((4, 50, 3), 0.5)
     found = exact + np.array([0.3, -0.3, 0.0])
     value = {
-        s.name: s.value(Draws(found), Exact(exact)) for s in STATISTICS if s.of == "probability"
+        s.name: s.value(Draws(found), ReferenceDraws(exact))
+        for s in STATISTICS.values()
+        if s.of == "probability"
     }
     assert value == pytest.approx({"difference": 0.2, "agreement": 2 / 3, "row": 0.3})

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ardvark.common.validate import named
 from ardvark.models import Problem
 from ardvark.models import problem as make_problem
 
@@ -85,3 +86,8 @@ REFERENCES: dict[str, Reference] = {
     )
 }
 """Every reference, by name."""
+
+
+def known(name: str) -> str:
+    """Return the reference that is meant, or raise one error that lists them."""
+    return named("reference", name, REFERENCES, "`ardvark reference list` lists them.")
