@@ -12,7 +12,7 @@ mix differs by factors:
     jcfo, pcvm, rvm, probit   nuts      few modes
     horseshoe                 nuts      no other exact sampler applies
 
-Figures and dates are in the records of `lab/speed/exact_speed.py` and `gibbs_speed.py`.
+Figures and dates are in the records of `lab/speed/exact_speed.py`.
 """
 
 from dataclasses import dataclass
