@@ -64,8 +64,7 @@ PAGES = (
         "The sparse prior",
         "What the default prior expects, how it samples, what it finds, and what it costs in "
         "prediction.",
-        ("sparsity-prior", "sparsity-sampling", "sparsity-colon", "sparsity-planted",
-         "sparsity_slab"),
+        ("sparsity-prior", "sparsity-sampling", "sparsity-colon", "sparsity_slab"),
     ),
     Page(
         "TESTS.md",

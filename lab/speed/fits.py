@@ -24,9 +24,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from lab.priors.sparsity import BLOCK, plant
 from lab.records import Table, table
-from lab.script import DENSE, Row, apart, resumed, stored, synthetic
+from lab.script import BLOCK, DENSE, Row, apart, plant, resumed, stored, synthetic
 
 FORMATS = {
     "seconds": ".1f", "compile": ".1f", "processor": ".1f", "GB": ".2f", "GB before": ".2f",
