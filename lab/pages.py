@@ -39,7 +39,7 @@ PAGES = (
         "What a user waits for, and how far the time of each algorithm is from what it could be. "
         "Compare only figures of one run: the machines are shared and noisy.",
         (
-            "main_job-import", "main_job-demo", "main_job-colon", "compiled_speed-gradient",
+            "main_job-import", "main_job-demo", "compiled_speed-gradient",
             "compiled_speed-density", "compiled_speed-rbf", "nuts_speed-models",
             "nuts_speed-settings", "nuts_speed-mams", "peers-nuts", "peers-exact",
             "gibbs_speed-pymc", "gibbs_speed-cost", "gibbs_speed-moves", "papers_speed-rfvm",
