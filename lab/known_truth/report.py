@@ -15,7 +15,7 @@ import pandas as pd
 from jinja2 import Environment, StrictUndefined
 
 from ardvark.inference.exact.method import Options
-from lab.known_truth.results import BINS, ESS, LIMIT, SET, Estimate, Results, Row, clear
+from lab.known_truth.results import ESS, LIMIT, Estimate, Results, Row, clear
 from lab.records import Goal, Table, at_least, at_most, table
 from lab.script import Measured
 
@@ -32,8 +32,6 @@ OTHERS = {m: (*algorithms, *YARDSTICKS) for m, algorithms in EXACT.items()} | {
 """What each exact posterior is compared with."""
 SHOWN = {"power_20": (100.0, 1), "log_score": (1.0, 3), "accuracy": (100.0, 1)}
 """The measures that are compared; the unit and the digits in which a difference is shown."""
-JOINED = 2
-"""Bins of P(active) that are one line of a table; the figure has them all."""
 ALARM = 0.05
 """Probability with which at least one difference is called clear where there is none."""
 
@@ -107,8 +105,9 @@ def _signed(estimate: Estimate, name: str) -> str:
 
 def tables(found: Results, compared: Comparisons, rows: Sequence[Row]) -> list[Table]:
     """Return the tables of the page."""
-    return [_differences(found, compared), _power(found), _probability(found), _lists(found),
-            _reliability(found), _factors(found), _fits(found, rows)]  # fmt: skip
+    return [
+        _differences(found, compared), _power(found), _probability(found), _fits(found, rows)
+    ]  # fmt: skip
 
 
 def _differences(found: Results, compared: Comparisons) -> Table:
@@ -183,56 +182,6 @@ def _probability(found: Results) -> Table:
     )
     formats = dict.fromkeys(("P > 1/2: false, expected", "FDR 10 %: false, expected"), ".2f")
     return table("What P(active) promises", listed, formats, note)
-
-
-def _lists(found: Results) -> Table:
-    listed = []
-    for D in sorted(found.frame["D"].unique()):
-        for active in sorted(found.frame["active"].unique()):
-            kept = found.at({"D": D, "active": active})
-            row: Row = {"D": int(D), "active": int(active)}
-            for m in found.judged:
-                false = found.false(m, "half", kept)
-                said = f"{_pm(false)} ({found.expected(m, 'half', kept):.2f})"
-                row[m] = said if np.isfinite(false.value) else ""
-            listed.append(row)
-    note = (
-        "The share that is false, and in brackets the share that was promised. The sparse prior of "
-        "PFCVM and RFVM expects ten active features whatever D is: a third of all where D = 30."
-    )
-    if (m := "pfcvm, exact") in found.judged:
-        own = found.of(m)
-        size = own["half_right"] + own["half_false"]
-        few = int(size[found.at({"D": 30})].sum())
-        note += f" Of the {int(size.sum())} features listed by {m}, {few} are from D = 30."
-    return table("False features with P(active) > 1/2, by D and active", listed, note=note)
-
-
-def _reliability(found: Results) -> Table:
-    bins = {m: found.bins(m, JOINED) for m in found.judged}
-    listed = []
-    for b, low in enumerate(range(0, BINS, JOINED)):
-        row: Row = {"P(active)": f"{low / BINS:.1f} to {(low + JOINED) / BINS:.1f}"}
-        for m, own in bins.items():
-            count, _, share = own[b]
-            row[m] = f"{_pm(share)} ({count})" if count else ""
-        listed.append(row)
-    note = (
-        "The share of features that are active, and how many features are in the bin. Bins do not "
-        "judge the inference: the truth is not a draw from any of these priors."
-    )
-    return table("Reliability of P(active)", listed, note=note)
-
-
-def _factors(found: Results) -> Table:
-    listed = []
-    levels = [(f, v) for f in SET[:-1] for v in sorted(found.frame[f].unique())]
-    for factor, level in levels:
-        row: Row = {"data sets with": f"{factor} = {level:g}"}
-        kept = found.at({factor: level})
-        row |= {m: _pm(found.mean(m, "power_20", kept)) for m in found.methods}
-        listed.append(row)
-    return table("Power at a false discovery proportion of 20 %, by factor", listed)
 
 
 def _fits(found: Results, rows: Sequence[Row]) -> Table:

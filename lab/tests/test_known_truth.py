@@ -436,33 +436,6 @@ def test_differences_are_paired_and_judged_together(stored, frame):
         assert row["converged: data sets"] == (frame["finished"][both].min(axis=1) == 1.0).sum()
 
 
-def test_the_table_of_lists_separates_long_ones_from_short_ones(stored, frame):
-    (table,) = [t for t in stored[1].measured if "by D and active" in t.title]
-    assert len(table.rows) == 4
-    for row in table.rows:
-        own = frame.xs((row[0], row[1]), level=("D", "active"))
-        for method, shown in zip(table.columns[2:], row[2:], strict=True):
-            false, right, promised = (
-                own[f"half_{x}"][method].groupby(["N", "correlation"]).mean().sum()
-                for x in ("false", "right", "expected")
-            )
-            if not (count := false + right):
-                assert not shown
-                continue
-            assert shown.startswith(f"{false / count:.2f}")
-            assert shown.endswith(f"({promised / count:.2f})")
-
-
-def test_bins_are_joined(stored):
-    found = Results(stored[0], known_truth.METHODS)
-    fine, joined = found.bins("pfcvm, exact"), found.bins("pfcvm, exact", 2)
-    assert [x[0] for x in joined] == [
-        a[0] + b[0] for a, b in zip(fine[::2], fine[1::2], strict=True)
-    ]
-    for (a, b), whole in zip(zip(fine[::2], fine[1::2], strict=True), joined, strict=True):
-        assert min(a[2].value, b[2].value) <= whole[2].value <= max(a[2].value, b[2].value)
-
-
 def test_an_uncertain_share_does_not_meet_its_goal(stored):
     goals = {g.goal: g for g in stored[1].goals if "plus two standard errors" in g.goal}
     assert len(goals) == 3
