@@ -5,10 +5,9 @@
     python -m lab sparsity colon                     leading genes; sparse against dense
 
 Rows are kept in WORK as they end; a killed run goes on with the same command. `prior` simulates.
-`sampling` takes cases of `lab/speed/fits.py`. It and `colon` need ARDVARK_DATA; the quick form of
-`colon` takes rows of digits38. Seeds are fixed in advance. Defaults were chosen from `prior` and
-from planted data (`lab.script.plant`, seeds 1 and 2), never from the data sets of `sampling` and
-`colon`.
+`sampling` takes cases of `lab/speed/fits.py`. It and `colon` need ARDVARK_DATA. Seeds are fixed in
+advance. Defaults were chosen from `prior` and from planted data (`lab.script.plant`, seeds 1 and
+2), never from the data sets of `sampling` and `colon`.
 """
 
 import argparse
@@ -16,7 +15,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.linear_model import LogisticRegressionCV
 from sklearn.model_selection import StratifiedKFold
 
 import ardvark as av
@@ -24,9 +22,11 @@ from ardvark.data import Dataset
 from ardvark.inference.fits import diagnostics
 from ardvark.inference.fits.mixing import RHAT_LIMIT
 from ardvark.inference.fitting.registry import applicable
+from ardvark.inference.scoring.baselines import baselines
+from ardvark.inference.scoring.measures import score
 from ardvark.models.parts.effects import VISIBLE
 from lab.records import Goal, at_most, table
-from lab.script import DENSE, RBF, Measured, Part, Row, resumed
+from lab.script import DENSE, RBF, Measured, Part, Row, resumed, synthetic
 from lab.speed import fits
 from lab.speed.fits import Case
 
@@ -87,19 +87,16 @@ def sampled(*case: Any) -> Row:
     }
 
 
-def few(name: str, columns: int = 10) -> Dataset:
-    """Return 24 rows and some columns of a data set."""
-    data = av.load(name)
-    rows, kept = np.arange(0, data.N, data.N // 24)[:24], data.X.std(axis=0).argsort()[-columns:]
-    return Dataset.from_arrays(data.X[rows][:, kept], data.y[rows], name=name)
-
-
 # --- what it finds on colon, and what it costs in prediction --------------------------------------
+
+
+SMALL = Dataset.from_arrays(*synthetic(24, 12), name="small")
+"""What the quick form takes in place of colon."""
 
 
 def colon(given: argparse.Namespace) -> Work:
     """Yield the overlap of two models' leading genes, then five folds of three classifiers."""
-    data = few("digits38", 12) if given.quick else av.load("colon")
+    data = SMALL if given.quick else av.load("colon")
     length = {"draws": 20, "chains": 2} if given.quick else {}
     method, models = given.method, ("pfcvm", "rfvm")
     dense = {"active_features": 3.0} if given.quick else DENSE  # NUTS, to be compiled, has DENSE
@@ -113,7 +110,7 @@ def colon(given: argparse.Namespace) -> Work:
                     {"row": f"{model} {name} fold {i}"},
                     lambda p=parts, m=model, g=prior_given: _held_out(*p, m, g, method, **length),
                 )
-        yield {"row": f"L1 fold {i}"}, lambda p=parts: _lasso(*p)
+        yield {"row": f"L1 fold {i}"}, lambda p=parts: _plain(*p)
 
 
 def _overlap(data: Dataset, method: str, **length: int) -> Row:
@@ -127,39 +124,20 @@ def _overlap(data: Dataset, method: str, **length: int) -> Row:
     return {"overlap": len(shared), "genes": " ".join(data.feature_names[k] for k in shared)}
 
 
-def _scores(p: np.ndarray, y: np.ndarray) -> Row:
-    log_p = np.where(y == 1, np.log(p), np.log1p(-p))
-    return {"log_score": log_p.mean(), "accuracy": ((p > 0.5) == y).mean(), "rows": len(y)}
-
-
 def _held_out(
     train: Dataset, test: Dataset, model: str, given: Row, method: str, **length: int
 ) -> Row:
     problem = av.problem(model, train, **given)
     used = method if method in applicable(problem) else "nuts"
     fit = av.fit(problem, used, random_seed=1, progressbar=False, **length)
-    eta = fit["posterior"]["eta"]
     p = av.predict(problem, fit, test.X).mean(("chain", "draw")).values
-    return _scores(p, test.y) | {"rhat_eta": diagnostics.rhat(eta).max()}
+    rhat = diagnostics.rhat(fit["posterior"]["eta"]).max()
+    return score(problem, p, test) | {"rhat_eta": rhat}
 
 
-def _lasso(train: Dataset, test: Dataset) -> Row:
-    center, scale = train.X.mean(0), train.X.std(0)
-    scale[scale == 0.0] = 1.0
-    model = _l1().fit((train.X - center) / scale, train.y)
-    return _scores(model.predict_proba((test.X - center) / scale)[:, 1], test.y)
-
-
-def _l1() -> LogisticRegressionCV:
-    """Penalised logistic regression, its penalty by inner cross-validation of the log score."""
-    return LogisticRegressionCV(
-        Cs=10,
-        l1_ratios=(1.0,),
-        cv=5,
-        solver="liblinear",
-        scoring="neg_log_loss",
-        use_legacy_attributes=False,
-    )
+def _plain(train: Dataset, test: Dataset) -> Row:
+    row = baselines(train, test)["L1 logistic"].row
+    return {name: row[name] for name in ("accuracy", "log_score")}
 
 
 # --- what the rows say ----------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ardvark.models import ZOO
-from lab.records import Goal, Table, table
+from lab.records import Goal, Table, every, table
 from lab.script import DENSE, RBF, Measured, Part, Row
 from lab.speed import fits
 from lab.speed.fits import Case
@@ -87,9 +87,7 @@ def models(given: argparse.Namespace) -> Measured:
             for row in judged
             if not row[what] <= limit
         ]
-        text = f"{len(judged) - len(missed)} of {len(judged)}"
-        text += f"; missed: {', '.join(missed)}" if missed else ""
-        goals.append(Goal(f"{what} at most {limit} in every default form", text, not missed))
+        goals.append(every(f"{what} at most {limit} in every default form", missed, len(judged)))
     columns = (
         "model, prior, data, default form, compile, seconds, R-hat, ESS, ESS / s, divergences, "
         "gradients"

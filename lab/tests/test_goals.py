@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from lab.priors import sparsity
-from lab.speed import compiled_speed
+from lab.speed import compiled_speed, exact_speed
 
 QUICK = SimpleNamespace(quick=True)
 
@@ -38,3 +38,17 @@ def test_a_density_may_take_one_and_a_half_times_its_floor(density, met, monkeyp
     found = compiled_speed.density_part(QUICK)
     (goal,) = found.goals
     assert (goal.measured, goal.met) == (f"{density:g}", met)
+
+
+@pytest.mark.parametrize(
+    ("worse", "said"),
+    [
+        ({}, "1 of 1"),
+        ({"seconds": 61.0}, "0 of 1; missed: rvm sonar 61 s for 60"),
+        ({"ended": "time"}, "0 of 1; missed: rvm sonar 20 s for 60, 1 of 2 not converged"),
+    ],
+)
+def test_every_seed_of_a_case_must_converge_in_time(worse, said):
+    good = {"model": "rvm", "prior": "", "data": "sonar", "seconds": 20.0, "ended": "converged"}
+    goal = exact_speed.judged([(60.0, good), (60.0, good | worse)])
+    assert (goal.measured, goal.met) == (said, not worse)
