@@ -1,23 +1,16 @@
 """The simulation with a known truth: its truth, its measures, and what its page says."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import special, stats
 
 from ardvark.models.parts.effects import VISIBLE
-
-ROOT = Path(__file__).parents[2]
-
-with pytest.MonkeyPatch.context() as patch:
-    patch.syspath_prepend(str(ROOT))
-    from lab import records, script
-    from lab.known_truth import known_truth
-    from lab.known_truth import report as known_truth_report
-    from lab.known_truth.known_truth import CELLS, Cell, Fits, Found, Piece, Truth
-    from lab.known_truth.results import Estimate, Results, clear, mean, ratio, read
+from lab import records, script
+from lab.known_truth import known_truth
+from lab.known_truth import report as known_truth_report
+from lab.known_truth.known_truth import CELLS, Cell, Fits, Found, Piece, Truth
+from lab.known_truth.results import Estimate, Results, clear, mean, ratio, read
 
 CSV = records.RESULTS / "known_truth.csv"
 TINY = Cell(24, 10, 0.5, 2)

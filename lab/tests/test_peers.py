@@ -8,10 +8,7 @@ import pandas as pd
 import pytest
 
 from ardvark.models import ZOO
-
-with pytest.MonkeyPatch.context() as patch:
-    patch.syspath_prepend(str(Path(__file__).parents[1]))
-    from lab.speed import peers
+from lab.speed import peers
 
 
 def row(problem, sampler, converged=True, **numbers):

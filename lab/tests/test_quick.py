@@ -7,12 +7,10 @@ from pathlib import Path
 import pytensor
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from lab import origin, pages, records, script
+from lab.__main__ import scripts
 
-with pytest.MonkeyPatch.context() as patch:
-    patch.syspath_prepend(str(ROOT))
-    from lab import origin, pages, records, script
-    from lab.__main__ import scripts
+ROOT = Path(__file__).parents[2]
 SCRIPTS = scripts()
 
 
