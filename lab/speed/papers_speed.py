@@ -81,11 +81,12 @@ def of_pfcvm(problem: Any, options: dict[str, Any]) -> Callable[[], Any]:
 
 
 def of_jcfo(problem: Any, options: dict[str, Any]) -> Callable[[], Any]:
-    """Return an E- and an M-step of `jcfo_em` from its second start."""
+    """Return an E- and an M-step of `jcfo_em`, from its second start if it has one."""
     h, y, given = problem.hypers, problem.y.astype(float), em.Options(max_iterations=1, **options)
     basis = em.basis_of(problem, problem.X, problem.Z)
     rates = em.rates_of((h.gamma1, getattr(h, "gamma2", 1.0)), given)
-    start = em_steps.seed(basis, y, rates, 1, np.random.default_rng(0))
+    number = 0 if basis.Z is None else 1  # without theta there is one start
+    start = em_steps.seed(basis, y, rates, number, np.random.default_rng(0))
     state = em_steps.State(basis, y, *start, rates)
     return lambda: em_steps.iterate(state, given)
 
