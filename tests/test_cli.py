@@ -373,7 +373,7 @@ def test_the_methods_for_a_problem_are_recommended(command):
     assert "fsklr_savb: " in text
     assert "nuts: " not in text
     wide = command("methods", "--for", "pfcvm", "digits38", "--set", "kernel=linear")
-    assert "exact: samples by nuts, because" in wide.stdout
+    assert "exact: samples by mams, because" in wide.stdout
     wrong = command("methods", "--for", "fsklr", "digits39")
     assert wrong.returncode == 2
     assert "Did you mean 'digits38'" in wrong.stderr

@@ -27,7 +27,7 @@ from pytensor.graph.traversal import graph_inputs
 from pytensor.link.numba.cache import CACHED_SRC_FUNCTIONS, compile_numba_function_src
 
 from ardvark.common.validate import InputError
-from ardvark.models.parts import vector_math
+from ardvark.models.parts import matrix_product, vector_math
 
 # what the code below is written in; numba's cache needs the name of a module
 _NAMES = {
@@ -36,7 +36,7 @@ _NAMES = {
     "carray": numba.carray,
     "isfinite": np.isfinite,
 }
-_MODE = get_mode("NUMBA").including(vector_math.REWRITE)
+_MODE = get_mode("NUMBA").including(matrix_product.REWRITE, vector_math.REWRITE)
 _NUMBERS, _ADDRESSES = types.CPointer(types.float64), types.CPointer(types.voidptr)
 
 # nutpie's two signatures; what it calls user data is here an array of addresses, `Data.addresses`

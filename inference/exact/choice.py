@@ -1,18 +1,20 @@
 """Which sampler gives the exact posterior of a problem: the rule, and what was measured for it.
 
-`nuts` and `gibbs` both sample the posterior itself, and nearly everywhere both apply. How fast they
-mix differs by factors:
+`nuts`, `mams` and `gibbs` sample the posterior itself, and nearly everywhere all apply. How long
+they take differs by factors:
 
     model, kernel             sampler   why
     fsklr, sklr, fs_skr       gibbs     binary masks have no gradient
     pfcvm with rbf, poly.     gibbs     nuts: R-hat 1.03 after 4 x 4000 draws on sonar
     pfcvm, rfvm: D > 3 N      gibbs     nuts: R-hat 1.02 on colon (62 x 2000), 1.3 at 72 x 7129
-    pfcvm, rfvm: D <= 3 N     nuts      ESS a second over gibbs's: 5 at 250 x 64, 1.3 to 1.8 at
-                                        40 x 60; at 60 x 300 it is 0.5
-    jcfo, pcvm, rvm, probit   nuts      few modes
-    horseshoe                 nuts      no other exact sampler applies
+    pfcvm, rfvm: D <= 3 N     mams      nuts takes 1.5 to 3.0 times as long; nuts has 1.3 to 5 times
+                                        the ESS a second of gibbs at 40 x 60 and 250 x 64
+    jcfo, pcvm, rvm, probit   mams      few modes; nuts takes 1.2 to 2.6 times as long
+    horseshoe                 mams      nuts takes 1.6 times as long; gibbs does not apply
+    a model of one's own      nuts      mams was measured on the models of the zoo only
 
-Figures and dates are in the records of `lab/speed/exact_speed.py`.
+"As long" is the processor time until `exact` stops by its own rule, on sonar, digits38 and colon.
+Figures and dates are in the records of `lab/speed/exact_speed.py` and `gibbs_speed.py`.
 """
 
 from dataclasses import dataclass
@@ -23,15 +25,15 @@ from ..contract.chains import Continuing
 from ..contract.target import Target
 
 SAMPLERS = Registry[Continuing](
-    __package__, {"nuts": "..generic.nuts", "gibbs": "..gibbs.sampling"}
+    __package__,
+    {"gibbs": "..gibbs.sampling", "nuts": "..generic.nuts", "mams": "..generic.mams"},
 )
-"""The exact samplers, by name."""
+"""The exact samplers, by name; a second opinion is that of the first other one that applies."""
 MASKS = "binary masks have no gradient"
 MODES = (
     "a sparse prior's posterior has many modes, and a jump finds the next one where a path does not"
 )
-ONLY = "it is the only exact sampler that applies"
-SMOOTH = "with few modes, gradients take the longest steps for their cost"
+SMOOTH = "with few modes, trajectories along gradients take the longest steps for their cost"
 FEW = "with few features for its samples, the posterior has few modes and its gradient is cheap"
 FAT = 3
 """Features per sample above which jumps are faster than gradients."""
@@ -64,8 +66,6 @@ def refusal(target: Target) -> str | None:
 def choose(target: Target) -> Choice:
     """Return the sampler for a target that `refusal` accepts."""
     applies = [name for name, sampler in SAMPLERS.items() if sampler.supports(target) is None]
-    if target.problem is not None and applies == ["nuts"]:
-        return Choice("nuts", ONLY)
     choice = _preferred(target)
     if choice.name in applies:
         return choice
@@ -84,5 +84,5 @@ def _preferred(target: Target) -> Choice:
         linear = problem.kernel is not None and problem.kernel.is_linear
         if D > FAT * N or not linear:
             return Choice("gibbs", MODES)
-        return Choice("nuts", FEW)
-    return Choice("nuts", SMOOTH)
+        return Choice("mams", FEW)
+    return Choice("mams", SMOOTH)

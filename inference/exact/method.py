@@ -1,7 +1,7 @@
 """The exact posterior, whoever samples it: the best sampler for the model, until it has converged.
 
-`choice.py` says which sampler and why, `until.py` when the run ends. The draws are those of `nuts`
-or `gibbs`, so the only error is Monte Carlo error. The fit says which sampler it took
+`choice.py` says which sampler and why, `until.py` when the run ends. The draws are those of `nuts`,
+`mams` or `gibbs`, so the only error is Monte Carlo error. The fit says which sampler it took
 (``attrs["sampler"]``), why (``attrs["sampler_reason"]``), and how the run went (group fit: worst
 R-hat and least ESS at each judgement).
 
@@ -12,7 +12,8 @@ are kept (`contract/room.py`), which is said beforehand. Then another machine ma
 such a fit says so (``attrs["reproducible"]``), and a study does not reuse it.
 
 A run that reached a limit is "not_converged", and its reason says what is missing. `resume` takes
-it on from there: `gibbs` from its last states, `nuts` from its last points with new adaptation.
+it on from there: `gibbs` from its last states, the others from their last points with new
+adaptation.
 """
 
 import math
@@ -44,7 +45,7 @@ ABOUT = About(
         "may be quoted has converged."
     ),
     exact="Up to Monte Carlo error, which it brings below a stated size; else it says what lacks.",
-    cost="That of the sampler (nuts or gibbs), for as many iterations as convergence takes.",
+    cost="That of the sampler (nuts, mams or gibbs), for as many iterations as convergence takes.",
 )
 LONG = 60.0
 """Seconds above which a run says beforehand how long it may take."""
@@ -70,7 +71,7 @@ class Options(Settings):
     minutes: float | None = option(
         None, "time after which a run ends anyway; None: no limit of time", above=0.0
     )
-    sampler: Literal["auto", "nuts", "gibbs"] = option(
+    sampler: Literal["auto", "nuts", "gibbs", "mams"] = option(
         "auto", "which sampler; auto: the one that was measured to be best"
     )
     cores: int | None = option(

@@ -124,9 +124,9 @@ def applicable(problem: Problem) -> list[str]:
 def usual(problem: Problem) -> list[str]:
     """Return the methods compared by default: `exact`, and the approximations that apply.
 
-    The samplers that `exact` chooses from, and `mams`, are run by themselves only on request.
+    The samplers that `exact` chooses from are run by themselves only on request.
     """
-    names, exact_ones = applicable(problem), {*SAMPLERS, "mams"}
+    names, exact_ones = applicable(problem), {*SAMPLERS}
     return [name for name in names if name not in exact_ones or "exact" not in names]
 
 

@@ -40,7 +40,7 @@ from scipy import linalg
 
 from ardvark.common.progress import Update
 from ardvark.models import Problem
-from ardvark.models.parts.kernel_product import LinearProduct
+from ardvark.models.parts.kernels.linear import LinearProduct
 
 if TYPE_CHECKING:
     from ..contract.density import Density

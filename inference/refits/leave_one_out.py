@@ -6,8 +6,9 @@ Two questions with two answers:
   importance sampling (Vehtari, Gelman, Gabry 2017, Stat. Comput. 27; ArviZ) reweights the draws of
   one fit. This requires p(y | basis) to be a density of y. If the labels are part of the basis
   (PFCVM, PCVM), it is not: s_n stays in the basis when observation n is left out, and pulls the
-  prediction towards its own label. With coin flips as labels, this gives a mean log probability of
-  -0.41, whereas refitting gives -0.72 and guessing -0.69. So `loo` refuses these models.
+  prediction towards its own label. With coin flips as labels and a dense prior, this gives a mean
+  log probability of -0.46, whereas refitting gives -0.76 and guessing -0.69. So `loo` refuses these
+  models.
 - `refit_loo`: how well does the whole procedure predict a sample that it has never seen? Sample n
   is removed from X, y and the basis. This is the leave-one-out of the four papers. It takes N fits,
   each stored in its own file when it finishes.

@@ -2,8 +2,8 @@
 
 R-hat compares the chains of one sampler. A region that the sampler cannot reach from where its
 chains start is missed by all of them, and R-hat does not see it. Another sampler moves in another
-way: `nuts` along gradients, `gibbs` by jumps. If both have converged and agree on everything that
-may be quoted, they share what both cannot see, and no other error.
+way: `nuts` and `mams` along gradients, `gibbs` by jumps. If both have converged and agree on
+everything that may be quoted, they share what both cannot see, and no other error.
 
 Means are compared by z = (a - b) / sqrt(error_a^2 + error_b^2), and so are standard deviations. The
 largest |z| of K must stay below the quantile of a t distribution that K comparisons of one

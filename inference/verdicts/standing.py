@@ -15,7 +15,7 @@ from ..exact.choice import SAMPLERS
 Basis = Literal["distances", "chains", "opinion", "nothing"]
 """What a verdict rests on: distances from a reference, convergence alone, convergence and another
 exact sampler that agrees, or nothing."""
-EXACT = (*SAMPLERS, "mams", "exact")
+EXACT = (*SAMPLERS, "exact")
 """The methods whose chains have the posterior as their limit."""
 
 

@@ -96,7 +96,7 @@ def judged(runs: list[tuple[float, Row]]) -> Goal:
 
 def every_sampler(given: argparse.Namespace) -> Measured:
     """Measure each exact sampler that applies: what the choice of `exact` rests on."""
-    runs = found(given, "samplers", ("nuts", "gibbs"))
+    runs = found(given, "samplers", ("nuts", "mams", "gibbs"))
     table = fits.shown("Every exact sampler", [row for _, row in runs], COLUMNS)
     return Measured(tables=[table])
 

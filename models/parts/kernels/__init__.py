@@ -11,8 +11,8 @@ The linear kernel has no 1/D factor: scale belongs to the priors.
 
 A new kernel is a file here with a subclass of `Kernel`, a word in `KernelName` and a line in
 `_KINDS`. Compiled loops that serve several kernels (`inference/gibbs/jcfo_steps.py`,
-`inference/gibbs/mask_kernel.py`) tell them apart by `code`; a kernel that is to be as fast as
-linear and rbf gets an operation in `kernel_product.py`.
+`inference/gibbs/mask_kernel.py`) tell them apart by `code`; `rbf_product.py` is the compiled
+operation of the rbf kernel.
 """
 
 from typing import Literal, get_args

@@ -5,10 +5,22 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import pytensor.tensor as pt
+from pytensor.compile.builders import OpFromGraph
 
 from ..effects import primal_effects
-from ..kernel_product import LinearProduct
 from .kernel import HALF_NORMAL, LINEAR, Kernel, Law
+
+
+class LinearProduct(OpFromGraph):
+    """f = X (theta Z'a) as a node of its own, which `inference/generic/curvature.py` looks for.
+
+    PyTensor puts the formula in its place when it compiles.
+    """
+
+    def __init__(self) -> None:
+        X, Z, theta, a = pt.dmatrix(), pt.dmatrix(), pt.dvector(), pt.dvector()
+        super().__init__([X, Z, theta, a], [X @ (theta * (Z.T @ a))], inline=True)
 
 
 @dataclass(frozen=True)
@@ -34,7 +46,7 @@ class Linear(Kernel):
 
     def product(self, X: Any, Z: Any, theta: Any, a: Any) -> Any:
         """Return the symbolic K a from two matrix-vector products, without K."""
-        return LinearProduct()(X, Z, theta, a, return_list=True)[0]
+        return LinearProduct()(X, Z, theta, a)
 
     def decision(
         self, X: np.ndarray, Z: np.ndarray, theta: np.ndarray, a: np.ndarray, bias: Any = None

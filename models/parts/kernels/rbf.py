@@ -8,7 +8,7 @@ import numpy as np
 
 from ..distance import decayed, square_distance
 from ..effects import EXPONENTIAL, rbf_effects, rbf_effects_of_one_theta
-from ..kernel_product import RbfProduct
+from ..rbf_product import RbfProduct
 from .kernel import HALF_NORMAL, RBF, Kernel, Law
 
 _CANCELLED = 0.8

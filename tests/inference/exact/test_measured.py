@@ -63,9 +63,9 @@ def test_a_row_in_words():
 
 @pytest.mark.parametrize(("seconds", "told"), [(60.0, False), (61.0, True)])
 def test_a_run_of_more_than_a_minute_is_announced(seconds, told, monkeypatch):
-    rows = (row("tiny", 12, 3, seconds, sampler="nuts"), row("other", 12, 3, 1e4))
+    rows = (row("tiny", 12, 3, seconds, sampler="mams"), row("other", 12, 3, 1e4))
     monkeypatch.setattr(measured, "table", lambda: rows)
     target = Target(problem(12, 3))
     assert method.LONG == 60.0
     end = f" ({rows[0].text()})" if told else ""
-    assert method._title(target, choose(target)) == f"sampling by nuts{end}"
+    assert method._title(target, choose(target)) == f"sampling by mams{end}"

@@ -15,7 +15,7 @@ from ardvark.inference.contract.room import room
 from ardvark.inference.contract.sampling import Sampling
 from ardvark.inference.contract.target import Target
 from ardvark.inference.exact import method
-from ardvark.inference.exact.choice import ONLY, SAMPLERS, choose, refusal
+from ardvark.inference.exact.choice import SAMPLERS, choose, refusal
 from ardvark.inference.fits import activity, chains
 from ardvark.inference.fits.datatree import read, save
 from ardvark.inference.fits.mixing import mixing, mixing_of
@@ -26,7 +26,7 @@ from tests.support import rng, seed, z_limit
 X = rng(0).normal(size=(24, 3))
 Y = X[:, 0] + 0.3 * X[:, 1] > 0
 SHORT = {"progressbar": False, "ess": 200.0}
-SAMPLED = {"nuts": "rfvm", "gibbs": "fsklr"}  # a model of each sampler
+SAMPLED = {"mams": "rfvm", "gibbs": "fsklr"}  # a model of each sampler
 each_sampler = pytest.mark.parametrize("sampler", list(SAMPLED))
 
 
@@ -49,21 +49,19 @@ def test_every_model_has_an_exact_sampler_and_the_reason_for_it(model):
     assert choice.reason
     if problem.spec.masked:
         assert choice.name == "gibbs"
-    alone = [s.supports(target) is None for s in SAMPLERS.values()] == [True, False]
-    assert (choice.reason == ONLY) == alone == (model == "horseshoe")
 
 
 @pytest.mark.parametrize(
     ("model", "hypers", "D", "sampler"),
     [
-        ("rfvm", {}, 30, "nuts"),
+        ("rfvm", {}, 30, "mams"),
         ("rfvm", {}, 31, "gibbs"),
-        ("pfcvm", {}, 30, "nuts"),
+        ("pfcvm", {}, 30, "mams"),
         ("pfcvm", {}, 31, "gibbs"),
         ("pfcvm", {"kernel": "rbf"}, 2, "gibbs"),
         ("pfcvm", {"kernel": "polynomial"}, 2, "gibbs"),
-        ("jcfo", {}, 31, "nuts"),
-        ("horseshoe", {}, 31, "nuts"),
+        ("jcfo", {}, 31, "mams"),
+        ("horseshoe", {}, 31, "mams"),
     ],
 )
 def test_the_choice_depends_on_model_kernel_and_size(model, hypers, D, sampler):
@@ -80,7 +78,7 @@ def test_where_the_preferred_sampler_does_not_apply_the_other_is_taken():
 def test_where_nothing_exact_applies_there_is_one_error():
     with pm.Model() as model:
         pm.Poisson("count", 3.0)
-    with pytest.raises(av.InputError, match=r"no exact sampler applies: nuts: NUTS.*gibbs: "):
+    with pytest.raises(av.InputError, match=r"no exact sampler applies: gibbs: .*nuts: NUTS"):
         av.fit(model, "exact", progressbar=False)
 
 
@@ -265,7 +263,7 @@ def test_a_resumed_run_has_the_posterior_of_one_that_ran_at_once(resumed):
 
 
 def test_only_a_fit_by_exact_goes_on():
-    problem = small("nuts")
+    problem = small("mams")
     other = av.fit(problem, "paper", draws=2, chains=1, restarts=1, progressbar=False)
     with pytest.raises(av.InputError, match=r"only a fit by 'exact' can go on.*by 'rfvm_vb'"):
         av.resume(problem, other)

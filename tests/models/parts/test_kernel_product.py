@@ -1,4 +1,4 @@
-"""f = K a as one operation: the plain formula's value and derivatives, in every backend."""
+"""f = K a of each kernel: the plain formula's value and derivatives, in every backend."""
 
 import functools
 
@@ -10,19 +10,15 @@ from pytensor.compile.mode import get_mode, optdb
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.rewriting.db import RewriteDatabaseQuery
 
-from ardvark.models.parts.kernel_product import (
-    KernelProduct,
-    KernelProductGradient,
-    RbfProduct,
-)
 from ardvark.models.parts.kernels import make_kernel
+from ardvark.models.parts.kernels.linear import LinearProduct
+from ardvark.models.parts.rbf_product import RbfProduct, RbfProductGradient
 from tests.support import rng
 
 CASES = pytest.mark.parametrize(
     ("kernel", "degree"), [("linear", 1), ("polynomial", 1), ("polynomial", 3), ("rbf", 1)]
 )
-# below and above one block of features, and counts of rows that four does not divide
-SIZES = [(7, 5, 3), (4, 11, 256), (6, 6, 515), (1, 1, 1)]
+SIZES = [(7, 5, 3), (4, 11, 65), (1, 1, 1)]
 INPUTS = [pt.dmatrix("X"), pt.dmatrix("Z"), pt.dvector("theta"), pt.dvector("a")]
 
 
@@ -104,21 +100,18 @@ def test_nan_is_seen(kernel, where):
     assert all(np.isnan(v).any() for v in fused(kernel)(*given.values()))
 
 
-@pytest.mark.parametrize("kernel", ["linear", "rbf"])
-def test_other_backends_get_the_formula(kernel):
+def test_other_backends_get_the_formula():
     """The rewrite that JAX and MLX apply leaves neither operation and the same values."""
-    f = make_kernel(kernel).product(*INPUTS)
+    f = make_kernel("rbf").product(*INPUTS)
     outputs = [f, *pt.grad(scalar(f), INPUTS[2:])]
     rewrite = optdb.query(RewriteDatabaseQuery(include=["jax"]))
     graph = FunctionGraph(INPUTS, outputs, clone=True)
-    assert any(isinstance(n.op, KernelProduct | KernelProductGradient) for n in graph.apply_nodes)
+    assert any(isinstance(n.op, RbfProduct | RbfProductGradient) for n in graph.apply_nodes)
     rewrite.rewrite(graph)
-    assert not any(
-        isinstance(n.op, KernelProduct | KernelProductGradient) for n in graph.apply_nodes
-    )
+    assert not any(isinstance(n.op, RbfProduct | RbfProductGradient) for n in graph.apply_nodes)
     given = data(6, 5, 3)
     found = pytensor.function(graph.inputs, graph.outputs, mode=get_mode("FAST_COMPILE"))(*given)
-    for a, b in zip(found, fused(kernel)(*given), strict=True):
+    for a, b in zip(found, fused("rbf")(*given), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14)
 
 
@@ -134,5 +127,5 @@ def test_shapes_are_known_without_computing(kernel):
     f = make_kernel(kernel).product(*INPUTS)
     function = pytensor.function(INPUTS, f.shape[0], on_unused_input="ignore", mode="FAST_RUN")
     ops = [type(n.op) for n in function.maker.fgraph.apply_nodes]
-    assert KernelProduct not in ops
+    assert not {RbfProduct, LinearProduct} & {*ops}
     assert function(*data(6, 5, 3)) == 6
