@@ -39,15 +39,13 @@ PAGES = (
         "What a user waits for, and how far the time of each algorithm is from what it could be. "
         "Compare only figures of one run: the machines are shared and noisy.",
         (
-            "main_job-import", "main_job-demo", "main_job-colon", "compiled_speed-gradient",
-            "compiled_speed-density", "compiled_speed-rbf", "compiled_speed-compile",
-            "nuts_models", "nuts_settings", "mams_speed", "peers-nuts", "peers-exact", "fat_data",
-            "gibbs_speed-pymc", "gibbs_speed-full", "gibbs_speed-cost", "gibbs_speed-moves",
-            "gibbs_speed-ard", "rfvm_vb_speed",
-            "rfvm_vb_million", "rfvm_vb_stop", "pfcvm_lp_speed", "jcfo_em_speed",
-            "fsklr_savb_speed-fits", "fsklr_savb_speed-refit", "laplace_genes", "advi_rank",
-            "rfvm_noise", "model_choices", "comparison_speed", "exact_speed-exact",
-            "exact_speed-samplers", "estimator", "memory",
+            "main_job-import", "main_job-demo", "compiled_speed-gradient",
+            "compiled_speed-density", "compiled_speed-rbf", "nuts_speed-models",
+            "nuts_speed-settings", "nuts_speed-mams", "peers-nuts", "peers-exact",
+            "gibbs_speed-pymc", "gibbs_speed-cost", "gibbs_speed-moves", "papers_speed-rfvm",
+            "papers_speed-million", "rfvm_vb_stop", "papers_speed-pfcvm", "papers_speed-jcfo",
+            "papers_speed-fsklr", "laplace_genes", "advi_rank", "rfvm_noise", "model_choices",
+            "comparison_speed", "exact_speed-exact", "exact_speed-samplers", "estimator", "memory",
         ),
     ),
     Page(
@@ -66,8 +64,7 @@ PAGES = (
         "The sparse prior",
         "What the default prior expects, how it samples, what it finds, and what it costs in "
         "prediction.",
-        ("sparsity-prior", "sparsity-sampling", "sparsity-colon", "sparsity-planted",
-         "sparsity_slab"),
+        ("sparsity-prior", "sparsity-sampling", "sparsity-colon", "sparsity_slab"),
     ),
     Page(
         "TESTS.md",

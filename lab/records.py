@@ -53,6 +53,12 @@ def at_least(what: str, value: float, limit: float, unit: str = "") -> Goal:
     return Goal(f"{what}: at least {number(limit, unit)}", number(value, unit), value >= limit)
 
 
+def every(what: str, missed: list[str], count: int) -> Goal:
+    """Return the goal that none of so many cases misses; those that do are named."""
+    named = f"; missed: {'; '.join(missed)}" if missed else ""
+    return Goal(what, f"{count - len(missed)} of {count}{named}", not missed)
+
+
 def number(value: float, unit: str = "") -> str:
     """Return three digits and the unit; four where the first ones are 1.0, as an R-hat's."""
     digits = 4 if 1.0 <= abs(value) < 1.1 else 3

@@ -199,11 +199,22 @@ def synthetic(N: int, D: int) -> tuple[np.ndarray, np.ndarray]:
     return X, (X[:, :10].sum(axis=1) > 0).astype(int)
 
 
-def tiny() -> Any:
-    """Return the data set of quick forms that need one: 14 samples, 3 features."""
-    from ardvark.data import Dataset
+BLOCK = 5  # planted features are correlated in blocks of so many
 
-    return Dataset.from_arrays(*synthetic(14, 3), name="tiny")
+
+def plant(
+    seed: int, N: int = 62, D: int = 2000, active: int = 5, effect: float = 3.0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return X (N, D), y, and which features are active."""
+    rng = np.random.default_rng(seed)
+    correlation = 0.8
+    common = np.repeat(rng.normal(size=(N, D // BLOCK)), BLOCK, axis=1)
+    X = np.sqrt(correlation) * common + np.sqrt(1.0 - correlation) * rng.normal(size=(N, D))
+    w = np.zeros(D)
+    chosen = BLOCK * rng.choice(D // BLOCK, active, replace=False)
+    w[chosen] = effect * rng.choice([-1.0, 1.0], active)
+    y = (rng.random(N) < 1.0 / (1.0 + np.exp(-X @ w))).astype(int)
+    return X, y, w != 0.0
 
 
 @contextmanager

@@ -266,8 +266,12 @@ class Problem:
         """Return the values of the PyMC model's free variables at `point`."""
         return self.spec.to_free(point, self.inputs, self.hypers)
 
-    def simulate(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    def simulate(
+        self, rng: np.random.Generator, inputs: Inputs | None = None
+    ) -> dict[str, np.ndarray]:
         """Return one ancestral draw of every variable, `eta` and `y`, at this problem's inputs.
+
+        Or at others, which its hyperparameters are not filled for.
 
         Raises
         ------
@@ -280,7 +284,7 @@ class Problem:
                     f"cannot simulate with {name} = {value:g}: most draws of such a Gamma are "
                     "exactly 0 in float64. Use a shape of at least 0.05."
                 )
-        return self.spec.simulate(rng, self.inputs, self.hypers)
+        return self.spec.simulate(rng, inputs or self.inputs, self.hypers)
 
     def decision(self, point: Point, X: np.ndarray | None = None) -> np.ndarray:
         """Return eta (..., M) at standardised inputs X (M, D), by default the training ones.

@@ -88,7 +88,7 @@ def _simulated(problem: Problem, threshold: float) -> PriorActivity | None:
     one = problem.inputs.at(problem.X[:1])  # the weights do not depend on the rows
     try:
         with np.errstate(all="ignore"):  # a prior without a slab may overflow
-            points = [problem.spec.simulate(rng, one, problem.hypers) for _ in range(count)]
+            points = [problem.simulate(rng, one) for _ in range(count)]
             draws = {n: np.stack([np.asarray(p[n], dtype=float) for p in points])[None]
                      for n in names}  # fmt: skip
             found = activity(problem, draws, threshold, details=False, rows=rows)

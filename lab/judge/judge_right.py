@@ -27,8 +27,8 @@ from ardvark.inference.fits.mixing import mixing_of
 from ardvark.inference.references.references import stored
 from ardvark.inference.scoring.distances import measure
 from ardvark.inference.verdicts.verdict import verdicts
-from lab.judge.judge import CASES, Case, alarm, codes, counted
-from lab.records import Goal, table
+from lab.judge.judge import CASES, Case, codes, condemned, few_alarms, right_table
+from lab.judge.judge import MEASURES as MEASURES  # the same rules
 from lab.script import Measured, Part, Row, one_thread, resumed
 
 SEEDS = 2
@@ -116,34 +116,15 @@ def work_of(given: argparse.Namespace) -> Iterator[tuple[Row, Any]]:
 
 
 def report(rows: list[Row]) -> Measured:
-    """Return the goal, and a table of what was said by source."""
-    rows = [row | {"draws": 400} for row in rows]  # each has at least so many
-    settled = [row for row in rows if not row["missing"]]
-    false = counted(settled, alarm, lambda row: str(row["problem"]))
-    table_rows = []
-    for source in dict.fromkeys(str(row["source"]) for row in rows):
-        own = [row for row in rows if row["source"] == source]
-        done = [row for row in own if not row["missing"]]
-        table_rows.append(
-            {"source": source, "runs": len(own), "converged": len(done)}
-            | {
-                level: sum(row["right"] == level for row in done)
-                for level in ("trust", "with care", "do not use", "not judged")
-            }
-            | {"condemned": sum(map(alarm, done))}
-        )
-    condemned = [f"{r['problem']}, {r['source']}: {r['right reason']}" for r in settled if alarm(r)]
-    goal = Goal(
-        "right posteriors of real runs condemned: at most 1 %",
-        f"{false['hits']} of {false['cases']}",
-        bool(settled) and false["hits"] <= 0.01 * false["cases"],
+    """Return the goal, and tables of what was said."""
+    runs = [row | {"draws": 400} for row in rows]  # each has at least so many
+    settled = [row for row in runs if not row["missing"]]
+    note = (
+        f"{len(settled)} of {len(rows)} runs have converged: every R-hat is below its limit and "
+        "every ESS is at least 400. Other runs are not counted as right ones."
     )
-    notes = [
-        "Converged: every R-hat is below its limit and every ESS is at least 400. Other runs are "
-        "not counted as right ones.",
-        *condemned,
-    ]
-    return Measured([goal], [table("What was said of right posteriors", table_rows)], notes)
+    goal = few_alarms(settled, "of real runs", 1)
+    return Measured([goal], [right_table("source", runs), *condemned(settled)], [note])
 
 
 def measured(given: argparse.Namespace) -> Measured:
@@ -152,7 +133,6 @@ def measured(given: argparse.Namespace) -> Measured:
         return report(resumed(given.work / "rows.csv", work_of(given)))
 
 
-MEASURES = ("inference/fits", "inference/scoring", "inference/verdicts")
 PARTS = [Part("Right posteriors by real runs", measured)]
 
 

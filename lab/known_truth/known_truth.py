@@ -71,6 +71,7 @@ from ardvark.inference.refits.stability import discoveries
 from ardvark.models.parts.effects import VISIBLE
 from lab import lines, records
 from lab.known_truth.figure import draw
+from lab.known_truth.report import measured
 from lab.known_truth.results import (
     BINS,
     ESS,
@@ -79,7 +80,6 @@ from lab.known_truth.results import (
     typed,
     write,
 )
-from lab.known_truth.words import measured
 from lab.origin import version
 from lab.script import EXACT_CODE, Measured, Part, Row, note_code
 

@@ -1,13 +1,23 @@
-"""What `known_truth.py` found, in tables and goals; it measures nothing."""
+"""What `known_truth.py` found: goals, tables, and the figures of its text; it measures nothing.
 
+The text is `text.md`, written by hand. `figures` is what a program puts into it. What its sentences
+claim is checked by `lab/tests/test_known_truth.py`.
+"""
+
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from jinja2 import Environment, StrictUndefined
 
-from lab.known_truth.results import BINS, SET, Estimate, Results, Row, clear
+from ardvark.inference.exact.method import Options
+from lab.known_truth.results import ESS, LIMIT, Estimate, Results, Row, clear
 from lab.records import Goal, Table, at_least, at_most, table
+from lab.script import Measured
 
 EXACT = {
     "pfcvm, exact": ("pfcvm_lp, printed updates", "pfcvm_lp, zoo's prior"),
@@ -22,8 +32,6 @@ OTHERS = {m: (*algorithms, *YARDSTICKS) for m, algorithms in EXACT.items()} | {
 """What each exact posterior is compared with."""
 SHOWN = {"power_20": (100.0, 1), "log_score": (1.0, 3), "accuracy": (100.0, 1)}
 """The measures that are compared; the unit and the digits in which a difference is shown."""
-JOINED = 2
-"""Bins of P(active) that are one line of a table; the figure has them all."""
 ALARM = 0.05
 """Probability with which at least one difference is called clear where there is none."""
 
@@ -85,7 +93,7 @@ def _pm(estimate: Estimate, digits: int = 2) -> str:
     return f"{estimate.value:.{digits}f}{error}"
 
 
-def signed(estimate: Estimate, name: str) -> str:
+def _signed(estimate: Estimate, name: str) -> str:
     """Return a difference of a measure, in its unit and digits."""
     if not np.isfinite(estimate.value):
         return ""
@@ -97,8 +105,9 @@ def signed(estimate: Estimate, name: str) -> str:
 
 def tables(found: Results, compared: Comparisons, rows: Sequence[Row]) -> list[Table]:
     """Return the tables of the page."""
-    return [_differences(found, compared), _power(found), _probability(found), _lists(found),
-            _reliability(found), _factors(found), _fits(found, rows)]  # fmt: skip
+    return [
+        _differences(found, compared), _power(found), _probability(found), _fits(found, rows)
+    ]  # fmt: skip
 
 
 def _differences(found: Results, compared: Comparisons) -> Table:
@@ -108,13 +117,13 @@ def _differences(found: Results, compared: Comparisons) -> Table:
         row: Row = {"method - other": f"{m} - {other}"}
         for name, title in zip(SHOWN, ("power", "log score", "accuracy"), strict=True):
             key = (m, other, name)
-            text = signed(compared.more[key], name) if key in compared.more else ""
+            text = _signed(compared.more[key], name) if key in compared.more else ""
             row[title] = f"**{text}**" if compared.sign.get(key) else text
         row["converged: data sets"] = int(kept.sum())
         for name, title in zip(SHOWN, ("power", "log score", "accuracy"), strict=True):
             text = ""
             if (m, other, name) in compared.more:
-                text = signed(found.more(m, other, name, kept), name)
+                text = _signed(found.more(m, other, name, kept), name)
             row[f"converged: {title}"] = text
         listed.append(row)
     note = (
@@ -175,60 +184,6 @@ def _probability(found: Results) -> Table:
     return table("What P(active) promises", listed, formats, note)
 
 
-def _lists(found: Results) -> Table:
-    listed = []
-    for D in sorted(found.frame["D"].unique()):
-        for active in sorted(found.frame["active"].unique()):
-            kept = found.at({"D": D, "active": active})
-            row: Row = {"D": int(D), "active": int(active)}
-            for m in found.judged:
-                false = found.false(m, "half", kept)
-                said = f"{_pm(false)} ({found.expected(m, 'half', kept):.2f})"
-                row[m] = said if np.isfinite(false.value) else ""
-            listed.append(row)
-    note = (
-        "The share that is false, and in brackets the share that was promised. The sparse prior of "
-        "PFCVM and RFVM expects ten active features whatever D is: a third of all where D = 30."
-    )
-    if (m := "pfcvm, exact") in found.judged:
-        own = found.of(m)
-        size = own["half_right"] + own["half_false"]
-        few = int(size[found.at({"D": 30})].sum())
-        note += f" Of the {int(size.sum())} features listed by {m}, {few} are from D = 30."
-    return table("False features with P(active) > 1/2, by D and active", listed, note=note)
-
-
-def _reliability(found: Results) -> Table:
-    bins = {m: found.bins(m, JOINED) for m in found.judged}
-    listed = []
-    for b, low in enumerate(range(0, BINS, JOINED)):
-        row: Row = {"P(active)": f"{low / BINS:.1f} to {(low + JOINED) / BINS:.1f}"}
-        for m, own in bins.items():
-            count, _, share = own[b]
-            row[m] = f"{_pm(share)} ({count})" if count else ""
-        listed.append(row)
-    note = (
-        "The share of features that are active, and how many features are in the bin. Bins do not "
-        "judge the inference: the truth is not a draw from any of these priors."
-    )
-    return table("Reliability of P(active)", listed, note=note)
-
-
-def levels(found: Results) -> list[tuple[str, float]]:
-    """Return each factor with each of its levels."""
-    return [(f, v) for f in SET[:-1] for v in sorted(found.frame[f].unique())]
-
-
-def _factors(found: Results) -> Table:
-    listed = []
-    for where in levels(found):
-        row: Row = {"data sets with": f"{where[0]} = {where[1]:g}"}
-        kept = found.at(dict([where]))
-        row |= {m: _pm(found.mean(m, "power_20", kept)) for m in found.methods}
-        listed.append(row)
-    return table("Power at a false discovery proportion of 20 %, by factor", listed)
-
-
 def _fits(found: Results, rows: Sequence[Row]) -> Table:
     frame, listed = pd.DataFrame(rows), []
     for m in found.methods:
@@ -273,3 +228,71 @@ def goals(found: Results, rows: Sequence[Row], planned: int) -> list[Goal]:
                 t = gain.value / gain.error if gain.error else float("nan")
                 out.append(at_least(text, t, 2.0))
     return out
+
+
+# --- the text -------------------------------------------------------------------------------------
+
+TEXT = Path(__file__).with_name("text.md")
+SHORT = {
+    "pfcvm_lp, printed updates": "pfcvm_printed",
+    "pfcvm_lp, zoo's prior": "pfcvm_zoo",
+    "pfcvm, exact": "pfcvm",
+    "rfvm_vb, printed updates": "rfvm_printed",
+    "rfvm_vb, zoo's prior": "rfvm_zoo",
+    "rfvm, exact": "rfvm",
+    "horseshoe, exact": "horseshoe",
+    "L1": "l1",
+    "stability selection": "stability",
+}
+"""What the names of figures call a method."""
+MEASURES = {"power_20": (100.0, 1), "lost": (1.0, 3), "accuracy": (100.0, 1)}
+"""The measures of a method in the text; their units and digits."""
+
+
+def figures(found: Results, compared: Comparisons, rows: Sequence[Row]) -> dict[str, Any]:
+    """Return the figures of the text by their names, in the digits that are shown."""
+    exact = [r for r in rows if r["method"] in EXACT]
+    ended = [r["rhat"] for r in exact if r["status"] == "not_converged"]
+    commits = Counter(str(r["commit"]) for r in rows)
+    *first, last = [f"{commit} ({count})" for commit, count in commits.items()]
+    asked = Options()
+    out: dict[str, Any] = {
+        "sets": found.sets, "cells": found.cells, "tested": compared.tested,
+        "alarm": f"{100.0 * ALARM:.0f}", "commits": f"{', '.join(first)} and {last}",
+        "smallest": f"{min(r['smallest_effect'] for r in rows if r['status'] != 'failed'):.2f}",
+        "ess": f"{ESS:.0f}", "limit": LIMIT, "ended": len(ended), "exact_fits": len(exact),
+        "median_rhat": f"{np.median(ended):.3f}", "largest_rhat": f"{max(ended):.3f}",
+        "more_ess": f"{asked.ess:.0f}", "longer": asked.limit,
+    }  # fmt: skip
+    for m, name in SHORT.items():
+        for measure, (unit, digits) in MEASURES.items():
+            if measure == "power_20" or m in found.predicting:
+                value, error, _ = found.mean(m, measure)
+                out[f"{name}_{measure}"] = f"{unit * value:.{digits}f} ± {unit * error:.{digits}f}"
+    for m in compared.excess:
+        false = found.false(m, "half")
+        out[f"{SHORT[m]}_false"] = f"{100.0 * false.value:.1f} ± {100.0 * false.error:.1f}"
+        out[f"{SHORT[m]}_promised"] = f"{100.0 * found.expected(m, 'half'):.1f}"
+    for (m, other, measure), more in compared.more.items():
+        out[f"{SHORT[m]}_over_{SHORT[other]}_{measure}"] = _signed(more, measure)
+    return out
+
+
+def paragraphs(
+    found: Results, compared: Comparisons, rows: Sequence[Row], planned: int
+) -> list[str]:
+    """Return the text, which is of all data sets; of fewer it says only how many there are."""
+    if found.sets < planned or found.methods != list(SHORT):
+        return [f"Unfinished: {found.sets} of {planned} data sets, in {found.cells} cells."]
+    text = Environment(undefined=StrictUndefined).from_string(TEXT.read_text())
+    return text.render(figures(found, compared, rows)).split("\n\n")
+
+
+def measured(found: Results, rows: Sequence[Row], planned: int) -> Measured:
+    """Return the goals, the tables and the text; `planned` is a number of data sets."""
+    compared = compare(found)
+    return Measured(
+        goals(found, rows, planned),
+        tables(found, compared, rows),
+        paragraphs(found, compared, rows, planned),
+    )

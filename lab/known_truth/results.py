@@ -26,8 +26,6 @@ KEY = ("N", "D", "correlation", "active", "data_set", "method")
 SET = list(KEY[:-1])
 ESS, LIMIT = 400.0, 2048
 """Effective draws asked of an exact fit, and the iterations a chain after which it ends anyway."""
-Levels = Mapping[str, float]
-"""Factors with one of their levels."""
 
 
 class Estimate(NamedTuple):
@@ -127,14 +125,6 @@ class Results:
             return (own["half_right"] / own.index.get_level_values("active")).to_numpy()
         return own[name].to_numpy(dtype=float)
 
-    def at(self, where: Levels) -> np.ndarray:
-        """Return which data sets have these levels."""
-        index = self.of(self.methods[0]).index
-        kept = np.ones(len(index), dtype=bool)
-        for factor, level in where.items():
-            kept &= np.asarray(index.get_level_values(factor) == level)
-        return kept
-
     def converged(self, methods: Iterable[str]) -> np.ndarray:
         """Return the data sets on which all these methods have converged."""
         return np.all([self.of(m)["status"] == "finished" for m in methods], axis=0)
@@ -185,19 +175,12 @@ class Results:
         whole = wrong + own[f"{which}_right"].to_numpy(dtype=float)
         return ratio(part[kept], whole[kept], self.cell[kept])
 
-    def bins(self, method: str, joined: int = 1) -> list[tuple[int, float, Estimate]]:
-        """Return, for each bin of P(active), features, mean P, share active.
-
-        `joined` is how many neighbouring bins are one.
-        """
+    def bins(self, method: str) -> list[tuple[int, float, Estimate]]:
+        """Return, for each bin of P(active), features, mean P, share active."""
         own, cell, found = self.of(method), self.cell, []
-        for b in range(0, BINS, joined):
-            n, p, true = (
-                own[[f"{what}_{b + i}" for i in range(joined)]].sum(axis=1).to_numpy(dtype=float)
-                for what in ("n", "p", "true")
-            )
-            share = ratio(true, n, cell)
-            found.append((int(n.sum()), ratio(p, n, cell).value, share))
+        for b in range(BINS):
+            n, p, true = (own[f"{what}_{b}"].to_numpy(dtype=float) for what in ("n", "p", "true"))
+            found.append((int(n.sum()), ratio(p, n, cell).value, ratio(true, n, cell)))
         return found
 
 

@@ -60,10 +60,8 @@ def compared(name: str, quick: bool) -> tuple[list[records.Goal], list[Table]]:
 
 def comparison_table(sizes: str, frame: pd.DataFrame, note: str) -> Table:
     """Return the comparison as it is printed, a line a statistic, without its seconds."""
-    frame = frame[~frame.index.str.endswith(", s")]
-    columns = ["", *map(str, frame.columns)]
-    rows = [[str(i), *map(str, r)] for i, r in zip(frame.index, frame.values, strict=True)]
-    return Table(sizes, columns, rows, note=note)
+    kept = frame[~frame.index.str.endswith(", s")].astype(str).rename_axis("")
+    return records.table(sizes, kept.reset_index().to_dict("records"), note=note)
 
 
 def selections(searches: list[xr.DataTree], what: str) -> np.ndarray:
@@ -118,17 +116,18 @@ def features_table(
     visited = first["visited_zeta"].values[first["stage"].values == 1].mean(0)
     listed = np.flatnonzero((p >= LEAST) | selected[0])
     listed = listed[np.argsort(-p[listed])]
-    columns = ["feature", "gibbs", "MC error", "chain spread", "share of visited", "selected",
-               f"selected, of {len(searches)}"]  # fmt: skip
-    rows: list[list[records.Cell]] = [
-        [
-            str(names[k]), float(p[k]), float(found["mcse"].values[k]),
-            float(found["spread"].values[k]), float(visited[k]), "yes" if selected[0, k] else "",
-            int(selected[:, k].sum()),
-        ]
+    rows = [
+        {
+            "feature": str(names[k]),
+            "gibbs": p[k],
+            "MC error": found["mcse"].values[k],
+            "chain spread": found["spread"].values[k],
+            "share of visited": visited[k],
+            "selected": "yes" if selected[0, k] else "",
+            f"selected, of {len(searches)}": int(selected[:, k].sum()),
+        }
         for k in listed
-    ]  # fmt: skip
-    formats = dict.fromkeys(columns[1:4], ".3f") | {columns[4]: ".2f"}
+    ]
     rest = np.setdiff1d(np.arange(len(p)), listed)
     note = ""
     if len(rest):
@@ -136,7 +135,9 @@ def features_table(
             f"The other {len(rest)} features have an inclusion probability of {p[rest].mean():.3f} "
             f"on average, and of at most {p[rest].max():.3f}."
         )
-    return Table(f"{name}: inclusion probabilities of features", columns, rows, formats, note)
+    formats = dict.fromkeys(("gibbs", "MC error", "chain spread"), ".3f")
+    formats["share of visited"] = ".2f"
+    return records.table(f"{name}: inclusion probabilities of features", rows, formats, note)
 
 
 def measure(given: argparse.Namespace) -> Measured:

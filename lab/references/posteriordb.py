@@ -105,28 +105,23 @@ def export(reference: Reference, path: Path, folder: Path) -> list[Path]:
             **added,
         },
     }
-    written = []
-    for file, content in texts.items():
-        with replacing(folder / file) as part:
-            part.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-        written.append(folder / file)
+    written = {file: json.dumps(content, indent=2) + "\n" for file, content in texts.items()}
     for language, (suffix, code) in programs.items():
-        written.append(folder / f"models/{language}/{model}.{suffix}")
-        with replacing(written[-1]) as part:
-            part.write_text(code, encoding="utf-8")
+        written[f"models/{language}/{model}.{suffix}"] = code
+    for file, text in written.items():
+        with replacing(folder / file) as part:
+            part.write_text(text, encoding="utf-8")
     zipped: dict[str, Any] = {
-        f"data/data/{reference.data}.json": _data(problem.data),
+        f"data/data/{reference.data}.json": as_json(problem.data),
         f"reference_posteriors/draws/draws/{name}.json": draws,
     }
     for file, content in zipped.items():
-        target = folder / f"{file}.zip"
         with (
-            replacing(target) as part,
+            replacing(folder / f"{file}.zip") as part,
             zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive,
         ):
             archive.writestr(Path(file).name, json.dumps(content))
-        written.append(target)
-    return written
+    return [folder / file for file in (*written, *(f"{file}.zip" for file in zipped))]
 
 
 def _variables(tree: xr.DataTree) -> dict[str, np.ndarray]:
@@ -189,7 +184,8 @@ def _list(values: xr.DataArray) -> list[float | None]:
     return [float(v) if np.isfinite(v) else None for v in values.values.ravel()]
 
 
-def _data(data: Dataset) -> dict[str, Any]:
+def as_json(data: Dataset) -> dict[str, Any]:
+    """Return the data as a program takes them."""
     return {"N": data.N, "D": data.D, "X": data.X.tolist(), "y": data.y.tolist()}
 
 

@@ -2,7 +2,7 @@
 
     python -m lab stan_twin      (Python 3.12: pip install httpstan setuptools, and g++)
 
-httpstan compiles `inference/references/stan/sparse_probit.stan` and evaluates its log density. Both
+httpstan compiles `lab/references/stan/sparse_probit.stan` and evaluates its log density. Both
 programs have the variables tau_bias, bias_raw, tau, beta_raw; the unconstrained parameters are the
 logarithms of the variances, with their Jacobian. The programs are the same model if their log
 densities differ by one constant at all points. Points are drawn around the prior, so that the terms
@@ -12,16 +12,15 @@ of the density vary by hundreds.
 import argparse
 import asyncio
 from importlib.metadata import version
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 import ardvark as av
-from lab.records import HERE, Goal, table
+from lab.records import Goal, table
+from lab.references.posteriordb import STAN, as_json
 from lab.script import Measured, Part, synthetic
 
-PROGRAM = HERE.parent / "inference/references/stan/sparse_probit.stan"
+PROGRAM = STAN / "sparse_probit.stan"
 POINTS = 20
 LIMIT = 1e-8
 VARIABLES = ("tau_bias", "bias_raw", "tau", "beta_raw")
@@ -62,8 +61,7 @@ def of_stan(problem: av.Problem, where: list[dict[str, np.ndarray]]) -> np.ndarr
     code = PROGRAM.read_text()
     asyncio.run(models.build_services_extension_module(code))
     module = models.import_services_extension_module(models.calculate_model_name(code))
-    data = problem.data
-    given: dict[str, Any] = {"N": data.N, "D": data.D, "X": data.X.tolist(), "y": data.y.tolist()}
+    given = as_json(problem.data)
     values = []
     for point in where:
         parts = [np.log(x) if n.startswith("tau") else x for n, x in point.items()]
@@ -91,7 +89,7 @@ def measured(given: argparse.Namespace) -> Measured:
         f"largest minus smallest difference {spread:.1e}",
         spread < LIMIT * max(1.0, float(np.abs(ours).max())),
     )
-    notes = [f"{Path(PROGRAM).name}, compiled by httpstan {version('httpstan')}."]
+    notes = [f"{PROGRAM.name}, compiled by httpstan {version('httpstan')}."]
     return Measured([goal], [table("Log densities", rows, {"difference": ".10f"})], notes)
 
 

@@ -7,7 +7,6 @@ such draws with smaller weights, called approximations. The cost does not depend
 """
 
 import argparse
-import resource
 import tempfile
 import time
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy as np
 import ardvark as av
 from lab.records import at_most, table
 from lab.script import Measured, Part, seconds
+from lab.speed.fits import peak_gb
 
 CHAINS = 4
 
@@ -31,11 +31,6 @@ def drawn(problem: av.Problem, seed: int, scale: float, draws: int) -> dict[str,
     return {name: x.reshape(CHAINS, draws, *x.shape[1:]) for name, x in arrays.items()}
 
 
-def peak_mb() -> float:
-    """Return the largest resident memory of this process so far; Linux counts it in KiB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
-
-
 def measure(given: argparse.Namespace) -> Measured:
     """Return seconds, the peak of memory and the size of the page."""
     N, D, draws = (12, 5, 20) if given.quick else (62, 2000, 1000)
@@ -47,7 +42,7 @@ def measure(given: argparse.Namespace) -> Measured:
         name: av.adopt(problem, drawn(problem, seed, scale, draws), kind=kind)
         for name, (seed, scale, kind) in made.items()
     }
-    held, cpu, began = peak_mb(), time.process_time(), time.perf_counter()
+    held, cpu, began = peak_gb(), time.process_time(), time.perf_counter()
     comparison = av.compare(fits, reference="nuts", problem=problem)
     clock, cpu = time.perf_counter() - began, time.process_time() - cpu
     with tempfile.TemporaryDirectory() as folder:
@@ -56,13 +51,14 @@ def measure(given: argparse.Namespace) -> Measured:
         size = path.stat().st_size / 1e6
     values = {
         "comparison, s": clock, "comparison, processor's s": cpu, "page, s": page_clock,
-        "page, MB": size, "peak memory, MB": peak_mb(), "before the comparison, MB": held,
+        "page, MB": size, "peak memory, MB": 1e3 * peak_gb(),
+        "before the comparison, MB": 1e3 * held,
     }  # fmt: skip
     what = f"four fits of {CHAINS * draws} draws of RFVM at {N} x {D}"
     return Measured(
         [
             at_most(f"{what} compared", clock, 30.0, "s"),
-            at_most("peak memory", peak_mb() / 1e3, 2.0, "GB"),
+            at_most("peak memory", peak_gb(), 2.0, "GB"),
             at_most("size of the page", size, 3.0, "MB"),
         ],
         [table("", [{"what": k, "value": v} for k, v in values.items()], {"value": ".2f"})],

@@ -1,15 +1,8 @@
-"""What a user waits for before sampling, and what one gradient costs.
+"""What one gradient costs, against the least that it could take.
 
-    python -m lab compiled_speed                all parts
-    python -m lab compiled_speed compile        seconds to compile, in fresh processes
     python -m lab compiled_speed gradient       K a and its gradient, against the formula
     python -m lab compiled_speed density        a model's density and gradient, as D grows
     python -m lab compiled_speed rbf            the same with the rbf kernel, as N and D grow
-
-`compile`: the density of a model, and the function to its variables; with an empty cache, in a new
-process with that cache, and for data of another shape in the same process. Beside it nutpie's own
-compilation of the same model, which fixes the shapes: in a new process with the cache of an earlier
-one, and for the other shape.
 
 `gradient`: value and gradient of f = K a as one operation and as the plain formula, each compiled
 by Numba and called with Z = X, and the time of two sums over X, which reads it twice. One thread;
@@ -21,8 +14,6 @@ N^2 D.
 """
 
 import argparse
-import os
-import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
@@ -30,9 +21,8 @@ from typing import Any
 import numpy as np
 
 from lab.records import Goal, at_most, table
-from lab.script import Measured, Part, Row, apart, one_thread, seconds
+from lab.script import Measured, Part, Row, one_thread
 
-MODELS = [("pfcvm", "linear"), ("pfcvm", "rbf"), ("rfvm", "linear"), ("jcfo", "linear")]
 SIZES = [("linear", 62, 2000), ("linear", 72, 7129), ("linear", 100, 100_000),
          ("rbf", 100, 60), ("rbf", 357, 64), ("rbf", 62, 2000)]  # fmt: skip
 GRID = [(62, 2000), (72, 7129), (100, 100_000), (20, 1000), (20, 10_000), (20, 100_000),
@@ -42,62 +32,28 @@ RBF_GRID = [(100, 60), (200, 60), (400, 60), (800, 60), (100, 600), (100, 6000),
 TINY = (12, 5)
 JUDGED = ("72 x 7129", "100 x 100000")  # sizes that have a goal
 LIMIT = 1.5  # times the floor
+FORMATS = {
+    "operation, us": ".0f", "formula, us": ".0f", "two sums, us": ".0f",
+    "formula / operation": ".2f", "density, us": ".0f", "floor, us": ".0f", "ratio": ".2f",
+    "ns / (N D)": ".2f", "ns / (N^2 D)": ".3f",
+}  # fmt: skip
 
 
-def compile_here(model: str, kernel: str, which: str, cache: str = "") -> list[float]:
-    """Return the seconds for two shapes, in this process; `cache` is PyTensor's folder."""
-    if cache:  # read when PyTensor is imported
-        os.environ["PYTENSOR_FLAGS"] = f"base_compiledir={cache}"
-    import nutpie
-
-    import ardvark as av
-    from ardvark.inference.contract.density import Density
-
-    def ours(built: Any) -> None:
-        Density(built).expansion([v.name for v in built.unobserved_RVs])
-
-    rng, out = np.random.default_rng(0), []
-    for N, D in ((20, 5), (31, 9)):
-        problem = av.problem(model, (rng.normal(size=(N, D)), np.arange(N) % 2), kernel=kernel)
-        built = problem.model
-        call = ours if which == "ardvark" else nutpie.compile_pymc_model
-        out.append(seconds(lambda built=built, call=call: call(built)))
-    return out
-
-
-def compile_part(given: argparse.Namespace) -> Measured:
-    """Measure one row for each model."""
-    rows = []
-    for model, kernel in MODELS[:1] if given.quick else MODELS:
-        with tempfile.TemporaryDirectory() as folder:
-            how = (model, kernel, "ardvark", "" if given.quick else folder)
-            none, shape = apart(compile_here, *how, quick=given.quick)
-            cached, _ = apart(compile_here, *how, quick=given.quick)
-            row = {"model": f"{model} {kernel}", "no cache, s": none, "cached, s": cached,
-                   "other shape, s": shape}  # fmt: skip
-            if not given.quick:
-                apart(compile_here, model, kernel, "nutpie", folder)
-                theirs, again = apart(compile_here, model, kernel, "nutpie", folder)
-                row |= {"nutpie, cached, s": theirs, "nutpie, other shape, s": again}
-        rows.append(row)
-    return Measured(tables=[table("", rows, {name: ".2f" for name in rows[0] if "," in name})])
-
-
-def least(call: Callable[[], Any], at_least: float) -> float:
-    """Return the least processor time of one call among those of some seconds, in microseconds.
+def least(call: Callable[[], Any], quick: bool) -> float:
+    """Return the least processor time of one call among those of a second, in microseconds.
 
     Of this thread: other jobs lengthen it by what they take of the caches and the memory only.
     """
     call()
     best, count, started = np.inf, 0, time.perf_counter()
-    while count < 3 or time.perf_counter() - started < at_least:
+    while count < 3 or time.perf_counter() - started < (0.01 if quick else 1.0):
         before = time.thread_time()
         call()
         best, count = min(best, time.thread_time() - before), count + 1
     return best * 1e6
 
 
-def products(kernel: str, N: int, D: int, at_least: float) -> Row:
+def products(kernel: str, N: int, D: int, quick: bool) -> Row:
     """Return the times of value and gradient of K a: one operation, the formula, two sums."""
     import pytensor
     import pytensor.tensor as pt
@@ -118,8 +74,8 @@ def products(kernel: str, N: int, D: int, at_least: float) -> Row:
             f = make_kernel(kernel).gram(X, X, theta, pt) @ a
         outputs = [f, *pt.grad((f * g).sum(), [theta, a])]
         function = pytensor.function([X, theta, a, g], outputs, mode="NUMBA")
-        taken.append(least(lambda call=function: call(*values), at_least))
-    two = least(lambda: (values[0].sum(), values[0].sum()), at_least)
+        taken.append(least(lambda call=function: call(*values), quick))
+    two = least(lambda: (values[0].sum(), values[0].sum()), quick)
     return {"size": f"{kernel} {N} x {D}", "operation, us": taken[0], "formula, us": taken[1],
             "formula / operation": taken[1] / taken[0], "two sums, us": two}  # fmt: skip
 
@@ -128,14 +84,13 @@ def gradient_part(given: argparse.Namespace) -> Measured:
     """Measure one row for each kernel and size."""
     sizes = [("linear", *TINY)] if given.quick else SIZES
     with one_thread():
-        rows = [products(*size, 0.01 if given.quick else 1.0) for size in sizes]
+        rows = [products(*size, given.quick) for size in sizes]
     goals = [
         at_most(f"gradient of {row['size']}, over two sums over X",
                 row["operation, us"] / row["two sums, us"], LIMIT)
         for row in rows if row["size"] in [f"linear {size}" for size in JUDGED]
     ]  # fmt: skip
-    formats = {name: ".0f" for name in rows[0] if name.endswith("us")}
-    return Measured(goals, [table("", rows, formats | {"formula / operation": ".2f"})])
+    return Measured(goals, [table("", rows, FORMATS)])
 
 
 def gradient_of(model: str, X: np.ndarray, **hypers: str) -> tuple[Callable[[], Any], np.ndarray]:
@@ -150,14 +105,14 @@ def gradient_of(model: str, X: np.ndarray, **hypers: str) -> tuple[Callable[[], 
 
 def density_part(given: argparse.Namespace) -> Measured:
     """Measure one row for each model and size."""
-    rows, goals, spell = [], list[Goal](), 0.01 if given.quick else 1.0
+    rows, goals = [], list[Goal]()
     with one_thread():
         for N, D in [TINY] if given.quick else GRID:
             X = np.random.default_rng(0).normal(size=(N, D))
             for model in ("pfcvm",) if given.quick else ("pfcvm", "rfvm"):
                 call, x = gradient_of(model, X)
-                taken, some = least(call, spell), x[-D:]
-                floor = least(lambda X=X, v=some: (X.sum(), X.sum(), np.exp(v)), spell)
+                taken, some = least(call, given.quick), x[-D:]
+                floor = least(lambda X=X, v=some: (X.sum(), X.sum(), np.exp(v)), given.quick)
                 name = f"{model} {N} x {D}"
                 rows.append(
                     {"model, N x D": name, "density, us": taken, "floor, us": floor,
@@ -165,8 +120,7 @@ def density_part(given: argparse.Namespace) -> Measured:
                 )  # fmt: skip
                 if f"{N} x {D}" in JUDGED:
                     goals.append(at_most(f"{name}, over its floor", taken / floor, LIMIT))
-    formats = {"density, us": ".0f", "floor, us": ".0f", "ratio": ".2f", "ns / (N D)": ".2f"}
-    return Measured(goals, [table("", rows, formats)])
+    return Measured(goals, [table("", rows, FORMATS)])
 
 
 def rbf_part(given: argparse.Namespace) -> Measured:
@@ -175,16 +129,15 @@ def rbf_part(given: argparse.Namespace) -> Measured:
     with one_thread():
         for N, D in [TINY] if given.quick else RBF_GRID:
             X = np.random.default_rng(0).normal(size=(N, D))
-            call = gradient_of("pfcvm", X, kernel="linear" if given.quick else "rbf")[0]
-            taken = least(call, 0.01 if given.quick else 1.0)
+            call, _ = gradient_of("pfcvm", X, kernel="linear" if given.quick else "rbf")
+            taken = least(call, given.quick)
             each = taken / (N * N * D) * 1e3
             rows.append({"N x D": f"{N} x {D}", "density, us": taken, "ns / (N^2 D)": each})
-    return Measured(tables=[table("", rows, {"density, us": ".0f", "ns / (N^2 D)": ".3f"})])
+    return Measured(tables=[table("", rows, FORMATS)])
 
 
 MEASURES = ("inference/contract/compiled.py", "inference/contract/density.py", "models")
 PARTS = [
-    Part("Seconds to compile", compile_part, "compile"),
     Part("One gradient of K a", gradient_part, "gradient"),
     Part("Density and gradient of a model", density_part, "density"),
     Part("Density and gradient with the rbf kernel", rbf_part, "rbf"),

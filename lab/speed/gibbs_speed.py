@@ -1,52 +1,33 @@
-"""The Gibbs samplers: masks beside PyMC's own steps, cost and moves; PFCVM and RFVM on fat data.
+"""The Gibbs sampler of the masks: beside PyMC's own steps, its cost, and what its moves are for.
 
     python -m lab gibbs_speed                 everything (ARDVARK_DATA for its data sets)
-    python -m lab gibbs_speed pymc full cost moves ard   or some of it
-    python -m lab gibbs_speed ard --before FOLDER         beside another version of it
+    python -m lab gibbs_speed pymc cost moves   or some of it
 
 pymc   effective draws per second of `gibbs` and of PyMC's default for the same model
        (BinaryGibbsMetropolis for the bits, NUTS for alpha), four chains each, in one run: the
        smallest over the bits whose inclusion probability under `gibbs` lies between 0.02 and 0.98,
        and of the log posterior. A chain that never moves counts as one draw, and the ratio is then
        a lower bound (marked >). The goal is 50.
-full   digits38_noisy, 357 x 64, four chains of 5000 sweeps: the goal is 300 s.
 cost   milliseconds a sweep against N, D and the active basis size A.
 moves  what each kind of move is for: effective draws per second with and without it.
-ard    PFCVM and RFVM with their sparse defaults at 62 x 2000 and 72 x 7129 (colon and allaml of
-       ARDVARK_DATA, else made): milliseconds a sweep and effective draws per second of processor
-       time, of eta, of the indicators of features with P(active) > 0.1, and of tau: the smallest.
-       FOLDER has another version of the package, which is measured in turn with this one.
 """
 
 import argparse
-import json
-import os
-import subprocess
-import sys
 import time
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
 import ardvark as av
-from ardvark.data import Dataset
 from ardvark.inference.fits import diagnostics
 from ardvark.inference.fits.datatree import group
 from ardvark.inference.gibbs.masks import Sampler
-from lab.records import Table, at_least, at_most, table
-from lab.script import Measured, Part, Row, has_data, resumed, times
-from lab.speed import ard_sweeps
+from lab.records import Table, at_least, table
+from lab.script import Measured, Part, Row, has_data, times
+from lab.speed.fits import load
 
-TARGET_RATIO, TARGET_SECONDS = 50.0, 300.0
-
-
-def rows_of(name: str, N: int) -> Dataset:
-    """Return N rows of a data set, shuffled with a fixed seed."""
-    data = av.load(name)
-    return data.take(np.random.default_rng(0).permutation(data.N)[:N])
+TARGET_RATIO = 50.0
 
 
 def warm() -> None:
@@ -85,7 +66,7 @@ def by_pymc(problem: Any, tune: int, draws: int) -> tuple[xr.Dataset, xr.DataArr
     return found, xr.DataArray(problem.log_density(point), dims=("chain", "draw")), taken
 
 
-def beside_pymc(data: Dataset, ours: int, tune: int, draws: int) -> list[Row]:
+def beside_pymc(data: av.Dataset, ours: int, tune: int, draws: int) -> list[Row]:
     """Return a row for each kind of bit, and for the log posterior."""
     problem = av.problem("fsklr", data)
     tree = av.fit(problem, "gibbs", draws=ours, random_seed=1, progressbar=False)
@@ -119,7 +100,7 @@ def pymc_part(given: argparse.Namespace) -> Measured:
     found = Measured()
     rows = []
     for name, N, *settings in cases:
-        some = beside_pymc(rows_of(name, N), *settings)
+        some = beside_pymc(load(f"{name} {N}"), *settings)
         if some:
             least = min(row["ratio"] for row in some)
             found.goals.append(at_least(f"{name}, {N} rows, times PyMC's", least, TARGET_RATIO))
@@ -128,24 +109,6 @@ def pymc_part(given: argparse.Namespace) -> Measured:
                ("`gibbs`, ESS", "`gibbs`, ESS / s", "PyMC, ESS", "PyMC, ESS / s")}  # fmt: skip
     found.tables.append(table("", rows, formats | {"ratio": ".0f"}))
     return found
-
-
-def full(given: argparse.Namespace) -> Measured:
-    """Measure 5000 sweeps of digits38_noisy."""
-    warm()
-    data = rows_of("digits38_noisy", 20) if given.quick else av.load("digits38_noisy")
-    draws = 50 if given.quick else 5000
-    tree = av.fit(av.problem("fsklr", data), "gibbs", draws=draws, random_seed=1, progressbar=False)
-    row, taken = av.compare({"gibbs": tree}).table.loc["gibbs"], tree.attrs["seconds_run"]
-    names = ("status", "rhat_eta", "mcse_bits", "spread_bits", "unmoved_bits")
-    rows: list[Row] = [{"what": name, "value": row[name]} for name in names]
-    for what in ("zeta", "z"):
-        free = free_bits(tree, what)
-        least, lp = smallest_ess(group(tree, "posterior")[what], free, tree["sample_stats"]["lp"])
-        rows.append({"what": f"smallest bulk ESS of {what}", "value": least})
-    rows.append({"what": "bulk ESS of lp", "value": lp})
-    what = f"digits38_noisy {data.N} x {data.D}, 4 x (1000 + {draws}) sweeps"
-    return Measured([at_most(what, taken, TARGET_SECONDS, "s")], [table("", rows)])
 
 
 def cost(given: argparse.Namespace) -> Measured:
@@ -243,9 +206,9 @@ def moves(given: argparse.Namespace) -> Measured:
     tune, sweeps = (5, 20) if given.quick else (500, 2000)
     problems = {"Copies of two features": copies()}
     if not given.quick:
-        problems["digits38, 120 rows"] = av.problem("fsklr", rows_of("digits38", 120))
+        problems["digits38, 120 rows"] = av.problem("fsklr", load("digits38 120"))
         if has_data(given):
-            problems["messidor, 600 rows"] = av.problem("fsklr", rows_of("messidor", 600))
+            problems["messidor, 600 rows"] = av.problem("fsklr", load("messidor 600"))
     formats = {"zeta ESS": ".0f", "zeta ESS / s": ".1f", "eta ESS": ".0f", "eta ESS / s": ".1f",
                "spread": ".3f"}  # fmt: skip
     tables: list[Table] = []
@@ -262,66 +225,9 @@ def moves(given: argparse.Namespace) -> Measured:
     return Measured(tables=tables, notes=[note])
 
 
-def sweeps_of(folder: Path, *words: str, quick: bool) -> Row:
-    """Return the row of `lab/speed/ard_sweeps.py` for the version of the package in a folder."""
-    if quick:  # this version, in this process
-        return ard_sweeps.measure(*words[:2], *map(int, words[2:]))
-    script = Path(__file__).with_name("ard_sweeps.py")
-    environment = os.environ | {"PYTHONPATH": str(folder)}
-    done = subprocess.run(
-        [sys.executable, str(script), *words],
-        env=environment, stdout=subprocess.PIPE, text=True, check=True,
-    )  # fmt: skip
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def ard(given: argparse.Namespace) -> Measured:
-    """Measure PFCVM and RFVM on fat data, and another version of the package in turn."""
-    here = Path(__file__).parents[2]
-    folders = {"now": here} | ({"before": given.before.resolve()} if given.before else {})
-    data = ["colon", "allaml"] if has_data(given) else ["62x2000", "72x7129"]
-    settings = ("150", "600")
-    if given.quick:
-        data, settings = ["14x30"], ("5", "20")
-    asked = [
-        {"data": d, "model": m, "version": v}
-        for d in data for m in ("pfcvm", "rfvm") for v in folders
-    ]  # fmt: skip
-    rows = resumed(
-        given.work / "ard.csv",
-        (
-            (k, partial(sweeps_of, folders[k["version"]], k["data"], k["model"], *settings,
-                        quick=given.quick))
-            for k in asked
-        ),
-    )  # fmt: skip
-    found = Measured()
-    by_key = {(r["data"], r["model"], r["version"]): r for r in rows}
-    for d, m in {(r["data"], r["model"]): None for r in rows} if given.before else ():
-        now, before = by_key[d, m, "now"], by_key[d, m, "before"]
-        for name, inverse in (("ms a sweep", True), ("eta, ESS / s", False)):
-            if now[name] and before[name]:
-                ratio = before[name] / now[name] if inverse else now[name] / before[name]
-                found.goals.append(at_least(f"{m}, {d}: {name}, times as fast", ratio, 5.0))
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    formats = {name: ".2f" for name in columns if name.endswith("sweep")}
-    formats |= {name: ".1f" for name in columns if name.endswith("/ s")} | {"R-hat": ".3f"}
-    shown = [{name: row.get(name) for name in columns} for row in rows]
-    found.tables.append(table("", shown, formats))
-    found.notes.append(f"Four chains of {settings[0]} + {settings[1]} sweeps on one thread.")
-    return found
-
-
-def add(parser: argparse.ArgumentParser) -> None:
-    """Add the script's own options."""
-    parser.add_argument("--before", type=Path, help="ard: folder of another version of the package")
-
-
 MEASURES = ("inference/gibbs", "models")
 PARTS = [
     Part("Masks: `gibbs` beside PyMC's own steps", pymc_part, "pymc"),
-    Part("Masks: 5000 sweeps of digits38_noisy", full, "full"),
     Part("Masks: cost of a sweep", cost, "cost"),
     Part("Masks: what each move is for", moves, "moves"),
-    Part("PFCVM and RFVM: a sweep on fat data", ard, "ard"),
 ]

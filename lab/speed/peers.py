@@ -48,7 +48,7 @@ from ardvark.inference.fits import diagnostics
 from lab import records
 from lab.records import Goal, at_least
 from lab.script import DENSE, EXACT_CODE, RBF, Measured, Part, Row, resumed
-from lab.speed.nuts_models import load
+from lab.speed.fits import load
 
 CORES, CHAINS, DRAWS = 2, 4, 1000
 RHAT, ESS = 1.01, 400.0
@@ -59,8 +59,8 @@ SAMPLERS = {"ours": 500} | OTHERS
 """Tuning draws by default."""
 
 PROBLEMS: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "pfcvm rbf sonar sparse": ("pfcvm", "sonar", RBF),
-    "pfcvm rbf sonar dense": ("pfcvm", "sonar", RBF | DENSE),
+    "pfcvm rbf sonar sparse": ("pfcvm", "sonar 100", RBF),
+    "pfcvm rbf sonar dense": ("pfcvm", "sonar 100", RBF | DENSE),
     "pfcvm linear colon_discrete sparse": ("pfcvm", "colon_discrete", {}),
     "pfcvm linear colon_discrete dense": ("pfcvm", "colon_discrete", DENSE),
     "rfvm colon_discrete sparse": ("rfvm", "colon_discrete", {}),
@@ -167,8 +167,7 @@ def sample(problem_name: str, sampler: str, path: str, limit: float) -> None:
     """
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
     model, data, hypers = (PROBLEMS | GENES)[problem_name]
-    rows = av.load(data) if problem_name in GENES else load(data)
-    problem = av.problem(model, rows, **hypers)
+    problem = av.problem(model, load(data), **hypers)
     if sampler == "exact":
         Path(path).write_text(json.dumps(exactly(problem, limit)))
         return
@@ -269,79 +268,51 @@ def one_row(problem: str, sampler: str, minutes: float) -> dict[str, Any]:
     return {"limit": minutes} | row | {"memory_mb": peak}
 
 
-def table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return one line a row: how it ended, effective draws a second, and ours over theirs.
+def table(rows: pd.DataFrame, mine: str) -> pd.DataFrame:
+    """Return one line a row: how it ended, and what it took over what `mine` took.
 
     Parameters
     ----------
     rows : DataFrame
         Problem and sampler, and what `one_row` returns, a line each.
-
-    Returns
-    -------
-    DataFrame
-        In the order of `rows`. Where a sampler has not converged its ESS a second says nothing, and
-        it has none, nor has a ratio to it.
-    """
-    out = rows.reindex(
-        columns=[
-            "problem", "sampler", "ess_eta", "rhat_eta", "divergences", "runs", "steps", "seconds",
-            "seconds_compile", "memory_mb",
-        ]
-    )  # fmt: skip
-    done = rows["converged"].astype(bool)
-    out.insert(
-        2, "ended", np.where(done, "converged", [f"not in {m:g} min" for m in rows["limit"]])
-    )
-    sampling, both = out["seconds"], out["seconds"] + out["seconds_compile"]
-    for column, seconds in (("ess_s", sampling), ("ess_s_compiled", both)):
-        out[column] = (out["ess_eta"] / seconds).where(done)
-        known = out[out["sampler"] == "ours"].set_index("problem")[column]
-        out[column.replace("ess_s", "times")] = out["problem"].map(known) / out[column]
-    return out
-
-
-def seconds_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return one line a row: how it ended, its seconds, and how many times those of `exact`.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        Problem and sampler, and what `one_row` returns, a line each.
+    mine : {"ours", "exact"}
+        The sampler that the others are compared with. Beside `exact`, which ends by its own rule,
+        seconds are compared; beside our `nuts`, seconds an effective draw.
 
     Returns
     -------
     DataFrame
         In the order of `rows`. A sampler that has not converged took at least the limit, so its
-        ratios are bounds from below; its column "bound" says so. Beside an `exact` that has not
-        converged there are no ratios.
+        ratios are bounds from below; its column "bound" says so. Of effective draws it has no
+        ratio. Where `mine` has not converged there are none.
     """
-    out = rows.reindex(
-        columns=[
-            "problem", "sampler", "ess_eta", "rhat_eta", "runs", "seconds", "seconds_compile",
-            "memory_mb",
-        ]
-    )  # fmt: skip
+    columns = [
+        "problem", "sampler", "ess_eta", "rhat_eta", "divergences", "runs", "steps", "seconds",
+        "seconds_compile", "memory_mb",
+    ]  # fmt: skip
+    out, a_draw = rows.reindex(columns=columns), mine == "ours"
     done, limit = rows["converged"].astype(bool), 60.0 * rows["limit"]
-    out.insert(
-        2, "ended", np.where(done, "converged", [f"not in {m:g} min" for m in rows["limit"]])
-    )
-    both = out["seconds"] + out["seconds_compile"]
+    ended = np.where(done, "converged", [f"not in {m:g} min" for m in rows["limit"]])
+    out.insert(2, "ended", ended)
     compiling = out["seconds_compile"].fillna(0.0)  # unknown where no run ended
-    for column, seconds, least in (
+    for name, cost, least in (
         ("times", out["seconds"], limit - compiling),
-        ("times_compiled", both, limit),
+        ("times_compiled", out["seconds"] + out["seconds_compile"], limit),
     ):
-        exact = seconds.where(done)[out["sampler"] == "exact"]
-        known = pd.Series(exact.to_numpy(), index=out.loc[exact.index, "problem"])
-        out[column] = seconds.where(done, least) / out["problem"].map(known)
-    out["bound"] = np.where(done, "", "at least")
+        if a_draw:
+            cost, least = cost / out["ess_eta"], np.nan
+            out[name.replace("times", "ess_s")] = (1.0 / cost).where(done)
+        known = cost.where(done)[out["sampler"] == mine]
+        known.index = out.loc[known.index, "problem"]
+        out[name] = cost.where(done, least) / out["problem"].map(known)
+    if not a_draw:
+        out["bound"] = np.where(done, "", "at least")
     return out
 
 
 def quick_row(problem: str, sampler: str, minutes: float) -> Row:
     """Return a row of the tiny data set, sampled in this process, without a limit or a clock."""
-    tiny = av.problem("pfcvm", load("tiny"))
+    tiny = av.problem("pfcvm", load("14x3"))
     row = exactly(tiny, 1.0) if sampler == "exact" else next(doubled(tiny, sampler, 30, 30, 0.0))
     return {"limit": minutes} | row | {"memory_mb": memory(os.getpgid(0))}
 
@@ -384,32 +355,45 @@ def goals(lines: pd.DataFrame, column: str, what: str, asked: float) -> list[Goa
     return out
 
 
-def by_nuts(given: argparse.Namespace) -> Measured:
-    """Run what is missing of our `nuts` beside the others: effective draws a second."""
-    problems, samplers = (["tiny"], ["ours", "pymc"]) if given.quick else (PROBLEMS, SAMPLERS)
+FORMATS = {
+    "rhat_eta": ".3f", "seconds": ".1f", "seconds_compile": ".1f", "times": ".1f",
+    "times_compiled": ".1f", "ess_eta": ".0f", "ess_s": ".0f", "ess_s_compiled": ".0f",
+    "memory_mb": ".0f",
+}  # fmt: skip
+
+
+def beside(
+    given: argparse.Namespace,
+    mine: str,
+    problems: Iterable[str],
+    asked: dict[str, tuple[str, float]],
+) -> Measured:
+    """Run what is missing of `mine` and the others; `asked` has words and a goal by column."""
+    samplers = [mine, *OTHERS]
+    if given.quick:
+        problems, samplers = ["tiny"], [mine, "pymc"]
     rows, failed = collected(given, problems, samplers)
-    lines = table(pd.DataFrame(rows))
-    formats = dict.fromkeys(("seconds", "seconds_compile", "times", "times_compiled"), ".1f")
-    formats |= dict.fromkeys(("ess_eta", "ess_s", "ess_s_compiled", "memory_mb"), ".0f")
-    shown = records.table("", lines.to_dict("records"), formats | {"rhat_eta": ".3f"})
-    found = goals(lines, "times", "times the ESS a second of {sampler}", GOAL)
-    return Measured(found, [shown], failed)
+    lines = table(pd.DataFrame(rows), mine)
+    found = [
+        goal
+        for column, (what, limit) in asked.items()
+        for goal in goals(lines, column, what, limit)
+    ]
+    return Measured(found, [records.table("", lines.to_dict("records"), FORMATS)], failed)
+
+
+def by_nuts(given: argparse.Namespace) -> Measured:
+    """Measure our `nuts` beside the others: effective draws a second."""
+    return beside(given, "ours", PROBLEMS, {"times": ("times the ESS a second of {sampler}", GOAL)})
 
 
 def by_exact(given: argparse.Namespace) -> Measured:
-    """Run what is missing of `exact` beside the others: seconds until each has converged."""
-    problems, samplers = (
-        (["tiny"], ["exact", "pymc"]) if given.quick else (GENES, ["exact", *OTHERS])
-    )
-    rows, failed = collected(given, problems, samplers)
-    lines = seconds_table(pd.DataFrame(rows))
-    formats = dict.fromkeys(("seconds", "seconds_compile", "times", "times_compiled"), ".1f")
-    formats |= dict.fromkeys(("ess_eta", "memory_mb"), ".0f") | {"rhat_eta": ".3f"}
-    sampling = "seconds of sampling by {sampler} over those of `exact`"
-    compiled = "the same of {sampler} with compilation"
-    found = goals(lines, "times", sampling, GOAL)
-    found += goals(lines, "times_compiled", compiled, GOAL_COMPILED)
-    return Measured(found, [records.table("", lines.to_dict("records"), formats)], failed)
+    """Measure `exact` beside the others: seconds until each has converged."""
+    asked = {
+        "times": ("seconds of sampling by {sampler} over those of `exact`", GOAL),
+        "times_compiled": ("the same of {sampler} with compilation", GOAL_COMPILED),
+    }
+    return beside(given, "exact", GENES, asked)
 
 
 def add(parser: argparse.ArgumentParser) -> None:

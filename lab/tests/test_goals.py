@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from lab.priors import sparsity
-from lab.speed import compiled_speed
+from lab.speed import compiled_speed, exact_speed
 
 QUICK = SimpleNamespace(quick=True)
 
@@ -14,17 +14,17 @@ QUICK = SimpleNamespace(quick=True)
     ("worse", "met"),
     [
         ({}, True),
-        ({"rhat_eta": 1.02}, False),
-        ({"ess_eta": 390.0}, False),
-        ({"seconds_run": 61.0}, False),
+        ({"R-hat": 1.02}, False),
+        ({"ESS": 390.0}, False),
+        ({"seconds": 61.0}, False),
     ],
 )
 def test_every_run_of_a_problem_must_reach_its_goal(worse, met, monkeypatch):
-    good = {"problem": "pfcvm sonar", "method": "nuts", "rhat_eta": 1.001, "ess_eta": 900.0,
-            "seconds_run": 20.0, "seconds_compile": 1.0, "n90": 5, "active": 3.0}  # fmt: skip
-    bad = good | {"method": "gibbs", "ess_eta": 1.0}  # no run of NUTS: it does not count
+    good = {"model": "pfcvm", "prior": "", "data": "sonar", "method": "nuts", "R-hat": 1.001,
+            "ESS": 900.0, "seconds": 20.0}  # fmt: skip
+    bad = good | {"method": "gibbs", "ESS": 1.0}  # no run of NUTS: it does not count
     for rows in ([good, good | worse, bad], [good | worse, good, bad]):
-        monkeypatch.setattr(sparsity, "rows_of", lambda work, given, rows=rows: rows)
+        monkeypatch.setattr(sparsity.fits, "rows", lambda *_, rows=rows: rows)
         (goal,) = sparsity.sampling_part(QUICK).goals
         assert goal.met is met
 
@@ -38,3 +38,17 @@ def test_a_density_may_take_one_and_a_half_times_its_floor(density, met, monkeyp
     found = compiled_speed.density_part(QUICK)
     (goal,) = found.goals
     assert (goal.measured, goal.met) == (f"{density:g}", met)
+
+
+@pytest.mark.parametrize(
+    ("worse", "said"),
+    [
+        ({}, "1 of 1"),
+        ({"seconds": 61.0}, "0 of 1; missed: rvm sonar 61 s for 60"),
+        ({"ended": "time"}, "0 of 1; missed: rvm sonar 20 s for 60, 1 of 2 not converged"),
+    ],
+)
+def test_every_seed_of_a_case_must_converge_in_time(worse, said):
+    good = {"model": "rvm", "prior": "", "data": "sonar", "seconds": 20.0, "ended": "converged"}
+    goal = exact_speed.judged([(60.0, good), (60.0, good | worse)])
+    assert (goal.measured, goal.met) == (said, not worse)

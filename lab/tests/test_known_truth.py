@@ -1,25 +1,16 @@
 """The simulation with a known truth: its truth, its measures, and what its page says."""
 
-import re
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import special, stats
 
 from ardvark.models.parts.effects import VISIBLE
-
-ROOT = Path(__file__).parents[2]
-
-with pytest.MonkeyPatch.context() as patch:
-    patch.syspath_prepend(str(ROOT))
-    from lab import records, script
-    from lab.known_truth import known_truth
-    from lab.known_truth import report as known_truth_report
-    from lab.known_truth import words as known_truth_words
-    from lab.known_truth.known_truth import CELLS, Cell, Fits, Found, Piece, Truth
-    from lab.known_truth.results import Estimate, Results, clear, mean, ratio, read
+from lab import records, script
+from lab.known_truth import known_truth
+from lab.known_truth import report as known_truth_report
+from lab.known_truth.known_truth import CELLS, Cell, Fits, Found, Piece, Truth
+from lab.known_truth.results import Estimate, Results, clear, mean, ratio, read
 
 CSV = records.RESULTS / "known_truth.csv"
 TINY = Cell(24, 10, 0.5, 2)
@@ -182,7 +173,8 @@ def test_a_difference_is_clear_by_holms_procedure():
 
 def test_stability_selection_takes_the_first_features_of_the_path():
     truth = known_truth.simulate(Cell(100, 30, 0.0, 3), 1)
-    assert "first 3 of the L1 path at D = 30 and 10 at D = 200" in known_truth_words.DESIGN
+    said = "first 3 of the L1 path at D = 30 and 10 at D = 200"
+    assert said in known_truth_report.TEXT.read_text()
     assert [known_truth.first(D) for D in (30, 200)] == [3, 10]
     X, y = truth.X[:50], truth.y[:50]
     size = known_truth._first(X, y, 4)
@@ -335,7 +327,7 @@ def family(frame):
 
 def test_the_record_is_what_the_rows_say(stored):
     rows, record = stored
-    made = known_truth_words.measured(Results(rows, known_truth.METHODS), rows, 120)
+    made = known_truth_report.measured(Results(rows, known_truth.METHODS), rows, 120)
     assert made.goals == record.goals
     assert made.notes == record.notes
     assert [records.markdown(t) for t in made.tables] == [
@@ -344,27 +336,73 @@ def test_the_record_is_what_the_rows_say(stored):
     assert all(row["smallest_effect"] > VISIBLE for row in rows if row["status"] != "failed")
 
 
-def sentences(record):
-    """Return the sentences of the verdict by what they begin with."""
-    return re.split(r"(?<=[.*]) (?=[A-Z])", record.notes[0])
+def test_the_text_names_the_winner(frame):
+    """The horseshoe, before L1, with the best log score and the best accuracy."""
+    said = known_truth_report.TEXT.read_text()
+    assert "The horseshoe finds most" in said
+    assert "before L1" in said
+    assert "It also has the best log score" in said
+    power = {m: stratified(frame["power_20"][m])[0] for m in known_truth.METHODS}
+    assert sorted(power, key=lambda m: -power[m])[:2] == ["horseshoe, exact", "L1"]
+    for name in ("log_score", "accuracy"):
+        best = frame[name].groupby(NAMES[:-1]).mean().mean()
+        assert best.idxmax() == "horseshoe, exact"
 
 
-def test_the_verdict_names_the_winner(stored, frame):
-    bold = re.match(r"\*\*(.*?)\*\*", stored[1].notes[0]).group(1)
-    power = {m: stratified(frame["power_20"][m]) for m in known_truth.METHODS}
-    first, second = sorted(power, key=lambda m: -power[m][0])[:2]
-    for method in (first, second):
-        value, error, _ = power[method]
-        assert f"{100 * value:.1f} ± {100 * error:.1f} %" in bold
-    name = known_truth_words.name_of(first)
-    assert f"{name[0].upper()}{name[1:]} finds most" in bold
-    assert f"before {known_truth_words.name_of(second)} (" in bold
-    best = {
-        n: frame[n].groupby(NAMES[:-1]).mean().mean().idxmax() for n in ("log_score", "accuracy")
-    }
-    assert set(best.values()) == {first}
-    assert "It also has the best log score" in bold
-    assert "and the best accuracy" in bold
+def test_the_figures_of_the_text_are_those_of_the_rows(stored, frame):
+    rows, found = stored[0], Results(stored[0], known_truth.METHODS)
+    figures = known_truth_report.figures(found, known_truth_report.compare(found), rows)
+    for method, name in known_truth_report.SHORT.items():
+        value, error, _ = stratified(frame["power_20"][method])
+        assert figures[f"{name}_power_20"] == f"{100 * value:.1f} ± {100 * error:.1f}"
+    for method in known_truth.ZOO:
+        false, right, promised = (
+            frame[f"half_{x}"][method].groupby(NAMES[:-1]).mean().mean()
+            for x in ("false", "right", "expected")
+        )
+        name, listed = known_truth_report.SHORT[method], false + right
+        assert figures[f"{name}_false"].startswith(f"{100 * false / listed:.1f} ±")
+        assert figures[f"{name}_promised"] == f"{100 * promised / listed:.1f}"
+
+
+ALL, SCORE = ("power_20", "log_score", "accuracy"), ("log_score",)
+CLEARLY_ABOVE = {
+    ("horseshoe, exact", "pfcvm, exact"): ALL,
+    ("horseshoe, exact", "rfvm, exact"): ALL,
+    ("horseshoe, exact", "L1"): ALL,
+    ("horseshoe, exact", "stability selection"): ALL[:1],
+    ("pfcvm, exact", "pfcvm_lp, zoo's prior"): ALL,
+    ("pfcvm, exact", "stability selection"): ALL[:1],
+    ("pfcvm, exact", "pfcvm_lp, printed updates"): SCORE,
+    ("pfcvm, exact", "L1"): SCORE,
+    ("rfvm, exact", "rfvm_vb, printed updates"): ALL,
+    ("rfvm, exact", "rfvm_vb, zoo's prior"): ALL,
+}
+"""What the text claims: method and other, and the measures in which it is clearly above it."""
+
+
+def test_the_text_says_which_differences_are_clear(frame):
+    found, clearly = family(frame)
+    claimed = {(*pair, name) for pair, names in CLEARLY_ABOVE.items() for name in names}
+    assert {key for key in found if clearly[key] and isinstance(key, tuple)} == claimed
+    assert all(found[key][0] > 0.0 for key in claimed)
+    promises = {key for key in found if clearly[key] and isinstance(key, str)}
+    assert promises == set(known_truth.ZOO) - {"rfvm_vb, zoo's prior"}
+    assert all(found[key][0] > 0.0 for key in promises)
+
+
+def test_no_clear_difference_changes_its_sign_where_only_converged_fits_count(stored):
+    found = Results(stored[0], known_truth.METHODS)
+    for (m, other), names in CLEARLY_ABOVE.items():
+        kept = found.converged(x for x in (m, other) if x in known_truth_report.EXACT)
+        for name in names:
+            assert found.more(m, other, name, kept).value > 0.0
+
+
+def test_without_all_data_sets_there_is_no_text(stored):
+    rows = [row for row in stored[0] if row["data_set"] == 1]
+    made = known_truth_report.measured(Results(rows, known_truth.METHODS), rows, 120)
+    assert made.notes == ["Unfinished: 24 of 120 data sets, in 24 cells."]
 
 
 def test_differences_are_paired_and_judged_together(stored, frame):
@@ -389,68 +427,6 @@ def test_differences_are_paired_and_judged_together(stored, frame):
     for pair, row in shown.items():
         both = [m for m in pair.split(" - ") if m.endswith("exact")]
         assert row["converged: data sets"] == (frame["finished"][both].min(axis=1) == 1.0).sum()
-
-
-def test_the_sentences_say_which_differences_are_clear(stored, frame):
-    found, clearly = family(frame)
-    for m, others in known_truth_report.OTHERS.items():
-        name = known_truth_words.name_of(m)
-        begins = f"{name[0].upper()}{name[1:]} is "
-        (said,) = [x for x in sentences(stored[1]) if x.startswith(begins)]
-        for other in others:
-            (group,) = [g for g in said.split("; ") if known_truth_words.name_of(other) in g]
-            for phrase in re.split(r"(?=not clearly apart|clearly above|clearly below)", group)[1:]:
-                measures = phrase.rsplit(" in ", 1)[1]
-                for key, word in known_truth_words.MEASURES.items():
-                    if word in measures and (m, other, key) in found:
-                        above = found[m, other, key][0] > 0.0
-                        how = f"clearly {'above' if above else 'below'}"
-                        expected = how if clearly[m, other, key] else "not clearly apart"
-                        assert phrase.startswith(expected), (m, other, key)
-
-
-def test_the_promises_of_the_verdict_are_those_of_the_rows(stored, frame):
-    found, clearly = family(frame)
-    said = sentences(stored[1])[-1]
-    assert said.startswith("Under these priors, which are not the truth, among the features")
-    for method in known_truth.ZOO:
-        false, right, promised = (
-            frame[f"half_{x}"][method].groupby(NAMES[:-1]).mean().mean()
-            for x in ("false", "right", "expected")
-        )
-        share, expected = 100 * false / (false + right), 100 * promised / (false + right)
-        name = re.escape(known_truth_words.name_of(method))
-        text = re.search(rf"{name} \(({share:.1f}) ± [\d.]+ %, promised {expected:.1f} %\)", said)
-        (own,) = [group for group in said.split("; ") if text.group(0) in group]
-        assert found[method][0] > 0.0
-        assert ("not clearly more" not in own) == clearly[method]
-
-
-def test_the_table_of_lists_separates_long_ones_from_short_ones(stored, frame):
-    (table,) = [t for t in stored[1].measured if "by D and active" in t.title]
-    assert len(table.rows) == 4
-    for row in table.rows:
-        own = frame.xs((row[0], row[1]), level=("D", "active"))
-        for method, shown in zip(table.columns[2:], row[2:], strict=True):
-            false, right, promised = (
-                own[f"half_{x}"][method].groupby(["N", "correlation"]).mean().sum()
-                for x in ("false", "right", "expected")
-            )
-            if not (count := false + right):
-                assert not shown
-                continue
-            assert shown.startswith(f"{false / count:.2f}")
-            assert shown.endswith(f"({promised / count:.2f})")
-
-
-def test_bins_are_joined(stored):
-    found = Results(stored[0], known_truth.METHODS)
-    fine, joined = found.bins("pfcvm, exact"), found.bins("pfcvm, exact", 2)
-    assert [x[0] for x in joined] == [
-        a[0] + b[0] for a, b in zip(fine[::2], fine[1::2], strict=True)
-    ]
-    for (a, b), whole in zip(zip(fine[::2], fine[1::2], strict=True), joined, strict=True):
-        assert min(a[2].value, b[2].value) <= whole[2].value <= max(a[2].value, b[2].value)
 
 
 def test_an_uncertain_share_does_not_meet_its_goal(stored):

@@ -10,10 +10,8 @@ from pathlib import Path
 
 import pytest
 
-with pytest.MonkeyPatch.context() as patch:
-    patch.syspath_prepend(str(Path(__file__).parents[2]))
-    from lab.defects import mutants as made
-    from lab.defects import mutation
+from lab.defects import mutants as made
+from lab.defects import mutation
 
 ROOT = Path(__file__).parents[2]
 

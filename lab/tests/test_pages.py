@@ -3,16 +3,11 @@
 import dataclasses
 import json
 import re
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-
-with pytest.MonkeyPatch.context() as patch:
-    patch.syspath_prepend(str(ROOT))
-    from lab import origin, pages, records
-    from lab.records import Goal, Record, Table
+from lab import origin, pages, records
+from lab.records import Goal, Record, Table
 
 PAGES = pages.texts()
 READ = {*PAGES} - {pages.INDEX, pages.TIMES}  # by people

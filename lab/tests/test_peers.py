@@ -8,10 +8,7 @@ import pandas as pd
 import pytest
 
 from ardvark.models import ZOO
-
-with pytest.MonkeyPatch.context() as patch:
-    patch.syspath_prepend(str(Path(__file__).parents[1]))
-    from lab.speed import peers
+from lab.speed import peers
 
 
 def row(problem, sampler, converged=True, **numbers):
@@ -31,7 +28,8 @@ def test_ratios_are_ours_over_theirs_within_a_problem():
                 row("two", "ours", ess_eta=500.0, seconds=2.0, seconds_compile=8.0),
                 row("two", "numpyro", ess_eta=1000.0, seconds=20.0, seconds_compile=5.0),
             ]
-        )
+        ),
+        "ours",
     )
     assert found["ess_s"].tolist() == [80.0, 20.0, 250.0, 50.0]
     assert found["times"].tolist() == [1.0, 4.0, 1.0, 5.0]
@@ -44,7 +42,8 @@ def test_who_has_not_converged_has_no_speed():
     found = peers.table(
         pd.DataFrame(
             [row("one", "ours"), row("one", "pymc", False, rhat_eta=1.02, ess_eta=5e3), ended]
-        )
+        ),
+        "ours",
     )
     assert found["ended"].tolist() == ["converged", "not in 15 min", "not in 15 min"]
     assert found["rhat_eta"].iloc[1] == 1.02
@@ -54,14 +53,14 @@ def test_who_has_not_converged_has_no_speed():
 
 
 def test_without_ours_there_is_no_ratio():
-    found = peers.table(pd.DataFrame([row("one", "pymc")]))
+    found = peers.table(pd.DataFrame([row("one", "pymc")]), "ours")
     assert found["ess_s"].item() == 80.0
     assert np.isnan(found["times"].item())
 
 
 def test_seconds_are_theirs_over_those_of_exact_and_a_limit_is_a_bound():
     ended = {"problem": "one", "sampler": "blackjax", "converged": False, "limit": 15.0}
-    found = peers.seconds_table(
+    found = peers.table(
         pd.DataFrame(
             [
                 row("one", "exact"),
@@ -71,7 +70,8 @@ def test_seconds_are_theirs_over_those_of_exact_and_a_limit_is_a_bound():
                 row("two", "exact", False),
                 row("two", "pymc"),
             ]
-        )
+        ),
+        "exact",
     )
     assert found["times"].tolist()[:4] == [1.0, 4.0, 88.0, 90.0]
     assert found["times_compiled"].tolist()[:4] == [1.0, 4.0, 900 / 16, 900 / 16]
@@ -104,7 +104,7 @@ def test_a_problem_asks_for_what_exists():
     for name, (model, data, hypers) in (peers.PROBLEMS | peers.GENES).items():
         ZOO[model].make_hypers(hypers)
         assert model in name
-        assert data in name
+        assert data.split()[0] in name
 
 
 @pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="Linux has it")

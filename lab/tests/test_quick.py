@@ -7,12 +7,10 @@ from pathlib import Path
 import pytensor
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from lab import origin, pages, records, script
+from lab.__main__ import scripts
 
-with pytest.MonkeyPatch.context() as patch:
-    patch.syspath_prepend(str(ROOT))
-    from lab import origin, pages, records, script
-    from lab.__main__ import scripts
+ROOT = Path(__file__).parents[2]
 SCRIPTS = scripts()
 
 
@@ -69,17 +67,17 @@ def test_each_script_names_what_it_measures(name):
 
 
 def test_a_record_is_as_old_as_the_rows_that_it_keeps(tmp_path):
-    module, _ = parts_of("nuts_settings")
-    work = tmp_path / "work" / "nuts_settings"
+    module, _ = parts_of("comparison_speed")
+    work = tmp_path / "work" / "comparison_speed"
     for noted in ({"models/rvm.py": "1a2b3c4d"}, {}):
         script.note_code(work, noted)
-        (work / "settings.csv").touch()
+        (work / "rows.csv").touch()
         script.run(module, ["--quick", "--out", str(tmp_path)])
-        assert records.read(tmp_path / "nuts_settings.json").code == noted
+        assert records.read(tmp_path / "comparison_speed.json").code == noted
 
 
 def test_a_quick_run_cannot_overwrite_a_result(capsys):
-    module, _ = parts_of("rfvm_vb_speed")
+    module, _ = parts_of("comparison_speed")
     with pytest.raises(SystemExit):
         script.run(module, ["--quick"])
     assert "--out" in capsys.readouterr().err

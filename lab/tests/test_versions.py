@@ -1,18 +1,13 @@
 """Pages say of which version a figure is; records that are older than the code are listed."""
 
 import subprocess
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-
-with pytest.MonkeyPatch.context() as patch:
-    patch.syspath_prepend(str(ROOT))
-    from lab import check_records, origin, pages, records
-    from lab.defects import test_suite
-    from lab.records import Goal, Record
+from lab import check_records, origin, pages, records
+from lab.defects import test_suite
+from lab.records import Goal, Record
 
 FILE = "models/parts/kernels/linear.py"
 NOW = origin.code([FILE])
