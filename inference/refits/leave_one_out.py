@@ -29,7 +29,7 @@ from scipy import special
 
 from ardvark.common.progress import Reporter
 from ardvark.common.validate import InputError, logger
-from ardvark.common.work import Processes, Work, check_processes, elsewhere
+from ardvark.common.work import Processes, Work
 from ardvark.models import Problem
 
 from ..contract.sampling import Sampling
@@ -221,9 +221,8 @@ def refit_loo(
     """
     sampling = Sampling(draws=draws, chains=chains, seed=random_seed, keep="shared")
     plan = registry.prepare(method, dataclasses.replace(problem), options, sampling)
-    check_processes(processes, plan.name, plan.backend)
+    work = _Refits(plan.on(processes), Path(folder))
     _check_every_fold(problem)
-    work = _Refits(plan.on_one_core() if elsewhere(processes) else plan, Path(folder))
     N = problem.data.N
     stage = Reporter(f"refit_loo {plan.name}", progressbar).stage("refitting", total=N)
     rows = work.run(range(N), processes, stage)
