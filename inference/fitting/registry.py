@@ -172,9 +172,10 @@ class Plan:
         """The method itself."""
         return BACKENDS[self.name]
 
-    def of(self, problem: Problem) -> "Plan":
-        """Return the same for another problem, to which the method applies as well."""
-        return dataclasses.replace(self, target=Target(problem))
+    def of(self, problem: Problem, seed: int | None = None) -> "Plan":
+        """Return the same for another problem to which the method applies, or another seed too."""
+        sampling = self.sampling if seed is None else dataclasses.replace(self.sampling, seed=seed)
+        return dataclasses.replace(self, target=Target(problem), sampling=sampling)
 
     def on_one_core(self) -> "Plan":
         """Return the plan for one of several processes: unless asked for, it uses one core."""

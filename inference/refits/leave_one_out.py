@@ -303,12 +303,11 @@ class _Refits(Work[int, Row]):
 
     def _refit(self, i: int, *, models: Models) -> Row:
         """Fit without sample i, and predict it."""
-        data, sampling = self.problem.data, self.plan.sampling
-        seed = int(np.random.SeedSequence([sampling.seed, i]).generate_state(1)[0]) >> 1
+        data, seeds = self.problem.data, np.random.SeedSequence([self.plan.sampling.seed, i])
+        seed = int(seeds.generate_state(1)[0]) >> 1
         fold = Sharing.of(without(self.problem, i), models)
-        plan = self.plan.of(fold)
-        plan = dataclasses.replace(plan, sampling=dataclasses.replace(sampling, seed=seed))
-        tree = run.compute(plan, selection=False)  # nobody reads a fold's selection
+        # nobody reads a fold's selection
+        tree = run.compute(self.plan.of(fold, seed), selection=False)
         row = self._row(i, tree.attrs["status"], tree.attrs["reason"])
         if row["status"] != "failed":
             row |= _score(fold, tree, data.X[i : i + 1], int(data.y[i]))
