@@ -13,6 +13,7 @@ import pytest
 import ardvark as av
 from ardvark.cli import export, studies
 from ardvark.cli.arguments import computing
+from ardvark.common import memory
 from ardvark.inference import BACKENDS, register_backend
 from ardvark.inference.fits import datatree
 from ardvark.inference.fitting import registry
@@ -407,11 +408,10 @@ def test_a_data_set_that_needs_no_download_is_said(command):
 def test_a_study_that_is_too_large_is_refused_before_it_takes_memory(
     limit, command, tmp_path, monkeypatch
 ):
-    few = (lambda: 1.0, lambda _: SimpleNamespace(free=1e6))
     if limit == "memory":
-        monkeypatch.setattr(studies, "memory", few[0])
+        monkeypatch.setattr(memory, "free", lambda: 1e6)
     else:
-        monkeypatch.setattr(studies.shutil, "disk_usage", few[1])
+        monkeypatch.setattr(studies.shutil, "disk_usage", lambda _: SimpleNamespace(free=1e6))
     words = ["compare", "pfcvm", "digits38", "--methods", "laplace", "--set", "kernel=rbf"]
     done = command(*words, "--out", tmp_path / "a")
     assert done.returncode == 2

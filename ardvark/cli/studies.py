@@ -90,6 +90,7 @@ def compare(
 
     Finished fits are kept. Run an interrupted command again to compute only what is missing.
     """
+    from ardvark.common import memory
     from ardvark.common.validate import named
     from ardvark.inference.comparison import study
     from ardvark.inference.contract.sampling import Sampling
@@ -141,8 +142,8 @@ def compare(
     if stored:
         references.stored(problem)  # before anything is computed
     typer.echo(problem.describe(), err=True)
-    large = run.megabytes(problem, sampling, exact="exact" in chosen)
-    typer.echo(f"Results go to {folder}, at most {_size(large)} per method.", err=True)
+    large = run.stored_size(problem, sampling, exact="exact" in chosen)
+    typer.echo(f"Results go to {folder}, at most {memory.text(large)} per method.", err=True)
     _check_size(problem, large * len(chosen), folder)  # a comparison holds all of them
     last_words(f"Stopped. Finished fits are in {folder}. Run the same command to continue.")
     fits = study.run(problem, chosen, folder, sampling, settings=settings)
@@ -257,36 +258,29 @@ def _table(model: str, path: str, given: Mapping[str, Any]) -> "Dataset":
         raise InputError(error.report(command)) from None
 
 
-def _size(megabytes: float) -> str:
-    return f"{megabytes:.0f} MB" if megabytes < 1000 else f"{megabytes / 1000:.1f} GB"
+def _check_size(problem: "Problem", draws: float, folder: Path) -> None:
+    """Refuse a study that does not fit into memory or on the disk, before it takes either.
 
+    `draws` is the size of its fits, in bytes.
+    """
+    from ardvark.common import memory
 
-def _check_size(problem: "Problem", megabytes: float, folder: Path) -> None:
-    """Refuse a study that does not fit into memory or on the disk, before it takes either."""
     kernel = problem.kernel
-    values = 8e-6 * len(problem.y) * len(problem.basis)
-    needed = {"draws": megabytes}
+    needed = {"draws": draws}
     if kernel is not None and not kernel.is_primal:
-        needed["kernel"] = values
-    what = " and ".join(f"{_size(size)} for the {name}" for name, size in needed.items())
+        needed["kernel"] = 8.0 * len(problem.y) * len(problem.basis)
+    what = " and ".join(f"{memory.text(size)} for the {name}" for name, size in needed.items())
     there = next(
         place for place in (folder.absolute(), *folder.absolute().parents) if place.is_dir()
     )
-    limits = {"memory": memory(), "disk": shutil.disk_usage(there).free / 1e6}
+    limits = {"memory": memory.free(), "disk": shutil.disk_usage(there).free}
     for name, limit in limits.items():
-        size = megabytes if name == "disk" else sum(needed.values())
+        size = draws if name == "disk" else sum(needed.values())
         if size > limit:
             raise InputError(
-                f"this study needs {what}, and there is {_size(limit)} of {name}. Ask for "
+                f"this study needs {what}, and there is {memory.text(limit)} of {name}. Ask for "
                 "fewer --draws or --chains, store less with --keep shared, or take fewer rows."
             )
-
-
-def memory() -> float:
-    """Return the megabytes of memory that are free."""
-    from ardvark.common.memory import free
-
-    return free() / 1e6
 
 
 def _finish(

@@ -14,7 +14,6 @@ import multiprocessing
 import os
 import signal
 import threading
-import types
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -27,7 +26,7 @@ from threadpoolctl import threadpool_limits
 
 from . import memory
 from .progress import Update
-from .validate import InputError, logger, positive
+from .validate import logger, positive
 
 
 class Work[Key: Hashable, Result](ABC):
@@ -143,29 +142,10 @@ def elsewhere(processes: Processes) -> bool:
     return isinstance(processes, Executor) or processes > 1
 
 
-def check_processes(processes: Processes, name: str = "", backend: object = None) -> None:
-    """Refuse a number of processes that is not positive, or that a method cannot use.
-
-    Parameters
-    ----------
-    processes : int or Executor
-    name, backend
-        The method, if the pieces are fits by one method.
-
-    Raises
-    ------
-    InputError
-        The number is not a positive integer. Or pieces are computed elsewhere and the method is not
-        part of this package, so that another process, which imports only ardvark, does not have it.
-    """
+def check_processes(processes: Processes) -> None:
+    """Refuse a number of processes that is not positive."""
     if not isinstance(processes, Executor):
         positive("processes", processes)
-    known = isinstance(backend, types.ModuleType) and backend.__name__.startswith("ardvark.")
-    if elsewhere(processes) and backend is not None and not known:
-        raise InputError(
-            f"method {name!r} was registered in this process only, and others do not know it. "
-            "Use processes=1."
-        )
 
 
 def attempt(work: Work, do: Callable[[Any], Any], key: Any) -> Any:

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 
 from ardvark.common.validate import InputError, one_of, positive
-from ardvark.common.work import Processes, check_processes, elsewhere
+from ardvark.common.work import Processes
 from ardvark.models import Problem
 
 from ..contract.backend import FitFailed, Job
@@ -140,10 +140,7 @@ def sbc(
         )
     one_of("basis_labels", basis_labels, get_args(BasisLabels))
     positive("ranks", ranks)
-    check_processes(processes, name, backend)
-    if elsewhere(processes):
-        plan = plan.on_one_core()
-    fits = _Fits(plan, ranks, basis_labels)
+    fits = _Fits(plan.on(processes), ranks, basis_labels)
     options = dataclasses.asdict(plan.options) | {"cores": None}  # they change the time alone
     identity = {
         "problem": (problem.fingerprint, problem.form),

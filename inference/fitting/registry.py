@@ -3,12 +3,14 @@
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, Literal
 
 from ardvark.common.declared import Settings
 from ardvark.common.registry import Registry
 from ardvark.common.store import identity
 from ardvark.common.validate import InputError, named, one_of, unknown_option
+from ardvark.common.work import Processes, check_processes, elsewhere
 from ardvark.models import Problem
 
 from ..contract.backend import KINDS, Backend
@@ -170,15 +172,37 @@ class Plan:
         """The method itself."""
         return BACKENDS[self.name]
 
-    def of(self, problem: Problem) -> "Plan":
-        """Return the same for another problem, to which the method applies as well."""
-        return dataclasses.replace(self, target=Target(problem))
+    def of(self, problem: Problem, seed: int | None = None) -> "Plan":
+        """Return the same for another problem to which the method applies, or another seed too."""
+        sampling = self.sampling if seed is None else dataclasses.replace(self.sampling, seed=seed)
+        return dataclasses.replace(self, target=Target(problem), sampling=sampling)
 
     def on_one_core(self) -> "Plan":
         """Return the plan for one of several processes: unless asked for, it uses one core."""
         if getattr(self.options, "cores", 0) is not None:
             return self
         return dataclasses.replace(self, options=dataclasses.replace(self.options, cores=1))
+
+    def on(self, processes: Processes) -> "Plan":
+        """Return the plan as it runs there: in other processes on one core, and silently.
+
+        Raises
+        ------
+        InputError
+            The number of processes is not positive. Or there are others, and the method is not part
+            of this package: another process imports only ardvark, and does not have it.
+        """
+        check_processes(processes)
+        if not elsewhere(processes):
+            return self
+        method = self.backend
+        if not isinstance(method, ModuleType) or not method.__name__.startswith("ardvark."):
+            raise InputError(
+                f"method {self.name!r} was registered in this process only, and others do not know "
+                "it. Use processes=1."
+            )
+        silent = dataclasses.replace(self.sampling, progressbar=False)
+        return dataclasses.replace(self.on_one_core(), sampling=silent)
 
     @property
     def request(self) -> str:

@@ -5,7 +5,6 @@ versions) is the same. A failed fit is tried again, and so is one that the clock
 cannot be read, or contains another problem or method, it is renamed and not overwritten.
 """
 
-import dataclasses
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import ClassVar
 import xarray as xr
 
 from ardvark.common.validate import InputError, logger
-from ardvark.common.work import Processes, Work, check_processes, elsewhere
+from ardvark.common.work import Work
 
 from ..contract.backend import Result
 from ..fits.datatree import assemble, check_same, read, save
@@ -40,26 +39,6 @@ class Fits(Work[str, xr.DataTree]):
     quiet: ClassVar[bool] = False
     plans: Mapping[str, Plan]
     folder: Path | None = None
-
-    def on(self, processes: Processes) -> "Fits":
-        """Return the fits as they run there: in other processes on one core each, and silently.
-
-        Raises
-        ------
-        InputError
-            The number of processes is not positive, or other processes do not have a method.
-        """
-        for plan in self.plans.values():
-            check_processes(processes, plan.name, plan.backend)
-        if not elsewhere(processes):
-            return self
-        silent = {
-            key: dataclasses.replace(
-                plan.on_one_core(), sampling=dataclasses.replace(plan.sampling, progressbar=False)
-            )
-            for key, plan in self.plans.items()
-        }
-        return dataclasses.replace(self, plans=silent)
 
     def start(self) -> Callable[[str], xr.DataTree]:
         """Return the function that fits."""

@@ -201,8 +201,8 @@ def finish(
     return tree
 
 
-def megabytes(problem: Problem, sampling: Sampling, *, exact: bool) -> float:
-    """Return about how large the stored fit is: draws and likelihood, 8 bytes a number.
+def stored_size(problem: Problem, sampling: Sampling, *, exact: bool) -> float:
+    """Return about how many bytes the stored fit has: draws and likelihood, 8 a number.
 
     `exact` says whether it is by that method, which may keep more draws than others.
     """
@@ -210,7 +210,7 @@ def megabytes(problem: Problem, sampling: Sampling, *, exact: bool) -> float:
     names = _kept(target, sampling)
     kept = sum(size for name, size in target.sizes.items() if names is None or name in names)
     draws = most_kept(sampling) if exact else sampling.draws
-    return 8e-6 * draws * sampling.chains * (kept + len(problem.y))
+    return 8.0 * draws * sampling.chains * (kept + len(problem.y))
 
 
 def _kept(target: Target, sampling: Sampling) -> tuple[str, ...] | None:

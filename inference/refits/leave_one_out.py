@@ -30,7 +30,7 @@ from scipy import special
 
 from ardvark.common.progress import Reporter
 from ardvark.common.validate import InputError, logger
-from ardvark.common.work import Processes, Work, check_processes, elsewhere
+from ardvark.common.work import Processes, Work
 from ardvark.models import Problem
 
 from ..contract.sampling import Sampling
@@ -222,9 +222,8 @@ def refit_loo(
     """
     sampling = Sampling(draws=draws, chains=chains, seed=random_seed, keep="shared")
     plan = registry.prepare(method, dataclasses.replace(problem), options, sampling)
-    check_processes(processes, plan.name, plan.backend)
+    work = _Refits(plan.on(processes), Path(folder))
     _check_every_fold(problem)
-    work = _Refits(plan.on_one_core() if elsewhere(processes) else plan, Path(folder))
     N = problem.data.N
     stage = Reporter(f"refit_loo {plan.name}", progressbar).stage("refitting", total=N)
     rows = work.run(range(N), processes, stage)
@@ -305,12 +304,11 @@ class _Refits(Work[int, Row]):
 
     def _refit(self, i: int, *, models: Models) -> Row:
         """Fit without sample i, and predict it."""
-        data, sampling = self.problem.data, self.plan.sampling
-        seed = int(np.random.SeedSequence([sampling.seed, i]).generate_state(1)[0]) >> 1
+        data, seeds = self.problem.data, np.random.SeedSequence([self.plan.sampling.seed, i])
+        seed = int(seeds.generate_state(1)[0]) >> 1
         fold = Sharing.of(without(self.problem, i), models)
-        plan = self.plan.of(fold)
-        plan = dataclasses.replace(plan, sampling=dataclasses.replace(sampling, seed=seed))
-        tree = run.compute(plan, selection=False)  # nobody reads a fold's selection
+        # nobody reads a fold's selection
+        tree = run.compute(self.plan.of(fold, seed), selection=False)
         row = self._row(i, tree.attrs["status"], tree.attrs["reason"])
         if row["status"] != "failed":
             row |= _score(fold, tree, data.X[i : i + 1], int(data.y[i]))

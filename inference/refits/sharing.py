@@ -77,10 +77,11 @@ def refits(
     processes fits are silent, and a bar shows how many have ended.
     """
     models: Models = {}
-    names = {f"{plan.name}-{name.replace(' ', '-')}": name for name in problems}
-    plans = {key: plan.of(Sharing.of(problems[name], models)) for key, name in names.items()}
-    work = Fits(plans, None if folder is None else Path(folder)).on(processes)
     shown = Reporter(f"{title} {plan.name}", plan.sampling.progressbar and elsewhere(processes))
+    there = plan.on(processes)
+    names = {f"{plan.name}-{name.replace(' ', '-')}": name for name in problems}
+    plans = {key: there.of(Sharing.of(problems[name], models)) for key, name in names.items()}
+    work = Fits(plans, None if folder is None else Path(folder))
     stage = shown.stage("fits", total=len(plans))
     for key, tree in work.results(list(plans), processes, stage):
         yield names[key], tree

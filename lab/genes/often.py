@@ -7,10 +7,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from lab import lines
+from lab.lines import read
 
 from .declared import TABLES, Folds, Gene, Table, asked_of, genes
-from .pieces import load
+from .pieces import append, load
 from .summary import Stored, weights
 
 MOST = 10
@@ -105,7 +105,7 @@ def _times(stored: Stored, table: Table, folds: Folds, gene: Gene) -> int:
 def write_names(folder: Path) -> None:
     """Add to `names.csv` the genes that are selected most often and that no table prints."""
     stored, path = Stored.of(folder), folder / "names.csv"
-    known = {(x["data"], int(x["number"])) for x in lines.read(path)}
+    known = {(x["data"], int(x["number"])) for x in read(path)}
     new: dict[tuple[str, int], str] = {}
     for table in TABLES:
         for folds in table.folds:
@@ -114,6 +114,4 @@ def write_names(folder: Path) -> None:
                 if key not in known and number not in asked_of(table.data):
                     new[key] = load(table.data, False).feature_names[number - 1]
     if new:
-        lines.append(
-            path, [{"data": d, "number": n, "gene": g} for (d, n), g in sorted(new.items())]
-        )
+        append(path, [{"data": d, "number": n, "gene": g} for (d, n), g in sorted(new.items())])

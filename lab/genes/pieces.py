@@ -27,6 +27,7 @@ from ardvark.inference.refits.sensitivity import changes
 from ardvark.models import Problem
 from ardvark.models.parts.effects import VISIBLE
 from lab import lines
+from lab.lines import append, read
 from lab.papers.fold import ESTIMATE, find
 from lab.papers.protocols import LEAVE_ONE_OUT, Group, by_sample, split
 from lab.papers.protocols import Row as PaperRow
@@ -209,8 +210,8 @@ class Posteriors(Work[Fit, tuple[Row, list[Row]]]):
         if row["status"] == "failed":  # the next run tries again
             return
         mark = self.mark(key)
-        lines.append(self.folder / "posterior.csv", [{"fit": key.name} | x for x in genes])
-        lines.append(self.folder / "fits.csv", [mark | row | {"commit": self.commit}])
+        append(self.folder / "posterior.csv", [{"fit": key.name} | x for x in genes])
+        append(self.folder / "fits.csv", [mark | row | {"commit": self.commit}])
 
     def failure(self, key: Fit, reason: str) -> tuple[Row, list[Row]]:
         return {"status": "failed", "reason": reason}, []
@@ -307,7 +308,7 @@ class AllFolds(Work[Fold, Row]):
     def put(self, key: Fold, result: Row) -> None:
         if result["status"] != "failed":
             path = self.folder / "folds.csv"
-            lines.append(path, [self.mark(key) | result | {"commit": self.commit}])
+            append(path, [self.mark(key) | result | {"commit": self.commit}])
 
     def failure(self, key: Fold, reason: str) -> Row:
         return {"status": "failed", "reason": reason}
@@ -318,6 +319,6 @@ def tidy(folder: Path) -> None:
     for name, columns in (("fits", ("fit",)), ("posterior", ("fit", "gene")),
                           ("folds", ("row", "fold"))):  # fmt: skip
         path = folder / f"{name}.csv"
-        rows = {tuple(x[c] for c in columns): x for x in lines.read(path)}
-        if len(rows) < len(lines.read(path)):
+        rows = {tuple(x[c] for c in columns): x for x in read(path)}
+        if len(rows) < len(read(path)):
             lines.write(path, rows.values())

@@ -51,7 +51,7 @@ def read(path: Path) -> list[Row]:
     return [typed(row) for row in lines.read(path)]
 
 
-def typed(row: Mapping[str, str]) -> Row:
+def typed(row: lines.Stored) -> Row:
     """Return a row with its numbers as numbers."""
     return {k: v if k == "commit" else lines.typed(v) for k, v in row.items()}
 

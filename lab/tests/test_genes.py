@@ -22,7 +22,6 @@ with pytest.MonkeyPatch.context() as patch:
     from lab.genes.declared import HERE, TABLES, Fit, Folds, Gene, Table, asked_of, genes
     from lab.genes.prior import prior_of
     from lab.genes.summary import Stored
-    from lab.lines import append, read
 
 STORED = Stored.of(HERE)
 SIZES = {"colon": 2000, "golub": 7129, "allaml": 7129}
@@ -111,14 +110,14 @@ def test_a_stopped_run_goes_on(tmp_path):
     fits = [Fit(data="d", model=model) for model in ("pfcvm", "rfvm", "jcfo")]
     work = Quick(tmp_path, "abc", 100.0)
     assert work.run(fits[:1])[fits[0]][0]["status"] == "finished"
-    append(tmp_path / "posterior.csv", [{"fit": fits[2].name, "gene": "a", "p": 0.1}])
+    pieces.append(tmp_path / "posterior.csv", [{"fit": fits[2].name, "gene": "a", "p": 0.1}])
     found = work.run(fits)  # genes of a fit without a row of its own: it was killed in between
     assert found[fits[1]][0]["status"] == "failed"
     assert (tmp_path / "made").read_text().splitlines() == [fits[0].name, fits[2].name]
     pieces.tidy(tmp_path)
-    stored = read(tmp_path / "posterior.csv")
+    stored = pieces.read(tmp_path / "posterior.csv")
     assert [(x["fit"], x["p"]) for x in stored] == [(f.name, "0.5") for f in (fits[0], fits[2])]
-    assert {x["fit"] for x in read(tmp_path / "fits.csv")} == {fits[0].name, fits[2].name}
+    assert {x["fit"] for x in pieces.read(tmp_path / "fits.csv")} == {fits[0].name, fits[2].name}
     other = Quick(tmp_path, "abc", 200.0)
     assert not any(map(other.get, fits))
 
@@ -195,7 +194,7 @@ def invented(tmp_path, top):
     kept = ["1:0.9 5:0.5 2:0.1", "5:0.9 1:-0.8", "2:0.4", ""]
     for k, text in enumerate(kept):
         row = {"row": folds.row, "fold": k, "status": "finished", "weights": text}
-        append(tmp_path / "folds.csv", [row])
+        pieces.append(tmp_path / "folds.csv", [row])
     table = Table(
         name="t", title="T", data="d", printed="", top=top, fits=(), folds=(folds,)
     )  # fmt: skip

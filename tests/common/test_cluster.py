@@ -13,7 +13,6 @@ import pytest
 import ardvark as av
 from ardvark.common import cluster, on_workers
 from ardvark.common.validate import InputError
-from ardvark.common.work import check_processes
 
 DIED = "its workers died again and again: killed, or out of memory"
 
@@ -149,9 +148,3 @@ def test_a_scheduler_that_ends_is_one_error(sums, running, near, tmp_path):
     with pytest.raises(ConnectionError, match="connection to the Dask scheduler was lost"):
         list(results)
     assert 0 < len(values(tmp_path / "out")) < 40
-
-
-def test_a_method_of_this_process_alone_stays_in_it():
-    with pytest.raises(InputError, match=r"'mine' was registered in this process"):
-        check_processes(av.Dask(workers=2), "mine", object())
-    check_processes(av.Dask(workers=2))

@@ -8,16 +8,13 @@ import signal
 import subprocess
 import sys
 import time
-import types
 from pathlib import Path
 
 import pytest
 from threadpoolctl import threadpool_limits
 
 from ardvark.common import memory
-from ardvark.common.validate import InputError, logger
-from ardvark.common.work import check_processes
-from ardvark.inference.generic import laplace
+from ardvark.common.validate import logger
 
 SUMS = Path(__file__).with_name("sums.py")
 
@@ -174,13 +171,3 @@ def test_progress_is_told_of_stored_pieces_too(sums):
 
     sums().run([0, 1, 2], stage=Stage())
     assert told == [(1, ""), (2, ""), (3, ""), ("end",)]
-
-
-def test_a_method_of_this_process_alone_stays_in_it():
-    own = types.SimpleNamespace(__name__="ardvark.mine")
-    check_processes(2, "laplace", laplace)
-    check_processes(1, "mine", own)
-    with pytest.raises(InputError, match=r"'mine' was registered in this process.*processes=1"):
-        check_processes(2, "mine", own)
-    with pytest.raises(InputError, match="processes must be a finite number above 0, got 0"):
-        check_processes(0, "laplace", laplace)

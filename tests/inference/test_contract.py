@@ -138,11 +138,11 @@ def test_what_a_fit_contains(fitted, tmp_path):
 
     # the size that is announced before a fit is made
     sampling = Sampling(draws=60, chains=2, seed=0)
-    most = run.megabytes(problem, sampling, exact=method == "exact")
+    most = run.stored_size(problem, sampling, exact=method == "exact")
     if method == "exact":  # announced for its default `ess`
         most *= most_kept(sampling, OPTIONS["exact"]["ess"]) / most_kept(sampling)
     kept = [*posterior.data_vars.values(), *pointwise(tree).data_vars.values()]
-    found = 1e-6 * sum(v.nbytes for v in kept)
+    found = sum(v.nbytes for v in kept)
     assert found == pytest.approx(most) if method == "nuts" else found <= most
 
     save(tree, tmp_path / "fit.nc")

@@ -1,11 +1,15 @@
 """The request of a fit: equal for options that cannot change the draws, different otherwise."""
 
+from types import SimpleNamespace
+
 import pytest
 
 import ardvark as av
+from ardvark.common.validate import InputError
 from ardvark.inference.contract.sampling import Sampling
 from ardvark.inference.fitting import registry
 from ardvark.inference.fitting.reuse import Fits
+from tests.inference.comparison.quick import Prior, registered
 from tests.inference.fitting.test_adoption import paper_variables
 
 PARALLEL = ("exact", "nuts", "mams", "gibbs")
@@ -47,13 +51,23 @@ def test_fits_in_other_processes_run_on_one_core_each_and_silently(problem):
         "b": asked(problem, "gibbs", sampling, cores=3),  # as asked for
         "c": asked(problem, "fsklr_savb", sampling),
     }
-    fits = Fits(plans)
-    assert fits.on(1) is fits
-    there = fits.on(2).plans
+    assert plans["a"].on(1) is plans["a"]
+    there = {key: plan.on(2) for key, plan in plans.items()}
     assert (there["a"].options.cores, there["b"].options.cores) == (1, 3)
     assert there["c"].options == plans["c"].options
     for plan in there.values():
         assert plan.sampling == Sampling(seed=1, draws=7, progressbar=False)
+
+
+@pytest.mark.parametrize("where", [2, av.Dask(workers=2)])
+def test_a_method_of_this_process_alone_stays_in_it(where, problem, monkeypatch):
+    names = ("NAME", "KIND", "Options", "supports", "fit")
+    own = {name: getattr(Prior, name) for name in names}
+    registered(monkeypatch, SimpleNamespace(__name__="ardvark.prior", **own))  # but no module
+    plan = asked(problem, "prior")
+    assert plan.on(1) is plan
+    with pytest.raises(InputError, match=r"'prior' was registered in this process.*processes=1"):
+        plan.on(where)
 
 
 def test_gibbs_on_one_core_is_reused_on_two(problem, tmp_path):
