@@ -1,11 +1,12 @@
-"""The pages of the laboratory, made from the records alone.
+"""The pages of the laboratory, made from what was measured.
 
     python -m lab pages              write them all
     python -m lab pages --check      exit 1 if a page is not what this would write
 
-To add a record to a page, name it in `PAGES`. PAPER_CHECK.md is made of its stored folds by
-`python -m lab reproduce 'pfcvm*' --summarise --out lab`; RESULTS.md takes its goals from there.
-The papers' pages estimate hours by the times of `exact`: where these change, run that again.
+To add a record to a page, name it in `PAGES`. The text of other pages is written by hand:
+`matrix/MATRIX.md.j2` is a Jinja2 template, and the numbers and tables in its double braces are the
+dictionary that a function in `WRITTEN` computes. What such a text claims in words is asserted in
+the tests of its room, so that a finding that has changed is read by somebody.
 """
 
 import argparse
@@ -13,7 +14,10 @@ import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
 from lab import records
+from lab.papers import figures as papers
 from lab.papers import goals as fidelity
 from lab.records import Goal, Record
 
@@ -112,6 +116,9 @@ PAGES = (
 )  # fmt: skip
 FIDELITY = "PAPER_CHECK.md"
 FOLDS = records.HERE / "paper_check" / "folds"
+TEMPLATES = Environment(
+    loader=FileSystemLoader(records.HERE), undefined=StrictUndefined, keep_trailing_newline=True
+)
 TIMES = "../inference/exact/measured.csv"
 """What the package itself tells of the time of `exact`."""
 INDEX = "RESULTS.md"
@@ -205,7 +212,15 @@ def texts(folder: Path = records.RESULTS) -> dict[str, str]:
     if quick := [name for name, record in found.items() if record.quick]:
         raise ValueError(f"written by --quick, which measures nothing: {', '.join(quick)}")
     made = {page.file: text(page, found) for page in PAGES}
-    return made | {INDEX: index(found), TIMES: times(found["exact_speed-exact"])}
+    return made | written() | {INDEX: index(found), TIMES: times(found["exact_speed-exact"])}
+
+
+def written() -> dict[str, str]:
+    """Return every page whose text is written by hand, with its figures."""
+    figures = papers.figures(FOLDS)
+    return {
+        file: TEMPLATES.get_template(f"{file}.j2").render(given) for file, given in figures.items()
+    }
 
 
 def main(words: list[str] | None = None) -> int:

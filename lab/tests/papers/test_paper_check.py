@@ -368,7 +368,6 @@ def test_a_path_is_the_mean_of_the_folds_that_are_whole(tmp_path):
     points, count = curves.path_of(group, row, tmp_path)
     assert count == 2
     np.testing.assert_allclose(points, [[4.5, 0.25, 0.25, -0.5, 0.0]] * len(row.steps))
-    assert curves.contents(group, tmp_path) == [f"`{row.label}` (2 of 5 folds)"]
 
 
 def test_identity_follows_settings_and_data():
