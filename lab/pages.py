@@ -5,7 +5,7 @@
 
 To add a record to a page, name it in `PAGES`. The text of other pages is written by hand:
 `matrix/MATRIX.md.j2` is a Jinja2 template, and the numbers and tables in its double braces are the
-dictionary that a function in `WRITTEN` computes. What such a text claims in words is asserted in
+dictionary that `matrix/figures.py` computes. What such a text claims in words is asserted in
 the tests of its room, so that a finding that has changed is read by somebody.
 """
 
@@ -17,6 +17,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from lab import records
+from lab.matrix import figures as matrix
 from lab.papers import figures as papers
 from lab.papers import goals as fidelity
 from lab.records import Goal, Record
@@ -115,7 +116,7 @@ PAGES = (
     ),
 )  # fmt: skip
 FIDELITY = "PAPER_CHECK.md"
-FOLDS = records.HERE / "paper_check" / "folds"
+FOLDS, MATRIX = records.HERE / "paper_check" / "folds", records.HERE / "matrix"
 TEMPLATES = Environment(
     loader=FileSystemLoader(records.HERE), undefined=StrictUndefined, keep_trailing_newline=True
 )
@@ -218,6 +219,7 @@ def texts(folder: Path = records.RESULTS) -> dict[str, str]:
 def written() -> dict[str, str]:
     """Return every page whose text is written by hand, with its figures."""
     figures = papers.figures(FOLDS)
+    figures["matrix/MATRIX.md"] = matrix.figures(matrix.stored(MATRIX))
     return {
         file: TEMPLATES.get_template(f"{file}.j2").render(given) for file, given in figures.items()
     }

@@ -106,7 +106,7 @@ def _matrix(
         failed = blocks.run(folder, only, processes=where, keep_fits=keep_fits)
         for name, reason in failed.items():
             typer.echo(f"{name} failed: {reason}", err=True)
-    typer.echo(f"Page: {blocks.summarise(folder)}")
+    typer.echo(f"Figure: {blocks.summarise(folder)}")
     if failed:
         raise typer.Exit(1)
 

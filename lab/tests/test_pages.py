@@ -38,6 +38,13 @@ def test_a_page_opens_with_its_goals(file):
     assert not any(line.startswith("## ") for line in lines[:table])
 
 
+@pytest.mark.parametrize("file", sorted(WRITTEN))
+def test_a_page_that_a_person_wrote_is_short_and_opens_with_its_answer(file):
+    text = PAGES[file]
+    assert len(re.findall(r"\w+", text)) <= 2500
+    assert not text.split("\n\n")[1].startswith(("|", "#", "!"))
+
+
 def test_the_papers_tables_open_with_their_verdict_and_have_their_goals_in_a_section():
     text = (records.HERE / pages.FIDELITY).read_text()
     assert f"\n## Goals\n\n{GOALS}\n" in text
