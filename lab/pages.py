@@ -17,6 +17,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from lab import records
+from lab.genes import figures as genes
 from lab.matrix import figures as matrix
 from lab.papers import figures as papers
 from lab.papers import goals as fidelity
@@ -103,17 +104,6 @@ PAGES = (
         "The masks that the paper's search selects, beside their exact posterior.",
         ("fsklr_masks",),
     ),
-    Page(
-        "GENES.md",
-        "The printed genes",
-        "Three of the papers print the genes that their algorithm selects. What does the exact "
-        "posterior say of each, alone and together with the genes that are correlated with it, and "
-        "how often do folds select it?",
-        (
-            "printed_genes-short", "printed_genes-pfcvm-4", "printed_genes-jcfo-3",
-            "printed_genes-pfcvm-5", "printed_genes-jcfo-2", "printed_genes-rfvm-5",
-        ),
-    ),
 )  # fmt: skip
 FIDELITY = "PAPER_CHECK.md"
 FOLDS, MATRIX = records.HERE / "paper_check" / "folds", records.HERE / "matrix"
@@ -161,6 +151,7 @@ def index(found: dict[str, Record]) -> str:
         f"## [The papers' tables, repeated]({FIDELITY})",
         "The papers' own protocols, row by row, from a stored line a fold.",
         headline([("", goal, "") for goal in fidelity.goals(FOLDS)]),
+        "Without goals: [the matrix](matrix/MATRIX.md), [the printed genes](GENES.md).",
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -219,6 +210,7 @@ def texts(folder: Path = records.RESULTS) -> dict[str, str]:
 def written() -> dict[str, str]:
     """Return every page whose text is written by hand, with its figures."""
     figures = papers.figures(FOLDS)
+    figures["GENES.md"] = genes.figures()
     figures["matrix/MATRIX.md"] = matrix.figures(matrix.stored(MATRIX))
     return {
         file: TEMPLATES.get_template(f"{file}.j2").render(given) for file, given in figures.items()
