@@ -121,16 +121,14 @@ def _grid(head: list[str], body: list[list[str]], words: int) -> str:
 def short(stored: Stored) -> str:
     """Return how many rows of each printed table are selected, or raised, alone or in groups."""
     body = []
-    for table in TABLES:
+    for table in (PFCVM, JCFO):
         printed, priors = genes()[table.name], done(stored, sparse(table))
-        row = [table.title, str(len(printed))]
-        if priors:
-            p = [stored.gene(priors[0], g)["p"] for g in printed]
-            row += [str(sum(x > SELECTED for x in p)), f"{max(p):.3f}"]
-            for group in (False, True):
-                spoken = [[spoken_for(stored, fit, g, group) for fit in priors] for g in printed]
-                row += [str(sum(each[0] for each in spoken)), str(sum(map(all, spoken)))]
-        body.append(row + [""] * (8 - len(row)))
+        p = [stored.gene(priors[0], g)["p"] for g in printed]
+        row = [table.title, str(len(printed)), str(sum(x > SELECTED for x in p)), f"{max(p):.3f}"]
+        for group in (False, True):
+            spoken = [[spoken_for(stored, fit, g, group) for fit in priors] for g in printed]
+            row += [str(sum(each[0] for each in spoken)), str(sum(map(all, spoken)))]
+        body.append(row)
     head = ["printed table", "rows", "P above 1/2", "largest P", "raised alone", "under each prior",
             "raised with group", "under each prior"]  # fmt: skip
     return _grid(head, body, 1)

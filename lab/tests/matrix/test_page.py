@@ -162,3 +162,5 @@ def test_the_page_and_readme_say_so():
     ):
         assert text in said
     assert "none of these is close to the exact posterior" in page
+    laboratory = (pages.MATRIX.parent / "README.md").read_text()
+    assert f"none of {FITS['eta_width'].notna().sum()} fits is close" in laboratory

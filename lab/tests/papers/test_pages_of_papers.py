@@ -147,6 +147,13 @@ def test_the_claims_of_the_summary():
         assert round(max(gains(data).values())) == most
 
 
+def test_the_laboratorys_readme_says_so():
+    given, said = figures.summary(FOUND), (records.HERE / "README.md").read_text()
+    assert f"on {given['near']} of {given['pairs']} pairs of a paper and a data set" in said
+    better, of = given["exact_same_log_score_higher"], given["exact_same_of"]
+    assert f"the exact posterior has the better log score on {better} of {of}" in said
+
+
 def gains(data):
     return {x: minus(f"pfcvm-6/{data}/select-{x}-outside", f"pfcvm-6/{data}/select-{x}-inside",
                      "accuracy")[0] for x in SELECTORS}  # fmt: skip
@@ -354,6 +361,6 @@ def test_the_figures_of_paths_are_drawn(tmp_path):
     curves.write(tmp_path, pages.FOLDS)
     drawn = {path.name for path in tmp_path.iterdir()}
     assert drawn == {path.name for path in (records.HERE / run.FIGURES).iterdir()}
-    shown = set(re.findall(r"figures/([\w-]+\.png)", " ".join(pages.written().values())))
+    shown = set(re.findall(r"paper_check/figures/([\w-]+\.png)", " ".join(pages.written().values())))
     assert shown <= drawn
     assert Path(tmp_path / "rfvm_stops.png").stat().st_size > 5000
