@@ -361,6 +361,8 @@ def test_the_figures_of_paths_are_drawn(tmp_path):
     curves.write(tmp_path, pages.FOLDS)
     drawn = {path.name for path in tmp_path.iterdir()}
     assert drawn == {path.name for path in (records.HERE / run.FIGURES).iterdir()}
-    shown = set(re.findall(r"paper_check/figures/([\w-]+\.png)", " ".join(pages.written().values())))
+    shown = set(
+        re.findall(r"paper_check/figures/([\w-]+\.png)", " ".join(pages.written().values()))
+    )
     assert shown <= drawn
     assert Path(tmp_path / "rfvm_stops.png").stat().st_size > 5000
