@@ -137,12 +137,11 @@ def short(stored: Stored) -> str:
 def colon(stored: Stored) -> str:
     """Return the printed genes of colon: the print, our folds, and the exact posteriors."""
     fit, found = default_of(stored), notebook("colon")
-    assert found is not None
     rfvm = Fit(data="colon", model="rfvm")
     printed = [{g.number: g for g in genes()[table.name]} for table in (PFCVM, JCFO)]
     body = []
     for gene in colon_genes():
-        x, own = stored.gene(fit, gene), found.p(gene)
+        x, own = stored.gene(fit, gene), found.get(gene.gene)
         body.append([
             gene.gene, gene.description,
             *(f"{by[gene.number].printed:g}" if gene.number in by else "" for by in printed),
@@ -167,14 +166,12 @@ def _folds(stored: Stored, table: Table, gene: Gene) -> str:
 def aml() -> str:
     """Return the printed genes of AML and ALL that are among the leading ones of notebook 10."""
     found = notebook("golub")
-    assert found is not None
-    printed = [{g.number: g for g in genes()[name]} for name in AML]
-    every = {g.number: g for by in printed for g in by.values()}
-    known = [(found.p(g), g) for g in every.values() if found.p(g) is not None]
+    printed = [{g.gene: g for g in genes()[name]} for name in AML]
+    about = {name: g.description for by in printed for name, g in by.items()}
     body = [
-        [g.gene, g.description, f"{p:.3f}",
-         *(f"{by[g.number].printed:g}" if g.number in by else "" for by in printed)]
-        for p, g in sorted(known, key=lambda pair: -(pair[0] or 0.0))
+        [name, about[name], f"{p:.3f}",
+         *(f"{by[name].printed:g}" if name in by else "" for by in printed)]
+        for name, p in found.items() if name in about
     ]  # fmt: skip
     return _grid(["gene", "is", "P", "PFCVM prints", "JCFO prints", "RFVM prints"], body, 2)
 

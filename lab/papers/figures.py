@@ -17,7 +17,6 @@ from lab.papers.wording import kept, plus_minus, signed, stated
 from lab.records import lines
 
 CLEAR = 2.0  # a difference counts as clear from so many of its +-
-SAME = 1.5  # points: so far the mean over folds of a class's share is from its share
 SAME_SUBJECTS = {"colon_discrete": "colon", "leukemia_discrete": "golub", "allaml": "golub"}
 """Data sets that are other forms of one set of patients."""
 DIGITS = {"accuracy": 1, "f1": 1, "f1_other": 1, "log_score": 2}
