@@ -4,7 +4,8 @@ python -m lab                               what there is
 python -m lab reproduce [TABLE]             the papers' tables, and the matrix
 python -m lab reference make|check|export   the stored posteriors
 python -m lab gibbs_speed [PART] [--quick]  a script: it writes records
-python -m lab pages                         write the pages of the records
+python -m lab genes [PATTERN]               the genes that the papers print
+python -m lab pages                         write the pages
 python -m lab check_records                 list the records that are older than the code
 """
 

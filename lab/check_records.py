@@ -7,8 +7,7 @@ A record names the files that it measured, with a hash of the code of each; comm
 do not count. It is older where one of these files has changed since or is gone.
 
 A script goes on from the rows that it finds. To make a record anew, remove them before you run it:
-`results/NAME`; for known_truth also `results/known_truth.csv` in this folder, and for printed_genes
-the files that `python -m lab genes` writes.
+`results/NAME`; for known_truth also `results/known_truth.csv` in this folder.
 """
 
 import argparse

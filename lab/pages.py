@@ -1,11 +1,12 @@
-"""The pages of the laboratory, made from the records alone.
+"""The pages of the laboratory, made from what was measured.
 
     python -m lab pages              write them all
     python -m lab pages --check      exit 1 if a page is not what this would write
 
-To add a record to a page, name it in `PAGES`. PAPER_CHECK.md is made of its stored folds by
-`python -m lab reproduce 'pfcvm*' --summarise --out lab`; RESULTS.md takes its goals from there.
-The papers' pages estimate hours by the times of `exact`: where these change, run that again.
+To add a record to a page, name it in `PAGES`. The text of other pages is written by hand:
+`matrix/MATRIX.md.j2` is a Jinja2 template, and the numbers and tables in its double braces are the
+dictionary that `matrix/figures.py` computes. What such a text claims in words is asserted in
+the tests of its room, so that a finding that has changed is read by somebody.
 """
 
 import argparse
@@ -13,7 +14,12 @@ import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
 from lab import records
+from lab.genes import figures as genes
+from lab.matrix import figures as matrix
+from lab.papers import figures as papers
 from lab.papers import goals as fidelity
 from lab.records import Goal, Record
 
@@ -95,20 +101,12 @@ PAGES = (
         "The masks that the paper's search selects, beside their exact posterior.",
         ("fsklr_masks",),
     ),
-    Page(
-        "GENES.md",
-        "The printed genes",
-        "Three of the papers print the genes that their algorithm selects. What does the exact "
-        "posterior say of each, alone and together with the genes that are correlated with it, and "
-        "how often do folds select it?",
-        (
-            "printed_genes-short", "printed_genes-pfcvm-4", "printed_genes-jcfo-3",
-            "printed_genes-pfcvm-5", "printed_genes-jcfo-2", "printed_genes-rfvm-5",
-        ),
-    ),
 )  # fmt: skip
 FIDELITY = "PAPER_CHECK.md"
-FOLDS = records.HERE / "paper_check" / "folds"
+FOLDS, MATRIX = records.HERE / "paper_check" / "folds", records.HERE / "matrix"
+TEMPLATES = Environment(
+    loader=FileSystemLoader(records.HERE), undefined=StrictUndefined, keep_trailing_newline=True
+)
 TIMES = "../inference/exact/measured.csv"
 """What the package itself tells of the time of `exact`."""
 INDEX = "RESULTS.md"
@@ -150,6 +148,7 @@ def index(found: dict[str, Record]) -> str:
         f"## [The papers' tables, repeated]({FIDELITY})",
         "The papers' own protocols, row by row, from a stored line a fold.",
         headline([("", goal, "") for goal in fidelity.goals(FOLDS)]),
+        "Without goals: [the matrix](matrix/MATRIX.md), [the printed genes](GENES.md).",
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -202,7 +201,17 @@ def texts(folder: Path = records.RESULTS) -> dict[str, str]:
     if quick := [name for name, record in found.items() if record.quick]:
         raise ValueError(f"written by --quick, which measures nothing: {', '.join(quick)}")
     made = {page.file: text(page, found) for page in PAGES}
-    return made | {INDEX: index(found), TIMES: times(found["exact_speed-exact"])}
+    return made | written() | {INDEX: index(found), TIMES: times(found["exact_speed-exact"])}
+
+
+def written() -> dict[str, str]:
+    """Return every page whose text is written by hand, with its figures."""
+    figures = papers.figures(FOLDS)
+    figures["GENES.md"] = genes.figures()
+    figures["matrix/MATRIX.md"] = matrix.figures(matrix.stored(MATRIX))
+    return {
+        file: TEMPLATES.get_template(f"{file}.j2").render(given) for file, given in figures.items()
+    }
 
 
 def main(words: list[str] | None = None) -> int:

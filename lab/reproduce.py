@@ -53,14 +53,14 @@ def reproduce(
         bool, typer.Option("--keep-fits", help="Keep the fits of finished blocks (matrix).")
     ] = False,
     summarise: Annotated[
-        bool, typer.Option("--summarise", help="Only write the page and its figures again.")
+        bool, typer.Option("--summarise", help="Only write the table and the figures again.")
     ] = False,
     out: Annotated[
         Path | None,
         typer.Option(help="Output folder. Default: results/matrix, or results for other tables."),
     ] = None,
 ) -> None:
-    """Compute a table, or the part of it that is missing, and write its page and figures.
+    """Compute a table, or the part of it that is missing, and write what is stored as a table.
 
     Finished folds and blocks are kept. Run the same command again to continue after an interrupt;
     only the folds or blocks in progress are lost. One command at a time writes to a folder: for
@@ -106,7 +106,7 @@ def _matrix(
         failed = blocks.run(folder, only, processes=where, keep_fits=keep_fits)
         for name, reason in failed.items():
             typer.echo(f"{name} failed: {reason}", err=True)
-    typer.echo(f"Page: {blocks.summarise(folder)}")
+    typer.echo(f"Figure: {blocks.summarise(folder)}")
     if failed:
         raise typer.Exit(1)
 
@@ -149,7 +149,7 @@ def _papers(
     folds: int | None,
     where: "Processes",
 ) -> None:
-    from lab.papers import page, run
+    from lab.papers import curves, rows, run
 
     names = run.matching(table)
     folder = out / run.FOLDS
@@ -163,8 +163,8 @@ def _papers(
             failed = _compute(folder, chosen, folds, where)
     if not any(folder.glob("*.csv")):
         raise InputError(f"{folder} has no folds. Run `python -m lab reproduce {table}`.")
-    page.write(out / run.PAGE, folder)
-    typer.echo(f"Page: {out / run.PAGE}")
+    curves.write(out / run.FIGURES, folder)
+    typer.echo(f"Table: {rows.write(out, folder)}")
     if failed:
         raise typer.Exit(1)
 

@@ -20,7 +20,7 @@ _ROW = 0.24  # inches
 
 
 def draw(stored: Stored, table: Table) -> look.Picture:
-    """Draw a printed table.
+    """Draw a printed table whose posteriors have been sampled.
 
     A dot is the sparse default, its bar the range over the five priors, a grey tick the prior's own
     value. A dot at the left border is at most the smallest value of the axis.
@@ -35,11 +35,6 @@ def draw(stored: Stored, table: Table) -> look.Picture:
         _alone(axes[0], stored, priors, telling(stored, table), printed)
         _group(axes[1], stored, priors, printed)
         _folds(axes[2], stored, table, printed)
-        for axis in axes:
-            if not axis.get_legend_handles_labels()[1]:
-                missing = "not stored" if axis is axes[2] else "not computed yet"
-                axis.text(0.5, 0.5, missing, transform=axis.transAxes, ha="center",
-                          color=GREY)  # fmt: skip
         look.entitle(figure, f"{table.title} (printed: {table.printed})", "")
         handles, labels = [], []
         for axis in axes:
@@ -54,8 +49,6 @@ def draw(stored: Stored, table: Table) -> look.Picture:
 def alt(stored: Stored, table: Table) -> str:
     """Return the picture in words."""
     printed, priors = genes()[table.name], done(stored, sparse(table))
-    if not priors:
-        return f"{table.title}: {len(printed)} rows."
     found = [stored.gene(priors[0], g) for g in printed]
     alone, group = ([x[name] for x in found] for name in ("p", "p_group"))
     return (
@@ -97,9 +90,7 @@ def _alone(
 
 def _notebook(axis: "Axes", table: Table, printed: Sequence[Gene]) -> None:
     found = notebook(table.data)
-    if found is None:
-        return
-    known = [(found.p(g), i) for i, g in enumerate(printed) if found.p(g) is not None]
+    known = [(found[g.gene], i) for i, g in enumerate(printed) if g.gene in found]
     axis.plot(
         [p for p, _ in known], [i for _, i in known], "o", color=BLUE, mfc="none", ms=5,
         label="PFCVM, exact, samples as they are",
@@ -110,24 +101,21 @@ def _group(axis: "Axes", stored: Stored, priors: Sequence[Fit], printed: Sequenc
     axis.set_xlim(0.0, 1.0)
     axis.set_title("P(any of its group active)")
     _dots(axis, stored, priors, printed, "_group", 0.0)
-    if priors:
+    axis.annotate(
+        "genes", (1.0, 1.0), (3, 4), "axes fraction", "offset points", fontsize=7.5, color=GREY
+    )
+    for i, gene in enumerate(printed):
+        members = int(stored.gene(priors[0], gene)["members"])
         axis.annotate(
-            "genes", (1.0, 1.0), (3, 4), "axes fraction", "offset points", fontsize=7.5, color=GREY
-        )
-        for i, gene in enumerate(printed):
-            members = int(stored.gene(priors[0], gene)["members"])
-            axis.annotate(
-                str(members), (1.0, i), (3, 0), textcoords="offset points", va="center",
-                fontsize=7.5, color=GREY, annotation_clip=False,
-            )  # fmt: skip
+            str(members), (1.0, i), (3, 0), textcoords="offset points", va="center",
+            fontsize=7.5, color=GREY, annotation_clip=False,
+        )  # fmt: skip
 
 
 def _dots(
     axis: "Axes", stored: Stored, priors: Sequence[Fit], printed: Sequence[Gene], end: str,
     least: float,
 ) -> None:  # fmt: skip
-    if not priors:
-        return
     span = f"PFCVM, range over {len(priors)} priors"
     for i, gene in enumerate(printed):
         values = [max(stored.gene(fit, gene)[f"p{end}"], least) for fit in priors]

@@ -8,7 +8,7 @@ Bayes factor of the labels.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,14 +17,11 @@ import pandas as pd
 
 from lab.lines import read
 
-from .declared import AS_IT_IS, Fit, Folds, Gene, Table, genes
-from .notebook import notebook
-from .pieces import setting
+from .declared import AS_IT_IS, Fit, Folds, Gene, Table
 
 FACTOR = 3.0
 SELECTED = 0.5
 MODELS = {"jcfo": "JCFO", "sparse_probit": "Sparse probit", "rfvm": "RFVM", "pfcvm": "PFCVM"}
-LAPLACE = {"jcfo", "sparse_probit"}
 _TEXT = {"fit", "gene", "row", "status", "reason", "weights", "identity", "commit", "sampler",
          "leading"}  # fmt: skip
 
@@ -90,11 +87,6 @@ def beside(table: Table) -> tuple[Fit, ...]:
     return tuple(f for f in table.fits if f.model != "pfcvm" and f.change == AS_IT_IS)
 
 
-def own(table: Table) -> tuple[Fit, ...]:
-    """Return the posteriors that a table's section is about; PFCVM's stand in PFCVM's section."""
-    return beside(table) or sparse(table)
-
-
 def vacuous(row: dict[str, Any]) -> bool:
     """Whether a posterior says nothing, because its prior already rules out active genes."""
     return bool(row["p_leading"] == 0.0 and row["prior_active"] == 0.0)
@@ -103,17 +95,6 @@ def vacuous(row: dict[str, Any]) -> bool:
 def telling(stored: Stored, table: Table) -> list[Fit]:
     """Return the sampled posteriors of other models that say something."""
     return [fit for fit in done(stored, beside(table)) if not vacuous(stored.fit(fit))]
-
-
-def standardised(folds: Folds) -> bool:
-    """Whether folds standardise each sample first."""
-    return setting(folds.row)[0].by_sample
-
-
-def draws(stored: Stored, fit: Fit) -> int:
-    """Return the number of draws of which P(active) is a share; a reference stores few of them."""
-    row = stored.fit(fit)
-    return int(row["chains"] * row["iterations" if "reference" in row["sampler"] else "draws"])
 
 
 def raised(p: float, error: float, prior: float) -> float:
@@ -157,93 +138,3 @@ def mean_weight(stored: Stored, folds: Folds, gene: Gene) -> float:
 def done(stored: Stored, fits: Iterable[Fit]) -> list[Fit]:
     """Return the posteriors that have been sampled."""
     return [fit for fit in fits if stored.has(fit)]
-
-
-# --- tables ---------------------------------------------------------------------------------------
-
-
-def alone(stored: Stored, table: Table) -> list[dict[str, Any]]:
-    """Return a row for each gene: its folds and PFCVM's posterior, each sample standardised."""
-    priors, out = done(stored, sparse(table)), []
-    for gene in genes()[table.name]:
-        row = _of_folds(stored, table, gene, by_sample=True)
-        if priors:
-            x = stored.gene(priors[0], gene)
-            span = _range([stored.gene(fit, gene)["p"] for fit in priors])
-            row |= {"P": x["p"], "error": x["mcse"], "prior": x["prior"], "range": span,
-                    "rank": int(x["rank"])}  # fmt: skip
-        if row:
-            out.append(_about(gene) | row)
-    return out
-
-
-def grouped(stored: Stored, table: Table) -> list[dict[str, Any]]:
-    """Return a row for each gene: PFCVM's posterior of its group, each sample standardised."""
-    priors = done(stored, sparse(table))
-    out = []
-    for gene in genes()[table.name] if priors else ():
-        x = stored.gene(priors[0], gene)
-        span = _range([stored.gene(fit, gene)["p_group"] for fit in priors], digits=3)
-        out.append({
-            "gene": gene.gene, "genes": int(x["members"]), "P": x["p_group"],
-            "error": x["mcse_group"], "prior": x["prior_group"], "range": span,
-        })  # fmt: skip
-    return out
-
-
-def as_they_are(stored: Stored, table: Table) -> list[dict[str, Any]]:
-    """Return a row for each gene: folds and posteriors without standardised samples."""
-    found, out = notebook(table.data), []
-    first = not alone(stored, table)
-    for gene in genes()[table.name]:
-        row = _of_folds(stored, table, gene, by_sample=False)
-        if found is not None:
-            row["PFCVM"] = found.p(gene)
-        row |= {MODELS[fit.model]: stored.gene(fit, gene)["p"] for fit in telling(stored, table)}
-        if row:
-            out.append((_about(gene) if first else {"gene": gene.gene}) | row)
-    return out
-
-
-def _about(gene: Gene) -> dict[str, Any]:
-    return {"gene": gene.gene, "is": gene.description, "printed": gene.printed}
-
-
-def _of_folds(stored: Stored, table: Table, gene: Gene, by_sample: bool) -> dict[str, Any]:
-    row: dict[str, Any] = {}
-    for folds in table.folds:
-        number = len(stored.of_folds(folds))
-        if number and standardised(folds) == by_sample:
-            row[f"folds, {folds.label}"] = round(frequency(stored, table, folds, gene) * number)
-            if folds.row.startswith("jcfo"):
-                row["mean theta"] = mean_weight(stored, folds, gene)
-    return row
-
-
-def _range(values: Sequence[float], digits: int = 4) -> str:
-    ends = (f"{x:.{digits}f}" for x in (min(values), max(values)))
-    return " to ".join(ends) if len(values) > 1 else ""
-
-
-# --- in short -------------------------------------------------------------------------------------
-
-
-def short(stored: Stored, table: Table) -> dict[str, Any]:
-    """Return how many rows of a printed table are selected, or raised alone or with their group."""
-    printed, priors = genes()[table.name], done(stored, sparse(table))
-    row: dict[str, Any] = {"rows": len(printed), "priors run": len(priors)}
-    if not priors:
-        return row
-    found = [stored.gene(priors[0], g) for g in printed]
-
-    def always(group: bool) -> int:
-        return sum(all(spoken_for(stored, fit, g, group) for fit in priors) for g in printed)
-
-    return row | {
-        "selected": sum(x["p"] > SELECTED for x in found),
-        "largest P": round(max(x["p"] for x in found), 3),
-        "raised alone": sum(spoken_for(stored, priors[0], g) for g in printed),
-        "raised alone, each prior": always(False),
-        "raised with group": sum(spoken_for(stored, priors[0], g, group=True) for g in printed),
-        "raised with group, each prior": always(True),
-    }

@@ -1,7 +1,7 @@
 """The matrix: what each approximation does to the posterior, under the same prior.
 
 `run` fits every cell of the blocks that were chosen (`declared.py`), compares it with the block's
-exact posterior, and keeps a row a cell in one CSV file, from which the page is made (`page.py`).
+exact posterior, and keeps a row a cell in one CSV file, from which the page is made (`figures.py`).
 Fits are kept while their block is not finished, so a run that is killed loses at most the fits in
 progress. A block whose rows are there is not computed again unless a setting of it has changed.
 """
@@ -17,7 +17,6 @@ import numpy as np
 import xarray as xr
 
 from ardvark.common.progress import Reporter
-from ardvark.common.validate import InputError
 from ardvark.common.work import Processes, Work, check_processes, elsewhere
 from ardvark.common.writer import one_writer
 from ardvark.inference.comparison.table import compare
@@ -30,9 +29,9 @@ from ardvark.inference.scoring.quantities import has_draws
 from ardvark.models import Problem
 from lab.matrix import mechanisms
 from lab.matrix.declared import BLOCKS, EXACT, FLAT, Block, Cell, chosen
-from lab.matrix.figure import draw
+from lab.matrix.figure import FIGURE, draw
+from lab.matrix.figures import stored
 from lab.matrix.numbers import active_in_prior, between, numbers, unknown
-from lab.matrix.page import FIGURE, PAGE, page
 from lab.matrix.rows import ROWS, Row, append, identity, of_block, read, tidy, whole
 from lab.origin import version
 
@@ -222,7 +221,7 @@ def run(
 
 
 def summarise(folder: str | os.PathLike[str]) -> Path:
-    """Write the page and the figure of the rows in a folder; return the page.
+    """Draw the rows in a folder; return the figure.
 
     Raises
     ------
@@ -230,14 +229,9 @@ def summarise(folder: str | os.PathLike[str]) -> Path:
         There are no rows.
     """
     folder = Path(folder)
-    frame = whole(read(folder / ROWS))
-    if not len(frame):
-        raise InputError(
-            f"{folder / ROWS} has no finished block. Run `python -m lab reproduce matrix`."
-        )
-    for name, picture in ((FIGURE, draw(frame)), (mechanisms.PICTURE, mechanisms.draw())):
+    for name, picture in (
+        (FIGURE, draw(stored(folder))), (mechanisms.PICTURE, mechanisms.draw())
+    ):  # fmt: skip
         with replacing(folder / name) as part:
             picture.figure.savefig(part, format="png", dpi=130)
-    with replacing(folder / PAGE) as part:
-        part.write_text(page(frame, mechanisms.told()), encoding="utf-8")
-    return folder / PAGE
+    return folder / FIGURE

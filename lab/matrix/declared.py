@@ -1,12 +1,12 @@
 """The matrix, declared: which posteriors, and which methods beside the exact one.
 
-A block is one posterior: a model on all rows of a data set under one prior (`PRIORS`). Its cells
+A block is one posterior: a model on all rows of a data set under one prior. Its cells
 are methods. Every method runs by its defaults. For a reader who objects that it was not given a
 chance there are further settings: a label that ends in "more" is more effort under another seed,
 "other update" another rule by which the same algorithm moves, and "other form" the same method on
 the same posterior in other coordinates (`OTHER_FORM`). "own settings" is the paper's algorithm with
-the hyperpriors of its paper, as far as the text or the released code has them (`OWN`). Its target
-is then another posterior, or none.
+the hyperpriors of its paper, as far as the text or the released code has them. Its target is then
+another posterior, or none. `MATRIX.md` says in words what each prior and each setting is.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,32 +26,6 @@ PAPERS, OWN_SETTINGS = "paper's, this prior", "paper's, own settings"
 FLAT, DIFFUSE = "flat", "diffuse"
 LIMIT = 4096
 """Iterations after which `exact` ends under the diffuse prior."""
-PRIORS = {
-    "sparse": "the default of PFCVM and RFVM: half-Cauchy feature weights and Cauchy sample "
-    "weights (PFCVM: half-Cauchy, with the sign of the label), from precisions with Gamma shape "
-    "1/2, each times a normal slab, with scales from the numbers of active features and samples "
-    "that are expected (`models/sparse.py`)",
-    "dense": "Gamma shape 1.5 for all precisions: Student-t weights, no spike, no slab. The scale "
-    "shrinks with D, so of thousands of genes it expects fewer above 0.1 than the sparse prior",
-    DIFFUSE: "Gamma shape 0.05 for all precisions, about the least from which draws do not "
-    "overflow, and a slab of 1: the nearest proper prior to the flat one, and still far from it. "
-    "It expects about a quarter of all genes to be active, and the slab matters. Under it we stop "
-    f"`exact` after {LIMIT} iterations, before which it converges on sonar with a linear kernel "
-    "only",
-    FLAT: "shape and rate 0, the limit that PFCVM and RFVM work in: improper, and so is the "
-    "posterior",
-    "double_exponential": "JCFO's own hierarchy, which is proper: Laplace sample weights, "
-    "exponential feature weights. Sparse probit has Laplace feature weights and nothing else. The "
-    "paper tunes gamma1 and gamma2; here our rule fills them from N and D, and JCFO's posterior on "
-    "thousands of genes is then close to its prior",
-    "independent": "one probability for each bit of a mask: (12) to (15) of the FS-SKLR paper; "
-    "SKLR has (14) and (15) only",
-    "printed_masks": "(21) and (22) of the FS-SKLR paper, the prior that its algorithm uses; SKLR "
-    "has (22) only. About half of all samples are expected to be in use. FS-SKLR's kernel width "
-    "delta follows the number of features that the prior expects, so its kernel is another one "
-    "than under `independent`",
-}
-"""By name: what it is, for a reader of the page."""
 OTHER_FORM: dict[str, dict[str, Any]] = {
     "pfcvm": {"parametrization": "hierarchical"},
     "rfvm": {"parametrization": "marginal", "latent_noise": "integrated"},
@@ -60,18 +34,6 @@ OTHER_FORM: dict[str, dict[str, Any]] = {
 }
 """By model: the form of the same posterior that is not the default. PFCVM's default has the
 precisions integrated out, the others' have them explicit, RFVM's the latent noise as well."""
-OWN = {
-    "pfcvm": "flat hyperpriors; the paper leaves thresholds and first precisions open, and with "
-    "our defaults for them it does not come to the paper's two to five genes, so these are the "
-    "paper's settings in part only",
-    "rfvm": "shapes 1e-12, rates 1e-14 and the pruning of the released example, 20 000 sweeps",
-    "jcfo": "gammas chosen on a held-out tenth, about 50 features left by sparse probit, one start",
-    "sparse_probit": "gamma chosen on a held-out tenth, one start",
-    "fsklr": "the prior (21), (22) in the search, normalised comparison: under `printed_masks` the "
-    'same run as "this prior"',
-    "sklr": "the prior (22) in the search, normalised comparison: likewise",
-}
-"""By model: what its algorithm's own settings are, with the misprints of `ERRATA.md` corrected."""
 _ARD: dict[str, dict[str, Any]] = {
     "sparse": {},
     "dense": {"active_features": "all", "active_samples": "all"},

@@ -1,9 +1,9 @@
 """How an approximation can fail: posteriors of one or two weights, small enough for quadrature.
 
-Each `Toy` says what it shows. The exact posterior is a sum over a grid. `Laplace` is the Gaussian
-at the highest mode found, with the curvature there. `mean field` is the Gaussian with independent
-components that minimises KL(q || p), its expectations by Gauss-Hermite quadrature. Both start from
-several points, and the best end is taken.
+`MATRIX.md` says what each of them shows. The exact posterior is a sum over a grid. `Laplace` is the
+Gaussian at the highest mode found, with the curvature there. `mean field` is the Gaussian with
+independent components that minimises KL(q || p), its expectations by Gauss-Hermite quadrature. Both
+start from several points, and the best end is taken.
 """
 
 from collections.abc import Callable
@@ -34,8 +34,6 @@ class Toy:
     Attributes
     ----------
     name : str
-    about : str
-        What it is, and what it shows.
     log_density : callable
         Of points (..., d), without its constant.
     eta : callable
@@ -49,7 +47,6 @@ class Toy:
     """
 
     name: str
-    about: str
     log_density: Callable[[Array], Array]
     eta: Callable[[Array], Array]
     weights: Callable[[Array], Array]
@@ -90,11 +87,6 @@ def _fine(low: float, high: float) -> Array:
 
 THE_SPIKE = Toy(
     "the spike",
-    "one weight w under a prior with a spike at 0 and a tail (a Cauchy of scale 0.01 times a "
-    "normal slab), and data that put it at 3 +- 1. It is active (above 0.1) with a probability of "
-    "0.15. Laplace stands at the highest point of the density, which is in the spike. A mean field "
-    "takes one of the two parts, and the spike has more mass. Of a hundred such weights about 15 "
-    "are active, and both say that none is",
     lambda x: _spike(x[..., 0]) - 0.5 * (x[..., 0] - 3.0) ** 2,
     lambda x: x[..., 0],
     lambda x: x,
@@ -103,10 +95,6 @@ THE_SPIKE = Toy(
 )
 THE_LOGARITHM = Toy(
     "the spike in logarithms",
-    "the same weight, positive, and both methods in log w, as ADVI and Laplace have it for PFCVM. "
-    "There the spike is a wide bump, and a Gaussian over it reaches into the tail: the mean field "
-    "keeps half of P(active), Laplace a twentieth. So what a method loses depends on its "
-    "coordinates as well",
     lambda x: _spike(np.exp(x[..., 0])) + x[..., 0] - 0.5 * (np.exp(x[..., 0]) - 3.0) ** 2,
     lambda x: np.exp(x[..., 0]),
     np.exp,
@@ -115,9 +103,6 @@ THE_LOGARITHM = Toy(
 )
 THE_COPIES = Toy(
     "the copies",
-    "two weights of two copies of a feature. The data know only their sum. Each copy is active "
-    "with a probability of about one half, and one of them surely is. A mean field and Laplace "
-    "take one copy for certain and drop the other",
     lambda x: _spike(x).sum(axis=-1) - 0.5 * ((x.sum(axis=-1) - 3.0) / 0.6) ** 2,
     lambda x: x.sum(axis=-1),
     lambda x: x,
@@ -126,10 +111,6 @@ THE_COPIES = Toy(
 )
 THE_RIDGE = Toy(
     "the ridge",
-    "a feature weight v > 0 and a sample weight a, of which the data know the product eta = v a. "
-    "A Gaussian at the mode of (log v, a) leaves the curved ridge, so its eta is far too wide. A "
-    "mean field keeps to a short piece of the ridge: each weight looks well known, which it is "
-    "not, and eta, their product, less well than it is",
     # v is half-normal, of sd 1, and log v has the Jacobian v
     lambda x: x[..., 0] - 0.5 * np.exp(2.0 * x[..., 0]) - 0.5 * (x[..., 1] / 10.0) ** 2
     - 0.5 * ((np.exp(x[..., 0]) * x[..., 1] - 2.0) / 0.5) ** 2,
@@ -248,42 +229,9 @@ def summaries(toy: Toy) -> dict[str, Summary]:
     }
 
 
-# --- told and drawn -------------------------------------------------------------------------------
+# --- drawn ----------------------------------------------------------------------------------------
 
-WHY, PICTURE = "Ways in which it can fail", "mechanisms.png"
-
-
-def told() -> str:
-    """Return the examples as a section of the page, their numbers computed here."""
-    head = "| example | posterior | mean of eta | its sd | sd of each coordinate | P(active) | "
-    lines = [f"{head}P(any is active) |", "| --- | --- | ---: | ---: | --- | --- | ---: |"]
-    for name, toy in TOYS.items():
-        for what, found in summaries(toy).items():
-            sds, active = (
-                ", ".join(f"{x:.2f}" for x in held) for held in (found.sds, found.active)
-            )
-            lines.append(
-                f"| {name} | {what} | {found.mean:.2f} | {found.sd:.2f} | {sds} | "
-                f"{active} | {found.any_active:.2f} |"
-            )
-    listed = "\n".join(f"- **{name.capitalize()}**: {toy.about}." for name, toy in TOYS.items())
-    method = (__doc__ or "").split("what it shows. ", 1)[1]
-    return "\n\n".join(
-        [
-            f"## {WHY}",
-            "Posteriors of one or two weights, which "
-            "`lab/matrix/mechanisms.py` computes in seconds. They show what can "
-            "happen; which of it happens on a data set, the tables below cannot tell. None of "
-            "them has a precision as a coordinate, as RFVM's default form has.",
-            listed,
-            "\n".join(lines),
-            f"![Spike, copies and ridge, and what each method makes of them]({PICTURE})",
-            "Black: the exact posterior, as a density (with its masses within and beyond 0.1, the "
-            "grey lines) or as contours of the density. The Gaussians are densities, or ellipses "
-            "of two sds; those of the copies are the two flat ones on the horizontal axis.",
-            " ".join(method.split()),
-        ]
-    )
+PICTURE = "mechanisms.png"
 
 
 def draw() -> Picture:
@@ -314,12 +262,12 @@ def _line(axis: "Axes", toy: Toy, colours: dict[str, str]) -> None:
     active = float(p @ (np.abs(toy.weights(x[:, None]))[:, 0] > VISIBLE))
     if toy is THE_SPIKE:
         axis.set(yscale="log", ylim=(1e-4, 1e2), xlim=(-1.0, 6.0), xlabel="w")
-        lines, places = [-VISIBLE, VISIBLE], (0.32, 0.75)
+        marks, places = [-VISIBLE, VISIBLE], (0.32, 0.75)
     else:
         axis.set(ylim=(0.0, 0.6), xlim=(-9.0, 2.5), xlabel="log w")
-        lines, places = [float(np.log(VISIBLE))], (0.15, 0.85)
-    for line in lines:
-        axis.axvline(line, color="0.75", lw=0.8, zorder=0)
+        marks, places = [float(np.log(VISIBLE))], (0.15, 0.85)
+    for mark in marks:
+        axis.axvline(mark, color="0.75", lw=0.8, zorder=0)
     for place, told in zip(
         places, (f"{1.0 - active:.2f} within", f"{active:.2f} beyond"), strict=True
     ):

@@ -27,38 +27,45 @@ LEADING = 10
 """Features whose effects are looked at one by one: those with the largest exact P(active)."""
 Numbers = dict[str, float]
 
-NAMES = {
-    "eta_error": "error of eta: largest over rows of |difference of means|, in exact posterior sds",
-    "eta_width": "median over rows of the width of its central 90 % interval, divided by the exact "
-    "one",
-    "bias_error": "error of the bias, in sds",
-    "bias_width": "width of the 90 % interval of the bias, divided by the exact one",
-    "scalar_error": "largest error of another scalar (tau) that both draw, in sds",
-    "effect_error": "largest error of the weights of the ten features with the largest exact "
-    "P(active), in sds",
-    "effect_width": "median over them of the ratio of widths of 90 % intervals",
-    "p_off": "mean over the training rows of |difference of P(y = 1)|",
-    "p_off_base": "the same of a constant, the share of y = 1 in the training rows",
-    "p_draw": "the same of one draw of the exact posterior, averaged over its draws: what a single "
-    "state is off by, drawn without an error",
-    "p_worst": "the largest difference of P(y = 1) of a row",
-    "p_between": "of a second setting: mean over the rows of |difference of P(y = 1)| from the "
-    "first setting of the same method",
-    "slope": "slope of logit P(y = 1) on the exact one, over the rows; below 1 it is pulled "
-    "towards 1/2",
-    "agreement": "share of rows that both put into the same class; ties, P = 1/2, are class 0",
-    "p_active_off": "largest difference of P(active) of a feature",
-    "top": "share in common of the ten features with the largest mean absolute weights; none where "
-    "the model has no feature weights",
-    "active": "mean number of active features",
-    "active_exact": "the same of the exact posterior",
-    "active_prior": "the same of the prior, by simulation",
-    "log_score": "mean log probability of the labels of the rows",
-    "log_score_exact": "the same of the exact posterior",
-    "log_score_base": "the same of the constant",
-    "p_active_most": "the largest exact P(active) of a feature",
-}  # fmt: skip
-"""Every number, and what it is."""
+NAMES = (
+    "eta_error", "eta_width", "bias_error", "bias_width", "scalar_error", "effect_error",
+    "effect_width", "p_off", "p_off_base", "p_draw", "p_worst", "p_between", "slope",
+    "agreement", "p_active_off", "top", "active", "active_exact", "active_prior", "log_score",
+    "log_score_exact", "log_score_base", "p_active_most",
+)  # fmt: skip
+"""Every number::
+
+    eta_error        error of eta: largest over rows of |difference of means|, in exact posterior
+                     sds
+    eta_width        median over rows of the width of its central 90 % interval, divided by the
+                     exact one
+    bias_error       error of the bias, in sds
+    bias_width       width of the 90 % interval of the bias, divided by the exact one
+    scalar_error     largest error of another scalar (tau) that both draw, in sds
+    effect_error     largest error of the weights of the ten features with the largest exact
+                     P(active), in sds
+    effect_width     median over them of the ratio of widths of 90 % intervals
+    p_off            mean over the training rows of |difference of P(y = 1)|
+    p_off_base       the same of a constant, the share of y = 1 in the training rows
+    p_draw           the same of one draw of the exact posterior, averaged over its draws: what a
+                     single state is off by, drawn without an error
+    p_worst          the largest difference of P(y = 1) of a row
+    p_between        of a second setting: mean over the rows of |difference of P(y = 1)| from the
+                     first setting of the same method
+    slope            slope of logit P(y = 1) on the exact one, over the rows; below 1 it is pulled
+                     towards 1/2
+    agreement        share of rows that both put into the same class; ties, P = 1/2, are class 0
+    p_active_off     largest difference of P(active) of a feature
+    top              share in common of the ten features with the largest mean absolute weights;
+                     none where the model has no feature weights
+    active           mean number of active features
+    active_exact     the same of the exact posterior
+    active_prior     the same of the prior, by simulation
+    log_score        mean log probability of the labels of the rows
+    log_score_exact  the same of the exact posterior
+    log_score_base   the same of the constant
+    p_active_most    the largest exact P(active) of a feature
+"""
 
 
 def numbers(

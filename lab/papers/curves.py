@@ -1,4 +1,7 @@
-"""Accuracy and log score against the number of features kept, along each path, one figure a set."""
+"""The figures of paths: accuracy and log score against the features kept, one figure a data set.
+
+RFVM's stops have one more, with the sweeps on its horizontal axis.
+"""
 
 from pathlib import Path
 
@@ -6,9 +9,13 @@ import numpy as np
 
 from lab.papers import store
 from lab.papers.protocols import LEAVE_ONE_OUT, Group, Row
+from lab.papers.sheets import BY_PAPER
 from lab.papers.statistics import mean_error
+from lab.papers.tables import GROUPS
 
 PANELS = {"accuracy": "accuracy, %", "log_score": "mean log score"}
+STOPS = {"rfvm_vb": "printed updates", "rfvm_vb-released": "released"}
+LAST = 5000  # sweeps: where RFVM's released code ends at the latest
 
 
 def path_of(group: Group, row: Row, folder: Path) -> tuple[np.ndarray, int]:
@@ -33,10 +40,11 @@ def found(group: Group, folder: Path) -> list[tuple[Row, np.ndarray, int]]:
     return [path for path in every if path[2]]
 
 
-def contents(group: Group, folder: Path) -> list[str]:
-    """Return what is in the group's figure, in words; empty where there is none."""
-    of = group.folds
-    return [f"`{row.label}` ({n} of {of} folds)" for row, _, n in found(group, folder)]
+def write(out: Path, folder: Path) -> None:
+    """Draw every figure that there are stored folds for."""
+    for group in GROUPS:
+        draw(group, out / f"{group.name.replace('/', '_')}.png", folder)
+    draw_stops(out / "rfvm_stops.png", folder)
 
 
 def draw(group: Group, file: Path, folder: Path) -> None:
@@ -71,3 +79,51 @@ def draw(group: Group, file: Path, folder: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file, dpi=80, metadata={"Software": None})
     plt.close(figure)
+
+
+def draw_stops(file: Path, folder: Path) -> None:
+    """Draw RFVM's features and accuracy against sweeps, a column for each data set."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    paths = [(group, _of_stops(group, folder)) for group in BY_PAPER["RFVM"].groups]
+    paths = [(group, found_of) for group, found_of in paths if "rfvm_vb" in found_of]
+    if not paths:
+        return
+    size = (2.6 * len(paths) + 0.6, 4.4)
+    figure, axes = plt.subplots(
+        2, len(paths), figsize=size, layout="constrained", sharex=True, sharey="row", squeeze=False
+    )
+    for (top, bottom), (group, found_of) in zip(axes.T, paths, strict=True):
+        for label, (row, points) in found_of.items():
+            for axis, values in ((top, points[:, 0] / group.sizes[1]), (bottom, points[:, 1])):
+                axis.plot(row.steps, 100.0 * values, marker="o", markersize=3, label=STOPS[label])
+        printed = found_of["rfvm_vb"][0].printed
+        top.axhline(printed["features"], color="black", linewidth=0.8, linestyle="--")
+        bottom.axhline(
+            printed["accuracy"], color="black", linewidth=0.8, linestyle="--", label="printed"
+        )
+        bottom.axhline(
+            100 * group.sizes[2], color="grey", linewidth=0.8, linestyle=":", label="larger class"
+        )
+        for axis in (top, bottom):
+            axis.axvline(LAST, color="grey", linewidth=0.8)
+        top.set_xscale("log")
+        top.set_yscale("log")
+        top.set_title(group.data, fontsize=10)
+        bottom.set_xlabel("sweeps")
+    axes[0, 0].set_ylabel("features kept, %")
+    axes[1, 0].set_ylabel("accuracy, %")
+    handles, names = axes[1, 0].get_legend_handles_labels()
+    figure.legend(handles, names, fontsize=8, ncols=len(names), loc="outside lower center")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(file, dpi=72, metadata={"Software": None}, pil_kwargs={"optimize": True})
+    plt.close(figure)
+
+
+def _of_stops(group: Group, folder: Path) -> dict[str, tuple[Row, np.ndarray]]:
+    """Return the two paths of the figure of stops, by label."""
+    return {row.label: (row, points) for row, points, _ in found(group, folder)
+            if row.label in STOPS}  # fmt: skip

@@ -15,9 +15,8 @@ from lab.papers.tables import GROUPS, costly
 from lab.yardsticks.contract import require
 from lab.yardsticks.registry import YARDSTICKS
 
-FOLDS = Path("paper_check", "folds")
-"""Where folds are stored, in the output folder."""
-PAGE = "PAPER_CHECK.md"
+FOLDS, FIGURES = Path("paper_check", "folds"), Path("paper_check", "figures")
+"""Where folds are stored, and figures drawn, in the output folder."""
 
 
 def tables() -> list[str]:

@@ -1,18 +1,10 @@
-"""The papers, each with a page of its own: its name, its measure, the rows that its page is about.
-
-A role is what a row is on a page, whatever its label: `@algorithm` is the paper's algorithm as near
-to the print as a row comes, `@exact` the exact posterior under the zoo's default prior, and so on.
-"""
+"""The papers, each with a page of its own: its measure, and the rows that its page is about."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from lab.papers.protocols import Group
 from lab.papers.tables import GROUPS
-
-PAIRS = (
-    ("@exact", "@algorithm"), ("@exact", "@l1"), ("@algorithm", "@l1"), ("@other", "@exact"),
-)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,114 +12,125 @@ class Sheet:
     """A paper's page.
 
     paper : as in `Group.paper`. name : how the text calls it. measure : the printed figure that is
-    compared, "accuracy" or "f1". rows : labels by role. readings : the rows of the matrix that are
-    the paper's own algorithm or its posterior, with their headings. priors : the two-by-two tables:
-    a title, and for each prior its heading, the label of the algorithm and of the exact posterior,
-    or, where there is neither, the reason in parentheses. pairs : rows whose differences the matrix
-    shows.
+    compared, "accuracy" or "f1". algorithm : the row of the paper's algorithm as near to the print
+    as it runs; exact : that of the exact posterior under the zoo's default prior; same : that of
+    the algorithm under this prior, if there is one. readings : rows of the tables that are the
+    paper's own algorithm or its posterior, with their headings. pairs : differences of two rows,
+    with their headings; "rfvm_vb@300" is the state of a path at step 300.
     """
 
     paper: str
     name: str
     measure: str
-    rows: dict[str, str]
+    algorithm: str
+    exact: str
+    same: str = ""
     readings: dict[str, str]
-    priors: dict[str, tuple[tuple[str, str, str], ...]] = field(default_factory=dict)
-    pairs: tuple[tuple[str, str], ...] = PAIRS
-
-    @property
-    def file(self) -> str:
-        """Return the name of the page."""
-        return f"{self.paper.lower()}.md"
+    pairs: dict[str, tuple[str, str]]
 
     @property
     def groups(self) -> Iterator[Group]:
-        """Yield the paper's groups on data that its printed figures are of."""
-        return (g for g in GROUPS if g.paper == self.paper)
+        """Yield the paper's groups, those of data that its printed figures are of."""
+        return (
+            group
+            for group in GROUPS
+            if group.paper == self.paper and any(self.measure in row.printed for row in group.rows)
+        )
 
 
-IMPROPER = "(improper: no posterior)"
 SHEETS: tuple[Sheet, ...] = (
     Sheet(
         paper="PFCVM",
         name="PFCVM",
         measure="accuracy",
-        rows={"algorithm": "pfcvm_lp", "exact": "exact", "other": "exact-dense",
-              "same": "pfcvm_lp-model"},
+        algorithm="pfcvm_lp",
+        exact="exact",
+        same="pfcvm_lp-model",
         readings={
             "pfcvm_lp": "as printed, thresholds ours",
             "pfcvm_lp-50/30": "as printed, other thresholds",
             "pfcvm_lp-floor": "as printed, footnote 3 at 0.1",
+            "pfcvm_lp-model": "the algorithm, sparse prior",
+            "pfcvm_lp-dense": "the algorithm, dense prior",
             "exact": "exact, sparse prior",
             "exact-dense": "exact, dense prior",
         },
-        priors={
-            "PFCVM": (
-                ("the paper's limit, c = d = 0", "pfcvm_lp", IMPROPER),
-                ("dense", "pfcvm_lp-dense", "exact-dense"),
-                ("sparse default", "pfcvm_lp-model", "exact"),
-            ),
+        pairs={
+            "exact - algorithm, both under the sparse prior": ("exact", "pfcvm_lp-model"),
+            "exact - algorithm, both under the dense prior": ("exact-dense", "pfcvm_lp-dense"),
+            "exact: dense - sparse prior": ("exact-dense", "exact"),
+            "exact - algorithm as printed": ("exact", "pfcvm_lp"),
+            "exact - PCVM, which selects no genes": ("exact", "pcvm"),
+            "exact - L1": ("exact", "l1_logistic"),
+            "algorithm as printed - L1": ("pfcvm_lp", "l1_logistic"),
         },
     ),
     Sheet(
         paper="JCFO",
         name="JCFO",
         measure="accuracy",
-        rows={"algorithm": "jcfo-printed", "exact": "exact"},  # no row of it at exact's gammas
-        pairs=(("exact-chosen", "jcfo-one"), *PAIRS),
+        algorithm="jcfo-printed",
+        exact="exact",
         readings={
             "jcfo-printed": "as printed, one start",
             "jcfo-one": "corrected, one start",
-            "jcfo": "corrected, six starts",
-            "exact": "exact, gammas from N and D",
+            "jcfo-filled": "corrected, gammas from N and the 50 genes",
             "exact-chosen": "exact, gammas and genes as corrected",
+            "exact": "exact, gammas from N and D",
             "sparse_probit-printed": "sparse probit, as printed",
             "sparse_probit": "sparse probit, corrected",
+            "sparse_probit-filled": "sparse probit, gamma from N and D",
             "sparse_probit-exact": "sparse probit, exact, gamma from N and D",
-            "sparse_probit-exact-chosen": "sparse probit, exact, gamma as corrected",
         },
-        priors={
-            "JCFO": (
-                ("the algorithm's gammas and 50 genes", "jcfo-one", "exact-chosen"),
-                ("gammas from N and D (algorithm: 50 genes)", "jcfo-filled", "exact"),
-            ),
-            "Sparse probit": (
-                ("the algorithm's gamma, by hold-out", "sparse_probit",
-                 "sparse_probit-exact-chosen"),
-                ("gamma from N and D", "sparse_probit-filled", "sparse_probit-exact"),
-            ),
+        pairs={
+            "exact - algorithm, same gammas and genes": ("exact-chosen", "jcfo-one"),
+            "sparse probit: exact - algorithm, same gamma": (
+                "sparse_probit-exact", "sparse_probit-filled"),
+            "exact at filled gammas - algorithm as printed": ("exact", "jcfo-printed"),
+            "corrected - as printed": ("jcfo-one", "jcfo-printed"),
+            "exact at filled gammas - L1": ("exact", "l1_logistic"),
+            "algorithm as printed - L1": ("jcfo-printed", "l1_logistic"),
+            "algorithm corrected - L1": ("jcfo-one", "l1_logistic"),
         },
     ),
     Sheet(
         paper="RFVM",
         name="RFVM",
         measure="accuracy",
-        rows={"algorithm": "rfvm_vb-elbo", "exact": "exact", "other": "exact-dense",
-              "same": "rfvm_vb-model"},
+        algorithm="rfvm_vb-elbo",
+        exact="exact",
+        same="rfvm_vb-model",
         readings={
             "rfvm_vb-elbo": "as printed, released stop",
             "rfvm_vb-example": "as released",
             "rfvm_vb": "printed updates, our stop",
+            "rfvm_vb-released": "released updates, our stop",
             "rfvm_vb-truncated": "corrected, our stop",
+            "rfvm_vb-model": "the algorithm, sparse prior",
+            "rfvm_vb-dense": "the algorithm, dense prior",
             "exact": "exact, sparse prior",
             "exact-dense": "exact, dense prior",
             "xolon": "XOLON, our code",
             "pfcvm_lp": "PFCVM, our code",
         },
-        priors={
-            "RFVM": (
-                ("the released limit, shapes 1e-12", "rfvm_vb", IMPROPER),
-                ("dense", "rfvm_vb-dense", "exact-dense"),
-                ("sparse default", "rfvm_vb-model", "exact"),
-            ),
+        pairs={
+            "exact - algorithm, both under the sparse prior": ("exact", "rfvm_vb-model"),
+            "exact - algorithm, both under the dense prior": ("exact-dense", "rfvm_vb-dense"),
+            "exact: dense - sparse prior": ("exact-dense", "exact"),
+            "exact - algorithm as printed": ("exact", "rfvm_vb-elbo"),
+            "printed updates: after 300 sweeps - after 20 000": ("rfvm_vb@300", "rfvm_vb@20000"),
+            "corrected - printed updates, our stop": ("rfvm_vb-truncated", "rfvm_vb"),
+            "exact - L1": ("exact", "l1_logistic"),
+            "algorithm as printed - L1": ("rfvm_vb-elbo", "l1_logistic"),
         },
     ),
     Sheet(
         paper="FSKLR",
         name="FS-SKLR",
         measure="f1",
-        rows={"algorithm": "fsklr-printed", "exact": "fsklr-exact", "same": "fsklr",
-              "other": "fsklr-exact-printed"},
+        algorithm="fsklr-printed",
+        exact="fsklr-exact",
+        same="fsklr",
         readings={
             "fsklr-printed": "as printed, constants ours",
             "fsklr-literal": "to the letter, not normalised",
@@ -139,31 +142,17 @@ SHEETS: tuple[Sheet, ...] = (
             "fs_skr": "FS-SKR, independent masks",
             "fs_skr-exact": "FS-SKR, exact",
         },
-        priors={
-            "FS-SKLR": (
-                ("shared masks, (21) and (22)", "fsklr-printed", "fsklr-exact-printed"),
-                ("independent masks", "fsklr", "fsklr-exact"),
-            ),
+        pairs={
+            "exact - search, independent masks": ("fsklr-exact", "fsklr"),
+            "exact - search, shared masks": ("fsklr-exact-printed", "fsklr-printed"),
+            "SKLR: exact - search": ("sklr-exact", "sklr"),
+            "search: shared - independent masks": ("fsklr-printed", "fsklr"),
+            "search as printed - to the letter": ("fsklr-printed", "fsklr-literal"),
+            "exact - L1": ("fsklr-exact", "l1_logistic"),
+            "search as printed - L1": ("fsklr-printed", "l1_logistic"),
+            "search as printed - SVM, rbf": ("fsklr-printed", "rbf_svm"),
+            "matched sparsity: search - L1": ("fsklr-matched", "l1_logistic-matched"),
         },
-        pairs=(
-            ("fsklr-exact", "fsklr"), ("fsklr-exact-printed", "fsklr-printed"),
-            ("@exact", "@l1"), ("@algorithm", "@l1"), ("@algorithm", "rbf_svm"),
-            ("@algorithm", "fsklr-literal"), ("@other", "@exact"),
-        ),
     ),
 )  # fmt: skip
 BY_PAPER = {sheet.paper: sheet for sheet in SHEETS}
-
-
-def label_of(group: Group, word: str) -> str:
-    """Return a label: itself, or that of a role ("@exact") in the group's paper; "" for none."""
-    if not word.startswith("@"):
-        return word
-    if word == "@l1":
-        return "l1_logistic"
-    return BY_PAPER[group.paper].rows.get(word[1:], "")
-
-
-def yardstick(reading: str) -> bool:
-    """Say whether a row is something else than the paper's own."""
-    return reading in ("baseline", "yardstick")

@@ -1,6 +1,4 @@
-"""How figures are written: with their errors, as differences, as counts, as lists of names."""
-
-from collections.abc import Iterable
+"""How figures are written: with their errors, as differences, as counts."""
 
 
 def plus_minus(value: float, error: float, digits: int = 1) -> str:
@@ -25,19 +23,3 @@ def kept(value: float) -> str:
 def stated(value: float, sd: float | None) -> str:
     """Return a printed figure, with the printed standard deviation where there is one."""
     return f"{value:g}" if sd is None else f"{value:g} (sd {sd:g})"
-
-
-def listed(names: Iterable[str]) -> str:
-    """Return names in code quotes."""
-    return ", ".join(f"`{name}`" for name in sorted(names))
-
-
-def row(cells: Iterable[str]) -> str:
-    """Return a line of a table in Markdown."""
-    return f"| {' | '.join(cells)} |"
-
-
-def head(cells: Iterable[str], words: int = 1) -> list[str]:
-    """Return the two lines that open a table: `words` columns of words, then columns of figures."""
-    names = list(cells)
-    return [row(names), f"|{'---|' * words}{'---:|' * (len(names) - words)}"]

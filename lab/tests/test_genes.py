@@ -1,7 +1,7 @@
-"""The printed genes: the pieces that are stored, and each sentence computed once more."""
+"""The printed genes: what is printed, and the pieces that are computed and stored."""
 
 import csv
-from pathlib import Path
+import re
 
 import numpy as np
 import pytest
@@ -11,19 +11,13 @@ from ardvark.data import Dataset, load
 from ardvark.inference.fits.activity import activity, needed
 from ardvark.inference.fits.groups import any_active
 from ardvark.models.parts.effects import VISIBLE
+from lab.genes import pieces, summary
+from lab.genes.declared import HERE, TABLES, TOY, Fit, Folds, Gene, Table, asked_of, genes
+from lab.genes.figure import draw
+from lab.genes.prior import prior_of
+from lab.genes.summary import Stored
 from tests import support
 
-ROOT = Path(__file__).parents[2]
-
-with pytest.MonkeyPatch.context() as patch:
-    patch.syspath_prepend(str(ROOT))
-    from lab import records
-    from lab.genes import pieces, printed_genes, summary
-    from lab.genes.declared import HERE, TABLES, Fit, Folds, Gene, Table, asked_of, genes
-    from lab.genes.prior import prior_of
-    from lab.genes.summary import Stored
-
-STORED = Stored.of(HERE)
 SIZES = {"colon": 2000, "golub": 7129, "allaml": 7129}
 
 
@@ -209,11 +203,18 @@ def test_the_share_of_folds_that_select_a_gene(tmp_path):
     assert [summary.frequency(stored, again, folds, g) for g in gene] == [0.25, 0.25, 0.0]
 
 
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
-def test_a_record_is_what_the_files_say(table):
-    record = records.read(records.RESULTS / f"printed_genes-{table.name}.json")
-    now = printed_genes.said(STORED, table)
-    assert record.goals == now.goals
-    assert record.measured == now.tables
-    assert record.notes == now.notes
-    assert (HERE / "figures" / f"{table.name}.png").exists()
+def test_a_table_is_computed_stored_and_drawn(tmp_path):
+    """In miniature: a posterior on random numbers and a fold."""
+    found = pieces.Posteriors(tmp_path, "abc", 100.0).run(list(TOY.fits))
+    assert [row["status"] for row, _ in found.values()] == ["finished"]
+    pieces.AllFolds(tmp_path, "abc").run(pieces.pieces(TOY.folds[0]))
+    stored = Stored.of(tmp_path)
+    assert len(stored.of_folds(TOY.folds[0])) == 1
+    gene = stored.gene(TOY.fits[0], genes()[TOY.name][0])
+    assert 0.0 <= gene["p"] <= gene["p_group"] <= 1.0
+    assert "3 rows; P(active)" in draw(stored, TOY).alt
+
+
+def test_the_figures_of_the_page_are_there():
+    shown = re.findall(r"\((genes/figures/.*)\)", (HERE.parent / "GENES.md").read_text())
+    assert sorted(shown) == sorted(f"genes/figures/{x.name}" for x in HERE.glob("figures/*.png"))

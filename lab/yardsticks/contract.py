@@ -26,12 +26,12 @@ Steps = list[tuple[str, Any]]
 class Yardstick:
     """One method: how to make it, what to choose its options from, and how to read it.
 
+    What it is, with its source and what was fixed beforehand, stands below its declaration.
+
     Parameters
     ----------
     name : str
         Its name, which is the label of its rows.
-    about : str
-        What it is, with its source and what was fixed beforehand.
     steps : callable
         From D and a seed, the steps of a pipeline after the standardisation; the last one
         classifies.
@@ -49,7 +49,6 @@ class Yardstick:
     """
 
     name: str
-    about: str
     steps: Callable[[int, int], Steps]
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     features: Callable[[Pipeline], np.ndarray] | None = None

@@ -136,7 +136,7 @@ def kept(fitted: Pipeline) -> np.ndarray:
     return np.sort(fitted["rank"].order_[: fitted["lead"].count])
 
 
-def filtered(name: str, ranking: Ranking, about: str, needs: tuple[str, ...] = ()) -> Yardstick:
+def filtered(name: str, ranking: Ranking, needs: tuple[str, ...] = ()) -> Yardstick:
     """Return a filter with its classifier."""
 
     def steps(D: int, seed: int) -> Steps:
@@ -147,17 +147,14 @@ def filtered(name: str, ranking: Ranking, about: str, needs: tuple[str, ...] = (
         ]
 
     return Yardstick(
-        name=name, about=about, steps=steps, grid={"lead__count": COUNTS}, features=kept,
+        name=name, steps=steps, grid={"lead__count": COUNTS}, features=kept,
         needs=needs, cached=True, fixed={"most": MOST},
     )  # fmt: skip
 
 
-MRMR = filtered(
-    "mrmr", mrmr, "mRMR in its quotient form (Peng, Long, Ding 2005), by scikit-lego.", ("sklego",)
-)
-TRACE_RATIO = filtered(
-    "trace_ratio", trace_ratio, "Trace ratio criterion, Fisher's scatters (Nie et al. 2008)."
-)
-ROBUST = filtered(
-    "robust_selection", robust, "Robust selection by joint l2,1-norms (Nie et al. 2010), gamma 1."
-)
+MRMR = filtered("mrmr", mrmr, ("sklego",))
+"""mRMR in its quotient form (Peng, Long, Ding 2005), by scikit-lego."""
+TRACE_RATIO = filtered("trace_ratio", trace_ratio)
+"""Trace ratio criterion, Fisher's scatters (Nie et al. 2008)."""
+ROBUST = filtered("robust_selection", robust)
+"""Robust selection by joint l2,1-norms (Nie et al. 2010), gamma 1."""

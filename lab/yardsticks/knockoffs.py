@@ -93,9 +93,9 @@ def cut(statistic: np.ndarray, rate: float) -> float:
 
 KNOCKOFFS = Yardstick(
     name="knockoffs",
-    about="Gaussian model-X knockoffs (Candes et al. 2018), false discovery rate 0.2, then "
-    "logistic regression, L2, C = 1; with none chosen, the share of the classes.",
     steps=lambda D, seed: [("model", AfterSelection(Knockoffs(random_state=seed)))],
     features=chosen,
     fixed={"rate": RATE},
 )
+"""Gaussian model-X knockoffs (Candes et al. 2018), false discovery rate 0.2, then logistic
+regression, L2, C = 1; with none chosen, the share of the classes."""

@@ -43,29 +43,28 @@ def support(fitted: Pipeline) -> int:
 
 QUADRATIC_SVM = Yardstick(
     name="quadratic_svm",
-    about="SVM with the kernel (1 + x'z / D)^2; P by Platt scaling, labels by P > 1/2.",
     steps=quadratic,
     grid={"model__estimator__C": tuple(np.logspace(-2, 3, 6).tolist())},
     samples=support,
 )
+"""SVM with the kernel (1 + x'z / D)^2; P by Platt scaling, labels by P > 1/2."""
 RANDOM_FOREST = Yardstick(
     name="random_forest",
-    about="300 trees (Breiman 2001); P is the mean over trees; features are those split on.",
     steps=lambda D, seed: [("model", RandomForestClassifier(TREES, random_state=seed))],
     grid={"model__max_features": ("sqrt", 0.1)},
     features=used,
     fixed={"trees": TREES},
 )
+"""300 trees (Breiman 2001); P is the mean over trees; features are those split on."""
 ADABOOST = Yardstick(
     name="adaboost",
-    about="AdaBoost of 100 decision stumps (Freund and Schapire 1997), nothing tuned.",
     steps=lambda D, seed: [("model", AdaBoostClassifier(n_estimators=STUMPS, random_state=seed))],
     features=used,
     fixed={"stumps": STUMPS},
 )
+"""AdaBoost of 100 decision stumps (Freund and Schapire 1997), nothing tuned."""
 PERCEPTRON = Yardstick(
     name="perceptron",
-    about="Multilayer perceptron by Adam, one of the RFVM paper's four sets of hidden layers.",
     steps=lambda D, seed: [("model", MLPClassifier(max_iter=500, random_state=seed))],
     grid={
         "model__hidden_layer_sizes": (
@@ -73,9 +72,10 @@ PERCEPTRON = Yardstick(
         )
     },
 )  # fmt: skip
+"""Multilayer perceptron by Adam, one of the RFVM paper's four sets of hidden layers."""
 GP_ARD = Yardstick(
     name="gp_ard",
-    about="Gaussian process with a length scale for each feature (ARD), Laplace's approximation, "
-    "scales by marginal likelihood; all training rows, where the paper has inducing points.",
     steps=process,
 )
+"""Gaussian process with a length scale for each feature (ARD), Laplace's approximation, scales by
+marginal likelihood; all training rows, where the paper has inducing points."""

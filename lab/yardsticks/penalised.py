@@ -104,41 +104,41 @@ def nonzero(fitted: Pipeline) -> np.ndarray:
 
 L1 = Yardstick(
     name="l1",
-    about="L1 logistic regression, intercept free (Tibshirani 1996), by skglm.",
     steps=lambda D, seed: [("model", SparseLogistic())],
     grid={"model__ratio": RATIOS},
     features=nonzero,
     needs=("skglm",),
 )
+"""L1 logistic regression, intercept free (Tibshirani 1996), by skglm."""
 MCP = Yardstick(
     name="mcp",
-    about="Logistic regression with the minimax concave penalty (Zhang 2010), shape 3, by skglm.",
     steps=lambda D, seed: [("model", SparseLogistic(shape=SHAPE))],
     grid={"model__ratio": RATIOS},
     features=nonzero,
     needs=("skglm",),
     fixed={"shape": SHAPE, "least": LEAST, "reweightings": REWEIGHTINGS},
 )
+"""Logistic regression with the minimax concave penalty (Zhang 2010), shape 3, by skglm."""
 ELASTIC_NET = Yardstick(
     name="elastic_net",
-    about="Logistic regression with an elastic net (Zou and Hastie 2005), by skglm.",
     steps=lambda D, seed: [("model", SparseLogistic())],
     grid={"model__l1_ratio": (0.9, 0.5, 0.1), "model__ratio": RATIOS[::2]},
     features=nonzero,
     needs=("skglm",),
 )
+"""Logistic regression with an elastic net (Zou and Hastie 2005), by skglm."""
 KERNEL_L1 = Yardstick(
     name="kernel_l1",
-    about="L1 logistic regression on the columns of an rbf kernel, a column a training row, by "
-    "skglm; samples are the columns kept.",
     steps=lambda D, seed: [("kernel", KernelColumns()), ("model", SparseLogistic())],
     grid={"kernel__width": (0.1, 1.0), "model__ratio": RATIOS[:10:2]},
     samples=lambda fitted: len(nonzero(fitted)),
     needs=("skglm",),
 )
+"""L1 logistic regression on the columns of an rbf kernel, a column a training row, by skglm;
+samples are the columns kept."""
 L2_LOGISTIC = Yardstick(
     name="l2_logistic",
-    about="Logistic regression with an L2 penalty.",
     steps=lambda D, seed: [("model", LogisticRegression(max_iter=1000))],
     grid={"model__C": tuple(np.logspace(-4, 2, 7).tolist())},
 )
+"""Logistic regression with an L2 penalty."""

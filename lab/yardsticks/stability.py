@@ -88,9 +88,9 @@ def base_size(D: int, pairs: int, threshold: float, false: float, most: int) -> 
 
 STABILITY = Yardstick(
     name="stability",
-    about="Stability selection with complementary pairs (Shah and Samworth 2013), at most one "
-    "false choice expected, then logistic regression, L2, C = 1.",
     steps=lambda D, seed: [("model", AfterSelection(StabilitySelection(random_state=seed)))],
     features=chosen,
     fixed={"pairs": PAIRS, "threshold": THRESHOLD, "false": FALSE, "most": MOST},
 )
+"""Stability selection with complementary pairs (Shah and Samworth 2013), at most one false choice
+expected, then logistic regression, L2, C = 1."""

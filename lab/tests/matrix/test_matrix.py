@@ -168,10 +168,7 @@ def test_a_run_goes_on_keeps_a_row_a_cell_and_is_not_repeated(tiny, tmp_path, mo
     assert rows.loc["sparse", "savb"]["status"] == "absent"
     assert "does not apply" in rows.loc["sparse", "savb"]["reason"]
     assert rows.loc[FLAT, EXACT]["status"] == "improper"
-    text = matrix.summarise(tmp_path).read_text()
-    assert "does not apply" in text
-    assert "improper" in text
-    assert (tmp_path / "matrix.png").stat().st_size > 5000
+    assert matrix.summarise(tmp_path).stat().st_size > 5000
 
     monkeypatch.setattr(Matrix, "_rows", lambda self, key: pytest.fail("it was computed again"))
     before = (tmp_path / ROWS).read_bytes()
@@ -222,6 +219,6 @@ def test_rows_of_other_columns_are_moved_aside(tiny, tmp_path):
     assert (tmp_path / f"{ROWS}.outdated").read_text() == old
 
 
-def test_a_folder_without_rows_has_no_page(tmp_path):
+def test_a_folder_without_rows_has_no_figure(tmp_path):
     with pytest.raises(InputError, match="no finished block"):
         matrix.summarise(tmp_path)

@@ -23,7 +23,6 @@ from lab.matrix.mechanisms import (
 R = 0.8
 NORMAL = Toy(  # two correlated coordinates, for which every answer is known
     "normal",
-    "",
     lambda x: -0.5 * (x[..., 0] ** 2 - 2 * R * x[..., 0] * x[..., 1] + x[..., 1] ** 2) / (1 - R**2),
     lambda x: x.sum(axis=-1),
     lambda x: x,
@@ -74,7 +73,7 @@ def test_a_finer_grid_changes_nothing(toy):
 
 def test_what_the_examples_say_is_so():
     spike, copies, ridge = (summaries(t) for t in (THE_SPIKE, THE_COPIES, THE_RIDGE))
-    assert spike["exact"].active[0] == pytest.approx(0.15, abs=0.005)  # it stands in `about`
+    assert spike["exact"].active[0] == pytest.approx(0.15, abs=0.005)  # it stands on the page
     assert spike["mean field"].active[0] < 0.01 > spike["Laplace"].active[0]
     logarithm = summaries(THE_LOGARITHM)
     share = {name: s.active[0] / logarithm["exact"].active[0] for name, s in logarithm.items()}
@@ -89,8 +88,5 @@ def test_what_the_examples_say_is_so():
     assert ridge["mean field"].sd > 1.25 * ridge["exact"].sd
 
 
-def test_the_section_and_its_picture():
-    text = mechanisms.told()
-    assert all(f"**{name.capitalize()}**" in text for name in TOYS)
-    assert text.count("| exact |") == len(TOYS)
+def test_every_example_has_a_panel():
     assert len(mechanisms.draw().figure.axes) == len(TOYS)

@@ -173,35 +173,6 @@ def test_kernel_columns_are_scaled_by_the_training_rows_alone():
 # --- statistics -----------------------------------------------------------------------------------
 
 
-def by_pairs(selected):
-    """(16) to (19), set by set."""
-    D, jaccard, pearson = selected.shape[1], [], []
-    for s, t in itertools.combinations(selected, 2):
-        a, b = set(np.flatnonzero(s)), set(np.flatnonzero(t))
-        jaccard.append(len(a & b) / len(a | b))
-        pearson.append(np.corrcoef(s, t)[0, 1])
-    assert D > 2
-    return np.mean(jaccard), np.mean(pearson)
-
-
-def test_stability_is_the_mean_over_pairs():
-    generator = rng(0)
-    S = generator.random((6, 10)) < 0.4
-    S[:, :2] = True, False  # a constant row has no correlation
-    found = agreement(S)
-    assert (found["jaccard"], found["pearson"]) == pytest.approx(by_pairs(S))
-
-
-def test_stability_at_its_ends():
-    one = np.array([True, True, False, False])
-    assert agreement(np.array([one, one])) == pytest.approx({"jaccard": 1.0, "pearson": 1.0})
-    ends = agreement(np.array([one, ~one]))
-    assert ends == pytest.approx({"jaccard": 0.0, "pearson": -1.0})
-    everything = agreement(np.ones((3, 4), dtype=bool))
-    assert everything["jaccard"] == 1.0
-    assert np.isnan(everything["pearson"])
-
-
 @pytest.mark.statistical
 def test_jackknife_against_repeated_draws():
     # the error over many repetitions of an experiment, each with 12 splits
@@ -368,7 +339,6 @@ def test_a_path_is_the_mean_of_the_folds_that_are_whole(tmp_path):
     points, count = curves.path_of(group, row, tmp_path)
     assert count == 2
     np.testing.assert_allclose(points, [[4.5, 0.25, 0.25, -0.5, 0.0]] * len(row.steps))
-    assert curves.contents(group, tmp_path) == [f"`{row.label}` (2 of 5 folds)"]
 
 
 def test_identity_follows_settings_and_data():

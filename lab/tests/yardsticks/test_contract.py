@@ -91,7 +91,7 @@ def test_the_candidate_with_the_highest_inner_score_wins_whatever_its_place():
     weak, strong = 1e-6, 1.0
     for grid in ((weak, strong), (strong, weak)):
         yardstick = contract.Yardstick(
-            name="x", about="", grid={"model__C": grid},
+            name="x", grid={"model__C": grid},
             steps=lambda D, seed: [("model", LogisticRegression())],
         )  # fmt: skip
         assert contract.fit(yardstick, X, y, X).chosen == {"C": strong}
@@ -101,7 +101,7 @@ def test_ties_go_to_the_first_candidate():
     X, y = apart(40)
     for grid in ((3, 1), (1, 3)):
         yardstick = contract.Yardstick(
-            name="x", about="", grid={"model__random_state": grid},
+            name="x", grid={"model__random_state": grid},
             steps=lambda D, seed: [("model", DummyClassifier(strategy="prior"))],
         )  # fmt: skip
         assert contract.fit(yardstick, X, y, X).chosen == {"random_state": grid[0]}
@@ -140,7 +140,7 @@ def test_a_fit_that_did_not_converge_says_so():
 
     def perceptron(sweeps):
         return contract.Yardstick(
-            name="x", about="",
+            name="x",
             steps=lambda D, seed: [("model", MLPClassifier(max_iter=sweeps, random_state=seed))],
         )  # fmt: skip
 
@@ -162,12 +162,6 @@ def test_the_settings_follow_what_decides_a_fit():
     forest = YARDSTICKS["random_forest"]
     for changed in (replace(forest, grid={}), replace(forest, fixed={"trees": 7})):
         assert json.dumps(changed.settings) != marks["random_forest"]
-
-
-def test_every_yardstick_says_what_it_is():
-    for name, yardstick in YARDSTICKS.items():
-        assert yardstick.name == name
-        assert yardstick.about.endswith(".")
 
 
 def test_no_warning_leaves_a_fit():
