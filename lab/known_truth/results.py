@@ -8,7 +8,7 @@ the variance of data sets within their cell is in it, never the difference betwe
 """
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple

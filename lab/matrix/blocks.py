@@ -32,7 +32,7 @@ from lab.matrix.declared import BLOCKS, EXACT, FLAT, Block, Cell, chosen
 from lab.matrix.figure import FIGURE, draw
 from lab.matrix.figures import stored
 from lab.matrix.numbers import active_in_prior, between, numbers, unknown
-from lab.matrix.rows import ROWS, Row, append, identity, of_block, read, tidy, whole
+from lab.matrix.rows import ROWS, Row, append, identity, of_block, read, tidy
 from lab.origin import version
 
 DRAWS = 500
