@@ -23,7 +23,7 @@ def begin(out, *words):
     root = Path(__file__).parents[3]
     command = ["reproduce", "fsklr-2", "--only", ROWS, "--out", str(out), *words]
     environment = {**os.environ, "PYTHONPATH": str(root)}
-    return subprocess.Popen([sys.executable, "-m", "ardvark", *command], env=environment)
+    return subprocess.Popen([sys.executable, "-m", "lab", *command], env=environment)
 
 
 def stored(out):
