@@ -235,8 +235,8 @@ def test_settings_come_back_from_the_words_of_a_command():
     assert "--na=-999,?" in words
     value = {
         name: words[words.index(flag) + 1]
-        for name, flag in tables.FLAGS.items()
-        if flag in words and name != "drop_missing"
+        for name in tables.ARGUMENTS
+        if (flag := tables.flag(name)) in words and name != "drop_missing"
     }
     back = tables.declared(
         target=value["target"],
@@ -257,5 +257,5 @@ def test_the_options_of_a_table_are_a_group_of_their_own(command):
     done = command("compare", "--help")
     assert tables.PANEL in done.stdout
     rest = done.stdout.split(tables.PANEL)[1]
-    for flag in tables.FLAGS.values():
-        assert f"{flag} " in rest
+    for name in tables.ARGUMENTS:
+        assert f"{tables.flag(name)} " in rest
