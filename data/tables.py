@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 from pandas.api import types
@@ -110,10 +110,6 @@ class Table(Dataset):
         if frame.empty:
             raise InputError("there are no new rows to predict.")
         return self.encoder.transform(frame)
-
-    def learned(self) -> dict[str, Any]:
-        """Return the cleaning, and what each text column became, to be read by people."""
-        return self.cleaning.declared() | {"became": self.encoder.became()}
 
     def split(self, test: float = 0.3, random_seed: int = 0) -> "tuple[Table, Table]":
         """Split into training and test rows; what is learned is learned on the training rows.
@@ -237,7 +233,7 @@ def table(
     >>> av.table(frame, target="status")
     Traceback (most recent call last):
         ...
-    ardvark.data.tables.TableError: the table cannot be used as it is.
+    ardvark.data.findings.TableError: the table cannot be used as it is.
     All that was found in 5 rows and 4 columns:
       labels     'status' must contain two labels, got 3: ill (2), well (2), unsure
                  (1). Remedy: keep the rows of 'ill' and 'well'; 'well' is y = 1.

@@ -123,7 +123,8 @@ def compare(
     }
     problem, test = problem_of(settings)
     if isinstance(problem.data, Table):
-        settings |= {"data": str(Path(data).resolve()), "cleaning": problem.data.learned()}
+        cleaning = problem.data.cleaning.declared() | {"became": problem.data.encoder.became()}
+        settings |= {"data": str(Path(data).resolve()), "cleaning": cleaning}
     folder = out or Path("results") / f"{problem.spec.name}-{problem.data.name}"
     check_folder(folder)
     names = registry.usual(problem) if methods is None else words([methods])
