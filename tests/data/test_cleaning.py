@@ -127,11 +127,13 @@ def test_all_that_is_wrong_is_in_one_report():
 
 
 def test_the_call_in_the_error_is_python_that_mends_the_table():
-    error = report(FRAME)
+    frame = FRAME.assign(odd=[1, 2, "?", 4, 5, 6], name=[f"p{k}" for k in range(6)], none=None)
+    error = report(frame)
     call = str(error).split("This mends all of it:\n\n")[1].strip()
-    data = eval(call, {"av": av, "frame": FRAME})
+    assert "drop=['none'], encode='onehot', impute='median', row_names='name', na=['?']" in call
+    data = eval(call, {"av": av, "frame": frame})
     assert data.N == 6
-    assert data.fingerprint == av.table(FRAME, **error.mended.declared()).fingerprint
+    assert data.fingerprint == av.table(frame, **error.mended.declared()).fingerprint
 
 
 def test_a_frame_given_to_a_problem_gets_the_same_report():
