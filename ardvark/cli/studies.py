@@ -159,9 +159,7 @@ def compare(
     _finish(folder, problem, test, fits, settings)
 
 
-def report(
-    folder: Annotated[Path, typer.Argument(help="A folder that `ardvark compare` wrote.")],
-) -> None:
+def report(folder: StudyFolder) -> None:
     """Write the table, the figures and the report again from the stored fits."""
     from ardvark.inference.comparison import study
 
@@ -171,7 +169,7 @@ def report(
 
 
 def export(
-    folder: Annotated[Path, typer.Argument(help="A folder that `ardvark compare` wrote.")],
+    folder: StudyFolder,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the CSV files. Default: the same folder.")
     ] = None,

@@ -115,7 +115,6 @@ def page(
     draws = table["draws"].dropna()
     largest = int(draws.max()) if len(draws) else 1000
     found = as_frame(scores or {})
-    power = None if sensitivity is None else sensitivity.power.drop(columns="diagnosis").T
     return _template().render(
         short=False,
         title=title,
@@ -135,7 +134,7 @@ def page(
         sensitivity=sensitivity,
         moved=sensitivity and _grid(table_text(sensitivity.table, OF_SENSITIVITY), BASELINE),
         moves=_meanings(OF_SENSITIVITY),
-        power=None if power is None else _grid(power.map(lambda x: f"{x:.2f}"), None),
+        power=_power(sensitivity),
         problem=problem,
         command=command,
         versions=versions,
@@ -199,6 +198,14 @@ def _distances(found: pd.DataFrame) -> dict[str, Any]:
         sort=False,
     )
     return _grid(shown.fillna("").set_axis([" ".join(pair) for pair in shown.index]), None)
+
+
+def _power(sensitivity: Sensitivity | None) -> dict[str, Any] | None:
+    """Return the power scaling of the prior and the likelihood, if it was done."""
+    if sensitivity is None or not sensitivity.power_text():
+        return None
+    shown = sensitivity.power.drop(columns="diagnosis").T
+    return _grid(shown.map(lambda x: f"{x:.2f}"), None)
 
 
 def _cell(row: Mapping[Any, Any]) -> str:
