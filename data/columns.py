@@ -1,17 +1,14 @@
-"""What one column of a table contains: numbers, text, dates, an id, and what is missing in it."""
+"""What the columns of a table contain: numbers, text, dates, an id, and what is missing in them."""
 
 import re
-from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from pandas.api import types
 
-Kind = Literal["numbers", "text", "dates", "mixed", "id", "empty"]
-"""mixed: numbers, and words in less than half of the rows. id: text that differs in each row."""
-
-BOOLEAN = {"True": 1.0, "False": 0.0}
+_BOOLEAN = {"True": 1.0, "False": 0.0}
 _DATE = re.compile(
     r"\d{4}[-/]\d{1,2}[-/]\d{1,2}([T ].*)?"
     r"|\d{1,2}([./-])\d{1,2}\2(\d{2}|\d{4})( .*)?"
@@ -21,122 +18,152 @@ _DATE = re.compile(
 _ID = {"id", "ids", "nr", "no", "index", "row", "key", "sample", "patient", "subject"}
 
 
-class Column(NamedTuple):
-    """One column: what it is, and how many of its values are missing or infinite.
+def tidied(frame: pd.DataFrame, na: Sequence[str] = ()) -> pd.DataFrame:
+    """Return a table as float64 numbers and words, NaN where a value is missing.
 
-    `counts` are the words in it, the most frequent first: the levels of text, or what is not a
-    number in a mixed column. `numbered` says that it looks like a running number or another id.
+    Numbers that are written as words become numbers, and so do True and False. Ordered categories
+    keep their order, and dates stay as they are.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        A table with distinct column names.
+    na : sequence of str
+        Words or numbers that stand for a missing value, in any case.
     """
+    stored = [name for name, kind in frame.dtypes.items() if _is_number(kind)]
+    array = frame[stored].to_numpy(np.float64, na_value=np.nan) if stored else None
+    numbers_of = pd.DataFrame(array, index=frame.index, columns=pd.Index(stored, dtype=object))
+    sizes = pd.to_numeric(pd.Series(list(na), dtype=object), errors="coerce").dropna().tolist()
+    if sizes:
+        numbers_of = numbers_of.mask(numbers_of.isin(sizes))
+    rest = {name: _tidy(without(frame[name], na)) for name in frame.columns.difference(stored)}
+    return pd.concat([numbers_of, pd.DataFrame(rest, frame.index)], axis=1)[list(frame.columns)]
 
-    name: str
-    kind: Kind
-    missing: int
-    infinite: int
-    counts: dict[str, int]
-    constant: bool
-    numbered: bool
+
+def _is_number(kind: Any) -> bool:
+    other = types.is_bool_dtype(kind) or types.is_complex_dtype(kind)
+    return types.is_numeric_dtype(kind) and not other
 
 
-def look_at_all(frame: pd.DataFrame) -> list[Column]:
-    """Return what each column contains; columns stored as numbers are looked at together."""
-    names = plain(frame)
-    array = as_matrix(frame, names)
+def _tidy(values: pd.Series) -> pd.Series:
+    found = numbers(values)
+    if found.notna().equals(values.notna()):
+        return found
+    if types.is_datetime64_any_dtype(values) or types.is_timedelta64_dtype(values):
+        return values
+    ordered = isinstance(values.dtype, pd.CategoricalDtype) and values.dtype.ordered
+    return values if ordered else texts(values)
+
+
+def without(values: pd.Series, na: Sequence[str]) -> pd.Series:
+    """Return values with the words of `na`, in any case, as missing values."""
+    if not na:
+        return values
+    return values.mask(texts(values).str.casefold().isin([word.strip().casefold() for word in na]))
+
+
+def numbers(values: pd.Series) -> pd.Series:
+    """Return a column as float64; NaN where it is missing or not a number."""
+    if types.is_bool_dtype(values) or _is_number(values.dtype):
+        return pd.Series(values.to_numpy(np.float64, na_value=np.nan), index=values.index)
+    if types.is_datetime64_any_dtype(values) or types.is_timedelta64_dtype(values):
+        return pd.Series(np.nan, index=values.index)
+    words = texts(values)
+    if set(words.dropna().unique()) <= set(_BOOLEAN):
+        return words.map(_BOOLEAN).astype(np.float64)
+    return pd.to_numeric(words, errors="coerce").astype(np.float64)
+
+
+def texts(values: pd.Series) -> pd.Series:
+    """Return values as they are written, NaN where missing: whole numbers without a point."""
+
+    def text(value: object) -> str:
+        whole = isinstance(value, float) and value.is_integer()
+        return str(int(value) if whole else value).strip()  # type: ignore[call-overload]
+
+    found = [text(v) if there else np.nan
+             for v, there in zip(values.tolist(), values.notna(), strict=True)]  # fmt: skip
+    return pd.Series(found, index=values.index, dtype=object)
+
+
+def levels(values: pd.Series) -> list[str]:
+    """Return the distinct words of a column in their order: of its categories, or `in_order`."""
+    words = texts(values).value_counts().index.tolist()
+    if isinstance(values.dtype, pd.CategoricalDtype) and values.dtype.ordered:
+        order = texts(pd.Series(values.dtype.categories)).tolist()
+        return [word for word in order if word in words]
+    return in_order(words)
+
+
+def look(features: pd.DataFrame) -> pd.DataFrame:
+    """Return what each column of a tidied table contains, one row a column.
+
+    The columns are
+
+    - `kind`: numbers, text, dates, empty; mixed, which is numbers with words in less than half of
+      the rows; or id, which is text that differs in each row.
+    - `missing`, `infinite`: how many values are.
+    - `words`: {word: count}, the most frequent first: levels of text, what is no number if mixed.
+    - `constant`: whether there is one value only.
+    - `numbered`: whether it looks like a running number or another id.
+    """
+    stored = features.select_dtypes("float64")
+    array = stored.to_numpy()
     absent = np.isnan(array)
-    missing, infinite = absent.sum(axis=0), np.isinf(array).sum(axis=0)
     low = np.where(absent, np.inf, array).min(axis=0, initial=np.inf)
     high = np.where(absent, -np.inf, array).max(axis=0, initial=-np.inf)
-    place = {name: k for k, name in enumerate(names)}
-    found = []
-    for column, values in frame.items():
-        name = str(column)
-        at = place.get(name)
-        if at is None or missing[at] == len(frame):
-            found.append(look(name, values))
-            continue
-        whole = not missing[at] and is_id_name(name) and _whole_and_distinct(array[:, at])
-        counts = int(missing[at]), int(infinite[at])
-        found.append(Column(name, "numbers", *counts, {}, bool(low[at] == high[at]), whole))
-    return found
-
-
-def plain(frame: pd.DataFrame) -> list[str]:
-    """Return the names of the columns that are stored as numbers."""
-    return [
-        str(name)
-        for name, kind in zip(frame.columns, frame.dtypes, strict=True)
-        if types.is_numeric_dtype(kind) and not types.is_complex_dtype(kind)
-    ]
-
-
-def as_matrix(frame: pd.DataFrame, names: list[str]) -> np.ndarray:
-    """Return columns that are stored as numbers as float64 (N, D), NaN where missing."""
-    if not names:
-        return np.empty((len(frame), 0))
-    return frame[names].to_numpy(np.float64, na_value=np.nan)
-
-
-def look(name: str, values: pd.Series) -> Column:
-    """Return what a column contains."""
-    absent = values.isna()
-    missing, present = int(absent.sum()), values[~absent] if absent.any() else values
-    if not len(present):
-        return Column(name, "empty", missing, 0, {}, True, False)
-    found = numbers(present)
-    array = found.to_numpy()
-    if not np.isnan(array).any():
-        constant = bool(array.min() == array.max())
-        numbered = not missing and is_id_name(name) and _whole_and_distinct(array)
-        infinite = int(np.isinf(array).sum())
-        return Column(name, "numbers", missing, infinite, {}, constant, numbered)
-    if types.is_datetime64_any_dtype(present) or types.is_timedelta64_dtype(present):
-        return Column(name, "dates", missing, 0, {}, False, False)
-    odd = np.isnan(array)
-    words = texts(present)
-    kind: Kind = "mixed" if 2 * odd.sum() <= len(odd) else "text"
-    counts = words[odd] if kind == "mixed" else words
-    counted = {str(word): int(n) for word, n in counts.value_counts().items()}
-    if kind == "text":
-        if all(_DATE.fullmatch(word) for word in counted):
-            kind = "dates"
-        elif len(counted) == len(present) and len(present) > 1:
-            kind = "id"
-    infinite = int(np.isinf(array).sum()) if kind == "mixed" else 0
-    return Column(
-        name, kind, missing, infinite, counted, len(counted) == 1 == words.nunique(), False
+    seen = pd.DataFrame(
+        {
+            "kind": np.where(absent.all(axis=0), "empty", "numbers"),
+            "missing": absent.sum(axis=0),
+            "infinite": np.isinf(array).sum(axis=0),
+            "words": [{} for _ in stored],
+            "constant": low == high,
+            "numbered": [
+                _is_id_name(str(name)) and _is_id(array[:, k]) for k, name in enumerate(stored)
+            ],
+        },
+        index=stored.columns,
     )
+    rest = features.columns.difference(stored.columns)
+    others = pd.DataFrame([_look_at_words(features[name]) for name in rest], rest)
+    return pd.concat([seen, others]).loc[features.columns] if len(rest) else seen
 
 
-def is_id_name(name: str) -> bool:
+def _look_at_words(values: pd.Series) -> dict[str, Any]:
+    """Return the row of `look` for a column that is not one of numbers."""
+    present = values.dropna()
+    found = numbers(present)
+    odd = found.isna()
+    kind = "mixed" if 2 * odd.sum() <= len(odd) else "text"
+    counts = (texts(present)[odd] if kind == "mixed" else texts(present)).value_counts().to_dict()
+    dates = kind == "text" and all(_DATE.fullmatch(str(word)) for word in counts)
+    if not len(present):
+        kind = "empty"
+    elif dates or types.is_datetime64_any_dtype(values) or types.is_timedelta64_dtype(values):
+        kind = "dates"
+    elif kind == "text" and len(counts) == len(present) > 1:
+        kind = "id"
+    return {
+        "kind": kind,
+        "missing": len(values) - len(present),
+        "infinite": int(np.isinf(found).sum()) if kind == "mixed" else 0,
+        "words": counts,
+        "constant": len(texts(present).unique()) == 1,
+        "numbered": False,
+    }
+
+
+def _is_id_name(name: str) -> bool:
     """Whether a column is called an id or a number of the rows: id, patient_id, SampleNo."""
     apart = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).casefold()
     return re.split(r"[\W_]+", apart)[-1] in _ID
 
 
-def numbers(values: pd.Series) -> pd.Series:
-    """Return a column as float64; NaN where it is missing or not a number."""
-    if types.is_numeric_dtype(values) and not types.is_complex_dtype(values):
-        array = values.to_numpy(np.float64, na_value=np.nan)
-        return pd.Series(array, index=values.index)
-    if types.is_datetime64_any_dtype(values) or types.is_timedelta64_dtype(values):
-        return pd.Series(np.nan, index=values.index)
-    words = texts(values)
-    if words.isna().all() or set(words.dropna().unique()) <= set(BOOLEAN):
-        return words.map(BOOLEAN).astype(np.float64)
-    return pd.to_numeric(words, errors="coerce").astype(np.float64)
-
-
-def texts(values: pd.Series) -> pd.Series:
-    """Return values as they are written, None where missing: whole numbers without a point."""
-
-    def text(value: object, absent: bool) -> str | None:
-        if absent:
-            return None
-        if isinstance(value, float) and value.is_integer():
-            return str(int(value))
-        return str(value).strip()
-
-    pairs = zip(values.tolist(), values.isna().tolist(), strict=True)
-    return pd.Series([text(*pair) for pair in pairs], index=values.index, dtype=object)
+def _is_id(array: np.ndarray) -> bool:
+    whole = np.isfinite(array).all() and (array == np.round(array)).all()
+    return bool(whole and len(np.unique(array)) == len(array))
 
 
 def in_order(words: Iterable[str]) -> list[str]:
@@ -155,6 +182,7 @@ def in_order(words: Iterable[str]) -> list[str]:
     return sorted(words, key=key)
 
 
-def _whole_and_distinct(array: np.ndarray) -> bool:
-    finite = np.isfinite(array).all()
-    return bool(finite and (array == np.round(array)).all() and len(np.unique(array)) == len(array))
+def listed(names: Iterable[object], most: int = 5) -> str:
+    """Return the first of some names, and how many more there are."""
+    words = list(map(str, names))
+    return ", ".join(words[:most]) + (f" and {len(words) - most} more" * (len(words) > most))

@@ -5,7 +5,7 @@ may rely on finite values, two classes and distinct names. Selecting rows gives 
 """
 
 from collections.abc import Sequence
-from dataclasses import InitVar, dataclass
+from dataclasses import InitVar, dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from typing import Any, Self
@@ -270,7 +270,7 @@ class Dataset:
         ]
         return table(f"Data set {self.name}", rows, notes=self.remarks)
 
-    def take(self, rows: Any, *, both: bool = True) -> "Dataset":
+    def take(self, rows: Any, *, both: bool = True) -> Self:
         """Return the data set of some rows, in the order given.
 
         Parameters
@@ -315,19 +315,9 @@ class Dataset:
         X, y = self.X[index], self.y[index]
         X.flags.writeable = y.flags.writeable = False  # fresh copies: spares another one
         samples = [self.sample_names[i] for i in index]
-        return Dataset(
-            X,
-            y,
-            self.feature_names,
-            samples,
-            self.class_names,
-            self.name,
-            self.citation,
-            self.transform,
-            both=both,
-        )
+        return replace(self, X=X, y=y, sample_names=samples, both=both)
 
-    def split(self, test: float = 0.3, random_seed: int = 0) -> tuple["Dataset", "Dataset"]:
+    def split(self, test: float = 0.3, random_seed: int = 0) -> tuple[Self, Self]:
         """Split into training and test samples, each class separately (stratified).
 
         Each class gives round(test * its size) rows to the test set, and at least one row to each

@@ -1,10 +1,8 @@
 """Look at a table: all that is wrong with it, in one report, and the settings that mend it."""
 
 import dataclasses
-import difflib
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,8 +10,8 @@ import pandas as pd
 
 from ardvark.common.validate import InputError
 
-from .cleaning import Cleaning, Rows, listed
-from .columns import Column, as_matrix, in_order, look_at_all, numbers, plain, texts
+from .cleaning import Cleaning, Rows
+from .columns import in_order, levels, listed, look, numbers
 
 MANY_LABELS = 10
 """Labels above which a column is not taken for one of labels."""
@@ -26,8 +24,7 @@ CODES = (99.0, 999.0, 9999.0, 99999.0)
 FEWEST = 5
 """Other values that a column needs before one of them is called far outside."""
 LABELS = ("y", "label", "labels", "class", "target", "outcome", "diagnosis", "status", "group")
-_INF = float("inf")
-_WIDTH = 80
+_SHOWN = 12  # columns in a finding
 
 
 class Finding(NamedTuple):
@@ -39,9 +36,74 @@ class Finding(NamedTuple):
     remedy: dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Findings:
-    """All that was found in a table.
+class TableError(InputError):
+    """What is wrong with a table: a report of all of it, and the settings that mend it.
+
+    Parameters
+    ----------
+    first : str
+        The sentence that stands first.
+    rows : Rows
+        What was chosen of the table.
+    findings : sequence of Finding
+        All that was found.
+    cleaning : Cleaning
+        The settings so far.
+    source : str
+        The table, as it stands in the call.
+    """
+
+    def __init__(
+        self, first: str, rows: Rows, findings: Sequence[Finding], cleaning: Cleaning, source: str
+    ) -> None:
+        self.first, self.shape, self.findings = first, rows.shape, findings
+        self.mended = mended(findings, cleaning, rows.features)
+        call = ""
+        if self.mended is not None:
+            given = {
+                name: list(value) if isinstance(value, tuple) else value
+                for name, value in self.mended.declared().items()
+            }
+            arguments = ", ".join(f"{name}={value!r}" for name, value in given.items())
+            call = f"av.table({source}, {arguments})"
+        super().__init__(self.report(call))
+
+    def report(self, command: str) -> str:
+        """Return the whole message, with the command or call that mends the table."""
+        lines = _wrapped(self.first, 71)  # the command line begins with its name
+        if self.findings:
+            lines.append(f"All that was found in {self.shape[0]} rows and {self.shape[1]} columns:")
+        for found in self.findings:
+            lines += _wrapped(f"  {found.heading:<10} {found.text}", 80, " " * 13)
+        if self.mended is None:
+            return "\n".join([*lines, "No setting mends all of it."])
+        return "\n".join([*lines, f"This mends all of it:\n\n    {command}\n"])
+
+
+def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
+    return textwrap.wrap(
+        text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def mended(
+    findings: Iterable[Finding], cleaning: Cleaning, features: pd.DataFrame
+) -> Cleaning | None:
+    """Return the cleaning with the settings that mend what was found; None if none do."""
+    changes: dict[str, Any] = {}
+    for found in findings:
+        if found.stops and not found.remedy:
+            return None
+        for name, value in found.remedy.items():
+            if name in ("drop", "na"):
+                value = tuple(dict.fromkeys((*changes.get(name, getattr(cleaning, name)), *value)))
+            changes[name] = value
+    gone = {*changes.get("drop", ()), changes.get("row_names")}
+    return None if gone.issuperset(features) else dataclasses.replace(cleaning, **changes)
+
+
+def examine(rows: Rows, cleaning: Cleaning) -> list[Finding]:
+    """Return all that was found in the rows and columns that a cleaning chose.
 
     Examples
     --------
@@ -50,165 +112,148 @@ class Findings:
     >>> from ardvark.data.findings import examine
     >>> frame = pd.DataFrame({"age": [31, None, 52], "site": ["A", "B", "A"], "y": list("uvu")})
     >>> cleaning = Cleaning(target="y")
-    >>> found = examine(cleaning.chosen(frame), cleaning)
-    >>> print(found.text())
-      missing    1 in 1 column: age (1). Remedy: fill by the median. (drop_missing
-                 would keep 2 of 3 rows.)
-      text       1 column: site (A 2, B 1). Remedy: make each level a column of 0
-                 and 1.
-    >>> found.mended(cleaning).encode
-    'onehot'
+    >>> for found in examine(cleaning.chosen(frame), cleaning):
+    ...     print(found.heading, found.remedy)
+    missing {'impute': 'median'}
+    text {'encode': 'onehot'}
     """
-
-    shape: tuple[int, int]
-    found: tuple[Finding, ...]
-
-    @property
-    def stops(self) -> bool:
-        """Whether something must be mended before a model can be fitted."""
-        return any(f.stops for f in self.found)
-
-    @property
-    def unmendable(self) -> bool:
-        """Whether something stops that no setting mends."""
-        return any(f.stops and not f.remedy for f in self.found)
-
-    def mended(self, cleaning: Cleaning) -> Cleaning:
-        """Return the cleaning with the settings that mend what was found."""
-        changes: dict[str, Any] = {}
-        for finding in self.found:
-            for name, value in finding.remedy.items():
-                before = changes.get(name, getattr(cleaning, name))
-                added = [v for v in value if v not in before] if name in ("drop", "na") else ()
-                changes[name] = (*before, *added) if name in ("drop", "na") else value
-        return dataclasses.replace(cleaning, **changes)
-
-    def text(self) -> str:
-        """Return the report, in 80 columns."""
-        lines = []
-        for heading, text, *_ in self.found:
-            lines += textwrap.wrap(
-                f"  {heading:<10} {text}",
-                _WIDTH,
-                subsequent_indent=" " * 13,
-                break_long_words=False,
-                break_on_hyphens=False,
-            )
-        return "\n".join(lines)
-
-
-def examine(rows: Rows, cleaning: Cleaning) -> Findings:
-    """Return all that was found in the rows and columns that a cleaning chose."""
-    features = rows.features
-    columns = look_at_all(features)
-    # most columns of a wide table are numbers of which there is nothing to say
+    seen = look(rows.features)
     parts = (
-        _labels(rows, cleaning),
-        _repeated(rows, features),
-        *_odd(columns, features, cleaning),
-        codes(features, cleaning),
-        *_missing(columns, features, cleaning),
-        *_text(columns, cleaning),
-        *_dates(columns),
-        *_ids(columns, cleaning),
-        *_constant(columns),
+        _labels,
+        _repeated,
+        _words,
+        _infinite,
+        _codes,
+        _missing,
+        _text,
+        _dates,
+        _ids,
+        _constant,
     )
-    return Findings(rows.shape, tuple(p for p in parts if p is not None))
+    return [found for part in parts for found in part(rows, seen, cleaning)]
 
 
 # --- one function for each kind of finding --------------------------------------------------------
 
 
-def _labels(rows: Rows, cleaning: Cleaning) -> Finding | None:
-    counts = {str(word): int(n) for word, n in rows.labels.value_counts().items()}
+def _found(
+    heading: str,
+    said: str,
+    steps: dict[str, dict[str, Any]],
+    drop: Iterable[str] = (),
+    why: str = "",
+    *,
+    stops: bool = True,
+) -> Finding:
+    """Return a finding with its remedy: {what is done, in words: settings}, and columns to drop."""
+    names = tuple(drop)
+    if names:
+        named = f" {listed(names, _SHOWN)}" if steps else ""
+        steps = steps | {f"drop{named}{why}": {"drop": names}}
+    remedy = {name: value for settings in steps.values() for name, value in settings.items()}
+    return Finding(heading, f"{said}. Remedy: {'; '.join(steps)}.", stops, remedy)
+
+
+def _told(columns: pd.Series, what: str = "") -> str:
+    """Return how many columns there are, what they are, and the value of each."""
+    shown = (
+        f"{name} ({_counts(value) if isinstance(value, dict) else value})"
+        for name, value in columns.items()
+    )
+    return f"{_columns(columns)}{what}: {listed(shown, _SHOWN)}"
+
+
+def _columns(names: Any) -> str:
+    return f"{len(names)} column{'s' * (len(names) != 1)}"
+
+
+def _counts(words: dict[str, int]) -> str:
+    return listed(f"{word[:20]} {n}" for word, n in words.items())
+
+
+def _filled(cleaning: Cleaning) -> dict[str, str]:
+    """Return the setting that fills what becomes missing, unless there is one."""
+    return {} if cleaning.fills else {"impute": "median"}
+
+
+def _labels(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Finding]:
+    counts = rows.labels.value_counts().to_dict()
     bare = [line for line in rows.left_out if line.endswith("without a label")]
     said = f" Rows left out: {bare[0]}." if bare else ""
-    shown = listed([f"{word} ({n})" for word, n in counts.items()])
-    enough = len(counts) == 2 or (cleaning.positive is not None and len(counts) > 1)
-    if enough:
-        return Finding("labels", f"{shown}.{said}", False, {}) if said else None
-    text = f"{cleaning.target!r} must contain two labels, got {len(counts)}: {shown or 'none'}."
+    shown = listed([f"{word} ({n})" for word, n in counts.items()]) or "none"
+    if len(counts) == 2 or (cleaning.positive is not None and len(counts) > 1):
+        if said:
+            yield Finding("labels", f"{shown}.{said}", False, {})
+        return
+    text = f"{cleaning.target!r} must contain two labels, got {len(counts)}: {shown}.{said} Remedy:"
     if not 2 < len(counts) <= MANY_LABELS:
-        return Finding("labels", f"{text}{said} Remedy: name another column (target).", True, {})
-    both = in_order(list(counts)[:2])
-    text += f"{said} Remedy: keep the rows of {both[0]!r} and {both[1]!r}; {both[1]!r} is y = 1."
+        yield Finding("labels", f"{text} name another column (target).", True, {})
+        return
+    zero, one = in_order(map(str, list(counts)[:2]))
+    text += f" keep the rows of {zero!r} and {one!r}; {one!r} is y = 1."
     text += " (positive compares one label with the rest.)"
-    return Finding("labels", text, True, {"classes": tuple(both)})
+    yield Finding("labels", text, True, {"classes": (zero, one)})
 
 
-def _repeated(rows: Rows, features: pd.DataFrame) -> Finding | None:
-    again = {new: name for new, name in rows.repeated.items() if new in features}
-    if not again:
-        return None
-    shown = listed(f"{name!r} (again as {new!r})" for new, name in again.items())
-    text = f"{_columns(len(again))} with the name of another: {shown}. Remedy: drop the second."
-    return Finding("names", text, True, {"drop": tuple(again)})
+def _repeated(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Finding]:
+    again = {new: name for new, name in rows.repeated.items() if new in seen.index}
+    if again:
+        shown = listed(f"{name!r} (again as {new!r})" for new, name in again.items())
+        said = f"{_columns(again)} with the name of another: {shown}"
+        yield _found("names", said, {}, again)
 
 
-def _odd(
-    columns: Iterable[Column], features: pd.DataFrame, cleaning: Cleaning
-) -> Iterable[Finding]:
-    """Numbers with words among them, and infinite numbers."""
-    mixed = [c for c in columns if c.kind == "mixed"]
-    few = [c for c in mixed if len(c.counts) <= MANY_WORDS]
-    if mixed:
-        shown = listed(f"{c.name} ({_counts(c.counts)})" for c in mixed)
-        text = f"{_columns(len(mixed))} of numbers with words among them: {shown}."
-        many = [c for c in mixed if c not in few]
-        steps = ["read these words as missing, or write numbers in their place"] * bool(few) + [
-            f"drop {_names(many)}"
-        ] * bool(many)
-        text += f" Remedy: {'; '.join(steps)}."
-        remedy: dict[str, Any] = {"na": tuple(dict.fromkeys(w for c in few for w in c.counts))}
-        remedy["drop"] = tuple(c.name for c in many)
-        if few and cleaning.impute is None and not cleaning.drop_missing:
-            remedy["impute"] = "median"
-        yield Finding("words", text, True, {k: v for k, v in remedy.items() if v})
-    infinite = [c for c in columns if c.infinite]
-    if infinite:
-        shown = listed(f"{c.name} ({c.infinite})" for c in infinite)
-        signs = {float(v) for c in infinite for v in numbers(features[c.name]) if abs(v) == _INF}
-        words = tuple(str(v) for v in sorted(signs, reverse=True))
-        text = f"{_columns(len(infinite))} with infinite values: {shown}."
-        text += " Remedy: read them as missing."
-        fill = cleaning.impute is None and not cleaning.drop_missing
-        yield Finding(
-            "infinite", text, True, {"na": words} | ({"impute": "median"} if fill else {})
-        )
+def _words(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Finding]:
+    mixed = seen[seen["kind"] == "mixed"]
+    if not len(mixed):
+        return
+    many = mixed["words"].map(len) > MANY_WORDS
+    few = mixed["words"][~many]
+    said = _told(mixed["words"], " of numbers with words among them")
+    mend = "read these words as missing, or write numbers in their place"
+    remedy = {"na": tuple(dict.fromkeys(w for words in few for w in words))} | _filled(cleaning)
+    yield _found("words", said, {mend: remedy} if len(few) else {}, mixed.index[many])
 
 
-def codes(features: pd.DataFrame, cleaning: Cleaning) -> Finding | None:
-    """Return the columns with numbers that may stand for missing values, None if there are none.
+def _infinite(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Finding]:
+    infinite = seen[seen["infinite"] > 0]
+    if not len(infinite):
+        return
+    values = rows.features[list(infinite.index)].apply(numbers).to_numpy()
+    signs = sorted({float(v) for v in values[np.isinf(values)]}, reverse=True)
+    said = _told(infinite["infinite"], " with infinite values")
+    remedy = {"na": tuple(map(str, signs))} | _filled(cleaning)
+    yield _found("infinite", said, {"read them as missing": remedy})
+
+
+def _codes(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Finding]:
+    text = codes(rows.features, cleaning)
+    if text:
+        yield Finding("codes", text, False, {})
+
+
+def codes(features: pd.DataFrame, cleaning: Cleaning) -> str:
+    """Return which columns have numbers that may stand for missing values, in words.
 
     Such a number is one of `CODES`, farther outside the other values of its column than these are
     wide. It may be a measurement: it stays as it is, and no remedy is applied.
     """
-    names = plain(features)
-    array = as_matrix(features, names)
-    columns = dict(zip(names, array.T, strict=True))
-    known = np.zeros(array.shape, dtype=bool)
-    for size in CODES:
-        known |= np.abs(array) == size
-    suspects = [name for name, any_known in zip(names, known.any(axis=0), strict=True) if any_known]
-    for name in features:  # numbers among words
-        if str(name) not in columns:
-            columns[str(name)] = numbers(features[name]).to_numpy()
-            suspects.append(str(name))
-    found = {name: _far_outside(columns[name]) for name in suspects}
-    found = {name: counts for name, counts in found.items() if counts}
-    if not found:
-        return None
-    shown = listed((f"{name} ({_counts(counts)})" for name, counts in found.items()), 12)
-    words = in_order({word for counts in found.values() for word in counts})
+    stored = features.select_dtypes("number")
+    suspects = list(stored.columns[stored.abs().isin(CODES).any()])
+    suspects += list(features.columns.difference(stored.columns))  # numbers among words
+    found = {name: _far_outside(numbers(features[name]).to_numpy()) for name in suspects}
+    told = pd.Series({name: counts for name, counts in found.items() if counts}, dtype=object)
+    if not len(told):
+        return ""
+    words = in_order({word for counts in told for word in counts})
     flags, call = f"--na={','.join(words)}", f"na={words!r}"
-    if cleaning.impute is None and not cleaning.drop_missing:
+    if not cleaning.fills:
         flags, call = f"{flags} --impute median", f'{call}, impute="median"'
-    text = (
-        f"{_columns(len(found))} with a number far outside the others that may stand for a "
-        f"missing value: {shown}. It is used as a number. To read it as missing, in every column: "
+    what = " with a number far outside the others that may stand for a missing value"
+    return (
+        f"{_told(told, what)}. It is used as a number. To read it as missing, in every column: "
         f"{flags} (in Python {call})."
     )
-    return Finding("codes", text, False, {})
 
 
 def _far_outside(values: np.ndarray) -> dict[str, int]:
@@ -225,144 +270,82 @@ def _far_outside(values: np.ndarray) -> dict[str, int]:
     return {f"{size:g}": int(n) for size, n in zip(sizes, counts, strict=True)}
 
 
-def _missing(
-    columns: Iterable[Column], features: pd.DataFrame, cleaning: Cleaning
-) -> Iterable[Finding]:
-    empty = [c for c in columns if c.kind == "empty"]
-    if empty:
-        text = f"{_columns(len(empty))} without any value: {_names(empty)}. Remedy: drop."
-        yield Finding("empty", text, True, {"drop": tuple(c.name for c in empty)})
-    kept = [c for c in columns if c.missing and c.kind in ("numbers", "text", "mixed")]
-    if not kept or cleaning.impute is not None:
+def _missing(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Finding]:
+    empty = seen.index[seen["kind"] == "empty"]
+    if len(empty):
+        said = f"{_columns(empty)} without any value: {listed(empty, _SHOWN)}"
+        yield _found("empty", said, {}, empty)
+    lacking = seen[(seen["missing"] > 0) & seen["kind"].isin(["numbers", "text", "mixed"])]
+    if not len(lacking) or cleaning.impute is not None:
         return
-    shown = listed((f"{c.name} ({c.missing})" for c in kept), 12)
-    text = f"{sum(c.missing for c in kept)} in {_columns(len(kept))}: {shown}."
-    remedy: dict[str, Any] = {}
-    steps = []
-    many = [c for c in kept if 2 * c.missing > len(features)]
-    if many:
-        steps.append(f"drop {_names(many)}, missing in more than half of the rows")
-        remedy["drop"] = tuple(c.name for c in many)
-    if len(many) < len(kept):
-        words = any(c.kind == "text" for c in kept if c not in many)
-        steps.append("fill by the median" + (", or by the most frequent word" if words else ""))
-        remedy["impute"] = "median"
-    text += f" Remedy: {'; '.join(steps)}."
-    if "impute" in remedy:
-        whole = int(
-            features[[c.name for c in columns if c.kind != "empty"]].notna().all(axis=1).sum()
-        )
-        text += f" (drop_missing would keep {whole} of {len(features)} rows.)"
-    yield Finding("missing", text, True, remedy)
+    many = 2 * lacking["missing"] > len(rows.features)
+    by_word = " or by the most frequent word" * bool((lacking["kind"][~many] == "text").any())
+    fill = {"fill by the median" + "," * bool(by_word) + by_word: {"impute": "median"}}
+    found = _found(
+        "missing", f"{lacking['missing'].sum()} in {_told(lacking['missing'])}",
+        {} if many.all() else fill,
+        lacking.index[many], " (missing in more than half of the rows)",
+    )  # fmt: skip
+    if not many.all():
+        whole = rows.features.drop(columns=empty).notna().all(axis=1).sum()
+        said = f" (drop_missing would keep {whole} of {len(rows.features)} rows.)"
+        found = found._replace(text=found.text + said)
+    yield found
 
 
-def _text(columns: Iterable[Column], cleaning: Cleaning) -> Iterable[Finding]:
-    text = [c for c in columns if c.kind == "text"]
-    if not text or cleaning.encode is not None:
+def _text(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Finding]:
+    text = seen["words"][seen["kind"] == "text"]
+    if not len(text) or cleaning.encode is not None:
         return
-    free = [c for c in text if len(c.counts) > MANY_LEVELS]
-    said = (
-        f"{_columns(len(text))}: {listed((f'{c.name} ({_counts(c.counts)})' for c in text), 12)}."
-    )
-    remedy: dict[str, Any] = {}
-    steps = []
-    if len(free) < len(text):
-        steps.append("make each level a column of 0 and 1")
-        remedy["encode"] = "onehot"
-    if free:
-        steps.append(f"drop {_names(free)}, which have more than {MANY_LEVELS} levels")
-        remedy["drop"] = tuple(c.name for c in free)
-    yield Finding("text", f"{said} Remedy: {'; '.join(steps)}.", True, remedy)
+    free = text.map(len) > MANY_LEVELS
+    mend = {"make each level a column of 0 and 1": {"encode": "onehot"}}
+    why = f" (more than {MANY_LEVELS} levels)"
+    yield _found("text", _told(text), {} if free.all() else mend, text.index[free], why)
 
 
-def _dates(columns: Iterable[Column]) -> Iterable[Finding]:
-    dates = [c for c in columns if c.kind == "dates"]
-    if dates:
-        text = (
-            f"{_columns(len(dates))}: {_names(dates)}. Remedy: drop. To use a date, replace "
-            "it by a number, such as days since the first."
-        )
-        yield Finding("dates", text, True, {"drop": tuple(c.name for c in dates)})
+def _dates(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Finding]:
+    dates = seen.index[seen["kind"] == "dates"]
+    if len(dates):
+        said = f"{_columns(dates)}: {listed(dates, _SHOWN)}"
+        why = " (or replace each date by a number, such as days since the first)"
+        yield _found("dates", said, {}, dates, why)
 
 
-def _ids(columns: Iterable[Column], cleaning: Cleaning) -> Iterable[Finding]:
+def _ids(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Finding]:
     """Columns that tell rows apart: the first whole one names them, the others are dropped."""
-    ids = [c for c in columns if c.kind == "id" or c.numbered]
-    if not ids:
+    ids = seen[(seen["kind"] == "id") | seen["numbered"]]
+    if not len(ids):
         return
-    naming = [c for c in ids if not c.missing and cleaning.row_names is None][:1]
-    others = [c for c in ids if c not in naming]
-    said = f"{_columns(len(ids))} with another entry in every row: {_names(ids)}."
-    remedy: dict[str, Any] = {}
-    steps = []
-    if naming:
-        steps.append(f"name the rows by {naming[0].name!r}")
-        remedy["row_names"] = naming[0].name
-    if others:
-        steps.append(f"drop {_names(others)}")
-        remedy["drop"] = tuple(c.name for c in others)
-    said += f" Remedy: {'; '.join(steps)}."
-    yield Finding("id", said, any(c.kind == "id" for c in ids), remedy)
+    whole = list(ids.index[ids["missing"] == 0])
+    naming = whole[:1] if cleaning.row_names is None else []
+    said = f"{_columns(ids)} with another entry in every row: {listed(ids.index, _SHOWN)}"
+    steps = {f"name the rows by {name!r}": {"row_names": name} for name in naming}
+    stops = bool((ids["kind"] == "id").any())
+    yield _found("id", said, steps, ids.index.difference(naming, sort=False), stops=stops)
 
 
-def _constant(columns: Iterable[Column]) -> Iterable[Finding]:
-    constant = [c for c in columns if c.constant and c.kind != "empty"]
-    if constant:
-        text = f"{_columns(len(constant))} with one value only: {_names(constant)}. Remedy: drop."
-        yield Finding("constant", text, False, {"drop": tuple(c.name for c in constant)})
+def _constant(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Finding]:
+    constant = seen.index[seen["constant"] & (seen["kind"] != "empty")]
+    if len(constant):
+        said = f"{_columns(constant)} with one value only: {listed(constant, _SHOWN)}"
+        yield _found("constant", said, {}, constant, stops=False)
 
 
-def _columns(size: int) -> str:
-    return f"{size} column{'s' * (size != 1)}"
-
-
-def _names(columns: Iterable[Column]) -> str:
-    return listed((c.name for c in columns), 12)
-
-
-def _counts(counts: Mapping[str, int]) -> str:
-    return listed(f"{word[:20]} {n}" for word, n in counts.items())
-
-
-# --- columns by name ------------------------------------------------------------------------------
-
-
-def column_named(kind: str, got: str, names: Sequence[str], first: Sequence[str] = ()) -> str:
-    """Return the column that a word means, in any case, or raise an error with the nearest names.
-
-    `first` are the names that are proposed before the others.
-    """
-    if got in names:
-        return got
-    same = [name for name in names if name.casefold() == str(got).strip().casefold()]
-    if len(same) == 1:
-        return same[0]
-    # a name of another kind of column must be closer to be proposed
-    near = _near(got, first, 0.5) or _near(got, names, 0.7 if first else 0.5)
-    guess = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-    listing = "" if near or first else f" Known: {listed(names, 12)}."
-    raise InputError(f"unknown {kind} {got!r}.{guess}{listing}")
-
-
-def _near(got: str, names: Sequence[str], cutoff: float) -> list[str]:
-    lower = {name.casefold(): name for name in names}
-    found = difflib.get_close_matches(str(got).casefold(), lower, n=3, cutoff=cutoff)
-    return [lower[word] for word in found]
+# --- the label column -----------------------------------------------------------------------------
 
 
 def label_columns(frame: pd.DataFrame) -> dict[str, list[str]]:
     """Return the columns with two to ten different values, the most likely labels first."""
     found = {}
-    for at, name in enumerate(map(str, frame.columns)):
-        values = frame.iloc[:, at].dropna()
+    for name, values in frame.items():
         # most columns of a wide table have many values: the first ones show it
-        if 2 <= len(set(map(str, values.tolist()[: 10 * MANY_LABELS]))) <= MANY_LABELS:
-            levels = in_order(texts(values).unique().tolist())
-            if len(levels) <= MANY_LABELS and len(levels) < len(values):
-                found[name] = (at, levels)
+        if len(set(map(str, values.dropna().tolist()[: 10 * MANY_LABELS]))) <= MANY_LABELS:
+            words = levels(values)
+            if 2 <= len(words) <= MANY_LABELS and len(words) < values.notna().sum():
+                found[str(name)] = words
+    last = {name: -at for at, name in enumerate(found)}
 
     def rank(name: str) -> tuple[bool, bool, int]:  # by its name, then of few labels, then the last
-        at, levels = found[name]
-        return name.casefold() not in LABELS, len(levels) > 3, -at
+        return name.casefold() not in LABELS, len(found[name]) > 3, last[name]
 
-    return {name: found[name][1] for name in sorted(found, key=rank)}
+    return {name: found[name] for name in sorted(found, key=rank)}

@@ -13,6 +13,7 @@ column `y` (0 or 1), then one column per feature.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -42,7 +43,10 @@ class Form:
     sha256: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+_UNSTATED = "not stated; cite the original authors"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Source:
     """A data set: what it must be like, and how to get it.
 
@@ -69,20 +73,19 @@ class Source:
     """
 
     home: str
-    shape: tuple[int, int] | None
-    counts: tuple[int, int] | None
     classes: tuple[str, str]
-    arrays: str
-    forms: tuple[Form, ...]
     citation: str
-    licence: str
+    licence: str = _UNSTATED
+    shape: tuple[int, int] | None = None
+    counts: tuple[int, int] | None = None
+    arrays: str = ""
+    forms: tuple[Form, ...] = ()
     note: str = ""
     transform: str = ""
     change: Callable[[np.ndarray], np.ndarray] | None = None
 
 
 _UCI = "CC BY 4.0 (UCI's general statement)"
-_UNSTATED = "not stated; cite the original authors"
 _SKFEATURE = "https://jundongl.github.io/scikit-feature/datasets.html"
 # The authors' repository at a fixed commit: files there can no longer change.
 _SKFEATURE_FILES = (
@@ -107,14 +110,38 @@ def _public(parse: Parser, *addresses: tuple[str, str]) -> Form:
     return Form(parse, tuple(url.rsplit("/", 1)[1] for url in urls), urls, hashes)
 
 
-def _uci(parse: Parser, path: str, sha256: str = "") -> Form:
-    """Return the form of the zip archive of a UCI data set."""
-    return _public(parse, (f"https://archive.ics.uci.edu/static/public/{path}.zip", sha256))
+def _uci(
+    parse: Parser,
+    path: str,
+    sha256: str = "",
+    *,
+    files: tuple[str, ...] = (),
+    tidy: tuple[str, ...] = (),
+    **about: Any,
+) -> Source:
+    """Return a data set of UCI: the zip archive at `path`, or its files, or tidy tables."""
+    zipped = (f"https://archive.ics.uci.edu/static/public/{path}.zip", sha256)
+    return Source(
+        home=f"https://archive.ics.uci.edu/dataset/{path}",
+        forms=(
+            *(Form(parsers.tidy, (file,)) for file in tidy),
+            *(Form(parse, (file,)) for file in files),
+            _public(parse, zipped),
+        ),
+        licence=_UCI,
+        **about,
+    )
 
 
-def _skfeature(file: str, sha256: str, *, positive: int) -> Form:
-    """Return the form of a MATLAB file of scikit-feature, where Y == positive is y = 1."""
-    return _public(partial(parsers.mat, positive=positive), (_SKFEATURE_FILES + file, sha256))
+def _skfeature(file: str, sha256: str, *, positive: int, other: str = "", **about: Any) -> Source:
+    """Return a data set of scikit-feature: a MATLAB file, where Y == positive is y = 1.
+
+    `other` is another name under which the file is known.
+    """
+    parse = partial(parsers.mat, positive=positive)
+    known = (Form(parse, (other,)),) if other else ()
+    forms = (_public(parse, (_SKFEATURE_FILES + file, sha256)), *known)
+    return Source(home=_SKFEATURE, forms=forms, **about)
 
 
 SOURCES: dict[str, Source] = {
@@ -140,27 +167,20 @@ SOURCES: dict[str, Source] = {
             ),
         ),
         citation=_ALON,
-        licence=_UNSTATED,
         note="9 columns are copies of others. libsvm's colon-cancer (OpenML 1432) is normalised "
         "over all rows, so its values differ",
         transform="log",
         change=np.log,
     ),
-    "colon_discrete": Source(
-        home=_SKFEATURE,
+    "colon_discrete": _skfeature(
+        "colon.mat",
+        "ffcdeba03eb67cec403fa1dc9f827c22a6e2c57786bf3e01dfe1b4b3e25e0a2f",
+        positive=-1,
         shape=(62, 2000),
         counts=(22, 40),
         classes=("normal", "tumour"),
         arrays="1a9975a4c550582cf9a8f21b6d00c296503fc689ca0e8097951e08a05da975fa",
-        forms=(
-            _skfeature(
-                "colon.mat",
-                "ffcdeba03eb67cec403fa1dc9f827c22a6e2c57786bf3e01dfe1b4b3e25e0a2f",
-                positive=-1,
-            ),
-        ),
         citation=_ALON,
-        licence=_UNSTATED,
         note="levels -2, 0, 2: intensities of `colon` cut at mean -+ sd/2 of all rows, which leaks "
         "information from test rows. This is the colon data of RFVM",
     ),
@@ -179,79 +199,54 @@ SOURCES: dict[str, Source] = {
             ),
         ),
         citation=_GOLUB,
-        licence=_UNSTATED,
         note="38 training and 34 test samples: golub_split; fetched from the authors' own files",
         transform="clip to [100, 16000], log10",
         change=lambda X: np.log10(np.clip(X, 100, 16000)),
     ),
-    "allaml": Source(
-        home=_SKFEATURE,
+    "allaml": _skfeature(
+        "ALLAML.mat",
+        "068afe0fe1021932e1e7d801294c267de8aeaa9d41899acfac024e72b0d44c1e",
+        positive=2,
         shape=(72, 7129),
         counts=(47, 25),
         classes=("ALL", "AML"),
         arrays="e2568635b4a5b09daa4fbcb229ae1f33451727ed8c1a53beb5dbdee33b0c8148",
-        forms=(
-            _skfeature(
-                "ALLAML.mat",
-                "068afe0fe1021932e1e7d801294c267de8aeaa9d41899acfac024e72b0d44c1e",
-                positive=2,
-            ),
-        ),
         citation=_GOLUB,
-        licence=_UNSTATED,
         note="`golub` standardised by the mean and sd (N - 1) of all 72 rows, which leaks "
         "information from test rows",
     ),
-    "leukemia_discrete": Source(
-        home=_SKFEATURE,
+    "leukemia_discrete": _skfeature(
+        "leukemia.mat",
+        "eb92382fb77c968864cb0a92a2c77acde7f88ba7fe5fd5a64b98184e3a05269d",
+        positive=1,
         shape=(72, 7070),
         counts=(47, 25),
         classes=("ALL", "AML"),
         arrays="8aa02b016846e895cae7fa0dbbd0c0e96bf53ab4a6e9683e508f2e70de28be5d",
-        forms=(
-            _skfeature(
-                "leukemia.mat",
-                "eb92382fb77c968864cb0a92a2c77acde7f88ba7fe5fd5a64b98184e3a05269d",
-                positive=1,
-            ),
-        ),
         citation=_GOLUB,
-        licence=_UNSTATED,
         note="levels -2, 0, 2",
     ),
-    "lymphoma_discrete": Source(
-        home=_SKFEATURE,
+    "lymphoma_discrete": _skfeature(
+        "lymphoma.mat",
+        "bd834ed911d47ecf2e07625ed77617d514d89ee398fa2e7a787230f7cf5243f8",
+        positive=1,
         shape=(96, 4026),
         counts=(50, 46),
         classes=("other", "DLBCL"),
         arrays="0197ca1233fd9c42d99766bc02157c44c4777346540c6c295ceb5739cfa2331b",
-        forms=(
-            _skfeature(
-                "lymphoma.mat",
-                "bd834ed911d47ecf2e07625ed77617d514d89ee398fa2e7a787230f7cf5243f8",
-                positive=1,
-            ),
-        ),
         citation="Alizadeh, A. A. et al. (2000). Nature 403, 503-511.",
-        licence=_UNSTATED,
         note="levels -2, 0, 2; class 1 of 9 against the rest",
     ),
-    "prostate_ge": Source(
-        home=_SKFEATURE,
+    "prostate_ge": _skfeature(
+        "Prostate-GE.mat",
+        "050b598534dbc662f23e30f39b41354b61d02ab8567837bcf9b1091c1c636ab4",
+        positive=2,
+        other="Prostate_GE.mat",
         shape=(102, 5966),
         counts=(50, 52),
         classes=("normal", "tumour"),
         arrays="5f5caaeea05675bd089bf10cf083ff31afa58049f9d4eaaff8030e3de590b230",
-        forms=(
-            _skfeature(
-                "Prostate-GE.mat",
-                "050b598534dbc662f23e30f39b41354b61d02ab8567837bcf9b1091c1c636ab4",
-                positive=2,
-            ),
-            Form(partial(parsers.mat, positive=2), ("Prostate_GE.mat",)),
-        ),
         citation="Singh, D. et al. (2002). Cancer Cell 1, 203-209.",
-        licence=_UNSTATED,
         note="class meaning inferred from the class sizes of the study (52 tumours)",
     ),
     "duke_lymph": Source(
@@ -260,28 +255,19 @@ SOURCES: dict[str, Source] = {
         counts=(25, 24),
         classes=("node negative", "node positive"),
         arrays="cfd02ec1285bbc0768e2572e61da6d3d54f789fc3dc4d4289b7e2a988433b399",
-        forms=(),
         citation="West, M. et al. (2001). PNAS 98, 11462-11467.",
-        licence=_UNSTATED,
         note="Westbc of the R package mboost, each sample standardised by its carrier; needs your "
         "own table. JCFO's table has 38 of these tumours, chosen by their authors",
     ),
-    "smk_can_187": Source(
-        home=_SKFEATURE,
+    "smk_can_187": _skfeature(
+        "SMK-CAN-187.mat",
+        "96ff62a9dad001b4bb28a5c31f69e9c41fb1f42d02e4b39c31e4a57b46238aa7",
+        positive=2,
+        other="SMK_CAN_187.mat",
         shape=(187, 19993),
         counts=(90, 97),
         classes=("no cancer", "cancer"),
-        arrays="",
-        forms=(
-            _skfeature(
-                "SMK-CAN-187.mat",
-                "96ff62a9dad001b4bb28a5c31f69e9c41fb1f42d02e4b39c31e4a57b46238aa7",
-                positive=2,
-            ),
-            Form(partial(parsers.mat, positive=2), ("SMK_CAN_187.mat",)),
-        ),
         citation="Spira, A. et al. (2007). Nature Medicine 13, 361-366 (GEO GSE4115).",
-        licence=_UNSTATED,
         note="smokers; class meaning inferred from the class sizes; values not checked here",
     ),
     "gli_85": Source(
@@ -289,122 +275,92 @@ SOURCES: dict[str, Source] = {
         shape=(85, 22283),
         counts=(26, 59),
         classes=("grade III", "grade IV"),
-        arrays="",
         forms=tuple(
             Form(partial(parsers.mat, positive=2), (f,)) for f in ("GLI_85.mat", "GLI-85.mat")
         ),
         citation="Freije, W. A. et al. (2004). Cancer Research 64, 6503-6510 (GEO GSE4412).",
-        licence=_UNSTATED,
         note="gliomas; class meaning inferred from the class sizes; needs your own file",
     ),
-    "dorothea8000": Source(
-        home="https://archive.ics.uci.edu/dataset/169/dorothea",
+    "dorothea8000": _uci(
+        parsers.dorothea,
+        "169/dorothea",
+        tidy=("dorothea8000.csv.gz",),
         shape=(1150, 8000),
         counts=(1038, 112),
         classes=("inactive", "active"),
         arrays="70362e9c7de6c001ff9bf95178edf4ac0bec7f96de149a4843f9b56e9cd0fb1b",
-        forms=(
-            Form(parsers.tidy, ("dorothea8000.csv.gz",)),
-            _uci(parsers.dorothea, "169/dorothea"),
-        ),
         citation="Guyon, I., Gunn, S., Ben-Hur, A. and Dror, G. (2004). Dorothea. UCI Machine "
         "Learning Repository. Data of DuPont Pharmaceuticals, KDD Cup 2001.",
-        licence=_UCI,
         note="first 8000 of 100000 columns; 800 training rows, then 350 validation rows; 664 "
         "constant columns",
     ),
-    "australian": Source(
-        home="https://archive.ics.uci.edu/dataset/143/statlog+australian+credit+approval",
+    "australian": _uci(
+        parsers.australian,
+        "143/statlog+australian+credit+approval",
+        "f0bd9cd9b1d133cb20456b8953e1f8139fd30ed2b3f66da540db75136f1e9e0b",
+        files=("australian.dat",),
         shape=(690, 14),
         counts=(383, 307),
         classes=("0", "1"),
         arrays="448eed4bec6918ec4018b32572653f71766dcc7ebd3f29d38f73e84749e97913",
-        forms=(
-            Form(parsers.australian, ("australian.dat",)),
-            _uci(
-                parsers.australian,
-                "143/statlog+australian+credit+approval",
-                "f0bd9cd9b1d133cb20456b8953e1f8139fd30ed2b3f66da540db75136f1e9e0b",
-            ),
-        ),
         citation="Quinlan, R. Statlog (Australian Credit Approval). UCI Machine Learning "
         "Repository.",
-        licence=_UCI,
     ),
-    "breast_wisconsin": Source(
-        home="https://archive.ics.uci.edu/dataset/15/breast+cancer+wisconsin+original",
+    "breast_wisconsin": _uci(
+        parsers.breast,
+        "15/breast+cancer+wisconsin+original",
+        files=("breast-cancer-wisconsin.data",),
         shape=(683, 9),
         counts=(444, 239),
         classes=("benign", "malignant"),
         arrays="8fc5f0cd659722d1800739e16aa2c764d79a425ae43531c76a1a807b49d19ac9",
-        forms=(
-            Form(parsers.breast, ("breast-cancer-wisconsin.data",)),
-            _uci(parsers.breast, "15/breast+cancer+wisconsin+original"),
-        ),
         citation="Wolberg, W. H. (1990). Breast Cancer Wisconsin (Original). UCI Machine Learning "
         "Repository.",
-        licence=_UCI,
         note="699 rows less 16 with a missing value; sample names are the file's rows from 0",
     ),
-    "messidor": Source(
-        home="https://archive.ics.uci.edu/dataset/329/diabetic+retinopathy+debrecen",
+    "messidor": _uci(
+        parsers.messidor,
+        "329/diabetic+retinopathy+debrecen",
+        "64ee2dbaffc69dab77cc0fb7458fa93cb21a20f15938cafacdc195a5e2226b2c",
+        files=("messidor_features.arff",),
         shape=(1151, 19),
         counts=(540, 611),
         classes=("no signs", "signs of retinopathy"),
         arrays="a6b1fe810ce921a1e84d1a2964d63310941c2f3db6ce9f693ba6ba0d97b8bc44",
-        forms=(
-            Form(parsers.messidor, ("messidor_features.arff",)),
-            _uci(
-                parsers.messidor,
-                "329/diabetic+retinopathy+debrecen",
-                "64ee2dbaffc69dab77cc0fb7458fa93cb21a20f15938cafacdc195a5e2226b2c",
-            ),
-        ),
         citation="Antal, B. and Hajdu, A. (2014). Knowledge-Based Systems 60, 20-27.",
-        licence=_UCI,
         note="the papers call it diabetic",
     ),
-    "heart": Source(
-        home="https://archive.ics.uci.edu/dataset/145/statlog+heart",
+    "heart": _uci(
+        parsers.heart,
+        "145/statlog+heart",
+        files=("heart.dat",),
         shape=(270, 13),
         counts=(150, 120),
         classes=("no disease", "heart disease"),
         arrays="5d829a48ad5ae1b960f3413aa04f4481b8c19d5ecbb7f1e0cf309cc7661f3e76",
-        forms=(
-            Form(parsers.heart, ("heart.dat",)),
-            _uci(parsers.heart, "145/statlog+heart"),
-        ),
         citation="Statlog (Heart). UCI Machine Learning Repository.",
-        licence=_UCI,
     ),
-    "ionosphere": Source(
-        home="https://archive.ics.uci.edu/dataset/52/ionosphere",
+    "ionosphere": _uci(
+        parsers.ionosphere,
+        "52/ionosphere",
+        files=("ionosphere.data",),
         shape=(351, 34),
         counts=(126, 225),
         classes=("bad", "good"),
         arrays="d3f64c41b63f2012072a60bfcad68c38bf17a051edbcba0d0a0c4d5b30dcd84a",
-        forms=(
-            Form(parsers.ionosphere, ("ionosphere.data",)),
-            _uci(parsers.ionosphere, "52/ionosphere"),
-        ),
         citation="Sigillito, V. G., Wing, S. P., Hutton, L. V. and Baker, K. B. (1989). Johns "
         "Hopkins APL Technical Digest 10, 262-266.",
-        licence=_UCI,
         note="the second column is constant",
     ),
-    "sonar": Source(
-        home="https://archive.ics.uci.edu/dataset/151/connectionist+bench+sonar+mines+vs+rocks",
+    "sonar": _uci(
+        parsers.sonar,
+        "151/connectionist+bench+sonar+mines+vs+rocks",
+        files=("sonar.csv", "sonar.all-data"),
         shape=(208, 60),
         counts=(97, 111),
         classes=("rock", "mine"),
         arrays="2b40bae2e168dd9c53d5c41e7b18b0597fac269dfc95d9123322f0b758f5dd55",
-        forms=(
-            Form(parsers.sonar, ("sonar.csv",)),
-            Form(parsers.sonar, ("sonar.all-data",)),
-            _uci(parsers.sonar, "151/connectionist+bench+sonar+mines+vs+rocks"),
-        ),
         citation="Gorman, R. P. and Sejnowski, T. J. (1988). Neural Networks 1, 75-89.",
-        licence=_UCI,
     ),
     "waveform_uci": Source(
         home="https://archive.ics.uci.edu/dataset/108/waveform+database+generator+version+2",
@@ -428,22 +384,13 @@ SOURCES: dict[str, Source] = {
     ),
     "lund_breast": Source(
         home="https://home.thep.lu.se/pub/Preprints/01/lu_tp_01_14_abs.html",
-        shape=None,
-        counts=None,
         classes=("0", "1"),
-        arrays="",
-        forms=(),
         citation="Gruvberger, S. et al. (2001). Cancer Research 61, 5979-5984.",
-        licence=_UNSTATED,
         note="the 58 Lund tumours of JCFO, as far as its text tells; needs your own table",
     ),
     "seed_eeg": Source(
         home="https://bcmi.sjtu.edu.cn/home/seed/",
-        shape=None,
-        counts=None,
         classes=("negative", "positive"),
-        arrays="",
-        forms=(),
         citation="Zheng, W.-L. and Lu, B.-L. (2015). IEEE Transactions on Autonomous Mental "
         "Development 7, 162-175.",
         licence="granted by its authors on application",

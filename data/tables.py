@@ -1,64 +1,28 @@
 """A person's own table, from a file or a data frame, as a data set for a model."""
 
 import dataclasses
-import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 from pandas.api import types
 
-from ardvark.common.validate import InputError, logger
+from ardvark.common.validate import InputError, logger, named, nearest
 
-from .cleaning import Cleaning, Encode, Impute, Rows, distinct_names, listed
-from .columns import in_order, look, texts
+from .cleaning import Cleaning, Encode, Impute, Rows, distinct_names
+from .columns import in_order, listed, look, texts, tidied
 from .dataset import Dataset
-from .findings import Findings, codes, column_named, examine, label_columns
+from .findings import TableError, codes, examine, label_columns
 from .reading import read
+
+if TYPE_CHECKING:
+    from .encoding import Encoder
 
 ROW_NAMES = ("", "id", "index", "unnamed: 0", "sample", "row")
 """A first column of such a name, in any case, holds row names if its entries all differ."""
-_WIDTH = 71  # of the first sentence, which the command line begins with its name
-_PASSES = 5  # after leaving out rows or columns, more may be found
-
-
-class TableError(InputError):
-    """What is wrong with a table: a report of all of it, and the settings that mend it.
-
-    Parameters
-    ----------
-    first : str
-        The sentence that stands first.
-    findings : Findings, optional
-        All that was found.
-    mended : Cleaning, optional
-        The settings that mend it; None if no settings do.
-    source : str
-        The table, as it stands in the call.
-    """
-
-    def __init__(
-        self, first: str, findings: Findings | None, mended: Cleaning | None, source: str
-    ) -> None:
-        self.first, self.findings, self.mended = first, findings, mended
-        call = "" if mended is None else f"av.table({source}, {_arguments(mended)})"
-        super().__init__(self.report(call))
-
-    def report(self, command: str) -> str:
-        """Return the whole message, with the command or call that mends the table."""
-        parts = [textwrap.fill(self.first, _WIDTH, break_long_words=False, break_on_hyphens=False)]
-        if self.findings is not None and self.findings.found:
-            rows, columns = self.findings.shape
-            parts += [f"All that was found in {rows} rows and {columns} columns:"]
-            parts += [self.findings.text()]
-        if command and self.mended is not None:
-            parts += [f"This mends all of it:\n\n    {command}\n"]
-        elif self.findings is not None:
-            parts += ["No setting mends all of it."]
-        return "\n".join(parts)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,9 +35,11 @@ class Table(Dataset):
     Parameters
     ----------
     cleaning : Cleaning
-        What was left out, encoded and filled, and what was learned for it.
-    raw : DataFrame
-        The features of the rows, before they were encoded and filled.
+        What was left out, and how the rest is encoded and filled.
+    encoder : Encoder
+        What was learned for that: a transformer of scikit-learn.
+    whole : DataFrame
+        The features of all rows of the table, before they were encoded and filled.
     left_out : tuple of str
         How many rows were left out, and why.
 
@@ -93,8 +59,14 @@ class Table(Dataset):
     """
 
     cleaning: Cleaning = field(kw_only=True)
-    raw: pd.DataFrame = field(kw_only=True)
+    encoder: "Encoder" = field(kw_only=True)
+    whole: pd.DataFrame = field(kw_only=True)
     left_out: tuple[str, ...] = field(default=(), kw_only=True)
+
+    @property
+    def raw(self) -> pd.DataFrame:
+        """The features of the rows, before they were encoded and filled."""
+        return self.whole.loc[list(self.sample_names)]
 
     def clean(self, rows: "pd.DataFrame | str | Path", sep: str | None = None) -> pd.DataFrame:
         """Return new rows as the numbers that a fit of this data predicts from.
@@ -117,12 +89,27 @@ class Table(Dataset):
             A column is missing, a value is missing and nothing says how to fill it, or a column of
             numbers has text.
         """
-        return self.cleaning.new(_opened(rows, sep))
-
-    def take(self, rows: Any, *, both: bool = True) -> "Table":
-        """Return the table of some rows, cleaned as they are here; see `Dataset.take`."""
-        plain = super().take(rows, both=both)
-        return self._of(plain, self.raw.loc[list(plain.sample_names)])
+        frame = self.cleaning.features(distinct_names(_opened(rows, sep))[0])
+        columns = list(self.encoder.feature_names_in_)
+        lacking = [name for name in columns if name not in frame]
+        if lacking:
+            raise InputError(
+                f"the new rows lack {len(lacking)} of {len(columns)} columns: "
+                f"{listed(lacking)}. They need every column that the training table had, but for "
+                "the labels and the columns that were left out."
+            )
+        extra = frame.columns.difference([*columns, self.cleaning.target])
+        if len(extra):
+            logger.info("columns that no training row has are not used: %s", listed(extra))
+        frame = frame[columns]
+        if self.cleaning.drop_missing:
+            whole = frame.notna().all(axis=1)
+            if not whole.all():
+                logger.info("%d new rows with a missing value are left out", (~whole).sum())
+            frame = frame[whole]
+        if frame.empty:
+            raise InputError("there are no new rows to predict.")
+        return self.encoder.transform(frame)
 
     def split(self, test: float = 0.3, random_seed: int = 0) -> "tuple[Table, Table]":
         """Split into training and test rows; what is learned is learned on the training rows.
@@ -130,14 +117,14 @@ class Table(Dataset):
         Parameters, errors and the rows of each part are those of `Dataset.split`.
         """
         train, held = super().split(test, random_seed)
-        cleaning = self.cleaning.learn(self.raw.loc[list(train.sample_names)])
-        return self._cleaned(train, cleaning), self._cleaned(held, cleaning)
+        encoder = _encoder(self.cleaning, train.raw)
+        return _encoded(train, encoder), _encoded(held, encoder)
 
     @cached_property
     def remarks(self) -> tuple[str, ...]:
         """What a reader of results should know: how the table was cleaned, then as any data."""
         said = [f"Rows left out: {', '.join(self.left_out)}."] if self.left_out else []
-        became = self.cleaning.became()
+        became = self.encoder.became()
         if became:
             said.append(f"Text became numbers ({self.cleaning.encode}): {'; '.join(became)}.")
         missing = self.raw.isna().sum()
@@ -145,36 +132,26 @@ class Table(Dataset):
         if len(missing):
             shown = listed((f"{name} ({n})" for name, n in missing.items()), 12)
             rule = f"the {self.cleaning.impute} of the training rows"
-            if any(name in self.cleaning.levels for name in missing.index):
+            if any(name in self.encoder.levels_ for name in missing.index):
                 rule += ", a word by the most frequent one"
             said.append(f"{missing.sum()} missing values were filled by {rule}: {shown}.")
         suspect = codes(self.raw, self.cleaning)
-        if suspect is not None:
-            said.append(suspect.text)
-        return (*said, *super().remarks)
+        return (*said, *([suspect] if suspect else []), *super().remarks)
 
-    def _cleaned(self, part: Dataset, cleaning: Cleaning) -> "Table":
-        """Return a part of the table, cleaned in another way."""
-        raw = self.raw.loc[list(part.sample_names)]
-        numbers = cleaning.apply(raw)
-        changed = {"X": numbers.to_numpy(), "feature_names": tuple(numbers.columns)}
-        return self._of(part, raw, cleaning, changed)
 
-    def _of(
-        self,
-        part: Dataset,
-        raw: pd.DataFrame,
-        cleaning: Cleaning | None = None,
-        changed: Mapping[str, Any] | None = None,
-    ) -> "Table":
-        values = {f.name: getattr(part, f.name) for f in dataclasses.fields(Dataset)}
-        return Table(
-            **{**values, **(changed or {})},
-            both=False,
-            cleaning=cleaning or self.cleaning,
-            raw=raw,
-            left_out=self.left_out,
-        )
+def _encoder(cleaning: Cleaning, features: pd.DataFrame) -> "Encoder":
+    """Return what is learned on rows."""
+    from .encoding import Encoder  # scikit-learn is imported where a table is read
+
+    return Encoder(cleaning.encode or "onehot", cleaning.impute).fit(features)
+
+
+def _encoded(part: Table, encoder: "Encoder") -> Table:
+    """Return a part of a table, cleaned by what was learned on another."""
+    rows = encoder.transform(part.raw)
+    return dataclasses.replace(
+        part, X=rows.to_numpy(), feature_names=tuple(rows.columns), encoder=encoder, both=False
+    )
 
 
 def table(
@@ -256,7 +233,7 @@ def table(
     >>> av.table(frame, target="status")
     Traceback (most recent call last):
         ...
-    ardvark.data.tables.TableError: the table cannot be used as it is.
+    ardvark.data.findings.TableError: the table cannot be used as it is.
     All that was found in 5 rows and 4 columns:
       labels     'status' must contain two labels, got 3: ill (2), well (2), unsure
                  (1). Remedy: keep the rows of 'ill' and 'well'; 'well' is y = 1.
@@ -293,29 +270,30 @@ def table(
         target=column,
         positive=positive,
         classes=_words("classes", classes),
-        drop=tuple(column_named("column", c, names) for c in _words("drop", drop)),
+        drop=tuple(named("column", c, names) for c in _words("drop", drop)),
         drop_missing=drop_missing,
         encode=encode,
         impute=impute,
-        row_names=None if row_names is None else column_named("column", row_names, names),
+        row_names=None if row_names is None else named("column", row_names, names),
         na=_words("na", na),
     )
     cleaning = _row_names(cleaning, frame)
     rows = cleaning.chosen(frame)
-    found = examine(rows, cleaning)
-    if found.stops or wrong:
+    findings = examine(rows, cleaning)
+    if wrong or any(found.stops for found in findings):
         call = "frame" if isinstance(source, pd.DataFrame) else repr(str(source))
-        first = wrong or f"{what} cannot be used as it is."
-        raise TableError(first, found, _mended(frame, cleaning, found), call)
+        raise TableError(
+            wrong or f"{what} cannot be used as it is.", rows, findings, cleaning, call
+        )
     if rows.left_out:
         logger.info("rows left out: %s", ", ".join(rows.left_out))
-    for finding in found.found:
-        if finding.heading == "codes":
-            logger.warning("%s", finding.text)
-        if finding.heading == "id":
-            logger.info("%s (drop, or row_names)", finding.text.partition(".")[0])
+    for found in findings:
+        if found.heading == "codes":
+            logger.warning("%s", found.text)
+        if found.heading == "id":
+            logger.info("%s (drop, or row_names)", found.text.partition(".")[0])
     usual = "data" if isinstance(source, pd.DataFrame) else Path(source).name.partition(".")[0]
-    return _table(rows, cleaning.learn(rows.features), name or usual)
+    return _table(rows, cleaning, name or usual)
 
 
 # --- the steps ------------------------------------------------------------------------------------
@@ -339,16 +317,15 @@ def _label_column(frame: pd.DataFrame, target: str | None, what: str) -> tuple[s
     """
     names = list(dict.fromkeys(map(str, frame.columns)))
     if target is not None and target.casefold() in map(str.casefold, names):
-        return column_named("label column", target, names), ""
+        return named("label column", target, names), ""
     likely = label_columns(frame)
-    try:
-        first = f"{what}: name the column of labels (target)."
-        if target is not None:
-            column_named("label column", target, names, list(likely))
-    except InputError as error:
-        first = str(error)
+    first = f"{what}: name the column of labels (target)."
+    if target is not None:
+        near = nearest(target, list(likely)) or nearest(target, names, 0.7 if likely else 0.5)
+        guess = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+        first = f"unknown label column {target!r}.{guess}"
     if not likely:
-        raise InputError(first)
+        raise InputError(f"{first} Known: {listed(names, 12)}.")
     shown = listed((f"{c} ({listed(words)})" for c, words in likely.items()), 6)
     return next(iter(likely)), f"{first} Columns that may hold labels: {shown}."
 
@@ -371,33 +348,17 @@ def _row_names(cleaning: Cleaning, frame: pd.DataFrame) -> Cleaning:
             logger.info("%s is left out, because its entries are not all different", what)
             return dataclasses.replace(cleaning, drop=(*cleaning.drop, ""))
     for name in cleaning.drop if plain else ():
-        seen = look(name, frame[name])
-        if (seen.kind == "id" or seen.numbered) and not seen.missing:
+        seen = look(tidied(frame[[name]])).iloc[0]
+        if (seen["kind"] == "id" or seen["numbered"]) and not seen["missing"]:
             logger.info("column %r is dropped as a feature, and names the rows", name)
             return dataclasses.replace(cleaning, row_names=name)
     return cleaning
 
 
-def _mended(frame: pd.DataFrame, cleaning: Cleaning, found: Findings) -> Cleaning | None:
-    """Return a cleaning that mends the table, tried on it; None if there is none."""
-    for _ in range(_PASSES):
-        if found.unmendable:
-            return None
-        cleaning = found.mended(cleaning)
-        rows = cleaning.chosen(frame)
-        found = examine(rows, cleaning)
-        if not found.stops:
-            try:
-                _table(rows, cleaning.learn(rows.features), "")
-            except InputError:  # too little is left
-                return None
-            return cleaning
-    return None
-
-
 def _table(rows: Rows, cleaning: Cleaning, name: str) -> Table:
     """Return the data set of chosen rows."""
-    numbers = cleaning.apply(rows.features)
+    encoder = _encoder(cleaning, rows.features)
+    numbers = encoder.transform(rows.features)
     one, classes = _classes(cleaning, rows.labels)
     return Table(
         numbers.to_numpy(),
@@ -407,7 +368,8 @@ def _table(rows: Rows, cleaning: Cleaning, name: str) -> Table:
         classes,
         name,
         cleaning=cleaning,
-        raw=rows.features,
+        encoder=encoder,
+        whole=rows.features,
         left_out=rows.left_out,
     )
 
@@ -434,12 +396,3 @@ def _words(name: str, given: Sequence[str]) -> tuple[str, ...]:
         return tuple(map(str, given))
     except TypeError:
         raise InputError(f"{name} must be a list of words, got {given!r}.") from None
-
-
-def _arguments(cleaning: Cleaning) -> str:
-    """Return the arguments of `table` that declare a cleaning."""
-    given = {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, value in cleaning.declared().items()
-    }
-    return ", ".join(f"{name}={value!r}" for name, value in given.items())

@@ -65,7 +65,7 @@ def printed_command(stderr):
     return words[1:]
 
 
-@pytest.mark.parametrize("target", [["--target", "status"], [], ["--target", "diagnosis"]])
+@pytest.mark.parametrize("target", [["--target", "status"], []])
 def test_the_first_error_prints_the_command_that_leads_to_a_report(
     target, tmp_path, command, caplog
 ):
@@ -169,27 +169,11 @@ def test_prediction_needs_one_fit_by_name_if_none_is_exact(study, command):
     assert "unknown fit 'nuts'" in wrong.stderr
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda rows: rows.drop(columns="site"), "lack 1 of 3 columns: site"),
-        (lambda rows: rows.assign(site=None), "missing values: site (2)"),
-        (lambda rows: rows.assign(**{"marker 0": "high"}), "must contain numbers"),
-        (lambda rows: rows.head(0), "no rows"),
-    ],
-)
-def test_new_rows_that_cannot_be_predicted_are_one_line(change, message, study, command):
-    done = predict(command, study, change(study[1].head(2)), "--method", "prior")
+def test_new_rows_that_cannot_be_predicted_are_one_line(study, command):
+    done = predict(command, study, study[1].head(2).drop(columns="site"), "--method", "prior")
     assert done.returncode == 2
-    assert message in done.stderr
+    assert "lack 1 of 3 columns: site" in done.stderr
     assert done.stderr.count("ardvark: ") == 1
-
-
-def test_an_unseen_level_is_predicted_with_a_warning(study, command, caplog):
-    rows = study[1].head(2).assign(site="Bergen")
-    done = predict(command, study, rows, "--method", "prior")
-    assert done.returncode == 0, done.stderr
-    assert "levels that no training row has (Bergen)" in caplog.text
 
 
 def test_a_table_that_is_gone_is_one_line(study, command, tmp_path):
@@ -235,8 +219,8 @@ def test_settings_come_back_from_the_words_of_a_command():
     assert "--na=-999,?" in words
     value = {
         name: words[words.index(flag) + 1]
-        for name, flag in tables.FLAGS.items()
-        if flag in words and name != "drop_missing"
+        for name in tables.ARGUMENTS
+        if (flag := tables.flag(name)) in words and name != "drop_missing"
     }
     back = tables.declared(
         target=value["target"],
@@ -257,5 +241,5 @@ def test_the_options_of_a_table_are_a_group_of_their_own(command):
     done = command("compare", "--help")
     assert tables.PANEL in done.stdout
     rest = done.stdout.split(tables.PANEL)[1]
-    for flag in tables.FLAGS.values():
-        assert f"{flag} " in rest
+    for name in tables.ARGUMENTS:
+        assert f"{tables.flag(name)} " in rest

@@ -99,7 +99,7 @@ def explain_model(spec: ModelSpec) -> None:
     typer.echo("\n`filled`: computed from the sizes of the data when a problem is made.\n")
     for title in (docs.DEPARTURES, docs.DIFFICULTIES):
         typer.echo(f"{title}\n{narrow(parts[title])}\n")
-    apply, why_not = _methods(spec)
+    apply, why_not = methods_of(spec)
     _sentence(f"Priors: {spec.priors}. Link: {spec.link}.")
     _sentence(f"Kernels: {', '.join(spec.kernels) or 'none'}.")
     _sentence(f"Methods: {', '.join(apply) or 'none yet'}.")
@@ -114,20 +114,20 @@ def _sentence(text: str) -> None:
     typer.echo(_filled(text, "    "))
 
 
-def _methods(spec: ModelSpec) -> tuple[list[str], dict[str, str]]:
+def methods_of(spec: ModelSpec) -> tuple[list[str], dict[str, str]]:
     """Return the methods that apply to a model in its default form, and why the others do not.
 
     Algorithms that belong to another model are not mentioned.
     """
     others = {s.paper_method for s in ZOO.values()} - {spec.paper_method}
-    why_not = registry.refusals(_small_problem(spec.name))
+    why_not = registry.refusals(small_problem(spec.name))
     apply = [m for m, reason in why_not.items() if reason is None]
     return apply, {m: r for m, r in why_not.items() if r is not None and m not in others}
 
 
 def list_methods() -> None:
     """Print one row for each method."""
-    rows = [(n, b.KIND, _models_of(n)) for n, b in BACKENDS.items()]
+    rows = [(n, b.KIND, _in_words(n)) for n, b in BACKENDS.items()]
     print_table("Methods", ("method", "kind", "models"), rows, NARROW)
     typer.echo("`ardvark methods METHOD` explains one and lists its options.")
     typer.echo("`ardvark methods --for MODEL DATA` says which apply, and how long exact takes.")
@@ -140,7 +140,7 @@ def explain_method(name: str) -> None:
     typer.echo(textwrap.fill(f"{name} ({backend.KIND}): {title}", NARROW) + "\n")
     about = backend.ABOUT
     for heading, text in (
-        ("Models", _models_of(name) + "."),
+        ("Models", _in_words(name) + "."),
         ("Approximates", about.approximates),
         ("Exact", about.exact),
         ("Cost", about.cost),
@@ -180,10 +180,14 @@ def _print_settings(title: str, settings: type[Settings], unset: str) -> None:
             typer.echo(textwrap.fill(text, NARROW, initial_indent=indent, subsequent_indent=indent))
 
 
-def _models_of(method: str) -> str:
+def models_of(method: str) -> list[str]:
     """Return the models that a method applies to, in their default forms."""
-    backend = BACKENDS[method]
-    found = [n for n in ZOO if backend.supports(Target(_small_problem(n))) is None]
+    return [n for n in ZOO if BACKENDS[method].supports(Target(small_problem(n))) is None]
+
+
+def _in_words(method: str) -> str:
+    """Return the models that a method applies to, in words."""
+    found = models_of(method)
     if len(found) == len(ZOO):
         return "every model"
     if found == [n for n, spec in ZOO.items() if not spec.masked]:
@@ -194,7 +198,7 @@ def _models_of(method: str) -> str:
     return ", ".join(found)
 
 
-def _small_problem(model: str) -> Problem:
+def small_problem(model: str) -> Problem:
     """Return a problem of a model in its default form, to ask which methods apply to it."""
     return problem(model, (np.arange(12.0).reshape(4, 3) ** 2, np.arange(4) % 2))
 

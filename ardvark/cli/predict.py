@@ -32,7 +32,6 @@ def predict(
     """Predict new rows with a fit of a study, cleaned as its training rows were."""
     import ardvark as av
     from ardvark.data import Table
-    from ardvark.data.cleaning import Cleaning
     from ardvark.data.reading import read
     from ardvark.inference.comparison import study
     from ardvark.inference.comparison.entry import reference_of
@@ -46,11 +45,11 @@ def predict(
     problem, _ = problem_of(settings)
     fits = study.load_fits(folder, problem)
     name = _chosen(fits, method, reference_of(fits))
-    if isinstance(problem.data, Table):
-        cleaning = Cleaning.from_json(settings["cleaning"])
-    else:
-        cleaning = Cleaning(target="", columns=tuple(problem.data.feature_names), row_names="")
-    found = prediction(problem, av.predict(problem, fits[name], cleaning.new(rows)))
+    if isinstance(problem.data, Table):  # made again of the training rows, as fingerprints show
+        rows = problem.data.clean(rows)
+    elif "" in rows:
+        rows = rows.set_index("")
+    found = prediction(problem, av.predict(problem, fits[name], rows))
     what = "score" if problem.spec.link == "identity" else f"P({problem.data.class_names[1]})"
     found = found.rename(columns={"mean": what})
     target = out or folder / f"predicted-{new.name.partition('.')[0]}.csv"

@@ -92,6 +92,7 @@ def compare(
     """
     from ardvark.common import memory
     from ardvark.common.validate import named
+    from ardvark.data import Table
     from ardvark.inference.comparison import study
     from ardvark.inference.contract.sampling import Sampling
     from ardvark.inference.fitting import registry, run
@@ -99,7 +100,16 @@ def compare(
 
     sampling = Sampling(draws=draws, chains=chains, seed=seed, keep=keep, progressbar=True)
     asked = tables.declared(
-        target, sep, drop, drop_missing, classes, positive, encode, impute, row_names, na
+        target=target,
+        sep=sep,
+        drop=drop,
+        drop_missing=drop_missing,
+        classes=classes,
+        positive=positive,
+        encode=encode,
+        impute=impute,
+        row_names=row_names,
+        na=na,
     )
     settings: dict[str, Any] = {
         "model": model,
@@ -113,9 +123,9 @@ def compare(
         "stored": stored,
     }
     problem, test = problem_of(settings)
-    cleaning = getattr(problem.data, "cleaning", None)
-    if cleaning is not None:
-        settings |= {"data": str(Path(data).resolve()), "cleaning": cleaning.to_json()}
+    if isinstance(problem.data, Table):
+        cleaning = problem.data.cleaning.declared() | {"became": problem.data.encoder.became()}
+        settings |= {"data": str(Path(data).resolve()), "cleaning": cleaning}
     folder = out or Path("results") / f"{problem.spec.name}-{problem.data.name}"
     check_folder(folder)
     names = registry.usual(problem) if methods is None else words([methods])
@@ -150,9 +160,7 @@ def compare(
     _finish(folder, problem, test, fits, settings)
 
 
-def report(
-    folder: Annotated[Path, typer.Argument(help="A folder that `ardvark compare` wrote.")],
-) -> None:
+def report(folder: StudyFolder) -> None:
     """Write the table, the figures and the report again from the stored fits."""
     from ardvark.inference.comparison import study
 
@@ -162,7 +170,7 @@ def report(
 
 
 def export(
-    folder: Annotated[Path, typer.Argument(help="A folder that `ardvark compare` wrote.")],
+    folder: StudyFolder,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the CSV files. Default: the same folder.")
     ] = None,
@@ -228,7 +236,7 @@ def problem_of(settings: Mapping[str, Any]) -> "tuple[Problem, Dataset | None]":
     if given.get("target") or is_file(source):
         source = _table(settings["model"], source, given)
     elif given:
-        asked = ", ".join(tables.FLAGS[name] for name in given)
+        asked = ", ".join(map(tables.flag, given))
         raise InputError(f"{asked} applies to a file with a table, and {source!r} is a data set.")
     else:
         source = av.load(source)
@@ -246,16 +254,14 @@ def problem_of(settings: Mapping[str, Any]) -> "tuple[Problem, Dataset | None]":
 def _table(model: str, path: str, given: Mapping[str, Any]) -> "Dataset":
     """Return a table; the error for one that must be cleaned prints the command that does."""
     import ardvark as av
-    from ardvark.data.tables import TableError
+    from ardvark.data.findings import TableError
 
     try:
         return av.table(path, **given)
     except TableError as error:
-        if error.mended is None:
-            raise InputError(error.report("")) from None
         typed = sys.argv[1:] if sys.argv[1:2] == ["compare"] else ["compare", model, path]
-        command = tables.mended_command(typed, error.mended.declared())
-        raise InputError(error.report(command)) from None
+        wanted = error.mended.declared() if error.mended else {}
+        raise InputError(error.report(tables.mended_command(typed, wanted))) from None
 
 
 def _check_size(problem: "Problem", draws: float, folder: Path) -> None:

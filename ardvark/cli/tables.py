@@ -40,61 +40,38 @@ Na = Annotated[
     list[str] | None, _option(help="More words or numbers that stand for a missing value: ?,-999.")
 ]
 
-FLAGS = {
-    "target": "--target",
-    "sep": "--sep",
-    "drop": "--drop",
-    "drop_missing": "--drop-missing",
-    "classes": "--classes",
-    "positive": "--positive",
-    "encode": "--encode",
-    "impute": "--impute",
-    "row_names": "--row-names",
-    "na": "--na",
-}
-"""The option of each argument of `ardvark.table`."""
+LISTS = ("drop", "classes", "na")
+"""Arguments of `ardvark.table` that are lists of words."""
+ARGUMENTS = (
+    *("target", "sep", "drop", "drop_missing", "classes", "positive", "encode", "impute"),
+    *("row_names", "na"),
+)
+"""Arguments of `ardvark.table` that are options of a command."""
 
 
-def declared(
-    target: str | None,
-    sep: str | None,
-    drop: list[str] | None,
-    drop_missing: bool,
-    classes: str | None,
-    positive: str | None,
-    encode: str | None,
-    impute: str | None,
-    row_names: str | None,
-    na: list[str] | None,
-) -> dict[str, Any]:
+def flag(argument: str) -> str:
+    """Return the option of an argument of `ardvark.table`."""
+    return f"--{argument.replace('_', '-')}"
+
+
+def declared(**given: Any) -> dict[str, Any]:
     """Return what was asked for, by the names of the arguments of `ardvark.table`."""
-    given = {
-        "target": target,
-        "sep": sep,
-        "drop": words(drop),
-        "drop_missing": drop_missing,
-        "classes": words([classes] if classes else None),
-        "positive": positive,
-        "encode": encode,
-        "impute": impute,
-        "row_names": row_names,
-        "na": words(na),
-    }
+    for name in LISTS:
+        value = given[name]
+        given[name] = words([value] if isinstance(value, str) else value)
     return {name: value for name, value in given.items() if value}
 
 
 def flags(settings: Mapping[str, Any]) -> list[str]:
     """Return arguments of `ardvark.table` as the words of a command line."""
     found: list[str] = []
-    for name, flag in FLAGS.items():
+    for name in ARGUMENTS:
         value = settings.get(name)
-        if not value:
-            continue
-        word = "" if value is True else value if isinstance(value, str) else _joined(value)
-        if word.startswith("-"):  # it would read as an option
-            found.append(f"{flag}={word}")
-        else:
-            found += [flag, word] if word else [flag]
+        word = _joined(value) if name in LISTS and value else str(value)
+        if value is True:
+            found.append(flag(name))
+        elif value:  # what begins with a hyphen would read as an option
+            found += [f"{flag(name)}={word}"] if word.startswith("-") else [flag(name), word]
     return found
 
 
@@ -108,12 +85,12 @@ def mended_command(argv: Sequence[str], settings: Mapping[str, Any]) -> str:
     settings : dict
         Arguments of `ardvark.table`. The separator of the command as typed stays.
     """
-    taken = {flag for name, flag in FLAGS.items() if name != "sep"}
+    taken = {flag(name) for name in ARGUMENTS if name != "sep"}
     kept, skip = [], False
     for word in argv:
-        flag, equals, _ = word.partition("=")
-        if skip or flag in taken:
-            skip = not skip and not equals and flag != FLAGS["drop_missing"]
+        option, equals, _ = word.partition("=")
+        if skip or option in taken:
+            skip = not skip and not equals and option != flag("drop_missing")
             continue
         kept.append(word)
     return shlex.join(["ardvark", *kept, *flags(settings)])

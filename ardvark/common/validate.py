@@ -15,6 +15,8 @@ import numpy as np
 LARGEST_DENSE = 1e8
 """Numbers up to which a sparse matrix is made dense (800 MB)."""
 
+_LISTED = 40  # names in a message
+
 logger = logging.getLogger("ardvark")
 
 
@@ -61,13 +63,21 @@ def unknown(kind: str, got: object, known: Iterable[str], hint: str = "") -> Inp
         One more sentence, for example the command that lists them.
     """
     names = sorted(known)
-    lower = dict.fromkeys(name.casefold() for name in names)
-    close = difflib.get_close_matches(str(got).casefold(), lower, n=3, cutoff=0.5)
-    near = [name for word in close for name in names if name.casefold() == word]
+    near = nearest(got, names)
     guess = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    more = f" and {len(names) - _LISTED} more" * (len(names) > _LISTED)
+    listing = f"{', '.join(names[:_LISTED])}{more}"
     return InputError(
-        f"unknown {kind} {got!r}.{guess} Known: {', '.join(names)}.{' ' + hint if hint else ''}"
+        f"unknown {kind} {got!r}.{guess} Known: {listing}.{' ' + hint if hint else ''}"
     )
+
+
+def nearest(got: object, known: Iterable[str], cutoff: float = 0.5) -> list[str]:
+    """Return the names most like a word, in any case: three at most, the most similar first."""
+    names = list(known)
+    lower = dict.fromkeys(name.casefold() for name in names)
+    close = difflib.get_close_matches(str(got).casefold(), lower, n=3, cutoff=cutoff)
+    return [name for word in close for name in names if name.casefold() == word]
 
 
 def unknown_option(owner: str, got: Iterable[str], known: Iterable[str]) -> TypeError:
@@ -75,7 +85,7 @@ def unknown_option(owner: str, got: Iterable[str], known: Iterable[str]) -> Type
     names = sorted(known)
     parts = []
     for name in got:
-        near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+        near = nearest(name, names)
         parts.append(repr(name) + (f" (did you mean {near[0]!r}?)" if near else ""))
     listed = ", ".join(names) if names else "none"
     return TypeError(f"{owner} has no option {', '.join(parts)}. Its options: {listed}.")

@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Iterator
 from types import ModuleType
 
-from .text import table
+from .text import table, toctree
 
 ROOMS = {
     "ardvark": "Import it as `av`: these names are what most users need.",
@@ -40,8 +40,7 @@ def pages() -> Iterator[tuple[str, str]]:
             rows.append((f"[`{name}`]({full}.rst)", first_line(name, thing)))
             yield f"api/{full}.rst", page(full, thing)
         parts += [f"## `{room}`", purpose, table(("name", "what it is"), rows)]
-    toctree = "```{toctree}\n:hidden:\n\n" + "\n".join(listed) + "\n```\n"
-    yield "api/index.md", "\n\n".join([*parts, toctree])
+    yield "api/index.md", "\n\n".join([*parts, toctree(listed)])
 
 
 def public(module: ModuleType) -> list[str]:

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
+from ardvark.cli.listing import small_problem
 from ardvark.inference.contract.target import Target
 from ardvark.inference.exact import measured
 from ardvark.inference.exact.choice import choose
 from ardvark.models import ZOO
 from lab import records
 
-from .models import small_problem
 from .text import table
 
 RECORD = "exact_speed-exact"

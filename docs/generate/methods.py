@@ -4,13 +4,11 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
+from ardvark.cli.listing import models_of
 from ardvark.inference import BACKENDS
-from ardvark.inference.contract.target import Target
 from ardvark.inference.exact.choice import SAMPLERS
-from ardvark.models import ZOO
 
-from .models import small_problem
-from .text import markdown, settings, table
+from .text import markdown, settings, table, toctree
 
 KINDS = {
     "mcmc": "the posterior itself, up to Monte Carlo error",
@@ -33,9 +31,7 @@ def pages() -> Iterator[tuple[str, str]]:
         "# Methods\n\nA page for each method, made from the file that defines it. `exact` is the "
         "default: it picks one of the exact samplers and runs it until it has converged. "
         "[Which model, which method, how long](/which.md) helps to choose.\n\n"
-        f"{listed}\n\n```{{toctree}}\n:hidden:\n\n"
-        + "\n".join(f"{name} <{name}>" for name in BACKENDS)
-        + "\n```\n",
+        f"{listed}\n\n{toctree(f'{name} <{name}>' for name in BACKENDS)}",
     )
     for name, backend in BACKENDS.items():
         yield f"methods/{name}.md", method(name, backend)
@@ -49,7 +45,7 @@ def method(name: str, backend: Any) -> str:
         ("Approximates", backend.ABOUT.approximates),
         ("Exact", backend.ABOUT.exact),
         ("Cost", backend.ABOUT.cost),
-        ("Models", ", ".join(f"[{m}](/models/{m}.md)" for m in models_of(backend))),
+        ("Models", ", ".join(f"[{m}](/models/{m}.md)" for m in models_of(name))),
     ]
     exact = name in (*SAMPLERS, "exact")
     chunks = [
@@ -65,8 +61,3 @@ def method(name: str, backend: Any) -> str:
         "See the [measured times](/which.md#how-long)." if exact else "",
     ]
     return "\n\n".join(chunk for chunk in chunks if chunk) + "\n"
-
-
-def models_of(backend: Any) -> list[str]:
-    """Return the models that a method applies to, in their default forms."""
-    return [name for name in ZOO if backend.supports(Target(small_problem(name))) is None]

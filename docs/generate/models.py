@@ -3,15 +3,14 @@
 import textwrap
 from collections.abc import Container, Iterator
 
-import numpy as np
-
+from ardvark.cli.listing import methods_of
 from ardvark.inference.exact import measured
 from ardvark.inference.fitting import registry
 from ardvark.inference.references import references
-from ardvark.models import ZOO, ModelSpec, Problem, docs, problem
+from ardvark.models import ZOO, ModelSpec, docs
 
 from .tex import aligned, tex
-from .text import bibtex, markdown, settings, table
+from .text import bibtex, markdown, settings, table, toctree
 
 
 def pages() -> Iterator[tuple[str, str]]:
@@ -25,9 +24,7 @@ def pages() -> Iterator[tuple[str, str]]:
         "models/index.md",
         "# Models\n\nA page for each model, made from the file that defines it. "
         "[Which model, which method, how long](/which.md) helps to choose.\n\n"
-        f"{listed}\n\n```{{toctree}}\n:hidden:\n\n"
-        + "\n".join(f"{name} <{name}>" for name in ZOO)
-        + "\n```\n",
+        f"{listed}\n\n{toctree(f'{name} <{name}>' for name in ZOO)}",
     )
     for spec in ZOO.values():
         yield f"models/{spec.name}.md", model(spec)
@@ -64,7 +61,7 @@ def model(spec: ModelSpec) -> str:
         f"## {docs.DIFFICULTIES}",
         markdown(parts[docs.DIFFICULTIES]),
         "## Methods",
-        methods_of(spec),
+        methods(spec),
         "## How long the exact posterior takes",
         times(spec),
         "## Stored reference posteriors",
@@ -87,22 +84,11 @@ def program(text: str, symbols: Container[str]) -> tuple[str, str, str]:
     return "\n".join(lines[:first]), rest, "\n".join(lines[last + 1 :])
 
 
-def methods_of(spec: ModelSpec) -> str:
+def methods(spec: ModelSpec) -> str:
     """Return which methods apply to a model in its default form, and why others do not."""
-    others = {s.paper_method for s in ZOO.values()} - {spec.paper_method}
-    refusals = registry.refusals(small_problem(spec.name))
-    apply = [_method(m) for m, reason in refusals.items() if reason is None]
-    why_not = [
-        f"- Not {_method(m)}, because {reason}."
-        for m, reason in refusals.items()
-        if reason is not None and m not in others
-    ]
-    return "\n".join([f"In its default form: {', '.join(apply)}.", "", *why_not])
-
-
-def small_problem(name: str) -> Problem:
-    """Return a problem of a model in its default form, to ask which methods apply to it."""
-    return problem(name, (np.arange(12.0).reshape(4, 3) ** 2, np.arange(4) % 2))
+    apply, refused = methods_of(spec)
+    why_not = [f"- Not {_method(m)}, because {reason}." for m, reason in refused.items()]
+    return "\n".join([f"In its default form: {', '.join(map(_method, apply))}.", "", *why_not])
 
 
 def times(spec: ModelSpec) -> str:

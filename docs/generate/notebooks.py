@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from .text import ROOT, relinked
+from .text import ROOT, relinked, toctree
 
 FOLDER = ROOT / "notebooks"
 COURSE = ROOT / "docs" / "course.md"
@@ -58,12 +58,11 @@ def index(found: dict[str, Notebook]) -> str:
     course_line = "\n[The course](/course.md) says in which order a class takes them.\n" * len(
         course
     )
-    listed = "\n".join([*course, *found])
     return (
         "# Tutorials\n\nEach is a notebook, shown with its stored outputs. To run one yourself: "
         '`pip install -e ".[notebooks]"`, then `jupyter lab` in the folder `notebooks`.\n'
         f"{course_line}\n::::{{grid}} 1 2 2 3\n:gutter: 3\n\n{cards}::::\n\n"
-        f"```{{toctree}}\n:hidden:\n\n{listed}\n```\n"
+        f"{toctree([*course, *found])}"
     )
 
 

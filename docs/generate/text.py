@@ -116,6 +116,11 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return lines([list(head), *map(list, rows)], [False] * len(head))
 
 
+def toctree(entries: Iterable[str]) -> str:
+    """Return the hidden list of the pages below one."""
+    return "```{toctree}\n:hidden:\n\n" + "\n".join(entries) + "\n```\n"
+
+
 def settings(declared: type[Settings], unset: str) -> str:
     """Return declared settings as a table; `unset` is what a default of None is called."""
     rows = []

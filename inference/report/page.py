@@ -1,9 +1,14 @@
-"""The report: one self-contained page with verdicts, figures, the table and how to read them."""
+"""The report: one self-contained page with verdicts, figures, the table and how to read them.
 
-import html
+What stands on the page is gathered here. Its words and elements are in `page.html.jinja`, its style
+in `box.css` and `page.css`.
+"""
+
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -20,9 +25,11 @@ from ..verdicts.verdict import Verdict
 from ..verdicts.words import Level
 from .figures import FIGURES, Kind
 from .look import Picture
-from .styles import PAGE, SHORT
 
-_BADGE: dict[Level, str] = {
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+_BADGES: dict[Level, str] = {
     "trust": "trust",
     "converged": "converged",
     "with care": "care",
@@ -30,13 +37,30 @@ _BADGE: dict[Level, str] = {
     "not judged": "unknown",
 }
 """The class of a level: its colour, beside its word."""
+_BAD = ("failed", "not_converged", "not possible", "do not use")
 _NARROW = 4  # methods in a table of which three fit side by side on paper
-_RULES = (
-    "P(active), and which rules select the feature. P &gt; 0.5: the feature is active in more than "
-    "half of the draws. FDR 10 %: it is on the longest list, in the order of P(active), of which "
-    "at most one in ten is expected to be inactive. own: the rule in the method's paper. To see "
-    "how stable a set is when the data change, use <code>ardvark.stability</code>."
-)
+Text = Callable[[str, str], str]
+"""What is said of a cell, by its row and column; "" for nothing."""
+
+
+@cache
+def _template() -> "Template":
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup, escape
+
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "capital": lambda text: f"{text[:1].upper()}{text[1:]}",
+        "bold": lambda text: Markup(re.sub("`(.+?)`", r"<b>\1</b>", str(escape(text)))),
+    }
+    environment.globals |= {"badges": _BADGES, "narrow": _NARROW, "floor": repr(FLOOR)}
+    return environment.get_template("page.html.jinja")
 
 
 def page(
@@ -86,49 +110,35 @@ def page(
     str
         HTML.
     """
-    title = "Comparison of posteriors"
+    title, of = "Comparison of posteriors", ""
     if problem is not None:
         title = f"{problem.spec.title} on {problem.data.name}"
-    parts = [f"<h1>{html.escape(title)}</h1>", f"<p>{_summary(table, reference)}</p>"]
-    parts += [f"<p><b>{html.escape(remark)}</b></p>" for remark in remarks]
-    if verdicts:
-        parts += ["<h2>What each fit may be used for</h2>", _verdicts(verdicts)]
-    if pictures:
-        parts.append("<h2>Figures</h2>")
-        of = "" if problem is None else f"{problem.spec.name} on {problem.data.name}: "
-        shown = "".join(_figure(kind, picture, of) for kind, picture in pictures.items())
-        parts.append(f'<div class="figures">{shown}</div>')
-    parts += ["<h2>Scorecard</h2>", _scorecard(table, reference, distances)]
-    parts += [
-        f"<p><b>{html.escape(str(method))}</b>: {html.escape(str(reason))}</p>"
-        for method, reason in table["reason"].dropna().items()
-        if reason
-    ]
-    parts.append(_folded("How to read the table", _legend() + _khat_limit(table)))
-    if distances is not None and len(distances):
-        parts.append(_distances(distances))
-    if selection:
-        entries = (
-            f"<dt>{html.escape(m)}</dt><dd>{html.escape(words)}</dd>"
-            for m, words in selection.items()
-        )
-        parts += ["<h2>Which features matter</h2>", f"<dl>{''.join(entries)}</dl>"]
-    if sets is not None and len(sets):
-        parts.append(_folded("What each rule selects", f"{_table(sets, reference)}<p>{_RULES}</p>"))
-    if sensitivity is not None:
-        parts += _sensitivity(sensitivity)
-    if problem is not None:
-        parts += ["<h2>The problem</h2>", f"<pre>{html.escape(problem.describe())}</pre>"]
-        parts.append(_folded("The model", f"<pre>{html.escape(problem.spec.doc.strip())}</pre>"))
-    made = f"<pre>{html.escape(command)}</pre>" if command else ""
-    made += f"<p>Versions: {html.escape(versions)}</p>"
-    parts.append(_folded("How this was made", made))
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="color-scheme" content="light dark">'
-        f"<title>{html.escape(title)}</title><style>{SHORT}{PAGE}</style></head>"
-        f'<body class="ardvark">{"".join(parts)}</body></html>'
+        of = f"{problem.spec.name} on {problem.data.name}: "  # the page is of one problem
+    draws = table["draws"].dropna()
+    largest = int(draws.max()) if len(draws) else 1000
+    return _template().render(
+        short=False,
+        title=title,
+        reference=reference,
+        converged=reference is not None and table.loc[reference, "status"] == "finished",
+        best=_closest(table, reference),
+        remarks=remarks,
+        verdicts=verdicts,
+        figures=[_figure(kind, picture, of) for kind, picture in pictures.items()],
+        scorecard=_scorecard(table, reference, distances),
+        reasons=[(m, reason) for m, reason in table["reason"].dropna().items() if reason],
+        meanings=_meanings(),
+        khat={"draws": largest, "limit": khat_limit(largest)},
+        distances=None if distances is None or not len(distances) else _distances(distances),
+        selection=selection,
+        sets=None if sets is None or not len(sets) else _grid(sets, reference),
+        sensitivity=sensitivity,
+        moved=sensitivity and _grid(table_text(sensitivity.table, OF_SENSITIVITY), BASELINE),
+        moves=_meanings(OF_SENSITIVITY),
+        power=_power(sensitivity),
+        problem=problem,
+        command=command,
+        versions=versions,
     )
 
 
@@ -136,60 +146,50 @@ def short(
     title: str, verdicts: Mapping[str, Verdict], table: pd.DataFrame, reference: str | None
 ) -> str:
     """Return a comparison for a notebook: the verdicts, with the table folded below them."""
-    shown = _folded("Table", _scorecard(table, reference))
-    return (
-        f'<style>{SHORT}</style><div class="ardvark"><p><b>{html.escape(title)}</b></p>'
-        f"{_verdicts(verdicts)}{shown}</div>"
-    )
+    card = _scorecard(table, reference)
+    return _template().render(short=True, title=title, verdicts=verdicts, scorecard=card)
 
 
-def _folded(title: str, content: str) -> str:
-    return f"<details><summary>{html.escape(title)}</summary>{content}</details>"
-
-
-def _figure(kind: Kind, picture: Picture, of: str) -> str:
+def _figure(kind: Kind, picture: Picture, of: str) -> dict[str, Any]:
     """Return a figure with what it shows, how to read it, and values under the pointer."""
     with picture.untitled() as title:
         places, png = picture.places(), picture.png()
-        finding = title.removeprefix(of)  # the page is of one problem
-        heading = html.escape(finding[:1].upper() + finding[1:])
     width, height = picture.figure.get_size_inches()
-    tall = 1000.0 * height / width
-    spots = [
-        f'<circle cx="{1000 * x:.0f}" cy="{tall * y:.0f}" r="8"><title>{html.escape(text)}</title>'
-        "</circle>"
-        for x, y, text in reversed(places)  # the first lies on top
-    ]
-    over = f'<svg viewBox="0 0 1000 {tall:.0f}" aria-hidden="true">{"".join(spots)}</svg>'
-    return (
-        f'<figure id="{kind}"><h3>{heading}</h3><div class="scroll"><div class="picture">'
-        f'<img alt="{html.escape(picture.alt)}" src="data:image/png;base64,{png}">'
-        f"{over if spots else ''}</div></div>"
-        f"<figcaption>{html.escape(FIGURES[kind].reading)}</figcaption></figure>"
-    )
+    return {
+        "kind": kind,
+        "finding": title.removeprefix(of),
+        "alt": picture.alt,
+        "png": png,
+        "spots": places[::-1],  # the first lies on top
+        "tall": 1000.0 * height / width,
+        "reading": FIGURES[kind].reading,
+    }
 
 
-def _verdicts(verdicts: Mapping[str, Verdict]) -> str:
-    """Return each fit's verdict: its level as a word and a colour, a sentence, reasons folded."""
-    parts = []
-    for name, verdict in verdicts.items():
-        badge = f'<span class="badge {_BADGE[verdict.level]}">{verdict.level}</span>'
-        sentence = html.escape(verdict.beside_level)
-        text = f"<b>{html.escape(name)}</b> {badge} {sentence[:1].upper()}{sentence[1:]}"
-        words = "; ".join(f"{purpose}: {word}" for purpose, word in verdict.words.items())
-        if verdict.model:
-            text += f'<br><span class="model">Model: {html.escape(verdict.model)}</span>'
-        lines = [*verdict.reasons, *(f"Remedy: {remedy}" for remedy in verdict.remedies)]
-        items = "".join(f"<li>{html.escape(line)}</li>" for line in [words, *lines])
-        parts.append(
-            f'<div class="verdict">{text}<details><summary>Why</summary><ul>{items}</ul>'
-            "</details></div>"
-        )
-    return f'<div class="verdicts">{"".join(parts)}</div>'
+def _closest(table: pd.DataFrame, reference: str | None) -> dict[str, Any] | None:
+    """Return the fit whose decision values are the closest to the reference's, of usable ones."""
+    errors = {str(m): float(e) for m, e in table["error_eta"].dropna().items()}
+    floor = errors.pop(str(reference), None)
+    avoid = set(table.index[table["verdict"] == "do not use"]) if "verdict" in table else set()
+    errors = {method: e for method, e in errors.items() if method not in avoid}
+    if reference is None or not errors:
+        return None
+    best = min(errors, key=lambda m: errors[m])
+    return {"method": best, "error": errors[best], "floor": floor}
 
 
-def _distances(found: pd.DataFrame) -> str:
-    """Return every distance beside its noise floor, one column a method, folded."""
+def _meanings(columns: Sequence[Column] | None = None) -> list[tuple[str, str]]:
+    """Return (headings, meaning) of the printed columns; those read together share an entry."""
+    found = {meaning: "; ".join(c.heading for c in together if c.heading)
+             for meaning, together in groups(columns).items()}  # fmt: skip
+    return [(headings, meaning) for meaning, headings in found.items() if headings]
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def _distances(found: pd.DataFrame) -> dict[str, Any]:
+    """Return every distance beside its noise floor, one column a method."""
     cells = found.assign(text=[_cell(row) for row in found.to_dict("records")])
     shown = cells.pivot_table(
         index=["quantity", "statistic"],
@@ -201,14 +201,15 @@ def _distances(found: pd.DataFrame) -> str:
     quantities = found["quantity"].unique()
     order = [(q, s) for q in quantities for s in STATISTICS if (q, s) in shown.index]
     shown = shown.fillna("").loc[order].set_axis([" ".join(pair) for pair in order])
-    css = "long" if len(shown.columns) <= _NARROW else "long wide"
-    return _folded(
-        "Every distance from the reference, with its noise floor",
-        f'<div class="{css}">{_table(shown, None)}</div><p>In brackets is the noise floor: 19 of '
-        "20 reruns of the reference, with as many draws as the method, would be no farther from a "
-        "perfect score (for a ratio, on the log scale). A distance within its noise floor is "
-        f"marked {FLOOR!r}.</p>",
-    )
+    return _grid(shown, None)
+
+
+def _power(sensitivity: Sensitivity | None) -> dict[str, Any] | None:
+    """Return the power scaling of the prior and the likelihood, if it was done."""
+    if sensitivity is None or not sensitivity.power_text():
+        return None
+    shown = sensitivity.power.drop(columns="diagnosis").T
+    return _grid(shown.map(lambda x: f"{x:.2f}"), None)
 
 
 def _cell(row: Mapping[Any, Any]) -> str:
@@ -220,85 +221,20 @@ def _cell(row: Mapping[Any, Any]) -> str:
     return f"{value} {FLOOR}" if row["inside"] else f"{value} ({row['floor']:.2g})"
 
 
-def _sensitivity(found: Sensitivity) -> list[str]:
-    """Return the section on the prior: words, table, legend, power scaling."""
-    shown = _table(table_text(found.table, OF_SENSITIVITY), BASELINE)
-    parts = [
-        "<h2>Prior sensitivity</h2>",
-        f"<p>{html.escape(found.text())}</p>",
-        shown,
-        "<p>Each column is a refit with one hyperparameter halved or doubled, compared with the "
-        "first column. Changes in the first column are those between the two halves of its chains, "
-        "and serve as a noise floor.</p>",
-        _legend(OF_SENSITIVITY),
-    ]
-    if found.power_text():
-        power = found.power.drop(columns="diagnosis").T.map(lambda x: f"{x:.2f}")
-        parts += [
-            f"<p>{html.escape(found.power_text())}</p>",
-            _table(power, None),
-            "<p>How far the posterior of each quantity moves when the power of the prior or of the "
-            "likelihood is doubled (cumulative Jensen-Shannon distance), and k-hat of the "
-            "importance weights. Doubling the power of a sparse prior is a far larger step than "
-            "doubling the number of active weights. Use it to see which part of the prior "
-            "matters.</p>",
-        ]
-    return parts
-
-
-def _legend(columns: Sequence[Column] | None = None) -> str:
-    """Return the meanings of the printed columns; those read together share an entry."""
-    entries = []
-    for meaning, together in groups(columns).items():
-        headings = "; ".join(c.heading for c in together if c.heading)
-        if headings:
-            text = re.sub("`(.+?)`", r"<b>\1</b>", html.escape(meaning))
-            entries.append(f"<dt>{html.escape(headings)}</dt><dd>{text}</dd>")
-    return f"<dl>{''.join(entries)}</dl>"
-
-
-def _khat_limit(table: pd.DataFrame) -> str:
-    draws = table["draws"].dropna()
-    largest = int(draws.max()) if len(draws) else 1000
-    return f"<p>With {largest} draws the limit of k-hat is {khat_limit(largest):.2f}.</p>"
-
-
-def _summary(table: pd.DataFrame, reference: str | None) -> str:
-    """Return what the table says, in a sentence or two."""
-    if reference is None:
-        return "None of these fits is an exact posterior, so no error can be measured."
-    state = "converged" if table.loc[reference, "status"] == "finished" else "did not converge"
-    text = f"Reference: <b>{html.escape(reference)}</b>, which {state}."
-    errors = {str(m): float(e) for m, e in table["error_eta"].dropna().items()}
-    floor = errors.pop(reference, None)
-    avoid = set(table.index[table["verdict"] == "do not use"]) if "verdict" in table else set()
-    errors = {method: e for method, e in errors.items() if method not in avoid}
-    if errors:
-        best = min(errors, key=lambda m: errors[m])
-        text += (
-            f" The closest to it in the decision values is <b>{html.escape(best)}</b>, whose "
-            f"largest error is {errors[best]:.2f} posterior standard deviations"
-        )
-        text += "." if floor is None else f" (noise floor {floor:.2f})."
-    return text
-
-
 def _scorecard(
     table: pd.DataFrame, reference: str | None, distances: pd.DataFrame | None = None
-) -> str:
+) -> dict[str, Any]:
     """Return the table in groups, each distance with its noise floor, numbers under the pointer."""
-    shown = table_text(table)
     columns = {c.heading: c for together in groups().values() for c in together if c.heading}
-    sections = [columns[heading].section if heading in columns else "" for heading in shown.index]
     floors = {}
     for d in [] if distances is None else rows_of(distances):
         statistic = STATISTICS[d.statistic]
         if noise := statistic.floor_text(d.floor):
             floors[d.method, statistic.column(d.quantity)] = f"({noise})"
-    return _table(
-        shown,
+    return _grid(
+        table_text(table),
         reference,
-        sections,
+        lambda heading: columns[heading].section if heading in columns else "",
         lambda heading, method: _told(columns.get(heading), table, method),
         lambda heading, method: floors.get((method, getattr(columns.get(heading), "name", "")), ""),
     )
@@ -311,50 +247,33 @@ def _told(column: Column | None, table: pd.DataFrame, method: str) -> str:
     return f"{value:.6g}" if number else ""
 
 
-def _table(
+def _grid(
     shown: pd.DataFrame,
     reference: str | None,
-    sections: Sequence[str] = (),
-    told: Callable[[str, str], str] = lambda heading, method: "",
-    beside: Callable[[str, str], str] = lambda heading, method: "",
-) -> str:
-    """Return a table of strings with one column per method, which scrolls if it does not fit.
+    section: Callable[[str], str] = lambda heading: "",
+    told: Text = lambda heading, method: "",
+    beside: Text = lambda heading, method: "",
+) -> dict[str, Any]:
+    """Return a table of strings, one column a method, as the template takes it.
 
-    `sections` names the group of each row. `told` and `beside` take a row and a column; they return
-    the text shown when the pointer is over the cell, and the small print in the cell.
+    `section` names the group of a row. `told` and `beside` return the number that is shown when the
+    pointer is over a cell, and the small print in it.
     """
+    marked = {str(m): "reference" if m == reference else "" for m in shown.columns}
 
-    def css(method: str, value: str = "") -> str:
-        names = ["reference"] if method == reference else []
-        bad = ("failed", "not_converged", "not possible", "do not use")
-        names += ["bad"] if value in bad else []
-        return f' class="{" ".join(names)}"' if names else ""
+    def cell(heading: str, method: str, value: str) -> dict[str, str]:
+        small = beside(heading, method)
+        number = told(heading, method) or value
+        title = f"{method}, {heading}: {number}" + (f", noise {small}" if small else "")
+        css = f"{marked[method]} {'bad' if value in _BAD else ''}".strip()
+        small = small if value != FLOOR else ""
+        return {"text": value, "css": css, "title": title if value else "", "small": small}
 
-    def cell(heading: str, method: str, value: str) -> str:
-        number, small = told(heading, method) or value, beside(heading, method)
-        title = ""
-        if value:
-            words = f"{method}, {heading}: {number}" + (f", noise {small}" if small else "")
-            title = f' title="{html.escape(words)}"'
-        print_small = f" <small>{html.escape(small)}</small>" if small and value != FLOOR else ""
-        return f"<td{css(method, value)}{title}>{html.escape(value)}{print_small}</td>"
-
-    head = "".join(
-        f'<th scope="col"{css(str(m))}>{html.escape(str(m))}</th>' for m in shown.columns
-    )
-    rows, before = [], ""
-    for i, (heading, values) in enumerate(shown.iterrows()):
-        if sections and sections[i] != before:
-            before = sections[i]
-            across = len(shown.columns)
-            rows.append(
-                f'</tbody><tbody><tr><th scope="rowgroup" colspan="{across + 1}">'
-                f"{html.escape(before)}</th></tr>"
-            )
-        cells = "".join(cell(str(heading), str(m), v) for m, v in values.items())
-        rows.append(f'<tr><th scope="row">{html.escape(str(heading))}</th>{cells}</tr>')
-    body = f"<tbody>{''.join(rows)}</tbody>".replace("<tbody></tbody>", "")
-    return (
-        f'<div class="scroll" tabindex="0"><table><thead><tr><td></td>{head}</tr></thead>{body}'
-        "</table></div>"
-    )
+    sections: list[tuple[str, list[Any]]] = []
+    for heading, values in ((str(h), row) for h, row in shown.iterrows()):
+        if not sections or section(heading) != sections[-1][0]:
+            sections.append((section(heading), []))
+        cells = [cell(heading, str(m), value) for m, value in values.items()]
+        sections[-1][1].append((heading, cells))
+    columns = [{"name": name, "css": css} for name, css in marked.items()]
+    return {"columns": columns, "sections": sections}

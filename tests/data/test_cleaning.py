@@ -1,8 +1,8 @@
 """A messy table: all of it is reported at once, the remedy mends it, and rows are cleaned alike."""
 
 import gzip
-import json
 import logging
+import pickle
 import sys
 
 import numpy as np
@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import ardvark as av
 from ardvark.data import Dataset, Table, findings
 from ardvark.data.cleaning import Cleaning
-from ardvark.data.columns import in_order, look
-from ardvark.data.tables import TableError
+from ardvark.data.columns import in_order, look, tidied
+from ardvark.data.findings import TableError
 from tests.support import rng
 
 FRAME = pd.DataFrame(
@@ -35,6 +35,10 @@ def report(frame, target="y", **given):
 
 
 # --- one column -----------------------------------------------------------------------------------
+
+
+def looked(name, values):
+    return look(tidied(pd.DataFrame({name: pd.Series(values)}))).loc[name]
 
 
 @pytest.mark.parametrize(
@@ -60,17 +64,17 @@ def report(frame, target="y", **given):
     ],
 )
 def test_a_column_is_told_by_its_values(values, kind, missing):
-    seen = look("a", pd.Series(values))
-    assert (seen.kind, seen.missing) == (kind, missing)
+    seen = looked("a", values)
+    assert (seen["kind"], seen["missing"]) == (kind, missing)
 
 
 @pytest.mark.parametrize(
     ("name", "numbered"), [("patient_id", True), ("SampleNo", True), ("acid", False), ("n", False)]
 )
 def test_a_whole_number_is_an_id_by_its_name(name, numbered):
-    assert look(name, pd.Series([7, 3, 5])).numbered == numbered
-    assert not look(name, pd.Series([7, 3, 3])).numbered
-    assert not look(name, pd.Series([7.5, 3, 5])).numbered
+    assert looked(name, [7, 3, 5])["numbered"] == numbered
+    assert not looked(name, [7, 3, 3])["numbered"]
+    assert not looked(name, [7.5, 3, 5])["numbered"]
 
 
 def test_words_are_sorted_with_their_numbers():
@@ -123,11 +127,13 @@ def test_all_that_is_wrong_is_in_one_report():
 
 
 def test_the_call_in_the_error_is_python_that_mends_the_table():
-    error = report(FRAME)
+    frame = FRAME.assign(odd=[1, 2, "?", 4, 5, 6], name=[f"p{k}" for k in range(6)], none=None)
+    error = report(frame)
     call = str(error).split("This mends all of it:\n\n")[1].strip()
-    data = eval(call, {"av": av, "frame": FRAME})
+    assert "drop=['none'], encode='onehot', impute='median', row_names='name', na=['?']" in call
+    data = eval(call, {"av": av, "frame": frame})
     assert data.N == 6
-    assert data.fingerprint == av.table(FRAME, **error.mended.declared()).fingerprint
+    assert data.fingerprint == av.table(frame, **error.mended.declared()).fingerprint
 
 
 def test_a_frame_given_to_a_problem_gets_the_same_report():
@@ -255,12 +261,11 @@ def coded(**more):
 def test_codes_far_outside_are_reported_and_stay(values, said):
     found = findings.codes(coded(age=values)[["age", "b"]], Cleaning(target="y"))
     if not said:
-        assert found is None
+        assert found == ""
         return
     counts = ", ".join(f"{code} {n}" for code, n in said.items())
-    assert f"age ({counts}). It is used as a number." in found.text
-    assert f"--na={','.join(said)} --impute median" in found.text
-    assert (found.stops, found.remedy) == (False, {})
+    assert f"age ({counts}). It is used as a number." in found
+    assert f"--na={','.join(said)} --impute median" in found
 
 
 def test_a_code_is_a_number_until_it_is_declared(caplog):
@@ -312,14 +317,12 @@ def test_a_split_learns_on_the_training_rows_only():
     rows = list(map(int, train.sample_names))
     fill = frame["a"].iloc[rows].median()
     assert fill != frame["a"].median()
-    assert train.cleaning.fills["a"] == test.cleaning.fills["a"] == fill
     for part in (train, test):
         assert isinstance(part, Table)
         own = frame.iloc[list(map(int, part.sample_names))]
         np.testing.assert_array_equal(part.X[:, 0], own["a"].fillna(fill))
         np.testing.assert_array_equal(part.y, own["y"] == "v")
-    shares = frame["site"].iloc[rows].value_counts(normalize=True)
-    assert train.cleaning.levels["site"] == pytest.approx(shares.to_dict())
+    assert train.encoder.levels_ == {"site": ["A", "B", "C"]}
     whole = av.table(frame.iloc[rows], "y", encode="onehot", impute="median")
     np.testing.assert_array_equal(train.X, whole.X)
     assert test.feature_names == train.feature_names
@@ -365,9 +368,7 @@ def test_new_rows_are_cleaned_as_the_training_rows():
     new = data.clean(frame.sample(frac=1.0, random_state=0)[["site", "patient", "b", "a"]])
     assert tuple(new.columns) == data.feature_names
     np.testing.assert_array_equal(new.loc[list(data.sample_names)], data.X)
-    stored = Cleaning.from_json(json.loads(json.dumps(data.cleaning.to_json())))
-    assert stored == data.cleaning
-    pd.testing.assert_frame_equal(stored.new(frame), data.clean(frame))
+    pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(data)).clean(frame), data.clean(frame))
 
 
 @pytest.mark.parametrize(
@@ -470,12 +471,17 @@ def frames(draw):
 
 @settings(max_examples=60, derandomize=True, deadline=None, database=None)
 @given(frames())
-def test_the_remedy_of_any_table_mends_it(frame):
-    try:
-        data = av.table(frame, "y")
-    except TableError as error:
-        if error.mended is None:
+def test_the_remedies_of_any_table_mend_it(frame):
+    """A second report may follow the first, since the first leaves rows and columns out."""
+    given = {"target": "y"}
+    for _ in range(4):
+        try:
+            data = av.table(frame, **given)
+        except TableError as error:
+            if error.mended is None:
+                return
+            given = error.mended.declared()
+        except av.InputError:  # too little is left
             return
-        data = av.table(frame, **error.mended.declared())
     assert np.isfinite(data.X).all()
     assert min(data.counts) >= 1

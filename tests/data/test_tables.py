@@ -118,25 +118,11 @@ def test_labels_are_chosen(read, labels, settings, names, y):
         (PLAIN, {"drop": ["a", "b"]}, "no features"),
         (PLAIN, {"sep": "ab"}, "the separator .sep. must be one ASCII character"),
         (PLAIN, {"sep": "|"}, "unknown label column 'y'"),
-        (PLAIN, {"classes": ["u"]}, "classes takes two labels"),
         (PLAIN, {"classes": ["u", "w"]}, "unknown label of 'y' 'w'. Known: u, v"),
         (PLAIN, {"positive": "w"}, "unknown label of 'y' 'w'"),
-        (
-            "a,y\n1,u\n2,v\n3,w\n",
-            {},
-            r"two labels, got 3: u \(1\), v \(1\), w.*classes=\['u', 'v'\]",
-        ),
-        ("a,y\n1,u\n2,u\n", {}, "two labels, got 1: u"),
         ("a,b,y\n1,,u\n3,4,v\n,5,u\n", {}, r"2 in 2 columns: a \(1\), b \(1\).*impute='median'"),
         ("a,y\n1,u\n2,\n", {}, r"1 without\s+a label"),
         ("a,y\n1,u\n2,\n", {"drop_missing": True}, "two labels, got 1"),
-        ("a,b,y\nred,1,u\nblue,2,v\n", {}, r"another entry in every row: a\..*row_names='a'"),
-        (
-            "a,b,y\n?,1,u\n3,2,v\n",
-            {},
-            r"words among them: a \([?] 1\).*impute='median', na=\['[?]'\]",
-        ),
-        ("a,b,y\ninf,1,u\n3,2,v\n", {}, r"infinite values: a \(1\).*na=\['inf'\]"),
     ],
 )
 def test_what_is_odd_is_refused_with_a_way_on(read, text, settings, message):

@@ -1,0 +1,198 @@
+"""How the columns of a table become numbers: learned on training rows, applied alike to others."""
+
+from typing import Any, Self, get_args
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+
+from ardvark.common.validate import InputError, logger, one_of
+
+from .cleaning import Encode, Impute
+from .columns import in_order, levels, listed, numbers, texts
+
+_NUMBERS: Any = ["number", "bool"]
+
+
+class Encoder(TransformerMixin, BaseEstimator):
+    """Text as numbers and missing values filled, by scikit-learn's encoders and imputers.
+
+    A transformer of data frames. `ardvark.table` fits one, `Table.clean` applies it to new rows,
+    and it may be a step of a pipeline before the estimator.
+
+    Parameters
+    ----------
+    encode : {"onehot", "ordinal"}
+        How text becomes numbers, as for `ardvark.table`.
+    impute : {"median", "mean", "most-frequent"}, optional
+        What a missing number is replaced by. A missing word is replaced by the most frequent one.
+
+    Attributes
+    ----------
+    levels_ : dict of list
+        The levels of each text column, in their order.
+
+    Notes
+    -----
+    A level that no training row had tells the model nothing. Its row is treated as an average one
+    in this column: each column made of it takes its mean over the training rows, so that it adds
+    nothing to a linear eta. A warning names the level.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from ardvark.data.encoding import Encoder
+    >>> rows = pd.DataFrame({"age": [31, None, 52], "site": ["A", "B", "A"]})
+    >>> encoder = Encoder("onehot", "median").fit(rows)
+    >>> encoder.transform(rows).to_dict("list")
+    {'age': [31.0, 41.5, 52.0], 'site=B': [0.0, 1.0, 0.0]}
+    """
+
+    def __init__(self, encode: Encode = "onehot", impute: Impute | None = None) -> None:
+        self.encode = encode
+        self.impute = impute
+
+    def fit(self, X: pd.DataFrame, y: object = None) -> Self:
+        """Learn levels and fill values from rows (N, D); no label is used.
+
+        Raises
+        ------
+        InputError
+            A column has no value in these rows, or an unknown way to encode or fill.
+        """
+        one_of("encode", self.encode, get_args(Encode))
+        if self.impute is not None:
+            one_of("impute", self.impute, get_args(Impute))
+        empty = X.columns[X.isna().all()]
+        if len(empty):
+            raise InputError(
+                f"column {empty[0]!r} has no value in the {len(X)} rows to learn from. "
+                "Drop it, or split with another seed."
+            )
+        self.feature_names_in_ = np.asarray(X.columns, dtype=object)
+        stored = list(map(str, X.select_dtypes(_NUMBERS)))
+        self.levels_ = {
+            str(name): levels(values) for name, values in X.drop(columns=stored).items()
+        }
+        shown = {name: self._shown(name) for name in self.levels_}
+        # by place: to look up 20 000 columns by name takes seconds
+        steps: list[Any] = [
+            (f"{k}", self._of_words(name), [len(stored) + k])
+            for k, (name, columns) in enumerate(shown.items())
+            if columns
+        ]
+        if stored:
+            rule = str(self.impute).replace("-", "_")
+            fill = SimpleImputer(strategy=rule) if self.impute else "passthrough"
+            steps.insert(0, ("numbers", fill, slice(len(stored))))
+        self.transformer_ = ColumnTransformer(steps).fit(self._typed(X))
+        made = {name: [name] for name in stored} | shown
+        origin = [name for name in made for _ in made[name]]
+        self._order = np.argsort(X.columns.get_indexer(pd.Index(origin)), kind="stable")
+        names = np.array([n for names in made.values() for n in names], dtype=object)
+        self._names = names[self._order]
+        return self
+
+    def transform(self, X: pd.DataFrame) -> pd.DataFrame:
+        """Return rows (M, D) as numbers, in the columns that were learned.
+
+        Raises
+        ------
+        InputError
+            A missing value that nothing says how to fill, or text in a column of numbers.
+        """
+        missing = X.isna().sum()
+        lacking = missing[missing > 0]
+        if self.impute is None and len(lacking):
+            counts = [f"{name} ({n})" for name, n in lacking.items()]
+            raise InputError(
+                f"{len(lacking)} column(s) have missing values: {listed(counts)}. Fill them, or "
+                "leave out these rows (drop_missing), or fill them by a rule (impute)."
+            )
+        array = self.transformer_.transform(self._typed(X)).astype(np.float64)
+        return pd.DataFrame(array[:, self._order], X.index, self._names)
+
+    def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
+        """Return the names of the columns that `transform` makes."""
+        return self._names
+
+    def became(self) -> list[str]:
+        """Return for each text column, in words, which columns it became."""
+        lines = []
+        for name, known in self.levels_.items():
+            said = ", ".join(self._shown(name))
+            if self.encode == "ordinal":
+                said = ", ".join(f"{level} = {i}" for i, level in enumerate(known))
+            elif len(known) < 3:
+                said += (
+                    f" (0 is {known[0]})" if said else f"left out, because every row has {known[0]}"
+                )
+            lines.append(f"{name}: {said}")
+        return lines
+
+    def _shown(self, name: str) -> list[str]:
+        """Return the columns that a text column becomes: all its levels, or the second of two."""
+        known = self.levels_[name]
+        if self.encode == "ordinal":
+            return [name]
+        return [f"{name}={level}" for level in (known if len(known) > 2 else known[1:])]
+
+    def _of_words(self, name: str) -> Any:
+        """Return the steps from words to numbers.
+
+        Each level is coded by its place, and one that is not known by -1. A missing one becomes the
+        most frequent one, of equal counts the first. The last step makes an unknown one average.
+        """
+        known = self.levels_[name]
+        unknown: dict[str, Any] = {"handle_unknown": "use_encoded_value", "unknown_value": -1}
+        places = OrdinalEncoder(categories=[[*known, np.nan]], **unknown)
+        steps = [places, SimpleImputer(strategy="most_frequent")] if self.impute else [places]
+        if self.encode == "ordinal":
+            return make_pipeline(*steps, SimpleImputer(missing_values=-1, strategy="mean"))
+        return make_pipeline(*steps, _Levels(len(known)), SimpleImputer(strategy="mean"))
+
+    def _typed(self, X: pd.DataFrame) -> pd.DataFrame:
+        """Return the rows with float64 in the columns of numbers, and then the text columns."""
+        rows = X[list(self.feature_names_in_)]
+        words = {name: texts(rows[name]) for name in self.levels_}
+        others = rows.drop(columns=list(words))
+        odd = others.select_dtypes(exclude=_NUMBERS)
+        others = others.assign(**{str(name): _numbers(values) for name, values in odd.items()})
+        for name, values in words.items():
+            unseen = values[values.notna() & ~values.isin(self.levels_[name])]
+            if len(unseen):
+                logger.warning(
+                    "column %r has levels that no training row has (%s), in %d row(s), the first "
+                    "%r: these rows are treated as average ones in this column",
+                    name, listed(in_order(unseen.unique())), len(unseen), str(unseen.index[0]),
+                )  # fmt: skip
+        return others.astype(np.float64).assign(**words)
+
+
+class _Levels(OneHotEncoder):
+    """A column of 0 and 1 for each of some levels, or for the second of two; NaN where it is -1."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        drop = "first" if size == 2 else None
+        super().__init__(categories=[range(size)], drop=drop, sparse_output=False)
+
+    def transform(self, X: np.ndarray) -> np.ndarray:
+        """Return the columns of the levels (M, 1) of rows."""
+        return np.where(X < 0, np.nan, super().transform(np.maximum(X, 0)))
+
+
+def _numbers(values: pd.Series) -> pd.Series:
+    """Return a column as numbers, or say which row has none."""
+    found = numbers(values)
+    wrong = found.isna() & values.notna()
+    if wrong.any():
+        raise InputError(
+            f"column {values.name!r} must contain numbers, but row {str(wrong.idxmax())!r} has "
+            f"{values[wrong].iloc[0]!r}."
+        )
+    return found
