@@ -36,7 +36,7 @@ _NAMES = {
     "carray": numba.carray,
     "isfinite": np.isfinite,
 }
-_MODE = get_mode("NUMBA").including(matrix_product.REWRITE, vector_math.REWRITE)
+MODE = get_mode("NUMBA").including(matrix_product.REWRITE, vector_math.REWRITE)
 _NUMBERS, _ADDRESSES = types.CPointer(types.float64), types.CPointer(types.voidptr)
 
 # nutpie's two signatures; what it calls user data is here an array of addresses, `Data.addresses`
@@ -156,7 +156,7 @@ class Function:
 
     def __init__(self, model: pm.Model, x: Any, outputs: list[Any], data: Data) -> None:
         with model:
-            graph = compile_graph((x,), outputs, mode=_MODE)
+            graph = compile_graph((x,), outputs, mode=MODE)
         signature, template = _DENSITY if len(outputs) == 2 else _EXPAND
         arrays, lengths = data.source(graph.get_shared())
         source = template.format(arrays=arrays, lengths=lengths)

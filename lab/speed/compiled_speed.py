@@ -4,9 +4,9 @@
     python -m lab compiled_speed density        a model's density and gradient, as D grows
     python -m lab compiled_speed rbf            the same with the rbf kernel, as N and D grow
 
-`gradient`: value and gradient of f = K a as one operation and as the plain formula, each compiled
-by Numba and called with Z = X, and the time of two sums over X, which reads it twice. One thread;
-the least processor time of several calls, in microseconds.
+`gradient`: value and gradient of f = K a as a density compiles it and as PyTensor's own products
+do, each by Numba and called with Z = X, and the time of two sums over X, which reads it twice. One
+thread; the least processor time of several calls, in microseconds.
 
 `density`: log density and gradient of a whole model, as a sampler calls them, against the least
 that they could take, two sums over X and D exponentials, and per number of X. `rbf`: the same, per
@@ -58,22 +58,23 @@ def products(kernel: str, N: int, D: int, quick: bool) -> Row:
     import pytensor
     import pytensor.tensor as pt
 
+    from ardvark.inference.contract.compiled import MODE
     from ardvark.models.parts.kernels import make_kernel
 
     rng = np.random.default_rng(0)
     values = (rng.normal(size=(N, D)), rng.gamma(1.0, size=D) / D,
               rng.normal(size=N), rng.normal(size=N))  # fmt: skip
     taken = []
-    for fused in (True, False):
+    for ours in (True, False):
         X, theta, a, g = pt.dmatrix(), pt.dvector(), pt.dvector(), pt.dvector()
-        if fused:
+        if ours:
             f = make_kernel(kernel).product(X, X, theta, a)
         elif kernel == "linear":
             f = X @ (theta * (X.T @ a))
         else:
             f = make_kernel(kernel).gram(X, X, theta, pt) @ a
         outputs = [f, *pt.grad((f * g).sum(), [theta, a])]
-        function = pytensor.function([X, theta, a, g], outputs, mode="NUMBA")
+        function = pytensor.function([X, theta, a, g], outputs, mode=MODE if ours else "NUMBA")
         taken.append(least(lambda call=function: call(*values), quick))
     two = least(lambda: (values[0].sum(), values[0].sum()), quick)
     return {"size": f"{kernel} {N} x {D}", "operation, us": taken[0], "formula, us": taken[1],
