@@ -130,8 +130,9 @@ def sbc(
     InputError
         The method does not apply, or returns no draws from a stated distribution.
     """
+    plan = registry.prepare(method, problem, options, sampling)
     own = dataclasses.replace(problem)  # with a model of its own, whose labels are rebound
-    plan = registry.prepare(method, own, options, sampling)
+    plan = dataclasses.replace(plan, target=Target(own))
     name, backend = plan.name, plan.backend
     if backend.KIND not in ("mcmc", "approximation"):
         raise InputError(

@@ -272,15 +272,16 @@ def test_advi_that_walks_away_says_so():
     target = known_gaussian(MEAN, COVARIANCE)
     result = approximate(advi, target, step_sizes=(100.0,), start_sd=0.5)
     assert result.status == "not_converged"
-    assert "fell from" in result.reason
-    assert "step_sizes" in result.reason
+    assert result.reason.code == "fell"
+    assert result.reason.numbers["end"] < result.reason.numbers["start"]
+    assert "step_sizes" in str(result.reason)
 
 
 def test_a_few_draws_far_away_do_not_hide_that_advi_fell():
     density = known_gaussian(MEAN, COVARIANCE)
     options, random = advi.Options(), np.random.default_rng(seed(5))
     far = -(10.0 ** np.linspace(2.0, 16.0, 200))  # their standard error is as large as their mean
-    assert "the ELBO fell" in advi._fell(density, far, options, random)
+    assert advi._fell(density, far, options, random).code == "fell"
     q = advi.LowRank(density.start, options.start_sd, 0, random)
     noise = random.standard_normal((200, density.size))
     same = density.logp(q.sample(noise)) - q.log_density(noise)
@@ -337,7 +338,7 @@ def test_options_that_exclude_each_other_or_are_too_large(monkeypatch):
         advi.Options(family="full_rank", rank=2)
     target, short = known_gaussian(MEAN, COVARIANCE), {"family": "full_rank", "max_iterations": 1}
     monkeypatch.setattr(advi, "LARGEST_FULL_RANK", 3)
-    assert "still rising" in approximate(advi, target, **short).reason
+    assert approximate(advi, target, **short).reason.code == "still rising"
     monkeypatch.setattr(advi, "LARGEST_FULL_RANK", 2)
     with pytest.raises(FitFailed, match=r"stores 3\^2 numbers.* limited to 2 .*'mean_field'"):
         approximate(advi, target, **short)
@@ -454,7 +455,7 @@ def test_an_optimiser_that_stops_short_is_said():
     result = approximate(laplace, density, starts=1, max_iterations=1, jitter=1e-9)
     before = 1.5 * result.details["location"].item()
     assert before > 1.0
-    assert result.reason == (
+    assert str(result.reason) == (
         f"the optimiser stopped short of a mode (Newton decrement {before**4 / 6.0:.3g})"
     )
 

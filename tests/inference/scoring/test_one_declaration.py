@@ -4,6 +4,7 @@ Toys of both are seen wherever statistics and purposes are: in the distances, th
 and the sentence of a verdict, the page and the documentation.
 """
 
+import html
 import re
 
 import numpy as np
@@ -109,8 +110,8 @@ def test_a_statistic_is_one_declaration(with_upper, problem, tmp_path):
     page = found.to_html(tmp_path / "page.html", pictures={}).read_text()
     assert f"<li>{reason}</li>" in page
     assert re.search(r'<th scope="row">in the upper tenth</th>.*?<small>\(0\.00\d+\)</small>', page)
-    meaning = "Of eta: the share of the draws in the reference&#x27;s <b>upper</b> tenth."
-    assert f"<dt>in the upper tenth</dt><dd>{meaning}</dd>" in page
+    meaning = "Of eta: the share of the draws in the reference's <b>upper</b> tenth."
+    assert f"<dt>in the upper tenth</dt><dd>{meaning}</dd>" in html.unescape(page)
     assert '<th scope="row">eta upper</th>' in page
     assert "upper_eta" in columns.described()
 

@@ -10,6 +10,7 @@ from pytensor.compile.mode import get_mode, optdb
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.rewriting.db import RewriteDatabaseQuery
 
+from ardvark.inference.contract.compiled import MODE
 from ardvark.models.parts.kernels import make_kernel
 from ardvark.models.parts.kernels.linear import LinearProduct
 from ardvark.models.parts.rbf_product import RbfProduct, RbfProductGradient
@@ -51,7 +52,7 @@ def derivatives(f, order):
 def fused(kernel, degree=1, mode="NUMBA", order=1):
     """Return the compiled operation and its derivatives, which serve all tests."""
     outputs = derivatives(make_kernel(kernel, degree).product(*INPUTS), order)
-    return pytensor.function(INPUTS, outputs, mode=mode)
+    return pytensor.function(INPUTS, outputs, mode=MODE if mode == "NUMBA" else mode)
 
 
 @functools.cache

@@ -284,7 +284,7 @@ def test_supports_and_options_say_what_is_wrong():
 def test_too_few_iterations_are_not_converged():
     result = direct(made(), vb_iterations=1)
     assert result.status == "not_converged"
-    assert "raise vb_iterations" in result.reason
+    assert "raise vb_iterations" in str(result.reason)
     assert not result.details["converged"]
 
 

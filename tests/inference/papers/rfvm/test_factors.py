@@ -199,7 +199,7 @@ def test_a_start_at_the_slab_finds_what_one_inside_the_spike_loses():
             q.m, q.precision = q.m * h.feature_prior.scale, q.delta
             q._set_v()
         run = iterate(q, q.options)
-        assert run.reason == ""
+        assert run.reason is None
         assert run.falls() == 0
         ends.append(run.elbo[-1])
         effects.append(q.v * np.abs(X.T @ q.a))  # of a standard deviation of each feature, on eta

@@ -269,4 +269,4 @@ def test_a_fit_that_ends_at_the_origin_says_so():
 def test_too_few_iterations():
     result = direct(made(*arrays(20, 5)), c1=0.1, c2=0.1, max_iterations=3, starts=1)
     assert result.status == "not_converged"
-    assert "still falls after 3 iterations" in result.reason
+    assert "still falls after 3 iterations" in str(result.reason)
