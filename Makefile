@@ -14,7 +14,7 @@ BUILT := build/site
 help:
 	@echo "make demo       fit RFVM to digits: the exact posterior and four other methods"
 	@echo "make test       set up everything and run the tests"
-	@echo "make data-test  run the tests that need the data sets of ARDVARK_DATA"
+	@echo "make data-test  run the tests that need the data sets of the folder ARDVARK_DATA"
 	@echo "make lab-test   run the tests of the laboratory"
 	@echo "make course     run every notebook with small settings, and the Python of the pages"
 	@echo "make docs       build the site: $(BUILT)/index.html"

@@ -14,7 +14,9 @@ from types import SimpleNamespace
 import pytest
 
 NOWHERE = "http://127.0.0.1:9"  # the port where nobody listens
-DATA = os.environ.pop("ARDVARK_DATA", "")  # for tests marked `data` alone
+# for tests marked `data` alone; under a name of its own, since the workers of pytest-xdist read this
+# file again, in the environment that the first process has left
+DATA = os.environ.setdefault("ARDVARK_DATA_OF_TESTS", os.environ.pop("ARDVARK_DATA", ""))
 # a data set that a test does not say it needs is not downloaded either, in no process
 os.environ |= {"HTTP_PROXY": NOWHERE, "HTTPS_PROXY": NOWHERE, "NO_PROXY": "localhost,127.0.0.1"}
 # one worker a core: two BLAS threads each would only wait for one another
@@ -52,7 +54,8 @@ def _registered_data(request, monkeypatch):
     elif DATA:
         monkeypatch.setenv("ARDVARK_DATA", DATA)
     else:
-        pytest.skip("ARDVARK_DATA is not set: this test needs the data sets of the registry")
+        # asked for, as `make data-test` does, and not to be had: a skip would look like a success
+        pytest.fail("ARDVARK_DATA is not set: this test needs the data sets of the registry")
 
 
 @pytest.fixture(autouse=True)

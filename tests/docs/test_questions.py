@@ -25,7 +25,7 @@ QUESTIONS = {
         "howto/missing-values",
         ("--drop-missing", "--impute", "av.table"),
     ),
-    "What about text columns?": ("howto/missing-values", ("--encode", "onehot", "OneHotEncoder")),
+    "What about text columns?": ("howto/missing-values", ("--encode", "onehot", "Encoder")),
     "Can I read a report on a phone?": ("report", ("phone", "dark mode")),
     "What do I do about a failing chain?": (
         "howto/failing-chain",
