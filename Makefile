@@ -145,7 +145,7 @@ release-check: $(INSTALLED)
 	.ci/release $(RELEASED)
 
 types: $(INSTALLED)
-	$(BIN)/mypy -p ardvark -p lab.matrix -p lab.papers -p lab.yardsticks -p lab.references
+	$(BIN)/mypy -p ardvark -p lab.findings -p lab.matrix -p lab.papers -p lab.yardsticks -p lab.references
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info $(addprefix docs/,api jupyter_execute methods models parts project results tutorials)

@@ -5,6 +5,7 @@ python -m lab reproduce [TABLE]             the papers' tables, and the matrix
 python -m lab reference make|check|export   the stored posteriors
 python -m lab gibbs_speed [PART] [--quick]  a script: it writes records
 python -m lab genes [PATTERN]               the genes that the papers print
+python -m lab findings                      the picture of FINDINGS.md
 python -m lab pages                         write the pages
 python -m lab check_records                 list the records that are older than the code
 """
@@ -21,6 +22,7 @@ HERE = Path(__file__).parent
 COMMANDS = {"reproduce": "lab.reproduce", "reference": "lab.references.command"}
 TOOLS = {
     "check_records": "lab.check_records",
+    "findings": "lab.findings.patients",
     "genes": "lab.genes.compute",
     "pages": "lab.pages",
     "same_results": "lab.same_results",

@@ -17,6 +17,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from lab import records
+from lab.findings import figures as findings
 from lab.genes import figures as genes
 from lab.matrix import figures as matrix
 from lab.papers import figures as papers
@@ -103,6 +104,8 @@ PAGES = (
     ),
 )  # fmt: skip
 FIDELITY = "PAPER_CHECK.md"
+FINDINGS = "../FINDINGS.md"
+"""At the top of the repository; its template is here."""
 FOLDS, MATRIX = records.HERE / "paper_check" / "folds", records.HERE / "matrix"
 TEMPLATES = Environment(
     loader=FileSystemLoader(records.HERE), undefined=StrictUndefined, keep_trailing_newline=True
@@ -208,9 +211,12 @@ def written() -> dict[str, str]:
     """Return every page whose text is written by hand, with its figures."""
     figures = papers.figures(FOLDS)
     figures["GENES.md"] = genes.figures()
-    figures["matrix/MATRIX.md"] = matrix.figures(matrix.stored(MATRIX))
+    frame = matrix.stored(MATRIX)
+    figures["matrix/MATRIX.md"] = matrix.figures(frame)
+    figures[FINDINGS] = findings.figures(frame, papers.Found(FOLDS))
     return {
-        file: TEMPLATES.get_template(f"{file}.j2").render(given) for file, given in figures.items()
+        file: TEMPLATES.get_template(f"{file.removeprefix('../')}.j2").render(given)
+        for file, given in figures.items()
     }
 
 

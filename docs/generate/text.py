@@ -10,6 +10,7 @@ from lab.records import lines
 ROOT = Path(__file__).parents[2]
 INCLUDED = {
     "README.md": "index",
+    "FINDINGS.md": "results/findings",
     "ERRATA.md": "results/errata",
     "CHANGELOG.md": "project/changelog",
     "CONTRIBUTING.md": "project/contributing",
