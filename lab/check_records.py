@@ -29,7 +29,7 @@ def main(words: list[str] | None = None) -> int:
     print(f"{len(older)} of {len(found)} records are older than the code that they measure.\n")
     for name, changed in older.items():
         print(f"{name}: {found[name].date}, commit {found[name].commit}")
-        print(f"  changed: {records.some(changed, 5).replace('`', '')}")
+        print(f"  changed: {', '.join(changed)}")
         print(f"  anew: {anew(found[name])}\n")
     print(f"{len(unknown)} say of no version: nobody noted the code that they measure.\n")
     for name in unknown:

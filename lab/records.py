@@ -8,8 +8,10 @@ each file that was measured. A record is older than the code if such a hash is a
 (`make check-records`); of a record without `code` nobody knows the version.
 """
 
+import csv
 import dataclasses
 import datetime
+import io
 import json
 import math
 import os
@@ -215,29 +217,70 @@ def versions() -> dict[str, str]:
 
 # --- Markdown -------------------------------------------------------------------------------------
 
+LONG, FEW = 12, 3
+"""A table of more rows is a CSV file, and its page shows a few of them."""
 
-def render(record: Record, notes: bool = True) -> str:
+
+def render(record: Record, worst: str = "", brief: bool = False) -> str:
     """Return a record as a section of a page; its goals stand at the head of the page.
 
-    Without `notes`, which then stand there too.
+    Of a long table the page shows the rows with the smallest values of the column `worst`, or with
+    the largest ones if a minus stands before its name. A brief section says where the record is.
     """
     parts = [f"## {record.title}", _origin(record)]
+    links = {
+        held.title: f"[All {len(held.rows)} rows]({file})." for file, held in long_tables(record)
+    }
+    if brief:
+        return "\n\n".join([*parts, *links.values()])
     for measured in record.measured:
         parts += [f"### {measured.title}"] if measured.title else []
-        parts += [markdown(measured), *([measured.note] if measured.note else [])]
-    return "\n\n".join([*parts, *(record.notes if notes else [])])
+        shown = extreme(measured, worst) if measured.title in links else measured
+        parts += [markdown(shown)] if shown.rows else []
+        parts += [links[measured.title]] if measured.title in links else []
+        parts += [measured.note] if measured.note else []
+    return "\n\n".join([*parts, *record.notes])
+
+
+def long_tables(record: Record) -> list[tuple[str, Table]]:
+    """Return the long tables of a record, each with its CSV file."""
+    long = [measured for measured in record.measured if len(measured.rows) > LONG]
+    several = len(long) > 1
+    return [
+        (f"tables/{record.name}{f'-{i}' if several else ''}.csv", measured)
+        for i, measured in enumerate(long, 1)
+    ]
+
+
+def comma_separated(columns: list[str], rows: Iterable[Iterable[Cell]]) -> str:
+    """Return rows as the text of a CSV file, all digits of each number."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([columns, *rows])
+    return text.getvalue()
+
+
+def extreme(given: Table, column: str) -> Table:
+    """Return a table of the few rows with the smallest (with a minus: largest) values of a column.
+
+    It has no rows if there is no such column.
+    """
+    name = column.removeprefix("-")
+    if name not in given.columns:
+        return dataclasses.replace(given, rows=[])
+    i = given.columns.index(name)
+    rows = [row for row in given.rows if row[i] not in (None, "")]
+    rows.sort(key=lambda row: float(str(row[i])), reverse=column != name)
+    return dataclasses.replace(given, rows=rows[:FEW])
 
 
 def _origin(record: Record) -> str:
-    """Return when, how and where a record was measured, as a paragraph."""
+    """Return when and how a record was measured; its file has the machine and the versions."""
     said = [record.date or "Date unknown", f"`{record.command}`" if record.command else "by hand"]
     said += [record.conditions] if record.conditions else []
-    if record.transcribed:
-        at = f"commit {record.commit}{since(record)}" if record.commit else "the commit is unknown"
-        return ", ".join(said) + f". Copied from a page written by hand; {at}."
-    where = ", ".join(f"{name} {value}" for name, value in record.machine.items())
-    used = ", ".join(f"{name} {value}" for name, value in record.versions.items())
-    return f"{', '.join(said)}. Commit {record.commit}{since(record)}; {where}; {used}."
+    said += [f"commit {record.commit}" if record.commit else "commit unknown"]
+    copied = " Copied from a page written by hand." if record.transcribed else ""
+    file = f"[record](results/{record.name}.json)"
+    return f"{', '.join(said)}{since(record)}; {file}.{copied}"
 
 
 def markdown(given: Table) -> str:
@@ -271,6 +314,13 @@ def cell(value: Cell, spec: str = "") -> str:
     return value if isinstance(value, str) else format(value, spec)
 
 
+def found(given: Table, row: str, column: str) -> str:
+    """Return a cell as a page shows it, by its column and what stands first in its row."""
+    i = given.columns.index(column)
+    (value,) = (held[i] for held in given.rows if held[0] == row)
+    return cell(value, given.formats.get(column, ""))
+
+
 def _numeric(value: Cell) -> bool:
     if isinstance(value, str):
         return not value or value.strip("*<>~")[:1].isdigit()
@@ -278,12 +328,14 @@ def _numeric(value: Cell) -> bool:
 
 
 def goals_table(records: Iterable[Record]) -> str:
-    """Return the table that opens a page: goal, measured, met?"""
-    rows = [["goal", "measured", "met?"]]
+    """Return the table at the head of a page: of what, goal, measured, met?"""
+    rows = [["of", "goal", "measured", "met?"]]
     for record in records:
         link = f"[{record.title}](#{anchor(record.title)})"
-        rows += [[f"{link}: {g.goal}", g.measured, met(g, record)] for g in record.goals]
-    return lines(rows, [False] * 3)
+        for goal in record.goals:
+            rows.append([link, goal.goal, goal.measured, met(goal, record)])
+            link = ""  # the rows below are of the same
+    return lines(rows, [False] * 4)
 
 
 def met(goal: Goal, record: Record) -> str:
@@ -295,7 +347,8 @@ def met(goal: Goal, record: Record) -> str:
 
 # --- of which version -----------------------------------------------------------------------------
 
-OLDER = re.compile(r" \(older version: [^)]*\)")
+OLD, UNKNOWN = " (older version)", " (version unknown)"
+OLDER = re.compile(r" \(older version[^)]*\)")
 """What a page says of changed code. A page has it right when it is made; a change of the code does
 not make the page wrong, for it still says what the record says: tests compare pages without it."""
 
@@ -303,25 +356,16 @@ not make the page wrong, for it still says what the record says: tests compare p
 def version(record: Record) -> str:
     """Return of which version a figure is, in brackets; nothing if it is of this one."""
     if not record.code:
-        return " (version unknown)"
-    if record.changed():
-        return f" (older version: {record.commit}, {record.date})"
-    return ""
+        return UNKNOWN
+    return OLD if record.changed() else ""
 
 
 def since(record: Record) -> str:
-    """Return what has changed since a record, in brackets; nothing if nothing has."""
+    """Return how much has changed since a record, in brackets; nothing if nothing has."""
     if not record.code:
-        return " (version unknown: the record names no files)"
-    changed = record.changed()
-    return f" (older version: {some(changed)} changed since)" if changed else ""
-
-
-def some(files: list[str], shown: int = 3) -> str:
-    """Return the first few files, and how many more there are."""
-    more = [f"{len(files) - shown} more"] if len(files) > shown else []
-    *first, last = [f"`{file}`" for file in files[:shown]] + more
-    return f"{', '.join(first)} and {last}" if first else last
+        return UNKNOWN
+    changed = len(record.changed())
+    return f" (older version; files changed since: {changed})" if changed else ""
 
 
 def unmarked(page: str) -> str:

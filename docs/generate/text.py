@@ -18,6 +18,7 @@ INCLUDED = {
     "lab/README.md": "results/laboratory",
     "lab/RESULTS.md": "results/records",
     "lab/SPEED.md": "results/speed",
+    "lab/ALGORITHMS.md": "results/algorithms",
     "lab/CALIBRATION.md": "results/calibration",
     "lab/PRIORS.md": "results/priors",
     "lab/TESTS.md": "results/tests",
@@ -53,8 +54,8 @@ def relinked(text: str, folder: str) -> str:
     ----------
     text : str
     folder : str
-        The folder of the repository that the links are relative to, "" for the top level. A file
-        that is on no page is named without a link.
+        The folder of the repository that the links are relative to, "" for the top level. A table
+        or a record can be downloaded; another file that is on no page is named without a link.
     """
 
     def mended(match: re.Match[str]) -> str:
@@ -65,6 +66,8 @@ def relinked(text: str, folder: str) -> str:
         file = _normal(PurePosixPath(folder) / path)
         if picture:
             return f"![{words}](/../{file})"
+        if file.startswith(("lab/tables/", "lab/results/")):
+            return f"{{download}}`{words} </../{file}>`"
         page = page_of(file)
         kind = "ipynb" if path.endswith(".ipynb") else "md"
         return words if page is None else f"[{words}](/{page}.{kind}{mark}{anchor})"

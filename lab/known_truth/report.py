@@ -1,18 +1,16 @@
-"""What `known_truth.py` found: goals, tables, and the figures of its text; it measures nothing.
+"""What `known_truth.py` found: goals, tables, and the figures of its page; it measures nothing.
 
-The text is `text.md`, written by hand. `figures` is what a program puts into it. What its sentences
-claim is checked by `lab/tests/test_known_truth.py`.
+The page is written by hand, in `KNOWN_TRUTH.md.j2`. What its sentences claim is checked by
+`lab/tests/test_known_truth.py`.
 """
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from jinja2 import Environment, StrictUndefined
 
 from ardvark.inference.exact.method import Options
 from lab.known_truth.results import ESS, LIMIT, Estimate, Results, Row, clear
@@ -230,9 +228,8 @@ def goals(found: Results, rows: Sequence[Row], planned: int) -> list[Goal]:
     return out
 
 
-# --- the text -------------------------------------------------------------------------------------
+# --- the page -------------------------------------------------------------------------------------
 
-TEXT = Path(__file__).with_name("text.md")
 SHORT = {
     "pfcvm_lp, printed updates": "pfcvm_printed",
     "pfcvm_lp, zoo's prior": "pfcvm_zoo",
@@ -246,11 +243,13 @@ SHORT = {
 }
 """What the names of figures call a method."""
 MEASURES = {"power_20": (100.0, 1), "lost": (1.0, 3), "accuracy": (100.0, 1)}
-"""The measures of a method in the text; their units and digits."""
+"""The measures of a method on the page; their units and digits."""
 
 
-def figures(found: Results, compared: Comparisons, rows: Sequence[Row]) -> dict[str, Any]:
-    """Return the figures of the text by their names, in the digits that are shown."""
+def figures(rows: Sequence[Row]) -> dict[str, Any]:
+    """Return the figures of the page by their names, in the digits that are shown."""
+    found = Results(rows, list(SHORT))
+    compared = compare(found)
     exact = [r for r in rows if r["method"] in EXACT]
     ended = [r["rhat"] for r in exact if r["status"] == "not_converged"]
     commits = Counter(str(r["commit"]) for r in rows)
@@ -278,21 +277,6 @@ def figures(found: Results, compared: Comparisons, rows: Sequence[Row]) -> dict[
     return out
 
 
-def paragraphs(
-    found: Results, compared: Comparisons, rows: Sequence[Row], planned: int
-) -> list[str]:
-    """Return the text, which is of all data sets; of fewer it says only how many there are."""
-    if found.sets < planned or found.methods != list(SHORT):
-        return [f"Unfinished: {found.sets} of {planned} data sets, in {found.cells} cells."]
-    text = Environment(undefined=StrictUndefined).from_string(TEXT.read_text())
-    return text.render(figures(found, compared, rows)).split("\n\n")
-
-
 def measured(found: Results, rows: Sequence[Row], planned: int) -> Measured:
-    """Return the goals, the tables and the text; `planned` is a number of data sets."""
-    compared = compare(found)
-    return Measured(
-        goals(found, rows, planned),
-        tables(found, compared, rows),
-        paragraphs(found, compared, rows, planned),
-    )
+    """Return the goals and the tables; `planned` is a number of data sets."""
+    return Measured(goals(found, rows, planned), tables(found, compare(found), rows))

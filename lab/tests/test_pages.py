@@ -10,8 +10,6 @@ from lab import origin, pages, records
 from lab.records import Goal, Record, Table
 
 PAGES = pages.texts()
-WRITTEN = {*pages.written()}  # by hand; the others are made of records
-OF_RECORDS = {*PAGES} - WRITTEN - {pages.INDEX, pages.TIMES}
 STORED = sorted(records.RESULTS.glob("*.json"))
 
 
@@ -23,21 +21,49 @@ def test_a_page_is_what_the_records_say(file):
 
 
 GOALS = "| goal | measured | met? |"
+TEXTS = sorted(file for file in PAGES if file.endswith(".md"))
 
 
-@pytest.mark.parametrize("file", sorted(OF_RECORDS))
-def test_a_page_opens_with_its_goals(file):
-    lines = (records.HERE / file).read_text().splitlines()
-    table = next(i for i, line in enumerate(lines) if line.startswith("|"))
-    assert lines[table] == GOALS
-    assert not any(line.startswith("## ") for line in lines[:table])
+@pytest.mark.parametrize("file", sorted(pages.PAGES))
+def test_a_page_of_records_has_its_goals_before_its_sections(file):
+    head, _, sections = PAGES[file].partition("\n## ")
+    assert f"\n| of {GOALS}\n" in head
+    assert sections
 
 
-@pytest.mark.parametrize("file", sorted(WRITTEN))
-def test_a_page_that_a_person_wrote_is_short_and_opens_with_its_answer(file):
+@pytest.mark.parametrize("file", TEXTS)
+def test_a_page_is_short_and_opens_with_its_answer(file):
     text = PAGES[file]
     assert len(re.findall(r"\w+", text)) <= 2500
     assert not text.split("\n\n")[1].startswith(("|", "#", "!"))
+
+
+@pytest.mark.parametrize("file", TEXTS)
+def test_the_files_that_a_page_links_are_there(file):
+    folder = (records.HERE / file).parent
+    for link in re.findall(r"\]\((?!http|#)([^)#]+)", PAGES[file]):
+        assert (folder / link).exists(), link
+
+
+def test_a_long_table_is_a_file_and_its_page_shows_a_few_rows():
+    held = Table("", ["x", "s"], [[f"{i}", 1.0 / i] for i in range(1, 14)], {"s": ".1f"})
+    long = record(measured=[held])
+    assert records.long_tables(long) == [("tables/some.csv", held)]
+    assert not records.long_tables(record())
+    text = records.render(long, "-s")
+    assert "| 1 | 1.0 |\n| 2 | 0.5 |\n| 3 | 0.3 |\n\n[All 13 rows](tables/some.csv)." in text
+    assert "| 4 |" not in text
+    assert records.render(long, "s").index("| 13 |") < records.render(long, "s").index("| 12 |")
+    assert "| 1 |" not in records.render(long, "other")
+    assert records.render(long, "-s", brief=True).endswith(
+        "json).\n\n[All 13 rows](tables/some.csv)."
+    )
+    assert records.comma_separated(["a", "b"], [["x, y", None]]) == 'a,b\n"x, y",\n'
+
+
+def test_no_table_is_left_of_a_record_that_is_gone():
+    there = {f"tables/{path.name}" for path in (records.HERE / "tables").iterdir()}
+    assert there == {file for file in PAGES if file.startswith("tables/")}
 
 
 def test_the_papers_tables_open_with_their_verdict_and_have_their_goals_in_a_section():
@@ -46,14 +72,14 @@ def test_the_papers_tables_open_with_their_verdict_and_have_their_goals_in_a_sec
     assert not text.split("\n\n")[1].startswith(("|", "#"))
 
 
-def test_the_index_links_every_page_and_names_what_is_missed():
+def test_the_index_links_every_page_and_counts_its_goals():
     index = PAGES[pages.INDEX]
-    linked = re.findall(r"^## \[.*\]\((.*)\)$", index, re.MULTILINE)
-    assert sorted(linked) == sorted([*OF_RECORDS, pages.FIDELITY])
-    missed = [g for r in records.everything().values() for g in r.goals if g.met is False]
-    assert missed
-    for goal in missed:
-        assert f"{goal.goal}. Measured: {goal.measured}." in index
+    linked = re.findall(r"^\| \[.*\]\((.*)\) \| (\d+) \| (\d+)", index, re.MULTILINE)
+    assert [file for file, *_ in linked] == [*pages.PAGES, pages.FIDELITY]
+    stored = records.everything()
+    for file, names in pages.PAGES.items():
+        met = [goal.met for name in names for goal in stored[name].goals]
+        assert (file, str(len(met)), str(met.count(True))) in linked
 
 
 @pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
@@ -102,7 +128,7 @@ def test_a_file_that_is_no_record_is_an_error(change, tmp_path):
 def test_a_section_has_its_tables_its_origin_and_its_notes():
     text = records.render(record())
     assert text == (
-        "## Some: figures\n\n2026-01-02, `a`. Commit abc; cores 2; python 3.\n\n"
+        "## Some: figures\n\n2026-01-02, `a`, commit abc; [record](results/some.json).\n\n"
         "| x | s |\n| --- | ---: |\n| a\\|b | 1.2 |\n|  |  |\n\nA note.\n\nSaid."
     )
     copied = records.render(record(transcribed=True, commit=""))
@@ -117,7 +143,7 @@ def test_goals_are_judged_and_linked():
     assert records.number(12345.6, "s") == "12346 s"
     table = records.goals_table([record()])
     assert table.splitlines()[2] == (
-        "| [Some: figures](#some-figures): a: at most 1 s | 2 s | **no** |"
+        "| [Some: figures](#some-figures) | a: at most 1 s | 2 s | **no** |"
     )
 
 

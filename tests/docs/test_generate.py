@@ -67,6 +67,7 @@ def test_every_column_is_explained():
         ("[a](docs/which.md)", "", "[a](/which.md)"),
         ("![a](figures/judge.png)", "lab", "![a](/../lab/figures/judge.png)"),
         ("[a](models/rfvm.py)", "", "a"),
+        ("[a](tables/b.csv)", "lab", "{download}`a </../lab/tables/b.csv>`"),
         ("[a](https://example.org/b)", "", "[a](https://example.org/b)"),
         ("[a](#here)", "", "[a](#here)"),
     ],
