@@ -154,7 +154,7 @@ def test_a_bare_model_is_asked_itself():
 
 
 def test_each_model_with_a_gibbs_sampler_is_in_the_zoo():
-    assert set(ZOO) - set(SAMPLERS) == {"horseshoe"}  # gradients sample it
+    assert set(SAMPLERS) <= set(ZOO)
 
 
 # --- a job and its draws --------------------------------------------------------------------------
