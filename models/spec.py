@@ -234,7 +234,8 @@ class ModelCard:
     fixed: tuple[str, ...] = ()
     """Those that are constants of the model, such as the feature weights of RVM."""
     masked: tuple[str, ...] = ()
-    """Those that a binary mask switches off: exactly 0 with positive probability."""
+    """Those that a binary mask switches off: exactly 0 with positive probability. A masked
+    `feature_weight` is the mask itself, 0 or 1: its means are read as inclusion probabilities."""
     theta: Callable[[Point, Any], np.ndarray] = _feature_weight
     """(point, h) -> the kernel's feature weights (..., D), if they are not the shared
     `feature_weight` itself. Without a basis, the absolute values of the primal weights."""

@@ -106,7 +106,7 @@ if TYPE_CHECKING:  # mypy checks here what `make_sampler` imports
     _: list[type[Sampler]] = [masks.Sampler, jcfo.Sampler, ard.Sampler, ard_kernel.Sampler]
     _ += [fixed_kernel.Sampler, sparse_probit.Sampler]
 
-SAMPLERS = {
+SAMPLER_OF = {
     "fsklr": "masks",
     "sklr": "masks",
     "fs_skr": "masks",
@@ -119,12 +119,12 @@ SAMPLERS = {
 }
 """The file in this folder that has the sampler of a model, by the model's name."""
 
-supports = only_for(tuple(SAMPLERS), f"made for {', '.join(SAMPLERS)}")
+supports = only_for(tuple(SAMPLER_OF), f"made for {', '.join(SAMPLER_OF)}")
 
 
 def make_sampler(problem: Problem) -> Sampler:
     """Return the sampler of a problem that `supports` accepts; its file is imported here."""
-    kernel, file = problem.kernel, SAMPLERS[problem.spec.name]
+    kernel, file = problem.kernel, SAMPLER_OF[problem.spec.name]
     if file == "ard" and kernel is not None and not kernel.is_linear:
         file = "ard_kernel"  # for an eta that is not linear in the feature weights
     sampler: Sampler = import_module(f".{file}", __package__).Sampler(problem)

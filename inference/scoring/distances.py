@@ -19,7 +19,7 @@ from .draws import CONTINUOUS, MASK, PROBABILITY, Draws, ReferenceDraws
 from .quantities import WEIGHTS, Function, has_draws, has_primal, labels, quantities
 from .statistic import Distance
 from .statistics import STATISTICS
-from .statistics.p_active import P_ACTIVE, activity
+from .statistics.p_active import P_ACTIVE, probabilities
 from .statistics.ranking import leading
 
 
@@ -167,6 +167,6 @@ def _halves(method: str, sides: Sequence[Side]) -> Iterator[Distance]:
 
 def _selection(method: str, tree: xr.DataTree, exact: xr.DataTree) -> Iterator[Distance]:
     """Yield the distance of P(active) from the reference's."""
-    found, known = activity(tree), activity(exact)
+    found, known = probabilities(tree), probabilities(exact)
     if found is not None and known is not None and found.p.shape == known.p.shape:
         yield P_ACTIVE.distance(found, known, method, "selection")

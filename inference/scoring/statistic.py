@@ -50,8 +50,8 @@ class Limit:
         The reason for the limits, for a reader who reports the numbers.
     quantities : tuple of str
         The quantities whose distance is used; the worst of them counts.
-    told : int
-        If several limits of a purpose lead to the same word, the one with the smallest `told` is
+    order : int
+        If several limits of a purpose lead to the same word, the one with the smallest `order` is
         reported.
     needed : bool
         Whether "good" needs a noise floor that does not hide a deviation of twice `good`. False
@@ -62,7 +62,7 @@ class Limit:
     rough: float
     why: str
     quantities: tuple[str, ...] = QUOTABLE
-    told: int = 0
+    order: int = 0
     needed: bool = True
 
     def word(self, found: "Distance") -> Word:

@@ -238,7 +238,7 @@ def _level(
 class _Said(NamedTuple):
     """A word and its reason. Ties: the largest excess is reported.
 
-    Size is first the place of its limit, `Limit.told`, then how far it is beyond that.
+    Size is first the place of its limit, `Limit.order`, then how far it is beyond that.
     """
 
     word: Word
@@ -276,6 +276,6 @@ def _said(purpose: Purpose, distances: Sequence[Distance]) -> list[_Said]:
                 continue
             word, text = limit.word(found), statistic.words(found)
             code = "hidden" if word == "unknown" else "distance"
-            size = (-limit.told, found.counted / limit.rough)
+            size = (-limit.order, found.counted / limit.rough)
             out.append(_Said(word, Reason(code, {"text": text}), size))
     return out

@@ -268,6 +268,8 @@ def test_a_card_says_what_the_model_can_do(name):
     for weight in spec.shared[:-1]:  # exactly 0 somewhere, by a mask
         values = np.array([point[weight] for point in points])
         assert (values == 0.0).any() == (weight in spec.masked)
+    if "feature_weight" in spec.masked:  # then its means are inclusion probabilities
+        assert np.isin(theta, (0.0, 1.0)).all()
 
 
 def test_names_that_editors_complete_are_the_registry():

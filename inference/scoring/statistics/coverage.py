@@ -87,7 +87,7 @@ COVERAGE_50 = declared(
         0.24,
         "At 0.8 times the right sd, 60 % of the draws lie in the central 50 % interval; at 0.6 "
         "times, 74 %.",
-        told=3,
+        order=3,
     ),
 )
 COVERAGE_90 = declared("coverage_90", 0.9, "in 90 %", "the 90 % interval of the reference")
@@ -102,14 +102,14 @@ COVERAGE_90_WORST = dataclasses.replace(
             0.2,
             "At 0.8 times the right sd, 96 % of the draws lie in the central 90 % interval; at "
             "1.25 times, 81 %. A component that is shifted by 1 sd has 74 % there.",
-            told=2,
+            order=2,
         ),
         "parameters": Limit(
             0.06,
             0.2,
             "The same for the bias, the scales and the precisions.",
             quantities=PARAMETERS,
-            told=2,
+            order=2,
         ),
     },
     columns={},

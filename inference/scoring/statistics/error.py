@@ -78,7 +78,7 @@ INCLUSION = Statistic(
             0.3,
             "The same for inclusion probabilities, in models with a feature mask.",
             quantities=("feature_weight",),
-            told=1,
+            order=1,
         )
     },
     prefix=ERROR.name,

@@ -12,7 +12,7 @@ from ..statistic import Limit, Shown, Statistic
 
 
 @dataclass(frozen=True)
-class Activity:
+class Probabilities:
     """P(active) of each feature (D,), and its Monte Carlo error (D,), which is 0 for one draw."""
 
     p: np.ndarray
@@ -21,7 +21,7 @@ class Activity:
     labels: tuple[str, ...] = ()
 
 
-def activity(tree: xr.DataTree) -> Activity | None:
+def probabilities(tree: xr.DataTree) -> Probabilities | None:
     """Return P(active) of a fit; None if the fit has none.
 
     If a feature was active in all draws or in none, its error is not known, and 1 / draws is used.
@@ -34,17 +34,19 @@ def activity(tree: xr.DataTree) -> Activity | None:
     names = found["feature"].values if "feature" in found.coords else range(len(p))
     labels = tuple(map(str, names))
     if draws == 1:
-        return Activity(p, np.zeros(p.shape), 1, labels)
+        return Probabilities(p, np.zeros(p.shape), 1, labels)
     error = np.nan_to_num(found["mcse_feature"].values, nan=1.0 / draws)
-    return Activity(p, error, draws, labels)
+    return Probabilities(p, error, draws, labels)
 
 
-def differences(found: Activity, reference: Activity) -> np.ndarray:
+def differences(found: Probabilities, reference: Probabilities) -> np.ndarray:
     """Return the absolute differences (D,) of the two probabilities."""
     return np.abs(found.p - reference.p)
 
 
-def noise(statistic: Statistic, found: Activity, reference: Activity) -> tuple[float, float]:
+def noise(
+    statistic: Statistic, found: Probabilities, reference: Probabilities
+) -> tuple[float, float]:
     """Return floor and median of the largest of normal errors with both Monte Carlo errors.
 
     Normal errors of any correlation have a smaller maximum than independent ones (Sidak 1967), so

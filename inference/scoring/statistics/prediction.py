@@ -65,7 +65,7 @@ AGREEMENT = Statistic(
             0.10,
             "A plain classifier would put about one row in ten into another class.",
             quantities=("probability",),
-            told=1,
+            order=1,
             needed=False,  # rows near one half change class at no cost; `row` sees the others
         )
     },
@@ -87,7 +87,7 @@ ROW = Statistic(
             "P of 0.45 is then reported as 0.55 at most. From one half on, a sure row may be in "
             "the other class.",
             quantities=("probability",),
-            told=2,
+            order=2,
         )
     },
     columns={"probability": Shown("worst row off by", 3)},

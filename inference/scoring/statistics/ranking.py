@@ -79,7 +79,7 @@ SPEARMAN = Statistic(
             0.5,
             "The rank correlation with the reference's order is then at least 0.8; or 0.5.",
             quantities=("ranking",),
-            told=1,
+            order=1,
             needed=False,
         )
     },

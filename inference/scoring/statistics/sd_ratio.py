@@ -92,7 +92,7 @@ SD_RATIO_WORST = dataclasses.replace(
             float(np.log(1.0 / 0.6)),
             "The same of the worst component: intervals are read one by one. The share of draws "
             "in the 90 % interval sees such a defect with less noise where tails are heavy.",
-            told=1,
+            order=1,
             needed=False,
         ),
         "parameters": Limit(

@@ -159,7 +159,7 @@ TWO_SAMPLE = Statistic(
             "A classifier recognises three draws in four of two normals that are 1.35 sds apart. "
             "The accuracy grows with the number of components, so alone it never gives the word "
             "bad.",
-            told=5,
+            order=5,
         )
     },
     columns={"eta": Shown("recognised", 2)},

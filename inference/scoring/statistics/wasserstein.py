@@ -104,7 +104,7 @@ WASSERSTEIN = Statistic(
             0.25,
             1.0,
             "The ends of an interval may be off by as much as the mean, since they move with it.",
-            told=4,
+            order=4,
         )
     },
     columns={"eta": Shown("W1 of eta", 2)},

@@ -10,7 +10,7 @@ from scipy import stats
 
 import ardvark as av
 from ardvark.inference.contract.sampling import Sampling
-from ardvark.inference.gibbs.sampling import SAMPLERS
+from ardvark.inference.gibbs.sampling import SAMPLER_OF
 from ardvark.inference.refits import second_opinion
 from ardvark.inference.refits.second_opinion import compared
 from tests.support import rng, seed
@@ -126,7 +126,7 @@ def test_the_other_sampler_is_asked_and_the_fit_keeps_the_answer(sampler, asks, 
 
 @pytest.mark.slow
 @pytest.mark.statistical
-@pytest.mark.parametrize("model", [n for n in SAMPLERS if not av.ZOO[n].masked])
+@pytest.mark.parametrize("model", [n for n in SAMPLER_OF if not av.ZOO[n].masked])
 def test_where_two_exact_samplers_apply_they_agree(model):
     """By the rule itself one of 100 pairs is said to disagree: here the alarm is that of all tests.
 

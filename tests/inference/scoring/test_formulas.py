@@ -7,7 +7,7 @@ from scipy import special, stats
 
 from ardvark.inference.scoring import quantities
 from ardvark.inference.scoring.draws import PROBABILITY, REPEATS, Draws, ReferenceDraws
-from ardvark.inference.scoring.statistics.p_active import P_ACTIVE, Activity
+from ardvark.inference.scoring.statistics.p_active import P_ACTIVE, Probabilities
 from ardvark.inference.scoring.statistics.prediction import DIFFERENCE
 from tests.models.forms import make
 from tests.support import rng, z_limit
@@ -74,8 +74,8 @@ def test_the_noise_of_a_probability_is_that_of_both_sides():
     """sqrt(a^2 + b^2), a the larger one of the fit's error and the binomial law's."""
 
     def floor(error, draws, p=0.3, known=0.04):
-        found = Activity(np.array([0.0]), np.array([error]), draws)
-        score = P_ACTIVE.distance(found, Activity(np.array([p]), np.array([known]), 4000))
+        found = Probabilities(np.array([0.0]), np.array([error]), draws)
+        score = P_ACTIVE.distance(found, Probabilities(np.array([p]), np.array([known]), 4000))
         assert score.value == pytest.approx(p)
         return np.array([score.floor, score.typical])
 

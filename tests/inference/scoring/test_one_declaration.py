@@ -41,7 +41,7 @@ UPPER = Statistic(
         lambda exact: (exact.flat > np.quantile(exact.flat, 0.9, axis=0)).astype(float)
     ),
     phrase="{quantity}: {percent} of the draws lie in the upper tenth",
-    limits={"uncertainty": Limit(0.01, 0.02, "A toy that is told first.", told=-1)},
+    limits={"uncertainty": Limit(0.01, 0.02, "A toy that is told first.", order=-1)},
     columns={"eta": Shown("in the upper tenth", 3)},
     meaning="Of eta: the share of the draws in the reference's `upper` tenth.",
 )
