@@ -14,8 +14,8 @@ from types import SimpleNamespace
 import pytest
 
 NOWHERE = "http://127.0.0.1:9"  # the port where nobody listens
-# for tests marked `data` alone; under a name of its own, since the workers of pytest-xdist read this
-# file again, in the environment that the first process has left
+# for tests marked `data` alone; under a name of its own, since the workers of pytest-xdist read
+# this file again, in the environment that the first process has left
 DATA = os.environ.setdefault("ARDVARK_DATA_OF_TESTS", os.environ.pop("ARDVARK_DATA", ""))
 # a data set that a test does not say it needs is not downloaded either, in no process
 os.environ |= {"HTTP_PROXY": NOWHERE, "HTTPS_PROXY": NOWHERE, "NO_PROXY": "localhost,127.0.0.1"}
