@@ -11,8 +11,7 @@ import pandas as pd
 from lab import records
 from lab.findings import patients
 from lab.known_truth import report
-from lab.known_truth.known_truth import METHODS
-from lab.known_truth.results import Results, read
+from lab.known_truth.results import read
 from lab.matrix import figures as matrix
 from lab.matrix.declared import AGAIN, EXACT, PAPERS
 from lab.papers import figures as papers
@@ -128,6 +127,4 @@ def faults() -> str:
 
 def truth() -> Figures:
     """Return the figures of the page on simulated data."""
-    rows = read(records.RESULTS / "known_truth.csv")
-    found = Results(rows, METHODS)
-    return report.figures(found, report.compare(found), rows)
+    return report.figures(read(records.RESULTS / "known_truth.csv"))
