@@ -5,7 +5,7 @@ from pathlib import Path
 
 from lab.papers.results import Result, everything
 from lab.papers.tables import GROUPS
-from lab.records import Goal
+from lab.records import Goal, lines
 
 NEAR = 2.0  # a printed figure counts as repeated within so many +- of ours
 FIGURES = ("accuracy", "f1")
@@ -39,5 +39,5 @@ def repeated(r: Result) -> Iterable[bool]:
 
 def table(folder: Path) -> str:
     """Return the goals as a table."""
-    rows = [f"| {x.goal} | {x.measured} | {'yes' if x.met else '**no**'} |" for x in goals(folder)]
-    return "\n".join(["| goal | measured | met? |", "| --- | --- | --- |", *rows])
+    rows = [[x.goal, x.measured, "yes" if x.met else "**no**"] for x in goals(folder)]
+    return lines([["goal", "measured", "met?"], *rows], [False] * 3)

@@ -26,7 +26,7 @@ def numbers(name, goal):
 def test_what_a_user_waits_for():
     says(
         "SPEED.md", "4 to 12 seconds", "up to 3.4 minutes", "not converge in 15 minutes",
-        "1.1 to 4.7 times", "less than half the time", "below 2 GB",
+        "one run of 18", "1.1 to 4.7 times", "less than half the time", "below 2 GB",
     )  # fmt: skip
     exact = frame("exact_speed-exact")
     gibbs = exact[(exact["by"] == "gibbs") & exact["model"].isin(["pfcvm", "rfvm"])]
@@ -34,7 +34,7 @@ def test_what_a_user_waits_for():
     assert colon.between(4, 12).all()
     genes = gibbs[gibbs["D"].isin([5966, 7129])]
     assert genes["seconds"].max() / 60 < 3.4
-    assert (genes["ended"] == "converged").sum() == len(genes) - 1
+    assert (len(genes), (genes["ended"] == "converged").sum()) == (18, 17)
     assert set(exact[exact["D"] == 100_000]["ended"]) == {"time"}
     peers = pd.to_numeric(frame("peers-nuts")["times"])
     assert (peers.min(), peers.max()) == (1.1, 4.7)
@@ -45,7 +45,10 @@ def test_what_a_user_waits_for():
 
 
 def test_how_far_the_algorithms_are_from_what_is_possible():
-    says("ALGORITHMS.md", "less than 0.06 s", "at most about as the number of features")
+    says(
+        "ALGORITHMS.md", "on three of six", "less than 0.06 s",
+        "at most about as the number of features",
+    )  # fmt: skip
     assert max(numbers("papers_speed-rfvm", 0)) < 0.06
     assert max(numbers("papers_speed-pfcvm", 0)) < 0.06
     jcfo = frame("papers_speed-jcfo")
@@ -57,7 +60,8 @@ def test_how_far_the_algorithms_are_from_what_is_possible():
     moves = frame("gibbs_speed-moves").set_index("moves")
     assert moves["zeta ESS"]["no swaps"] < 0.01 * moves["zeta ESS"]["all"]
     settings = frame("nuts_speed-settings")
-    assert settings[settings["target, tuning"] == "0.8, 400"]["divergences"].max() > 10
+    low = settings[settings["target, tuning"] == "0.8, 400"]["divergences"]
+    assert (len(low), (low > 0).sum()) == (6, 3)
 
 
 def test_how_well_samplers_are_calibrated():
