@@ -11,7 +11,7 @@ they take differs by factors:
                                         the ESS a second of gibbs at 40 x 60 and 250 x 64
     jcfo, pcvm, rvm, probit   mams      few modes; nuts takes 1.2 to 2.6 times as long
     horseshoe                 mams      nuts takes 1.6 times as long; gibbs does not apply
-    a model of one's own      nuts      mams was measured on the models of the zoo only
+    a bare `pm.Model`         nuts      mams was measured on the models of the zoo only
 
 "As long" is the processor time until `exact` stops by its own rule, on sonar, digits38 and colon.
 Figures and dates are in the records of `lab/speed/exact_speed.py` and `gibbs_speed.py`.
