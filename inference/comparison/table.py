@@ -95,6 +95,9 @@ class Comparison:
     ('ardvark.fit(problem, "exact")',)
     >>> comparison.on_command_line()["pfcvm_lp"].remedies
     ('run the same command with --methods exact,pfcvm_lp,pfcvm_em',)
+    >>> print(comparison.text(full=True))
+    Comparison of 2 fits of pfcvm on data, reference: pfcvm_lp
+    pfcvm_lp [not judged]: ...
     >>> comparison.plot("forest").savefig("forest.png")
     >>> pictures = comparison.pictures()
     >>> sorted(pictures)
