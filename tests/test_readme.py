@@ -55,7 +55,7 @@ def test_the_python_of_the_pages_runs(tmp_path):
     assert "Comparison of 2 fits of rfvm on digits38, reference: exact" in said["README"]
     assert re.search(r"^paper +\[do not use\]", said["README"], re.MULTILINE)
     assert (tmp_path / "README" / "report.html").stat().st_size > 50_000
-    assert "mean field [with care]: use its predicted classes" in said["own-draws"]
+    assert "mean field: use its predicted classes" in said["own-draws"]
     assert "sex=male" in said["missing-values"]
     check_the_report_on_a_table(tmp_path / "missing-values")
     assert "not_converged" in said["own-method"]
