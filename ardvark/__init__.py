@@ -7,10 +7,12 @@
 ('pfcvm_lp', 'finished')
 >>> av.compare({"paper": fit}, problem=problem)
 Comparison of 1 fit of pfcvm on digits38, reference: none
-paper [not judged]: there is no exact posterior to compare it with.
-  try: ardvark.fit(problem, "exact")
-Whether the model predicts anything was not judged: there are no held-out
-samples.
+                  verdict      P(y = 1) off by  width  active   accuracy seconds
+paper             [not judged] ...
+paper: there is no exact posterior to compare it with.
+Whether the model predicts anything was not judged: there are no held-out sam...
+try: ardvark.fit(problem, "exact")
+...
 
 Names are imported when first used, so that ``import ardvark`` does not load PyMC: ``__init__.pyi``
 says where from.

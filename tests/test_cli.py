@@ -44,6 +44,16 @@ def own_csv(tmp_path_factory):
     return path
 
 
+def printed(done):
+    """Return the lines of a comparison, but for the path of its report, which may be long."""
+    return [line for line in done.stdout.splitlines() if not line.startswith("Report: ")]
+
+
+def on_one_screen(done):
+    assert len(done.stdout.splitlines()) <= 30
+    assert max(map(len, printed(done))) <= 80
+
+
 def test_models_and_data_are_listed(command):
     models, data = command("models"), command("data")
     assert in_80_columns(models)
@@ -64,14 +74,12 @@ def test_compare_and_report_on_ones_own_table(own_csv, tmp_path, command):
     words += ["--option", "paper.restarts=2"]
     done = command(*words, "--out", out, "--set", "bias_sd=2")
     assert done.returncode == 0, done.stderr
-    assert "Scorecard" in done.stdout
-    shown = [line for line in done.stdout.splitlines() if not line.startswith("Report: ")]
-    assert max(map(len, shown)) <= 80
+    on_one_screen(done)
     assert "Few held-out samples" in done.stdout
-    assert "linear SVM" in done.stdout
+    assert "L1 logistic" in done.stdout
     assert "'well'" in done.stderr
     assert "The paper's algorithm (paper) is rfvm_vb." in done.stderr
-    assert "method 2 of 2: prior" in done.stderr
+    assert re.findall(r"^(\w+) \([\d.]+ s\)$", done.stderr, re.MULTILINE) == ["rfvm_vb", "prior"]
     assert f"Results go to {out}, at most" in done.stderr
     table = pd.read_csv(out / "scorecard.csv", index_col="method")
     assert list(table.index) == ["rfvm_vb", "prior", "majority", "L1 logistic", "linear SVM"]
@@ -81,8 +89,11 @@ def test_compare_and_report_on_ones_own_table(own_csv, tmp_path, command):
         assert "ardvark.fit(" not in text
         assert "Prior sensitivity" not in text  # nobody asked for it
     (out / "report.html").unlink()
-    again = command("report", out)
+    again = command("report", out, "--full")
     assert again.returncode == 0, again.stderr
+    assert max(map(len, printed(again))) <= 80
+    assert "Scorecard" in again.stdout
+    assert "linear SVM" in again.stdout
     assert "ardvark compare rfvm" in page
     pd.testing.assert_frame_equal(
         table.drop(columns="seconds_run"),
@@ -146,6 +157,7 @@ def test_prior_sensitivity_is_a_section_and_resumes(own_csv, tmp_path, command):
     words += ["--draws", 50, "--chains", 2, "--out", tmp_path, "--sensitivity"]
     done = command(*words)
     assert done.returncode == 0, done.stderr
+    on_one_screen(done)
     assert "Prior sensitivity: Halving or doubling active_features" in " ".join(done.stdout.split())
     assert "<h2>Prior sensitivity</h2>" in (tmp_path / "report.html").read_text()
     kept = {p: p.stat().st_mtime_ns for p in (tmp_path / "sensitivity").iterdir()}

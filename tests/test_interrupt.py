@@ -116,8 +116,8 @@ def whole_files(out):
 
 def saved(command):
     """Return the fits that the command has gone past."""
-    announced = re.findall(r"^method (\d) of", command.text(), re.MULTILINE)
-    past = METHODS if "comparison:" in command.text() else METHODS[: len(announced[:-1])]
+    ended = re.findall(r"^(\w+) \([\d.]+ s\)$", command.text(), re.MULTILINE)
+    past = METHODS if "comparison:" in command.text() else ended[:-1]
     return {f"{name}.nc" for name in past}
 
 

@@ -53,9 +53,9 @@ def test_the_python_of_the_pages_runs(tmp_path):
     said = printed(tmp_path)
     assert len(said) > 9
     assert "Comparison of 2 fits of rfvm on digits38, reference: exact" in said["README"]
-    assert "\npaper [" in said["README"]  # its verdict
+    assert re.search(r"^paper +\[do not use\]", said["README"], re.MULTILINE)
     assert (tmp_path / "README" / "report.html").stat().st_size > 50_000
-    assert "mean field [with care]: use its predicted classes" in said["own-draws"]
+    assert "mean field: use its predicted classes" in said["own-draws"]
     assert "sex=male" in said["missing-values"]
     check_the_report_on_a_table(tmp_path / "missing-values")
     assert "not_converged" in said["own-method"]
@@ -106,6 +106,52 @@ def test_the_readme_is_short_and_home_has_its_example():
     [example] = blocks(ROOT / "README.md", "python")
     assert len([line for line in example.splitlines() if line.strip()]) <= 8
     assert example in blocks(HOME, "python")
+    assert len(re.findall(r"\w+", (ROOT / "README.md").read_text())) <= 600
+
+
+@pytest.mark.course
+def test_the_readme_shows_what_its_first_command_prints(tmp_path):
+    """Lines of it, in their order; numbers to what machines may differ in, without the seconds."""
+    first, *_ = blocks(ROOT / "README.md", "sh")
+    command = [sys.executable, "-m", *shlex.split(first)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert len(done.stdout.splitlines()) <= 30
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    shown, *_ = blocks(ROOT / "README.md", "text")
+    printed_lines = iter(done.stdout.splitlines())
+    for own in shown.splitlines():
+        if own != "...":
+            line = next(line for line in printed_lines if words(line) == words(own))
+            assert numbers(own) == pytest.approx(numbers(line), rel=0.2, abs=0.05)
+
+
+NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?!\w)")
+
+
+def words(line: str) -> list[str]:
+    return NUMBER.sub("number", line).split()
+
+
+def numbers(line: str) -> list[float]:
+    """Return the numbers of a line; the row of a fit ends with its seconds, which are its own."""
+    found = [float(number) for number in NUMBER.findall(line)]
+    return found[:-1] if "  [" in line or "  plain" in line else found
+
+
+def test_the_readme_shows_what_its_second_command_prints():
+    """Parts of what the page on missing values shows, which is compared with the command's."""
+    *_, command = blocks(ROOT / "README.md", "sh")
+    page = ROOT / "docs" / "howto" / "missing-values.md"
+    assert command == blocks(page, "sh")[0]
+    *_, shown = blocks(ROOT / "README.md", "text")
+    printed_lines = iter(blocks(page, "text")[0].splitlines())
+    assert all(line in printed_lines for line in shown.splitlines() if line != "...")
+
+
+def test_the_links_of_the_readme_lead_somewhere():
+    links = re.findall(r"\]\(([^)#:]+)\)", (ROOT / "README.md").read_text())
+    assert len(links) > 9
+    assert [link for link in links if not (ROOT / link).exists()] == []
 
 
 def commands() -> list[str]:

@@ -5,6 +5,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -20,12 +21,12 @@ if TYPE_CHECKING:
     from xarray import DataTree
 
     from ardvark.data import Dataset
-    from ardvark.inference import Comparison
     from ardvark.models import Problem
 
 _KEYS = {"model", "data", "table", "test_size", "split_seed", "hypers", "command", "fingerprint"}
 """Settings that every study has."""
 
+Full = Annotated[bool, typer.Option("--full", help="Print all that the report says of the fits.")]
 StudyFolder = Annotated[Path, typer.Argument(help="A folder that `ardvark compare` wrote.")]
 
 
@@ -85,6 +86,7 @@ def compare(
             help="Refit the reference with active features and slab halved and doubled: four fits.",
         ),
     ] = False,
+    full: Full = False,
 ) -> None:
     """Fit one problem with several methods, compare the fits and write a report.
 
@@ -151,22 +153,22 @@ def compare(
         study.check_sensitivity(problem, chosen)
     if stored:
         references.stored(problem)  # before anything is computed
-    typer.echo(problem.describe(), err=True)
+    typer.echo(problem.describe() if full else _introduced(problem), err=True)
     large = run.stored_size(problem, sampling, exact="exact" in chosen)
     typer.echo(f"Results go to {folder}, at most {memory.text(large)} per method.", err=True)
     _check_size(problem, large * len(chosen), folder)  # a comparison holds all of them
     last_words(f"Stopped. Finished fits are in {folder}. Run the same command to continue.")
     fits = study.run(problem, chosen, folder, sampling, settings=settings)
-    _finish(folder, problem, test, fits, settings)
+    _finish(folder, problem, test, fits, settings, full)
 
 
-def report(folder: StudyFolder) -> None:
+def report(folder: StudyFolder, full: Full = False) -> None:
     """Write the table, the figures and the report again from the stored fits."""
     from ardvark.inference.comparison import study
 
     settings = settings_of(folder)
     problem, test = problem_of(settings)
-    _finish(folder, problem, test, study.load_fits(folder, problem), settings)
+    _finish(folder, problem, test, study.load_fits(folder, problem), settings, full)
 
 
 def export(
@@ -191,6 +193,12 @@ def export(
         with replacing(target / f"{name}.csv") as part:
             table.to_csv(part)
         typer.echo(str(target / f"{name}.csv"))
+
+
+def _introduced(problem: "Problem") -> str:
+    """Return a problem's description without its hyperparameters, in 80 columns."""
+    told = [*problem.describe().splitlines()[:2], *problem.data.remarks]
+    return "\n".join(textwrap.fill(line.strip(), 80, subsequent_indent="  ") for line in told)
 
 
 def check_folder(folder: Path) -> None:
@@ -295,10 +303,11 @@ def _finish(
     test: "Dataset | None",
     fits: "dict[str, DataTree]",
     settings: dict[str, Any],
+    full: bool,
 ) -> None:
-    """Compare, print the table and where the results are; exit 1 if a method failed."""
+    """Compare, print what was found and where the report is; exit 1 if a method failed."""
     from ardvark.inference.comparison import study
-    from ardvark.inference.scoring.columns import lines, table_text
+    from ardvark.inference.comparison.text import BELOW
 
     from .listing import NARROW
 
@@ -318,33 +327,21 @@ def _finish(
         reference="stored" if settings.get("stored") else None,
     )
     width = shutil.get_terminal_size((NARROW, 24)).columns if sys.stdout.isatty() else NARROW
-    _print_verdicts(comparison)
-    typer.echo(f"\nScorecard\n\n{lines(table_text(comparison.table), width)}\n")
-    for remark in comparison.remarks:
-        typer.echo(textwrap.fill(remark, NARROW))
-    for method, reason in comparison.table["reason"].dropna().items():
-        if reason:
-            typer.echo(textwrap.fill(f"{method}: {reason}", NARROW))
-    if comparison.reference:
-        typer.echo(f"Reference: {comparison.reference}.")
-    for method, sentence in comparison.selection().items():
-        if comparison.reference in (None, method):  # the others' are on the page
-            typer.echo(textwrap.fill(f"{method}: {sentence}", 80))
+    told = replace(comparison, verdict=comparison.on_command_line())
+    typer.echo(_coloured(told.text(full, width)))
     if moved is not None:
-        typer.echo(textwrap.fill(f"Prior sensitivity: {moved.text()}", 80))
-    typer.echo(f"Report: {folder / 'report.html'}")
+        lines = None if full else BELOW - 1
+        words = f"Prior sensitivity: {moved.text()}"
+        typer.echo(textwrap.fill(words, NARROW, max_lines=lines, placeholder=" ..."))
+    typer.echo(f"Report: {folder / 'report.html'}{'' if full else ' (--full prints it all)'}")
     if (comparison.table["status"] == "failed").any():
         raise typer.Exit(1)
 
 
-def _print_verdicts(comparison: "Comparison") -> None:
-    """Print what each fit may be used for, in 80 columns; its level is coloured as well."""
+def _coloured(text: str) -> str:
+    """Return a text with the levels of its verdicts in colour."""
     from ardvark.inference.verdicts.words import LEVELS
 
-    for name, verdict in comparison.on_command_line().items():
-        first, _, rest = verdict.text(name).partition("\n")
-        level = f"[{verdict.level}]"
-        coloured = typer.style(level, fg=LEVELS[verdict.level], bold=True)
-        typer.echo(first.replace(level, coloured, 1) + (f"\n{rest}" if rest else ""))
-    if comparison.unjudged:
-        typer.echo(textwrap.fill(comparison.unjudged, 80))
+    for level, colour in LEVELS.items():
+        text = text.replace(f"[{level}]", typer.style(f"[{level}]", fg=colour, bold=True))
+    return text

@@ -14,10 +14,11 @@ _OFTEN = 0.1
 
 
 class Reporter:
-    """Shows stages on standard error, as bars on a terminal; silent if disabled.
+    """Shows stages on standard error; silent if disabled.
 
-    A notebook shows one bar below the cell. It goes through the stages and ends as a line of text.
-    A pipe gets one line per stage.
+    A terminal shows a bar for the stage that runs, and nothing when it is done. A notebook shows
+    one bar below the cell. It goes through the stages and ends as a line of text. A pipe gets one
+    line per stage, or one line for all stages inside ``with reporter:``.
 
     Parameters
     ----------
@@ -31,13 +32,24 @@ class Reporter:
         self.label = label
         self.enabled = enabled
         self._cell = _Cell(label)
+        self._together = False
+
+    def __enter__(self) -> None:
+        """Begin a job whose stages a pipe does not get one by one."""
+        self._together = True
+        self._started = time.perf_counter()
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        """Tell a pipe what all stages took together, unless the job failed."""
+        self._together = False
+        if self.enabled and kind is None:
+            self._line("", self._started)
 
     @contextmanager
     def stage(self, name: str, total: float | None = None) -> Iterator[Update]:
         """Show one stage; yields `update(completed, note="")`.
 
-        With a total, the bar shows the share done and the time left; without one, it pulses. If
-        there are no bars, one line per stage says what ran and how long it took.
+        With a total, the bar shows the share done and the time left; without one, it pulses.
         """
         if not self.enabled:
             yield lambda completed=0, note="": None
@@ -58,12 +70,12 @@ class Reporter:
                 yield update
             return
         started = time.perf_counter()
-        title = f"{self.label}: {name}" if self.label else name
         if not console.is_terminal:
             try:
                 yield lambda completed=0, note="": None
             finally:
-                console.print(f"{title} ({time.perf_counter() - started:.1f} s)", highlight=False)
+                if not self._together:
+                    self._line(name, started)
             return
         columns = (
             TextColumn("{task.description}"),
@@ -72,14 +84,26 @@ class Reporter:
             TimeElapsedColumn(),
             TextColumn("{task.fields[note]}"),
         )
-        with Progress(*columns, console=console) as bars:
-            task = bars.add_task(title, total=total, note="")
+        with Progress(*columns, console=console, transient=True) as bars:
+            task = bars.add_task(self._title(name), total=total, note="")
 
             def update(completed: float = 0, note: str = "") -> None:
                 bars.update(task, completed=completed, note=note)
 
             yield update
             bars.update(task, total=total or 1, completed=total or 1)
+
+    def _line(self, name: str, started: float) -> None:
+        """Tell a pipe what has ended and how long it took."""
+        from rich.console import Console
+
+        console = Console(stderr=True)
+        if not console.is_terminal and not console.is_jupyter:
+            took = time.perf_counter() - started
+            console.print(f"{self._title(name)} ({took:.1f} s)", highlight=False)
+
+    def _title(self, name: str) -> str:
+        return ": ".join(filter(None, (self.label, name)))
 
 
 class _Cell:

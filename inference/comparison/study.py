@@ -7,7 +7,6 @@ The folder holds `study.json` (what was asked), one NetCDF file per fit, written
 
 import json
 import os
-import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -66,12 +65,7 @@ def run(
         write_settings(folder, {**settings, "fingerprint": problem.fingerprint})
     folder.mkdir(parents=True, exist_ok=True)
     work = Fits({plan.name: plan for plan in plans}, folder)
-    fits: dict[str, xr.DataTree] = {}
-    for number, name in enumerate(work.plans, 1):
-        if sampling.progressbar:
-            print(f"method {number} of {len(work.plans)}: {name}", file=sys.stderr, flush=True)
-        fits |= work.run([name])
-    return fits
+    return work.run(list(work.plans))
 
 
 def check_sensitivity(problem: Problem, methods: Iterable[str]) -> None:
@@ -186,9 +180,8 @@ def summarise(
     """
     folder = Path(folder)
     reporter = Reporter("comparison", progressbar)
-    with reporter.stage("diagnostics, predictions, baselines"):
+    with reporter.stage("diagnostics, predictions, figures and report"):
         comparison = compare(fits, reference, problem, test)
-    with reporter.stage("figures and report"):
         tables = {
             "scorecard": comparison.table,
             "distances": comparison.distances.set_index("method"),

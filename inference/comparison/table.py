@@ -5,7 +5,6 @@ The columns are declared in `columns.py`, and have the following meanings.
 """
 
 import os
-import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,6 +36,7 @@ from ..verdicts.plain import Predicted, lines
 from ..verdicts.verdict import Verdict, verdicts
 from .entry import beside_the_kept, check, entered, reference_of
 from .rows import tabulate
+from .text import WIDTH, everything, one_screen
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -95,6 +95,9 @@ class Comparison:
     ('ardvark.fit(problem, "exact")',)
     >>> comparison.on_command_line()["pfcvm_lp"].remedies
     ('run the same command with --methods exact,pfcvm_lp,pfcvm_em',)
+    >>> print(comparison.text(full=True))
+    Comparison of 2 fits of pfcvm on data, reference: pfcvm_lp
+    pfcvm_lp [not judged]: ...
     >>> comparison.plot("forest").savefig("forest.png")
     >>> pictures = comparison.pictures()
     >>> sorted(pictures)
@@ -113,13 +116,32 @@ class Comparison:
     remarks: list[str] = field(default_factory=list)
 
     def __repr__(self) -> str:
-        lines = [self._title(), *(v.text(n) for n, v in self.verdict.items())]
-        return "\n".join([*lines, *textwrap.wrap(self.unjudged, 80)])
+        return f"{self.text()}\nall of it: .text(full=True), .to_html(path)"
 
     def _repr_html_(self) -> str:
-        return report.short(self._title(), self.verdict, self.table, self.reference)
+        return report.short(self.title, self.verdict, self.table, self.reference)
 
-    def _title(self) -> str:
+    def text(self, full: bool = False, width: int = WIDTH) -> str:
+        """Return the comparison for a terminal.
+
+        Parameters
+        ----------
+        full : bool
+            Every verdict with its reasons and remedies, the whole table, and which features the
+            reference says are active. Otherwise one screen: a line for each fit.
+        width : int
+            Columns that the whole table may take.
+        """
+        said = [words for words in (self.unjudged, *self.remarks) if words]
+        if not full:
+            return one_screen(self.title, self.table, self.verdict, self.fits, self.reference, said)
+        # of other fits than the reference, the selection is on the page
+        known = {n: w for n, w in self.selection().items() if self.reference in (None, n)}
+        return everything(self.title, self.table, self.verdict, said, known, width)
+
+    @property
+    def title(self) -> str:
+        """How many fits of what, and the reference."""
         count = f"{len(self.fits)} fit{'s' if len(self.fits) != 1 else ''}"
         of = "" if self.problem is None else f" of {self._subject}"
         return f"Comparison of {count}{of}, reference: {self.reference or 'none'}"
@@ -279,10 +301,9 @@ def compare(
     >>> fits = {"em": av.fit(problem, "pfcvm_em", random_seed=0, progressbar=False)}
     >>> av.compare(fits, reference="stored", problem=problem)
     Comparison of 2 fits of pfcvm on digits38, reference: stored
-    stored [converged]: nothing speaks against it.
-    ...
-    em [do not use]: it is a single state, with no spread and no inclusion
-    probabilities...
+                      verdict      P(y = 1) off by  width  active   accuracy seconds
+    stored            [converged]        reference  ...
+    em                [do not use] ...
     """
     fits = beside_the_kept(entered(fits, problem), reference, problem)
     check(fits, reference, problem, test)

@@ -139,17 +139,24 @@ def compute(plan: Plan, *, selection: bool = True, earlier: Earlier | None = Non
         "options": as_json(dataclasses.asdict(plan.options)),
         "request": plan.request,
     }
+    with job.report:
+        result = _result(plan, job)
+        return finish(target, result, attrs, report=job.report, selection=selection)
+
+
+def _result(plan: Plan, job: Job) -> Result:
+    """Return what the method returns, checked; a result without draws if it gave up."""
     started = time.perf_counter()
     try:
         with threadpool_limits(1, user_api="blas"):  # equal draws whatever the number of cores
-            result = plan.backend.fit(target, plan.options, job)
-        _refuse_other(target, result, plan.name)
+            result = plan.backend.fit(plan.target, plan.options, job)
+        _refuse_other(plan.target, result, plan.name)
         if result.seconds_run == 0.0:  # it has not timed itself
             result.seconds_run = time.perf_counter() - started - result.seconds_compile
         _refuse_nan(result)
     except FitFailed as error:
-        result = Result(posterior={}, status="failed", reason=str(error))
-    return finish(target, result, attrs, report=job.report, selection=selection)
+        return Result(posterior={}, status="failed", reason=str(error))
+    return result
 
 
 def finish(

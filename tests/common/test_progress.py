@@ -47,6 +47,15 @@ def test_a_pipe_gets_one_line_a_stage(written):
     ]
 
 
+def test_a_pipe_gets_one_line_for_the_stages_of_one_job(capsys):
+    report = Reporter("nuts")
+    with report:
+        for name in ("compiling", "sampling"):
+            with report.stage(name):
+                pass
+    assert re.fullmatch(r"nuts \([\d.]+ s\)\n", capsys.readouterr().err)
+
+
 def test_a_terminal_gets_the_share_done_and_the_note(written):
     text = written(terminal=True)
     assert "nuts: sampling" in text

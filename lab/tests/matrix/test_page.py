@@ -1,4 +1,4 @@
-"""The page of the matrix: its figures from made-up rows, and what its text and README's claim."""
+"""The page of the matrix: its figures from made-up rows, and what it and the results claim."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from lab.matrix.figures import METHODS, held, stored
 from lab.matrix.numbers import NAMES
 from lab.matrix.rows import COLUMNS
 
-README = Path(__file__).parents[3] / "README.md"
+RESULTS = Path(__file__).parents[3] / "docs" / "results.md"
 FRAME = stored(pages.MATRIX)
 KNOWN = held(FRAME)
 FITS = KNOWN[KNOWN["cell"].isin(METHODS) & KNOWN["p_off"].notna()]
@@ -145,9 +145,9 @@ def test_what_is_said_of_the_priors_and_the_methods():
     assert len(NAMES) == 23
 
 
-def test_the_page_and_readme_say_so():
+def test_the_pages_say_so():
     page = (pages.MATRIX / "MATRIX.md").read_text()
-    said = " ".join(README.read_text().split())
+    said = " ".join(RESULTS.read_text().split())
     for text in (
         "RFVM's own mean field, ADVI and Laplace are all off by about a quarter",
         "about as far as the answer that ignores all genes",

@@ -1,0 +1,176 @@
+"""A comparison on a terminal: on one screen (`one_screen`), or all of it (`everything`).
+
+The screen says which fit may be used, how far it is from the reference, why it may not be used, and
+which features matter. A fit has one line, and one more line if something speaks against it.
+"""
+
+import math
+import re
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+import xarray as xr
+
+from ..fits.selection_text import effects, towards
+from ..scoring.columns import COLUMNS, lines, table_text
+from ..scoring.statistics import STATISTICS
+from ..verdicts.verdict import Verdict
+
+WIDTH = 80
+"""Columns of either form; only a name without a blank may be longer in the full one."""
+LINES = 30
+"""Lines of a screen."""
+BELOW = 4
+"""Lines of a screen that are left to the caller, who says where the report is."""
+_FITS = 7  # with a line in the table
+_FEATURES = 4
+_NAME = 17  # characters of a name in the table
+_WIDTHS = (15, 7, 8, 11, 8)  # of its numbers
+_COLUMN = {column.name: column for column in COLUMNS}
+_OFF = STATISTICS["difference"].column("probability")
+_SPREAD = STATISTICS["sd_ratio"].column("eta")
+_BESIDE = ["majority", "L1 logistic"]
+"""The baselines that a fit's log score is read against."""
+
+
+def one_screen(
+    title: str,
+    table: pd.DataFrame,
+    verdicts: Mapping[str, Verdict],
+    fits: Mapping[str, xr.DataTree],
+    reference: str | None,
+    remarks: Sequence[str],
+) -> str:
+    """Return what was found in at most `LINES - BELOW` lines of at most `WIDTH` columns.
+
+    What finds no room ends in dots. `everything` has it.
+    """
+    first = reference or next(iter(fits))
+    above = [_cut(title), *_table(table, verdicts, reference), ""]
+    below = [*_notes(first, verdicts[first], remarks), *_leading(first, fits[first])]
+    room = LINES - BELOW - len(above) - len(below)
+    return "\n".join([*above, *_whys(verdicts, room), *below])
+
+
+def everything(
+    title: str,
+    table: pd.DataFrame,
+    verdicts: Mapping[str, Verdict],
+    remarks: Sequence[str],
+    selection: Mapping[str, str],
+    width: int = WIDTH,
+) -> str:
+    """Return every verdict with its reasons and remedies, the whole table, and the selection."""
+    told = [
+        textwrap.fill(title, WIDTH),
+        *(verdict.text(name) for name, verdict in verdicts.items()),
+    ]
+    told.append(f"\nScorecard\n\n{lines(table_text(table), width)}\n")
+    reasons = {name: reason for name, reason in table["reason"].dropna().items() if reason}
+    named = [f"{name}: {words}" for name, words in (*reasons.items(), *selection.items())]
+    return "\n".join([*told, *(textwrap.fill(words, WIDTH) for words in (*remarks, *named))])
+
+
+def _cut(text: str, width: int = WIDTH) -> str:
+    """Return a text on one line; what is cut off ends in dots."""
+    return text if len(text) <= width else f"{text[: width - 3].rstrip(' ,;')}..."
+
+
+# --- one line a fit -------------------------------------------------------------------------------
+
+
+def _table(
+    table: pd.DataFrame, verdicts: Mapping[str, Verdict], reference: str | None
+) -> Iterator[str]:
+    """Yield the heading, a line for each fit and baseline, and what the columns mean."""
+    score = "log_score" if table["log_score"].notna().any() else "accuracy"
+    named = score.replace("_", " ")
+    yield _line("", "verdict", "P(y = 1) off by", "width", "active", named, "seconds")
+    fits = table[table["kind"] != "baseline"]
+    for name, row in fits.iloc[:_FITS].iterrows():
+        said = f"[{verdicts[str(name)].level}]"
+        yield _row(str(name), said, dict(row), score, name == reference)
+    if len(fits) > _FITS:
+        yield f"and {len(fits) - _FITS} more fits"
+    for name, row in table.loc[table.index.intersection(_BESIDE)].iterrows():
+        yield _row(str(name), "plain", dict(row), score)
+    if reference is not None:
+        prior = table["prior_features"].astype(float)[reference]
+        active = "" if math.isnan(prior) else f"; active: {prior:.1f} a priori"
+        yield f"off by: mean over the rows; width: sd of eta, exact is 1{active}"
+
+
+def _row(
+    name: str, verdict: str, row: Mapping[str, Any], score: str, reference: bool = False
+) -> str:
+    """Return the line of one fit or baseline."""
+    spent = pd.Series([row["seconds_compile"], row["seconds_run"]], dtype=float)
+    seconds = spent.sum(min_count=1)  # NaN if neither is known
+    return _line(
+        name,
+        verdict,
+        "reference" if reference else _COLUMN[_OFF].text(row[_OFF]),
+        "" if reference else _COLUMN[_SPREAD].text(row[_SPREAD]),
+        _COLUMN["active_features"].text(row["active_features"]),
+        "" if math.isnan(row[score]) else f"{row[score]:.2f}",
+        "" if math.isnan(seconds) else f"{seconds:.1f}",
+    )
+
+
+def _line(name: str, verdict: str, *numbers: str) -> str:
+    """Return the cells of the table as a line."""
+    cells = (f"{number:>{width}}" for number, width in zip(numbers, _WIDTHS, strict=True))
+    return f"{_cut(name, _NAME):<{_NAME}} {verdict:<13}{''.join(cells)}".rstrip()
+
+
+# --- in words -------------------------------------------------------------------------------------
+
+
+def _whys(verdicts: Mapping[str, Verdict], room: int) -> list[str]:
+    """Return a line for each fit that something speaks against, `room` lines at most."""
+    said = [
+        _cut(f"{name}: {verdict.beside_level}")
+        for name, verdict in verdicts.items()
+        if verdict.level != "converged"
+    ]
+    if len(said) <= room:
+        return said
+    return [*said[: room - 1], f"and {len(said) - room + 1} more fits"]
+
+
+def _notes(first: str, verdict: Verdict, remarks: Sequence[str]) -> list[str]:
+    """Return how the model predicts, a remark, and what to do about it, a line or two each."""
+    model = re.sub(r" \(.*?\)", "", verdict.model)  # without the numbers
+    told = [_cut(f"{first} {model}")] if model else []
+    told += [_cut(remark) for remark in remarks[:1]]
+    for remedy in verdict.remedies[-1:]:  # that there is no exact posterior is said last
+        told += textwrap.wrap(
+            f"try: {remedy}", WIDTH, max_lines=2, placeholder=" ...", break_on_hyphens=False
+        )
+    return told
+
+
+def _leading(first: str, tree: xr.DataTree) -> list[str]:
+    """Return the features that a fit finds most probably active, with their effects."""
+    table = effects(tree)
+    if table.empty:
+        return []
+    known = table["effect"].notna().any()
+    unit = f"effects per sd{towards(table)}, in {table.attrs['unit']}"
+    title = f"{first}: {unit if known else 'leading features'}"
+    leading = table.sort_values("p_active", ascending=False, kind="stable").iloc[:_FEATURES]
+    return ["", _cut(title), *(_feature(str(name), row) for name, row in leading.iterrows())]
+
+
+def _feature(name: str, row: pd.Series) -> str:
+    """Return the line of one feature: P(active), and the signed effect with its 90 % interval."""
+    text = f"  {_cut(name, 20):<20} P(active) {row['p_active']:.2f}"
+    if not math.isnan(row["prior"]):
+        text += f" (prior {row['prior']:.2f})"
+    if not math.isnan(row["effect"]):
+        text += f"  {row['effect']:+.2g}"
+    if not math.isnan(row["low"]):
+        text += f" ({row['low']:+.2g} to {row['high']:+.2g})"
+    return _cut(text)

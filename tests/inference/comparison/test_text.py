@@ -1,0 +1,91 @@
+"""A comparison on a terminal: one screen, whatever there is to say."""
+
+import xarray as xr
+
+import ardvark as av
+from ardvark.inference.comparison.text import BELOW, LINES, WIDTH
+from tests.inference.comparison.test_table import made
+from tests.support import rng
+
+
+def held_out(name="f"):
+    """Return a problem with features of that name, and few held-out samples."""
+    X = rng(0).normal(size=(40, 4))
+    names = [f"{name}{j}" for j in range(4)]
+    data = av.Dataset.from_arrays(X, (X[:, 0] > 0).astype(int), name=name, feature_names=names)
+    train, test = data.split(0.25, random_seed=1)
+    return av.problem("rfvm", train), test
+
+
+def fits_of(problem, names):
+    """Return fits that differ from the first one, each with its selection."""
+    kinds = ["mcmc", *["approximation"] * (len(names) - 1)]
+    fits = {
+        name: made(problem, kind, shift=float(k), number=k)
+        for k, (name, kind) in enumerate(zip(names, kinds, strict=True))
+    }
+    for tree in fits.values():
+        tree["selection"] = xr.DataTree(av.select(problem, tree))
+    return fits
+
+
+def shown(comparison):
+    """Return the lines of the screen, which are few and short."""
+    lines = comparison.text().splitlines()
+    assert len(lines) <= LINES - BELOW
+    assert max(map(len, lines)) <= WIDTH
+    assert repr(comparison).splitlines()[: len(lines)] == lines
+    assert len(repr(comparison).splitlines()) <= LINES
+    return lines
+
+
+def test_a_fit_has_a_line_and_one_that_says_why():
+    problem, test = held_out()
+    names = ["exact", "a", "b"]
+    found = av.compare(fits_of(problem, names), problem=problem, test=test)
+    lines = shown(found)
+    assert [line.split()[0] for line in lines[2:5]] == names
+    assert [line.split()[:2] for line in lines[5:7]] == [["majority", "plain"], ["L1", "logistic"]]
+    off = [f"{value:.3f}" for value in found.table["difference_probability"].iloc[1:3]]
+    assert [line.split("]")[1].split()[0] for line in lines[2:5]] == ["reference", *off]
+    for name in names[1:]:
+        [why] = [line for line in lines if line.startswith(f"{name}: ")]
+        assert found.verdict[name].beside_level.startswith(why[3:].removesuffix("...").rstrip())
+
+
+def test_the_leading_features_have_a_direction_and_a_size():
+    problem, test = held_out()
+    found = av.compare(fits_of(problem, ["exact", "a"]), problem=problem, test=test)
+    lines = shown(found)
+    title, *features = lines[-5:]
+    assert title.startswith("exact: ")
+    assert "towards '1'" in title
+    table = av.effects(found.fits["exact"])
+    leading = table.sort_values("p_active", ascending=False, kind="stable").iloc[:4]
+    assert [line.split()[0] for line in features] == list(leading.index)
+    for line, effect in zip(features, leading["effect"], strict=True):
+        assert f")  {effect:+.2g} (" in line
+
+
+def test_many_fits_with_long_names_fit_on_it():
+    """What finds no room is in the full form, where only a word may be longer than a line."""
+    problem, test = held_out("an_unusually_long_name_of_a_feature_or_of_a_data_set_")
+    names = [f"a fit of which the name is long, number {k}" for k in range(15)]
+    found = av.compare(fits_of(problem, names), problem=problem, test=test)
+    lines = shown(found)
+    assert "and 8 more fits" in lines
+    full = found.text(full=True)
+    assert all(f"{name} [" in full for name in names)
+    assert max(map(len, full.splitlines())) <= WIDTH + len(names[0])
+
+
+def test_fits_without_a_reference_a_problem_or_draws_fit_on_it():
+    problem, _ = held_out()
+    fits = fits_of(problem, ["exact", "a"])
+    failed = xr.DataTree()
+    failed.attrs = {"kind": "point", "status": "failed", "method": "laplace", "reason": "no mode"}
+    failed.attrs |= {"fingerprint": problem.fingerprint}
+    lines = shown(av.compare({"a": fits["a"], "failed": failed}, problem=problem))
+    assert any(line.startswith("failed: ") and "no mode" in line for line in lines)
+    assert any(line.startswith("try: ") for line in lines)
+    shown(av.compare(fits))
