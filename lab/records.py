@@ -268,7 +268,7 @@ def extreme(given: Table, column: str) -> Table:
     if name not in given.columns:
         return dataclasses.replace(given, rows=[])
     i = given.columns.index(name)
-    rows = [row for row in given.rows if row[i] not in (None, "")]
+    rows = [row for row in given.rows if isinstance(row[i], int | float)]
     rows.sort(key=lambda row: float(str(row[i])), reverse=column != name)
     return dataclasses.replace(given, rows=rows[:FEW])
 
