@@ -51,6 +51,7 @@ def test_the_row_nearest_in_size_is_told(N, D, data):
 @pytest.mark.usefixtures("known")
 def test_sizes_beyond_a_factor_of_four_and_other_models_say_nothing():
     assert nearest(problem(62, 400), "gibbs") is None
+    assert nearest(problem(62, 2000), "mams").data == "other"  # by nuts
     assert nearest(problem(62, 2000), "laplace") is None
     assert nearest(problem(62, 2000, "pfcvm"), "gibbs") is None
 
