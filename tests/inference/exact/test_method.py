@@ -105,7 +105,7 @@ def test_equal_seeds_give_equal_draws_on_any_number_of_cores(sampler):
 def test_a_fit_says_what_it_took_and_how_it_went(sampler, capsys):
     problem = small(sampler)
     found = fit(problem, sampler=sampler, progressbar=True)
-    assert f"exact: sampling by {sampler} (" in capsys.readouterr().err
+    assert capsys.readouterr().err.startswith("exact (")  # and its seconds: no terminal, one line
     attrs, went = found.attrs, found["fit"].to_dataset()
     assert (attrs["status"], attrs["ended"], attrs["reason"]) == ("finished", "converged", "")
     assert (attrs["method"], attrs["sampler"]) == ("exact", sampler)

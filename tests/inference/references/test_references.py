@@ -140,6 +140,6 @@ def test_the_command_compares_with_it(tmp_path, monkeypatch, capsys):
     assert not (tmp_path / "split").exists()
     code, said = run(*command, "--out", tmp_path / "out")
     assert code == 0
-    assert "Reference: stored." in said.out
+    assert "reference: stored" in said.out
     code, said = run("reference", "list")
     assert all(name in said.out for name in references.files())
