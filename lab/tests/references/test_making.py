@@ -166,7 +166,7 @@ def test_what_was_found_against_the_run_is_said_of_its_reference(tmp_path):
     making.write(stored, tmp_path / "tiny.nc")
     found = references.opened(tmp_path / "tiny.nc", problem)
     fits = {"stored": found, "xolon": av.fit(problem, "xolon", random_seed=0, progressbar=False)}
-    text = repr(av.compare(fits, reference="stored", problem=problem))
+    text = av.compare(fits, reference="stored", problem=problem).text(full=True)
     assert "R-hat of eta[" in text
     assert "cannot be trusted" in text
     assert any(line.startswith("R-hat") for line in references.missed(stored.attrs))
