@@ -79,8 +79,9 @@ def texts(values: pd.Series) -> pd.Series:
     """Return values as they are written, NaN where missing: whole numbers without a point."""
 
     def text(value: object) -> str:
-        whole = isinstance(value, float) and value.is_integer()
-        return str(int(value) if whole else value).strip()  # type: ignore[call-overload]
+        if isinstance(value, float) and value.is_integer():
+            return str(int(value))
+        return str(value).strip()
 
     found = [text(v) if there else np.nan
              for v, there in zip(values.tolist(), values.notna(), strict=True)]  # fmt: skip

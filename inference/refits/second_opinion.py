@@ -100,7 +100,7 @@ def second_opinion(
     problem : Problem
         The problem that was fitted.
     fit : xarray.DataTree
-        A fit of it by `exact`, `nuts` or `gibbs`. It stays as it is.
+        A fit of it by `exact`, `nuts`, `mams` or `gibbs`. It stays as it is.
     random_seed : int, optional
         Of the other sampler. None: one more than the fit's.
     progressbar : bool

@@ -42,6 +42,14 @@ def test_products_are_those_of_numpy(graph, value):
     np.testing.assert_allclose(function(*GIVEN.values()), value(*GIVEN.values()), rtol=1e-12)
 
 
+def test_a_matrix_of_one_row_stays_one():
+    """PyTensor turns the product of a vector and a matrix around, but not that of a row."""
+    row = pt.row("row")
+    function = pytensor.function([row, X], row @ X, mode=MODE)
+    given = GIVEN[w][None]
+    np.testing.assert_allclose(function(given, GIVEN[X]), given @ GIVEN[X], rtol=1e-12)
+
+
 def test_integers_are_left_to_pytensor():
     """BLAS has no product of integers."""
     M = pt.lmatrix("M")
