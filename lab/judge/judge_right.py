@@ -27,8 +27,9 @@ from ardvark.inference.fits.mixing import mixing_of
 from ardvark.inference.references.references import stored
 from ardvark.inference.scoring.distances import measure
 from ardvark.inference.verdicts.verdict import verdicts
-from lab.judge.judge import CASES, Case, codes, condemned, few_alarms, right_table
 from lab.judge.judge import MEASURES as MEASURES  # the same rules
+from lab.judge.rows import condemned, few_alarms, right_table
+from lab.judge.trial import CASES, Case, codes
 from lab.script import Measured, Part, Row, one_thread, resumed
 
 SEEDS = 2

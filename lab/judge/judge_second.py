@@ -12,8 +12,9 @@ are kept where `lab.judge.judge` keeps its own.
 import argparse
 
 from lab.judge.judge import MEASURES as MEASURES  # the same rules
-from lab.judge.judge import Trial, put
 from lab.judge.judge import add as add  # the options of a trial
+from lab.judge.judge import put
+from lab.judge.trial import Trial
 from lab.judge.wrong_posteriors_second import SECOND
 from lab.records import HERE
 from lab.script import Measured, Part

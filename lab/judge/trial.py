@@ -1,0 +1,250 @@
+"""One trial of the judge: problems, pools of exact draws, defects, and what is said of each.
+
+`lab/judge/judge.py` says what is tried, and `rows.py` what the rows say.
+"""
+
+import argparse
+import itertools
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+import ardvark as av
+from ardvark.inference.fits.datatree import dataset, group, problem_dims
+from ardvark.inference.fits.mixing import mixing
+from ardvark.inference.fits.selection import select
+from ardvark.inference.fitting.run import facts
+from ardvark.inference.scoring.distances import measure
+from ardvark.inference.scoring.distances import rows as rows_of
+from ardvark.inference.scoring.statistic import Distance
+from ardvark.inference.verdicts.purposes import PURPOSES
+from ardvark.inference.verdicts.verdict import Verdict, verdicts
+from lab.judge.wrong_posteriors import Arrays, Defect, Source, flat
+from lab.script import Row
+
+SIZES = {"small": (40, 8), "fat": (30, 120)}
+SPARSITY = {
+    "rfvm": "active_features",
+    "jcfo": "gamma1",
+    "rvm": "active_samples",
+    "sparse_probit": "gamma1",
+}
+"""The models, and the hyperparameter by which each is made sparser."""
+REFERENCE = 2000
+CHAINS, POOL = 4, 3000
+"""Chains of the run that a pool is of, and draws of each."""
+LIMIT_OF_RHAT = 0.05
+MOST = 1000.0
+"""Limits beyond which a defect is not larger: an sd of 0 is infinitely far."""
+NEVER = ("lost mode", "another prior", "another data row")
+"""What no diagnostic of a fit alone can see."""
+CHAINED = ("stuck chains", "slow direction")
+"""Defects of chains, which are always judged as chains."""
+APART = ("repeated draws", "slow direction")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A catalogue of defects, and how it is run.
+
+    `few` are the kinds that are also run with other numbers of draws, `quick` those of the quick
+    form. `figure` is its file, and `note` a paragraph of its record.
+    """
+
+    catalogue: Mapping[str, Defect]
+    few: tuple[str, ...]
+    quick: tuple[str, ...]
+    figure: Path
+    note: str
+
+
+# --- problems and their pools ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Case:
+    """A problem, by model and size of the data."""
+
+    model: str
+    size: str
+
+    def problem(self, active: float = 1.0, flipped: int = 0) -> av.Problem:
+        """Return it, its prior's main number times `active`, and some labels flipped."""
+        N, D = SIZES[self.size]
+        rng = np.random.default_rng(zlib.crc32(self.size.encode()))
+        X = rng.normal(size=(N, D))
+        y = (rng.random(N) < 1.0 / (1.0 + np.exp(-X[:, :3] @ [2.0, -1.5, 1.0]))).astype(int)
+        y[:flipped] = 1 - y[:flipped]
+        if active == 1.0:
+            return av.problem(self.model, (X, y))
+        name = SPARSITY[self.model]
+        usual = float(getattr(av.problem(self.model, (X, y)).hypers, name))
+        return av.problem(self.model, (X, y), **{name: active * usual})
+
+
+CASES = tuple(Case(model, size) for model in SPARSITY for size in SIZES)
+
+
+def sampled(problem: av.Problem, path: Path, draws: int, method: str = "gibbs") -> Arrays:
+    """Return draws (S, ...) of a posterior in random order, and keep them in a file."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fit = av.fit(problem, method, draws=draws, chains=CHAINS, random_seed=11, progressbar=False)
+        posterior = group(fit, "posterior")
+        order = np.random.default_rng(5).permutation(CHAINS * draws)
+        arrays = {
+            str(n): flat(v.transpose("chain", "draw", ...).values)[order].astype("float32")
+            for n, v in posterior.items()
+            if not str(n).endswith("_raw")
+        }
+        np.savez(path, **arrays)
+    with np.load(path) as stored:
+        return {name: stored[name].astype(float) for name in stored.files}
+
+
+@cache
+def pools(case: Case, work: Path, draws: int) -> tuple[Arrays, Mapping[str, tuple[Arrays, ...]]]:
+    """Return the pool of a case, and the draws of other posteriors that defects use."""
+    problem, name = case.problem(), f"{case.model}-{case.size}"
+    own = sampled(problem, work / f"{name}.npz", draws)
+    few = max(draws // 4, 10)
+    rng = np.random.default_rng(6)
+    points = [problem.simulate(rng) for _ in range(few)]
+    prior = {n: np.array([point[n] for point in points], dtype=float) for n in own}
+    other = {
+        "with the prior": (prior,),
+        "another prior": tuple(
+            sampled(case.problem(active=by), work / f"{name}-prior{by:g}.npz", few)
+            for by in (0.5, 0.2)
+        ),
+        "another data row": tuple(
+            sampled(case.problem(flipped=k), work / f"{name}-rows{k}.npz", few) for k in (1, 3)
+        ),
+    }
+    return own, other
+
+
+# --- a fit from draws, and what the judge says ----------------------------------------------------
+
+
+def fit_of(problem: av.Problem, draws: Arrays, method: str, seed: int = 1) -> xr.DataTree:
+    """Return a fit that holds draws (chain, draw, ...) as they are, whatever they contradict."""
+    kind = "approximation" if method == "advi" else "mcmc"
+    length = draws["eta"].shape[:2]
+    sampling = {"draws": length[1], "chains": length[0]}
+    attrs = facts(problem, method=method, kind=kind, **sampling)
+    attrs |= {"status": "finished", "reason": "", "seed": seed}
+    posterior = dataset(draws, problem_dims(problem), problem.coords, draws=True)
+    likelihood = problem.log_likelihood(draws, draws["eta"])
+    groups = {
+        "/posterior": posterior,
+        "/sample_stats": xr.Dataset(),
+        "/log_likelihood": xr.Dataset({"y": (("chain", "draw", "obs"), likelihood)}),
+        "/observed_data": xr.Dataset({"y": ("obs", problem.y)}),
+    }
+    tree = xr.DataTree.from_dict(groups)
+    tree.attrs = attrs
+    tree["selection"] = xr.DataTree(select(problem, tree))
+    if kind == "mcmc":
+        tree["mixing"] = xr.DataTree(mixing(problem, tree).to_dataset())
+    return tree
+
+
+def chained(pool: Arrays, rows: np.ndarray) -> Arrays:
+    """Return rows of a pool as chains (CHAINS, draw, ...)."""
+    return {n: x[rows].reshape(CHAINS, -1, *x.shape[1:]) for n, x in pool.items()}
+
+
+def severity(distances: Iterable[Distance]) -> float:
+    """Return the largest distance beyond its noise, in limits."""
+    found, measured = [0.0], {(d.quantity, d.statistic): d for d in distances}
+    for purpose in PURPOSES.values():
+        for statistic, limit in purpose.rests_on():
+            for quantity in limit.quantities:
+                if distance := measured.get((quantity, statistic.name)):
+                    found.append(distance.counted / limit.good)
+    return min(float(np.nanmax(found)), MOST)
+
+
+def judge(key: Row, catalogue: Mapping[str, Defect], settings: argparse.Namespace) -> Row:
+    """Return what is said of one kind of defect in all its sizes, and of a right fit."""
+    case = Case(*str(key["problem"]).split())
+    problem = case.problem()
+    pool, foreign = pools(case, settings.pools, settings.pool)
+    rng = np.random.default_rng([settings.seed, zlib.crc32(repr(sorted(key.items())).encode())])
+    count, kind = int(key["draws"]) // CHAINS * CHAINS, str(key["kind"])
+    order = rng.permutation(len(pool["eta"]))
+    rows = iter(np.split(order, [settings.reference]))
+    exact = fit_of(problem, chained(pool, next(rows)), "gibbs")
+    rest = next(rows)
+
+    chains = kind in CHAINED or (kind not in APART and rng.random() < 0.5)
+    method = "nuts" if chains else "advi"
+    source = Source(problem, _same_rows(pool, rest, rng), foreign)
+    fits = {"exact": exact}
+    for size in range(4):
+        right = chained(pool, rng.permutation(rest)[:count])
+        fits[str(size)] = fit_of(problem, catalogue[kind](right, size, rng, source), method)
+    fits["right"] = fit_of(problem, chained(pool, rng.permutation(rest)[:count]), method)
+    distances = measure(fits, "exact", problem)
+    said = verdicts(fits, "exact", distances)
+    measured = rows_of(distances)
+    row: Row = {"as": method, "right": said["right"].level}
+    row["right words"] = " ".join(said["right"].words.values())
+    row["right reason"] = "; ".join(said["right"].reasons)
+    row["right codes"] = codes(said["right"])
+    for size in range(4):
+        name = str(size)
+        row[f"level {name}"] = said[name].level
+        row[f"severity {name}"] = severity(d for d in measured if d.method == name)
+        if kind == "stuck chains":
+            rhat = group(fits[name], "mixing")["rhat"].values
+            row[f"severity {name}"] = (float(np.nanmax(rhat)) - 1.0) / LIMIT_OF_RHAT
+    if kind in NEVER:
+        for as_ in ("nuts", "adopted"):
+            alone = [_alone(fits[str(size)], as_) for size in range(4)]
+            row[f"alone as {as_}"] = " ".join(sorted(set(alone)))
+    return row
+
+
+def codes(verdict: Verdict) -> str:
+    """Return the codes of a verdict's reasons."""
+    return ", ".join(reason.code for reason in verdict.because)
+
+
+def _same_rows(pool: Arrays, rest: np.ndarray, rng: np.random.Generator) -> Callable[[int], Arrays]:
+    """Return a function that draws rows of the pool, the same ones of every variable."""
+
+    def fresh(number: int) -> Arrays:
+        rows = rng.permutation(rest)[:number]
+        return {name: x[rows] for name, x in pool.items()}
+
+    return fresh
+
+
+def _alone(tree: xr.DataTree, method: str) -> str:
+    """Return the level of chains that nothing is compared with."""
+    other = tree.copy()
+    other.attrs |= {"method": method, "kind": "mcmc"}
+    return verdicts({"fit": other}, None)["fit"].level.replace(" ", "-")
+
+
+def work_of(trial: Trial, settings: argparse.Namespace) -> Iterator[tuple[Row, Callable[[], Row]]]:
+    """Yield what tells a row from others, and its computation."""
+    cases = CASES[-1:] if settings.quick else CASES
+    kinds = tuple(trial.catalogue)
+    plan = [(1000, kinds), (4000, kinds), *((n, trial.few) for n in (20, 50, 200, 400, 9600))]
+    if settings.quick:
+        plan = [(200, trial.quick)]
+    for case, (draws, which) in itertools.product(cases, plan):
+        for kind in which:
+            key: Row = {
+                "problem": f"{case.model} {case.size}", "draws": draws, "kind": kind,
+                "repeat": 0, "seed": settings.seed,
+            }  # fmt: skip
+            yield key, lambda k=key: judge(k, trial.catalogue, settings)
