@@ -1,0 +1,1 @@
+"""Which candidate is for a table: the same folds for all, and a stack of them."""
