@@ -17,7 +17,7 @@ help:
 	@echo "make data-test  run the tests that need the data sets of the folder ARDVARK_DATA"
 	@echo "make lab-test   run the tests of the laboratory"
 	@echo "make course     run every notebook with small settings, and the Python of the pages"
-	@echo "make docs       build the site: $(BUILT)/index.html"
+	@echo "make docs       build the site, $(BUILT)/index.html, and the slides of the talk"
 	@echo "make docs-test  look at the site: links, search, and twelve pages in a browser"
 	@echo "make slow       run the long forms of tests that also have a fast form"
 	@echo "make reseed     run the statistical tests with other seeds, ROUNDS=20 times"
@@ -87,9 +87,11 @@ $(WITH_DOCS): $(INSTALLED)
 	@$(call install,$(BIN)/python,-e ".[docs]")
 	@touch $@
 
+SPHINX := $(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --fresh-env
 docs: $(WITH_DOCS)
 	rm -rf $(BUILT)
-	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --fresh-env --builder html docs $(BUILT)
+	$(SPHINX) --builder html docs $(BUILT)
+	$(SPHINX) --builder revealjs --conf-dir docs/slides docs $(BUILT)/slides
 	@echo "the site: $(BUILT)/index.html"
 
 docs-test: docs

@@ -72,6 +72,8 @@ BRIEF = (
 FIDELITY = "PAPER_CHECK.md"
 FINDINGS = "../FINDINGS.md"
 """At the top of the repository; its template is here."""
+TALK = "../docs/talk.md"
+"""Slides of the same findings."""
 FOLDS, MATRIX = records.HERE / "paper_check" / "folds", records.HERE / "matrix"
 TRUTH = records.RESULTS / "known_truth.csv"
 TEMPLATES = Environment(
@@ -85,7 +87,8 @@ INDEX = "RESULTS.md"
 
 def filled(file: str, given: Mapping[str, Any]) -> str:
     """Return a page: its template, which is here or in its room, with these figures."""
-    return TEMPLATES.get_template(f"{file.removeprefix('../')}.j2").render(given)
+    template = file.removeprefix("../") if file != TALK else "TALK.md"
+    return TEMPLATES.get_template(f"{template}.j2").render(given)
 
 
 def of_records(file: str, found: dict[str, Record]) -> str:
@@ -173,7 +176,7 @@ def written() -> dict[str, str]:
     figures["GENES.md"] = genes.figures()
     frame = matrix.stored(MATRIX)
     figures["matrix/MATRIX.md"] = matrix.figures(frame)
-    figures[FINDINGS] = findings.figures(frame, papers.Found(FOLDS))
+    figures[FINDINGS] = figures[TALK] = findings.figures(frame, papers.Found(FOLDS))
     return {file: filled(file, given) for file, given in figures.items()}
 
 

@@ -1,7 +1,7 @@
-"""The numbers that FINDINGS.md names: those of other pages, and the few that only it has.
+"""The numbers that FINDINGS.md and the talk name: those of other pages, and the few of their own.
 
-The page is written by hand, in `lab/FINDINGS.md.j2`. What its sentences claim in words is asserted
-in `lab/tests/test_findings.py`.
+Both are written by hand, in `lab/FINDINGS.md.j2` and `lab/TALK.md.j2`. What their sentences claim
+in words is asserted in `lab/tests/test_findings.py`.
 """
 
 from collections.abc import Iterable
@@ -50,6 +50,7 @@ def figures(frame: pd.DataFrame, found: Found) -> Figures:
         "truth": truth(),
         "patients": shown(patients.stored()),
         "table": table(known, found),
+        "constant": _ends([constant for _, constant, *_ in distances(known)], ".2f"),
         "faults": faults(),
         "active": active(known),
         "advi": f"{dense(known)['p_off'].max():.2f}",
@@ -91,16 +92,29 @@ def shown(rows: pd.DataFrame) -> Figures:
     return out
 
 
+def distances(known: pd.DataFrame) -> list[tuple[int, float, float, pd.Series]]:
+    """Return of each row of the table how far P(y = 1) is from the exact one.
+
+    Data sets, the distance of one answer for all and of one exact draw, each a median over data
+    sets, and the paper's algorithm's on each data set.
+    """
+    found = []
+    for _, model, prior, _ in TABLE:
+        mine = known[(known["model"] == model) & (known["prior"] == prior)]
+        exact, paper = (mine[mine["cell"] == label] for label in (EXACT, PAPERS))
+        medians = exact[["p_off_base", "p_draw"]].median()
+        found.append((len(paper), *medians, paper["p_off"]))
+    return found
+
+
 def table(known: pd.DataFrame, found: Found) -> str:
     """Return what each algorithm does to P(y = 1), and what that costs on rows left out."""
     body = []
-    for name, model, prior, scored in TABLE:
-        mine = known[(known["model"] == model) & (known["prior"] == prior)]
-        exact, paper = (mine[mine["cell"] == label] for label in (EXACT, PAPERS))
+    measured = zip(TABLE, distances(known), strict=True)
+    for (name, _, prior, scored), (sets, constant, draw, off) in measured:
         body.append([
-            name, prior, str(len(paper)), f"{exact['p_off_base'].median():.2f}",
-            f"{exact['p_draw'].median():.2f}",
-            f"{paper['p_off'].median():.2f} ({_ends(paper['p_off'], '.2f')})", span(found, *scored),
+            name, prior, str(sets), f"{constant:.2f}", f"{draw:.2f}",
+            f"{off.median():.2f} ({_ends(off, '.2f')})", span(found, *scored),
         ])  # fmt: skip
     head = ["model", "prior", "data sets", "one answer for all", "one exact draw",
             "paper's algorithm", "exact - algorithm, log score"]  # fmt: skip

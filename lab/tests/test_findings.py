@@ -169,3 +169,22 @@ def test_what_is_not_known():
     rows = FRAME[(FRAME["prior"] == DIFFUSE) & (FRAME["cell"] == EXACT) & (FRAME["D"] >= GENES)]
     assert len(rows) > 0
     assert set(rows["status"]) == {"not_converged"}
+
+
+# --- the talk -------------------------------------------------------------------------------------
+
+TALK = (records.HERE / pages.TALK).read_text()
+
+
+def test_the_talk_has_twelve_slides_of_few_words():
+    slides = re.split(r"^##? ", TALK, flags=re.MULTILINE)[1:]
+    assert len(slides) == 12
+    said = [re.sub(r"^\|.*|!\[.*\]\(.*\)", "", slide, flags=re.MULTILINE) for slide in slides]
+    assert max(len(re.findall(r"\w+", slide)) for slide in said) <= 80
+
+
+def test_the_scale_that_the_talk_gives_is_that_of_the_table():
+    """One answer for all is the third column of the table, which is computed row by row."""
+    column = [float(line.split("|")[4]) for line in figures.table(KNOWN, FOUND).splitlines()[2:]]
+    given = figures.figures(FRAME, FOUND)["constant"]
+    assert given == f"{min(column):.2f} to {max(column):.2f}"

@@ -59,7 +59,7 @@ def pages() -> dict[str, Seen]:
     found = {}
     for path in sorted(SITE.rglob("*.html")):
         name = path.relative_to(SITE).as_posix()
-        if not name.startswith("_static/"):
+        if "_static/" not in name:
             reader = _Reader()
             reader.feed(path.read_text())
             found[name] = reader.seen

@@ -58,6 +58,27 @@ def test_twelve_pages(mode, tmp_path):
         assert not [request for request in page.requests if not request.startswith(local)]
 
 
+# how far a slide reaches below the place that it is scaled to
+BELOW = """
+    Math.max(...[...document.querySelectorAll('.slides section')].map(s => {
+        s.style.display = 'block';
+        return s.scrollHeight - Reveal.getConfig().height;
+    }))
+"""
+
+
+def test_the_slides(tmp_path):
+    pages()
+    with browser.Page(tmp_path / "profile", 1200, 800) as page:
+        page.open(SITE / "slides" / "talk.html")
+        assert page.until("window.Reveal && Reveal.isReady() && Reveal.getTotalSlides()") == 12
+        assert page.value(LOST) == []
+        assert page.value(BELOW) <= 0
+        assert not page.complaints
+        local = (SITE.as_uri(), "data:", "blob:")
+        assert not [request for request in page.requests if not request.startswith(local)]
+
+
 def test_math_is_drawn(tmp_path):
     with browser.Page(tmp_path / "profile", 400) as page:
         for name in ("tutorials/01_sparsity", "models/rfvm"):
