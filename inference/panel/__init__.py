@@ -1,0 +1,1 @@
+"""A panel: a few features whose logistic regression predicts nearly as well as the posterior."""
