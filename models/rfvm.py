@@ -9,7 +9,8 @@ X (N, D) inputs, Z (B, D) basis centres (the training inputs), y (N,) in {0, 1}:
 
     psi_j   ~ Gamma(a0, b0)                                 precision of a dual weight      (B,)
     a_j     ~ Normal(0, psi_j^-1/2)                         dual weight, `sample_weight`    (B,)
-    delta_d ~ Gamma(a0, b0)                                 precision of a feature weight   (D,)
+    g       ~ C+(0, 1)                                      learned scale, `feature_scale`
+    delta_d ~ Gamma(a0, g^2 b0)                             precision of a feature weight   (D,)
     v_d     ~ FoldedNormal(0, delta_d^-1/2)                 relevance, `feature_weight`     (D,)
     b       ~ Normal(0, bias_sd)                            bias, `bias`
     tau     ~ Gamma(noise_shape, noise_rate)                precision of the latent noise
@@ -25,6 +26,10 @@ and renormalised. The result is a Cauchy for a, and a half-Cauchy for v, whose t
 off (`models/parts/slab.py`). The rates are computed from `active_features` and `active_samples`,
 the prior expected numbers of visible weights (`models/parts/sparsity.py`). "all" instead of a
 number gives the dense prior: a0 = 1.5, no slab.
+
+g is 1 by default (`scale="fixed"`). With `scale="learned"` it is a variable, half-Cauchy with
+median 1. It multiplies the scale of the feature weights and not their slab. So the data can say
+that more or fewer features matter than `active_features`.
 
 The posterior can be written in two ways (`parametrization`), and the latent noise can be treated in
 three (`latent_noise`):
@@ -46,6 +51,7 @@ Departures from the paper
   to infinity, so an improper prior leaves the posterior improper at both ends. E[1/tau | y] is
   finite only for noise_shape > 1.
 - Sample and feature weights have separate shapes and rates.
+- The paper has no g.
 
 Known difficulties
 ------------------
@@ -116,6 +122,7 @@ class Hypers(sparse.SparseHypers):
         why="filled from active_features; dense: scale 1 / max(D, sqrt(N D))",
     )
     feature_slab: float = sparse.own_slab("feature", why="filled: 1")
+    scale: sparse.Scale = sparse.scale_hyper("feature")
     bias_sd: float = sparse.bias_hyper(paper="1")
     noise_shape: float = _shape(
         "tau of the latent noise", 3.0, paper="1e-14", why="E[1/tau | y] is finite only above 1"

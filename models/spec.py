@@ -200,8 +200,16 @@ class BaseHypers(Settings, ABC):
         form = {name: words.get(value, value) for name, value in self.form_fields().items()}
         return dataclasses.replace(self, **form)
 
-    def weight_priors(self) -> dict[str, WeightPrior]:
-        """Return the priors of the shared weights that have ARD priors, by name."""
+    @property
+    def learned_scale(self) -> str | None:
+        """The variable that multiplies the scale of one kind of weights, if the prior has one."""
+        return None
+
+    def weight_priors(self, point: Point | None = None) -> dict[str, WeightPrior]:
+        """Return the priors of the shared weights that have ARD priors, by name.
+
+        At a point (...,), if one is given, they are those given its learned scale.
+        """
         return {}
 
 
@@ -313,7 +321,7 @@ class ModelSpec(ModelCard):
         --------
         >>> import ardvark as av
         >>> av.ZOO["rvm"].choices()[0]
-        {'kernel': 'linear', 'parametrization': 'marginal'}
+        {'kernel': 'linear', 'parametrization': 'marginal', 'scale': 'fixed'}
         """
         words = self.Hypers.choices()
         values = itertools.product(*words.values())

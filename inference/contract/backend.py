@@ -176,8 +176,13 @@ class Backend(Protocol):
 # --- ready-made `supports` ------------------------------------------------------------------------
 
 
-def only_for(models: Sequence[str], what: str) -> Callable[[Target], str | None]:
-    """Return the `supports` of a method for some models of the zoo; `what` describes the method."""
+def only_for(
+    models: Sequence[str], what: str, *, fixed_scale: bool = False
+) -> Callable[[Target], str | None]:
+    """Return the `supports` of a method for some models of the zoo; `what` describes the method.
+
+    With `fixed_scale`, a prior whose scale is learned is refused.
+    """
     names = " or ".join(map(repr, models))
     some = "model" if len(models) == 1 else "models"
 
@@ -187,6 +192,11 @@ def only_for(models: Sequence[str], what: str) -> Callable[[Target], str | None]
             return f"it needs a problem for the {some} {names}, not a bare pm.Model"
         if target.problem.spec.name not in models:
             return f"it is {what}, and the model is {target.problem.spec.name!r}"
+        if fixed_scale and target.problem.hypers.learned_scale is not None:
+            return (
+                f"it has no step for a learned {target.problem.hypers.learned_scale}; choose "
+                'scale="fixed", or an exact method'
+            )
         return None
 
     return supports

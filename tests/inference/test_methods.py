@@ -153,6 +153,27 @@ def test_a_bare_model_is_asked_itself():
         Target(3)
 
 
+@pytest.mark.parametrize(
+    ("model", "method"),
+    [
+        ("rfvm", "rfvm_vb"),
+        ("rfvm", "xolon"),
+        *(
+            (model, method)
+            for model in ("pfcvm", "pcvm", "rvm")
+            for method in ("pfcvm_lp", "pfcvm_em")
+        ),
+    ],
+)
+def test_a_papers_algorithm_has_no_step_for_a_learned_scale(model, method, dataset):
+    learned = av.problem(model, dataset, scale="learned")
+    with pytest.raises(
+        InputError, match=r"no step for a learned \w+_scale; choose scale=\"fixed\""
+    ):
+        av.fit(learned, method)
+    assert BACKENDS[method].supports(Target(learned.with_hypers(scale="fixed"))) is None
+
+
 def test_each_model_with_a_gibbs_sampler_is_in_the_zoo():
     assert set(SAMPLER_OF) <= set(ZOO)
 

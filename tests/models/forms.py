@@ -58,10 +58,16 @@ UNLIKE = {
 SLABS = {"sample_slab": 1.6, "feature_slab": 0.8}
 
 
-def unlike(name, slabs=True):
-    """Return the hyperparameters of a model that no default makes equal, with or without slabs."""
+def unlike(name, slabs=True, choice=None):
+    """Return the hyperparameters of a model that no default makes equal, with or without slabs.
+
+    A learned scale has a sparse prior, whose shape is 1/2.
+    """
     given = UNLIKE | SLABS if slabs else UNLIKE
-    return {k: v for k, v in given.items() if k in ZOO[name].Hypers.__dataclass_fields__}
+    fields = ZOO[name].Hypers.__dataclass_fields__
+    if (choice or {}).get("scale") == "learned":
+        given = given | {f"{'feature' if 'feature_shape' in fields else 'sample'}_shape": 0.5}
+    return {k: v for k, v in given.items() if k in fields}
 
 
 def make(name, choice=None, N=9, D=4, number=0, **settings):

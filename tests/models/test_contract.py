@@ -38,7 +38,7 @@ def problem(request):
     """
     name, choice = request.param
     basis = {"basis": [5, 8, 0, 3, 6]} if ZOO[name].has_basis else {}
-    return make(name, choice, **unlike(name), **basis)
+    return make(name, choice, **unlike(name, choice=choice), **basis)
 
 
 @pytest.fixture(scope="module")

@@ -72,7 +72,9 @@ class EngineOptions(Settings):
     rounds: int = option(2, "alternations of Newton steps in w and theta per iteration", above=0)
 
 
-applies = only_for(("pfcvm", "pcvm", "rvm"), "the algorithm of pfcvm, pcvm and rvm")
+applies = only_for(
+    ("pfcvm", "pcvm", "rvm"), "the algorithm of pfcvm, pcvm and rvm", fixed_scale=True
+)
 
 
 @dataclass

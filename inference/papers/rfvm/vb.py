@@ -134,7 +134,7 @@ class Options(EngineOptions):
 
 def supports(target: Target) -> str | None:
     """Return why the method does not apply, or None."""
-    why_not = only_for(("rfvm",), "the algorithm of the RFVM's paper")(target)
+    why_not = only_for(("rfvm",), "the algorithm of the RFVM's paper", fixed_scale=True)(target)
     if why_not is not None:
         return why_not
     hypers = target.zoo_problem.hypers

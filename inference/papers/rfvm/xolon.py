@@ -133,7 +133,7 @@ class Options(Settings):
     max_iterations: int = option(20_000, "iterations per start", above=0)
 
 
-supports = only_for(("rfvm",), "the deterministic counterpart of the RFVM")
+supports = only_for(("rfvm",), "the deterministic counterpart of the RFVM", fixed_scale=True)
 
 
 # --- the objective, with one c ------------------------------------------------------------------

@@ -79,9 +79,12 @@ def test_the_density_is_normalised_and_integrates_the_precision_out(signed, c):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("c", [0.2, 3.0])
+@pytest.mark.parametrize("c", [0.05, 0.2, 3.0])
 def test_draws_follow_the_density(c):
-    """Kolmogorov-Smirnov at an alarm of 3e-6; without the slab p is below 1e-100."""
+    """Kolmogorov-Smirnov at an alarm of 3e-6; without the slab p is below 1e-100.
+
+    The narrowest slab is where draws come from the exponential.
+    """
     prior = ard.WeightPrior(0.5, RATE, c)
     grid = np.exp(np.linspace(np.log(min(c, 0.9)) - 12.0, np.log(c) + 2.3, 4001))
     density = np.exp(ard.logp(grid[:, None], None, prior)) * grid
@@ -103,19 +106,31 @@ def test_draws_follow_the_density(c):
     assert stats.kstest(z, "norm").pvalue > ALARM
 
 
-def hypers(prior, form):
+def hypers(prior, form, learned=False):
     """Return what `Weights` reads of the hyperparameters of a model."""
-    return SimpleNamespace(parametrization=form, weight_priors=lambda: {"feature_weight": prior})
+
+    def priors(point=None):
+        at = prior if point is None or not learned else prior.scaled(point["feature_scale"])
+        return {"feature_weight": at}
+
+    scale = "feature_scale" if learned else None
+    return SimpleNamespace(parametrization=form, weight_priors=priors, learned_scale=scale)
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", ["SlabStudentT", "TiltedGamma"])
-def test_prior_draws_of_the_pymc_model_are_those_of_the_paper(name):
-    """PyMC's own forward sampling against `ard.draw`: two samples of one distribution."""
+@pytest.mark.parametrize("learned", [False, True])
+def test_prior_draws_of_the_pymc_model_are_those_of_the_paper(name, learned):
+    """PyMC's own forward sampling against `ard.draw`: two samples of one distribution.
+
+    A learned scale is set to 3.
+    """
     prior = ard.WeightPrior(0.5, RATE, 0.8)
     form = "marginal" if name == "SlabStudentT" else "hierarchical"
     with pm.Model(coords={"feature": range(16_000)}) as model:
-        ard.Weights("x", "p", "feature").declare(hypers(prior, form))
+        ard.Weights("x", "p", "feature").declare(hypers(prior, form, learned))
+    if learned:
+        model, prior = pm.do(model, {"feature_scale": 3.0}), prior._replace(rate=9.0 * RATE)
     x = pm.draw(model["x"], random_seed=seed(2), mode="FAST_COMPILE")
     assert stats.ks_2samp(x, ard.draw(rng(3), prior, 16_000)[1]).pvalue > ALARM
 
