@@ -120,6 +120,10 @@ class Encoder(TransformerMixin, BaseEstimator):
         """Return the names of the columns that `transform` makes."""
         return self._names
 
+    def columns(self) -> dict[str, list[str]]:
+        """Return for each text column the names of the columns that it became."""
+        return {name: self._shown(name) for name in self.levels_}
+
     def became(self) -> list[str]:
         """Return for each text column, in words, which columns it became."""
         lines = []

@@ -10,6 +10,7 @@
 True
 """
 
+from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 from pytensor import config
@@ -17,8 +18,16 @@ from pytensor import config
 from ardvark.common.validate import logger
 from ardvark.data import Dataset
 
-from .arguments import as_dataset, basis_centres, hypers_asked, model_named
-from .problems import Problem, filled, standardization
+from .always import columns_of, features_of, listed, standardization
+from .arguments import (
+    as_dataset,
+    basis_centres,
+    filled,
+    hypers_asked,
+    model_named,
+    refuse_covariates,
+)
+from .problems import Problem
 from .spec import SHARED, BaseHypers, Inputs, ModelSpec, Zoo
 
 # PyTensor writes the source of each function that it makes to a file, which tracebacks and Numba
@@ -67,6 +76,7 @@ def problem(
     basis: Any = None,
     basis_labels: Any = None,
     standardize: bool = True,
+    always: Sequence[str] = (),
     **hypers: Any,
 ) -> Problem:
     """Return the problem of fitting a model of the zoo to data.
@@ -89,6 +99,12 @@ def problem(
     standardize : bool
         Use the mean and population standard deviation of each training feature (ddof = 0); a
         constant feature is only centred.
+    always : sequence of str
+        Columns that are always in the model, such as age and sex: covariates with the prior
+        Normal(0, covariate_sd) each, per standard deviation of the column. They are outside of the
+        kernel, never selected and never counted as active; features are judged beside them. The
+        data must have names: a frame, a Dataset, a table. A text column of a frame has a covariate
+        for each of its levels, or for the second of two.
     **hypers
         Hyperparameters of the model. Those left out take their defaults; scales are computed from
         the sizes of the data (`Problem.describe` shows them).
@@ -96,7 +112,8 @@ def problem(
     Raises
     ------
     InputError
-        Unknown model or data set, bad X or y, a hyperparameter outside its range.
+        Unknown model or data set, bad X or y, a hyperparameter outside its range; an unknown column
+        in `always`, every column in it, or data without names.
     TypeError
         A hyperparameter that the model does not have.
 
@@ -107,26 +124,36 @@ def problem(
     (357, 64)
     >>> av.problem("pfcvm", [[1.0, 2.0], [2.0, 4.0], [3.0, 1.0]], ["no", "yes", "no"], kernel="rbf")
     Problem('pfcvm' on 'data': N=3, D=2, B=3, fingerprint ...)
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"age": [31, 45, 52], "sex": ["f", "m", "f"], "gene": [0.1, 0.7, 0.2]})
+    >>> adjusted = av.problem("rfvm", frame, ["well", "ill", "ill"], always=["age", "sex"])
+    >>> adjusted.feature_names, adjusted.always
+    (('gene',), ('age', 'sex=m'))
     """
     spec = ZOO[model_named(ZOO, model, data)]
     asked = hypers_asked(ZOO, spec, hypers)
-    dataset = as_dataset(data, y, X)
-    center, scale = standardization(dataset, standardize)
+    names_always = listed(always)
+    dataset = as_dataset(data, y, X, names_always)
+    columns = columns_of(dataset, names_always) if names_always else ()
+    refuse_covariates(spec, bool(columns), hypers)
+    center, scale, covariates = standardization(dataset, standardize, columns)
     if standardize and dataset.constant_features:  # named here once, and not again by each fold
         constant = dataset.constant_features
         shown = ", ".join(constant[:10]) + (", ..." if len(constant) > 10 else "")
         logger.info(
             "%s: %d constant feature(s), centred only: %s", dataset.name, len(constant), shown
         )
-    centres, names, labels = basis_centres(dataset, basis, basis_labels, spec)
+    rows = features_of(dataset.X, dataset, covariates) if covariates else dataset.X
+    centres, names, labels = basis_centres(dataset, rows, basis, basis_labels, spec)
     return Problem(
         spec=spec,
         data=dataset,
         asked=asked,
-        hypers=filled(asked, dataset, len(centres)),
+        hypers=filled(asked, dataset.N, len(centres), rows.shape[1]),
         basis=centres,
         basis_names=names,
         basis_labels=labels,
         center=center,
         scale=scale,
+        covariates=covariates,
     )

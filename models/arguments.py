@@ -9,7 +9,8 @@ import pandas as pd
 from ardvark.common.validate import InputError, matrix, named
 from ardvark.data import Dataset, load
 
-from .spec import BaseHypers, ModelSpec
+from .always import encoded
+from .spec import COVARIATE_SD, BaseHypers, ModelSpec
 
 
 def model_named(zoo: Mapping[str, ModelSpec], model: Any, data: Any) -> str:
@@ -37,14 +38,43 @@ def hypers_asked(
         raise InputError(f"{error} Models with this kernel: {', '.join(having)}.") from None
 
 
-def as_dataset(data: Any, y: Any, X: Any) -> Dataset:
-    """Return the data set given as a Dataset, a name, a pair (X, y), or X and y separately."""
+def filled(asked: BaseHypers, N: int, B: int, D: int) -> BaseHypers:
+    """Return hyperparameters computed from the sizes of the data; raise an error on overflow."""
+    try:
+        with np.errstate(all="ignore"):
+            return asked.fill(N, B, D)
+    except InputError:
+        raise
+    except (ArithmeticError, ValueError) as error:  # a root that is nowhere, a number too large
+        values = ", ".join(f"{name} = {value!r}" for name, value in asked.given().items())
+        raise InputError(
+            f"the other hyperparameters cannot be computed from {values}, because the result would "
+            f"overflow ({error}). Give less extreme values."
+        ) from error
+
+
+def refuse_covariates(spec: ModelSpec, there: bool, hypers: Mapping[str, Any]) -> None:
+    """Raise an error for covariates of a model without a place for them, or their prior alone."""
+    takes = COVARIATE_SD in {d.name for d in spec.Hypers.declared()}
+    if there and not takes:
+        raise InputError(f"model {spec.name!r} takes no covariates; leave out always.")
+    if takes and not there and hypers.get(COVARIATE_SD) is not None:
+        raise InputError(
+            f"{COVARIATE_SD} is the prior of covariates, and there are none. Name them in always."
+        )
+
+
+def as_dataset(data: Any, y: Any, X: Any, always: Sequence[str] = ()) -> Dataset:
+    """Return the data set given as a Dataset, a name, a pair (X, y), or X and y separately.
+
+    Text is encoded in the columns of a frame that are `always` in the model.
+    """
     if X is not None:
         if data is not None:
             raise InputError("give X= and y=, or data, not both.")
         data = X
     if y is not None and data is not None and not isinstance(data, Dataset | str):
-        return _from_arrays(data, y)
+        return _from_arrays(data, y, always)
     if y is not None:
         what = "no X was given" if data is None else "a data set has its own labels"
         raise InputError(f"y was given, and {what}. Give X and y, or a data set alone.")
@@ -53,7 +83,7 @@ def as_dataset(data: Any, y: Any, X: Any) -> Dataset:
     if X is None and isinstance(data, str):
         return load(data)
     if X is None and isinstance(data, tuple) and len(data) == 2:
-        return _from_arrays(*data)
+        return _from_arrays(*data, always)
     if X is not None or hasattr(data, "shape"):
         raise InputError("X was given without y. Also give the labels, one for each row of X.")
     raise InputError(
@@ -62,8 +92,15 @@ def as_dataset(data: Any, y: Any, X: Any) -> Dataset:
     )
 
 
-def _from_arrays(X: Any, y: Any) -> Dataset:
+def _from_arrays(X: Any, y: Any, always: Sequence[str]) -> Dataset:
     """Return the data set of arrays; of a frame that is none, report all that is wrong with it."""
+    if always and not isinstance(X, pd.DataFrame):
+        raise InputError(
+            f"always names columns, and X is {type(X).__name__} without names. Pass a data frame, "
+            "or a Dataset with feature_names."
+        )
+    if always and (found := encoded(X, y, always)):
+        return found
     try:
         return Dataset.from_arrays(X, y)
     except InputError:
@@ -75,14 +112,17 @@ def _from_arrays(X: Any, y: Any) -> Dataset:
 
 
 def basis_centres(
-    data: Dataset, basis: Any, basis_labels: Any, spec: ModelSpec
+    data: Dataset, X: np.ndarray, basis: Any, basis_labels: Any, spec: ModelSpec
 ) -> tuple[np.ndarray, tuple[str, ...], np.ndarray | None]:
-    """Return basis centres (B, D), their names, and their labels if the model uses them."""
+    """Return basis centres (B, D), their names, and their labels if the model uses them.
+
+    X (N, D) are the features of the data's rows: all columns, or all but the covariates.
+    """
     if basis_labels is not None and not spec.labels_in_basis:
         raise InputError(f"model {spec.name!r} has no labels in its basis; omit basis_labels.")
     rows: Sequence[int] | None
     if basis is None:
-        centres, rows = data.X, range(data.N)
+        centres, rows = X, range(data.N)
     elif np.ndim(basis) == 1:
         index = np.asarray(basis)
         if index.dtype.kind not in "iu" or index.size == 0 or not _inside(index, data.N):
@@ -90,12 +130,12 @@ def basis_centres(
                 f"basis row indices must be integers in 0..{data.N - 1}, at least one, got "
                 f"{basis!r}. Give row indices, an array of centres (B, D), or None for all rows."
             )
-        centres, rows = data.X[index], index.tolist()
+        centres, rows = X[index], index.tolist()
     else:
         centres, rows = matrix(basis, name="basis"), None
-        if centres.shape[1] != data.D:
+        if centres.shape[1] != X.shape[1]:
             raise InputError(
-                f"basis centres have {centres.shape[1]} features and X has {data.D}; "
+                f"basis centres have {centres.shape[1]} features and X has {X.shape[1]}; "
                 "they must be equal."
             )
     if rows is None:

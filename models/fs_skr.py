@@ -85,7 +85,7 @@ def log_joint(point: Point, inputs: Inputs, y: np.ndarray, h: Hypers) -> np.ndar
     """Return log p(s, variables | X): the density of the model's variables, without Jacobian."""
     eta = fsklr.decision(point, inputs, h)
     noise = stats.gamma.logpdf(point["tau"], h.noise_shape, scale=1 / h.noise_rate)
-    return fsklr.log_prior(point, h) + noise + log_predictive(y, eta, point, h).sum(-1)
+    return fsklr.log_prior(point, inputs, h) + noise + log_predictive(y, eta, point, h).sum(-1)
 
 
 def log_jacobian(point: Point, h: Hypers) -> np.ndarray:

@@ -83,6 +83,7 @@ from scipy import special, stats
 from ardvark.common.declared import hyper
 from ardvark.common.validate import InputError
 
+from .parts import covariates
 from .parts.distributions import LogisticBernoulli, logistic_logp
 from .parts.distributions import log_predictive as log_predictive
 from .parts.kernels import kernel_hyper
@@ -142,6 +143,7 @@ class SampleMaskHypers(BaseHypers):
         outside="It multiplies the kernel's squared distance.",
     )
     a_z: float = _mask_hyper("sample", "B")
+    covariate_sd: float = covariates.sd_hyper()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -248,7 +250,7 @@ def decision_value(inputs: Inputs, h: SampleMaskHypers) -> Any:
     weight = pm.Deterministic("sample_weight", z * alpha, dims="basis")
 
     theta = delta * v  # (D,)
-    eta = h.kernel_of().product(x, centre, theta, weight)
+    eta = covariates.declare(inputs, h, h.kernel_of().product(x, centre, theta, weight))
     return pm.Deterministic("eta", eta, dims="obs")
 
 
@@ -256,7 +258,12 @@ def decision_value(inputs: Inputs, h: SampleMaskHypers) -> Any:
 
 
 def decision(point: Point, inputs: Inputs, h: SampleMaskHypers) -> np.ndarray:
-    """Return eta (..., N) = K (z alpha), FS-SKLR (7), one draw at a time: no (draws, N, B) array.
+    """Return eta (..., N) = K (z alpha), FS-SKLR (7), with what covariates add."""
+    return covariates.added(kernel_part(point, inputs, h), point, inputs)
+
+
+def kernel_part(point: Point, inputs: Inputs, h: SampleMaskHypers) -> np.ndarray:
+    """Return K (z alpha) (..., N), one draw at a time: no (draws, N, B) array.
 
     Only selected features and samples enter: O(N A S) a draw for A samples and S features. A point
     that holds no masks is read through `feature_weight` and `sample_weight`.
@@ -280,9 +287,10 @@ def decision(point: Point, inputs: Inputs, h: SampleMaskHypers) -> np.ndarray:
     return eta
 
 
-def log_prior(point: Point, h: SampleMaskHypers) -> np.ndarray:
+def log_prior(point: Point, inputs: Inputs, h: SampleMaskHypers) -> np.ndarray:
     """Return log p(masks, probabilities where explicit, alpha): FS-SKLR (11) and the masks'."""
     total = stats.norm.logpdf(point["alpha"], 0.0, h.xi**-0.5).sum(-1)
+    total = total + covariates.logp(point, inputs, h)
     for name, what, a in h.masks():
         mask = _bits(point, name)
         if h.mask_probability == "integrated":
@@ -304,7 +312,7 @@ def log_joint(point: Point, inputs: Inputs, y: np.ndarray, h: SampleMaskHypers) 
     probabilities. Raises InputError where a mask holds anything but 0 and 1.
     """
     eta = decision(point, inputs, h)
-    return log_prior(point, h) + logistic_logp(y, eta).sum(-1)
+    return log_prior(point, inputs, h) + logistic_logp(y, eta).sum(-1)
 
 
 def log_jacobian(point: Point, h: SampleMaskHypers) -> np.ndarray:
@@ -328,7 +336,7 @@ def to_free(point: Point, inputs: Inputs, h: SampleMaskHypers) -> dict[str, np.n
     for name, what, _ in h.masks():
         explicit = h.mask_probability == "explicit"
         names += [name, f"{what}_mask_probability"] if explicit else [name]
-    return {name: point[name] for name in names}
+    return {name: point[name] for name in names} | covariates.free(point, inputs)
 
 
 def simulate_prior(
@@ -345,6 +353,7 @@ def simulate_prior(
         point["feature_weight"] = point["zeta"].astype(float)
     point["alpha"] = rng.normal(0.0, h.xi**-0.5, inputs.B)
     point["sample_weight"] = point["z"] * point["alpha"]
+    point |= covariates.draw(rng, inputs, h)
     point["eta"] = decision(point, inputs, h)
     return point
 

@@ -80,6 +80,7 @@ from scipy import special, stats
 from ardvark.common.declared import hyper
 from ardvark.common.validate import InputError
 
+from .parts import covariates
 from .parts.ard import Form
 from .parts.distributions import LogisticBernoulli, logistic_logp
 from .parts.distributions import log_predictive as log_predictive
@@ -131,6 +132,7 @@ class Hypers(BaseHypers):
     bias_sd: float = hyper(
         1.0, "prior standard deviation of the bias", above=0.0, paper="left to the user"
     )
+    covariate_sd: float = covariates.sd_hyper()
 
     def fill(self, N: int, B: int, D: int) -> Self:
         """Return a copy with tau_0 from p0, or p0 from tau_0."""
@@ -184,7 +186,8 @@ def build(inputs: Inputs, y: np.ndarray, h: Hypers, coords: Coords) -> pm.Model:
             "beta", beta_raw * scale / pt.sqrt(1.0 + scale**2 / c2), dims="feature"
         )
         pm.Deterministic("feature_weight", pt.abs(beta), dims="feature")
-        eta = pm.Deterministic("eta", bias + x @ beta, dims="obs")
+        eta = covariates.declare(inputs, h, bias + x @ beta)
+        eta = pm.Deterministic("eta", eta, dims="obs")
         LogisticBernoulli("y", eta, observed=label, dims="obs")
     return model
 
@@ -223,7 +226,8 @@ def half_cauchy_logp(x: Any, scale: Any, variance: Any) -> np.ndarray:
 
 def decision(point: Point, inputs: Inputs, h: Hypers) -> np.ndarray:
     """Return eta (..., N) = b + X beta."""
-    return np.asarray(point["bias"])[..., None] + point["beta"] @ inputs.X.T
+    eta = np.asarray(point["bias"])[..., None] + point["beta"] @ inputs.X.T
+    return covariates.added(eta, point, inputs)
 
 
 def log_joint(point: Point, inputs: Inputs, y: np.ndarray, h: Hypers) -> np.ndarray:
@@ -235,6 +239,7 @@ def log_joint(point: Point, inputs: Inputs, y: np.ndarray, h: Hypers) -> np.ndar
     sd = np.where(sd > 0.0, sd, 1.0)
     return (
         stats.norm.logpdf(point["bias"], 0.0, h.bias_sd)
+        + covariates.logp(point, inputs, h)
         + stats.invgamma.logpdf(point["c2"], shape, scale=scale)
         + half_cauchy_logp(point["tau"], h.global_scale, variance.get("tau_variance"))
         + half_cauchy_logp(point["lambda"], 1.0, variance.get("lambda_variance")).sum(-1)
@@ -262,7 +267,7 @@ def log_jacobian(point: Point, h: Hypers) -> np.ndarray:
 
 def to_free(point: Point, inputs: Inputs, h: Hypers) -> dict[str, np.ndarray]:
     """Return the free variables of the PyMC model at a point of the paper's variables."""
-    free = {k: point[k] for k in ("bias", "c2")}
+    free = {k: point[k] for k in ("bias", "c2")} | covariates.free(point, inputs)
     free["beta_raw"] = point["beta"] / weight_sd(point)
     if h.parametrization == "marginal":
         return free | {k: point[k] for k in ("tau", "lambda")}
@@ -289,6 +294,7 @@ def simulate(rng: np.random.Generator, inputs: Inputs, h: Hypers) -> dict[str, n
         "lambda": np.abs(rng.normal(0.0, np.sqrt(a))),
     }
     point["beta"] = rng.normal(0.0, weight_sd(point))
+    point |= covariates.draw(rng, inputs, h)
     eta = decision(point, inputs, h)
     y = rng.binomial(1, special.expit(eta))
     return point | {"feature_weight": np.abs(point["beta"]), "eta": eta, "y": y}

@@ -71,6 +71,7 @@ from scipy import stats
 
 from ardvark.common.declared import hyper
 
+from .parts import covariates
 from .parts.kernels import KernelName, kernel_hyper
 from .parts.probit import PositiveNormal, ProbitBernoulli, probit_logp
 from .spec import BaseHypers, Coords, Inputs, ModelCard, Point
@@ -123,6 +124,7 @@ class Hypers(BaseHypers):
     gamma2: float = laplace_hyper(
         "a feature weight", "filled: feature weight scale gamma2^-1/2 by kernel"
     )
+    covariate_sd: float = covariates.sd_hyper(covariates.PROBIT_SD)
 
     def fill(self, N: int, B: int, D: int) -> Self:
         """Return a copy with gamma1 and gamma2 such that eta has a useful prior range."""
@@ -171,7 +173,8 @@ def build(inputs: Inputs, y: np.ndarray, h: Hypers, coords: Coords) -> pm.Model:
             theta = pm.Deterministic("feature_weight", theta_raw * rho**0.5, dims="feature")
 
         score = h.kernel_of().product(x, centres, theta, beta)
-        eta = pm.Deterministic("eta", bias + score, dims="obs")
+        eta = covariates.declare(inputs, h, bias + score)
+        eta = pm.Deterministic("eta", eta, dims="obs")
 
         if h.parametrization == "latent":
             # P(y | eta) below times p(z | y, eta) here is N(z | eta, 1) on the side of y
@@ -228,7 +231,8 @@ def decision(point: Point, inputs: Inputs, h: Hypers) -> np.ndarray:
     is formed for one draw at a time, O(N B) memory.
     """
     theta, beta = np.asarray(point["feature_weight"]), np.asarray(point["sample_weight"])
-    return h.kernel_of().decision(inputs.X, inputs.Z, theta, beta, point["bias"])
+    eta = h.kernel_of().decision(inputs.X, inputs.Z, theta, beta, point["bias"])
+    return covariates.added(eta, point, inputs)
 
 
 def log_predictive(y: Any, eta: np.ndarray, point: Point, h: BaseHypers) -> np.ndarray:
@@ -247,6 +251,7 @@ def log_joint(point: Point, inputs: Inputs, y: np.ndarray, h: Hypers) -> np.ndar
         laplace_logp(point["bias"], h.gamma1, variance.get("tau_bias"))
         + laplace_logp(point["sample_weight"], h.gamma1, variance.get("tau")).sum(-1)
         + _exponential_logp(point["feature_weight"], h.gamma2, variance.get("rho")).sum(-1)
+        + covariates.logp(point, inputs, h)
     )
     eta = decision(point, inputs, h)
     if h.parametrization != "latent":
@@ -279,9 +284,10 @@ def laplace_jacobian(tau: Any) -> np.ndarray:
 
 def to_free(point: Point, inputs: Inputs, h: Hypers) -> dict[str, np.ndarray]:
     """Return the free variables of the PyMC model at a point of the paper's variables."""
+    free = covariates.free(point, inputs)
     if h.parametrization == "marginal":
-        return {k: point[k] for k in ("bias", "sample_weight", "feature_weight")}
-    free = {k: point[k] for k in ("tau_bias", "tau", "rho")}
+        return free | {k: point[k] for k in ("bias", "sample_weight", "feature_weight")}
+    free |= {k: point[k] for k in ("tau_bias", "tau", "rho")}
     free |= {
         "bias_raw": point["bias"] * point["tau_bias"] ** -0.5,
         "sample_weight_raw": point["sample_weight"] * point["tau"] ** -0.5,
@@ -305,6 +311,7 @@ def simulate(rng: np.random.Generator, inputs: Inputs, h: Hypers) -> dict[str, n
         "rho": rho,
         "feature_weight": np.abs(theta),
     }
+    point |= covariates.draw(rng, inputs, h)
     eta = decision(point, inputs, h)
     z = rng.normal(eta, 1.0)
     return point | {"eta": eta, "z": z, "y": (z > 0.0).astype(np.int64)}

@@ -46,7 +46,7 @@ from ardvark.common.declared import hyper
 from ardvark.common.validate import InputError
 
 from . import sparse
-from .parts import ard
+from .parts import ard, covariates
 from .parts.distributions import LogisticBernoulli
 from .parts.distributions import log_predictive as log_predictive
 from .spec import Coords, Inputs, ModelCard, Point
@@ -119,7 +119,8 @@ def build(inputs: Inputs, y: np.ndarray, h: Hypers, coords: Coords) -> pm.Model:
         a = pm.Deterministic("sample_weight", s * W.declare(h), dims="basis")
         label = pm.Data("label", y, dims="obs")
         b = pm.Normal("bias", 0.0, h.bias_sd)
-        eta = pm.Deterministic("eta", b + K @ a, dims="obs")
+        eta = covariates.declare(inputs, h, b + K @ a)
+        eta = pm.Deterministic("eta", eta, dims="obs")
         LogisticBernoulli("y", eta, observed=label, dims="obs")
     return model
 
@@ -127,7 +128,8 @@ def build(inputs: Inputs, y: np.ndarray, h: Hypers, coords: Coords) -> pm.Model:
 def decision(point: Point, inputs: Inputs, h: Hypers) -> np.ndarray:
     """Return eta (..., N) = b + K (s w), one kernel matrix for all draws."""
     K = fixed_kernel(inputs, h)
-    return np.asarray(point["bias"])[..., None] + point["sample_weight"] @ K.T
+    eta = np.asarray(point["bias"])[..., None] + point["sample_weight"] @ K.T
+    return covariates.added(eta, point, inputs)
 
 
 def log_joint(point: Point, inputs: Inputs, y: np.ndarray, h: Hypers) -> np.ndarray:
@@ -136,6 +138,7 @@ def log_joint(point: Point, inputs: Inputs, y: np.ndarray, h: Hypers) -> np.ndar
     return (
         W.logp(point, h)
         + stats.norm.logpdf(point["bias"], 0.0, h.bias_sd)
+        + covariates.logp(point, inputs, h)
         + log_predictive(y, eta, point, h).sum(-1)
     )
 
@@ -147,7 +150,7 @@ def log_jacobian(point: Point, h: Hypers) -> np.ndarray:
 
 def to_free(point: Point, inputs: Inputs, h: Hypers) -> dict[str, np.ndarray]:
     """Return the free variables of the PyMC model at a point of the paper's variables."""
-    return {"bias": point["bias"], **W.free(point, h)}
+    return {"bias": point["bias"], **W.free(point, h), **covariates.free(point, inputs)}
 
 
 def simulate(rng: np.random.Generator, inputs: Inputs, h: Hypers) -> dict[str, np.ndarray]:
@@ -156,6 +159,7 @@ def simulate(rng: np.random.Generator, inputs: Inputs, h: Hypers) -> dict[str, n
     point["sample_weight"] = inputs.basis_labels * point["w"]
     point["feature_weight"] = fixed_theta(h, inputs.D)
     point["bias"] = np.asarray(rng.normal(0.0, h.bias_sd))
+    point |= covariates.draw(rng, inputs, h)
     eta = decision(point, inputs, h)
     return point | {"eta": eta, "y": rng.binomial(1, special.expit(eta))}
 

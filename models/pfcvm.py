@@ -83,7 +83,7 @@ from scipy import special, stats
 from ardvark.common.validate import InputError
 
 from . import sparse
-from .parts import ard
+from .parts import ard, covariates
 from .parts.distributions import LogisticBernoulli, logistic_logp
 from .parts.distributions import log_predictive as log_predictive
 from .spec import Coords, Inputs, ModelCard, Point
@@ -141,7 +141,8 @@ def build(inputs: Inputs, y: np.ndarray, h: Hypers, coords: Coords) -> pm.Model:
         theta = THETA.declare(h)  # theta_k ~ N+(0, 1 / beta_k), beta_k ~ Gamma
         label = pm.Data("label", y, dims="obs")
         b = pm.Normal("bias", 0.0, h.bias_sd)
-        eta = pm.Deterministic("eta", b + h.kernel_of().product(x, z, theta, a), dims="obs")
+        eta = covariates.declare(inputs, h, b + h.kernel_of().product(x, z, theta, a))
+        eta = pm.Deterministic("eta", eta, dims="obs")
         LogisticBernoulli("y", eta, observed=label, dims="obs")
     return model
 
@@ -152,7 +153,8 @@ def build(inputs: Inputs, y: np.ndarray, h: Hypers, coords: Coords) -> pm.Model:
 def decision(point: Point, inputs: Inputs, h: Hypers) -> np.ndarray:
     """Return eta (..., N) = b + K_theta(X, Z) (s w), PFCVM (4); `sample_weight` holds s w."""
     theta, a = np.asarray(point["feature_weight"]), np.asarray(point["sample_weight"])
-    return h.kernel_of().decision(inputs.X, inputs.Z, theta, a, point["bias"])
+    eta = h.kernel_of().decision(inputs.X, inputs.Z, theta, a, point["bias"])
+    return covariates.added(eta, point, inputs)
 
 
 def log_joint(point: Point, inputs: Inputs, y: np.ndarray, h: Hypers) -> np.ndarray:
@@ -165,6 +167,7 @@ def log_joint(point: Point, inputs: Inputs, y: np.ndarray, h: Hypers) -> np.ndar
         W.logp(point, h)
         + THETA.logp(point, h)
         + stats.norm.logpdf(point["bias"], 0.0, h.bias_sd)
+        + covariates.logp(point, inputs, h)
         + logistic_logp(y, eta).sum(-1)
     )
 
@@ -176,7 +179,8 @@ def log_jacobian(point: Point, h: Hypers) -> np.ndarray:
 
 def to_free(point: Point, inputs: Inputs, h: Hypers) -> dict[str, np.ndarray]:
     """Return the free variables of the PyMC model at a point of the paper's variables."""
-    return {"bias": point["bias"], **W.free(point, h), **THETA.free(point, h)}
+    free = {"bias": point["bias"], **W.free(point, h), **THETA.free(point, h)}
+    return free | covariates.free(point, inputs)
 
 
 def simulate(rng: np.random.Generator, inputs: Inputs, h: Hypers) -> dict[str, np.ndarray]:
@@ -185,6 +189,7 @@ def simulate(rng: np.random.Generator, inputs: Inputs, h: Hypers) -> dict[str, n
     point["sample_weight"] = inputs.basis_labels * point["w"]
     point |= THETA.draw(rng, h, inputs.D)
     point["bias"] = np.asarray(rng.normal(0.0, h.bias_sd))
+    point |= covariates.draw(rng, inputs, h)
     eta = decision(point, inputs, h)
     return point | {"eta": eta, "y": rng.binomial(1, special.expit(eta))}
 

@@ -6,19 +6,21 @@ import json
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ardvark.common.html import table
 from ardvark.common.validate import InputError
 from ardvark.data import Dataset
 
+from .always import Covariates, features_of, standardization
+from .arguments import filled
+from .describing import Described
 from .parts import ard
 from .parts.kernels import Kernel
-from .spec import BaseHypers, Inputs, ModelSpec, Point
+from .spec import COVARIATE_SD, BaseHypers, Inputs, ModelSpec, Point
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -30,8 +32,9 @@ class Problem:
 
     Made by `problem`. Attributes in the original units of the data: `data` (Dataset),
     `basis` (B, D). Standardised by `center` and `scale` (D,): `X` (N, D), `Z` (B, D). `y` (N,)
-    holds 0 and 1. `asked` has the hyperparameters that the user specified, and None for the rest;
-    `hypers` is its complete copy, which the model's functions take.
+    holds 0 and 1. `covariates` are the columns of the data that are always in the model, or None.
+    `asked` has the hyperparameters that the user specified, and None for the rest; `hypers` is its
+    complete copy, which the model's functions take.
 
     Examples
     --------
@@ -68,21 +71,69 @@ class Problem:
     basis_labels: np.ndarray | None
     center: np.ndarray
     scale: np.ndarray
+    covariates: Covariates | None = field(default=None, kw_only=True)
+
+    @property
+    def D(self) -> int:
+        """The number of features: the columns of the data that are not covariates."""
+        return len(self.center)
+
+    @cached_property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of the features (D,)."""
+        names, always = self.data.feature_names, self.always
+        return tuple(n for n in names if n not in always) if always else tuple(names)
+
+    @property
+    def always(self) -> tuple[str, ...]:
+        """The names of the covariates (K,)."""
+        return () if self.covariates is None else self.covariates.names
+
+    @cached_property
+    def rows(self) -> np.ndarray:
+        """The features of the training rows (N, D), in original units; the basis, if it is they."""
+        if self.covariates is None:
+            return self.data.X
+        found = features_of(self.data.X, self.data, self.covariates)
+        ours = self.basis_names == tuple(self.data.sample_names)
+        return self.basis if ours and np.array_equal(found, self.basis) else found
 
     @cached_property
     def X(self) -> np.ndarray:
         """Standardised inputs (N, D)."""
-        return self.standardized(self.data.X)
+        return self.standardized(self.rows)
 
     @cached_property
     def Z(self) -> np.ndarray:
         """Standardised basis centres (B, D)."""
-        return self.X if self.basis is self.data.X else self.standardized(self.basis)
+        return self.X if self.basis is self.rows else self.standardized(self.basis)
+
+    @cached_property
+    def C(self) -> np.ndarray | None:
+        """Standardised covariates (N, K); None without any."""
+        return None if self.covariates is None else self.covariates.of(self.data.X, self.data)
 
     @property
     def inputs(self) -> Inputs:
-        """X, Z and basis labels, as the model's functions take them."""
-        return Inputs(self.X, self.Z, self.basis_labels)
+        """X, Z, basis labels and covariates, as the model's functions take them."""
+        return Inputs(self.X, self.Z, self.basis_labels, self.C)
+
+    def at(self, rows: np.ndarray) -> Inputs:
+        """Return the inputs of other rows (M, D + K), with the columns of `data` in its units.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import ardvark as av
+        >>> problem = av.problem("rfvm", "digits38")
+        >>> new = problem.at(problem.data.X[:3])
+        >>> problem.decision(problem.simulate(np.random.default_rng(0)), new).shape
+        (3,)
+        """
+        if self.covariates is None:
+            return self.inputs.at(self.standardized(rows))
+        X = self.standardized(features_of(rows, self.data, self.covariates))
+        return self.inputs.at(X, self.covariates.of(rows, self.data))
 
     @property
     def y(self) -> np.ndarray:
@@ -96,12 +147,13 @@ class Problem:
 
     @property
     def coords(self) -> dict[str, tuple[str, ...]]:
-        """Names along the dims "obs", "basis", "feature"."""
-        return {
+        """Names along the dims "obs", "basis", "feature", and "covariate" if there are any."""
+        names = {
             "obs": tuple(self.data.sample_names),
             "basis": self.basis_names,
-            "feature": tuple(self.data.feature_names),
+            "feature": self.feature_names,
         }
+        return names | ({"covariate": self.always} if self.always else {})
 
     @cached_property
     def model(self) -> "pm.Model":
@@ -144,7 +196,10 @@ class Problem:
         return shapes, sum(sizes.values()), sum(per_feature)
 
     def standardized(self, X: np.ndarray) -> np.ndarray:
-        """Return X (M, D), in original units, on the scale of the training data."""
+        """Return features X (M, D), in original units, on the scale of the training data.
+
+        `at` takes whole rows, of which some columns may be covariates.
+        """
         out = X - self.center
         out /= self.scale  # in place: X may be most of the memory
         out.setflags(write=False)
@@ -186,10 +241,10 @@ class Problem:
         """
         data, labels = self.data, self.basis_labels
         left = data.take(rows)
-        scaled = bool(np.any(self.center != 0.0) or np.any(self.scale != 1.0))
-        center, scale = standardization(left, scaled)
-        if self.basis is data.X:
-            stays, basis = np.arange(data.N)[np.asarray(rows)], left.X
+        center, scale, covariates = standardization(left, self._scaled, self.always)
+        if self.basis is self.rows:
+            stays = np.arange(data.N)[np.asarray(rows)]
+            basis = left.X if covariates is None else features_of(left.X, left, covariates)
         else:
             stays = np.flatnonzero(self._stays(left))
             basis = self.basis[stays]
@@ -206,11 +261,17 @@ class Problem:
             basis_labels=None if labels is None else labels[stays],
             center=center,
             scale=scale,
+            covariates=covariates,
         )
+
+    @property
+    def _scaled(self) -> bool:
+        known = [(self.center, self.scale), *([self.covariates[1:]] if self.covariates else [])]
+        return any(bool(np.any(center != 0.0) or np.any(scale != 1.0)) for center, scale in known)
 
     def _stays(self, left: Dataset) -> np.ndarray:
         """Return which centres (B,) are kept rows, or are not training rows at all."""
-        row = dict(zip(self.data.sample_names, self.data.X, strict=True))
+        row = dict(zip(self.data.sample_names, self.rows, strict=True))
         gone = row.keys() - set(left.sample_names)
         # a centre that is not a training row may have a sample's name
         went = [
@@ -249,7 +310,7 @@ class Problem:
         False
         """
         asked = self.spec.make_hypers({**vars(self.asked), **changes})
-        hypers = filled(asked, self.data, len(self.basis))
+        hypers = filled(asked, self.data.N, len(self.basis), self.D)
         return dataclasses.replace(self, asked=asked, hypers=hypers)
 
     # --- the model's functions, with this problem's data filled in ---
@@ -286,15 +347,18 @@ class Problem:
                 )
         return self.spec.simulate(rng, inputs or self.inputs, self.hypers)
 
-    def decision(self, point: Point, X: np.ndarray | None = None) -> np.ndarray:
+    def decision(self, point: Point, X: np.ndarray | Inputs | None = None) -> np.ndarray:
         """Return eta (..., M) at standardised inputs X (M, D), by default the training ones.
+
+        With covariates, other rows are the `Inputs` that `at` returns.
 
         Raises
         ------
         InputError
-            A variable that eta is made of is missing.
+            A variable that eta is made of is missing, or the covariates of other rows.
         """
-        inputs = self.inputs if X is None else self.inputs.at(X)
+        inputs = self.inputs if X is None else X
+        inputs = inputs if isinstance(inputs, Inputs) else self.inputs.at(inputs)
         with _needed("eta"):
             return self.spec.decision(point, inputs, self.hypers)
 
@@ -339,7 +403,7 @@ class Problem:
         InputError
             A variable is missing.
         """
-        none, hypers = self.inputs.at(self.X[:0]), self.hypers.marginal()
+        none, hypers = self.at(self.data.X[:0]), self.hypers.marginal()
         with _needed("the prior's density"):
             rest = self.spec.log_joint(point, none, self.y[:0], hypers)
             parts = {}
@@ -352,13 +416,32 @@ class Problem:
 
     # --- identity ---
 
+    def posterior_fields(self) -> dict[str, Any]:
+        """Return the hyperparameters that define the posterior."""
+        used = {COVARIATE_SD: vars(self.hypers)[COVARIATE_SD]} if self.always else {}
+        return {**self.hypers.posterior_fields(), **used}
+
+    def recorded(self) -> dict[str, Any]:
+        """Return every hyperparameter, as a fit records them.
+
+        Examples
+        --------
+        >>> import ardvark as av
+        >>> "covariate_sd" in av.problem("rfvm", "digits38").recorded()
+        False
+        """
+        fields = dataclasses.asdict(self.hypers)
+        return {k: v for k, v in fields.items() if self.always or k != COVARIATE_SD}
+
     @cached_property
     def fingerprint(self) -> str:
         """Hash of what defines the posterior: data, basis, standardisation, hyperparameters."""
         digest = hashlib.sha256(self.spec.name.encode())
         for array in (self.X, self.y, self.Z, self.center, self.scale, self.basis_labels):
             digest.update(b"-" if array is None else np.ascontiguousarray(array))
-        digest.update(json.dumps(self.hypers.posterior_fields(), sort_keys=True).encode())
+        for array in () if self.covariates is None else (self.C, *self.covariates[1:]):
+            digest.update(np.ascontiguousarray(array))
+        digest.update(json.dumps(self.posterior_fields(), sort_keys=True).encode())
         return digest.hexdigest()[:16]
 
     @cached_property
@@ -381,39 +464,15 @@ class Problem:
         ...
             active_features  5 ...
         """
-        data, names = self.data, self.data.class_names
-        lines = [
-            f"{self.spec.title} ({self.spec.name}) on {data.name}",
-            f"  {data.N} samples x {data.D} features, {len(self.basis)} basis centres; y = 1 is "
-            f"{names[1]!r} ({data.counts[1]}), y = 0 is {names[0]!r} ({data.counts[0]})",
-            "  hyperparameters (paper's value):",
-        ]
-        lines += [
-            f"    {name:<16} {shown:<14} ({paper})" + (f"  {note}" if note else "")
-            for name, shown, paper, note in self._values()
-        ]
-        lines += [f"  {remark}" for remark in data.remarks]
-        return "\n".join(lines)
+        return self._described.text()
 
     def _repr_html_(self) -> str:
-        data, names = self.data, self.data.class_names
-        rows = [
-            ("samples", data.N, f"{names[1]} ({data.counts[1]}), {names[0]} ({data.counts[0]})"),
-            ("features", data.D, ""),
-            ("basis centres", len(self.basis), ""),
-            *((name, value, f"paper: {paper}") for name, value, paper, _ in self._values()),
-        ]
-        return table(f"{self.spec.title} on {data.name}", rows, notes=data.remarks)
+        return self._described.html()
 
-    def _values(self) -> list[tuple[str, str, str, str]]:
-        """Return (name, value, the paper's value, why they differ) of each hyperparameter."""
-        rows = []
-        for declared in self.spec.Hypers.declared():
-            value = getattr(self.hypers, declared.name)
-            shown = f"{value:.4g}" if isinstance(value, float) else str(value)
-            shown = f"{len(value)} values" if isinstance(value, tuple) and len(value) > 4 else shown
-            rows.append((declared.name, shown, declared.paper, declared.why))
-        return rows
+    @property
+    def _described(self) -> Described:
+        known = self.D, len(self.basis), self.always, self.recorded()
+        return Described(self.spec, self.data, *known)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields; cached values, such as the `pm.Model`, are made again when read."""
@@ -421,8 +480,9 @@ class Problem:
 
     def __repr__(self) -> str:
         return (
-            f"Problem({self.spec.name!r} on {self.data.name!r}: N={self.data.N}, D={self.data.D}, "
-            f"B={len(self.basis)}, fingerprint {self.fingerprint})"
+            f"Problem({self.spec.name!r} on {self.data.name!r}: N={self.data.N}, D={self.D}, "
+            f"{f'K={len(self.always)}, ' if self.always else ''}B={len(self.basis)}, "
+            f"fingerprint {self.fingerprint})"
         )
 
 
@@ -435,35 +495,3 @@ def _needed(what: str) -> Iterator[None]:
         raise InputError(
             f"{what} needs {error}, which is missing: fit with keep='all', or adopt it as well."
         ) from error
-
-
-def filled(asked: BaseHypers, data: Dataset, B: int) -> BaseHypers:
-    """Return hyperparameters computed from the sizes of the data; raise an error on overflow."""
-    try:
-        with np.errstate(all="ignore"):
-            return asked.fill(data.N, B, data.D)
-    except InputError:
-        raise
-    except (ArithmeticError, ValueError) as error:  # a root that is nowhere, a number too large
-        values = ", ".join(f"{name} = {value!r}" for name, value in asked.given().items())
-        raise InputError(
-            f"the other hyperparameters cannot be computed from {values}, because the result would "
-            f"overflow ({error}). Give less extreme values."
-        ) from error
-
-
-def standardization(data: Dataset, standardize: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and population standard deviation; a constant feature is only centred."""
-    if not standardize:
-        return np.zeros(data.D), np.ones(data.D)
-    constant = data.X.max(axis=0) == data.X.min(axis=0)
-    with np.errstate(over="ignore", invalid="ignore"):
-        center, spread = data.X.mean(axis=0), data.X.std(axis=0)
-    bad = ~(np.isfinite(center) & np.isfinite(spread) & ((spread > 0.0) | constant))
-    if bad.any():
-        name = data.feature_names[int(bad.argmax())]
-        raise InputError(
-            f"feature {name!r} cannot be standardised, because its mean or standard deviation is "
-            "out of the range of a float (1e-308 to 1e308, squared). Use other units."
-        )
-    return center, np.where(constant, 1.0, spread)

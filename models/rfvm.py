@@ -73,7 +73,7 @@ from scipy import special, stats
 from ardvark.common.declared import hyper
 
 from . import sparse
-from .parts import ard
+from .parts import ard, covariates
 from .parts.distributions import (
     LogisticBernoulli,
     NoisyLogisticBernoulli,
@@ -124,6 +124,7 @@ class Hypers(sparse.SparseHypers):
     feature_slab: float = sparse.own_slab("feature", why="filled: 1")
     scale: sparse.Scale = sparse.scale_hyper("feature")
     bias_sd: float = sparse.bias_hyper(paper="1")
+    covariate_sd: float = covariates.sd_hyper()
     noise_shape: float = _shape(
         "tau of the latent noise", 3.0, paper="1e-14", why="E[1/tau | y] is finite only above 1"
     )
@@ -152,7 +153,8 @@ def build(inputs: Inputs, y: np.ndarray, h: Hypers, coords: Coords) -> pm.Model:
         a = A.declare(h)  # a_j ~ Normal(0, psi_j^-1/2), psi_j ~ Gamma, with their slab
         v = V.declare(h)  # v_d ~ FoldedNormal(0, delta_d^-1/2), delta_d ~ Gamma
         b = pm.Normal("bias", 0.0, h.bias_sd)
-        eta = pm.Deterministic("eta", b + h.kernel_of().product(x, z, v, a), dims="obs")
+        eta = covariates.declare(inputs, h, b + h.kernel_of().product(x, z, v, a))
+        eta = pm.Deterministic("eta", eta, dims="obs")
 
         if h.latent_noise == "none":
             LogisticBernoulli("y", eta, observed=label, dims="obs")
@@ -173,7 +175,8 @@ def build(inputs: Inputs, y: np.ndarray, h: Hypers, coords: Coords) -> pm.Model:
 def decision(point: Point, inputs: Inputs, h: Hypers) -> np.ndarray:
     """Return eta (..., N) = b + X diag(v) Z'a: RFVM (3)."""
     w = point["feature_weight"] * (point["sample_weight"] @ inputs.Z)  # (..., D)
-    return np.asarray(point["bias"])[..., None] + w @ inputs.X.T
+    eta = np.asarray(point["bias"])[..., None] + w @ inputs.X.T
+    return covariates.added(eta, point, inputs)
 
 
 def log_predictive(y: Any, eta: np.ndarray, point: Point, h: Hypers) -> np.ndarray:
@@ -190,6 +193,7 @@ def log_joint(point: Point, inputs: Inputs, y: np.ndarray, h: Hypers) -> np.ndar
     with explicit noise, tau unless there is no noise.
     """
     total = A.logp(point, h) + V.logp(point, h) + stats.norm.logpdf(point["bias"], 0.0, h.bias_sd)
+    total = total + covariates.logp(point, inputs, h)
     eta = decision(point, inputs, h)
     if h.latent_noise == "none":
         return total + logistic_logp(y, eta).sum(-1)
@@ -219,6 +223,7 @@ def log_jacobian(point: Point, h: Hypers) -> np.ndarray:
 def to_free(point: Point, inputs: Inputs, h: Hypers) -> dict[str, np.ndarray]:
     """Return the free variables of the PyMC model at a point of the paper's variables."""
     free = {"bias": point["bias"], **A.free(point, h), **V.free(point, h)}
+    free |= covariates.free(point, inputs)
     if h.latent_noise != "none":
         free["tau"] = point["tau"]
     if h.latent_noise == "explicit":
@@ -231,6 +236,7 @@ def simulate(rng: np.random.Generator, inputs: Inputs, h: Hypers) -> dict[str, n
     """Return one ancestral draw: every variable of the model, `eta`, and `y` (N,)."""
     point = A.draw(rng, h, inputs.B) | V.draw(rng, h, inputs.D)
     point["bias"] = np.asarray(rng.normal(0.0, h.bias_sd))
+    point |= covariates.draw(rng, inputs, h)
     u = point["eta"] = decision(point, inputs, h)
     if h.latent_noise != "none":
         tau = rng.gamma(h.noise_shape, 1 / h.noise_rate)

@@ -50,7 +50,7 @@ import pymc as pm
 from scipy import special, stats
 
 from . import pcvm, sparse
-from .parts import ard
+from .parts import ard, covariates
 from .parts.distributions import LogisticBernoulli, logistic_logp
 from .parts.distributions import log_predictive as log_predictive
 from .pcvm import decision as decision
@@ -74,7 +74,8 @@ def build(inputs: Inputs, y: np.ndarray, h: Hypers, coords: Coords) -> pm.Model:
         w = W.declare(h)
         label = pm.Data("label", y, dims="obs")
         b = pm.Normal("bias", 0.0, h.bias_sd)
-        eta = pm.Deterministic("eta", b + K @ w, dims="obs")
+        eta = covariates.declare(inputs, h, b + K @ w)
+        eta = pm.Deterministic("eta", eta, dims="obs")
         LogisticBernoulli("y", eta, observed=label, dims="obs")
     return model
 
@@ -85,6 +86,7 @@ def log_joint(point: Point, inputs: Inputs, y: np.ndarray, h: Hypers) -> np.ndar
     return (
         W.logp(point, h)
         + stats.norm.logpdf(point["bias"], 0.0, h.bias_sd)
+        + covariates.logp(point, inputs, h)
         + logistic_logp(y, eta).sum(-1)
     )
 
@@ -96,7 +98,7 @@ def log_jacobian(point: Point, h: Hypers) -> np.ndarray:
 
 def to_free(point: Point, inputs: Inputs, h: Hypers) -> dict[str, np.ndarray]:
     """Return the free variables of the PyMC model at a point of the paper's variables."""
-    return {"bias": point["bias"], **W.free(point, h)}
+    return {"bias": point["bias"], **W.free(point, h), **covariates.free(point, inputs)}
 
 
 def simulate(rng: np.random.Generator, inputs: Inputs, h: Hypers) -> dict[str, np.ndarray]:
@@ -104,6 +106,7 @@ def simulate(rng: np.random.Generator, inputs: Inputs, h: Hypers) -> dict[str, n
     point = W.draw(rng, h, inputs.B)
     point["feature_weight"] = fixed_theta(h, inputs.D)
     point["bias"] = np.asarray(rng.normal(0.0, h.bias_sd))
+    point |= covariates.draw(rng, inputs, h)
     eta = decision(point, inputs, h)
     return point | {"eta": eta, "y": rng.binomial(1, special.expit(eta))}
 

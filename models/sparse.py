@@ -18,6 +18,7 @@ import numpy as np
 from ardvark.common.declared import hyper, plain
 from ardvark.common.validate import InputError
 
+from .parts import covariates
 from .parts.ard import Form, WeightPrior
 from .parts.effects import VISIBLE
 from .parts.kernels import KernelName, kernel_hyper
@@ -347,6 +348,7 @@ class KernelHypers(SparseHypers):
     sample_slab: float = own_slab("sample", why="filled from slab, on the weight's own scale")
     scale: Scale = scale_hyper("sample")
     bias_sd: float = bias_hyper(paper="re-estimated")
+    covariate_sd: float = covariates.sd_hyper()
 
     def posterior_fields(self) -> dict[str, Any]:
         """The degree defines the posterior only where the kernel has one."""

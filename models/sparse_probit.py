@@ -63,6 +63,7 @@ from .jcfo import (
     simulate_laplace,
 )
 from .jcfo import log_predictive as log_predictive  # a part of this model's contract too
+from .parts import covariates
 from .parts.ard import Form
 from .parts.probit import ProbitBernoulli, probit_logp
 from .spec import BaseHypers, Coords, Inputs, ModelCard, Point
@@ -83,6 +84,7 @@ class Hypers(BaseHypers):
     gamma1: float = laplace_hyper(
         "the bias and a feature weight", "filled: weight scale gamma1^-1/2 = D^-1/2"
     )
+    covariate_sd: float = covariates.sd_hyper(covariates.PROBIT_SD)
 
     def fill(self, N: int, B: int, D: int) -> Self:
         """Return a copy with gamma1 such that eta has a useful prior range."""
@@ -107,7 +109,8 @@ def build(inputs: Inputs, y: np.ndarray, h: Hypers, coords: Coords) -> pm.Model:
         bias = laplace("bias", gamma1, None if marginal else "tau_bias")
         beta = laplace("beta", gamma1, None if marginal else "tau", dims="feature")
         pm.Deterministic("feature_weight", pt.abs(beta), dims="feature")
-        eta = pm.Deterministic("eta", bias + x @ beta, dims="obs")
+        eta = covariates.declare(inputs, h, bias + x @ beta)
+        eta = pm.Deterministic("eta", eta, dims="obs")
         ProbitBernoulli("y", eta, observed=label, dims="obs")
     return model
 
@@ -117,7 +120,8 @@ def build(inputs: Inputs, y: np.ndarray, h: Hypers, coords: Coords) -> pm.Model:
 
 def decision(point: Point, inputs: Inputs, h: Hypers) -> np.ndarray:
     """Return eta (..., N) = beta_0 + X beta: JCFO (5)."""
-    return np.asarray(point["bias"])[..., None] + point["beta"] @ inputs.X.T
+    eta = np.asarray(point["bias"])[..., None] + point["beta"] @ inputs.X.T
+    return covariates.added(eta, point, inputs)
 
 
 def log_joint(point: Point, inputs: Inputs, y: np.ndarray, h: Hypers) -> np.ndarray:
@@ -127,6 +131,7 @@ def log_joint(point: Point, inputs: Inputs, y: np.ndarray, h: Hypers) -> np.ndar
     return (
         laplace_logp(point["bias"], gamma1, variance.get("tau_bias"))
         + laplace_logp(point["beta"], gamma1, variance.get("tau")).sum(-1)
+        + covariates.logp(point, inputs, h)
         + probit_logp(y, decision(point, inputs, h)).sum(-1)
     )
 
@@ -143,9 +148,10 @@ def log_jacobian(point: Point, h: Hypers) -> np.ndarray:
 
 def to_free(point: Point, inputs: Inputs, h: Hypers) -> dict[str, np.ndarray]:
     """Return the free variables of the PyMC model at a point of the paper's variables."""
+    free = covariates.free(point, inputs)
     if h.parametrization == "marginal":
-        return {k: point[k] for k in ("bias", "beta")}
-    return {
+        return free | {k: point[k] for k in ("bias", "beta")}
+    return free | {
         "tau_bias": point["tau_bias"],
         "bias_raw": point["bias"] * point["tau_bias"] ** -0.5,
         "tau": point["tau"],
@@ -158,6 +164,7 @@ def simulate(rng: np.random.Generator, inputs: Inputs, h: Hypers) -> dict[str, n
     tau_bias, bias = simulate_laplace(rng, h.gamma1, ())
     tau, beta = simulate_laplace(rng, h.gamma1, (inputs.D,))
     point = {"tau_bias": tau_bias, "bias": bias, "tau": tau, "beta": beta}
+    point |= covariates.draw(rng, inputs, h)
     eta = decision(point, inputs, h)
     y = (rng.normal(eta, 1.0) > 0.0).astype(np.int64)  # (16)
     return point | {"feature_weight": np.abs(beta), "eta": eta, "y": y}

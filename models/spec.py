@@ -52,11 +52,13 @@ if TYPE_CHECKING:
 
 Point = Mapping[str, np.ndarray]
 Coords = Mapping[str, Sequence[str]]
+COVARIATE_SD = "covariate_sd"
+"""The hyperparameter that only covariates use; a model that has it takes them."""
 SHARED = ("feature_weight", "sample_weight", "eta")
 """The three quantities of every model, by which posteriors of different papers are compared."""
-REBOUND = ("X", "Z", "label", "basis_labels", "K")
-"""Names of the `pm.Data` that hold data: inputs, centres, labels y, labels in the basis, and the
-kernel matrix of a model whose theta is fixed. A model has those of them that it needs."""
+REBOUND = ("X", "Z", "label", "basis_labels", "K", "C")
+"""Names of the `pm.Data` that hold data: inputs, centres, labels y, labels in the basis, the kernel
+matrix of a model whose theta is fixed, and covariates. A model has those of them that it needs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +73,8 @@ class Inputs:
         Basis centres, standardised.
     basis_labels : array (B,) or None
         -1 or +1 for each centre, in models whose labels enter the basis.
+    C : array (N, K) or None
+        Covariates of the rows, standardised: what is always in the model, outside of the kernel.
 
     Examples
     --------
@@ -83,6 +87,7 @@ class Inputs:
     X: np.ndarray
     Z: np.ndarray
     basis_labels: np.ndarray | None = None
+    C: np.ndarray | None = None
 
     @property
     def N(self) -> int:
@@ -99,8 +104,13 @@ class Inputs:
         """The number of features."""
         return self.X.shape[1]
 
-    def at(self, X: np.ndarray) -> "Inputs":
-        """Return the inputs for other rows X (M, D) with the same basis.
+    def at(self, X: np.ndarray, C: np.ndarray | None = None) -> "Inputs":
+        """Return the inputs for other rows X (M, D), C (M, K), with the same basis.
+
+        Raises
+        ------
+        InputError
+            There are covariates, and those of the other rows are not given.
 
         Examples
         --------
@@ -110,7 +120,12 @@ class Inputs:
         >>> new.N, new.B
         (3, 50)
         """
-        return dataclasses.replace(self, X=X)
+        if self.C is not None and C is None:
+            raise InputError(
+                f"eta depends on {self.C.shape[1]} covariate(s), and other rows need theirs: "
+                "problem.at(rows) has all, of rows with every column of the data."
+            )
+        return dataclasses.replace(self, X=X, C=C)
 
     def first(self, count: int) -> "Inputs":
         """Return the first rows and centres, which are enough to read names and dims.
@@ -123,7 +138,8 @@ class Inputs:
         ((2, 64), (2, 64))
         """
         labels = None if self.basis_labels is None else self.basis_labels[:count]
-        return Inputs(self.X[:count], self.Z[:count], labels)
+        C = None if self.C is None else self.C[:count]
+        return Inputs(self.X[:count], self.Z[:count], labels, C)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,8 +203,13 @@ class BaseHypers(Settings, ABC):
         return make_kernel(fields["kernel"], fields.get("degree", 1))
 
     def posterior_fields(self) -> dict[str, Any]:
-        """Return the fields that define the posterior (a subclass may add to FORM by value)."""
-        return {k: v for k, v in dataclasses.asdict(self).items() if k not in self.FORM}
+        """Return the fields that define the posterior (a subclass may add to FORM by value).
+
+        The prior of covariates is not among them: `Problem.posterior_fields` adds it if there are
+        any.
+        """
+        without = (*self.FORM, COVARIATE_SD)
+        return {k: v for k, v in dataclasses.asdict(self).items() if k not in without}
 
     def form_fields(self) -> dict[str, Any]:
         """Return the fields that define how the posterior is written."""

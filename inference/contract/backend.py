@@ -177,11 +177,12 @@ class Backend(Protocol):
 
 
 def only_for(
-    models: Sequence[str], what: str, *, fixed_scale: bool = False
+    models: Sequence[str], what: str, *, fixed_scale: bool = False, covariates: bool = False
 ) -> Callable[[Target], str | None]:
     """Return the `supports` of a method for some models of the zoo; `what` describes the method.
 
-    With `fixed_scale`, a prior whose scale is learned is refused.
+    With `fixed_scale`, a prior whose scale is learned is refused; without `covariates`, columns
+    that are always in the model.
     """
     names = " or ".join(map(repr, models))
     some = "model" if len(models) == 1 else "models"
@@ -197,6 +198,8 @@ def only_for(
                 f"it has no step for a learned {target.problem.hypers.learned_scale}; choose "
                 'scale="fixed", or an exact method'
             )
+        if target.problem.always and not covariates:
+            return f"it takes no covariates (always) of {target.problem.spec.name!r}"
         return None
 
     return supports

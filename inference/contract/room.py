@@ -44,7 +44,7 @@ def room(target: Target, job: Job) -> Room:
     fixed, problem = 0.0, target.problem
     if problem is not None:
         numbers += len(problem.y)
-        fixed = 8.0 * MATRICES * (len(problem.y) + len(problem.basis)) * problem.data.D
+        fixed = 8.0 * MATRICES * (len(problem.y) + len(problem.basis)) * problem.D
     copies = COPIES if job.earlier is None else COPIES + 1.0  # those of the earlier run
     return Room(fixed, 8.0 * copies * job.chains * max(numbers, 1))
 

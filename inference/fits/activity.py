@@ -170,7 +170,7 @@ def primal_weights(problem: Problem, point: Point, which: Any = slice(None)) -> 
     array or None
         None under a kernel that is not linear, or if a variable is missing.
     """
-    kernel, D = problem.kernel, problem.data.D
+    kernel, D = problem.kernel, problem.D
     if kernel is None:
         own = [n for n in problem.spec.needed if n in point and point[n].shape[-1:] == (D,)]
         return point[own[0]][..., which] if own else None

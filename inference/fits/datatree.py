@@ -46,6 +46,8 @@ the bits of a mask that a sweep changed."""
 
 POINTWISE = "pointwise_log_likelihood"
 """The pointwise log likelihood whose terms do not estimate prediction by themselves."""
+COVARIATES = "covariate_weight"
+"""The weights of the covariates, dim "covariate"."""
 DERIVED = ("log_likelihood", POINTWISE, "log_prior", "observed_data", "constant_data")
 """The groups that follow from the posterior draws and the problem."""
 NOT_ADOPTED = (
@@ -188,6 +190,7 @@ def problem_dims(problem: Problem) -> dict[str, tuple[str, ...]]:
         "feature_weight": ("feature",),
         "sample_weight": ("basis",),
         "eta": ("obs",),
+        COVARIATES: ("covariate",),
         "selected_feature": ("feature",),
         "selected_sample": ("basis",),
     }
@@ -204,6 +207,11 @@ def _constant_data(problem: Problem) -> xr.Dataset:
     }
     if problem.basis_labels is not None:
         arrays["basis_labels"] = problem.basis_labels
+    if problem.covariates is not None and problem.C is not None:
+        _, center, scale = problem.covariates
+        arrays |= {"C": problem.C, "covariate_center": center, "covariate_scale": scale}
+        dims |= {"C": ("obs", "covariate")}
+        dims |= {f"covariate_{name}": ("covariate",) for name in ("center", "scale")}
     return dataset(arrays, dims, problem.coords, draws=False)
 
 

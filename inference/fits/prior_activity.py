@@ -80,12 +80,12 @@ def prior_activity(problem: Problem, threshold: float) -> PriorActivity | None:
 
 def _simulated(problem: Problem, threshold: float) -> PriorActivity | None:
     rng, names = np.random.default_rng(0), needed(problem)
-    N, B, D = problem.data.N, len(problem.basis), problem.data.D
+    N, B, D = problem.data.N, len(problem.basis), problem.D
     rows = np.linspace(0, N - 1, min(N, ROWS)).astype(int)
     kernel = problem.kernel
     cost = 0.0 if kernel is None else kernel.feature_cost(float(len(rows) * B * D))
     count = int(np.clip(min(_NUMBERS / (B + D), _COST / max(cost, 1.0)), FEWEST, DRAWS))
-    one = problem.inputs.at(problem.X[:1])  # the weights do not depend on the rows
+    one = problem.at(problem.data.X[:1])  # the weights do not depend on the rows
     try:
         with np.errstate(all="ignore"):  # a prior without a slab may overflow
             points = [problem.simulate(rng, one) for _ in range(count)]

@@ -16,7 +16,7 @@ from ardvark.models import Problem
 from ..contract.reasons import Reason
 from . import chains
 from .activity import LISTED, Activity, activity, primal_weights
-from .datatree import group, pointwise
+from .datatree import COVARIATES, group, pointwise
 
 OFTEN = 0.05
 """A bit of a mask is quoted if it is on, and off, in at least this share of the draws."""
@@ -83,7 +83,7 @@ class Source:
     masked: tuple[str, ...]
     fixed: tuple[str, ...]
     labels: Mapping[str, tuple[str, ...]]
-    """Names along "feature" and "basis"."""
+    """Names of features, samples and covariates."""
     listed: Mapping[str, np.ndarray]
     """The features and the samples that are quoted."""
     activities: Mapping[str, Activity]
@@ -127,6 +127,9 @@ class Source:
             moves = values.ndim == 2 and (values.dtype.kind == "f" or np.ptp(values) > 0)
             if moves and name not in names and name not in self.fixed:
                 yield Part("scalar", [name], values[..., None].astype(float))
+        if COVARIATES in self.draws and COVARIATES not in names:
+            known = self.labels["covariate"]
+            yield Part("scalar", [f"the weight of {c}" for c in known], self.draws[COVARIATES])
         if self.log_likelihood is not None:
             yield Part("log likelihood", ["the log likelihood"], self.log_likelihood[..., None])
         yield from self._of("feature", "feature_weight", "{}", constants)
@@ -185,14 +188,19 @@ def _known(
     """Return the masked and the fixed variables, and the names of features and samples."""
     if problem is not None:
         coords = problem.coords
-        labels = {"feature": coords["feature"], "sample": coords["basis"]}
+        labels = {
+            "feature": coords["feature"],
+            "sample": coords["basis"],
+            "covariate": problem.always,
+        }
         return problem.spec.masked, problem.spec.fixed, labels
     if tree is None:
-        return (), (), {"feature": (), "sample": ()}
+        return (), (), {"feature": (), "sample": (), "covariate": ()}
     masked, fixed = (tuple(str(tree.attrs.get(n, "")).split()) for n in ("masked", "fixed"))
     posterior = group(tree, "posterior")
     found: dict[str, tuple[str, ...]] = {}
-    for what, name in (("feature", "feature_weight"), ("sample", "sample_weight")):
+    every = ("feature", "feature_weight"), ("sample", "sample_weight"), ("covariate", COVARIATES)
+    for what, name in every:
         dims = (
             [d for d in posterior[name].dims if d not in ("chain", "draw")]
             if name in posterior

@@ -175,7 +175,7 @@ def described(
     if members := groups(problem.X, arrays["p_active_feature"]):
         before = None if prior is None else prior.active["feature"]
         of_groups = _of_groups(activities["feature"].active, before, members)
-        number = np.full(problem.data.D, -1)
+        number = np.full(problem.D, -1)
         for i, each in enumerate(members):
             number[each] = i
         arrays |= {**of_groups, "group_of_feature": number}

@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike
 
 from ardvark.common.validate import InputError, matrix, one_of
 from ardvark.data import Dataset
-from ardvark.models import Problem
+from ardvark.models import Inputs, Problem
 
 from ..fits.activity import primal_weights
-from ..fits.datatree import check_same
+from ..fits.datatree import COVARIATES, check_same
 from . import registry
 
 Rows = Dataset | pd.DataFrame | ArrayLike
@@ -63,7 +63,7 @@ def predict(problem: Problem, tree: xr.DataTree, X_new: Rows, rule: Rule = "draw
     """
     one_of("rule", rule, get_args(Rule))
     check_same(problem, tree)
-    X, names = _inputs(problem, X_new)
+    X, names = _rows(problem, X_new)
     if rule == "paper":
         own = getattr(registry.BACKENDS.get(str(tree.attrs["method"])), "predict_paper", None)
         if own is None:
@@ -71,9 +71,9 @@ def predict(problem: Problem, tree: xr.DataTree, X_new: Rows, rule: Rule = "draw
                 f'method {tree.attrs["method"]!r} has no predictor of its own; use rule="draws".'
             )
         details = {str(k): v.values for k, v in tree["fit"].data_vars.items()}
-        values = np.asarray(own(problem, details, X))[None, None, :]
+        values = np.asarray(own(problem, details, problem.at(X).X))[None, None, :]
     else:
-        values = _by_draws(problem, tree, X)
+        values = _by_draws(problem, tree, problem.at(X))
     return xr.DataArray(
         values,
         dims=("chain", "draw", "obs"),
@@ -100,7 +100,8 @@ def classes(problem: Problem, mean: np.ndarray) -> np.ndarray:
 class LinearRule(NamedTuple):
     """Eta as a function of x in the original units: coefficients . x + intercept.
 
-    Each is a posterior mean, with the posterior standard deviation of the same.
+    Each is a posterior mean, with the posterior standard deviation of the same. The coefficients
+    are those of every column of the data, covariates included.
     """
 
     coefficients: np.ndarray
@@ -133,9 +134,12 @@ def linear_rule(problem: Problem, tree: xr.DataTree) -> LinearRule:
     if kernel is not None and not kernel.is_primal:
         raise InputError(f"eta is not linear in the features under the {kernel.name} kernel.")
     point = {str(k): v.values for k, v in tree["posterior"].data_vars.items() if k != "eta"}
-    D = problem.data.D
-    intercept = problem.decision(point, np.zeros((1, D)))[..., 0]  # (chain, draw), at the mean of x
-    mean, sd = np.empty(D), np.empty(D)
+    D, K = problem.D, len(problem.always)
+    middle = problem.inputs.at(np.zeros((1, D)), np.zeros((1, K)) if K else None)  # the mean of x
+    intercept = problem.decision(point, middle)[..., 0]  # (chain, draw)
+    mean, sd = np.empty(D + K), np.empty(D + K)
+    names = problem.data.feature_names
+    place = np.array([k for k, name in enumerate(names) if name not in problem.always])
     step = max(1, int(_CHUNK / intercept.size))
     for at in range(0, D, step):
         some = slice(at, at + step)
@@ -143,13 +147,20 @@ def linear_rule(problem: Problem, tree: xr.DataTree) -> LinearRule:
         if w is None:
             raise InputError("this fit lacks the weights that its coefficients come from.")
         w = w / problem.scale[some]
-        mean[some], sd[some] = w.mean((0, 1)), w.std((0, 1))
+        mean[place[some]], sd[place[some]] = w.mean((0, 1)), w.std((0, 1))
         intercept = intercept - w @ problem.center[some]
+    if problem.covariates is not None:
+        w, own = (
+            point[COVARIATES] / problem.covariates.scale,
+            [names.index(n) for n in problem.always],
+        )
+        mean[own], sd[own] = w.mean((0, 1)), w.std((0, 1))
+        intercept = intercept - w @ problem.covariates.center
     return LinearRule(mean, float(intercept.mean()), sd, float(intercept.std()))
 
 
-def _inputs(problem: Problem, X_new: Rows) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return X_new standardised, and the names of its rows."""
+def _rows(problem: Problem, X_new: Rows) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return X_new in the columns of the training data (M, D + K), and the names of its rows."""
     features = tuple(problem.data.feature_names)
     columns: tuple[str, ...]
     if isinstance(X_new, Dataset):
@@ -163,6 +174,12 @@ def _inputs(problem: Problem, X_new: Rows) -> tuple[np.ndarray, tuple[str, ...]]
         X = X[:, [columns.index(f) for f in features]]
     elif columns != features:
         missing = [f for f in features if f not in columns]
+        if set(missing) & set(problem.always):
+            absent = ", ".join(f for f in problem.always if f in missing)
+            raise InputError(
+                f"X_new lacks what is always in the model: {absent}. A prediction needs the "
+                "covariates of each new row, in columns of these names."
+            )
         raise InputError(
             f"X_new lacks {len(missing)} feature(s) of the training data; the first is "
             f"{missing[0]!r}. It needs a column with the name of every training feature."
@@ -172,16 +189,16 @@ def _inputs(problem: Problem, X_new: Rows) -> tuple[np.ndarray, tuple[str, ...]]
             f"X_new has {X.shape[1]} features and the training data have {len(features)}; "
             "the numbers must be equal."
         )
-    return problem.standardized(X), names
+    return X, names
 
 
-def _by_draws(problem: Problem, tree: xr.DataTree, X: np.ndarray) -> np.ndarray:
+def _by_draws(problem: Problem, tree: xr.DataTree, X: Inputs) -> np.ndarray:
     """Return P(y = 1) (chain, draw, M), a few draws at a time so that memory stays small."""
     posterior = tree["posterior"]
     arrays = {str(k): v.values for k, v in posterior.data_vars.items() if k != "eta"}
     chains, draws = posterior.sizes["chain"], posterior.sizes["draw"]
-    out = np.empty((chains, draws, len(X)))
-    step = max(1, int(_CHUNK / max(X.shape)))
+    out = np.empty((chains, draws, X.N))
+    step = max(1, int(_CHUNK / max(X.X.shape)))
     for c in range(chains):
         for at in range(0, draws, step):
             point = {k: v[c, at : at + step] for k, v in arrays.items()}

@@ -268,5 +268,8 @@ def prepare(
     why_not = backend.supports(target)
     if why_not:
         what = "model" if target.problem is None else "problem"
-        raise InputError(f"method {name!r} does not apply to this {what}: {why_not}.")
+        others = ""
+        if target.problem is not None and target.problem.always:
+            others = f" Methods that do: {', '.join(applicable(target.problem)) or 'none yet'}."
+        raise InputError(f"method {name!r} does not apply to this {what}: {why_not}.{others}")
     return Plan(target, name, settings, sampling)

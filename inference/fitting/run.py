@@ -22,7 +22,7 @@ from ..contract.target import Target
 from ..exact.method import most_kept
 from ..fits.activity import Activity, activity
 from ..fits.convergence import convergence
-from ..fits.datatree import as_json, assemble, group, versions
+from ..fits.datatree import COVARIATES, as_json, assemble, group, versions
 from ..fits.mixing import GROUP, mixing
 from ..fits.selection import described, lacking, weights_of
 from .registry import MethodName, Plan, prepare
@@ -226,7 +226,7 @@ def _kept(target: Target, sampling: Sampling) -> tuple[str, ...] | None:
     small = sampling.draws * sampling.chains * sum(sizes.values()) <= LARGEST_KEPT
     if sampling.keep == "all" and (small or problem is None):
         return None
-    names = SHARED if problem is None else (*SHARED, *problem.spec.needed)
+    names = SHARED if problem is None else (*SHARED, COVARIATES, *problem.spec.needed)
     return tuple(name for name, size in sizes.items() if name in names or size == 1)
 
 
@@ -275,7 +275,7 @@ def facts(
         attrs |= {
             "model": problem.spec.name,
             "data": problem.data.name,
-            "hypers": as_json(dataclasses.asdict(problem.hypers)),
+            "hypers": as_json(problem.recorded()),
             "fingerprint": problem.fingerprint,
             "form": problem.form,
             "fixed": " ".join(problem.spec.fixed),

@@ -40,11 +40,13 @@ CLOSE = 1e-5
 
 
 def inputs_hash(problem: Problem) -> str:
-    """Hash X, y, basis and its labels, as the model sees them, to six decimals."""
+    """Hash X, y, basis and its labels, covariates, as the model sees them, to six decimals."""
     digest = hashlib.sha256(problem.spec.name.encode())
     for array in (problem.X, problem.Z, problem.y, problem.basis_labels):
         # + 0: there is one zero
         digest.update(b"-" if array is None else (np.round(array, 6) + 0.0).tobytes())
+    if problem.C is not None:
+        digest.update((np.round(problem.C, 6) + 0.0).tobytes())
     return digest.hexdigest()[:16]
 
 
@@ -65,7 +67,7 @@ def files(folder: Path | None = None) -> dict[str, Path]:
 
 def find(problem: Problem, folder: Path | None = None) -> Path | None:
     """Return the file with the reference of a problem's posterior, in whatever form it was run."""
-    inputs, hypers = "", json.loads(as_json(problem.hypers.posterior_fields()))
+    inputs, hypers = "", json.loads(as_json(problem.posterior_fields()))
     for path in files(folder).values():
         attrs = attributes(path)
         if attrs.get("model") != problem.spec.name:

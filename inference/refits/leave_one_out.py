@@ -371,14 +371,14 @@ class _Refits(Work[int, Row]):
 
 
 def _score(fold: Problem, tree: xr.DataTree, x: np.ndarray, y: int) -> Row:
-    """Return the posterior predictive of label y at x (1, D), in original units."""
+    """Return the posterior predictive of label y at a row x (1, D + K), in original units."""
     posterior, spec = group(tree, "posterior"), fold.spec
     arrays = {str(k): v.values for k, v in posterior.data_vars.items() if k != "eta"}
-    x = fold.standardized(x)
+    inputs = fold.at(x)
     log_p, second = [], []
     for c in range(posterior.sizes["chain"]):  # a chain at a time: its weights are (draws, D)
         point = {k: v[c] for k, v in arrays.items()}
-        eta = fold.decision(point, x)  # (draws, 1)
+        eta = fold.decision(point, inputs)  # (draws, 1)
         log_p.append(fold.log_predictive(y, eta, point)[:, 0])
         if spec.link == "identity":
             second.append(eta[:, 0])

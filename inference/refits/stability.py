@@ -273,7 +273,7 @@ def stability(
     tables = {}
     for key, tree in refits("stability", parts, plan, folder, processes):
         if "p_active_feature" in group(tree, "selection"):
-            tables[key] = selected(tree).loc[list(problem.data.feature_names)]
+            tables[key] = selected(tree).loc[list(problem.feature_names)]
         logger.info("stability: %s", key)
     sets = {r: [tables[k][r] for k in parts if k in tables and r in tables[k]] for r in RULES}
     chosen = {rule: np.array(found) for rule, found in sets.items() if len(found) > 1}
@@ -283,7 +283,7 @@ def stability(
     frequency = {rule: S.mean(axis=0) for rule, S in chosen.items()}
     return Stability(
         pd.DataFrame.from_dict(rows, orient="index"),
-        pd.DataFrame(frequency, index=list(problem.data.feature_names)),
+        pd.DataFrame(frequency, index=list(problem.feature_names)),
     )
 
 

@@ -3,7 +3,8 @@
     eta, feature_weight, sample_weight   the shared quantities
     primal_weight   theta_k sum_j a_j z_jk, the weight of feature k itself, if the kernel is linear
                     and the model has a basis; its scale is identified, unlike that of its factors
-    scalar          the bias and every other number of the model; the log of what is positive
+    scalar          the bias, the weights of covariates and every other number of the model; the log
+                    of what is positive
     precision       the log of every positive vector of the model, such as precisions and scales
     probability     P(y = 1) at the test rows, or at the training rows if there are no test rows
     lp              log posterior of the unconstrained vector, between fits of the same form
@@ -29,7 +30,7 @@ import xarray as xr
 from ardvark.common.validate import InputError
 from ardvark.models import SHARED, ZOO, Problem
 
-from ..fits.datatree import group, pointwise
+from ..fits.datatree import COVARIATES, group, pointwise
 from .statistic import PARAMETERS
 
 WEIGHTS = {
@@ -40,7 +41,7 @@ WEIGHTS = {
 """Quantities of which the leading components are compared, in words."""
 Function = Callable[[xr.Dataset], object]
 """A quantity defined by the user: posterior -> array (chain, draw, ...)."""
-SIGNED = ("bias",)
+SIGNED = ("bias", COVARIATES)
 """Scalars that may be positive in all draws although they need not be."""
 
 
@@ -96,7 +97,7 @@ def _parameters(problem: Problem | None, exact: xr.DataTree | None) -> dict[str,
         if own in (*SHARED, *fixed) or own.endswith("_raw") or x.dtype.kind != "f":
             continue
         positive = own not in SIGNED and bool((x > 0.0).all())
-        if x.ndim == 2:
+        if x.ndim == 2 or own == COVARIATES:
             found["scalar"][own] = positive
         elif x.ndim == 3 and positive:
             found["precision"][own] = True
@@ -189,6 +190,9 @@ def labels(quantity: str, size: int, problem: Problem | None, tree: xr.DataTree)
         for name, positive in known.items():
             width = posterior[name].size // (posterior.sizes["chain"] * posterior.sizes["draw"])
             word = f"log {name}" if positive else name
+            if name == COVARIATES:
+                found += [f"the weight of {c}" for c in _names("covariate", width, problem, tree)]
+                continue
             found += [word] if quantity == "scalar" else [f"{word}[{k}]" for k in range(width)]
         return tuple(found)
     if quantity == "eta":

@@ -203,7 +203,7 @@ def condensed(problem: Problem, tree: xr.DataTree, made: Mapping[str, str]) -> x
         "thin": thin,
         "date": datetime.date.today().isoformat(),
         "inputs": inputs_hash(problem),
-        "prior": as_json(problem.hypers.posterior_fields()),
+        "prior": as_json(problem.posterior_fields()),
         "bar": as_json([dataclasses.asdict(line) for line in bar(tree, summary, thin)]),
         "findings": as_json(as_stored(findings(tree))),
         "rhat": extreme(summary, "rhat"),

@@ -9,6 +9,7 @@ import pytest
 import ardvark as av
 from ardvark.data import Dataset
 from ardvark.models import ZOO
+from ardvark.models.spec import COVARIATE_SD
 from tests.support import rng
 
 
@@ -43,6 +44,7 @@ UNLIKE = {
     "feature_shape": 3.5,
     "feature_rate": 0.2,
     "bias_sd": 1.7,
+    "covariate_sd": 0.6,
     "noise_shape": 2.2,
     "noise_rate": 5.0,
     "gamma1": 3.0,
@@ -58,16 +60,17 @@ UNLIKE = {
 SLABS = {"sample_slab": 1.6, "feature_slab": 0.8}
 
 
-def unlike(name, slabs=True, choice=None):
+def unlike(name, slabs=True, choice=None, covariates=False):
     """Return the hyperparameters of a model that no default makes equal, with or without slabs.
 
-    A learned scale has a sparse prior, whose shape is 1/2.
+    A learned scale has a sparse prior, whose shape is 1/2. The prior of covariates is only for a
+    problem that has some.
     """
     given = UNLIKE | SLABS if slabs else UNLIKE
     fields = ZOO[name].Hypers.__dataclass_fields__
     if (choice or {}).get("scale") == "learned":
         given = given | {f"{'feature' if 'feature_shape' in fields else 'sample'}_shape": 0.5}
-    return {k: v for k, v in given.items() if k in fields}
+    return {k: v for k, v in given.items() if k in fields and (covariates or k != COVARIATE_SD)}
 
 
 def make(name, choice=None, N=9, D=4, number=0, **settings):

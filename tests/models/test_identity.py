@@ -13,6 +13,7 @@ import pytest
 
 import ardvark as av
 from ardvark.models import ZOO
+from ardvark.models.spec import COVARIATE_SD
 
 X, Y = np.arange(15.0).reshape(5, 3) % 4.0, [0, 1, 0, 1, 1]
 SAMPLE = {"sample_shape": 2.0, "sample_rate": 3.0, "sample_slab": 1.5}
@@ -98,8 +99,9 @@ def test_every_number_of_the_posterior_moves_the_fingerprint(name):
 def test_a_fit_records_every_hyperparameter_under_its_name(name):
     """In the order of the class, as `describe` lists them, with the values that were given."""
     problem = made(name)
-    recorded = dataclasses.asdict(problem.hypers)
-    assert list(recorded) == [d.name for d in ZOO[name].Hypers.declared()]
+    recorded, every = problem.recorded(), dataclasses.asdict(problem.hypers)
+    assert list(every) == [d.name for d in ZOO[name].Hypers.declared()]
+    assert list(recorded) == [k for k in every if k != COVARIATE_SD]  # without covariates
     assert {k: recorded[k] for k in GIVEN[name]} == GIVEN[name]
     lines = problem.describe().splitlines()
     assert [line.split()[0] for line in lines if line.startswith("    ")] == list(recorded)

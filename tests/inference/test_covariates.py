@@ -1,0 +1,122 @@
+"""Fits with columns that are always in the model: what they contain, predict and refuse."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ardvark as av
+from ardvark.common.validate import InputError
+from ardvark.inference.fits.mixing import mixing_of
+from ardvark.inference.fitting.prediction import linear_rule
+from ardvark.inference.fitting.registry import applicable
+from ardvark.models import ZOO
+from tests.support import rng, seed
+
+ALWAYS = ("age", "sex=m")
+
+
+def table(N=40, number=0):
+    draws = rng(number)
+    frame = pd.DataFrame(draws.normal(size=(N, 3)), columns=["g1", "g2", "g3"])
+    frame.insert(1, "age", draws.normal(60.0, 9.0, N))
+    frame["sex"] = np.where(draws.random(N) < 0.4, "m", "f")
+    eta = 0.15 * (frame["age"] - 60.0) + 2.0 * frame["g1"]
+    return frame.assign(diagnosis=np.where(eta + draws.logistic(size=N) > 0, "well", "ill"))
+
+
+@pytest.fixture(scope="module")
+def data():
+    return av.table(table(), "diagnosis", encode="onehot")
+
+
+@pytest.fixture(scope="module")
+def problem(data):
+    return av.problem("rfvm", data, always=["age", "sex"], latent_noise="none")
+
+
+@pytest.fixture(scope="module", params=["nuts", "mams", "laplace", "advi"])
+def fit(request, problem):
+    """By each method that works on the density alone."""
+    options = {"max_iterations": 2000} if request.param == "advi" else {}
+    return av.fit(
+        problem,
+        request.param,
+        draws=100,
+        chains=2,
+        random_seed=seed(1),
+        progressbar=False,
+        **options,
+    )
+
+
+def test_a_fit_names_the_covariates_and_selects_none_of_them(fit):
+    found = fit["posterior"]["covariate_weight"]
+    assert found.dims == ("chain", "draw", "covariate")
+    assert tuple(found["covariate"].values) == ALWAYS
+    assert fit["selection"]["p_active_feature"].sizes == {"feature": 3}
+    assert tuple(fit["constant_data"]["C"].dims) == ("obs", "covariate")
+    assert np.isfinite(fit["log_prior"].to_dataset().to_array()).all()
+
+
+def test_predictions_use_the_covariates_of_the_new_rows(problem, data, fit):
+    """In whatever order the columns are, and of words too by the table that cleaned them."""
+    p = av.predict(problem, fit, data)
+    eta = fit["posterior"]["eta"]
+    np.testing.assert_allclose(p, 1.0 / (1.0 + np.exp(-eta)), atol=1e-12)
+    frame = pd.DataFrame(data.X, columns=data.feature_names)
+    np.testing.assert_array_equal(av.predict(problem, fit, frame[frame.columns[::-1]]), p)
+    clean = data.clean(table().drop(columns="diagnosis"))
+    np.testing.assert_array_equal(av.predict(problem, fit, clean), p)
+    older = frame.assign(age=frame["age"] + 9.0)
+    assert not np.allclose(av.predict(problem, fit, older), p)
+    with pytest.raises(InputError, match=r"lacks what is always in the model: age\."):
+        av.predict(problem, fit, frame.drop(columns="age"))
+
+
+def test_the_linear_rule_has_a_coefficient_for_every_column(problem, data, fit):
+    rule = linear_rule(problem, fit)
+    mean = fit["posterior"]["eta"].mean(("chain", "draw"))
+    np.testing.assert_allclose(data.X @ rule.coefficients + rule.intercept, mean, atol=1e-9)
+
+
+@pytest.fixture(scope="module")
+def chains(problem):
+    return av.fit(problem, "nuts", draws=200, chains=2, random_seed=seed(2), progressbar=False)
+
+
+def test_covariates_are_judged_and_compared_as_scalars(problem, data, chains):
+    """Seen by no other test: chains that disagree about a covariate alone would have converged."""
+    table = mixing_of(chains).table
+    assert {"the weight of age", "the weight of sex=m"} <= set(table.index)
+    fits = {
+        "nuts": chains,
+        "laplace": av.fit(problem, "laplace", draws=200, chains=2, random_seed=seed(3),
+                          progressbar=False),
+    }  # fmt: skip
+    comparison = av.compare(fits, reference="nuts", problem=problem, test=data)
+    assert "laplace" in comparison.table.index
+    found = comparison.distances
+    scalar = found[found["quantity"] == "scalar"]
+    assert len(scalar)
+
+
+def test_a_refit_without_a_row_predicts_it_with_its_covariates(tmp_path):
+    problem = av.problem("horseshoe", av.table(table(12), "diagnosis", encode="onehot"),
+                         always=["age", "sex"])  # fmt: skip
+    how = {"draws": 50, "random_seed": seed(4), "processes": 1, "progressbar": False}
+    found = av.refit_loo(problem, "laplace", folder=tmp_path, **how)
+    assert np.isfinite(found["log_score"]).all()
+
+
+@pytest.mark.parametrize("name", [n for n, spec in ZOO.items() if spec.paper_method])
+def test_the_algorithm_of_a_paper_takes_no_covariates(name):
+    """One error, which names what does take them."""
+    own = av.problem(name, table(12), "diagnosis", always=["age", "sex"])
+    with pytest.raises(InputError, match=r"takes no covariates \(always\)"):
+        av.fit(own, "paper", progressbar=False)
+    assert not [m for m in applicable(own) if m == ZOO[name].paper_method]
+
+
+def test_the_error_names_the_methods_that_take_covariates(problem):
+    with pytest.raises(InputError, match=r"Methods that do: .*nuts.*advi"):
+        av.fit(problem, "rfvm_vb", progressbar=False)
