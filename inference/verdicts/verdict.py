@@ -222,7 +222,11 @@ def _bears(finding: Finding, word: Word) -> bool:
 def _level(
     measured: Mapping[str, Word], words: Mapping[str, Word], basis: Basis, hidden: bool
 ) -> Level:
-    """Return the level; `hidden` if noise hides something that was measured."""
+    """Return the level; `hidden` if noise hides something that was measured.
+
+    "do not use": of the main purposes whose distances are good, none is left that the findings
+    have not made bad. Where no distance is good, nothing is left at all.
+    """
     known = [word for word in words.values() if word != "unknown"]
     if not known:
         return "not judged"

@@ -67,6 +67,7 @@ def figures(frame: pd.DataFrame) -> dict[str, Any]:
         "with_width": int(fits["eta_width"].notna().sum()),
         "close": int(fits["close"].sum()),
         "near": int(fits["near"].sum()),
+        "near_and_wide": int((fits["near"] & fits["eta_width"].between(*RIGHT_WIDTH)).sum()),
         "distances": distances(known),
         "directions": directions(fits),
         "sparse": sparse(frame),

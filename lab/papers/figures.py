@@ -298,6 +298,8 @@ def jcfo(found: Found) -> Figures:
         "genes_golub": found.text(f"{golub}/jcfo-printed", "features"),
         "active_chosen": found.text(f"{colon}/exact-chosen", "features"),
         "genes_one": found.text(f"{colon}/jcfo-one", "features"),
+        "exact_accuracy": found.text(f"{colon}/exact-chosen", "accuracy"),
+        "l1_accuracy": found.text(f"{colon}/{REFERENCE}", "accuracy"),
         "empty": f"{sum(x == 0.0 for x in none.values())} of {len(none)}",
     }
 

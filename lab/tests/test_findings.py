@@ -96,6 +96,8 @@ def test_fs_sklr_is_about_right_but_off_for_single_patients():
 def test_no_fit_is_close_and_under_the_sparse_prior_each_algorithm_answers_with_a_constant():
     fits = KNOWN[KNOWN["cell"].isin((PAPERS, "ADVI", "Laplace"))]
     assert not fits["close"].any()
+    near = fits[fits["near"] & fits["eta_width"].between(0.8, 1.25)]
+    assert (near["p_worst"] > 0.1).all()  # "off by more than 0.1 in some row"
     assert sparse_on_genes(PAPERS)["share"].between(0.95, 1.05).all()
     masks = KNOWN[(KNOWN["model"] == "fsklr") & (KNOWN["prior"] == "independent")]
     off = masks[masks["cell"] == PAPERS]["p_off"].median()
@@ -134,10 +136,13 @@ def _with_rows():
 
 
 def test_the_algorithm_costs_more_than_the_prior_and_less_under_the_dense_one():
-    prior = max(abs(mean) for mean, _ in pairs("RFVM", "exact-dense", "exact"))
+    converged = FOUND.of("rfvm-3-4/prostate_ge/exact-dense")
+    assert converged.finished < len(converged.lines)  # left out of the page's span
+    every = FOUND.pairs(("exact-dense", "exact"), "RFVM", "log_score")
+    prior = max(abs(mean) for data, (mean, _) in every.items() if data != "prostate_ge")
     sparse = [mean for mean, _ in pairs("RFVM", "exact", "rfvm_vb-model")]
     dense = [mean for mean, _ in pairs("RFVM", "exact-dense", "rfvm_vb-dense")]
-    assert min(sparse) > prior
+    assert min(sparse + dense) > prior  # "less than the algorithm costs"
     assert max(dense) < max(sparse)
     assert sum(sparse) > 2.0 * sum(dense)
     assert all(mean > 0.0 for mean, _ in pairs("RFVM", "exact", "rfvm_vb-elbo"))
@@ -158,7 +163,6 @@ def test_what_to_use():
     assert all(4.0 < float(row[6]) < 200.0 for row in genes)  # "seconds to minutes"
     large = [row for row in rows if int(row[5]) == 100_000]
     assert {row[-1] for row in large} == {"no"}
-    assert set(figures.dense(KNOWN)["model"]) == {"pfcvm", "rfvm"}
     given = figures.truth()
     assert float(given["horseshoe_over_l1_log_score"].split()[0]) > 0.0
     for name in ("pfcvm", "horseshoe"):
@@ -185,6 +189,6 @@ def test_the_talk_has_twelve_slides_of_few_words():
 
 def test_the_scale_that_the_talk_gives_is_that_of_the_table():
     """One answer for all is the third column of the table, which is computed row by row."""
-    column = [float(line.split("|")[4]) for line in figures.table(KNOWN, FOUND).splitlines()[2:]]
+    column = [float(line.split("|")[3]) for line in figures.table(KNOWN, FOUND).splitlines()[2:]]
     given = figures.figures(FRAME, FOUND)["constant"]
     assert given == f"{min(column):.2f} to {max(column):.2f}"
