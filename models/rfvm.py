@@ -1,7 +1,8 @@
 """RFVM, the Relevance Feature and Vector Machine.
 
 Belenguer-Llorens, Sevilla-Salcedo, Parrado-Hernandez, Gomez-Verdejo (2024), "The Relevance
-Feature and Vector Machine for health applications", arXiv 2402.07135, section 3.1, eqs. (1)-(12).
+Feature and Vector Machine for health applications", arXiv 2402.07135, section 3.1, eqs. (1)-(12);
+(5)-(12) list the distributions of the other variables.
 
 The generative model
 --------------------
@@ -11,12 +12,12 @@ X (N, D) inputs, Z (B, D) basis centres (the training inputs), y (N,) in {0, 1}:
     a_j     ~ Normal(0, psi_j^-1/2)                         dual weight, `sample_weight`    (B,)
     g       ~ C+(0, 1)                                      learned scale, `feature_scale`
     delta_d ~ Gamma(a0, g^2 b0)                             precision of a feature weight   (D,)
-    v_d     ~ FoldedNormal(0, delta_d^-1/2)                 relevance, `feature_weight`     (D,)
+    v_d     ~ FoldedNormal(0, delta_d^-1/2)            (4)  relevance, `feature_weight`     (D,)
     b       ~ Normal(0, bias_sd)                            bias, `bias`
     tau     ~ Gamma(noise_shape, noise_rate)                precision of the latent noise
-    eta_n   = b + sum_d x_nd v_d sum_j z_jd a_j             decision value, `eta`           (N,)
+    eta_n   = b + sum_d x_nd v_d sum_j z_jd a_j        (3)  decision value, `eta`           (N,)
     u_n     ~ Normal(eta_n, tau^-1/2)                       noisy decision value            (N,)
-    y_n     ~ Bernoulli(sigmoid(u_n))                       label                           (N,)
+    y_n     ~ Bernoulli(sigmoid(u_n))                  (1)  label                           (N,)
 
 The second argument of Normal and FoldedNormal is a standard deviation; Gamma is (shape, rate).
 The kernel is linear in v, so the primal weights are w = v * (Z'a), shape (D,).
