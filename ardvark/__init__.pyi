@@ -21,6 +21,7 @@ from .inference import explore as explore
 from .inference import fit as fit
 from .inference import khat as khat
 from .inference import loo as loo
+from .inference import panel as panel
 from .inference import power_scaling as power_scaling
 from .inference import predict as predict
 from .inference import refit_loo as refit_loo

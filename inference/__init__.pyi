@@ -20,6 +20,8 @@ from .fitting.registry import BACKENDS as BACKENDS
 from .fitting.registry import register_backend as register_backend
 from .fitting.resume import resume as resume
 from .fitting.run import fit as fit
+from .panels.panel import panel as panel
+from .panels.result import Panel as Panel
 from .refits.leave_one_out import loo as loo
 from .refits.leave_one_out import refit_loo as refit_loo
 from .refits.power_scaling import power_scaling as power_scaling

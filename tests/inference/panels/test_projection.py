@@ -5,8 +5,8 @@ import pytest
 from scipy import optimize, special
 
 import ardvark as av
-from ardvark.inference.panel.clusters import clustered
-from ardvark.inference.panel.projection import RIDGE, design, divergence, project
+from ardvark.inference.panels.clusters import clustered
+from ardvark.inference.panels.projection import RIDGE, design, divergence, project
 from tests.support import rng
 
 

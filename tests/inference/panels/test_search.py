@@ -7,9 +7,9 @@ import pytest
 from scipy import optimize, special
 from sklearn.linear_model import LogisticRegression
 
-from ardvark.inference.panel.clusters import Clusters, clustered
-from ardvark.inference.panel.projection import RIDGE
-from ardvark.inference.panel.search import divergences, forward, l1_order, search
+from ardvark.inference.panels.clusters import Clusters, clustered
+from ardvark.inference.panels.projection import RIDGE
+from ardvark.inference.panels.search import divergences, forward, l1_order, search
 from tests.support import rng
 
 D = 8

@@ -11,8 +11,9 @@ No label enters: the posterior has seen them. The gradient is A' (q - p) + RIDGE
 A' diag(q (1 - q)) A + RIDGE. The objective is strictly convex, so Newton's method with a step that
 is halved until the objective falls ends at its only minimum, from anywhere. Without the ridge there
 would be no minimum where p is 0 or 1 and the classes can be separated, and more than one where
-columns are collinear; its size is that of projpred. The mean of the draws in a cluster has the same
-minimiser as the mean of their divergences, because the divergence is linear in p but for a constant.
+columns are collinear; its size is that of projpred. The mean prediction of some draws has the same
+minimiser as the mean of their divergences, because only p log q + (1 - p) log(1 - q) depends on b,
+and it is linear in p.
 """
 
 import numpy as np
@@ -65,7 +66,7 @@ def project(p: np.ndarray, A: np.ndarray, start: np.ndarray | None = None) -> np
     Examples
     --------
     >>> import numpy as np
-    >>> from ardvark.inference.panel.projection import design, project
+    >>> from ardvark.inference.panels.projection import design, project
     >>> X = np.random.default_rng(0).normal(size=(50, 2))
     >>> p = 1 / (1 + np.exp(-(0.5 + X @ [1.0, -2.0])))
     >>> project(p[None], design(X)).round(2)  # a logistic regression is its own projection

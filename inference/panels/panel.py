@@ -1,0 +1,232 @@
+"""`panel`: which few features predict nearly as well as the full posterior, and how sure that is.
+
+The full posterior is the best prediction at hand, but it needs all features. Projection predictive
+selection (Piironen, Paasiniemi, Vehtari 2020, Electronic Journal of Statistics 14(1); McLatchie et
+al. 2024, Statistical Science) looks for a submodel that predicts as the posterior does, and does
+not fit the labels again. So it hardly overfits, although it chooses among many submodels:
+
+1. Features are searched (`search.py`), on all rows and again in each fold with the fold's own refit
+   of the posterior.
+2. In each fold, submodels of every size predict the rows that were left out (`evaluation.py`).
+3. The panel that is suggested is the smallest whose log score, plus one standard error of its
+   difference, reaches the best one: that of the full posterior, or of the best size if that is
+   better still. One standard error is projpred's rule, and says what the rows can tell apart; a
+   fixed number of nats would ask more of many rows than of few. With many features and few rows,
+   submodels often predict better than the posterior that they are projected from, because it
+   averages over all that the other features could do. Measured by the posterior alone, one feature
+   would then do, although five do clearly better.
+4. Its members are the first features of the search on all rows. The coefficients are those of the
+   full posterior's projection.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from ardvark.common.validate import InputError, logger, whole
+from ardvark.common.work import Processes
+from ardvark.models import Problem
+
+from ..contract.sampling import Sampling
+from ..fits.datatree import check_same, group
+from ..fits.selection import PROBABILITY
+from ..fitting import registry
+from ..refits.sharing import refits
+from .evaluation import Predictions, Scores, partition, scored
+from .result import Panel
+from .search import search
+
+LARGEST = 20
+"""Features of the largest panel, unless other sizes are asked for."""
+
+
+def panel(
+    problem: Problem,
+    fit: xr.DataTree,
+    sizes: int | Iterable[int] | None = None,
+    *,
+    folds: int = 5,
+    random_seed: int | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    processes: Processes = 1,
+    progressbar: bool = True,
+) -> Panel:
+    """Find the few features whose logistic regression predicts nearly as the full posterior does.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem that was fitted.
+    fit : xarray.DataTree
+        A fit of it by a method that can be run again: the reference that submodels are projected
+        from. A panel of a poor approximation is a panel of that approximation.
+    sizes : int or iterable of int, optional
+        Sizes of the submodels that are evaluated: 0 to this number, or these. By default 0 to 20,
+        or to the number of features.
+    folds : int
+        The number of folds, each of which is a refit. Each has its share of both classes.
+    random_seed : int, optional
+        Of the folds and of their refits. None: the seed of the fit.
+    folder : path, optional
+        Finished refits are kept there, and used again.
+    processes : int or Dask
+        Number of refits that run in parallel, each on one core; or a Dask cluster. Above 1 they run
+        in new processes, so a script needs the usual ``if __name__ == "__main__":``.
+    progressbar : bool
+        Show the stages of each refit.
+
+    Returns
+    -------
+    Panel
+
+    Raises
+    ------
+    InputError
+        The fit is of another problem, has no draws, or is not by a method of ardvark; the model
+        gives no P(y = 1); a size or the number of folds is out of range; a refit failed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ardvark as av
+    >>> X = np.random.default_rng(0).normal(size=(60, 6))
+    >>> problem = av.problem("pfcvm", X, X[:, 0] - 2 * X[:, 3] > 0)
+    >>> fit = av.fit(problem, "paper", random_seed=0, progressbar=False)
+    >>> panel = av.panel(problem, fit, sizes=3, folds=3, progressbar=False)
+    >>> panel.suggested, panel.names
+    (2, ('x4', 'x1'))
+    >>> float(panel.chosen.loc["x4", 1])  # all folds choose it first
+    1.0
+    >>> panel.coefficients["coefficient"].gt(0).to_dict()  # log odds per unit of the column
+    {'intercept': ..., 'x4': False, 'x1': True}
+    """
+    check_same(problem, fit)
+    wanted = _sizes(sizes, len(problem.coords["feature"]))
+    plan = _plan(problem, fit, random_seed, progressbar)
+    fold = partition(problem.y, whole("folds", folds, 2), plan.sampling.seed)
+    known = Predictions.of(problem, fit)
+    path = search(known.clusters, known.X, wanted[-1], known.always)
+    parts = {f"fold {k + 1}": problem.take(np.flatnonzero(fold != k)) for k in range(folds)}
+    paths, scores, troubles = {}, {}, []
+    for name, tree in refits("panel", parts, plan, folder, processes):
+        if tree.attrs["status"] == "failed":
+            raise InputError(f"the refit without {name} failed: {tree.attrs['reason']}")
+        if tree.attrs["status"] != "finished":
+            troubles.append(name)
+        part, k = parts[name], int(name.split()[1]) - 1
+        own = Predictions.of(part, tree)
+        paths[name] = search(own.clusters, own.X, wanted[-1], own.always)
+        rows = problem.data.take(np.flatnonzero(fold == k), both=False)
+        scores[name] = scored(part, tree, rows, paths[name], wanted, own)
+        logger.info("panel: %s", name)
+    names = problem.coords["feature"]
+    table = tabulated([scores[name] for name in parts], wanted)
+    table.insert(0, "feature", ["" if size == 0 else names[path[size - 1]] for size in wanted])
+    return Panel(
+        table=table,
+        chosen=often([paths[name] for name in parts], wanted, names),
+        suggested=suggested(table),
+        size=suggested(table),
+        selected_by_p_active=_median_model(fit),
+        not_converged=tuple(name for name in parts if name in troubles),
+        problem=problem,
+        path=tuple(path),
+        predictions=known,
+    )
+
+
+def tabulated(scores: Sequence[Scores], sizes: Sequence[int]) -> pd.DataFrame:
+    """Return what is known of each size from the rows of all folds: means over rows.
+
+    The error of a difference is the standard deviation over rows of the difference of their log
+    scores, divided by the square root of their number.
+    """
+    full = np.concatenate([s.full for s in scores])
+    draws, formula = (np.concatenate([getattr(s, n) for s in scores]) for n in ("draws", "formula"))
+    top = int(draws.mean(0).argmax())
+    best = full if full.mean() >= draws[:, top].mean() else draws[:, top]
+    columns = {"log_score": draws.mean(0)}
+    for names, of in ((("difference", "se"), full), (("to_best", "to_best_se"), best)):
+        apart = draws - of[:, None]
+        columns |= dict(
+            zip(names, (apart.mean(0), apart.std(0, ddof=1) / np.sqrt(len(full))), strict=True)
+        )
+    table = pd.DataFrame(columns | {"formula": formula.mean(0)}, index=pd.Index(sizes, name="size"))
+    table.attrs = {"full": float(full.mean()), "rows": len(full)}
+    return table
+
+
+def often(
+    paths: Sequence[Sequence[int]], sizes: Sequence[int], names: Sequence[str]
+) -> pd.DataFrame:
+    """Return how often each feature is among the first k of the searches in the folds.
+
+    A share of the folds, a row for each feature that is chosen in any, a column for each size.
+    """
+    count = np.zeros((len(names), len(sizes)))
+    for path in paths:
+        for at, size in enumerate(sizes):
+            count[list(path[:size]), at] += 1.0 / len(paths)
+    frame = pd.DataFrame(count, index=list(names), columns=pd.Index(sizes, name="size"))
+    frame = frame[count.any(axis=1)]
+    return frame.iloc[np.argsort(-frame.to_numpy().sum(axis=1), kind="stable")]
+
+
+def suggested(table: pd.DataFrame) -> int | None:
+    """Return the smallest size at most one standard error below the best; None if there is none.
+
+    The best is the full posterior, or the size with the largest log score if that is better still.
+    """
+    good = table.index[table["to_best"] + table["to_best_se"] >= 0.0]
+    return int(good[0]) if len(good) else None
+
+
+def _median_model(fit: xr.DataTree) -> tuple[str, ...] | None:
+    """Return the features with P(active) above one half; None where it is not known."""
+    found = group(fit, "selection")
+    if "p_active_feature" not in found:
+        return None
+    p = found["p_active_feature"]
+    order = np.argsort(-p.values, kind="stable")
+    return tuple(str(p["feature"].values[k]) for k in order if p.values[k] > PROBABILITY)
+
+
+def _sizes(asked: int | Iterable[int] | None, D: int) -> list[int]:
+    """Return the sizes to evaluate, in order."""
+    if asked is None:
+        return list(range(min(LARGEST, D) + 1))
+    if isinstance(asked, int | np.integer):
+        return list(range(whole("sizes", asked, 1, D) + 1))
+    found = sorted({whole("sizes", size, 0, D) for size in asked})
+    if not found:
+        raise InputError("sizes is empty: name a largest size, or some sizes.")
+    return found
+
+
+def _plan(problem: Problem, fit: xr.DataTree, seed: int | None, progressbar: bool) -> registry.Plan:
+    """Return how the folds are refitted: as the fit was made."""
+    attrs = fit.attrs
+    if problem.spec.link == "identity":
+        raise InputError(
+            f"{problem.spec.name} gives scores, and a panel is projected from P(y = 1). Use "
+            "another model."
+        )
+    if attrs["method"] not in registry.BACKENDS:
+        raise InputError(
+            f"a panel refits its folds, and {attrs['method']!r} is no method of ardvark. Use a fit "
+            "by av.fit."
+        )
+    if not group(fit, "posterior").data_vars:
+        raise InputError(f"this fit has no draws: {attrs.get('reason', attrs['status'])}")
+    sampling = Sampling(
+        draws=int(attrs["draws"]),
+        chains=int(attrs["chains"]),
+        seed=int(attrs["seed"]) if seed is None else seed,
+        keep="shared",
+        progressbar=progressbar,
+    )
+    return registry.prepare(attrs["method"], problem, json.loads(attrs["options"]), sampling)

@@ -1,0 +1,254 @@
+"""What a search for a panel found: sizes, members, alternatives, coefficients, figure, files."""
+
+import dataclasses
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from ardvark.common.validate import InputError
+from ardvark.models import Problem
+
+from ..fits.datatree import replacing
+from . import text
+from .evaluation import Predictions, Submodel
+from .projection import RIDGE
+from .search import divergences
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from sklearn.pipeline import Pipeline
+
+NEAREST, RELATED, KEPT = 50, 0.3, 0.8
+"""Alternatives are looked for among so many features, those with the largest absolute correlation
+with the member; it must be this large; and this share of what the member adds must be kept."""
+ENDS = {"low": 0.05, "high": 0.95}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Panel:
+    """A few features that predict nearly as well as the full posterior.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        One row per size: the `feature` that the search on all rows adds; `log_score`, the mean over
+        all rows of the log probability of their label, each predicted without its fold;
+        `difference` to the full posterior, with its standard error `se`; `to_best`, that to the
+        better of the full posterior and the best size, and `to_best_se`; and `formula`, the log
+        score of the one logistic regression of `coefficients` and `to_csv`, where `log_score`
+        averages over the projected draws. ``attrs["full"]`` is the log score of the full posterior.
+    chosen : pandas.DataFrame
+        The share of folds in which a feature is among the first k: one row per feature that is
+        chosen in any, one column per size.
+    suggested : int or None
+        The smallest size whose log score is at most one standard error below the best: `to_best`
+        plus `to_best_se` is at least 0. None if no size that was evaluated reaches it.
+    size : int or None
+        The size that `names`, `coefficients` and the rest are about: the suggested one, or that
+        of `at`.
+    selected_by_p_active : tuple of str or None
+        The features with P(active) above one half, for comparison; None where it is unknown.
+    not_converged : tuple of str
+        The folds whose refit has not converged.
+    problem : Problem
+        The problem that was fitted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> import ardvark as av
+    >>> X = np.random.default_rng(0).normal(size=(60, 6))
+    >>> problem = av.problem("pfcvm", X, X[:, 0] - 2 * X[:, 3] > 0)
+    >>> fit = av.fit(problem, "paper", random_seed=0, progressbar=False)
+    >>> panel = av.panel(problem, fit, sizes=3, folds=3, progressbar=False)
+    >>> panel.table["feature"].tolist()[:3]  # what the search adds
+    ['', 'x4', 'x1']
+    >>> panel.at(1).members["chosen"].to_dict()  # the share of folds
+    {'x4': 1.0}
+    >>> panel.to_csv("panel.csv")
+    >>> np.loadtxt("panel.csv", delimiter=",", dtype=str, usecols=0).tolist()
+    ['name', 'intercept', 'x4', 'x1']
+    >>> new = pd.DataFrame({"x4": [-2.0, 2.0], "x1": 0.0})
+    >>> panel.estimator().predict(new).tolist()
+    ['True', 'False']
+    >>> figure = panel.plot()
+    >>> print(panel.text())
+    Panel of pfcvm on data: 2 of 6 features predict as well as the full posterior...
+    """
+
+    table: pd.DataFrame
+    chosen: pd.DataFrame
+    suggested: int | None
+    size: int | None
+    selected_by_p_active: tuple[str, ...] | None
+    not_converged: tuple[str, ...]
+    problem: Problem
+    path: tuple[int, ...] = field(repr=False)
+    predictions: Predictions = field(repr=False)
+
+    def at(self, size: int) -> "Panel":
+        """Return the panel of another size.
+
+        Raises
+        ------
+        InputError
+            The search did not go so far.
+        """
+        if not 0 <= size <= len(self.path):
+            raise InputError(
+                f"this panel was searched up to {len(self.path)} features, got {size}. Ask for "
+                f"more with av.panel(problem, fit, sizes={size})."
+            )
+        return dataclasses.replace(self, size=size)
+
+    @property
+    def features(self) -> list[int]:
+        """The numbers of the members, in the order of the search."""
+        if self.size is None:
+            raise InputError(
+                f"no panel of up to {self.table.index[-1]} features predicts as well as the full "
+                "posterior. Search for larger ones (sizes=...), or choose a size: panel.at(size)."
+            )
+        return list(self.path[: self.size])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the members, in the order of the search."""
+        known = self.problem.coords["feature"]
+        return tuple(known[j] for j in self.features)
+
+    @cached_property
+    def _submodel(self) -> Submodel:
+        return self.predictions.submodel(self.features)
+
+    @cached_property
+    def coefficients(self) -> pd.DataFrame:
+        """The logistic regression nearest to the full posterior, in the table's units.
+
+        log(P / (1 - P)) = intercept + sum of coefficient times column. One row for the intercept
+        and for each member: `coefficient`; `low` and `high`, the ends of the 90 % interval of the
+        draws' projections; and `per_sd`, the coefficient for one standard deviation of the column
+        (NaN for the intercept).
+        """
+        center, scale = self._units()
+        found = {"coefficient": self._submodel.formula[None]}
+        found |= {"draws": self._submodel.draws}
+        own = {name: _in_units(b, center, scale) for name, b in found.items()}
+        frame = pd.DataFrame(
+            {
+                "coefficient": own["coefficient"][0],
+                **{name: np.quantile(own["draws"], q, axis=0) for name, q in ENDS.items()},
+                "per_sd": [np.nan, *self._submodel.formula[1:]],
+            },
+            index=pd.Index(["intercept", *self.names], name="name"),
+        )
+        frame.attrs["towards"] = self.problem.data.class_names[1]
+        return frame
+
+    def _units(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the centre and the scale of each column of the submodel but the intercept."""
+        return self.problem.center[self.features], self.problem.scale[self.features]
+
+    @cached_property
+    def alternatives(self) -> pd.DataFrame:
+        """Which other features would do nearly as well as a member, with the others kept.
+
+        One row per member and alternative: their `correlation`, and `kept`, the share of what the
+        member adds that the alternative adds in its place: of the fall of the KL divergence from
+        the full posterior. Listed are those that keep at least 80 %, among the 50 features with the
+        largest correlation with the member, of at least 0.3.
+        """
+        rows = [row for member in self.features for row in self._in_place_of(member)]
+        return pd.DataFrame(rows, columns=["member", "alternative", "correlation", "kept"])
+
+    def _in_place_of(self, member: int) -> list[tuple[str, str, float, float]]:
+        own, names = self.predictions, self.problem.coords["feature"]
+        r = _correlations(own.X, member)
+        nearest = np.argsort(-np.abs(r), kind="stable")[: NEAREST + len(self.features)]
+        near = [int(j) for j in nearest if j not in self.features and abs(r[j]) >= RELATED]
+        if not near:
+            return []
+        others = [j for j in self.features if j != member]
+        without = divergences(own.clusters, own.X, [others], own.always)[0]
+        sets = [[*others, j] for j in [member, *near]]
+        found = divergences(own.clusters, own.X, sets, own.always)
+        kept = (without - found[1:]) / (without - found[0])
+        good = [i for i in np.argsort(-kept, kind="stable") if kept[i] >= KEPT]
+        return [(names[member], names[near[i]], float(r[near[i]]), float(kept[i])) for i in good]
+
+    @property
+    def members(self) -> pd.DataFrame:
+        """The members with all that is known of them.
+
+        One row each: `coefficient`, `low`, `high`, `per_sd` as in `coefficients`; `chosen`, the
+        share of folds whose panel of this size has it; and its `alternatives`.
+        """
+        frame = self.coefficients.drop(index="intercept")
+        column = self.chosen[self.size] if self.size in self.chosen else pd.Series(dtype=float)
+        frame["chosen"] = column.reindex(frame.index, fill_value=0.0)
+        found = self.alternatives.groupby("member")["alternative"].agg(list)
+        frame["alternatives"] = [", ".join(found.get(name, [])) for name in frame.index]
+        return frame
+
+    def estimator(self) -> "Pipeline":
+        """Return the panel as a scikit-learn pipeline that predicts at once.
+
+        It takes data frames in the table's units that have the members among their columns. Its
+        last step is a `LogisticRegression` with the coefficients of the panel; its classes are the
+        names of the classes. `fit` would estimate these coefficients from labels, without what the
+        posterior knows.
+        """
+        from .estimator import pipeline
+
+        names, coefficients = list(self.names), self.coefficients["coefficient"]
+        return pipeline(names, coefficients.to_numpy(), self.problem.data.class_names, RIDGE)
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write `coefficients` to a CSV file, which a spreadsheet can apply.
+
+        P(y = 1) = 1 / (1 + EXP(-(intercept + SUMPRODUCT(coefficients, values)))).
+        """
+        with replacing(path) as part:
+            self.coefficients.to_csv(part)
+
+    def plot(self) -> "Figure":
+        """Draw the log score of each size with the error of its difference to the posterior's."""
+        from .plot import sizes
+
+        return sizes(self.table, self.suggested)
+
+    def text(self) -> str:
+        """Return in words what was found, in at most 30 lines of 80 columns."""
+        words = text.Words(
+            f"{self.problem.spec.name} on {self.problem.data.name}",
+            len(self.problem.coords["feature"]),
+            self.table,
+            self.suggested,
+            self.members if self.size else None,
+            self.coefficients if self.size else None,
+            self.selected_by_p_active,
+            self.not_converged,
+        )
+        return words.text()
+
+    def __repr__(self) -> str:
+        return self.text()
+
+
+def _in_units(b: np.ndarray, center: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Return coefficients (..., K), intercept first, of columns that are not standardised."""
+    slopes = b[..., 1:] / scale
+    intercept = b[..., 0] - slopes @ center
+    return np.concatenate([intercept[..., None], slopes], axis=-1)
+
+
+def _correlations(X: np.ndarray, j: int) -> np.ndarray:
+    """Return the correlation (D,) of each column with one; 0 for a constant one."""
+    centred = X - X.mean(0)
+    norm = np.linalg.norm(centred, axis=0)
+    return (centred.T @ centred[:, j]) / np.maximum(norm * norm[j], np.finfo(float).tiny)

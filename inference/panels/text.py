@@ -1,0 +1,113 @@
+"""A panel in words: at most 30 lines of 80 columns, which a terminal shows whole."""
+
+import textwrap
+from dataclasses import dataclass
+
+import pandas as pd
+
+WIDTH = 80
+_MEMBERS, _LONGEST = 10, 18
+"""Members that have a line each, and characters of a name."""
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """What is said of a panel: the arguments are as in `Panel`.
+
+    Attributes
+    ----------
+    what : str
+        Model and data.
+    D : int
+        The number of features.
+    members, coefficients : pandas.DataFrame or None
+        None where there is no panel to describe.
+    """
+
+    what: str
+    D: int
+    table: pd.DataFrame
+    suggested: int | None
+    members: pd.DataFrame | None
+    coefficients: pd.DataFrame | None
+    selected_by_p_active: tuple[str, ...] | None
+    not_converged: tuple[str, ...]
+
+    def text(self) -> str:
+        """Return sizes, members and what selection by P(active) gives."""
+        lines = [*_filled(self._first(), 3), "", *self._sizes()]
+        if self.members is not None and self.coefficients is not None:
+            lines += ["", *self._panel(self.members, self.coefficients)]
+        lines += ["", *_filled(self._by_p_active(), 3)]
+        if self.not_converged:
+            which = ", ".join(self.not_converged)
+            lines += _filled(f"Refits that have not converged, so doubt their scores: {which}.", 1)
+        return "\n".join(lines)
+
+    def _first(self) -> str:
+        full = f"the full posterior (log score {self.table.attrs['full']:.3f})"
+        if self.suggested is None:
+            found = f"no panel of up to {self.table.index[-1]} of {self.D} features predicts"
+        elif self.suggested == 0:
+            found = f"none of {self.D} features is needed: a panel without any predicts"
+        else:
+            verb = "feature predicts" if self.suggested == 1 else "features predict"
+            found = f"{self.suggested} of {self.D} {verb}"
+        return (
+            f"Panel of {self.what}: {found} as well as {full} and any larger panel, within one "
+            "standard error."
+        )
+
+    def _sizes(self) -> list[str]:
+        """Return the table of sizes: those around the suggested one, and the last."""
+        known = list(self.table.index)
+        at = len(known) - 1 if self.suggested is None else known.index(self.suggested)
+        shown = known if len(known) <= 8 else [*known[max(0, at - 4) :][:7], known[-1]]
+        head = f"{'size':>4} {'adds':<{_LONGEST}} {'log score':>9} {'difference':>10} {'se':>6}"
+        lines = [head]
+        for size in dict.fromkeys(shown):
+            row = self.table.loc[size]
+            mark = "  suggested" if size == self.suggested else ""
+            lines.append(
+                f"{size:>4} {_short(row['feature']):<{_LONGEST}} {row['log_score']:>9.3f} "
+                f"{row['difference']:>+10.3f} {row['se']:>6.3f}{mark}"
+            )
+        return lines
+
+    def _panel(self, members: pd.DataFrame, coefficients: pd.DataFrame) -> list[str]:
+        """Return the coefficients, and how sure each member is."""
+        towards = coefficients.attrs["towards"]
+        lines = _filled(f"Coefficients, in log odds of {towards!r} per unit of the column:", 1)
+        lines.append(f"{'':<{_LONGEST}} {'coef':>9} {'90 % interval':>19} {'folds':>5}  or instead")
+        rows = [(str(name), row) for name, row in members.head(_MEMBERS).iterrows()]
+        lines += [_line(name, row, f"{100 * row['chosen']:.0f} %") for name, row in rows]
+        if len(members) > _MEMBERS:
+            lines.append(f"... and {len(members) - _MEMBERS} more")
+        return [*lines, *(_line(str(n), row, "") for n, row in coefficients.head(1).iterrows())]
+
+    def _by_p_active(self) -> str:
+        chosen = self.selected_by_p_active
+        if chosen is None:
+            return "This fit has no P(active) to compare with."
+        if not chosen:
+            return "No feature has P(active) above one half."
+        listed = ", ".join(chosen[:8]) + (", ..." if len(chosen) > 8 else "")
+        return f"P(active) above one half: {len(chosen)} of {self.D} features ({listed})."
+
+
+def _filled(words: str, most: int) -> list[str]:
+    return textwrap.wrap(words, WIDTH, max_lines=most, placeholder=" ...")
+
+
+def _line(name: str, row: pd.Series, share: str) -> str:
+    interval = f"{row['low']:.3g} to {row['high']:.3g}"
+    words = f"{_short(name):<{_LONGEST}} {row['coefficient']:>9.3g} {interval:>19} {share:>5}"
+    others = str(row.get("alternatives", ""))
+    left = WIDTH - len(words) - 2
+    if not others or left < 5:
+        return words.rstrip()
+    return f"{words}  {others if len(others) <= left else others[: left - 3] + '...'}"
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 3]}..."

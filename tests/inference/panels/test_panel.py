@@ -1,0 +1,341 @@
+"""The panel: folds that see nothing of their own rows, sizes, coefficients, files, and words."""
+
+import csv
+import dataclasses
+import json
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import special
+
+import ardvark as av
+from ardvark.common.validate import InputError
+from ardvark.inference.panels import panel as module
+from ardvark.inference.panels.evaluation import Predictions, Scores, partition, scored
+from ardvark.inference.panels.panel import often, suggested, tabulated
+from ardvark.inference.panels.projection import design
+from ardvark.inference.panels.search import search
+from tests.inference.comparison.quick import Prior, registered
+from tests.inference.panels.ridge import Ridge
+from tests.support import rng, seed
+
+SMALL = {"draws": 60, "chains": 2, "progressbar": False}
+
+
+@pytest.fixture(autouse=True)
+def ridge(monkeypatch):
+    registered(monkeypatch, Ridge, Prior)
+    monkeypatch.setattr(Ridge, "fitted", ())
+
+
+def table(number=0, N=90, D=6):
+    """Return a frame in odd units whose first columns matter, and its labels."""
+    g = rng(number)
+    X = g.normal(size=(N, D))
+    eta = 3.0 * X[:, 0] - 3.0 * X[:, 1]
+    names = [f"x{k + 1}" for k in range(D)]
+    frame = pd.DataFrame(X * 10.0 ** np.arange(D) + 3.0 * np.arange(D), columns=names)
+    return frame, np.where(g.uniform(size=N) < special.expit(eta), "well", "ill")
+
+
+def fitted(frame, y, **hypers):
+    problem = av.problem("horseshoe", frame, y, **hypers)
+    return problem, av.fit(problem, "ridge", random_seed=seed(), **SMALL)
+
+
+@cache
+def made():
+    problem, fit = fitted(*table())
+    return problem, fit, av.panel(problem, fit, progressbar=False)
+
+
+@pytest.fixture
+def small():
+    """A problem, its fit and its panel, which no test may change."""
+    return made()
+
+
+# --- folds ----------------------------------------------------------------------------------------
+
+
+def test_each_fold_has_its_share_of_both_classes():
+    y = np.array([0] * 23 + [1] * 14)
+    fold = partition(y, 5, seed())
+    for label in (0, 1):
+        assert np.ptp(np.bincount(fold[y == label], minlength=5)) <= 1
+    assert (fold == partition(y, 5, seed())).all()
+    assert (fold != partition(y, 5, seed(1))).any()
+
+
+def test_no_fold_sees_its_own_rows(monkeypatch):
+    """Other values in the rows of a fold change neither its refit, nor its search, nor its scale.
+
+    The labels stay, because they decide which rows are in the fold.
+    """
+    frame, y = table(1)
+    fold = partition((y == "well").astype(int), 5, 7)
+    other = frame.copy()
+    other.iloc[fold == 2] = -5.0 * other.iloc[fold == 2] + 100.0
+    seen = []
+
+    def recorded(problem, tree, rows, path, sizes, predictions):
+        posterior = tree["posterior"]["beta"].values
+        train = set(problem.data.sample_names)
+        assert not train & set(rows.sample_names)
+        assert len(train) + rows.N == 90
+        seen[-1].append((problem.fingerprint, tuple(path), posterior, predictions.p))
+        return scored(problem, tree, rows, path, sizes, predictions)
+
+    monkeypatch.setattr(module, "scored", recorded)
+    for data in (frame, other):
+        problem, fit = fitted(data, y)
+        seen.append([])
+        found = av.panel(problem, fit, random_seed=7, progressbar=False)
+        assert found.table.attrs["rows"] == 90
+    for k, (a, b) in enumerate(zip(*seen, strict=True)):
+        same = [np.array_equal(first, second) for first, second in zip(a, b, strict=True)]
+        assert all(same) if k == 2 else not (same[0] or same[2] or same[3])
+
+
+@pytest.mark.statistical
+def test_a_search_outside_the_folds_looks_better_than_it_is():
+    """Labels without any relation to 60 features: the control is a path of all rows.
+
+    Its advantage is 0.30 with a standard deviation of 0.13 over data sets, so that the mean of
+    twelve is above 0.1 with probability 1 - 1e-7.
+    """
+    gains, honest = [], []
+    for number in range(12):
+        g = rng(100 + number)
+        X, y = g.normal(size=(40, 60)), g.permutation(np.arange(40) % 2)
+        problem, fit = fitted(X, y)
+        known = Predictions.of(problem, fit)
+        path = search(known.clusters, known.X, 4)
+        fold = partition(problem.y, 4, seed(number))
+        inside, outside = [], []
+        for k in range(4):
+            part = problem.take(np.flatnonzero(fold != k))
+            tree = av.fit(part, "ridge", random_seed=seed(number), selection=False, **SMALL)
+            rows = problem.data.take(np.flatnonzero(fold == k), both=False)
+            own = Predictions.of(part, tree)
+            inside.append(scored(part, tree, rows, search(own.clusters, own.X, 4), [4], own).draws)
+            outside.append(scored(part, tree, rows, path, [4], own).draws)
+        honest.append(np.concatenate(inside).mean())
+        gains.append(np.concatenate(outside).mean() - honest[-1])
+    assert np.mean(gains) > 0.1
+    assert np.mean(honest) < np.log(0.5)  # nothing can be predicted
+
+
+# --- sizes ----------------------------------------------------------------------------------------
+
+
+def test_differences_and_errors_by_hand():
+    """Four rows in two folds: means, and standard deviations over rows of paired differences."""
+    a = Scores(np.array([-1.0, -2.0]), np.array([[-3.0, -1.0], [-2.0, -1.0]]), -np.ones((2, 2)))
+    b = Scores(np.array([-1.0, 0.0]), np.array([[-1.0, -1.0], [-2.0, -2.0]]), -np.ones((2, 2)))
+    found = tabulated([a, b], [0, 3])
+    assert found.attrs == {"full": -1.0, "rows": 4}
+    assert found["log_score"].tolist() == [-2.0, -1.25]
+    assert found["difference"].tolist() == [-1.0, -0.25]
+    np.testing.assert_allclose(
+        found["se"], [np.std(d, ddof=1) / 2 for d in ([2, 0, 0, 2], [0, -1, 0, 2])]
+    )
+    assert found["to_best"].equals(found["difference"].rename("to_best"))
+    assert found["formula"].tolist() == [-1.0, -1.0]
+    # the second size is now better than the full posterior, and is what the first is compared with
+    worse = tabulated([Scores(s.full - 1.0, s.draws, s.formula) for s in (a, b)], [0, 3])
+    np.testing.assert_allclose(worse["to_best"], [-0.75, 0.0])
+    np.testing.assert_allclose(worse["to_best_se"], [np.std([2, 1, 0, 0], ddof=1) / 2, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("below", "error", "size"),
+    [
+        ([-0.5, -0.2, -0.1, 0.0], [0.1, 0.19, 0.1, 0.1], 2),
+        ([-0.5, -0.2, -0.1, 0.0], [0.6, 0.1, 0.1, 0.1], 0),
+        ([-0.5, -0.2, -0.1, -0.2], [0.1, 0.1, 0.05, 0.1], None),
+    ],
+)
+def test_the_smallest_size_within_one_standard_error_is_suggested(below, error, size):
+    frame = pd.DataFrame({"to_best": below, "to_best_se": error}, index=[0, 1, 2, 3])
+    assert suggested(frame) == size
+
+
+def test_shares_of_folds_by_hand():
+    found = often([[2, 0, 1], [2, 1, 0]], [0, 1, 2], ["a", "b", "c", "d"])
+    assert found.to_numpy().tolist() == [[0.0, 1.0, 1.0], [0.0, 0.0, 0.5], [0.0, 0.0, 0.5]]
+    assert list(found.index) == ["c", "a", "b"]
+
+
+def test_all_features_predict_as_a_linear_posterior_does(small):
+    """Projected onto its own features the posterior is itself: only the ridge remains."""
+    _, _, panel = small
+    assert panel.table.index.tolist() == list(range(7))
+    assert abs(panel.table.loc[6, "difference"]) < 1e-3
+    assert panel.table.loc[0, "difference"] < -0.1  # without features it is the share of classes
+    assert set(panel.at(2).names) == {"x1", "x2"}
+    assert panel.chosen.loc["x1", 2] == panel.chosen.loc["x2", 2] == 1.0
+    np.testing.assert_allclose(panel.chosen.sum(), np.arange(7))
+
+
+def test_some_sizes_are_those_of_all(small):
+    problem, fit, panel = small
+    some = av.panel(problem, fit, sizes=[4, 2, 2], progressbar=False)
+    pd.testing.assert_frame_equal(
+        some.table.drop(columns=["to_best", "to_best_se"]),
+        panel.table.loc[[2, 4]].drop(columns=["to_best", "to_best_se"]),
+    )
+    assert some.path == panel.path[:4]
+
+
+def test_refits_are_kept_and_used_again(small, tmp_path):
+    problem, fit, panel = small
+    kept = av.panel(problem, fit, folder=tmp_path, progressbar=False)
+    pd.testing.assert_frame_equal(kept.table, panel.table)
+    assert len(list(tmp_path.glob("ridge-fold-*.nc"))) == 5
+    made = len(Ridge.fitted)
+    again = av.panel(problem, fit, sizes=3, folder=tmp_path, progressbar=False)
+    assert len(Ridge.fitted) == made
+    assert again.path == panel.path[:3]
+
+
+# --- members, coefficients, files -----------------------------------------------------------------
+
+
+def test_coefficients_are_in_the_units_of_the_table(small):
+    """The formula at the rows of the table against the projection at standardised ones."""
+    problem, _, panel = small
+    frame = table()[0]
+    two = panel.at(2)
+    b = two.coefficients["coefficient"]
+    eta = b["intercept"] + frame[list(two.names)].to_numpy() @ b[list(two.names)].to_numpy()
+    submodel = panel.predictions.submodel(panel.path[:2])
+    A = design(problem.X[:, list(panel.path[:2])])
+    np.testing.assert_allclose(eta, A @ submodel.formula, rtol=0, atol=1e-9)
+    low, high = (two.coefficients[n].iloc[1:].to_numpy() for n in ("low", "high"))
+    spread = np.quantile(submodel.draws[:, 1:], [0.05, 0.95], axis=0)
+    scale = problem.scale[list(panel.path[:2])]
+    np.testing.assert_allclose([low * scale, high * scale], spread, rtol=1e-10)
+    np.testing.assert_allclose(two.coefficients["per_sd"].iloc[1:], submodel.formula[1:])
+
+
+def test_a_file_and_an_estimator_predict_as_the_formula_does(small, tmp_path):
+    _, _, panel = small
+    frame = table(5)[0]
+    three = panel.at(3)
+    three.to_csv(tmp_path / "panel.csv")
+    with open(tmp_path / "panel.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["name"] for row in rows] == ["intercept", *three.names]
+    by_hand = []
+    for _, patient in frame.iterrows():  # as a spreadsheet does it
+        eta = float(rows[0]["coefficient"])
+        eta += sum(float(row["coefficient"]) * patient[row["name"]] for row in rows[1:])
+        by_hand.append(1.0 / (1.0 + np.exp(-eta)))
+    model = three.estimator()
+    assert model.classes_.tolist() == ["ill", "well"]
+    wide = frame.assign(other=1.0)[["other", *frame.columns[::-1]]]
+    found = model.predict_proba(wide)
+    np.testing.assert_allclose(found[:, 1], by_hand, rtol=1e-9)
+    assert (model.predict(wide) == np.where(np.array(by_hand) > 0.5, "well", "ill")).all()
+    again = model.fit(*table())  # from labels, as scikit-learn would
+    assert again.score(*table()) > 0.7
+
+
+def test_the_formula_of_no_feature_is_the_mean_prediction(small):
+    problem, fit, panel = small
+    none = panel.at(0)
+    mean = av.predict(problem, fit, problem.data).values.mean()
+    share = special.expit(none.coefficients["coefficient"]["intercept"])
+    assert share == pytest.approx(mean, abs=1e-5)
+    assert none.names == ()
+    assert len(none.members) == len(none.alternatives) == 0
+
+
+def test_a_copy_would_do_as_well_and_noise_would_not():
+    frame, y = table(2, N=120)
+    near = frame["x2"] + 0.1 * frame["x2"].std() * rng(3).normal(size=len(frame))
+    problem, fit = fitted(frame.assign(copy=-4.0 * frame["x1"], near=near), y)
+    panel = av.panel(problem, fit, sizes=4, progressbar=False).at(2)
+    member = "x1" if "x1" in panel.names else "copy"
+    (row,) = panel.alternatives[panel.alternatives["member"] == member].to_dict("records")
+    assert {row["member"], row["alternative"]} == {"x1", "copy"}
+    assert row["correlation"] == pytest.approx(-1.0)
+    assert row["kept"] == pytest.approx(1.0, abs=1e-4)
+    assert set(panel.alternatives["alternative"]) <= {"x1", "x2", "copy", "near"}
+    assert panel.members.loc[member, "alternatives"] == row["alternative"]
+
+
+def test_what_p_active_selects_stands_beside_it(small):
+    _, fit, panel = small
+    chosen = av.selected(fit)
+    assert panel.selected_by_p_active == tuple(chosen.index[chosen["P > 0.5"]])
+    assert "P(active) above one half" in panel.text()
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+
+def test_words_fit_a_terminal():
+    """Thirty lines of eighty columns, with long names and as many members as there are sizes."""
+    frame, y = table(4, N=80, D=25)
+    problem, fit = fitted(frame.rename(columns=lambda name: f"{name}_{'long' * 12}"), y)
+    found = av.panel(problem, fit, folds=2, progressbar=False)
+    for size in (None, 0, 1, 20):
+        panel = dataclasses.replace(found, suggested=size, size=size, not_converged=("fold 1",) * 9)
+        lines = panel.text().splitlines()
+        assert len(lines) <= 30
+        assert max(map(len, lines)) <= 80
+        assert repr(panel) == panel.text()
+        assert ("suggested" in panel.text()) == (size is not None)
+        assert ("no size" in panel.plot().axes[0].get_title()) == (size is None)
+    nothing = dataclasses.replace(found, suggested=None, size=None)
+    with pytest.raises(InputError, match="no panel of up to 20 features"):
+        _ = nothing.coefficients
+    assert len(nothing.at(2).names) == 2
+
+
+# --- refusals -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"sizes": 7}, "sizes must be an integer from 1 to 6"),
+        ({"sizes": [2, 9]}, "sizes must be an integer from 0 to 6"),
+        ({"sizes": []}, "sizes is empty"),
+        ({"folds": 1}, "folds must be"),
+        ({"folds": 50}, "the number of rows of the smaller class"),
+    ],
+)
+def test_what_cannot_be_asked_for(small, given, message):
+    problem, fit, _ = small
+    with pytest.raises(InputError, match=message):
+        av.panel(problem, fit, progressbar=False, **given)
+
+
+def test_fits_that_cannot_be_projected_or_made_again(small):
+    problem, fit, panel = small
+    with pytest.raises(InputError, match="another problem"):
+        av.panel(av.problem("horseshoe", *table(9)), fit)
+    adopted = fit.copy()
+    adopted.attrs["method"] = "mine"
+    with pytest.raises(InputError, match="is no method of ardvark"):
+        av.panel(problem, adopted)
+    scores = av.problem("fs_skr", *table())
+    drawn = av.fit(scores, "prior", random_seed=seed(), draws=4, chains=1, progressbar=False)
+    with pytest.raises(InputError, match="gives scores"):
+        av.panel(scores, drawn)
+    with pytest.raises(InputError, match="searched up to 6 features, got 7"):
+        panel.at(7)
+
+
+def test_a_refit_that_fails_is_named():
+    problem = av.problem("horseshoe", *table())
+    options = {"fail_without": "3"}
+    fit = av.fit(problem, "prior", random_seed=seed(), **SMALL, **options)
+    assert json.loads(fit.attrs["options"]) == options
+    with pytest.raises(InputError, match=r"the refit without fold \d failed: it was told to"):
+        av.panel(problem, fit, progressbar=False)
