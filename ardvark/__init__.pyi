@@ -14,6 +14,7 @@ from .inference import BACKENDS as BACKENDS
 from .inference import Comparison as Comparison
 from .inference import adopt as adopt
 from .inference import calibrate as calibrate
+from .inference import choose as choose
 from .inference import compare as compare
 from .inference import complete as complete
 from .inference import effects as effects

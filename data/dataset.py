@@ -366,7 +366,31 @@ class Dataset:
                 )
             size = min(max(round(test * len(rows)), 1), len(rows) - 1)
             held[rng.permutation(rows)[:size]] = True
-        return self.take(~held), self.take(held)
+        return self.apart(held)
+
+    def apart(self, held: Any) -> tuple[Self, Self]:
+        """Return training rows and held-out rows, where whatever is learned is learned outside.
+
+        Parameters
+        ----------
+        held : array (N,) of bool
+            Which rows are held out. They may be of one class.
+
+        Raises
+        ------
+        InputError
+            Only one class is left, or no row is held out.
+
+        Examples
+        --------
+        >>> from ardvark.data import load
+        >>> data = load("digits38")
+        >>> train, held = data.apart(data.X[:, 20] > 0.5)
+        >>> train.N, held.N
+        (123, 234)
+        """
+        mask = np.asarray(held, dtype=bool)
+        return self.take(~mask), self.take(mask, both=False)
 
 
 def _counted(names: Sequence[str], most: int = 6) -> str:

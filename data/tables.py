@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from pandas.api import types
@@ -29,8 +29,8 @@ ROW_NAMES = ("", "id", "index", "unnamed: 0", "sample", "row")
 class Table(Dataset):
     """A data set made from a table: it knows how its rows were cleaned, and cleans new rows alike.
 
-    `table` makes it. `split` learns fill values and levels on the training rows only. `take`, and
-    so each fold of a cross-validation, keeps what was learned; no label is used in learning.
+    `table` makes it. `split` and `apart` learn fill values and levels on the training rows only.
+    `take` keeps what was learned; no label is used in learning.
 
     Parameters
     ----------
@@ -56,6 +56,9 @@ class Table(Dataset):
     >>> train, test = data.split(0.5, random_seed=0)
     >>> train.N, test.take([0], both=False).N
     (2, 1)
+    >>> train, test = data.apart([True, False, False, False])
+    >>> test.sample_names
+    ('0',)
     """
 
     cleaning: Cleaning = field(kw_only=True)
@@ -111,14 +114,14 @@ class Table(Dataset):
             raise InputError("there are no new rows to predict.")
         return self.encoder.transform(frame)
 
-    def split(self, test: float = 0.3, random_seed: int = 0) -> "tuple[Table, Table]":
-        """Split into training and test rows; what is learned is learned on the training rows.
+    def apart(self, held: Any) -> "tuple[Table, Table]":
+        """Return training and held-out rows; levels and fill values are of the training rows.
 
-        Parameters, errors and the rows of each part are those of `Dataset.split`.
+        Parameters, errors and the rows of each part are those of `Dataset.apart`.
         """
-        train, held = super().split(test, random_seed)
+        train, other = super().apart(held)
         encoder = _encoder(self.cleaning, train.raw)
-        return _encoded(train, encoder), _encoded(held, encoder)
+        return _encoded(train, encoder), _encoded(other, encoder)
 
     @cached_property
     def remarks(self) -> tuple[str, ...]:

@@ -2,6 +2,9 @@
 import ardvark.common.declared as declared
 
 from .calibration.calibrate import calibrate as calibrate
+from .choosing.choice import Choice as Choice
+from .choosing.choose import choose as choose
+from .choosing.stack import Stack as Stack
 from .comparison.explore import explore as explore
 from .comparison.table import Comparison as Comparison
 from .comparison.table import compare as compare

@@ -11,6 +11,7 @@ from ardvark.common.validate import InputError
 
 from .arguments import pairs
 from .calibrate import calibrate
+from .choose import choose
 from .predict import predict
 from .reference import app as reference_app
 from .studies import compare, export, report
@@ -38,7 +39,7 @@ data_app = typer.Typer(
 )
 app.add_typer(data_app, name="data")
 app.add_typer(reference_app, name="reference")
-for command in (compare, report, predict, export, calibrate):
+for command in (choose, compare, report, predict, export, calibrate):
     app.command()(command)
 
 

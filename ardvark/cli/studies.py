@@ -235,19 +235,11 @@ def settings_of(folder: Path) -> dict[str, Any]:
 def problem_of(settings: Mapping[str, Any]) -> "tuple[Problem, Dataset | None]":
     """Return the problem and the test set that the settings describe."""
     import ardvark as av
-    from ardvark.data.reading import is_file
     from ardvark.models.arguments import model_named
 
-    source: Any = settings["data"]
-    model_named(av.ZOO, settings["model"], source)  # before a large table is read
-    given = settings["table"]
-    if given.get("target") or is_file(source):
-        source = _table(settings["model"], source, given)
-    elif given:
-        asked = ", ".join(map(tables.flag, given))
-        raise InputError(f"{asked} applies to a file with a table, and {source!r} is a data set.")
-    else:
-        source = av.load(source)
+    model, data = settings["model"], settings["data"]
+    model_named(av.ZOO, model, data)  # before a large table is read
+    source = dataset_of(data, settings["table"], ["compare", model, data])
     test = None
     size = settings.get("test_size", 0.0)
     if not 0.0 <= size < 1.0:
@@ -259,15 +251,27 @@ def problem_of(settings: Mapping[str, Any]) -> "tuple[Problem, Dataset | None]":
     return av.problem(settings["model"], source, **settings["hypers"]), test
 
 
-def _table(model: str, path: str, given: Mapping[str, Any]) -> "Dataset":
-    """Return a table; the error for one that must be cleaned prints the command that does."""
+def dataset_of(source: str, given: Mapping[str, Any], command: list[str]) -> "Dataset":
+    """Return a data set by its name, or a table from a file.
+
+    The error for a table that must be cleaned prints the command that does: the one that was typed,
+    if it is this `command`.
+    """
     import ardvark as av
     from ardvark.data.findings import TableError
+    from ardvark.data.reading import is_file
 
+    if not given.get("target") and not is_file(source):
+        if given:
+            asked = ", ".join(map(tables.flag, given))
+            raise InputError(
+                f"{asked} applies to a file with a table, and {source!r} is a data set."
+            )
+        return av.load(source)
     try:
-        return av.table(path, **given)
+        return av.table(source, **given)
     except TableError as error:
-        typed = sys.argv[1:] if sys.argv[1:2] == ["compare"] else ["compare", model, path]
+        typed = sys.argv[1:] if sys.argv[1:2] == command[:1] else command
         wanted = error.mended.declared() if error.mended else {}
         raise InputError(error.report(tables.mended_command(typed, wanted))) from None
 

@@ -95,9 +95,9 @@ def _gap(w: np.ndarray, p: np.ndarray, s: np.ndarray) -> np.ndarray:
 
 
 def mixture(weights: np.ndarray, log_p: np.ndarray) -> np.ndarray:
-    """Return the log probability (...,) of labels under a mixture of candidates (..., K)."""
+    """Return the log probability (...,) under mixtures of candidates (..., K)."""
     top = log_p.max(axis=-1)
-    return top + np.log(np.exp(log_p - top[..., None]) @ weights)
+    return top + np.log((np.exp(log_p - top[..., None]) * weights).sum(axis=-1))
 
 
 def terms(log_p: np.ndarray) -> np.ndarray:
@@ -128,9 +128,9 @@ def shares(N: int, draws: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def left_out(log_p: np.ndarray, folds: np.ndarray) -> np.ndarray:
-    """Return the log probabilities (N, R) of labels under stacks that have not seen their rows.
+    """Return for each row the weights (N, R, K) of a stack that has not seen its fold.
 
-    The weights for a fold come from all terms of the rows outside it.
+    They come from all terms of the rows outside the fold.
 
     Parameters
     ----------
@@ -139,9 +139,9 @@ def left_out(log_p: np.ndarray, folds: np.ndarray) -> np.ndarray:
     folds : array (N, R)
         The fold of each row in each partition.
     """
-    out = np.empty(log_p.shape[:2])
+    out = np.empty_like(log_p)
     for r in range(folds.shape[1]):
         for fold in np.unique(folds[:, r]):
             inside = folds[:, r] == fold
-            out[inside, r] = mixture(stack(terms(log_p[~inside])), log_p[inside, r])
+            out[inside, r] = stack(terms(log_p[~inside]))
     return out

@@ -63,7 +63,7 @@ def predict(problem: Problem, tree: xr.DataTree, X_new: Rows, rule: Rule = "draw
     """
     one_of("rule", rule, get_args(Rule))
     check_same(problem, tree)
-    X, names = _rows(problem, X_new)
+    X, names = rows_of(problem.data, X_new, problem.always)
     if rule == "paper":
         own = getattr(registry.BACKENDS.get(str(tree.attrs["method"])), "predict_paper", None)
         if own is None:
@@ -73,7 +73,7 @@ def predict(problem: Problem, tree: xr.DataTree, X_new: Rows, rule: Rule = "draw
         details = {str(k): v.values for k, v in tree["fit"].data_vars.items()}
         values = np.asarray(own(problem, details, problem.at(X).X))[None, None, :]
     else:
-        values = _by_draws(problem, tree, problem.at(X))
+        values = _by_draws(problem, tree, problem.at(X), 1)
     return xr.DataArray(
         values,
         dims=("chain", "draw", "obs"),
@@ -85,6 +85,18 @@ def predict(problem: Problem, tree: xr.DataTree, X_new: Rows, rule: Rule = "draw
         name="score" if problem.spec.link == "identity" else "probability",
         attrs={"class": problem.data.class_names[1], "rule": rule},
     )
+
+
+def log_probabilities(problem: Problem, tree: xr.DataTree, X: np.ndarray) -> np.ndarray:
+    """Return the log posterior predictive probabilities (M, 2) of y = 0 and y = 1 at rows X (M, D).
+
+    X is in the original units. Each label has a sum of its own, so that neither loses its digits
+    where the other one is nearly certain.
+    """
+    check_same(problem, tree)
+    inputs = problem.at(X)
+    means = [_by_draws(problem, tree, inputs, y).mean(axis=(0, 1)) for y in (0, 1)]
+    return np.log(np.maximum(np.column_stack(means), np.finfo(float).tiny))
 
 
 def classes(problem: Problem, mean: np.ndarray) -> np.ndarray:
@@ -159,9 +171,17 @@ def linear_rule(problem: Problem, tree: xr.DataTree) -> LinearRule:
     return LinearRule(mean, float(intercept.mean()), sd, float(intercept.std()))
 
 
-def _rows(problem: Problem, X_new: Rows) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return X_new in the columns of the training data (M, D + K), and the names of its rows."""
-    features = tuple(problem.data.feature_names)
+def rows_of(
+    data: Dataset, X_new: Rows, always: tuple[str, ...] = ()
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return X_new in the columns of the training data (M, D + K), and the names of its rows.
+
+    Raises
+    ------
+    InputError
+        A column is missing (`always` names the covariates), or their number differs.
+    """
+    features = tuple(data.feature_names)
     columns: tuple[str, ...]
     if isinstance(X_new, Dataset):
         X, names, columns = X_new.X, tuple(X_new.sample_names), tuple(X_new.feature_names)
@@ -174,8 +194,8 @@ def _rows(problem: Problem, X_new: Rows) -> tuple[np.ndarray, tuple[str, ...]]:
         X = X[:, [columns.index(f) for f in features]]
     elif columns != features:
         missing = [f for f in features if f not in columns]
-        if set(missing) & set(problem.always):
-            absent = ", ".join(f for f in problem.always if f in missing)
+        if set(missing) & set(always):
+            absent = ", ".join(f for f in always if f in missing)
             raise InputError(
                 f"X_new lacks what is always in the model: {absent}. A prediction needs the "
                 "covariates of each new row, in columns of these names."
@@ -192,8 +212,8 @@ def _rows(problem: Problem, X_new: Rows) -> tuple[np.ndarray, tuple[str, ...]]:
     return X, names
 
 
-def _by_draws(problem: Problem, tree: xr.DataTree, X: Inputs) -> np.ndarray:
-    """Return P(y = 1) (chain, draw, M), a few draws at a time so that memory stays small."""
+def _by_draws(problem: Problem, tree: xr.DataTree, X: Inputs, y: int) -> np.ndarray:
+    """Return P(y) or scores (chain, draw, M), a few draws at a time so that memory stays small."""
     posterior = tree["posterior"]
     arrays = {str(k): v.values for k, v in posterior.data_vars.items() if k != "eta"}
     chains, draws = posterior.sizes["chain"], posterior.sizes["draw"]
@@ -206,5 +226,5 @@ def _by_draws(problem: Problem, tree: xr.DataTree, X: Inputs) -> np.ndarray:
             if problem.spec.link == "identity":
                 out[c, at : at + step] = eta
                 continue
-            out[c, at : at + step] = np.exp(problem.log_predictive(1, eta, point))
+            out[c, at : at + step] = np.exp(problem.log_predictive(y, eta, point))
     return out

@@ -128,15 +128,16 @@ def test_the_score_of_rows_left_out_is_that_of_a_loop():
     log_p = np.stack([scores(10), scores(11)], axis=1)  # (N, R, K)
     N, R = log_p.shape[:2]
     folds = np.stack([generator.permutation(np.arange(N) % 4) for _ in range(R)], axis=1)
-    found = stacking.left_out(log_p, folds)
+    weights = stacking.left_out(log_p, folds)
+    mixed = stacking.mixture(weights, log_p)
     for n, r in itertools.product(range(N), range(R)):
         seen = [log_p[m, q] for m in range(N) if folds[m, r] != folds[n, r] for q in range(R)]
         w = stacking.stack(np.array(seen))
-        assert found[n, r] == pytest.approx(np.log(np.exp(log_p[n, r]) @ w), abs=1e-12)
+        np.testing.assert_array_equal(weights[n, r], w)
+        assert mixed[n, r] == pytest.approx(np.log(np.exp(log_p[n, r]) @ w), abs=1e-12)
     changed = log_p.copy()
     changed[0, 0] = [-9.0, -0.1, -9.0]
     moved = stacking.left_out(changed, folds)
     mates = folds[:, 0] == folds[0, 0]
-    mates[0] = False
-    np.testing.assert_array_equal(moved[mates, 0], found[mates, 0])
-    assert (moved[~mates, 0] != found[~mates, 0]).any()
+    np.testing.assert_array_equal(moved[mates, 0], weights[mates, 0])
+    assert (moved[~mates, 0] != weights[~mates, 0]).any()

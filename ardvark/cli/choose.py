@@ -1,0 +1,95 @@
+"""`ardvark choose`: which candidate is for a table, and whether any beats logistic regression."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ardvark.common.interrupt import last_words
+
+from . import tables
+from .arguments import Scheduler, Workers, computing, pairs, words
+from .studies import check_folder, dataset_of
+
+
+def choose(
+    data: Annotated[str, typer.Argument(help="A CSV file, or a data set (`ardvark data`).")],
+    candidates: Annotated[
+        str | None,
+        typer.Option(
+            help="Models, as rfvm or pfcvm:kernel=rbf, and l1, elastic_net, ridge, share, "
+            "comma-separated. Default: rfvm, jcfo, fsklr, horseshoe and these four."
+        ),
+    ] = None,
+    folds: Annotated[int, typer.Option(help="Number of folds.")] = 5,
+    repeats: Annotated[int, typer.Option(help="Partitions into so many folds.")] = 1,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the results. Default: results/choose-DATA.")
+    ] = None,
+    stack: Annotated[
+        bool, typer.Option("--stack", help="Also fit the stack to all rows: stack.pkl.")
+    ] = False,
+    target: tables.Target = None,
+    sep: tables.Sep = None,
+    drop: tables.Drop = None,
+    drop_missing: tables.DropMissing = False,
+    classes: tables.Classes = None,
+    positive: tables.Positive = None,
+    encode: tables.Encode = None,
+    impute: tables.Impute = None,
+    row_names: tables.RowNames = None,
+    na: tables.Na = None,
+    option: Annotated[
+        list[str] | None, typer.Option(help="Set an option of exact: ess=value, limit=value.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Random seed.", min=0)] = 0,
+    processes: Annotated[int, typer.Option(help="Fits run in parallel.")] = 1,
+    scheduler: Scheduler = None,
+    workers: Workers = None,
+) -> None:
+    """Compare models and plain classifiers on the same folds of a table, and weigh them.
+
+    Finished fits are kept. Run an interrupted command again to compute only what is missing.
+    """
+    from ardvark.inference import choose as run
+    from ardvark.inference.fits.datatree import replacing
+
+    where = computing(processes, scheduler, workers)
+    asked = tables.declared(
+        target=target,
+        sep=sep,
+        drop=drop,
+        drop_missing=drop_missing,
+        classes=classes,
+        positive=positive,
+        encode=encode,
+        impute=impute,
+        row_names=row_names,
+        na=na,
+    )
+    rows = dataset_of(data, asked, ["choose", data])
+    folder = out or Path("results") / f"choose-{rows.name}"
+    check_folder(folder)
+    last_words(f"Stopped. Finished fits are in {folder}. Run the same command to continue.")
+    settings: dict[str, Any] = pairs(option, "--option")
+    found = run(
+        rows,
+        candidates=None if candidates is None else words([candidates]),
+        folds=folds,
+        repeats=repeats,
+        random_seed=seed,
+        out=folder,
+        processes=where,
+        **settings,
+    )
+    found.save(folder / "choice.json")
+    with replacing(folder / "choice.csv") as part:
+        found.table.to_csv(part)
+    with replacing(folder / "choice.png") as part:
+        found.plot().figure.savefig(part, format="png", dpi=150)
+    typer.echo(found.text())
+    typer.echo(f"Table and figure: {folder / 'choice'}.csv, .png")
+    if stack:
+        made = found.fit(folder=folder / "stack", processes=where)
+        made.save(folder / "stack.pkl")
+        typer.echo(f"Stack: {folder / 'stack.pkl'}")

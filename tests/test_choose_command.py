@@ -1,0 +1,64 @@
+"""`ardvark choose`: one screen, its files, and the errors of a table."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ardvark as av
+from ardvark.inference import Choice, Stack
+from tests.support import rng
+
+
+@pytest.fixture
+def own_csv(tmp_path):
+    generator = rng(0)
+    frame = pd.DataFrame(generator.normal(size=(40, 3)), columns=["height", "weight", "age"])
+    frame["state"] = np.where(frame["height"] + generator.normal(size=40) > 0, "ill", "well")
+    frame.insert(0, "sex", np.where(np.arange(40) % 2, "f", "m"))
+    frame.to_csv(tmp_path / "patients.csv", index=False)
+    return tmp_path / "patients.csv"
+
+
+def test_a_table_is_chosen_for_on_one_screen_and_stored(own_csv, tmp_path, command):
+    out = tmp_path / "out"
+    words = ["choose", own_csv, "--target", "state", "--encode", "onehot", "--folds", 4]
+    words += ["--candidates", "l1,ridge,share", "--out", out, "--stack"]
+    done = command(*words)
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stdout.splitlines() if str(tmp_path) not in line]
+    assert len(lines) <= 30
+    assert max(map(len, lines)) <= 80
+    assert lines[0] == "patients: 3 candidates, 40 rows, each held out once in 4 folds"
+    assert "may take about" in done.stderr
+    choice = Choice.load(out / "choice.json")
+    assert choice.sentence.split() == done.stdout.partition("\n\n")[2].split("Table and")[0].split()
+    table = pd.read_csv(out / "choice.csv", index_col="candidate")
+    assert set(table.index) == {"l1", "ridge", "share", "stack"}
+    assert (out / "choice.png").read_bytes().startswith(b"\x89PNG")
+    data = av.table(own_csv, "state", encode="onehot")
+    direct = av.choose(
+        data, candidates=["l1", "ridge", "share"], folds=4, out=out, progressbar=False
+    )
+    assert direct.table["log_score"].equals(choice.table["log_score"])
+    stack = Stack.load(out / "stack.pkl")
+    new = data.clean(pd.DataFrame({"sex": ["f"], "height": [3.0], "weight": [0.0], "age": [0.0]}))
+    assert stack.predict(new)["predicted"].tolist() == ["ill"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--target", "state"], "ardvark choose"),  # the command that mends it
+        (
+            ["--target", "state", "--encode", "onehot", "--candidates", "l2"],
+            "unknown candidate 'l2'",
+        ),
+        (["--target", "state", "--encode", "onehot", "--option", "esss=3"], "no option 'esss'"),
+        (["--target", "state", "--encode", "onehot", "--folds", "1"], "folds must be an integer"),
+    ],
+)
+def test_bad_words_are_one_error(words, message, own_csv, tmp_path, command):
+    done = command("choose", own_csv, *words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert not (tmp_path / "results").exists()
