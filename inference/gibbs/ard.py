@@ -18,7 +18,7 @@ Gamma(shape + 1/2, rate + x^2 / 2).
 
 One sweep
 ---------
-A few rounds of 1 to 3, then 4 and 5. Variables in brackets are integrated out of the step, and
+A few rounds of 1 to 3, then 4 to 6. Variables in brackets are integrated out of the step, and
 drawn anew before anything uses them; that is why the order matters (van Dyk, Park 2008, doi
 10.1198/016214508000000409). With noise a round ends with 1 and the draws of u and tau alone.
 
@@ -42,7 +42,9 @@ drawn anew before anything uses them; that is why the order matters (van Dyk, Pa
 3. x | b, theta likewise, its columns those of M. Each scan moves all of x.
 4. (theta, x) -> (e^t theta, e^-t x), which leaves eta: a generalised Gibbs step (Liu, Sabatti
    2000, doi 10.1093/biomet/87.2.353), a slice step in t with density p(theta, x) e^((D - B) t).
-5. The precisions.
+5. A learned scale g of the features, with all of theta and x, and by itself; a third step, with
+   the spike, follows the first 2 (`learned_scale.py`).
+6. The precisions, given theta, x and g.
 
 Cost
 ----
@@ -71,6 +73,7 @@ from ardvark.models.parts.ard import WeightPrior
 from .ard_scans import Tail, scans
 from .ard_steps import Pairs, Prior, draw_noisy, scale_move
 from .jcfo_steps import weighted_products
+from .learned_scale import LearnedScale
 from .partners import correlated
 
 PARTNERS = 16  # most correlated features a feature is paired with; of samples, too
@@ -112,6 +115,8 @@ class State:
         sweep draws it.
     feature_precision, sample_precision : array (D,), array (B,)
         NaN until the first sweep ends, and if the form has none.
+    scale : float
+        Learned scale of theta; 1 if it is fixed.
     """
 
     theta: np.ndarray
@@ -122,6 +127,7 @@ class State:
     u: np.ndarray
     feature_precision: np.ndarray
     sample_precision: np.ndarray
+    scale: float = 1.0
 
 
 @dataclass
@@ -172,6 +178,9 @@ class Sampler:
         tries = self.options.feature_pairs
         self.tries = max(50, len(self.Xt) // 12) if tries is None else tries
         self.sample_pairs = _pairs(self.Zt, h.sample_prior)
+        self.learned = None
+        if h.learned_scale is not None:
+            self.learned = LearnedScale(self.feature, len(self.Xt))
         self.sign = np.ones(self.Zt.shape[1])
         self.set_labels(problem.y, problem.basis_labels)
 
@@ -199,6 +208,7 @@ class Sampler:
             u=np.array(point.get("u", np.full(N, np.nan)), dtype=np.float64),
             feature_precision=np.full(D, np.nan),
             sample_precision=np.full(B, np.nan),
+            scale=float(point["feature_scale"]) if self.learned else 1.0,
         )
         self._decide(state)
         return state
@@ -214,6 +224,8 @@ class Sampler:
         }
         if not self.signed:
             point["w"] = state.x.copy()
+        if self.learned:
+            point["feature_scale"] = np.asarray(state.scale)
         if self.precise:
             precisions = (state.sample_precision.copy(), state.feature_precision.copy())
             point |= dict(zip(names, precisions, strict=True))
@@ -247,6 +259,7 @@ class Sampler:
                 self.latent(state, self.augment(state, rng), rng)
         if self.options.scale_moves:
             self.scale(state, rng)
+        self.learn(state, rng)
         if self.precise:
             self.precisions(state, rng)
 
@@ -267,8 +280,13 @@ class Sampler:
         before = working.score.copy()
         scans(
             rng, int(every), o.feature_scans, self.tries, self.Xt, slope, working.W,
-            self.feature, self.tail, self.feature_pairs, working.score, state.theta,
+            *self.feature_law(state), working.score, state.theta,
         )  # fmt: skip
+        if self.learned and every:  # it moves nearly all features
+            state.scale = self.learned.spike(
+                rng, state.theta, state.scale, lambda theta: (theta * slope) @ self.Xt,
+                working.W, working.score,
+            )  # fmt: skip
         self.bias(state, working, rng)
         if every:  # rounding errors of a sweep end here
             state.eta = state.bias + (state.theta * slope) @ self.Xt
@@ -323,14 +341,30 @@ class Sampler:
     def scale(self, state: State, rng: np.random.Generator) -> None:
         """Step 4."""
         width = 3.0 * (len(state.theta) + len(state.x)) ** -0.5  # close to the sd of t
-        t = scale_move(rng, width, state.theta, self.feature, state.x, self.sample)
+        feature, _, _ = self.feature_law(state)
+        t = scale_move(rng, width, state.theta, feature, state.x, self.sample)
         state.theta *= math.exp(t)
         state.x *= math.exp(-t)
 
+    def learn(self, state: State, rng: np.random.Generator) -> None:
+        """Step 5, in a problem whose scale of the features is learned."""
+        if self.learned:
+            state.scale = self.learned.together(rng, state.theta, state.scale, state.x, self.sample)
+            state.scale = self.learned.alone(rng, state.theta, state.scale)
+
+    def feature_law(self, state: State) -> tuple[Prior, Tail, Pairs]:
+        """Return the prior of the features given its scale, and the thresholds that follow it."""
+        g = state.scale
+        if not self.learned:
+            return self.feature, self.tail, self.feature_pairs
+        tail = self.tail._replace(cut=g * self.tail.cut)
+        pairs = self.feature_pairs._replace(visible=g * self.feature_pairs.visible)
+        return self.learned.at(g), tail, pairs
+
     def precisions(self, state: State, rng: np.random.Generator) -> None:
-        """Step 5."""
+        """Step 6."""
         groups = (
-            (state.theta, self.feature, state.feature_precision),
+            (state.theta, self.feature_law(state)[0], state.feature_precision),
             (state.x, self.sample, state.sample_precision),
         )
         for x, prior, out in groups:

@@ -24,6 +24,8 @@ One sweep
    c. Two features exchange their weights, above all correlated ones.
    d. A visible weight, by a random walk of its logarithm.
    e. The scale of all of theta, a random walk of its logarithm.
+   f. A learned scale g (`learned_scale.py`): with the spike and with all of theta, random walks of
+      its logarithm; then by itself.
 2. x and b | theta, as in PCVM (`fixed_kernel.py`), a few times. Polya-Gamma variables are drawn
    from the eta that step 1 left, before anything uses them.
 3. The precisions.
@@ -40,6 +42,7 @@ Which features are visible is what mixes slowest: read R-hat of `eta` over dispe
 the spread of P(active) between them.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -53,11 +56,14 @@ from . import ard_kernel_steps as steps
 from .ard_steps import Pairs, Prior
 from .fixed_kernel import LARGE, SampleWeights, sample_pairs
 from .jcfo_steps import weighted_products, weighted_squares
+from .learned_scale import NONE, LearnedScale, Ridge, log_ridge
 from .partners import correlated
 
 PARTNERS = 6  # most correlated features a feature is exchanged with; a few, so each is often tried
 SHARES = (1.0, 0.25, 0.0625)  # of the weights that are not visible, in the blocks of step 1a
 WALK, EXCHANGE, SCALE = 1.0, 0.5, 0.3  # standard deviations of the steps of logarithms
+RIDGE = (1.0, 0.3)  # likewise, of a learned scale with the spike
+NOTHING = np.empty(0, dtype=np.int64)  # no feature moves by itself
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +93,8 @@ class State:
         Decision values.
     feature_precision, sample_precision : array (D,), array (B,)
         NaN until the first sweep ends, and if the form has none.
+    scale : float
+        Learned scale of theta; 1 if it is fixed.
     """
 
     theta: np.ndarray
@@ -95,6 +103,7 @@ class State:
     eta: np.ndarray
     feature_precision: np.ndarray
     sample_precision: np.ndarray
+    scale: float = 1.0
 
 
 class Sampler:
@@ -119,6 +128,7 @@ class Sampler:
         self.Zt = self.Xt if problem.Z is problem.X else np.ascontiguousarray(problem.Z.T)  # (D, B)
         self.prior = Prior.of(h.feature_prior, positive=True)
         D = len(self.Xt)
+        self.learned = None if h.learned_scale is None else LearnedScale(self.prior, D)
         self.share = min(0.5, LARGE / D)
         shape, scale = h.feature_prior.shape, h.feature_prior.scale
         visible = float(stats.t.isf(0.5 * self.share, 2.0 * shape, scale=scale))
@@ -149,11 +159,14 @@ class Sampler:
             eta=bias + a @ self.gram(self.inner(theta)),
             feature_precision=np.full(len(theta), np.nan),
             sample_precision=np.full(len(a), np.nan),
+            scale=float(point["feature_scale"]) if self.learned else 1.0,
         )
 
     def point(self, state: State) -> dict[str, np.ndarray]:
         """Return the variables of the problem's form and the shared quantities, as copies."""
         point = self.weights.point(state) | {"feature_weight": state.theta.copy()}
+        if self.learned:
+            point["feature_scale"] = np.asarray(state.scale)
         if self.weights.precise:
             point["beta"] = state.feature_precision.copy()
         return point | self.problem.to_free(point)
@@ -198,18 +211,57 @@ class Sampler:
 
     def features(self, state: State, rng: np.random.Generator) -> None:
         """Step 1."""
-        options, prior, pairs = self.options, self.prior, self.pairs
+        options = self.options
+        prior, pairs = self.law(state)
         present = steps.Present(state.theta, self.inner(state.theta), state.eta - state.bias)
-        given = (self.columns, present, steps.Held(self.weights.sign * state.x, state.bias), prior)
+        columns, held = self.columns, steps.Held(self.weights.sign * state.x, state.bias)
+        given = (columns, present, held, prior)
         for share in SHARES:
             steps.spike_block(rng, share, *given, pairs.visible)
         steps.crossings(rng, self.crossings, *given, pairs.visible, self.share)
         steps.exchanges(rng, options.exchanges, EXCHANGE, *given, pairs)
         steps.walks(rng, options.walks, WALK, *given, pairs.visible)
         steps.scalings(rng, options.scalings, SCALE, *given)
+        if self.learned:
+            self.learn(state, columns, present, held, rng)
+
+    def law(self, state: State) -> tuple[Prior, Pairs]:
+        """Return the prior of theta given its scale, and the pairs, whose threshold follows it."""
+        if not self.learned:
+            return self.prior, self.pairs
+        visible = state.scale * self.pairs.visible
+        return self.learned.at(state.scale), self.pairs._replace(visible=visible)
+
+    def learn(
+        self,
+        state: State,
+        columns: steps.Columns,
+        present: steps.Present,
+        held: steps.Held,
+        rng: np.random.Generator,
+    ) -> None:
+        """Step 1f."""
+        learned = self.learned
+        assert learned is not None
+        for width in RIDGE:
+            moves, ridge = learned.split(rng, state.theta, state.scale)
+            u = width * rng.standard_normal()
+            which, change = np.flatnonzero(moves), math.expm1(u) * state.theta[moves]
+            odds = log_ridge(u, ridge, self.prior) - log_ridge(0.0, ridge, self.prior)
+            if steps.accept(rng, columns, present, held, 1.0, which, change, odds):
+                state.theta[moves] *= math.exp(u)
+                state.scale *= math.exp(u)
+        for _ in range(self.options.scalings):  # all of theta: a change of the kernel's width
+            ridge = Ridge(state.scale, len(state.theta), float(np.sum(state.theta**2)), NONE, 0.0)
+            u = SCALE * rng.standard_normal()
+            odds = log_ridge(u, ridge, self.prior) - log_ridge(0.0, ridge, self.prior)
+            if steps.accept(rng, columns, present, held, math.exp(u), NOTHING, NONE, odds):
+                state.theta *= math.exp(u)
+                state.scale *= math.exp(u)
+        state.scale = learned.alone(rng, state.theta, state.scale)
 
     def precisions(self, state: State, rng: np.random.Generator) -> None:
         """Step 3."""
         self.weights.precisions(state, rng)
-        rate = self.prior.rate + 0.5 * state.theta**2
+        rate = self.law(state)[0].rate + 0.5 * state.theta**2
         state.feature_precision = rng.gamma(self.prior.shape + 0.5, 1.0 / rate)

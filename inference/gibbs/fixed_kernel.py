@@ -25,8 +25,9 @@ A few rounds of 1 to 3, then 4.
    weights, whose columns of an rbf kernel are all positive, would hold each other. (x, b) -> (x, c)
    has the Jacobian 1. The prior of b is one more normal term, of a row N + 1 whose entry in column
    j is -m_j and whose precision is bias_sd^-2. m depends on omega, which this step holds fixed.
+   With a learned scale g of the samples: then g and the spike of x (`learned_scale.py`).
 3. b | x, omega, which is normal.
-4. The precisions.
+4. A learned scale by itself, and the precisions.
 
 Cost
 ----
@@ -46,6 +47,7 @@ from ardvark.models import Problem, pcvm
 from ardvark.models.sparse import KernelHypers
 
 from .ard_steps import Pairs, Prior, pair_scan, weight_scan
+from .learned_scale import LearnedScale
 from .partners import correlated
 
 PARTNERS = 16  # most correlated columns that a weight is paired with
@@ -73,12 +75,15 @@ class State:
         Decision values.
     sample_precision : array (B,)
         NaN until the first sweep ends, and if the form has none.
+    scale : float
+        Learned scale of x; 1 if it is fixed.
     """
 
     x: np.ndarray
     bias: float
     eta: np.ndarray
     sample_precision: np.ndarray
+    scale: float = 1.0
 
 
 class SampleWeights:
@@ -102,6 +107,9 @@ class SampleWeights:
         self.precise = h.parametrization == "hierarchical"
         self.prior = Prior.of(h.sample_prior, positive=not self.signed)
         self.pairs, self.tries = pairs, tries
+        self.learned = None
+        if h.learned_scale == "sample_scale":
+            self.learned = LearnedScale(self.prior, len(problem.Z))
         self.sign = np.ones(len(problem.Z))
         self.set_labels(problem.y, problem.basis_labels)
 
@@ -120,6 +128,8 @@ class SampleWeights:
         }
         if not self.signed:
             point["w"] = state.x.copy()
+        if self.learned:
+            point["sample_scale"] = np.asarray(state.scale)
         if self.precise:
             point["alpha"] = state.sample_precision.copy()
         return point
@@ -132,20 +142,36 @@ class SampleWeights:
     def scan(self, state: Any, Kt: np.ndarray, rng: np.random.Generator) -> None:
         """Steps 1 to 3, for a state with x, bias and eta; Kt (B, N) is K transposed."""
         omega = self.augment(state.eta, rng)
-        given = (*centred(Kt, omega, self.bias_sd), self.prior)
-        rows, W, prior = given
+        rows, W = centred(Kt, omega, self.bias_sd)
+        prior, pairs = self.law(state)
         score = np.append(0.5 * self.s - omega * state.eta, -W[-1] * state.bias)
         weight_scan(rng, rows, self.sign, W, prior, score, state.x)
-        pair_scan(rng, self.tries, rows, self.sign, W, prior, self.pairs, score, state.x)
+        pair_scan(rng, self.tries, rows, self.sign, W, prior, pairs, score, state.x)
+        if self.learned:
+            state.scale = self.learned.spike(
+                rng, state.x, state.scale, lambda x: (self.sign * x) @ rows, W, score
+            )
         bias = -score[-1] / W[-1]
         total = W.sum()
         # the slope of the log density of the bias: of the likelihood, and of its prior
         state.bias = float(rng.normal(bias + score.sum() / total, total**-0.5))
         state.eta = state.bias + (self.sign * state.x) @ Kt
 
+    def law(self, state: Any) -> tuple[Prior, Pairs]:
+        """Return the prior of x given its scale, and the pairs, whose threshold follows it."""
+        if not self.learned:
+            return self.prior, self.pairs
+        visible = state.scale * self.pairs.visible
+        return self.learned.at(state.scale), self.pairs._replace(visible=visible)
+
+    def learn(self, state: Any, rng: np.random.Generator) -> None:
+        """Step 4 of a learned scale."""
+        if self.learned:
+            state.scale = self.learned.alone(rng, state.x, state.scale)
+
     def precisions(self, state: Any, rng: np.random.Generator) -> None:
-        """Step 4."""
-        rate = self.prior.rate + 0.5 * state.x**2
+        """Step 4 of the precisions."""
+        rate = self.law(state)[0].rate + 0.5 * state.x**2
         state.sample_precision = rng.gamma(self.prior.shape + 0.5, 1.0 / rate)
 
 
@@ -201,7 +227,8 @@ class Sampler:
         """Return the state at a point of the paper's variables, in any form."""
         a, bias = np.asarray(point["sample_weight"], dtype=np.float64), float(point["bias"])
         x = self.weights.sign * a
-        return State(x, bias, bias + a @ self.Kt, np.full(len(a), np.nan))
+        scale = float(point["sample_scale"]) if self.weights.learned else 1.0
+        return State(x, bias, bias + a @ self.Kt, np.full(len(a), np.nan), scale)
 
     def point(self, state: State) -> dict[str, np.ndarray]:
         """Return the variables of the problem's form and the shared quantities, as copies."""
@@ -216,5 +243,6 @@ class Sampler:
         """Move the state once through every block; nothing is adapted."""
         for _ in range(self.options.scans):
             self.weights.scan(state, self.Kt, rng)
+        self.weights.learn(state, rng)
         if self.weights.precise:
             self.weights.precisions(state, rng)
