@@ -7,9 +7,13 @@ from functools import wraps
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import validate_data
 
 from ardvark.common.validate import InputError, logger
+from ardvark.data import Dataset
 
 
 def weights_refused[F: Callable[..., Any]](function: F) -> F:
@@ -33,6 +37,39 @@ def weights_refused[F: Callable[..., Any]](function: F) -> F:
         return function(*args, **given)
 
     return cast(F, refusing)
+
+
+def training_data(estimator: Any, X: ArrayLike, y: ArrayLike) -> Dataset:
+    """Return the rows X (N, D) and labels y (N,) of two kinds, which set `classes_`.
+
+    Raises
+    ------
+    InputError
+        X and y are swapped, or y has one class or more than two.
+    """
+    if getattr(X, "ndim", 2) == 1 and getattr(y, "ndim", 1) == 2:
+        raise InputError("X and y are swapped: give the rows X (N, D) first, then the labels.")
+    rows = getattr(X, "index", None)
+    X, y = validate_data(
+        estimator, X, y, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2
+    )
+    kind = type_of_target(y, input_name="y", raise_unknown=True)
+    if kind != "binary":
+        raise InputError(
+            f"Only binary classification is supported. The type of the target is {kind}. "
+            "Keep two classes, or wrap the estimator in sklearn.multiclass.OneVsRestClassifier."
+        )
+    estimator.classes_, labels = np.unique(y, return_inverse=True)
+    names = estimator.classes_
+    if len(names) < 2:
+        raise InputError(f"y must contain two classes, got only the class {names.tolist()[0]!r}.")
+    return Dataset.from_arrays(
+        X,
+        labels,
+        feature_names=getattr(estimator, "feature_names_in_", None),
+        sample_names=distinct(rows),
+        class_names=(str(names[0]), str(names[1])),
+    )
 
 
 def seed_of(state: Any) -> int:

@@ -1,4 +1,4 @@
-"""Every model and method of the zoo as one scikit-learn estimator.
+"""Every model and method of the zoo as one scikit-learn estimator, and a stack of several.
 
 `SparseBayesClassifier` is both a classifier for two classes and a feature selector. `predict`
 averages over the posterior, and `transform` keeps the features that are probably active. The
@@ -6,6 +6,8 @@ posterior itself is an attribute, and all of `ardvark` works with it:
 
     classifier = SparseBayesClassifier("rfvm", random_state=0).fit(X, y)
     av.select(classifier.problem_, classifier.posterior_)
+
+`ZooClassifier` compares models on folds and predicts by their mixture (`ardvark.choose`).
 """
 
 import warnings
@@ -19,12 +21,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ardvark.common.validate import InputError, named
-from ardvark.data import Dataset
-from ardvark.estimator_input import dense, distinct, seed_of, verdict_untold, weights_refused
+from ardvark.estimator_input import dense, seed_of, training_data, verdict_untold, weights_refused
 from ardvark.inference import effects, fit, predict, selection_text
 from ardvark.inference.contract.backend import FitFailed
 from ardvark.inference.fits.datatree import with_derived, without_derived
@@ -32,6 +32,9 @@ from ardvark.inference.fitting.prediction import LinearRule, classes, linear_rul
 from ardvark.inference.verdicts.variation import log_odds, nearly_constant
 from ardvark.inference.verdicts.words import for_estimator
 from ardvark.models import ZOO, problem
+from ardvark.zoo_classifier import ZooClassifier
+
+__all__ = ["SparseBayesClassifier", "ZooClassifier"]
 
 _CHUNK = 2.0e7  # probabilities held at once
 _HYPERS = ("active_features", "active_samples", "slab", "kernel")
@@ -219,30 +222,7 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
         >>> classifier.get_support().tolist()  # which features are probably active
         [True, True, False, False]
         """
-        if getattr(X, "ndim", 2) == 1 and getattr(y, "ndim", 1) == 2:
-            raise InputError("X and y are swapped: give the rows X (N, D) first, then the labels.")
-        rows = getattr(X, "index", None)
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2
-        )
-        kind = type_of_target(y, input_name="y", raise_unknown=True)
-        if kind != "binary":
-            raise InputError(
-                f"Only binary classification is supported. The type of the target is {kind}. "
-                "Keep two classes, or wrap the estimator in sklearn.multiclass.OneVsRestClassifier."
-            )
-        self.classes_, labels = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise InputError(
-                f"y must contain two classes, got only the class {self.classes_.tolist()[0]!r}."
-            )
-        data = Dataset.from_arrays(
-            X,
-            labels,
-            feature_names=getattr(self, "feature_names_in_", None),
-            sample_names=distinct(rows),
-            class_names=(str(self.classes_[0]), str(self.classes_[1])),
-        )
+        data = training_data(self, X, y)
         self.problem_ = problem(self.model, data, standardize=self.standardize, **self._asked())
         with verdict_untold():
             self.posterior_ = fit(
