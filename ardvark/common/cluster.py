@@ -34,9 +34,9 @@ THREADS = {
 class Dask(Executor):
     """Where the pieces of a long job are computed: on the workers of a Dask cluster.
 
-    `refit_loo`, `calibrate`, `stability` and `sensitivity` take it as `processes`. Give the address
-    of a scheduler, or a number of workers to start on this machine. The workers must have the same
-    version of ardvark, and need no shared folder. It needs the extra `cluster`:
+    `refit_loo`, `calibrate`, `choose`, `stability` and `sensitivity` take it as `processes`. Give
+    the address of a scheduler, or a number of workers to start on this machine. The workers must
+    have the same version of ardvark, and need no shared folder. It needs the extra `cluster`:
     ``pip install "ardvark[cluster]"``.
 
     If a worker is killed, its piece is computed by another one. A piece whose workers die four

@@ -8,6 +8,10 @@ pytestmark = pytest.mark.docs
 
 QUESTIONS = {
     "Which model do I take?": ("which", ("Which model", "rfvm", "pfcvm", "horseshoe")),
+    "Does any model beat logistic regression on my table?": (
+        "howto/choose",
+        ("ardvark choose", "two standard errors", "stack", "l1"),
+    ),
     "How large may my data be?": ("which", ("How large", "Rows", "Features", "Memory", "GB")),
     "How long will it take?": ("which", ("How long", "colon", "ardvark methods --for")),
     "What are the options of nuts?": ("methods/nuts", ("target_accept", "tune", "max_treedepth")),
