@@ -377,8 +377,14 @@ def _filled(sizes: Sizes, slab: float | None, sample: Group, feature: Group) -> 
             try:
                 m, v, a = _first_sparse(f, feature.slab or unit, sizes, a, few, own_slab)
                 break
-            except InputError:
-                if feature.active is not None or f < 1e-3:
+            except InputError as error:
+                if feature.active is not None:
+                    least = most if sample.sparse and sample.active is None else None
+                    m, v, a = _beside_more(
+                        f, feature.slab or unit, sizes, a, least, own_slab, error
+                    )
+                    break
+                if f < 1e-3:
                     raise
                 f *= 0.5
     else:
@@ -420,6 +426,35 @@ def _logits(slab: float | None, sparse: bool) -> float:
 def _most_samples(sizes: Sizes) -> float:
     """Return the largest number of active samples, if none is given."""
     return min(sizes.kernel.sparse_defaults[1], max(sizes.B / 5, min(2.0, sizes.B / 2.0)))
+
+
+def _beside_more(
+    active: float,
+    slab: float,
+    sizes: Sizes,
+    dense: WeightPrior | None,
+    least: float | None,
+    sample_slab: float,
+    error: InputError,
+) -> tuple[float, WeightPrior, WeightPrior]:
+    """Return what `_first_sparse` does beside more than the `least` active samples.
+
+    A feature is visible through samples that are, so many features need more samples than a few
+    do. The first sufficient one of the numbers least * 1.25, * 1.25^2, ... is taken.
+
+    Raises
+    ------
+    InputError
+        No number below that of the samples is sufficient, or the number is not to be chosen
+        (`least` is None): the `error` beside the number that was tried first.
+    """
+    while least is not None and 1.25 * least < sizes.B:
+        least *= 1.25
+        try:
+            return _first_sparse(active, slab, sizes, dense, (least,), sample_slab)
+        except InputError:
+            continue
+    raise error
 
 
 def _first_sparse(

@@ -130,6 +130,27 @@ def test_the_expected_numbers_are_those_asked_for(name, kernel, N, D, draws):
 
 
 @pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("N", "D", "active", "draws"), [(72, 7129, 40.0, 25), (62, 2000, 40.0, 40), (200, 60, 40.0, 60)]
+)
+def test_many_features_are_met_beside_more_samples(N, D, active, draws):
+    """Where the filled number of samples is too small for them, it is raised, and both are met.
+
+    Given as a number, that of the samples stays, and no scale gives so many features.
+    """
+    few = normal_problem("rfvm", N, D).hypers.active_samples
+    problem = normal_problem("rfvm", N, D, active_features=active)
+    h = problem.hypers
+    assert few < h.active_samples < N
+    assert h.active_features == active
+    found = count(problem, draws, 0)
+    asked, error = np.array([active, h.active_samples]), found.std(axis=0) / np.sqrt(draws)
+    assert (np.abs(found.mean(axis=0) - asked) < 0.2 * asked + z_limit() * error).all()
+    with pytest.raises(InputError, match=f"no linear prior .* with active_samples = {few:g}"):
+        normal_problem("rfvm", N, D, active_features=active, active_samples=few)
+
+
+@pytest.mark.statistical
 def test_a_wrong_rate_is_seen():
     """Four times the scale: four times as many features are visible."""
     base = normal_problem("pfcvm", 30, 300).hypers
