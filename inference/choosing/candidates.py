@@ -80,8 +80,8 @@ class Member(ABC):
         """Return the log predictive probabilities (M, 2) of y = 0 and y = 1."""
 
     @abstractmethod
-    def error(self, X: np.ndarray) -> np.ndarray:
-        """Return the Monte Carlo error (M,) of the predictive P(y = 1)."""
+    def error(self, X: np.ndarray, y: np.ndarray) -> float:
+        """Return the Monte Carlo error of the sum of log probabilities of labels y (M,)."""
 
 
 @dataclass(frozen=True)
@@ -99,9 +99,16 @@ class Posterior(Member):
         """Return the log of the mean probabilities over draws (M, 2)."""
         return log_probabilities(self.problem, self.tree, X)
 
-    def error(self, X: np.ndarray) -> np.ndarray:
-        """Return the Monte Carlo error (M,) of the mean over draws; 0 where nothing varies."""
-        return np.nan_to_num(mcse(predict(self.problem, self.tree, X).values, "mean"))
+    def error(self, X: np.ndarray, y: np.ndarray) -> float:
+        """Return the Monte Carlo error of the sum of log probabilities; 0 if nothing varies.
+
+        To first order sum_n log mean_s p_sn moves as the mean over draws s of sum_n p_sn / p_n,
+        where p_n is the mean; so errors that rows share are counted as such.
+        """
+        ones = predict(self.problem, self.tree, X).values  # (chain, draw, M)
+        p = np.maximum(np.where(y == 1, ones, 1.0 - ones), np.finfo(float).tiny)
+        relative = (p / p.mean(axis=(0, 1))).sum(axis=-1, keepdims=True)
+        return float(np.nan_to_num(mcse(relative, "mean")[0]))
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes, of the fit only what cannot be computed from its draws."""
@@ -127,9 +134,9 @@ class Plain(Member):
         """Return the log probabilities (M, 2); one may be exactly 0 in float64."""
         return np.log(np.maximum(self.classifier.predict_proba(X), np.finfo(float).tiny))
 
-    def error(self, X: np.ndarray) -> np.ndarray:
-        """Return 0 for each row (M,)."""
-        return np.zeros(len(X))
+    def error(self, X: np.ndarray, y: np.ndarray) -> float:
+        """Return 0: there are no draws."""
+        return 0.0
 
 
 # --- candidates -----------------------------------------------------------------------------------

@@ -222,11 +222,10 @@ def _collected(work: Folds, rows: list[Row], about: Mapping[str, Any]) -> Choice
             )
             continue
         log_p[name] = np.empty((*work.folds.shape, 2))
-        errors[name] = np.empty(work.folds.shape)
+        errors[name] = np.array([row["error"] for row in mine])
         for row in mine:
             held, repeat = work.held(row["fold"])
             log_p[name][held, repeat] = row["log_p"]
-            errors[name][held, repeat] = row["error"]
     if not log_p:
         reasons = "; ".join(f"{name}: {fit['reason']}" for name, fit in fits.items())
         raise FitFailed(f"every candidate failed. {reasons}")

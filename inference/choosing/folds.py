@@ -53,8 +53,8 @@ class Folds(Work[Key, Row]):
     """The fits of one choice.
 
     A row has the name of the candidate; `log_p`, the log probabilities (M, 2) of y = 0 and y = 1
-    for the M rows of the fold, in their order; `error` (M,), the Monte Carlo error of P(y = 1);
-    status, reason and seconds of the fit.
+    for the M rows of the fold, in their order; `error`, the Monte Carlo error of the sum of those
+    of the labels; status, reason and seconds of the fit.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class Folds(Work[Key, Row]):
             **self._row(key, member.status, member.reason),
             "seconds": member.seconds,
             "log_p": member.log_p(held.X).tolist(),
-            "error": member.error(held.X).tolist(),
+            "error": member.error(held.X, held.y),
         }
 
     def failure(self, key: Key, reason: str) -> Row:

@@ -8,8 +8,7 @@ The columns of the table, one row per candidate and one for the stack, the best 
     brier, auc           Brier score; area under the ROC curve, the mean over repeats
     weight               in the stack of all rows
     weight_low, _high    the 5 % and 95 % quantiles of the weight by the Bayesian bootstrap
-    error                Monte Carlo error of log_score, at most: the mean over rows of that of P(y)
-                         relative to P(y)
+    error                Monte Carlo error of log_score
     seconds              of all its fits, without compilation
     unconverged          its fits that have not converged
     status               "finished", or the reason why it has no scores
@@ -60,8 +59,9 @@ class Scores:
     log_p : dict of ndarray (N, R, 2)
         By candidate: the log probabilities of y = 0 and y = 1 for each row, by fits that have not
         seen it. Candidates of which a fit failed are not in it.
-    errors : dict of ndarray (N, R)
-        By candidate: Monte Carlo errors of P(y = 1).
+    errors : dict of ndarray (F,)
+        By candidate: the Monte Carlo error of the sum of log probabilities in each fold, of all
+        partitions.
     fits : dict of dict
         By candidate: `seconds`, `unconverged`, and `reason`, the reason of the first fit that
         failed, or else has not converged.
@@ -161,4 +161,5 @@ class Scores:
         return {k: float(np.mean([values[k][0] for values in found])) for k in ("brier", "auc")}
 
     def _error(self, name: str) -> float:
-        return float((self.errors[name] / np.exp(self._of_labels(self.log_p[name]))).mean())
+        """Return the Monte Carlo error of a log score: fits of different folds are independent."""
+        return float(np.linalg.norm(self.errors[name]) / self.folds.size)

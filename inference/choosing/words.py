@@ -126,7 +126,7 @@ def _doubts(choice: Scores) -> list[str]:
         most = max(early, key=lambda name: table["error"][name])
         found.append(
             f"Fits that ended before they had converged: {counts}. Their Monte Carlo error moves "
-            f"a log score by at most {table['error'][most]:.3f} ({most})."
+            f"a log score by about {table['error'][most]:.3f} ({most})."
         )
     noisy = [n for n in choice.names if _noisy(choice, n)]
     if noisy:
