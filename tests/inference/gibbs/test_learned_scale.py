@@ -11,10 +11,10 @@ import pytest
 from scipy import integrate, stats
 
 import ardvark as av
-from ardvark.inference.calibration.sbc import sbc
 from ardvark.inference.gibbs import ard, ard_kernel, fixed_kernel
 from ardvark.inference.gibbs import learned_scale as steps
 from tests.inference.batches import batch_mean, exactly, largest_t
+from tests.inference.calibration.toy import sbc
 from tests.inference.gibbs.runs import FULL, agrees_with_nuts, joint_p, with_options
 from tests.inference.spiral import spiral
 from tests.support import ALARM, rng, seed
