@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ def choose(
     y: Any = None,
     *,
     candidates: Iterable[str] | Mapping[str, Given] | None = None,
+    always: Sequence[str] = (),
     folds: int = 5,
     repeats: int = 1,
     method: str = "exact",
@@ -62,6 +64,9 @@ def choose(
         cross-validation chooses; "share", the share of the classes. A dict gives names of your own
         to such words, or to dicts of "model" and hyperparameters. By default rfvm, jcfo, fsklr,
         horseshoe and these four.
+    always : sequence of str
+        Columns that are always in the models of the zoo, as for `ardvark.problem`. For the plain
+        classifiers they are features as others are.
     folds, repeats : int
         Number of folds, and of partitions into so many folds. Classes are spread evenly.
     method : str
@@ -116,7 +121,7 @@ def choose(
     dataset = as_dataset(data, y, None)
     work = _planned(
         dataset,
-        made_of(candidates),
+        with_always(made_of(candidates), always),
         _checked(dataset, folds, repeats),
         Sampling(draws=draws, chains=chains, seed=random_seed, keep="shared"),
         method=method,
@@ -138,6 +143,17 @@ def choose(
         "options": _options(method, options),
     }
     return _collected(work, rows, about)
+
+
+def with_always(found: Iterable[Candidate], always: Sequence[str]) -> tuple[Candidate, ...]:
+    """Return candidates whose models keep columns, beside hyperparameters of their own."""
+    names = [always] if isinstance(always, str) else list(always)
+    if not names:
+        return tuple(found)
+    kept = {"always": names}
+    return tuple(
+        replace(c, hypers={**kept, **c.hypers}) if isinstance(c, Zoo) else c for c in found
+    )
 
 
 def _checked(data: Dataset, folds: int, repeats: int) -> tuple[int, int]:

@@ -80,6 +80,16 @@ def test_a_candidate_is_fitted_as_a_person_would_without_the_fold(data):
                 np.testing.assert_allclose(found, np.column_stack([1 - p, p]), atol=1e-12)
 
 
+@pytest.mark.usefixtures("prior")
+def test_columns_that_are_always_in_a_model_are_in_every_fold(data):
+    choice = av.choose(data, candidates=["rfvm", "share"], always=["x1"], folds=3, **CHEAP)
+    assert choice.asked == {"rfvm": {"model": "rfvm", "always": ["x1"]}, "share": "share"}
+    stack = choice.fit(threshold=-1.0, progressbar=False)
+    assert stack.members["rfvm"].problem.always == ("x1",)
+    other = av.choose(data, candidates=["rfvm", "share"], folds=3, **CHEAP)
+    assert (other.log_p["rfvm"] != choice.log_p["rfvm"]).any()
+
+
 def work(data, folds, *names):
     return Folds(data, folds, candidates(names), {}, 0, None)
 

@@ -42,7 +42,7 @@ class Prior:
             raise FitFailed("it was told to")
         generator = np.random.default_rng(job.seed)
         points = [problem.simulate(generator) for _ in range(job.draws * job.chains)]
-        names = (*problem.spec.shared, "bias", "tau", "beta")
+        names = (*problem.spec.shared, "bias", "tau", "beta", "covariate_weight")
         kept = [k for k in names if k in points[0] and k in target.sizes]
         arrays = {k: np.stack([p[k] for p in points]) for k in kept}
         return Result(
