@@ -12,6 +12,8 @@ sample weights, with x >= 0 and s the basis labels in PFCVM, x real and s = 1 in
 
     eta = b + X diag(theta) Z'a = b + X diag(Z'a) theta = b + M a,    M = X diag(theta) Z'.
 
+Covariates add C g to eta. Wherever b is drawn, (b, g) are, as one normal block (`covariates.py`).
+
 Precisions are integrated out of every step. Otherwise, a weight near zero and its large precision
 would keep each other there. A form that keeps them draws them at the end, from
 Gamma(shape + 1/2, rate + x^2 / 2).
@@ -72,6 +74,7 @@ from ardvark.models.parts.ard import WeightPrior
 
 from .ard_scans import Tail, scans
 from .ard_steps import Pairs, Prior, draw_noisy, scale_move
+from .covariates import Covariates
 from .jcfo_steps import weighted_products
 from .learned_scale import LearnedScale
 from .partners import correlated
@@ -115,6 +118,8 @@ class State:
         sweep draws it.
     feature_precision, sample_precision : array (D,), array (B,)
         NaN until the first sweep ends, and if the form has none.
+    covariate : array (K,)
+        Weights of the covariates.
     scale : float
         Learned scale of theta; 1 if it is fixed.
     """
@@ -127,6 +132,7 @@ class State:
     u: np.ndarray
     feature_precision: np.ndarray
     sample_precision: np.ndarray
+    covariate: np.ndarray
     scale: float = 1.0
 
 
@@ -164,6 +170,7 @@ class Sampler:
         h = problem.hypers
         assert isinstance(h, pfcvm.Hypers | rfvm.Hypers)  # as `supports` says
         self.bias_sd = h.bias_sd
+        self.covariates = Covariates(problem, h.bias_sd)
         self.signed = not problem.spec.labels_in_basis
         # tau's prior, and the form of the noise
         self.noise = h if isinstance(h, rfvm.Hypers) and h.latent_noise != "none" else None
@@ -208,6 +215,7 @@ class Sampler:
             u=np.array(point.get("u", np.full(N, np.nan)), dtype=np.float64),
             feature_precision=np.full(D, np.nan),
             sample_precision=np.full(B, np.nan),
+            covariate=self.covariates.at(point),
             scale=float(point["feature_scale"]) if self.learned else 1.0,
         )
         self._decide(state)
@@ -221,6 +229,7 @@ class Sampler:
             "sample_weight": self.sign * state.x,
             "bias": np.asarray(state.bias),
             "eta": state.eta.copy(),
+            **self.covariates.named(state.covariate),
         }
         if not self.signed:
             point["w"] = state.x.copy()
@@ -240,8 +249,9 @@ class Sampler:
         return {}
 
     def _decide(self, state: State) -> None:
-        """Set eta = b + X diag(theta) Z'a."""
-        state.eta = state.bias + (state.theta * (self.Zt @ (self.sign * state.x))) @ self.Xt
+        """Set eta = b + X diag(theta) Z'a + C g."""
+        eta = state.bias + (state.theta * (self.Zt @ (self.sign * state.x))) @ self.Xt
+        state.eta = self.covariates.added(eta, state.covariate)
 
     # --- one sweep --------------------------------------------------------------------------------
 
@@ -289,7 +299,8 @@ class Sampler:
             )  # fmt: skip
         self.bias(state, working, rng)
         if every:  # rounding errors of a sweep end here
-            state.eta = state.bias + (state.theta * slope) @ self.Xt
+            eta = state.bias + (state.theta * slope) @ self.Xt
+            state.eta = self.covariates.added(eta, state.covariate)
         else:
             state.eta = state.eta + (before - working.score) / working.W
         self.latent(state, working, rng)
@@ -320,7 +331,13 @@ class Sampler:
         return Mt + (self.Zt[moved] * change[:, None]).T @ self.Xt[moved]
 
     def bias(self, state: State, working: Working, rng: np.random.Generator) -> None:
-        """Draw b given the weights, and update the score."""
+        """Draw b given the weights, and with it those of covariates; update the score."""
+        if self.covariates:
+            beta = np.append(state.bias, state.covariate)
+            beta, change = self.covariates.draw(rng, working.W, working.score, beta)
+            working.score -= working.W * change
+            state.bias, state.covariate = float(beta[0]), beta[1:]
+            return
         held = working.W.sum()
         precision = held + self.bias_sd**-2.0
         mean = (working.score.sum() + held * state.bias) / precision

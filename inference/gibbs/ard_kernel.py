@@ -8,8 +8,9 @@ one, or neither, and any path between these modes has almost no probability. A g
 paths; the proposals here jump between their ends.
 
 Notation: N samples, B basis centres, D features; theta (D,) feature weights >= 0, a = s x (B,)
-sample weights, with x >= 0 and s the basis labels; eta = b + K_theta a. The prior of theta is t
-times the slab; theta_d is visible if it exceeds `visible`, beyond which t expects `LARGE` weights.
+sample weights, with x >= 0 and s the basis labels; eta = b + K_theta a, and C g of the covariates.
+The prior of theta is t times the slab; theta_d is visible if it exceeds `visible`, beyond which t
+expects `LARGE` weights.
 
 Precisions are integrated out of every step. A form that keeps them draws them at the end.
 
@@ -26,8 +27,8 @@ One sweep
    e. The scale of all of theta, a random walk of its logarithm.
    f. A learned scale g (`learned_scale.py`): with the spike and with all of theta, random walks of
       its logarithm; then by itself.
-2. x and b | theta, as in PCVM (`fixed_kernel.py`), a few times. Polya-Gamma variables are drawn
-   from the eta that step 1 left, before anything uses them.
+2. x, b and the covariates | theta, as in PCVM (`fixed_kernel.py`), a few times. Polya-Gamma
+   variables are drawn from the eta that step 1 left, before anything uses them.
 3. The precisions.
 
 Cost
@@ -93,6 +94,8 @@ class State:
         Decision values.
     feature_precision, sample_precision : array (D,), array (B,)
         NaN until the first sweep ends, and if the form has none.
+    covariate : array (K,)
+        Weights of the covariates.
     scale : float
         Learned scale of theta; 1 if it is fixed.
     """
@@ -103,6 +106,7 @@ class State:
     eta: np.ndarray
     feature_precision: np.ndarray
     sample_precision: np.ndarray
+    covariate: np.ndarray
     scale: float = 1.0
 
 
@@ -151,14 +155,16 @@ class Sampler:
         """Return the state at a point of the paper's variables, in any form."""
         theta = np.array(point["feature_weight"], dtype=np.float64)
         a = np.asarray(point["sample_weight"], dtype=np.float64)
-        bias = float(point["bias"])
+        bias, covariate = float(point["bias"]), self.weights.covariates.at(point)
+        eta = bias + a @ self.gram(self.inner(theta))
         return State(
             theta=theta,
             x=self.weights.sign * a,
             bias=bias,
-            eta=bias + a @ self.gram(self.inner(theta)),
+            eta=self.weights.covariates.added(eta, covariate),
             feature_precision=np.full(len(theta), np.nan),
             sample_precision=np.full(len(a), np.nan),
+            covariate=covariate,
             scale=float(point["feature_scale"]) if self.learned else 1.0,
         )
 
@@ -203,7 +209,7 @@ class Sampler:
         """Move the state once through every block; nothing is adapted."""
         self.features(state, rng)
         Kt = self.gram(self.inner(state.theta))  # anew: step 1 adds up rounding errors
-        state.eta = state.bias + (self.weights.sign * state.x) @ Kt
+        self.weights.decide(state, Kt)
         for _ in range(self.options.sample_scans):
             self.weights.scan(state, Kt, rng)
         if self.weights.precise:
@@ -214,7 +220,10 @@ class Sampler:
         options = self.options
         prior, pairs = self.law(state)
         present = steps.Present(state.theta, self.inner(state.theta), state.eta - state.bias)
-        columns, held = self.columns, steps.Held(self.weights.sign * state.x, state.bias)
+        columns, a = self.columns, self.weights.sign * state.x
+        covariates = self.weights.covariates
+        added = covariates.C @ state.covariate if covariates else np.empty(0)
+        held = steps.Held(a, state.bias, added)
         given = (columns, present, held, prior)
         for share in SHARES:
             steps.spike_block(rng, share, *given, pairs.visible)

@@ -59,7 +59,7 @@ class Present(NamedTuple):
     inner : array (B, N)
         If the rows are the centres, the moves keep and read only the entries [j, i] with i >= j.
     Ka : array (N,)
-        K a.
+        K a, with what the covariates add to it.
     """
 
     theta: np.ndarray
@@ -68,10 +68,14 @@ class Present(NamedTuple):
 
 
 class Held(NamedTuple):
-    """What the moves of theta leave: sample weights a (B,), with their signs, and the bias."""
+    """What the moves of theta leave: sample weights a (B,), with their signs, and the bias.
+
+    `added` (N,) is what the covariates add to eta; empty without any.
+    """
 
     a: np.ndarray
     bias: float
+    added: np.ndarray = np.empty(0)
 
 
 # --- decision values ------------------------------------------------------------------------------
@@ -178,6 +182,8 @@ def accept(
     """
     new = np.empty(len(columns.s))
     decide(columns, present.inner, growth, which, change, held.a, new)
+    for i in range(len(held.added)):
+        new[i] += held.added[i]
     gain = log_likelihood(columns.s, new, held.bias)
     gain -= log_likelihood(columns.s, present.Ka, held.bias)
     if not rng.standard_exponential() > -(gain + log_odds):

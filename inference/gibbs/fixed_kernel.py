@@ -5,7 +5,7 @@ is the same in both forms, so `point` returns the variables of the problem's own
 gradient and no step size, and adapts nothing, so it is a check of NUTS that shares no code with it.
 
 Notation: a = s x (B,) sample weights, with x >= 0 and s the basis labels in PCVM, x real and s = 1
-in RVM; K (N, B) the kernel matrix, k_j its columns; eta = b + K a.
+in RVM; K (N, B) the kernel matrix, k_j its columns; eta = b + K a, and C g of the covariates.
 
 Precisions are integrated out of every step. A form that keeps them draws them at the end, from
 Gamma(shape + 1/2, rate + x^2 / 2).
@@ -26,7 +26,8 @@ A few rounds of 1 to 3, then 4.
    has the Jacobian 1. The prior of b is one more normal term, of a row N + 1 whose entry in column
    j is -m_j and whose precision is bias_sd^-2. m depends on omega, which this step holds fixed.
    With a learned scale g of the samples: then g and the spike of x (`learned_scale.py`).
-3. b | x, omega, which is normal.
+3. b | x, omega, which is normal; with covariates (b, their weights) | x, omega, as one block
+   (`covariates.py`). Steps 1 and 2 hold these weights fixed.
 4. A learned scale by itself, and the precisions.
 
 Cost
@@ -47,6 +48,7 @@ from ardvark.models import Problem, pcvm
 from ardvark.models.sparse import KernelHypers
 
 from .ard_steps import Pairs, Prior, pair_scan, weight_scan
+from .covariates import Covariates
 from .learned_scale import LearnedScale
 from .partners import correlated
 
@@ -75,6 +77,8 @@ class State:
         Decision values.
     sample_precision : array (B,)
         NaN until the first sweep ends, and if the form has none.
+    covariate : array (K,)
+        Weights of the covariates.
     scale : float
         Learned scale of x; 1 if it is fixed.
     """
@@ -83,6 +87,7 @@ class State:
     bias: float
     eta: np.ndarray
     sample_precision: np.ndarray
+    covariate: np.ndarray
     scale: float = 1.0
 
 
@@ -103,6 +108,7 @@ class SampleWeights:
         h = problem.hypers
         assert isinstance(h, KernelHypers)  # as `supports` says
         self.bias_sd = h.bias_sd
+        self.covariates = Covariates(problem, h.bias_sd)
         self.signed = not problem.spec.labels_in_basis
         self.precise = h.parametrization == "hierarchical"
         self.prior = Prior.of(h.sample_prior, positive=not self.signed)
@@ -120,11 +126,12 @@ class SampleWeights:
             self.sign = np.asarray(basis_labels, dtype=np.float64)
 
     def point(self, state: Any) -> dict[str, np.ndarray]:
-        """Return the sample weights, the bias and eta of a state, as copies."""
+        """Return sample weights, bias, weights of covariates and eta of a state, as copies."""
         point = {
             "sample_weight": self.sign * state.x,
             "bias": np.asarray(state.bias),
             "eta": state.eta.copy(),
+            **self.covariates.named(state.covariate),
         }
         if not self.signed:
             point["w"] = state.x.copy()
@@ -152,10 +159,21 @@ class SampleWeights:
                 rng, state.x, state.scale, lambda x: (self.sign * x) @ rows, W, score
             )
         bias = -score[-1] / W[-1]
+        if self.covariates:
+            beta = np.append(bias, state.covariate)
+            beta, _ = self.covariates.draw(rng, omega, score[:-1], beta)
+            state.bias, state.covariate = float(beta[0]), beta[1:]
+            self.decide(state, Kt)
+            return
         total = W.sum()
         # the slope of the log density of the bias: of the likelihood, and of its prior
         state.bias = float(rng.normal(bias + score.sum() / total, total**-0.5))
-        state.eta = state.bias + (self.sign * state.x) @ Kt
+        self.decide(state, Kt)
+
+    def decide(self, state: Any, Kt: np.ndarray) -> None:
+        """Set eta = b + K a + C g."""
+        eta = state.bias + (self.sign * state.x) @ Kt
+        state.eta = self.covariates.added(eta, state.covariate)
 
     def law(self, state: Any) -> tuple[Prior, Pairs]:
         """Return the prior of x given its scale, and the pairs, whose threshold follows it."""
@@ -228,7 +246,9 @@ class Sampler:
         a, bias = np.asarray(point["sample_weight"], dtype=np.float64), float(point["bias"])
         x = self.weights.sign * a
         scale = float(point["sample_scale"]) if self.weights.learned else 1.0
-        return State(x, bias, bias + a @ self.Kt, np.full(len(a), np.nan), scale)
+        covariate = self.weights.covariates.at(point)
+        eta = self.weights.covariates.added(bias + a @ self.Kt, covariate)
+        return State(x, bias, eta, np.full(len(a), np.nan), covariate, scale)
 
     def point(self, state: State) -> dict[str, np.ndarray]:
         """Return the variables of the problem's form and the shared quantities, as copies."""

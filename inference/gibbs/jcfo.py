@@ -5,8 +5,9 @@ returns the variables of the problem's own form. It uses no gradient and no step
 nothing. So it is a check of NUTS that shares no code with it.
 
 Notation: N samples, B basis centres, D features, H = [1, K] (N, B + 1), beta = (beta_0 ... beta_B)
-with the bias first, T = diag(tau), root1 = gamma1^1/2, root2 = gamma2^1/2. Equation numbers are the
-paper's (Krishnapuram, Carin, Hartemink 2004).
+with the bias first, T = diag(tau); covariates are more columns of H, whose weights g come last in
+beta and have the fixed variance covariate_sd^2 in T; root1 = gamma1^1/2, root2 = gamma2^1/2.
+Equation numbers are the paper's (Krishnapuram, Carin, Hartemink 2004).
 
 One sweep
 ---------
@@ -62,7 +63,9 @@ import numpy as np
 from ardvark.common.declared import Settings, option
 from ardvark.common.validate import InputError
 from ardvark.models import Problem, jcfo
+from ardvark.models.parts.covariates import NAME as COVARIATES
 
+from .covariates import Covariates
 from .jcfo_steps import (
     draw_block,
     draw_latent,
@@ -77,6 +80,8 @@ from .jcfo_steps import (
     weighted_products,
     weighted_squares,
 )
+
+_NOTHING = np.empty(0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,12 +104,12 @@ class State:
     ----------
     theta, rho : array (D,)
         Feature weights and their variances.
-    beta, tau : array (B + 1,)
-        Sample weights and their variances, those of the bias first.
+    beta, tau : array (B + 1 + K,)
+        Sample weights and their variances, those of the bias first and those of covariates last.
     z, eta : array (N,)
         Latent decision values, and decision values.
-    H : array (N, B + 1)
-        [1, K_theta].
+    H : array (N, B + 1 + K)
+        [1, K_theta, C].
     inner : array (N, B)
         What K is a function of, if it is not linear in theta: the weighted inner product
         (polynomial) or squared distance (rbf). Otherwise empty, of shape (0, 0).
@@ -153,6 +158,9 @@ class Sampler:
         self.Xt = np.ascontiguousarray(problem.X.T)  # (D, N)
         self.Zt = self.Xt if problem.Z is problem.X else np.ascontiguousarray(problem.Z.T)  # (D, B)
         self.square = np.einsum("dn,dn->d", self.Xt, self.Xt)  # sum_i x_ik^2
+        # of beta: bias and sample weights, and these alone; what follows is of covariates
+        self.own, self.samples = slice(0, len(problem.Z) + 1), slice(1, len(problem.Z) + 1)
+        self.covariates = Covariates(problem)
         self.set_labels(problem.y)
 
     def set_labels(self, y: np.ndarray) -> None:
@@ -167,8 +175,8 @@ class Sampler:
         Chains differ only by their rng.
         """
         drawn = self.problem.simulate(rng)
-        names = ("feature_weight", "sample_weight", "bias")
-        state = self.state({name: drawn[name] for name in names})
+        names = ("feature_weight", "sample_weight", "bias", COVARIATES)
+        state = self.state({name: drawn[name] for name in names if name in drawn})
         self.complete(state, rng)
         return state
 
@@ -182,17 +190,19 @@ class Sampler:
         state = State(
             theta=np.array(point["feature_weight"], dtype=np.float64),
             rho=np.full(D, np.nan),
-            beta=np.append(point["bias"], point["sample_weight"]).astype(np.float64),
-            tau=np.full(B + 1, np.nan),
+            beta=np.concatenate(
+                [[point["bias"]], point["sample_weight"], self.covariates.at(point)]
+            ).astype(np.float64),
+            tau=np.append(np.full(B + 1, np.nan), self.covariates.sd**2),
             z=np.full(N, np.nan),
             eta=np.empty(N),
-            H=np.ones((N, B + 1)),
+            H=np.hstack([np.ones((N, B + 1)), self.covariates.C]),
             inner=np.empty((0, 0) if self.linear else (N, B)),
         )
         self.kernel(state)
         state.eta[:] = state.H @ state.beta
         if "tau" in point:
-            state.tau[:] = np.append(point["tau_bias"], point["tau"])
+            state.tau[self.own] = np.append(point["tau_bias"], point["tau"])
         if "rho" in point:
             state.rho[:] = point["rho"]
         if "z" in point:
@@ -207,7 +217,7 @@ class Sampler:
     def complete(self, state: State, rng: np.random.Generator) -> None:
         """Draw each of tau, rho and z that is NaN from its conditional."""
         if np.isnan(state.tau[0]):
-            draw_variances(rng, state.beta, self.gamma1, state.tau)
+            draw_variances(rng, state.beta[self.own], self.gamma1, state.tau[self.own])
         if np.isnan(state.rho[0]):
             draw_variances(rng, state.theta, self.gamma2, state.rho)
         if np.isnan(state.z[0]):
@@ -218,14 +228,15 @@ class Sampler:
         form = self.form
         out = {
             "bias": np.array(state.beta[0]),
-            "sample_weight": state.beta[1:].copy(),
+            "sample_weight": state.beta[self.samples].copy(),
             "feature_weight": state.theta.copy(),
             "eta": state.eta.copy(),
+            **self.covariates.named(state.beta[self.own.stop :]),
         }
         if form != "marginal":
             out |= {
                 "tau_bias": np.array(state.tau[0]),
-                "tau": state.tau[1:].copy(),
+                "tau": state.tau[self.samples].copy(),
                 "rho": state.rho.copy(),
             }
         if form == "latent":
@@ -251,15 +262,16 @@ class Sampler:
 
     def features(self, state: State, rng: np.random.Generator) -> None:
         """Step 1: theta, and z after it if it was integrated out."""
-        slope = self.Zt @ state.beta[1:]  # (Z'beta)_k
+        slope = self.Zt @ state.beta[self.samples]  # (Z'beta)_k
         if self.truncated:
             residual = state.z - state.eta
             linear_scan(rng, self.Xt, slope, self.square, self.root2, residual, state.theta)
             np.subtract(state.z, residual, out=state.eta)
             return
+        added = self.covariates.C @ state.beta[self.own.stop :] if self.covariates else _NOTHING
         slice_scan(
             rng, self.kernel_function.code, self.degree, self.Xt, self.Zt, self.sign, self.root2,
-            slope, state.beta, state.inner, state.eta, state.theta,
+            slope, state.beta, added, state.inner, state.eta, state.theta,
         )  # fmt: skip
         draw_latent(rng, self.sign, state.eta, state.z)
 
@@ -270,8 +282,8 @@ class Sampler:
             u = self.opposite_scale(state, rng)
             theta *= math.exp(u)
             if self.degree == 1:
-                beta[0] -= math.expm1(-u) * beta[1:].sum()
-            beta[1:] *= math.exp(-u)
+                beta[0] -= math.expm1(-u) * beta[self.samples].sum()
+            beta[self.samples] *= math.exp(-u)
         u = self.common_scale(state, rng)
         for array in (beta, state.z, state.eta):
             array *= math.exp(u)
@@ -282,7 +294,7 @@ class Sampler:
         ln density = (D - B) u - root2 e^u sum theta - root1 e^-u sum abs(beta)
                      - root1 abs(beta_0 + S - S e^-u),   S = sum_j beta_j for degree 1, else 0.
         """
-        theta, beta = state.theta, state.beta
+        theta, beta = state.theta, state.beta[self.own]
         power = float(len(theta) - len(beta) + 1)
         up, down = self.root2 * theta.sum(), self.root1 * np.abs(beta[1:]).sum()
         tilt = self.root1 * beta[1:].sum() if self.degree == 1 else 0.0
@@ -295,16 +307,19 @@ class Sampler:
         """Draw u of (z, beta) -> e^u (z, beta).
 
         ln density = (N + B + 1) u - e^2u sum_i (z_i - eta_i)^2 / 2 - root1 e^u sum abs(beta),
-        the bias among beta.
+        the bias among beta. K covariates add K u - e^2u |g|^2 / (2 covariate_sd^2).
         """
         power = float(len(state.z) + len(state.beta))
         error = state.z - state.eta
-        size = self.root1 * np.abs(state.beta).sum()
-        return log_scale(rng, 2.5 * power**-0.5, power, 0.5 * (error @ error), size, 0.0, 0.0, 0.0)
+        size, half = self.root1 * np.abs(state.beta[self.own]).sum(), 0.5 * (error @ error)
+        if self.covariates:
+            g = state.beta[self.own.stop :] / self.covariates.sd
+            half += 0.5 * (g @ g)
+        return log_scale(rng, 2.5 * power**-0.5, power, half, size, 0.0, 0.0, 0.0)
 
     def variances(self, state: State, rng: np.random.Generator) -> None:
         """Step 3: tau and rho."""
-        draw_variances(rng, state.beta, self.gamma1, state.tau)
+        draw_variances(rng, state.beta[self.own], self.gamma1, state.tau[self.own])
         draw_variances(rng, state.theta, self.gamma2, state.rho)
 
     def kernel(self, state: State) -> None:
@@ -316,7 +331,7 @@ class Sampler:
             inner = np.maximum(self_x[:, None] + self_z - 2.0 * inner, 0.0)
         if not self.linear:
             state.inner[:] = inner
-        self.kernel_function.of_inner(inner, out=state.H[:, 1:])
+        self.kernel_function.of_inner(inner, out=state.H[:, self.samples])
 
     def weights(self, state: State, rng: np.random.Generator) -> None:
         """Step 4 (z with beta integrated out, then beta) and step 5 (beta without z, then z)."""

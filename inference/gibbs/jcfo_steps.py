@@ -227,11 +227,15 @@ def slice_scan(
     rate: float,
     slope: np.ndarray,
     beta: np.ndarray,
+    added: np.ndarray,
     inner: np.ndarray,
     eta: np.ndarray,
     theta: np.ndarray,
 ) -> None:
-    """Step 1 with z integrated out; updates eta and inner in place."""
+    """Step 1 with z integrated out; updates eta and inner in place.
+
+    `added` (N,) is what covariates add to eta; empty without any.
+    """
     (D, N), B = Xt.shape, Zt.shape[1]
     proposed = np.empty(N)
     present = log_likelihood(sign, eta)
@@ -244,6 +248,9 @@ def slice_scan(
             new = -math.log(at) / rate
             change = new - theta[k]
             shifted_decision(kind, degree, x, z, change, slope[k], beta, inner, eta, proposed)
+            if kind != LINEAR:  # a linear one is moved, not computed anew
+                for i in range(len(added)):
+                    proposed[i] += added[i]
             value = log_likelihood(sign, proposed)
             if value >= level:
                 theta[k], present = new, value

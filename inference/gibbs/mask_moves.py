@@ -27,7 +27,7 @@ BLOCK = 64  # samples whose products with the active ones are formed at once
 
 
 class Working(NamedTuple):
-    """The working normal likelihood of eta, weights w (N,) and r (N,), and alpha's precision xi."""
+    """The working normal likelihood of K'alpha: weights w, r (N,), and alpha's precision xi."""
 
     w: np.ndarray
     r: np.ndarray
@@ -196,6 +196,7 @@ def move_features(
     active: Active,
     A: int,
     weight: np.ndarray,
+    added: np.ndarray,
     eta: np.ndarray,
     s: np.ndarray,
     tau: float,
@@ -206,8 +207,9 @@ def move_features(
 
     zeta, M and K are updated in place, and eta unless `collapsed`. `log_odds` (D,) holds the prior
     log-odds of a bit by the number of others that are on; `weight` (A,) is alpha of the active
-    samples, which is not read if it is integrated out. The numbers of attempts, `pairs` and
-    `swaps`, must not depend on the state: one swap for each bit that was on would bias the chain.
+    samples, which is not read if it is integrated out; `added` (N,) is what covariates add to eta,
+    empty without any. The numbers of attempts, `pairs` and `swaps`, must not depend on the state:
+    one swap for each bit that was on would bias the chain.
     """
     D, N = len(zeta), active.M.shape[1]
     M_new, K_new = np.empty((A, N)), np.empty((A, N))
@@ -230,6 +232,8 @@ def move_features(
             proposed = log_evidence(K_new, working)
         else:
             eta_new = np.dot(weight, K_new)
+            for i in range(len(added)):
+                eta_new[i] += added[i]
             proposed = log_likelihood(eta_new, s, tau)
         if other >= 0:
             take = _accept(proposed - current + ratio, rng)

@@ -17,6 +17,10 @@ The target is the joint posterior of both masks, the coefficients and their auxi
                  labels are nearly certain, and this costs little beside a visit of the masks.
 7. probabilities of the masks, if the form keeps them; every other step has them integrated out.
 
+Covariates add C g to eta, which is an offset in all of these: r of the working likelihood of
+K'alpha is r - w C g. Each draw of alpha is followed by one of g | alpha, omega (`covariates.py`),
+after which nothing reads that r. It is renewed with omega, which comes next.
+
 The order is part of the algorithm. From 3, and from the visit in 5, to the next draw of alpha,
 nothing may read alpha or renew omega, and 3 must not use a stale omega. That this order is exact,
 and others are not, `tests/inference/gibbs/test_masks.py` shows by enumeration. The moves are in
@@ -37,8 +41,10 @@ import numpy as np
 from polyagamma import random_polyagamma
 
 from ardvark.models import Problem, fs_skr, fsklr
+from ardvark.models.parts.covariates import draw
 from ardvark.models.parts.masks import expected_selected, mask_log_odds
 
+from .covariates import Covariates
 from .mask_kernel import Active, Kernel, rebuild
 from .mask_moves import Working, draw_coefficients, move_features, move_samples
 from .partners import correlated
@@ -58,7 +64,8 @@ class State:
     """One chain's state; arrays are changed in place.
 
     zeta (D,), z (B,), alpha (B,), eta (N,); `active` holds the kernel of the A active samples;
-    tau is the noise precision of FS-SKR and 0 for the logistic models.
+    tau is the noise precision of FS-SKR and 0 for the logistic models. covariate (K,) are the
+    weights of the covariates, and added (N,) what they add to eta, empty without any.
     """
 
     zeta: np.ndarray
@@ -70,6 +77,8 @@ class State:
     tau: float
     working: Working
     probabilities: dict[str, np.ndarray]
+    covariate: np.ndarray
+    added: np.ndarray
     sweeps: int = 0
     features_changed: int = 0
     samples_changed: int = 0
@@ -90,6 +99,7 @@ class Sampler:
         self.problem, self.hypers = problem, h
         self.masked = h.FEATURE_MASK
         self.noise = h if isinstance(h, fs_skr.Hypers) else None  # the normal likelihood's
+        self.covariates = Covariates(problem)
         a = {variable: a for variable, _, a in h.masks()}
         Xt = np.ascontiguousarray(problem.X.T)  # (D, N)
         Zt = Xt if problem.Z is problem.X else np.ascontiguousarray(problem.Z.T)
@@ -126,6 +136,8 @@ class Sampler:
             "alpha": rng.normal(0.0, 0.1, self.B),
             "tau": np.asarray(tau),
         }
+        if self.covariates:
+            point |= draw(rng, self.problem.inputs, self.hypers)
         return self.state(point)
 
     def state(self, point: Any) -> State:
@@ -137,6 +149,7 @@ class Sampler:
         sample[: len(on)] = on
         active = Active(sample, np.zeros((self.B, self.N)), np.zeros((self.B, self.N)))
         empty = Working(np.zeros(self.N), np.zeros(self.N), float(self.hypers.xi))
+        g = self.covariates.at(point)
         state = State(
             zeta=zeta,
             z=z,
@@ -147,6 +160,8 @@ class Sampler:
             tau=float(point["tau"]) if self.noise else 0.0,
             working=empty,
             probabilities={},
+            covariate=g,
+            added=self.covariates.C @ g if self.covariates else np.empty(0),
         )
         rebuild(zeta, self.kernel, active, state.A)
         self._decide(state)
@@ -160,6 +175,7 @@ class Sampler:
             "feature_weight": state.zeta.astype(float),
             "sample_weight": state.z * state.alpha,
             "eta": state.eta.copy(),
+            **self.covariates.named(state.covariate),
         }
         if self.masked:
             point["zeta"] = state.zeta.copy()
@@ -173,9 +189,11 @@ class Sampler:
         return counts | {"feature_flips": float(state.features_changed)} if self.masked else counts
 
     def _decide(self, state: State) -> None:
-        """Set eta = K'alpha of the active samples."""
+        """Set eta = K'alpha of the active samples, with what covariates add."""
         weight = state.alpha[state.active.sample[: state.A]]
         state.eta = weight @ state.active.K[: state.A] if state.A else np.zeros(self.N)
+        if self.covariates:
+            state.eta = state.eta + state.added
 
     # --- one sweep --------------------------------------------------------------------------------
 
@@ -216,6 +234,7 @@ class Sampler:
             state.active,
             state.A,
             state.alpha[state.active.sample[: state.A]],
+            state.added,
             state.eta,
             self.s,
             state.tau,
@@ -234,6 +253,8 @@ class Sampler:
             # the library's other methods are wrong where |eta| > 150 (test_mask_moves.py)
             w = random_polyagamma(1.0, state.eta, method="alternate", random_state=rng)
             r = 0.5 * self.s  # y - 1/2
+        if self.covariates:
+            r = r - w * state.added
         state.working = Working(w, r, state.working.xi)
 
     def move_samples(self, state: State, rng: np.random.Generator) -> None:
@@ -253,12 +274,18 @@ class Sampler:
         state.samples_changed += changed
 
     def coefficients(self, state: State, rng: np.random.Generator) -> None:
-        """Draw alpha, and set eta."""
+        """Draw alpha, and set eta; then the weights of covariates."""
         on = state.active.sample[: state.A]
         state.alpha = rng.normal(0.0, self.hypers.xi**-0.5, self.B)
         noise = rng.normal(size=state.A)
         state.alpha[on] = draw_coefficients(state.active.K[: state.A], state.working, noise)
         self._decide(state)
+        if self.covariates:
+            w, r, _ = state.working
+            score = r - w * (state.eta - state.added)  # of what K'alpha leaves of eta
+            state.covariate, change = self.covariates.draw(rng, w, score, state.covariate)
+            state.eta = state.eta + change
+            state.added = self.covariates.C @ state.covariate
 
     def probabilities(self, state: State, rng: np.random.Generator) -> None:
         """Draw the probabilities of the masks, if the form of the model keeps them."""

@@ -119,7 +119,7 @@ SAMPLER_OF = {
 }
 """The file in this folder that has the sampler of a model, by the model's name."""
 
-supports = only_for(tuple(SAMPLER_OF), f"made for {', '.join(SAMPLER_OF)}")
+supports = only_for(tuple(SAMPLER_OF), f"made for {', '.join(SAMPLER_OF)}", covariates=True)
 
 
 def make_sampler(problem: Problem) -> Sampler:

@@ -4,8 +4,9 @@ It covers both parametrisations. The posterior is the same, so `point` returns t
 problem's own form. It uses no gradient and no step size, and adapts nothing.
 
 Notation: N samples, D features, H = [1, X] (N, D + 1), beta = (beta_0 ... beta_D) with the bias
-first, T = diag(tau); z_i ~ Normal(eta_i, 1) with y_i = 1(z_i > 0) (Albert, Chib 1993,
-doi 10.1080/01621459.1993.10476321).
+first, T = diag(tau); covariates are more columns of H, whose weights g come last in beta and
+have the fixed variance covariate_sd^2 in T; z_i ~ Normal(eta_i, 1) with y_i = 1(z_i > 0) (Albert,
+Chib 1993, doi 10.1080/01621459.1993.10476321).
 
 One sweep
 ---------
@@ -35,6 +36,7 @@ import numpy as np
 from ardvark.common.declared import Settings, option
 from ardvark.models import Problem, sparse_probit
 
+from .covariates import Covariates
 from .jcfo_steps import (
     draw_block,
     draw_latent,
@@ -61,8 +63,8 @@ class State:
 
     Attributes
     ----------
-    beta, tau : array (D + 1,)
-        Weights and their variances, those of the bias first.
+    beta, tau : array (D + 1 + K,)
+        Weights and their variances, those of the bias first and those of covariates last.
     z, eta : array (N,)
         Latent decision values, and decision values.
     """
@@ -92,8 +94,8 @@ class Sampler:
         self.precise = h.parametrization == "hierarchical"
         self.gamma = float(h.gamma1)
         N, D = problem.X.shape
-        self.H = np.ones((N, D + 1))
-        self.H[:, 1:] = problem.X
+        self.covariates, self.own = Covariates(problem), slice(0, D + 1)
+        self.H = np.hstack([np.ones((N, 1)), problem.X, self.covariates.C])
         self.set_labels(problem.y)
 
     def set_labels(self, y: np.ndarray) -> None:
@@ -109,23 +111,27 @@ class Sampler:
 
         The next sweep draws z and tau, which are not in the paper's variables or need not be.
         """
-        beta = np.append(point["bias"], point["beta"]).astype(np.float64)
+        weights = np.append(point["bias"], point["beta"]).astype(np.float64)
+        beta = np.append(weights, self.covariates.at(point))
         N, K = self.H.shape
         state = State(beta, np.full(K, np.nan), np.full(N, np.nan), self.H @ beta)
+        state.tau[len(weights) :] = self.covariates.sd**2
         if "tau" in point:
-            state.tau[:] = np.append(point["tau_bias"], point["tau"])
+            state.tau[self.own] = np.append(point["tau_bias"], point["tau"])
         return state
 
     def point(self, state: State) -> dict[str, np.ndarray]:
         """Return the variables of the problem's form and the shared quantities, as copies."""
+        beta, tau = state.beta[self.own], state.tau[self.own]
         point = {
-            "bias": np.array(state.beta[0]),
-            "beta": state.beta[1:].copy(),
-            "feature_weight": np.abs(state.beta[1:]),
+            "bias": np.array(beta[0]),
+            "beta": beta[1:].copy(),
+            "feature_weight": np.abs(beta[1:]),
             "eta": state.eta.copy(),
+            **self.covariates.named(state.beta[len(beta) :]),
         }
         if self.precise:
-            point |= {"tau_bias": np.array(state.tau[0]), "tau": state.tau[1:].copy()}
+            point |= {"tau_bias": np.array(tau[0]), "tau": tau[1:].copy()}
         free = self.problem.to_free(point)
         return point | {name: np.asarray(free[name]) for name in free if name not in point}
 
@@ -147,19 +153,22 @@ class Sampler:
         """Step 1.
 
         ln density = (N + D + 1) u - e^2u sum_i (z_i - eta_i)^2 / 2 - gamma^1/2 e^u sum abs(beta),
-        the bias among beta.
+        the bias among beta. K covariates add K u - e^2u |g|^2 / (2 covariate_sd^2).
         """
         power = float(len(state.z) + len(state.beta))
         error = state.z - state.eta
-        size = self.gamma**0.5 * np.abs(state.beta).sum()
+        size = self.gamma**0.5 * np.abs(state.beta[self.own]).sum()
         half = 0.5 * (error @ error)
+        if self.covariates:
+            g = state.beta[self.own.stop :] / self.covariates.sd
+            half += 0.5 * (g @ g)
         u = log_scale(rng, 2.5 * power**-0.5, power, half, size, 0.0, 0.0, 0.0)
         for array in (state.beta, state.z, state.eta):
             array *= np.exp(u)
 
     def variances(self, state: State, rng: np.random.Generator) -> None:
         """Step 2."""
-        draw_variances(rng, state.beta, self.gamma, state.tau)
+        draw_variances(rng, state.beta[self.own], self.gamma, state.tau[self.own])
 
     def weights(self, state: State, rng: np.random.Generator) -> None:
         """Steps 3 and 4."""

@@ -34,9 +34,9 @@ def problem(data):
     return av.problem("rfvm", data, always=["age", "sex"], latent_noise="none")
 
 
-@pytest.fixture(scope="module", params=["nuts", "mams", "laplace", "advi"])
+@pytest.fixture(scope="module", params=["nuts", "gibbs", "laplace", "advi"])
 def fit(request, problem):
-    """By each method that works on the density alone."""
+    """By a method of each kind."""
     options = {"max_iterations": 2000} if request.param == "advi" else {}
     return av.fit(
         problem,

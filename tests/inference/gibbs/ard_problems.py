@@ -53,6 +53,9 @@ def prior_draws(problem, random, n):
     }
     if getattr(h, "latent_noise", "none") != "none":
         point["tau"] = random.gamma(h.noise_shape, 1.0 / h.noise_rate, n)
+    if problem.always:
+        size = n, len(problem.always)
+        point["covariate_weight"] = random.normal(0.0, h.covariate_sd, size)
     return point | {"eta": problem.decision(point)}
 
 
@@ -66,6 +69,8 @@ def bounded(point, problem):
         np.arctan(2.0 * theta * (a @ problem.Z)),
         np.arctan(point["bias"])[..., None],
     ]
+    if "covariate_weight" in point:
+        parts.append(np.arctan(point["covariate_weight"]))
     if "tau" in point:
         parts.append((point["tau"] / (1.0 + point["tau"]))[..., None])
     return np.concatenate(parts, axis=-1)

@@ -35,6 +35,13 @@ def kernel_matrix(problem, zeta, z):
     return problem.kernel.gram(problem.X, problem.Z[np.asarray(z) == 1], theta)
 
 
+def covariates(problem):
+    """C (N, K) as more columns of the kernel: scaled, so that xi is the precision of g too."""
+    if problem.C is None:
+        return np.empty((len(problem.y), 0))
+    return problem.C * problem.hypers.covariate_sd * problem.hypers.xi**0.5
+
+
 def marginal(K, s, xi, nodes):
     """Return ln of the integral of prod sigmoid(s K alpha) N(alpha | 0, 1/xi) over alpha."""
     A = K.shape[1]
@@ -79,7 +86,7 @@ def exact(problem, nodes=7):
     features = all_masks(D) if h.FEATURE_MASK else np.ones((1, D), dtype=int)
     states, log_p = [], []
     for zeta, z in itertools.product(features, all_masks(B)):
-        K = kernel_matrix(problem, zeta, z)
+        K = np.hstack([kernel_matrix(problem, zeta, z), covariates(problem)])
         evidence = normal_marginal(K, s, h) if problem.spec.name == "fs_skr" else None
         log_prior = log_mask_prior(z, h.a_z, h.mask_prior)
         if h.FEATURE_MASK:

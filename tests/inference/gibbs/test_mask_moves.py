@@ -234,7 +234,7 @@ def run_features(move, sampler, state, random, collapsed):
     return move(
         collapsed, random.permutation(sampler.D), 40, 40, state.zeta, sampler.odds_zeta,
         sampler.partners, sampler.kernel, state.active, state.A, state.alpha[state.z == 1],
-        state.eta, sampler.s, state.tau, state.working, random,
+        state.added, state.eta, sampler.s, state.tau, state.working, random,
     )  # fmt: skip
 
 
