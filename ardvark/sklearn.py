@@ -11,7 +11,7 @@ posterior itself is an attribute, and all of `ardvark` works with it:
 """
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -75,6 +75,9 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
         Other hyperparameters of the model, by name.
     method_options : dict, optional
         Options of the method, by name (`ardvark methods NAME` lists them).
+    always : sequence of str, optional
+        Columns of a data frame X that are always in the model, such as age: covariates, which are
+        outside of what is selected (`ardvark.problem`). `get_support` keeps them.
     standardize : bool
         Standardise each feature by its mean and standard deviation in the training rows.
     threshold : float
@@ -96,7 +99,7 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
     status_ : str
         How the fit ended: ``posterior_.attrs["status"]``.
     feature_importances_ : ndarray (D,)
-        P(active) of each feature.
+        P(active) of each feature; NaN for what is `always` in the model, here and below.
     prior_importances_ : ndarray (D,)
         P(active) of each feature under the prior, beside which `feature_importances_` stands.
     coef_, intercept_ : ndarray (1, D), ndarray (1,)
@@ -180,6 +183,7 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
         random_state: int | np.random.RandomState | None = None,
         hypers: Mapping[str, Any] | None = None,
         method_options: Mapping[str, Any] | None = None,
+        always: Sequence[str] | None = None,
         standardize: bool = True,
         threshold: float = 0.5,
         verbose: bool = False,
@@ -195,6 +199,7 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.hypers = hypers
         self.method_options = method_options
+        self.always = always
         self.standardize = standardize
         self.threshold = threshold
         self.verbose = verbose
@@ -223,7 +228,12 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
         [True, True, False, False]
         """
         data = training_data(self, X, y)
-        self.problem_ = problem(self.model, data, standardize=self.standardize, **self._asked())
+        always = self.always if self.always is not None else ()
+        if len(always) and not hasattr(self, "feature_names_in_"):
+            raise InputError("always names columns: give X as a data frame, which has names.")
+        self.problem_ = problem(
+            self.model, data, standardize=self.standardize, always=always, **self._asked()
+        )
         with verdict_untold():
             self.posterior_ = fit(
                 self.problem_,
@@ -373,12 +383,22 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
             ) from None
 
     def _get_support_mask(self) -> np.ndarray:
-        return self._active("feature") > self.threshold
+        p = self.feature_importances_
+        return (p > self.threshold) | np.isnan(p)  # what is always in the model stays
 
     @property
     def feature_importances_(self) -> np.ndarray:
         """P(active) of each feature (D,)."""
-        return self._active("feature")
+        return self._whole(self._active("feature"))
+
+    def _whole(self, values: np.ndarray) -> np.ndarray:
+        """Return values of the features in the columns of X; NaN for what is always there."""
+        always = self.problem_.always
+        if not always:
+            return values
+        out = np.full(self.n_features_in_, np.nan)
+        out[[name not in always for name in self.problem_.data.feature_names]] = values
+        return out
 
     @property
     def prior_importances_(self) -> np.ndarray:
@@ -397,7 +417,7 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
         values = effects(self.posterior_)[column].to_numpy()
         if not np.isfinite(values).any():
             raise AttributeError(f"this fit does not know {column} of any feature")
-        return values
+        return self._whole(values)
 
     def __str__(self) -> str:
         """Return the parameters and, once it is fitted, what is active beside the prior."""
@@ -411,7 +431,7 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
 
     @property
     def relevance_vectors_(self) -> np.ndarray:
-        """The training rows that are active (n, D), in the units of X."""
+        """The features of the training rows that are active (n, D), in the units of X."""
         rows = self.relevance_  # first: it asks whether there is a fit
         return self.problem_.basis[rows]
 

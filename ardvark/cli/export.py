@@ -38,13 +38,15 @@ def tables(
             interval; and METHOD_label, the class that is predicted.
         effects : one row per feature or sample (`kind`) and method: P(active), its Monte Carlo
             error, its value under the prior, and the signed effect with standard deviation and
-            90 % interval (`ardvark.effects`). `unit` and `towards` say what it is.
+            90 % interval (`ardvark.effects`). `unit` and `towards` say what it is. Covariates
+            (columns that are always in the model) follow, with their odds ratios.
         groups : one row per group of correlated features and method: the members, and the
             probability that at least one is active. Left out where no fit has groups.
     """
     known = {m: t for m, t in fits.items() if t.attrs["status"] != "failed"}
     found = {"predictions": _predictions(problem, test, known)}
-    each = [_effects(m, tree, what) for m, tree in known.items() for what in ("feature", "sample")]
+    kinds = ("feature", "sample", "covariate")
+    each = [_effects(m, tree, what) for m, tree in known.items() for what in kinds]
     if any(len(table) for table in each):
         found["effects"] = pd.concat([t for t in each if len(t)]).set_index(["kind", "name"])
     together = [_groups(method, tree) for method, tree in known.items()]

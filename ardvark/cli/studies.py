@@ -56,6 +56,7 @@ def compare(
     impute: tables.Impute = None,
     row_names: tables.RowNames = None,
     na: tables.Na = None,
+    always: tables.Always = None,
     test_size: Annotated[
         float, typer.Option(help="Share of samples held out to test predictions; 0: none.")
     ] = 0.0,
@@ -124,6 +125,8 @@ def compare(
         "sensitivity": sensitivity,
         "stored": stored,
     }
+    if always:
+        settings["always"] = words(always)
     problem, test = problem_of(settings)
     if isinstance(problem.data, Table):
         cleaning = problem.data.cleaning.declared() | {"became": problem.data.encoder.became()}
@@ -197,7 +200,7 @@ def export(
 
 def _introduced(problem: "Problem") -> str:
     """Return a problem's description without its hyperparameters, in 80 columns."""
-    told = [*problem.describe().splitlines()[:2], *problem.data.remarks]
+    told = [*problem.describe().splitlines()[: 3 if problem.always else 2], *problem.data.remarks]
     return "\n".join(textwrap.fill(line.strip(), 80, subsequent_indent="  ") for line in told)
 
 
@@ -248,7 +251,8 @@ def problem_of(settings: Mapping[str, Any]) -> "tuple[Problem, Dataset | None]":
         )
     if size:
         source, test = source.split(size, random_seed=settings["split_seed"])
-    return av.problem(settings["model"], source, **settings["hypers"]), test
+    always = settings.get("always", ())
+    return av.problem(settings["model"], source, always=always, **settings["hypers"]), test
 
 
 def dataset_of(source: str, given: Mapping[str, Any], command: list[str]) -> "Dataset":

@@ -40,6 +40,11 @@ Na = Annotated[
     list[str] | None, _option(help="More words or numbers that stand for a missing value: ?,-999.")
 ]
 
+Always = Annotated[
+    list[str] | None,
+    _option(help="Columns that are always in the model, and never selected: age,sex,..."),
+]
+
 LISTS = ("drop", "classes", "na")
 """Arguments of `ardvark.table` that are lists of words."""
 ARGUMENTS = (

@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
 from .activity import QUANTILES
+from .covariates import always_text, covariate_effects
 from .datatree import group
 from .selection import DIMS, PROBABILITY, WEIGHT, summary
 
@@ -21,18 +23,21 @@ EFFECTS = ("p_active", "mcse", "prior", "effect", "effect_sd", "low", "high", "s
 
 
 def effects(tree: xr.DataTree, what: str = "feature") -> pd.DataFrame:
-    """Return P(active) and the signed effect of each feature, or sample, of one fit.
+    """Return P(active) and the signed effect of each feature, sample or covariate of one fit.
 
     Parameters
     ----------
     tree : DataTree
         A fit, with its group `selection` (`ardvark.select`).
-    what : {"feature", "sample"}
+    what : {"feature", "sample", "covariate"}
 
     Returns
     -------
     pandas.DataFrame
         One row per feature or sample, in the order of the data; empty if the fit has no selection.
+        Covariates, the columns that are always in the model, have their effect with its interval,
+        and under a logistic link the odds ratio of one unit of the column with its own:
+        odds_ratio (posterior median), odds_low, odds_high.
         The columns are those of `EFFECTS`: P(active), its Monte Carlo error, its value under the
         prior; mean and standard deviation of the signed effect and the ends of its 90 % interval;
         and the mean effect without its sign. What is not known is NaN. ``attrs["unit"]`` is the
@@ -53,6 +58,13 @@ def effects(tree: xr.DataTree, what: str = "feature") -> pd.DataFrame:
     'log odds'
     """
     found = group(tree, "selection")
+    about: dict[Any, Any] = {
+        n: str(found.attrs.get(n, "")) for n in ("unit", "towards", "direction")
+    }
+    if what == "covariate":
+        table = covariate_effects(tree)
+        table.attrs = about
+        return table
     if f"p_active_{what}" not in found:
         return pd.DataFrame(columns=list(EFFECTS))
     p = found[f"p_active_{what}"]
@@ -63,7 +75,7 @@ def effects(tree: xr.DataTree, what: str = "feature") -> pd.DataFrame:
         columns[name] = np.nan if ends is None else ends.sel(quantile=at, method="nearest").values
     frame = pd.DataFrame(columns, index=pd.Index(p[DIMS[what]].values.astype(str), name=what))
     frame = frame[list(EFFECTS)].astype(float)
-    frame.attrs = {n: str(found.attrs.get(n, "")) for n in ("unit", "towards", "direction")}
+    frame.attrs = about
     return frame
 
 
@@ -118,6 +130,12 @@ def selection_text(tree: xr.DataTree) -> str:
     are effects on eta towards 'True', in log odds per standard deviation of the
     feature, with 90 % intervals.
     """
+    text = _of_features(tree)
+    return f"{text}{always_text(tree)}" if text else ""
+
+
+def _of_features(tree: xr.DataTree) -> str:
+    """Return the same without covariates."""
     found = group(tree, "selection")
     numbers = summary(found, "feature")
     if not numbers:

@@ -120,3 +120,34 @@ def test_the_algorithm_of_a_paper_takes_no_covariates(name):
 def test_the_error_names_the_methods_that_take_covariates(problem):
     with pytest.raises(InputError, match=r"Methods that do: .*nuts.*advi"):
         av.fit(problem, "rfvm_vb", progressbar=False)
+
+
+def confounded(number):
+    """500 rows in which age alone matters, and a feature follows it (correlation 0.7).
+
+    The rows keep their seed, because what is tested is their own posterior.
+    """
+    draws = np.random.default_rng(number)
+    age, X = draws.normal(size=500), draws.normal(size=(500, 12))
+    X[:, 0] = 0.7 * age + 0.51**0.5 * X[:, 0]
+    y = np.where(draws.random(500) < 1.0 / (1.0 + np.exp(-1.5 * age)), "ill", "well")
+    return pd.DataFrame(X, columns=[f"g{k}" for k in range(12)]).assign(age=age, diagnosis=y)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("number", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in (1, 2))])
+def test_a_feature_that_follows_a_confounder_is_active_only_without_it(number):
+    """P(active) above 0.9 becomes one below 0.1, by the exact sampler."""
+    frame = confounded(number)
+    settings = {"active_features": 0.5, "latent_noise": "none", "basis": range(10)}
+    problems = {
+        "alone": av.problem("rfvm", frame.drop(columns="age"), "diagnosis", **settings),
+        "adjusted": av.problem("rfvm", frame, "diagnosis", always="age", **settings),
+    }
+    p = {}
+    for name, own in problems.items():
+        how = {"draws": 300, "chains": 2, "random_seed": seed(7), "progressbar": False}
+        found = av.fit(own, "gibbs", tune=200, **how)["selection"]
+        p[name] = float(found["p_active_feature"].sel(feature="g0"))
+    assert p["alone"] > 0.9
+    assert p["adjusted"] < 0.1

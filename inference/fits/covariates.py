@@ -1,0 +1,54 @@
+"""What a fit says of the columns that are always in the model, as odds ratios with intervals."""
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from ardvark.models import ZOO
+
+from .activity import QUANTILES
+from .datatree import COVARIATES, group
+
+OF_COVARIATES = ("effect", "effect_sd", "low", "high")
+ODDS = ("odds_ratio", "odds_low", "odds_high")
+"""What the odds are multiplied by for one more unit of the column, and the ends of its interval."""
+
+
+def covariate_effects(tree: xr.DataTree) -> pd.DataFrame:
+    """Return the effects of covariates, one row each; empty if the fit has none.
+
+    `effect`, `effect_sd`, `low` and `high` are posterior mean, standard deviation and 90 % interval
+    of the change of eta per standard deviation of the column. Under a logistic link `ODDS` are
+    posterior median and 90 % interval of the odds ratio of one unit of the column: of a year of
+    age, of one level against the others.
+    """
+    posterior = group(tree, "posterior")
+    if COVARIATES not in posterior:
+        return pd.DataFrame(columns=list(OF_COVARIATES))
+    drawn = posterior[COVARIATES].transpose("chain", "draw", ...)
+    flat = drawn.values.reshape(-1, drawn.shape[-1])
+    names = drawn["covariate"].values.astype(str)
+    low, high = np.quantile(flat, (QUANTILES[0], QUANTILES[-1]), axis=0)
+    columns = dict(zip(OF_COVARIATES, (flat.mean(0), flat.std(0), low, high), strict=True))
+    spec = ZOO.get(str(tree.attrs.get("model")))
+    constant = group(tree, "constant_data")
+    if spec is not None and spec.link.startswith("logistic") and "covariate_scale" in constant:
+        unit = constant["covariate_scale"].values
+        known = (np.median(flat, axis=0), low, high)
+        with np.errstate(over="ignore"):
+            columns |= {n: np.exp(x / unit) for n, x in zip(ODDS, known, strict=True)}
+    return pd.DataFrame(columns, index=pd.Index(names, name="covariate"))
+
+
+def always_text(tree: xr.DataTree) -> str:
+    """Return in a sentence what is always in the model, and its effects; "" without any."""
+    table = covariate_effects(tree)
+    if not len(table):
+        return ""
+    odds = "odds_ratio" in table
+    words = []
+    for name, row in table.iterrows():
+        value, low, high = row[list(ODDS)] if odds else row[["effect", "low", "high"]]
+        words.append(f"{name} ({value:{'' if odds else '+'}.2g} [{low:.2g}, {high:.2g}])")
+    what = "odds ratios for one unit" if odds else "effects on eta per standard deviation"
+    return f" Always in the model, with {what}: {', '.join(words)}."

@@ -1,0 +1,115 @@
+"""Columns that are always in the model, where a user meets them: effects, files, commands."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ardvark as av
+from ardvark.cli.export import tables
+from ardvark.common.validate import InputError
+from ardvark.sklearn import SparseBayesClassifier
+from tests.support import rng, seed
+
+QUIET = {"draws": 200, "progressbar": False}
+
+
+def frame(N=60):
+    draws = rng(0)
+    found = pd.DataFrame(draws.normal(size=(N, 3)), columns=["g1", "g2", "g3"])
+    found.insert(1, "age", draws.normal(60.0, 10.0, N))
+    found["smoker"] = (draws.random(N) < 0.4).astype(float)
+    eta = 0.12 * (found["age"] - 60.0) + 2.0 * found["g1"]
+    return found.assign(status=np.where(eta + draws.logistic(size=N) > 0, "well", "ill"))
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return av.problem("rfvm", frame(), "status", always=["smoker", "age"])
+
+
+@pytest.fixture(scope="module")
+def fit(problem):
+    return av.fit(problem, "laplace", random_seed=seed(0), **QUIET)
+
+
+def test_odds_ratios_are_of_one_unit_of_the_column(problem, fit):
+    """By hand, from the draws and the standard deviation of the column in the table."""
+    table = av.effects(fit, "covariate")
+    assert table.index.tolist() == ["smoker", "age"]
+    drawn = fit["posterior"]["covariate_weight"].values.reshape(-1, 2)
+    np.testing.assert_allclose(table["effect"], drawn.mean(axis=0))
+    for k, name in enumerate(table.index):
+        ratio = np.exp(drawn[:, k] / frame()[name].std(ddof=0))
+        found = table.loc[name, ["odds_low", "odds_ratio", "odds_high"]].to_numpy(float)
+        np.testing.assert_allclose(found, np.quantile(ratio, [0.05, 0.5, 0.95]), rtol=1e-2)
+    assert table.attrs["towards"] == "well"
+    text = av.selection_text(fit)
+    assert "Always in the model, with odds ratios for one unit: smoker (" in text
+    assert f"age ({table.loc['age', 'odds_ratio']:.2g} [" in text
+    assert "Always in the model" in repr(av.summary(fit))
+
+
+def test_without_covariates_nothing_is_said_of_them():
+    own = av.problem("rfvm", frame()[["g1", "g2", "status"]], "status")
+    tree = av.fit(own, "laplace", random_seed=seed(0), **QUIET)
+    assert av.effects(tree, "covariate").empty
+    assert "Always" not in av.selection_text(tree)
+    effects = tables(own, None, {"laplace": tree})["effects"]
+    assert not [c for c in effects.columns if "odds" in c]
+
+
+def test_a_probit_model_has_effects_and_no_odds():
+    own = av.problem("sparse_probit", frame(), "status", always=["age"])
+    tree = av.fit(own, "laplace", random_seed=seed(1), **QUIET)
+    assert list(av.effects(tree, "covariate")) == ["effect", "effect_sd", "low", "high"]
+    assert "with effects on eta per standard deviation: age (+" in av.selection_text(tree)
+
+
+def test_exported_files_have_the_covariates(problem, fit):
+    found = tables(problem, None, {"laplace": fit})
+    rows = found["effects"].loc["covariate"]
+    assert rows.index.tolist() == ["smoker", "age"]
+    assert rows[["effect", "low", "high", "odds_ratio"]].notna().all(axis=None)
+    p = av.predict(problem, fit, problem.data).mean(("chain", "draw"))
+    np.testing.assert_allclose(found["predictions"]["laplace"], p)
+
+
+def test_the_command_line_takes_them(tmp_path, command):
+    """A study remembers them: the report, new rows and exported files are of the same problem."""
+    path, out = tmp_path / "own.csv", tmp_path / "out"
+    frame().to_csv(path, index=False)
+    words = ["compare", "rfvm", path, "--target", "status", "--methods", "laplace", "--out", out]
+    done = command(*words, "--draws", 50, "--always", "smoker,age", "--test-size", 0.2)
+    assert done.returncode == 0, done.stderr
+    assert "always in the model: smoker, age" in done.stderr
+    assert json.loads((out / "study.json").read_text())["always"] == ["smoker", "age"]
+    frame().drop(columns="status").iloc[:4].to_csv(tmp_path / "new.csv", index=False)
+    done = command("predict", out, tmp_path / "new.csv", "--method", "laplace")
+    assert done.returncode == 0, done.stderr
+    assert len(pd.read_csv(out / "predicted-new.csv")) == 4
+    assert command("export", out).returncode == 0
+    assert "covariate" in pd.read_csv(out / "effects.csv")["kind"].to_numpy()
+    done = command(*words, "--always", "smoking")
+    assert done.returncode == 2
+    assert "unknown column 'smoking'" in done.stderr
+
+
+def test_the_estimator_takes_them():
+    """In the columns of X; what is always in the model stays in what `transform` keeps."""
+    X, y = frame().drop(columns="status"), frame()["status"]
+    classifier = SparseBayesClassifier(
+        "rfvm", "laplace", always=["age", "smoker"], draws=100, random_state=seed(2) % 2**31
+    ).fit(X, y)
+    assert np.isnan(classifier.feature_importances_).tolist() == [False, True, False, False, True]
+    assert classifier.get_support()[[1, 4]].all()
+    assert classifier.effects_.shape == (5, 3)
+    mean = classifier.posterior_["posterior"]["eta"].mean(("chain", "draw"))
+    eta = X.to_numpy() @ classifier.coef_[0] + classifier.intercept_[0]
+    np.testing.assert_allclose(eta, mean, atol=1e-9)
+    p = classifier.predict_proba(X)[:, 1]
+    older = classifier.predict_proba(X.assign(age=X["age"] + 20.0))[:, 1]
+    assert p.mean() < older.mean()
+    with pytest.raises(InputError, match="which has names"):
+        SparseBayesClassifier("rfvm", "laplace", always=["age"]).fit(X.to_numpy(), y)
