@@ -12,6 +12,7 @@ from ardvark.common.validate import InputError
 from .arguments import pairs
 from .calibrate import calibrate
 from .choose import choose
+from .panel import panel
 from .predict import predict
 from .reference import app as reference_app
 from .studies import compare, export, report
@@ -39,7 +40,7 @@ data_app = typer.Typer(
 )
 app.add_typer(data_app, name="data")
 app.add_typer(reference_app, name="reference")
-for command in (choose, compare, report, predict, export, calibrate):
+for command in (choose, compare, report, predict, panel, export, calibrate):
     app.command()(command)
 
 

@@ -44,7 +44,7 @@ def predict(
     rows = read(new, sep)
     problem, _ = problem_of(settings)
     fits = study.load_fits(folder, problem)
-    name = _chosen(fits, method, reference_of(fits))
+    name = chosen(fits, method, reference_of(fits))
     if isinstance(problem.data, Table):  # made again of the training rows, as fingerprints show
         rows = problem.data.clean(rows)
     elif "" in rows:
@@ -64,8 +64,8 @@ def predict(
     typer.echo(f"Predictions: {target}")
 
 
-def _chosen(fits: "Mapping[str, DataTree]", method: str | None, reference: str | None) -> str:
-    """Return the name of the fit to predict with."""
+def chosen(fits: "Mapping[str, DataTree]", method: str | None, reference: str | None) -> str:
+    """Return the name of the fit to predict with, or to project."""
     usable = [name for name, tree in fits.items() if tree.attrs["status"] != "failed"]
     if method is not None:
         return named("fit", method, usable, "These are the fits of this study.")

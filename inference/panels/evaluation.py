@@ -53,7 +53,7 @@ class Predictions:
         """Return those of a fit of a problem."""
         p = _by_draw(problem, tree)
         few = p[np.linspace(0, len(p) - 1, min(DRAWS, len(p))).round().astype(int)]
-        return cls(few, clustered(p), problem.X)
+        return cls(few, clustered(p), problem.X, problem.C)
 
     def submodel(self, features: Sequence[int]) -> "Submodel":
         """Return the projection onto some features."""
@@ -128,11 +128,11 @@ def scored(
     """
     known = predictions or Predictions.of(problem, tree)
     full = predict(problem, tree, rows).mean(("chain", "draw")).values
-    X = problem.standardized(rows.X)
+    there = problem.at(rows.X)
     draws, formula = [], []
     for size in sizes:
         features = list(path[:size])
-        submodel, A = known.submodel(features), design(X[:, features])
+        submodel, A = known.submodel(features), design(there.X[:, features], there.C)
         draws.append(log_scores(rows.y, submodel.probability(A)))
         formula.append(log_scores(rows.y, special.expit(A @ submodel.formula)))
     return Scores(log_scores(rows.y, full), np.stack(draws, axis=1), np.stack(formula, axis=1))

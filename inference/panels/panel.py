@@ -57,6 +57,9 @@ def panel(
 ) -> Panel:
     """Find the few features whose logistic regression predicts nearly as the full posterior does.
 
+    Columns that are always in the model (`problem(..., always=...)`) are in every submodel, and are
+    not counted.
+
     Parameters
     ----------
     problem : Problem
@@ -105,7 +108,7 @@ def panel(
     {'intercept': ..., 'x4': False, 'x1': True}
     """
     check_same(problem, fit)
-    wanted = _sizes(sizes, len(problem.coords["feature"]))
+    wanted = _sizes(sizes, problem.D)
     plan = _plan(problem, fit, random_seed, progressbar)
     fold = partition(problem.y, whole("folds", folds, 2), plan.sampling.seed)
     known = Predictions.of(problem, fit)
@@ -123,7 +126,7 @@ def panel(
         rows = problem.data.take(np.flatnonzero(fold == k), both=False)
         scores[name] = scored(part, tree, rows, paths[name], wanted, own)
         logger.info("panel: %s", name)
-    names = problem.coords["feature"]
+    names = problem.feature_names
     table = tabulated([scores[name] for name in parts], wanted)
     table.insert(0, "feature", ["" if size == 0 else names[path[size - 1]] for size in wanted])
     return Panel(

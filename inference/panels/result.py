@@ -119,7 +119,7 @@ class Panel:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the members, in the order of the search."""
-        known = self.problem.coords["feature"]
+        known = self.problem.feature_names
         return tuple(known[j] for j in self.features)
 
     @cached_property
@@ -130,10 +130,10 @@ class Panel:
     def coefficients(self) -> pd.DataFrame:
         """The logistic regression nearest to the full posterior, in the table's units.
 
-        log(P / (1 - P)) = intercept + sum of coefficient times column. One row for the intercept
-        and for each member: `coefficient`; `low` and `high`, the ends of the 90 % interval of the
-        draws' projections; and `per_sd`, the coefficient for one standard deviation of the column
-        (NaN for the intercept).
+        log(P / (1 - P)) = intercept + sum of coefficient times column. One row for the intercept,
+        each column that is always in and each member: `coefficient`; `low` and `high`, the ends of
+        the 90 % interval of the draws' projections; and `per_sd`, the coefficient for one standard
+        deviation of the column (NaN for the intercept).
         """
         center, scale = self._units()
         found = {"coefficient": self._submodel.formula[None]}
@@ -145,14 +145,23 @@ class Panel:
                 **{name: np.quantile(own["draws"], q, axis=0) for name, q in ENDS.items()},
                 "per_sd": [np.nan, *self._submodel.formula[1:]],
             },
-            index=pd.Index(["intercept", *self.names], name="name"),
+            index=pd.Index(["intercept", *self._columns], name="name"),
         )
         frame.attrs["towards"] = self.problem.data.class_names[1]
         return frame
 
+    @property
+    def _columns(self) -> tuple[str, ...]:
+        """The columns of the submodel: those always in, and the members."""
+        return (*self.problem.always, *self.names)
+
     def _units(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the centre and the scale of each column of the submodel but the intercept."""
-        return self.problem.center[self.features], self.problem.scale[self.features]
+        """Return the centre and the scale of each of these columns."""
+        problem, always = self.problem, self.problem.covariates
+        center, scale = problem.center[self.features], problem.scale[self.features]
+        if always is None:
+            return center, scale
+        return np.append(always.center, center), np.append(always.scale, scale)
 
     @cached_property
     def alternatives(self) -> pd.DataFrame:
@@ -167,7 +176,7 @@ class Panel:
         return pd.DataFrame(rows, columns=["member", "alternative", "correlation", "kept"])
 
     def _in_place_of(self, member: int) -> list[tuple[str, str, float, float]]:
-        own, names = self.predictions, self.problem.coords["feature"]
+        own, names = self.predictions, self.problem.feature_names
         r = _correlations(own.X, member)
         nearest = np.argsort(-np.abs(r), kind="stable")[: NEAREST + len(self.features)]
         near = [int(j) for j in nearest if j not in self.features and abs(r[j]) >= RELATED]
@@ -188,7 +197,7 @@ class Panel:
         One row each: `coefficient`, `low`, `high`, `per_sd` as in `coefficients`; `chosen`, the
         share of folds whose panel of this size has it; and its `alternatives`.
         """
-        frame = self.coefficients.drop(index="intercept")
+        frame = self.coefficients.loc[list(self.names)].copy()
         column = self.chosen[self.size] if self.size in self.chosen else pd.Series(dtype=float)
         frame["chosen"] = column.reindex(frame.index, fill_value=0.0)
         found = self.alternatives.groupby("member")["alternative"].agg(list)
@@ -198,15 +207,15 @@ class Panel:
     def estimator(self) -> "Pipeline":
         """Return the panel as a scikit-learn pipeline that predicts at once.
 
-        It takes data frames in the table's units that have the members among their columns. Its
+        It takes data frames in the table's units that have the columns of `coefficients`. Its
         last step is a `LogisticRegression` with the coefficients of the panel; its classes are the
         names of the classes. `fit` would estimate these coefficients from labels, without what the
         posterior knows.
         """
         from .estimator import pipeline
 
-        names, coefficients = list(self.names), self.coefficients["coefficient"]
-        return pipeline(names, coefficients.to_numpy(), self.problem.data.class_names, RIDGE)
+        coefficients = self.coefficients["coefficient"].to_numpy()
+        return pipeline(self._columns, coefficients, self.problem.data.class_names, RIDGE)
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write `coefficients` to a CSV file, which a spreadsheet can apply.
@@ -226,7 +235,7 @@ class Panel:
         """Return in words what was found, in at most 30 lines of 80 columns."""
         words = text.Words(
             f"{self.problem.spec.name} on {self.problem.data.name}",
-            len(self.problem.coords["feature"]),
+            self.problem.D,
             self.table,
             self.suggested,
             self.members if self.size else None,

@@ -1,4 +1,4 @@
-"""A panel in words: at most 30 lines of 80 columns, which a terminal shows whole."""
+"""A panel in words: at most 28 lines of 80 columns, which a terminal shows whole."""
 
 import textwrap
 from dataclasses import dataclass
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 WIDTH = 80
-_MEMBERS, _LONGEST = 10, 18
-"""Members that have a line each, and characters of a name."""
+_ROWS, _LONGEST = 7, 18
+"""Columns that have a line each, and characters of a name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,10 +35,10 @@ class Words:
 
     def text(self) -> str:
         """Return sizes, members and what selection by P(active) gives."""
-        lines = [*_filled(self._first(), 3), "", *self._sizes()]
+        lines = [*_filled(self._first(), 2), "", *self._sizes()]
         if self.members is not None and self.coefficients is not None:
             lines += ["", *self._panel(self.members, self.coefficients)]
-        lines += ["", *_filled(self._by_p_active(), 3)]
+        lines += ["", *_filled(self._by_p_active(), 2)]
         if self.not_converged:
             which = ", ".join(self.not_converged)
             lines += _filled(f"Refits that have not converged, so doubt their scores: {which}.", 1)
@@ -78,11 +78,13 @@ class Words:
         """Return the coefficients, and how sure each member is."""
         towards = coefficients.attrs["towards"]
         lines = _filled(f"Coefficients, in log odds of {towards!r} per unit of the column:", 1)
-        lines.append(f"{'':<{_LONGEST}} {'coef':>9} {'90 % interval':>19} {'folds':>5}  or instead")
-        rows = [(str(name), row) for name, row in members.head(_MEMBERS).iterrows()]
-        lines += [_line(name, row, f"{100 * row['chosen']:.0f} %") for name, row in rows]
-        if len(members) > _MEMBERS:
-            lines.append(f"... and {len(members) - _MEMBERS} more")
+        lines.append(f"{'':<{_LONGEST}} {'coef':>9} {'90 % interval':>19} {'folds':>6}  or instead")
+        shares = {str(n): f"{100 * share:.0f} %" for n, share in members["chosen"].items()}
+        others = coefficients.drop(index=["intercept", *members.index])
+        rows = [(str(n), row) for part in (members, others) for n, row in part.iterrows()]
+        lines += [_line(name, row, shares.get(name, "always")) for name, row in rows[:_ROWS]]
+        if len(rows) > _ROWS:
+            lines.append(f"... and {len(rows) - _ROWS} more")
         return [*lines, *(_line(str(n), row, "") for n, row in coefficients.head(1).iterrows())]
 
     def _by_p_active(self) -> str:
@@ -101,7 +103,7 @@ def _filled(words: str, most: int) -> list[str]:
 
 def _line(name: str, row: pd.Series, share: str) -> str:
     interval = f"{row['low']:.3g} to {row['high']:.3g}"
-    words = f"{_short(name):<{_LONGEST}} {row['coefficient']:>9.3g} {interval:>19} {share:>5}"
+    words = f"{_short(name):<{_LONGEST}} {row['coefficient']:>9.3g} {interval:>19} {share:>6}"
     others = str(row.get("alternatives", ""))
     left = WIDTH - len(words) - 2
     if not others or left < 5:

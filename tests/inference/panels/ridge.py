@@ -26,7 +26,8 @@ class Ridge:
     def fit(cls, target, options, job):
         problem = target.problem
         cls.fitted = (*cls.fitted, problem.data.sample_names)
-        A = np.column_stack([np.ones(len(problem.X)), problem.X])
+        always = [] if problem.C is None else [problem.C]
+        A = np.column_stack([np.ones(len(problem.X)), problem.X, *always])
         # weights are combinations of the rows, so the mode is found in as many dimensions
         K = A @ A.T * cls.SD**2
         f = np.zeros(len(K))
@@ -43,10 +44,8 @@ class Ridge:
         noise = rng.normal(size=(S, len(W))) / np.sqrt(W)
         gain = np.linalg.solve(K + np.diag(1.0 / W), A * cls.SD**2)
         b = mean + prior - (prior @ A.T + noise) @ gain
-        found = {
-            "bias": b[:, 0],
-            "beta": b[:, 1:],
-            "feature_weight": np.abs(b[:, 1:]),
-            "eta": b @ A.T,
-        }
+        beta = b[:, 1 : problem.D + 1]
+        found = {"bias": b[:, 0], "beta": beta, "feature_weight": np.abs(beta), "eta": b @ A.T}
+        if always:
+            found["covariate_weight"] = b[:, problem.D + 1 :]
         return Result({k: v.reshape(job.chains, job.draws, *v.shape[1:]) for k, v in found.items()})

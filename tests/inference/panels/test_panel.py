@@ -268,6 +268,25 @@ def test_a_copy_would_do_as_well_and_noise_would_not():
     assert panel.members.loc[member, "alternatives"] == row["alternative"]
 
 
+def test_columns_that_are_always_in_are_in_every_submodel(tmp_path):
+    """With x1 always in, x2 is found first, sizes do not count x1, and units and files have it."""
+    frame, y = table(6)
+    problem, fit = fitted(frame, y, always=["x1"])
+    panel = av.panel(problem, fit, sizes=2, progressbar=False)
+    assert panel.names[:1] == panel.at(1).names == ("x2",)
+    assert "x1" not in panel.chosen.index
+    one = panel.at(1)
+    assert list(one.coefficients.index) == ["intercept", "x1", "x2"]
+    submodel = panel.predictions.submodel(panel.path[:1])
+    eta = design(problem.X[:, list(panel.path[:1])], problem.C) @ submodel.formula
+    found = one.estimator().predict_proba(frame)[:, 1]
+    np.testing.assert_allclose(found, special.expit(eta), rtol=1e-9)
+    assert panel.table.loc[1, "log_score"] > panel.table.loc[0, "log_score"]
+    # in the folds too: without x2 the other one is there, and predicts better than a coin
+    assert panel.table.loc[0, "log_score"] > np.log(0.5)
+    assert "always" in one.text()
+
+
 def test_what_p_active_selects_stands_beside_it(small):
     _, fit, panel = small
     chosen = av.selected(fit)
@@ -279,14 +298,14 @@ def test_what_p_active_selects_stands_beside_it(small):
 
 
 def test_words_fit_a_terminal():
-    """Thirty lines of eighty columns, with long names and as many members as there are sizes."""
+    """28 lines of eighty columns, with long names and as many members as there are sizes."""
     frame, y = table(4, N=80, D=25)
     problem, fit = fitted(frame.rename(columns=lambda name: f"{name}_{'long' * 12}"), y)
     found = av.panel(problem, fit, folds=2, progressbar=False)
     for size in (None, 0, 1, 20):
         panel = dataclasses.replace(found, suggested=size, size=size, not_converged=("fold 1",) * 9)
         lines = panel.text().splitlines()
-        assert len(lines) <= 30
+        assert len(lines) <= 28
         assert max(map(len, lines)) <= 80
         assert repr(panel) == panel.text()
         assert ("suggested" in panel.text()) == (size is not None)

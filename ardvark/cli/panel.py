@@ -1,0 +1,69 @@
+"""`ardvark panel`: the few features that predict nearly as well as a fit of a finished study."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ardvark.common.interrupt import last_words
+
+from .arguments import Scheduler, Workers, computing
+from .predict import chosen
+from .studies import StudyFolder, problem_of, settings_of
+
+
+def panel(
+    folder: StudyFolder,
+    method: Annotated[
+        str | None,
+        typer.Option(help="The fit to project. Default: exact, or the study's reference."),
+    ] = None,
+    sizes: Annotated[
+        int | None, typer.Option(help="Features of the largest panel. Default: 20 or all.", min=1)
+    ] = None,
+    size: Annotated[
+        int | None, typer.Option(help="Take this size in place of the suggested one.", min=0)
+    ] = None,
+    folds: Annotated[int, typer.Option(help="Number of folds, each with a refit.")] = 5,
+    seed: Annotated[
+        int | None, typer.Option(help="Of folds and refits. Default: that of the fit.", min=0)
+    ] = None,
+    processes: Annotated[int, typer.Option(help="Refits run in parallel.")] = 1,
+    scheduler: Scheduler = None,
+    workers: Workers = None,
+) -> None:
+    """Find the few features that predict nearly as well as a fit of a study, and how sure that is.
+
+    Finished refits are kept. Run an interrupted command again to compute only what is missing.
+    """
+    import ardvark as av
+    from ardvark.inference.comparison import study
+    from ardvark.inference.comparison.entry import reference_of
+    from ardvark.inference.fits.datatree import replacing
+
+    where = computing(processes, scheduler, workers)
+    problem, _ = problem_of(settings_of(folder))
+    fits = study.load_fits(folder, problem)
+    fit = fits[chosen(fits, method, reference_of(fits))]
+    kept = folder / "panel"
+    last_words(f"Stopped. Finished refits are in {kept}. Run the same command to continue.")
+    found = av.panel(
+        problem, fit, sizes, folds=folds, random_seed=seed, folder=kept, processes=where
+    )
+    if size is not None:
+        found = found.at(size)
+    typer.echo(found.text())
+    written: dict[str, Callable[[Path], object]] = {
+        "panel-sizes.csv": found.table.to_csv,
+        "panel-folds.csv": found.chosen.to_csv,
+    }
+    if found.size is not None:
+        written["panel.csv"] = found.to_csv
+    for name, write in written.items():
+        with replacing(folder / name) as part:
+            write(part)
+    with replacing(folder / "panel.png") as part:
+        found.plot().savefig(part, format="png", dpi=150)
+    where_to = "Coefficients" if found.size is not None else "No coefficients"
+    typer.echo(f"{where_to}, sizes, folds and figure: {folder}/panel*")

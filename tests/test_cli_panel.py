@@ -1,0 +1,62 @@
+"""`ardvark panel`: from a finished study to coefficients in a file."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import special
+
+import ardvark as av
+from ardvark.inference.comparison import study
+from ardvark.inference.contract.sampling import Sampling
+from ardvark.inference.fitting import run
+from tests.support import rng, seed
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A table whose columns `a` and `c` decide, with a column of names."""
+    g = rng(0)
+    frame = pd.DataFrame(g.normal(size=(60, 5)), columns=list("abcde")) * [1, 10, 100, 1, 1]
+    eta = 4.0 * frame["a"] - 0.04 * frame["c"]
+    labels = np.where(g.uniform(size=60) < special.expit(eta), "ill", "well")
+    frame.assign(status=labels).to_csv(tmp_path / "patients.csv", index=False)
+    return tmp_path / "patients.csv"
+
+
+def test_a_study_has_its_panel_in_a_file(command, table, tmp_path, monkeypatch):
+    folder = tmp_path / "out"
+    problem = av.problem("pfcvm", av.table(table, target="status"))
+    asked = {
+        "model": "pfcvm",
+        "data": str(table),
+        "table": {"target": "status"},
+        "test_size": 0.0,
+        "split_seed": 0,
+        "hypers": {},
+        "command": "ardvark compare",
+    }
+    sampling = Sampling(draws=100, chains=2, seed=seed())
+    fit = study.run(problem, {"paper": {}}, folder, sampling, settings=asked)["pfcvm_lp"]
+    done = command("panel", folder, "--sizes", 3, "--size", 2, "--folds", 3)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) <= 30
+    assert max(len(line.replace(str(folder), "DIR")) for line in lines) <= 80
+    found = pd.read_csv(folder / "panel.csv", index_col="name")["coefficient"]
+    assert set(found.index) == {"intercept", "a", "c"}
+    assert pd.read_csv(folder / "panel-sizes.csv")["size"].tolist() == [0, 1, 2, 3]
+    assert {"a", "c"} <= set(pd.read_csv(folder / "panel-folds.csv", index_col=0).index)
+    assert (folder / "panel.png").stat().st_size > 1000
+    # the file predicts as the panel does in Python
+    panel = av.panel(problem, fit, 3, folds=3, folder=folder / "panel", progressbar=False).at(2)
+    np.testing.assert_allclose(panel.coefficients["coefficient"][found.index], found)
+
+    def refuse(*args, **given):
+        raise AssertionError("a finished refit is computed again")
+
+    monkeypatch.setattr(run, "compute", refuse)
+    again = command("panel", folder, "--sizes", 3, "--size", 2, "--folds", 3)
+    assert again.stdout == done.stdout
+    bad = command("panel", folder, "--sizes", 9)
+    assert bad.returncode == 2
+    assert "sizes must be an integer from 1 to 5" in bad.stderr
