@@ -363,7 +363,7 @@ def test_the_methods_are_listed(command):
     assert rows["exact"] == ["mcmc", "every model"]
     assert rows["nuts"] == ["mcmc", "every model without binary masks"]
     assert rows["mams"] == ["mcmc", "every model without binary masks"]
-    assert rows["gibbs"] == ["mcmc", "every model but horseshoe"]
+    assert rows["gibbs"] == ["mcmc", "every model"]
     assert rows["rfvm_vb"] == ["approximation", "rfvm"]
 
 

@@ -10,7 +10,7 @@ they take differs by factors:
     pfcvm, rfvm: D <= 3 N     mams      nuts takes 1.5 to 3.0 times as long; nuts has 1.3 to 5 times
                                         the ESS a second of gibbs at 40 x 60 and 250 x 64
     jcfo, pcvm, rvm, probit   mams      few modes; nuts takes 1.2 to 2.6 times as long
-    horseshoe                 mams      nuts takes 1.6 times as long; gibbs does not apply
+    horseshoe                 mams      nuts takes 1.6 times as long
     a bare `pm.Model`         nuts      mams was measured on the models of the zoo only
 
 "As long" is the processor time until `exact` stops by its own rule, on sonar, digits38 and colon.

@@ -1,12 +1,12 @@
-"""Gibbs sampling: exact Markov chains for the models of the four papers.
+"""Gibbs sampling: exact Markov chains for the models of the zoo.
 
 Each block of variables is drawn from its full conditional, or moved by a Metropolis step that
 leaves it invariant. So the chain targets the posterior itself, and once it has converged, its only
 error is Monte Carlo error. It is the exact method where NUTS does not apply (binary variables), and
-where NUTS is slow: under the sparse priors of PFCVM and RFVM, whose posterior has many modes. Where
-NUTS works well, it is an independent check. The chain of JCFO runs in its latent form. The chains
-of PFCVM and RFVM run with the precisions integrated out. Each draw has the variables of the
-problem's own form.
+where NUTS is slow: under the sparse priors of PFCVM, RFVM and the horseshoe, whose posterior has
+many modes. Where NUTS works well, it is an independent check. The chain of JCFO runs in its latent
+form. The chains of PFCVM and RFVM run with the precisions integrated out. Each draw has the
+variables of the problem's own form.
 
     model                  sweep, and its source         cost of a sweep
     fsklr, sklr, fs_skr    `masks`                       O(N A (D + B) + N A^2 (D + 1))
@@ -15,6 +15,7 @@ problem's own form.
     pfcvm                  `ard_kernel`, other kernels   O(N B D)
     pcvm, rvm              `fixed_kernel`                O(N B)
     sparse_probit          `sparse_probit`               O(N^2 D + N^3)
+    horseshoe              `horseshoe`                   O(N D)
 
 where A is the number of samples that are on (`lab/speed/gibbs_speed.py`).
 
@@ -53,8 +54,8 @@ ABOUT = About(
         "R-hat alone does not show that."
     ),
     cost=(
-        "A sweep costs from O(N B), where the kernel is fixed, to O(N B D + N^2 B + N^3) for JCFO; "
-        "the table in `gibbs.sampling` has all models."
+        "A sweep costs from O(N B), where the kernel is fixed, or O(N D) for the horseshoe, to "
+        "O(N B D + N^2 B + N^3) for JCFO; the table in `gibbs.sampling` has all models."
     ),
 )
 WARM_UP = 0.25
@@ -101,10 +102,10 @@ class Sampler(Protocol):
 
 
 if TYPE_CHECKING:  # mypy checks here what `make_sampler` imports
-    from . import ard, ard_kernel, fixed_kernel, jcfo, masks, sparse_probit
+    from . import ard, ard_kernel, fixed_kernel, horseshoe, jcfo, masks, sparse_probit
 
     _: list[type[Sampler]] = [masks.Sampler, jcfo.Sampler, ard.Sampler, ard_kernel.Sampler]
-    _ += [fixed_kernel.Sampler, sparse_probit.Sampler]
+    _ += [fixed_kernel.Sampler, sparse_probit.Sampler, horseshoe.Sampler]
 
 SAMPLER_OF = {
     "fsklr": "masks",
@@ -116,6 +117,7 @@ SAMPLER_OF = {
     "pcvm": "fixed_kernel",
     "rvm": "fixed_kernel",
     "sparse_probit": "sparse_probit",
+    "horseshoe": "horseshoe",
 }
 """The file in this folder that has the sampler of a model, by the model's name."""
 

@@ -9,7 +9,15 @@ import pytest
 
 import ardvark as av
 from ardvark.common.validate import InputError
-from ardvark.inference.gibbs import ard, ard_kernel, fixed_kernel, jcfo, masks, sparse_probit
+from ardvark.inference.gibbs import (
+    ard,
+    ard_kernel,
+    fixed_kernel,
+    horseshoe,
+    jcfo,
+    masks,
+    sparse_probit,
+)
 from ardvark.inference.gibbs.sampling import make_sampler
 from tests.support import rng
 
@@ -34,6 +42,8 @@ FORMS = {
     "rvm-rbf": (fixed_kernel, {"kernel": "rbf"} | HIERARCHICAL),
     "sparse_probit": (sparse_probit, MARGINAL),
     "sparse_probit-hierarchical": (sparse_probit, HIERARCHICAL),
+    "horseshoe": (horseshoe, MARGINAL),
+    "horseshoe-hierarchical": (horseshoe, HIERARCHICAL),
     "fsklr": (masks, {"mask_probability": "explicit"}),
     "sklr": (masks, {}),
     "fs_skr": (masks, {}),
@@ -47,13 +57,14 @@ KERNELS = {  # beside those above
 }
 # what the next sweep draws where a point does not have it
 ABSENT = {"rfvm": {"u"}, "jcfo": {"tau", "tau_bias", "rho", "z"}, "sparse_probit": {"tau", "z"}}
+NO_BASIS = ("sparse_probit", "horseshoe")
 
 
 def made(name, N=7, D=4, basis=(5, 0, 2), **given):
     """A sampler of its problem, which has other numbers of samples, features and centres."""
     file, settings = (FORMS | KERNELS)[name]
     model = name.split("-")[0]
-    if model != "sparse_probit":
+    if model not in NO_BASIS:
         given["basis"] = basis
     data = rng().standard_normal((N, D)), np.arange(N) % 2
     sampler = make_sampler(av.problem(model, data, **settings | given))
@@ -112,7 +123,9 @@ def test_a_point_of_other_labels_is_refused():
         sampler.state(point)
 
 
-@pytest.mark.parametrize("name", ["rfvm-explicit", "pfcvm-rbf", "jcfo-polynomial", "fsklr"])
+@pytest.mark.parametrize(
+    "name", ["rfvm-explicit", "pfcvm-rbf", "jcfo-polynomial", "fsklr", "horseshoe"]
+)
 def test_equal_seeds_give_equal_draws_in_threads(name):
     sampler = made(name, N=30, D=40, basis=None)
 
@@ -132,7 +145,11 @@ def test_equal_seeds_give_equal_draws_in_threads(name):
 
 @pytest.mark.parametrize(
     ("name", "N", "D", "most"),
-    [("rfvm-explicit", 40, 6000, 100e6), ("jcfo-linear", 20, 20_000, 13e6)],
+    [
+        ("rfvm-explicit", 40, 6000, 100e6),
+        ("jcfo-linear", 20, 20_000, 13e6),
+        ("horseshoe", 40, 6000, 100e6),
+    ],
 )
 def test_fat_data_need_a_few_copies_of_it(name, N, D, most):
     """D x D would be 288 MB and 3.2 GB, X is 2 and 3.2 MB."""

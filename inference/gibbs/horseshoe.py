@@ -1,0 +1,275 @@
+"""Exact Gibbs sampler of logistic regression with the regularised horseshoe prior.
+
+It covers both parametrisations. The posterior is the same, so `point` returns the variables of the
+problem's own form. It uses no gradient and no step size, and adapts nothing. So it is a check of
+NUTS that shares no code with it. With many more features than samples it is also faster. There the
+posterior has many modes, for of two correlated genes one or the other has a large weight, and the
+moves here jump from one mode to the next.
+
+Notation: N samples, D features; eta = b + X beta; beta_d ~ Normal(0, v_d^1/2) with
+1 / v_d = 1 / (tau lambda_d)^2 + 1 / c2 (Piironen, Vehtari 2017, sec. 2.3).
+
+One sweep
+---------
+A few rounds of 1 to 4, then 5. Variables in brackets are integrated out of the step, and drawn anew
+before anything uses them; that is why the order matters (van Dyk, Park 2008, doi
+10.1198/016214508000000409).
+
+1. omega_n ~ PG(1, eta_n) (Polson, Scott, Windle 2013, doi 10.1080/01621459.2013.829001). Given
+   omega the likelihood of eta is normal, exp(r'eta - eta'diag(omega)eta / 2), r = y - 1/2.
+2. lambda_d [beta_d], then beta_d, one d after the other. With beta_d integrated out, lambda_d has
+   the density C+(lambda_d | 0, 1) m(v_d) with m in closed form (`horseshoe_steps`). It has up to
+   two modes, the spike and the slab. An independence Metropolis step proposes from both, so that a
+   weight jumps between them. Drawn given beta_d, lambda_d would hold it where it is.
+3. Exchanges, several passes, each with a new omega: lambda_i <-> lambda_j [beta_i, beta_j], then
+   both weights. The prior of the lambdas is unchanged, and so only m of the pair decides. i has a
+   large prior variance, j is correlated with it or any other feature. On genes these moves mix
+   slowest, so they get the most time.
+4. tau, then c2 [b, beta_A], where A are the features whose lambda is above a threshold. Slice steps
+   in ln tau and ln c2 (Neal 2003, doi 10.1214/aos/1056562461). In the first the weights outside A
+   are scaled with tau, so that their large number does not hold it (with all of lambda and beta
+   fixed, tau would move by about D^-1/2). Then b and beta_A as one block.
+5. The variances behind tau and lambda, if the form has them: inverse gamma.
+
+The blocked update of Johndrow, Orenstein, Bhattacharya (2020, JMLR 21(73), sec. 3.2) integrates
+all of beta out of the step of tau. That needs X diag(v) X' for each tau that is tried, in O(N^2 D)
+time. Step 4 integrates out only the weights that hold tau, the large ones, and needs no such
+matrix. Their local scales are drawn given beta; those of step 2 are not.
+
+Cost
+----
+A round takes O(N D) time for step 2, and O(N) for each exchange. Step 4 takes O(K^3 + D) for each
+evaluation, with K the size of A. Correlated features are found once, in O(N D^2). Memory O(N D),
+never D x D, nor N x N.
+
+Difficulties
+------------
+Which features have large weights is what mixes slowest: read R-hat of `eta` over dispersed chains,
+and the spread of P(active) between them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from polyagamma import random_polyagamma
+from scipy import stats
+
+from ardvark.common.declared import Settings, option
+from ardvark.models import Problem, horseshoe
+
+from .ard_steps import Pairs
+from .horseshoe_steps import (
+    Block,
+    Scales,
+    draw_block,
+    exchange_scan,
+    scaled,
+    slice_step,
+    weight_scan,
+)
+from .partners import correlated
+
+PARTNERS = 16  # most correlated features a feature exchanges with
+FIRST = 10.0  # features that can be the first of an exchange, expected under the prior
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Settings):
+    """Options of the sampler."""
+
+    rounds: int = option(4, "rounds of steps 1 to 4 per sweep", above=0)
+    exchange_passes: int = option(12, "passes of step 3 in each round", at_least=0)
+    exchanges: int | None = option(
+        None, "exchanges tried in each pass. None: one for 28 features, and at least 10", at_least=0
+    )
+    scale_moves: int = option(2, "slice steps of tau and of c2 in step 4", at_least=0)
+    block: float = option(
+        40.0, "features in A of step 4 that are expected under the prior, at most", above=0.0
+    )
+
+
+@dataclass
+class State:
+    """The state of one chain.
+
+    Attributes
+    ----------
+    beta, local : array (D,)
+        Weights, and their local scales lambda.
+    bias, tau, c2 : float
+    eta : array (N,)
+        Decision values.
+    tau_variance : float
+    local_variance : array (D,)
+        The variances behind tau and lambda. NaN until the first sweep ends, and if the form has
+        none.
+    """
+
+    beta: np.ndarray
+    local: np.ndarray
+    bias: float
+    tau: float
+    c2: float
+    eta: np.ndarray
+    tau_variance: float
+    local_variance: np.ndarray
+
+
+class Sampler:
+    """The sampler of one problem. Chains share it, and each has its own State and Generator.
+
+    Parameters
+    ----------
+    problem : Problem
+        A problem of the model "horseshoe", in any parametrization.
+    options : Options, optional
+        The options of the sampler.
+    """
+
+    def __init__(self, problem: Problem, options: Options | None = None) -> None:
+        self.problem = problem
+        self.options = o = Options() if options is None else options
+        h = problem.hypers
+        assert isinstance(h, horseshoe.Hypers)  # as `supports` says
+        self.explicit = h.parametrization == "hierarchical"
+        self.tau_0, self.bias_sd = float(h.global_scale), float(h.bias_sd)
+        self.slab = float(h.slab[0]), float(h.slab[1])
+        # feature-major: a scan reads one feature after the other
+        self.Xt = np.ascontiguousarray(problem.X.T)  # (D, N)
+        D = len(self.Xt)
+        self.level = float(stats.halfcauchy.isf(min(1.0, o.block / D)))
+        first = float(stats.halfcauchy.isf(min(0.5, FIRST / D)))
+        self.pairs = Pairs(first, *correlated(problem.X, PARTNERS))
+        self.tries = max(10, D // 28) if o.exchanges is None else o.exchanges
+        self.set_labels(problem.y)
+
+    def set_labels(self, y: np.ndarray) -> None:
+        """Bind other labels y (N,), 0 or 1."""
+        self.r = np.asarray(y, dtype=np.float64) - 0.5
+
+    # --- states -----------------------------------------------------------------------------------
+
+    def start(self, rng: np.random.Generator, chain: int) -> State:
+        """Return a dispersed start, a draw from the prior. Chains differ only by their rng."""
+        return self.state(self.problem.simulate(rng))
+
+    def state(self, point: Mapping[str, np.ndarray]) -> State:
+        """Return the state at a point of the paper's variables, in either form."""
+        beta, bias = np.array(point["beta"], dtype=np.float64), float(point["bias"])
+        state = State(
+            beta=beta,
+            local=np.array(point["lambda"], dtype=np.float64),
+            bias=bias,
+            tau=float(point["tau"]),
+            c2=float(point["c2"]),
+            eta=bias + beta @ self.Xt,
+            tau_variance=np.nan,
+            local_variance=np.full(len(beta), np.nan),
+        )
+        if "tau_variance" in point:
+            state.tau_variance = float(point["tau_variance"])
+            state.local_variance[:] = point["lambda_variance"]
+        return state
+
+    def point(self, state: State) -> dict[str, np.ndarray]:
+        """Return the variables of the problem's form and the shared quantities, as copies."""
+        point = {
+            "bias": np.asarray(state.bias),
+            "c2": np.asarray(state.c2),
+            "tau": np.asarray(state.tau),
+            "lambda": state.local.copy(),
+            "beta": state.beta.copy(),
+            "feature_weight": np.abs(state.beta),
+            "eta": state.eta.copy(),
+        }
+        if self.explicit:
+            point["tau_variance"] = np.asarray(state.tau_variance)
+            point["lambda_variance"] = state.local_variance.copy()
+        free = self.problem.to_free(point)
+        return point | {name: np.asarray(free[name]) for name in free if name not in point}
+
+    def stats(self, state: State) -> dict[str, float]:
+        """Return statistics of the last sweep, of which there are none."""
+        return {}
+
+    # --- one sweep --------------------------------------------------------------------------------
+
+    def sweep(self, state: State, rng: np.random.Generator) -> None:
+        """Move the state once through every block; nothing is adapted."""
+        for _ in range(self.options.rounds):
+            self.weights(state, rng)
+            self.exchanges(state, rng)
+            self.scales(state, rng)
+        state.eta = state.bias + state.beta @ self.Xt  # rounding errors of a sweep end here
+        if self.explicit:
+            self.variances(state, rng)
+
+    def augment(self, state: State, rng: np.random.Generator) -> np.ndarray:
+        """Step 1: draw omega (N,)."""
+        # the library's other methods are wrong where |eta| > 150 (test_mask_moves.py)
+        return random_polyagamma(1.0, state.eta, method="alternate", random_state=rng)
+
+    def weights(self, state: State, rng: np.random.Generator) -> None:
+        """Step 2, after a step 1."""
+        omega = self.augment(state, rng)
+        score = self.r - omega * state.eta
+        scales = Scales(state.tau, state.c2)
+        weight_scan(rng, self.Xt, omega, scales, score, state.beta, state.local)
+        state.eta = (self.r - score) / omega
+
+    def exchanges(self, state: State, rng: np.random.Generator) -> None:
+        """Step 3, each pass after a step 1."""
+        given = self.tries, self.Xt
+        scales = Scales(state.tau, state.c2)
+        for _ in range(self.options.exchange_passes):
+            omega = self.augment(state, rng)
+            score = self.r - omega * state.eta
+            exchange_scan(rng, *given, omega, scales, self.pairs, score, state.beta, state.local)
+            state.eta = (self.r - score) / omega
+
+    def scales(self, state: State, rng: np.random.Generator) -> None:
+        """Step 4, after a step 1."""
+        omega = self.augment(state, rng)
+        inside = state.local > self.level
+        H, e, block = self.integrated(state, omega, inside)
+        grown = 1.0
+        for _ in range(self.options.scale_moves):
+            s = float(np.exp(slice_step(rng, 0, block, Scales(state.tau, state.c2))))
+            state.tau, grown, block = s * state.tau, s * grown, scaled(block, s)
+            state.c2 *= float(np.exp(slice_step(rng, 1, block, Scales(state.tau, state.c2))))
+        own = draw_block(rng, block, Scales(state.tau, state.c2))
+        state.beta *= grown
+        state.bias, state.beta[inside] = float(own[0]), own[1:]
+        state.eta = own @ H + grown * e
+
+    def integrated(
+        self, state: State, omega: np.ndarray, inside: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, Block]:
+        """Return H (K, N), the rows of 1 and of A; e (N,), what is not theirs; and the Block."""
+        A, others = np.flatnonzero(inside), state.beta[~inside]
+        H = np.ones((len(A) + 1, len(omega)))
+        H[1:] = self.Xt[A]
+        e = state.eta - state.bias - state.beta[A] @ H[1:]
+        block = Block(
+            gram=(H * omega) @ H.T,
+            linear=H @ self.r,
+            pull=H @ (omega * e),
+            local=state.local[A],
+            t=(state.tau * state.local[~inside]) ** 2,
+            square=float(others @ others),
+            along=float(self.r @ e),
+            against=float(e @ (omega * e)),
+            bias_sd=self.bias_sd,
+            tau_0=self.tau_0,
+            shape=self.slab[0],
+            scale=self.slab[1],
+        )
+        return H, e, block
+
+    def variances(self, state: State, rng: np.random.Generator) -> None:
+        """Step 5: each is InvGamma(1, (1 + x^2) / 2), with x the scale over that of its prior."""
+        relative = state.tau / self.tau_0
+        state.tau_variance = 0.5 * (1.0 + relative**2) / rng.standard_exponential()
+        D = len(state.local)
+        state.local_variance = 0.5 * (1.0 + state.local**2) / rng.standard_exponential(D)
