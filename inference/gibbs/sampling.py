@@ -54,8 +54,8 @@ ABOUT = About(
         "R-hat alone does not show that."
     ),
     cost=(
-        "A sweep costs from O(N B), where the kernel is fixed, or O(N D) for the horseshoe, to "
-        "O(N B D + N^2 B + N^3) for JCFO; the table in `gibbs.sampling` has all models."
+        "A sweep costs from O(N B), where the kernel is fixed, to O(N B D + N^2 B + N^3) for JCFO; "
+        "the table in `gibbs.sampling` has all models."
     ),
 )
 WARM_UP = 0.25

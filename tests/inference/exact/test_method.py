@@ -64,7 +64,8 @@ def test_every_model_has_an_exact_sampler_and_the_reason_for_it(model):
         ("pfcvm", {"kernel": "rbf"}, 2, "gibbs"),
         ("pfcvm", {"kernel": "polynomial"}, 2, "gibbs"),
         ("jcfo", {}, 31, "mams"),
-        ("horseshoe", {}, 31, "mams"),
+        ("horseshoe", {}, 30, "mams"),
+        ("horseshoe", {}, 31, "gibbs"),
     ],
 )
 def test_the_choice_depends_on_model_kernel_and_size(model, hypers, D, sampler):
