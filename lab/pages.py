@@ -58,8 +58,8 @@ PAGES = {
 WORST = {
     "calibration": "p", "compiled_speed-density": "-ratio", "estimator": "-difference",
     "exact_calibration-sbc": "p", "exact_speed-exact": "-seconds", "nuts_speed-mams": "-R-hat",
-    "fsklr_masks": "-share of visited", "nuts_speed-models": "-R-hat", "peers-nuts": "times",
-    "references": "-worst R-hat",
+    "fsklr_masks": "-share of visited", "memory": "-GB", "nuts_speed-models": "-R-hat",
+    "peers-nuts": "times", "references": "-worst R-hat",
 }  # fmt: skip
 """The column by which a page shows a few rows of a record's long tables (`records.extreme`)."""
 BRIEF = (
