@@ -417,7 +417,14 @@ class Problem:
     # --- identity ---
 
     def posterior_fields(self) -> dict[str, Any]:
-        """Return the hyperparameters that define the posterior."""
+        """Return the hyperparameters that define the posterior.
+
+        Examples
+        --------
+        >>> import ardvark as av
+        >>> "slab" in av.problem("rfvm", "digits38").posterior_fields()
+        False
+        """
         used = {COVARIATE_SD: vars(self.hypers)[COVARIATE_SD]} if self.always else {}
         return {**self.hypers.posterior_fields(), **used}
 

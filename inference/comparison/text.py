@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
+from ..fits.covariates import ODDS, covariate_effects
 from ..fits.selection_text import effects, towards
 from ..scoring.columns import COLUMNS, lines, table_text
 from ..scoring.statistics import STATISTICS
@@ -26,6 +27,7 @@ BELOW = 4
 """Lines of a screen that are left to the caller, who says where the report is."""
 _FITS = 7  # with a line in the table
 _FEATURES = 4
+_COVARIATES = 3
 _NAME = 17  # characters of a name in the table
 _WIDTHS = (15, 7, 8, 11, 8)  # of its numbers
 _COLUMN = {column.name: column for column in COLUMNS}
@@ -49,7 +51,8 @@ def one_screen(
     """
     first = reference or next(iter(fits))
     above = [_cut(title), *_table(table, verdicts, reference), ""]
-    below = [*_notes(first, verdicts[first], remarks), *_leading(first, fits[first])]
+    known = fits[first]
+    below = [*_notes(first, verdicts[first], remarks), *_always(known), *_leading(first, known)]
     room = LINES - BELOW - len(above) - len(below)
     return "\n".join([*above, *_whys(verdicts, room), *below])
 
@@ -150,6 +153,21 @@ def _notes(first: str, verdict: Verdict, remarks: Sequence[str]) -> list[str]:
             f"try: {remedy}", WIDTH, max_lines=2, placeholder=" ...", break_on_hyphens=False
         )
     return told
+
+
+def _always(tree: xr.DataTree) -> list[str]:
+    """Return the effects of the columns that are always in the model."""
+    table = covariate_effects(tree)
+    if table.empty:
+        return []
+    odds = ODDS[0] in table
+    what = "odds ratios for one unit" if odds else "effects per sd"
+    told = [f"always in, with {what}{towards(effects(tree))}:"]
+    for name, row in table.iloc[:_COVARIATES].iterrows():
+        value, low, high = row[list(ODDS) if odds else ["effect", "low", "high"]]
+        told.append(_cut(f"  {_cut(str(name), 20):<20} {value:.3g} ({low:.3g} to {high:.3g})"))
+    more = len(table) - _COVARIATES
+    return ["", *told, *([f"  and {more} more"] if more > 0 else [])]
 
 
 def _leading(first: str, tree: xr.DataTree) -> list[str]:

@@ -1,5 +1,6 @@
 """A comparison on a terminal: one screen, whatever there is to say."""
 
+import pandas as pd
 import xarray as xr
 
 import ardvark as av
@@ -65,6 +66,21 @@ def test_the_leading_features_have_a_direction_and_a_size():
     assert [line.split()[0] for line in features] == list(leading.index)
     for line, effect in zip(features, leading["effect"], strict=True):
         assert f")  {effect:+.2g} (" in line
+
+
+def test_columns_that_are_always_in_have_their_odds_ratios():
+    """Of one unit of the column, not of a standard deviation; of five, three have a line."""
+    names = [f"age{k}" for k in range(5)]
+    frame = pd.DataFrame(3.0 * rng(0).normal(size=(30, 9)), columns=[*names, *"abcd"])
+    frame["status"] = frame["a"] > 0.0
+    problem = av.problem("rfvm", frame, "status", always=names)
+    fit = av.fit(problem, "laplace", starts=1, draws=50, random_seed=0, progressbar=False)
+    lines = shown(av.compare({"a": fit}, problem=problem))
+    at = next(k for k, line in enumerate(lines) if line.startswith("always in, with odds ratios"))
+    table = av.effects(fit, "covariate")
+    for line, (name, row) in zip(lines[at + 1 : at + 4], table.iterrows(), strict=False):
+        assert line.split()[:2] == [name, f"{row['odds_ratio']:.3g}"]
+    assert lines[at + 4] == "  and 2 more"
 
 
 def test_many_fits_with_long_names_fit_on_it():

@@ -106,7 +106,7 @@ BROKEN = {
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", BROKEN)
 def test_broken_sweeps_are_caught(name):
-    """Over three seeds p was below 1e-10."""
+    """Under three seeds each was seen."""
     kind, size, options = BROKEN[name]
     p = joint_p(made(**size), quick(kind, **options), replicates=400, sweeps=12)
     assert p < ALARM
