@@ -250,8 +250,8 @@ def decision_value(inputs: Inputs, h: SampleMaskHypers) -> Any:
     weight = pm.Deterministic("sample_weight", z * alpha, dims="basis")
 
     theta = delta * v  # (D,)
-    eta = covariates.declare(inputs, h, h.kernel_of().product(x, centre, theta, weight))
-    return pm.Deterministic("eta", eta, dims="obs")
+    eta = h.kernel_of().product(x, centre, theta, weight)
+    return pm.Deterministic("eta", covariates.declare(inputs, h, eta), dims="obs")
 
 
 # --- the same density from the paper, in NumPy ----------------------------------------------------

@@ -28,7 +28,8 @@ before anything uses them; that is why the order matters (van Dyk, Park 2008, do
 4. tau, then c2 [b, beta_A], where A are the features whose lambda is above a threshold. Slice steps
    in ln tau and ln c2 (Neal 2003, doi 10.1214/aos/1056562461). In the first the weights outside A
    are scaled with tau, so that their large number does not hold it (with all of lambda and beta
-   fixed, tau would move by about D^-1/2). Then b and beta_A as one block.
+   fixed, tau would move by about D^-1/2). Then b and beta_A as one block. Wherever b is drawn or
+   integrated out, the weights of covariates are too (`covariates.py`).
 5. The variances behind tau and lambda, if the form has them: inverse gamma.
 
 The blocked update of Johndrow, Orenstein, Bhattacharya (2020, JMLR 21(73), sec. 3.2) integrates
@@ -59,6 +60,7 @@ from ardvark.common.declared import Settings, option
 from ardvark.models import Problem, horseshoe
 
 from .ard_steps import Pairs
+from .covariates import Covariates
 from .horseshoe_steps import (
     Block,
     Scales,
@@ -97,6 +99,8 @@ class State:
     ----------
     beta, local : array (D,)
         Weights, and their local scales lambda.
+    covariate : array (K,)
+        Weights of the covariates.
     bias, tau, c2 : float
     eta : array (N,)
         Decision values.
@@ -108,6 +112,7 @@ class State:
 
     beta: np.ndarray
     local: np.ndarray
+    covariate: np.ndarray
     bias: float
     tau: float
     c2: float
@@ -133,7 +138,9 @@ class Sampler:
         h = problem.hypers
         assert isinstance(h, horseshoe.Hypers)  # as `supports` says
         self.explicit = h.parametrization == "hierarchical"
-        self.tau_0, self.bias_sd = float(h.global_scale), float(h.bias_sd)
+        self.tau_0 = float(h.global_scale)
+        self.covariates = Covariates(problem, h.bias_sd)
+        self.fixed = np.append(float(h.bias_sd), self.covariates.sd)
         self.slab = float(h.slab[0]), float(h.slab[1])
         # feature-major: a scan reads one feature after the other
         self.Xt = np.ascontiguousarray(problem.X.T)  # (D, N)
@@ -157,13 +164,15 @@ class Sampler:
     def state(self, point: Mapping[str, np.ndarray]) -> State:
         """Return the state at a point of the paper's variables, in either form."""
         beta, bias = np.array(point["beta"], dtype=np.float64), float(point["bias"])
+        covariate = self.covariates.at(point)
         state = State(
             beta=beta,
             local=np.array(point["lambda"], dtype=np.float64),
+            covariate=covariate,
             bias=bias,
             tau=float(point["tau"]),
             c2=float(point["c2"]),
-            eta=bias + beta @ self.Xt,
+            eta=self.covariates.added(bias + beta @ self.Xt, covariate),
             tau_variance=np.nan,
             local_variance=np.full(len(beta), np.nan),
         )
@@ -182,6 +191,7 @@ class Sampler:
             "beta": state.beta.copy(),
             "feature_weight": np.abs(state.beta),
             "eta": state.eta.copy(),
+            **self.covariates.named(state.covariate),
         }
         if self.explicit:
             point["tau_variance"] = np.asarray(state.tau_variance)
@@ -201,7 +211,8 @@ class Sampler:
             self.weights(state, rng)
             self.exchanges(state, rng)
             self.scales(state, rng)
-        state.eta = state.bias + state.beta @ self.Xt  # rounding errors of a sweep end here
+        eta = state.bias + state.beta @ self.Xt  # rounding errors of a sweep end here
+        state.eta = self.covariates.added(eta, state.covariate)
         if self.explicit:
             self.variances(state, rng)
 
@@ -240,27 +251,29 @@ class Sampler:
             state.c2 *= float(np.exp(slice_step(rng, 1, block, Scales(state.tau, state.c2))))
         own = draw_block(rng, block, Scales(state.tau, state.c2))
         state.beta *= grown
-        state.bias, state.beta[inside] = float(own[0]), own[1:]
+        F = len(self.fixed)
+        state.bias, state.covariate, state.beta[inside] = float(own[0]), own[1:F], own[F:]
         state.eta = own @ H + grown * e
 
     def integrated(
         self, state: State, omega: np.ndarray, inside: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, Block]:
-        """Return H (K, N), the rows of 1 and of A; e (N,), what is not theirs; and the Block."""
-        A, others = np.flatnonzero(inside), state.beta[~inside]
-        H = np.ones((len(A) + 1, len(omega)))
-        H[1:] = self.Xt[A]
-        e = state.eta - state.bias - state.beta[A] @ H[1:]
+        """Return H (K, N), e (N,), what is not of its rows, and the Block, which describes both."""
+        A, others, F = np.flatnonzero(inside), state.beta[~inside], len(self.fixed)
+        H = np.ones((F + len(A), len(omega)))
+        H[1:F], H[F:] = self.covariates.C.T, self.Xt[A]
+        always = state.bias + self.covariates.C @ state.covariate
+        e = state.eta - always - state.beta[A] @ H[F:]
         block = Block(
             gram=(H * omega) @ H.T,
             linear=H @ self.r,
             pull=H @ (omega * e),
+            fixed=self.fixed,
             local=state.local[A],
             t=(state.tau * state.local[~inside]) ** 2,
             square=float(others @ others),
             along=float(self.r @ e),
             against=float(e @ (omega * e)),
-            bias_sd=self.bias_sd,
             tau_0=self.tau_0,
             shape=self.slab[0],
             scale=self.slab[1],

@@ -244,34 +244,36 @@ def draw_partner(rng: np.random.Generator, i: int, D: int, pairs: Pairs) -> int:
 class Block(NamedTuple):
     """What the density of (tau, c2) needs, with the bias and the weights of a set A integrated out.
 
-    K is the size of A and the bias, which comes first. e (N,) is the part of eta that the other
-    weights have.
+    The bias, the weights of covariates and those of A are K in all, in this order; F are not of A.
+    e (N,) is the part of eta that the other weights have.
 
     Attributes
     ----------
     gram : array (K, K)
-        H diag(W) H', where the rows of H (K, N) are those of 1 and of A.
+        H diag(W) H', where the rows of H (K, N) are those of 1, of the covariates and of A.
     linear, pull : array (K,)
         H r and H diag(W) e, where r - W eta is the score.
-    local : array (K - 1,)
+    fixed : array (F,)
+        Prior standard deviations of the bias and of the weights of covariates.
+    local : array (K - F,)
         lambda in A.
-    t : array (D - K + 1,)
+    t : array (D - K + F,)
         (tau lambda)^2 of the others.
     square, along, against : float
         Sum of beta^2 of the others; r'e; e'diag(W)e.
-    bias_sd, tau_0, shape, scale : float
-        Parameters of the priors: of the bias, of tau, and of c2.
+    tau_0, shape, scale : float
+        Parameters of the priors of tau and of c2.
     """
 
     gram: np.ndarray
     linear: np.ndarray
     pull: np.ndarray
+    fixed: np.ndarray
     local: np.ndarray
     t: np.ndarray
     square: float
     along: float
     against: float
-    bias_sd: float
     tau_0: float
     shape: float
     scale: float
@@ -283,12 +285,12 @@ def factor(block: Block, s: float, scales: Scales) -> tuple[np.ndarray, np.ndarr
 
     C is lower triangular; h = linear - s pull is the linear term, with the others scaled by s.
     """
-    K = len(block.linear)
+    K, F = len(block.linear), len(block.fixed)
     sd, x = np.empty(K), np.empty(K)
     C = np.empty((K, K))
-    sd[0] = block.bias_sd
-    for k in range(1, K):
-        sd[k] = math.sqrt(variance(block.local[k - 1], scales))
+    sd[:F] = block.fixed
+    for k in range(F, K):
+        sd[k] = math.sqrt(variance(block.local[k - F], scales))
     for k in range(K):
         x[k] = sd[k] * (block.linear[k] - s * block.pull[k])
         for j in range(k + 1):
@@ -308,9 +310,9 @@ def log_scales(block: Block, s: float, scales: Scales) -> float:
     """Return the log density of (ln s, ln c2), without constants.
 
     s takes tau, which is s = 1, to s tau and scales the weights outside A with it. The Jacobian of
-    ln s is s^(D - K + 2) in all, for tau and D - K + 1 weights. Their prior is proportional to
+    ln s is s^(M + 1) in all, for tau and the M weights outside A. Their prior is proportional to
 
-        s^-(D - K + 1) prod (1 + s^2 t / c2)^1/2 exp(-s^2 square / (2 c2)).
+        s^-M prod (1 + s^2 t / c2)^1/2 exp(-s^2 square / (2 c2)).
     """
     total, product = 0.0, 1.0
     ratio = s * s / scales.c2
@@ -364,7 +366,7 @@ def slice_step(rng: np.random.Generator, axis: int, block: Block, scales: Scales
 
 @numba.njit(cache=True, nogil=True)
 def draw_block(rng: np.random.Generator, block: Block, scales: Scales) -> np.ndarray:
-    """Draw the bias and the weights of A (K,) given the others."""
+    """Draw the bias, the weights of covariates and those of A (K,) given the others."""
     sd, C, x = factor(block, 1.0, scales)
     K = len(x)
     for k in range(K):

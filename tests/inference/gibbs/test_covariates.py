@@ -164,6 +164,7 @@ JOINT = {
     "fsklr": ("fsklr", {"xi": 0.3, "mask_prior": "shared", "mask_probability": "explicit"}),
     "sklr": ("sklr", {"xi": 0.3}),
     "fs_skr": ("fs_skr", {"xi": 0.3, "kernel": "linear"}),
+    "horseshoe": ("horseshoe", {"global_scale": 0.4, "slab_scale": 1.5, "slab_df": 5.0}),
 }
 JOINT["jcfo-linear"][1].update(N=4, D=6)  # the step given z
 
