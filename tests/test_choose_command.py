@@ -6,6 +6,8 @@ import pytest
 
 import ardvark as av
 from ardvark.inference import Choice, Stack
+from ardvark.inference.choosing.candidates import Zoo
+from ardvark.inference.contract.backend import FitFailed
 from tests.support import rng
 
 
@@ -45,6 +47,22 @@ def test_a_table_is_chosen_for_on_one_screen_and_stored(own_csv, tmp_path, comma
     assert stack.predict(new)["predicted"].tolist() == ["ill"]
 
 
+def test_columns_that_are_always_in_reach_the_models(own_csv, tmp_path, command, monkeypatch):
+    """By the names of the table, a column of text among them; plain classifiers have no such."""
+
+    def failing(*_):
+        raise FitFailed("its settings are all that is asked here")
+
+    monkeypatch.setattr(Zoo, "fit", failing)
+    words = ["choose", own_csv, "--target", "state", "--encode", "onehot", "--folds", 2]
+    words += ["--candidates", "sparse_probit,share"]
+    done = command(*words, "--always", "sex,age", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    asked = Choice.load(tmp_path / "out" / "choice.json").asked
+    model = {"model": "sparse_probit", "always": ["sex", "age"]}
+    assert asked == {"sparse_probit": model, "share": "share"}
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -54,6 +72,10 @@ def test_a_table_is_chosen_for_on_one_screen_and_stored(own_csv, tmp_path, comma
             "unknown candidate 'l2'",
         ),
         (["--target", "state", "--encode", "onehot", "--option", "esss=3"], "no option 'esss'"),
+        (
+            ["--target", "state", "--encode", "onehot", "--always", "smoking"],
+            "unknown column 'smoking'",
+        ),
         (["--target", "state", "--encode", "onehot", "--folds", "1"], "folds must be an integer"),
     ],
 )

@@ -39,6 +39,7 @@ def choose(
     impute: tables.Impute = None,
     row_names: tables.RowNames = None,
     na: tables.Na = None,
+    always: tables.Always = None,
     option: Annotated[
         list[str] | None, typer.Option(help="Set an option of exact: ess=value, limit=value.")
     ] = None,
@@ -48,6 +49,8 @@ def choose(
     workers: Workers = None,
 ) -> None:
     """Compare models and plain classifiers on the same folds of a table, and weigh them.
+
+    Plain classifiers take the columns of --always as features like any other.
 
     Finished fits are kept. Run an interrupted command again to compute only what is missing.
     """
@@ -75,6 +78,7 @@ def choose(
     found = run(
         rows,
         candidates=None if candidates is None else words([candidates]),
+        always=words(always),
         folds=folds,
         repeats=repeats,
         random_seed=seed,
