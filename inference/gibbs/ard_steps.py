@@ -34,6 +34,7 @@ import numpy as np
 from ardvark.models.parts.ard import WeightPrior
 
 from .jcfo_steps import positive_draw
+from .slice_step import slice_step
 
 _LOG_2 = math.log(2.0)
 _LOG_2PI = math.log(2.0 * math.pi)
@@ -42,7 +43,6 @@ _HUGE = 1e150  # above it, squares overflow
 _MOST_ODDS = math.log(19.0)  # share is between 0.05 and 0.95
 _FAINT = 1.5  # ln G of a faint weight is nowhere above it; t is then accepted with at least e^-1.5
 _SUMS = {"reassoc", "contract"}  # sums in any order, so that they are vectorised
-_SHRINKAGES = 200  # long before this the interval of a slice is shorter than rounding error
 
 
 class Prior(NamedTuple):
@@ -411,6 +411,9 @@ def log_scale_density(
     return groups + (len(theta) - len(x)) * u
 
 
+_scale_step = slice_step(log_scale_density)
+
+
 @numba.njit(cache=True, nogil=True)
 def scale_move(
     rng: np.random.Generator,
@@ -420,27 +423,8 @@ def scale_move(
     x: np.ndarray,
     sample: Prior,
 ) -> float:
-    """Return u after one slice step from u = 0, stepping out and shrinking (Neal 2003)."""
-    level = log_scale_density(0.0, theta, feature, x, sample) - rng.standard_exponential()
-    low = -width * rng.random()
-    high = low + width
-    for _ in range(_SHRINKAGES):
-        if not log_scale_density(low, theta, feature, x, sample) > level:
-            break
-        low -= width
-    for _ in range(_SHRINKAGES):
-        if not log_scale_density(high, theta, feature, x, sample) > level:
-            break
-        high += width
-    for _ in range(_SHRINKAGES):
-        u = low + (high - low) * rng.random()
-        if log_scale_density(u, theta, feature, x, sample) >= level:
-            return u
-        if u < 0.0:
-            low = u
-        else:
-            high = u
-    return 0.0
+    """Return u after one slice step from u = 0."""
+    return _scale_step(rng, width, (theta, feature, x, sample))
 
 
 # --- latent noise ---------------------------------------------------------------------------------

@@ -64,10 +64,10 @@ from .covariates import Covariates
 from .horseshoe_steps import (
     Block,
     Scales,
+    draw_along,
     draw_block,
     exchange_scan,
     scaled,
-    slice_step,
     weight_scan,
 )
 from .partners import correlated
@@ -246,9 +246,9 @@ class Sampler:
         H, e, block = self.integrated(state, omega, inside)
         grown = 1.0
         for _ in range(self.options.scale_moves):
-            s = float(np.exp(slice_step(rng, 0, block, Scales(state.tau, state.c2))))
+            s = float(np.exp(draw_along(rng, 0, block, Scales(state.tau, state.c2))))
             state.tau, grown, block = s * state.tau, s * grown, scaled(block, s)
-            state.c2 *= float(np.exp(slice_step(rng, 1, block, Scales(state.tau, state.c2))))
+            state.c2 *= float(np.exp(draw_along(rng, 1, block, Scales(state.tau, state.c2))))
         own = draw_block(rng, block, Scales(state.tau, state.c2))
         state.beta *= grown
         F = len(self.fixed)

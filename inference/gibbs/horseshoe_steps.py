@@ -22,10 +22,9 @@ import numba
 import numpy as np
 
 from .ard_steps import Pairs, cross_product, partner_chance, products
+from .slice_step import slice_step
 
 _MOST_ODDS = 30.0  # ln of the odds of the slab in a proposal
-_SHRINKAGES = 200  # long before this the interval of a slice is shorter than rounding error
-_STEPS_OUT = 200  # of a density whose tails fall, far fewer are made
 _LEAST = 1e-100  # of a draw of a scale, so that no variance underflows
 
 
@@ -339,29 +338,13 @@ def log_along(u: float, axis: int, block: Block, scales: Scales) -> float:
     return log_scales(block, 1.0, Scales(scales.tau, scales.c2 * math.exp(u)))
 
 
+_along_step = slice_step(log_along)
+
+
 @numba.njit(cache=True, nogil=True)
-def slice_step(rng: np.random.Generator, axis: int, block: Block, scales: Scales) -> float:
-    """Return u after one slice step from u = 0, stepping out and shrinking (Neal 2003)."""
-    level = log_along(0.0, axis, block, scales) - rng.standard_exponential()
-    low = -rng.random()
-    high = low + 1.0
-    for _ in range(_STEPS_OUT):
-        if not log_along(low, axis, block, scales) > level:
-            break
-        low -= 1.0
-    for _ in range(_STEPS_OUT):
-        if not log_along(high, axis, block, scales) > level:
-            break
-        high += 1.0
-    for _ in range(_SHRINKAGES):
-        u = low + (high - low) * rng.random()
-        if log_along(u, axis, block, scales) >= level:
-            return u
-        if u < 0.0:
-            low = u
-        else:
-            high = u
-    return 0.0
+def draw_along(rng: np.random.Generator, axis: int, block: Block, scales: Scales) -> float:
+    """Return u after one slice step from u = 0."""
+    return _along_step(rng, 1.0, (axis, block, scales))
 
 
 @numba.njit(cache=True, nogil=True)

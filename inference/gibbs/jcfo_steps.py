@@ -12,6 +12,8 @@ import numpy as np
 from ardvark.models.parts.kernels import LINEAR, RBF
 from ardvark.models.parts.truncated_normal import truncated
 
+from .slice_step import slice_step
+
 _LOG_ROOT_2PI = 0.5 * math.log(2.0 * math.pi)
 _ROOT_HALF = math.sqrt(0.5)
 _BLOCK = 4096  # features that a product handles at once, so that no (N, D) temporary is needed
@@ -340,6 +342,9 @@ def log_scale_density(
     )
 
 
+_scale_step = slice_step(log_scale_density)
+
+
 @numba.njit(cache=True, nogil=True)
 def log_scale(
     rng: np.random.Generator,
@@ -351,23 +356,8 @@ def log_scale(
     offset: float,
     tilt: float,
 ) -> float:
-    """Return u after one slice step from u = 0, stepping out and shrinking (Neal 2003).
+    """Return u after one slice step from u = 0.
 
     The density is log-concave whenever down >= abs(tilt), so stepping out finds the whole slice.
     """
-    level = log_scale_density(0.0, power, up2, up, down, offset, tilt)
-    level -= rng.standard_exponential()
-    low = -width * rng.random()
-    high = low + width
-    while log_scale_density(low, power, up2, up, down, offset, tilt) > level:
-        low -= width
-    while log_scale_density(high, power, up2, up, down, offset, tilt) > level:
-        high += width
-    while True:
-        u = low + (high - low) * rng.random()
-        if not log_scale_density(u, power, up2, up, down, offset, tilt) < level:
-            return u
-        if u < 0.0:
-            low = u
-        else:
-            high = u
+    return _scale_step(rng, width, (power, up2, up, down, offset, tilt))

@@ -30,11 +30,11 @@ import numba
 import numpy as np
 
 from .ard_steps import Prior, log_group, log_normal_integral
+from .slice_step import slice_step
 
 HELD = 5.0  # weights that step 2 expects to hold under the prior
 _ROOT_2 = math.sqrt(2.0)
 _LOG_HALF_ROOT_2PI = 0.5 * math.log(0.5 * math.pi)
-_SHRINKAGES = 200  # long before this the interval is shorter than rounding error
 
 
 class Ridge(NamedTuple):
@@ -111,8 +111,11 @@ def log_move(
     return total
 
 
+_move_step = slice_step(log_move)
+
+
 @numba.njit(cache=True, nogil=True)
-def slice_step(
+def draw_move(
     rng: np.random.Generator,
     width: float,
     ridge: Ridge,
@@ -121,27 +124,8 @@ def slice_step(
     others: np.ndarray,
     theirs: Prior,
 ) -> float:
-    """Return u after one slice step from u = 0, stepping out and shrinking."""
-    level = log_move(0.0, ridge, prior, line, others, theirs) - rng.standard_exponential()
-    low = -width * rng.random()
-    high = low + width
-    for _ in range(_SHRINKAGES):
-        if not log_move(low, ridge, prior, line, others, theirs) > level:
-            break
-        low -= width
-    for _ in range(_SHRINKAGES):
-        if not log_move(high, ridge, prior, line, others, theirs) > level:
-            break
-        high += width
-    for _ in range(_SHRINKAGES):
-        u = low + (high - low) * rng.random()
-        if log_move(u, ridge, prior, line, others, theirs) >= level:
-            return u
-        if u < 0.0:
-            low = u
-        else:
-            high = u
-    return 0.0
+    """Return u after one slice step from u = 0."""
+    return _move_step(rng, width, (ridge, prior, line, others, theirs))
 
 
 @numba.njit(cache=True, nogil=True)
@@ -179,7 +163,7 @@ class LearnedScale:
         """Step 1: return g."""
         phi2 = x**2 / (2.0 * self.prior.rate * g * g)
         ridge = Ridge(g, len(x), 0.0, phi2, 0.0)
-        return g * math.exp(slice_step(rng, self.width, ridge, self.prior, FLAT, NONE, self.prior))
+        return g * math.exp(draw_move(rng, self.width, ridge, self.prior, FLAT, NONE, self.prior))
 
     def split(self, rng: np.random.Generator, x: np.ndarray, g: float) -> tuple[np.ndarray, Ridge]:
         """Return S (K,) of step 2, and what its density depends on."""
@@ -202,7 +186,7 @@ class LearnedScale:
         moves, ridge = self.split(rng, x, g)
         change = effect(np.where(moves, x, 0.0))
         line = Line(float(score @ change), float(change @ (W * change)))
-        u = slice_step(rng, 1.0, ridge, self.prior, line, NONE, self.prior)
+        u = draw_move(rng, 1.0, ridge, self.prior, line, NONE, self.prior)
         x[moves] *= math.exp(u)
         score -= math.expm1(u) * W * change
         return g * math.exp(u)
@@ -218,7 +202,7 @@ class LearnedScale:
         """Step 3: return g, and update x and the others in place."""
         ridge = Ridge(g, len(x), float(x @ x), NONE, 0.0)
         width = 3.0 * (0.5 * len(others) + 1.0) ** -0.5
-        u = slice_step(rng, width, ridge, self.prior, FLAT, others, theirs)
+        u = draw_move(rng, width, ridge, self.prior, FLAT, others, theirs)
         x *= math.exp(u)
         others *= math.exp(-u)
         return g * math.exp(u)

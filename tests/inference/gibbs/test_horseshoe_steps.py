@@ -223,7 +223,7 @@ def test_a_slice_step_leaves_the_density(state, axis):
         here, now = block, Scales(state.tau, state.c2 * np.exp(u))
         if axis == 0:
             here, now = steps.scaled(block, np.exp(u)), Scales(state.tau * np.exp(u), state.c2)
-        end[k] = u + steps.slice_step(random, axis, here, now)
+        end[k] = u + steps.draw_along(random, axis, here, now)
     cumulated = np.cumsum(p)
     assert stats.kstest(np.interp(end, at, cumulated), "uniform").pvalue > ALARM
 
