@@ -132,12 +132,12 @@ def own_slab(kind: str, *, why: str) -> Any:
     return slab(f"standard deviation of the slab of a {kind} weight", why=why)
 
 
-def scale_hyper(kind: str) -> Any:
+def scale_hyper(kind: str, where: str = " (sparse prior only)") -> Any:
     """Declare whether the scale of a kind of weights is learned."""
     return hyper(
         "fixed",
         f"scale of the {kind} weights: the filled one, or that times a variable {kind}_scale ~ "
-        "C+(0, 1), whose median is 1 (sparse prior only)",
+        f"C+(0, 1), whose median is 1{where}",
         paper="fixed",
     )
 
@@ -313,8 +313,6 @@ class SparseHypers(BaseHypers):
     def posterior_fields(self) -> dict[str, Any]:
         """Return the shapes, rates and slabs, which define the posterior, not their sources."""
         fields = {k: v for k, v in super().posterior_fields().items() if k not in _FILLED_FROM}
-        if self.learned_scale is None:  # as it was before a scale could be learned
-            del fields["scale"]
         return {k: v for k, v in fields.items() if not (k in _ENDED_BY.values() and v == np.inf)}
 
     def numbers(self) -> dict[str, float]:

@@ -9,16 +9,22 @@ The generative model
 --------------------
 X (N, D) inputs, y (N,) in {0, 1}, basis functions h(x) = [1, x_1, ..., x_D] (5)::
 
+    g      ~ C+(0, 1)                    learned scale, `feature_scale`
     tau_0  ~ Exponential(gamma1 / 2)     (11)  variance of the bias, `tau_bias`
     beta_0 ~ Normal(0, tau_0^1/2)        (10)  bias, `bias`
-    tau_k  ~ Exponential(gamma1 / 2)     (11)  variance of a weight                         (D,)
+    tau_k  ~ Exponential(gamma1 / 2g^2)  (11)  variance of a weight                         (D,)
     beta_k ~ Normal(0, tau_k^1/2)        (10)  primal weight                                (D,)
     v_k    = abs(beta_k)                       relevance of a feature, `feature_weight`     (D,)
     eta_i  = beta_0 + sum_k beta_k x_ik  (5)   decision value, `eta`                        (N,)
     y_i    ~ Bernoulli(Phi(eta_i))       (3)   label                                        (N,)
 
 Exponential takes a rate, the second argument of Normal is a standard deviation. With tau
-integrated out, beta_k ~ Laplace(scale gamma1^-1/2) (12): the Bayesian lasso with a probit link.
+integrated out, beta_k ~ Laplace(scale g gamma1^-1/2) (12): the Bayesian lasso with a probit link.
+
+g is 1 by default (`scale="fixed"`). With `scale="learned"` it is a variable, half-Cauchy with its
+tail cut off as in JCFO (`jcfo.SCALE_SLAB`). It multiplies the scale of the features' weights alone.
+The bias then has a prior of its own, Laplace of scale 1: (11) with 1 in the place of gamma1. What
+the features need says nothing of how unbalanced the classes are.
 
 There is no theta and no basis of samples, so there is **no `sample_weight`**; basis centres are
 accepted and not used.
@@ -40,14 +46,14 @@ Departures from the paper
 
 Known difficulties
 ------------------
-- The bias has the prior of every beta, as printed. At D = 7129 its scale is 0.012, so the features
-  must account for unbalanced classes.
+- With a fixed scale the bias has the prior of every beta, as printed. At D = 7129 its scale is
+  0.012, so the features must account for unbalanced classes.
 - abs(beta) is never 0 in a draw: the sparsity of the paper is a property of the mode.
 - Correlated features can exchange weight: check R-hat of `eta` first.
 """
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pymc as pm
@@ -56,16 +62,23 @@ import pytensor.tensor as pt
 from ardvark.common.declared import hyper
 
 from .jcfo import (
+    declare_scale,
     laplace,
     laplace_hyper,
     laplace_jacobian,
     laplace_logp,
+    scale_free,
+    scale_jacobian,
+    scale_logp,
+    scaled,
     simulate_laplace,
+    simulate_scale,
 )
 from .jcfo import log_predictive as log_predictive  # a part of this model's contract too
 from .parts import covariates
 from .parts.ard import Form
 from .parts.probit import ProbitBernoulli, probit_logp
+from .sparse import Scale, scale_hyper
 from .spec import BaseHypers, Coords, Inputs, ModelCard, Point
 
 
@@ -84,6 +97,7 @@ class Hypers(BaseHypers):
     gamma1: float = laplace_hyper(
         "the bias and a feature weight", "filled: weight scale gamma1^-1/2 = D^-1/2"
     )
+    scale: Scale = scale_hyper("feature", where="")
     covariate_sd: float = covariates.sd_hyper(covariates.PROBIT_SD)
 
     def fill(self, N: int, B: int, D: int) -> Self:
@@ -96,6 +110,11 @@ class Hypers(BaseHypers):
         return {"gamma1": self.gamma1}
 
 
+def bias_gamma(gamma1: Any, h: BaseHypers) -> Any:
+    """Return the squared rate of the prior of the bias: gamma1, or 1 beside a learned scale."""
+    return gamma1 if h.learned_scale is None else 1.0
+
+
 # --- the PyMC model -------------------------------------------------------------------------------
 
 
@@ -106,8 +125,10 @@ def build(inputs: Inputs, y: np.ndarray, h: Hypers, coords: Coords) -> pm.Model:
         x = pm.Data("X", inputs.X, dims=("obs", "feature"))
         label = pm.Data("label", y, dims="obs")
         gamma1 = pm.Data("gamma1", h.gamma1)
-        bias = laplace("bias", gamma1, None if marginal else "tau_bias")
-        beta = laplace("beta", gamma1, None if marginal else "tau", dims="feature")
+        bias = laplace("bias", bias_gamma(gamma1, h), None if marginal else "tau_bias")
+        beta = laplace(
+            "beta", declare_scale(gamma1, h), None if marginal else "tau", dims="feature"
+        )
         pm.Deterministic("feature_weight", pt.abs(beta), dims="feature")
         eta = covariates.declare(inputs, h, bias + x @ beta)
         eta = pm.Deterministic("eta", eta, dims="obs")
@@ -126,11 +147,12 @@ def decision(point: Point, inputs: Inputs, h: Hypers) -> np.ndarray:
 
 def log_joint(point: Point, inputs: Inputs, y: np.ndarray, h: Hypers) -> np.ndarray:
     """Return log p(y, variables | X), without Jacobian; tau, tau_bias where the form keeps them."""
-    gamma1 = h.gamma1
+    gamma1 = np.asarray(scaled(h.gamma1, point, h))[..., None]
     variance = {} if h.parametrization == "marginal" else point
     return (
-        laplace_logp(point["bias"], gamma1, variance.get("tau_bias"))
+        laplace_logp(point["bias"], bias_gamma(h.gamma1, h), variance.get("tau_bias"))
         + laplace_logp(point["beta"], gamma1, variance.get("tau")).sum(-1)
+        + scale_logp(point, h)
         + covariates.logp(point, inputs, h)
         + probit_logp(y, decision(point, inputs, h)).sum(-1)
     )
@@ -141,14 +163,15 @@ def log_jacobian(point: Point, h: Hypers) -> np.ndarray:
 
     The unconstrained vector holds beta (marginal: no transform), or log tau and beta_raw.
     """
+    total = np.zeros(np.shape(point["bias"])) + scale_jacobian(point, h)
     if h.parametrization == "marginal":
-        return np.zeros(np.shape(point["bias"]))
-    return laplace_jacobian(point["tau"]).sum(-1) + laplace_jacobian(point["tau_bias"])
+        return total
+    return total + laplace_jacobian(point["tau"]).sum(-1) + laplace_jacobian(point["tau_bias"])
 
 
 def to_free(point: Point, inputs: Inputs, h: Hypers) -> dict[str, np.ndarray]:
     """Return the free variables of the PyMC model at a point of the paper's variables."""
-    free = covariates.free(point, inputs)
+    free = covariates.free(point, inputs) | scale_free(point, h)
     if h.parametrization == "marginal":
         return free | {k: point[k] for k in ("bias", "beta")}
     return free | {
@@ -161,9 +184,10 @@ def to_free(point: Point, inputs: Inputs, h: Hypers) -> dict[str, np.ndarray]:
 
 def simulate(rng: np.random.Generator, inputs: Inputs, h: Hypers) -> dict[str, np.ndarray]:
     """Return one ancestral draw: every variable of the model, `feature_weight`, `eta`, `y` (N,)."""
-    tau_bias, bias = simulate_laplace(rng, h.gamma1, ())
-    tau, beta = simulate_laplace(rng, h.gamma1, (inputs.D,))
-    point = {"tau_bias": tau_bias, "bias": bias, "tau": tau, "beta": beta}
+    scale = simulate_scale(rng, h)
+    tau_bias, bias = simulate_laplace(rng, bias_gamma(h.gamma1, h), ())
+    tau, beta = simulate_laplace(rng, scaled(h.gamma1, scale, h), (inputs.D,))
+    point = {"tau_bias": tau_bias, "bias": bias, "tau": tau, "beta": beta, **scale}
     point |= covariates.draw(rng, inputs, h)
     eta = decision(point, inputs, h)
     y = (rng.normal(eta, 1.0) > 0.0).astype(np.int64)  # (16)

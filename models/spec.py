@@ -206,9 +206,9 @@ class BaseHypers(Settings, ABC):
         """Return the fields that define the posterior (a subclass may add to FORM by value).
 
         The prior of covariates is not among them: `Problem.posterior_fields` adds it if there are
-        any.
+        any. Nor is a fixed scale: the posterior is what it was before a scale could be learned.
         """
-        without = (*self.FORM, COVARIATE_SD)
+        without = (*self.FORM, COVARIATE_SD, *(("scale",) if self.learned_scale is None else ()))
         return {k: v for k, v in dataclasses.asdict(self).items() if k not in without}
 
     def form_fields(self) -> dict[str, Any]:
@@ -224,7 +224,7 @@ class BaseHypers(Settings, ABC):
     @property
     def learned_scale(self) -> str | None:
         """The variable that multiplies the scale of one kind of weights, if the prior has one."""
-        return None
+        return "feature_scale" if vars(self).get("scale") == "learned" else None
 
     def weight_priors(self, point: Point | None = None) -> dict[str, WeightPrior]:
         """Return the priors of the shared weights that have ARD priors, by name.

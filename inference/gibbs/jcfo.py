@@ -6,7 +6,8 @@ nothing. So it is a check of NUTS that shares no code with it.
 
 Notation: N samples, B basis centres, D features, H = [1, K] (N, B + 1), beta = (beta_0 ... beta_B)
 with the bias first, T = diag(tau); covariates are more columns of H, whose weights g come last in
-beta and have the fixed variance covariate_sd^2 in T; root1 = gamma1^1/2, root2 = gamma2^1/2.
+beta and have the fixed variance covariate_sd^2 in T; root1 = gamma1^1/2, root2 = gamma2^1/2, which
+with a learned scale g is gamma2^1/2 / g.
 Equation numbers are the paper's (Krishnapuram, Carin, Hartemink 2004).
 
 One sweep
@@ -28,6 +29,7 @@ that is why the order matters (van Dyk, Park 2008, doi 10.1198/01621450800000040
    `linear` and degree 1: (theta, beta_j) -> (e^u theta, e^-u beta_j), j >= 1, and for degree 1
    beta_0 -> beta_0 + (1 - e^-u) sum_{j>=1} beta_j, so that eta stays. Every kernel:
    (z, beta) -> e^u (z, beta).
+   With a learned scale of theta, then g [tau, rho] by the steps of `laplace_scale.py`.
 3. tau_j | beta_j and rho_k | theta_k: 1 / tau_j ~ InverseGaussian(mean root1 / abs(beta_j), shape
    gamma1), and likewise for rho.
 4. z_i | z_-i, theta, tau, y [beta], one i after the other, a few times (Holmes, Held 2006, doi
@@ -54,7 +56,7 @@ the classes are well separated.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -63,8 +65,10 @@ import numpy as np
 from ardvark.common.declared import Settings, option
 from ardvark.common.validate import InputError
 from ardvark.models import Problem, jcfo
+from ardvark.models.jcfo import SCALE
 from ardvark.models.parts.covariates import NAME as COVARIATES
 
+from . import laplace_scale
 from .covariates import Covariates
 from .jcfo_steps import (
     draw_block,
@@ -113,6 +117,8 @@ class State:
     inner : array (N, B)
         What K is a function of, if it is not linear in theta: the weighted inner product
         (polynomial) or squared distance (rbf). Otherwise empty, of shape (0, 0).
+    scale : float
+        The learned scale g of theta; 1 where it is fixed.
     """
 
     theta: np.ndarray
@@ -123,6 +129,7 @@ class State:
     eta: np.ndarray
     H: np.ndarray
     inner: np.ndarray
+    scale: float = 1.0
 
 
 class Sampler:
@@ -141,7 +148,7 @@ class Sampler:
         self.options = Options() if options is None else options
         h = problem.hypers
         assert isinstance(h, jcfo.Hypers)  # as `supports` says
-        self.form = h.parametrization
+        self.form, self.learned = h.parametrization, h.learned_scale is not None
         self.gamma1, self.gamma2 = (float(h.gamma1), float(h.gamma2))
         self.root1, self.root2 = math.sqrt(self.gamma1), math.sqrt(self.gamma2)
         self.kernel_function = h.kernel_of()
@@ -175,7 +182,7 @@ class Sampler:
         Chains differ only by their rng.
         """
         drawn = self.problem.simulate(rng)
-        names = ("feature_weight", "sample_weight", "bias", COVARIATES)
+        names = ("feature_weight", "sample_weight", "bias", COVARIATES, SCALE)
         state = self.state({name: drawn[name] for name in names if name in drawn})
         self.complete(state, rng)
         return state
@@ -199,6 +206,8 @@ class Sampler:
             H=np.hstack([np.ones((N, B + 1)), self.covariates.C]),
             inner=np.empty((0, 0) if self.linear else (N, B)),
         )
+        if self.learned:
+            state.scale = float(point[SCALE])
         self.kernel(state)
         state.eta[:] = state.H @ state.beta
         if "tau" in point:
@@ -219,7 +228,7 @@ class Sampler:
         if np.isnan(state.tau[0]):
             draw_variances(rng, state.beta[self.own], self.gamma1, state.tau[self.own])
         if np.isnan(state.rho[0]):
-            draw_variances(rng, state.theta, self.gamma2, state.rho)
+            draw_variances(rng, state.theta, self.gamma2 / state.scale**2, state.rho)
         if np.isnan(state.z[0]):
             draw_latent(rng, self.sign, state.eta, state.z)
 
@@ -233,6 +242,8 @@ class Sampler:
             "eta": state.eta.copy(),
             **self.covariates.named(state.beta[self.own.stop :]),
         }
+        if self.learned:
+            out[SCALE] = np.array(state.scale)
         if form != "marginal":
             out |= {
                 "tau_bias": np.array(state.tau[0]),
@@ -256,6 +267,8 @@ class Sampler:
         self.features(state, rng)
         if self.options.scale_moves:
             self.scales(state, rng)
+        if self.learned:
+            self.learn(state, rng)
         self.variances(state, rng)
         self.kernel(state)
         self.weights(state, rng)
@@ -263,30 +276,35 @@ class Sampler:
     def features(self, state: State, rng: np.random.Generator) -> None:
         """Step 1: theta, and z after it if it was integrated out."""
         slope = self.Zt @ state.beta[self.samples]  # (Z'beta)_k
+        rate = self.root2 / state.scale
         if self.truncated:
             residual = state.z - state.eta
-            linear_scan(rng, self.Xt, slope, self.square, self.root2, residual, state.theta)
+            linear_scan(rng, self.Xt, slope, self.square, rate, residual, state.theta)
             np.subtract(state.z, residual, out=state.eta)
             return
         added = self.covariates.C @ state.beta[self.own.stop :] if self.covariates else _NOTHING
         slice_scan(
-            rng, self.kernel_function.code, self.degree, self.Xt, self.Zt, self.sign, self.root2,
+            rng, self.kernel_function.code, self.degree, self.Xt, self.Zt, self.sign, rate,
             slope, state.beta, added, state.inner, state.eta, state.theta,
         )  # fmt: skip
         draw_latent(rng, self.sign, state.eta, state.z)
 
     def scales(self, state: State, rng: np.random.Generator) -> None:
         """Step 2: the scale of theta against beta, then the scale of z and beta."""
-        theta, beta = state.theta, state.beta
+        beta = state.beta
         if self.linear:
-            u = self.opposite_scale(state, rng)
-            theta *= math.exp(u)
-            if self.degree == 1:
-                beta[0] -= math.expm1(-u) * beta[self.samples].sum()
-            beta[self.samples] *= math.exp(-u)
+            self.move_apart(state, self.opposite_scale(state, rng))
         u = self.common_scale(state, rng)
         for array in (beta, state.z, state.eta):
             array *= math.exp(u)
+
+    def move_apart(self, state: State, u: float) -> None:
+        """(theta, beta_j) -> (e^u theta, e^-u beta_j), eta as it is; under a linear kernel."""
+        theta, beta = state.theta, state.beta
+        theta *= math.exp(u)
+        if self.degree == 1:
+            beta[0] -= math.expm1(-u) * beta[self.samples].sum()
+        beta[self.samples] *= math.exp(-u)
 
     def opposite_scale(self, state: State, rng: np.random.Generator) -> float:
         """Draw u of (theta, beta) -> (e^u theta, e^-u beta).
@@ -296,12 +314,16 @@ class Sampler:
         """
         theta, beta = state.theta, state.beta[self.own]
         power = float(len(theta) - len(beta) + 1)
-        up, down = self.root2 * theta.sum(), self.root1 * np.abs(beta[1:]).sum()
-        tilt = self.root1 * beta[1:].sum() if self.degree == 1 else 0.0
-        offset = self.root1 * beta[0] + tilt
+        up = self.root2 / state.scale * theta.sum()
+        down, offset, tilt = self.held_back(beta)
         # close to the width of the mode, and the same at both ends of a move, as up * down is
         width = 3.0 * (power * power + 4.0 * up * down) ** -0.25
         return log_scale(rng, width, power, 0.0, up, down, offset, tilt)
+
+    def held_back(self, beta: np.ndarray) -> tuple[float, float, float]:
+        """Return the terms of the prior of beta in the density of a move apart."""
+        tilt = self.root1 * beta[1:].sum() if self.degree == 1 else 0.0
+        return self.root1 * np.abs(beta[1:]).sum(), self.root1 * beta[0] + tilt, tilt
 
     def common_scale(self, state: State, rng: np.random.Generator) -> float:
         """Draw u of (z, beta) -> e^u (z, beta).
@@ -317,10 +339,43 @@ class Sampler:
             half += 0.5 * (g @ g)
         return log_scale(rng, 2.5 * power**-0.5, power, half, size, 0.0, 0.0, 0.0)
 
+    def learn(self, state: State, rng: np.random.Generator) -> None:
+        """Move g by itself, against beta, and with theta; then z."""
+        theta, beta = state.theta, state.beta[self.own]
+        size = self.root2 * float(theta.sum())
+        state.scale = laplace_scale.alone(rng, state.scale, len(theta), size)
+        if self.linear:
+            terms = self.held_back(beta)
+            growth = laplace_scale.against(rng, state.scale, len(beta) - 1, *terms)
+            state.scale *= growth
+            self.move_apart(state, math.log(growth))
+        eta = self.along_theta(state)
+        growth = laplace_scale.with_weights(rng, state.scale, self.sign, eta)
+        state.scale *= growth
+        state.eta[:] = eta(growth)
+        theta *= growth
+        draw_latent(rng, self.sign, state.eta, state.z)
+
+    def along_theta(self, state: State) -> Callable[[float], np.ndarray]:
+        """Return the function from a factor of theta to eta (N,)."""
+        beta = state.beta[self.samples]
+        fixed = state.beta[0] + self.covariates.C @ state.beta[self.own.stop :]
+        if self.linear:
+            fixed = fixed + self.degree * beta.sum()
+            own = state.eta - fixed
+            return lambda growth: fixed + growth * own
+        K, inner = np.empty_like(state.inner), state.inner.copy()
+
+        def eta(growth: float) -> np.ndarray:
+            self.kernel_function.of_inner(growth * inner, out=K)
+            return fixed + K @ beta
+
+        return eta
+
     def variances(self, state: State, rng: np.random.Generator) -> None:
         """Step 3: tau and rho."""
         draw_variances(rng, state.beta[self.own], self.gamma1, state.tau[self.own])
-        draw_variances(rng, state.theta, self.gamma2, state.rho)
+        draw_variances(rng, state.theta, self.gamma2 / state.scale**2, state.rho)
 
     def kernel(self, state: State) -> None:
         """Recompute H and its components from theta."""

@@ -15,6 +15,7 @@ Variables in brackets are integrated out of the step, and drawn again before any
 1. A scale move [tau]: (z, beta) -> e^u (z, beta), a generalised Gibbs step (Liu, Sabatti 2000, doi
    10.1093/biomet/87.2.353), a slice step in u with its exact density.
 2. tau_k | beta_k: 1 / tau_k is inverse Gaussian.
+   With a learned scale, before the variances: g and beta, by steps 1 and 2 of `laplace_scale.py`.
 3. z | tau, y [beta], one z_i after the other (Holmes, Held 2006, doi 10.1214/06-BA105), then the
    scale of z [beta]; then beta | z, tau, as one block, through its N x N dual (Bhattacharya,
    Chakraborty, Mallick 2016, doi 10.1093/biomet/asw042).
@@ -35,7 +36,9 @@ import numpy as np
 
 from ardvark.common.declared import Settings, option
 from ardvark.models import Problem, sparse_probit
+from ardvark.models.jcfo import SCALE
 
+from . import laplace_scale
 from .covariates import Covariates
 from .jcfo_steps import (
     draw_block,
@@ -67,12 +70,15 @@ class State:
         Weights and their variances, those of the bias first and those of covariates last.
     z, eta : array (N,)
         Latent decision values, and decision values.
+    scale : float
+        The learned scale g; 1 where it is fixed.
     """
 
     beta: np.ndarray
     tau: np.ndarray
     z: np.ndarray
     eta: np.ndarray
+    scale: float = 1.0
 
 
 class Sampler:
@@ -92,9 +98,11 @@ class Sampler:
         h = problem.hypers
         assert isinstance(h, sparse_probit.Hypers)  # as `supports` says
         self.precise = h.parametrization == "hierarchical"
-        self.gamma = float(h.gamma1)
+        self.gamma, self.learned = float(h.gamma1), h.learned_scale is not None
+        self.bias_gamma = float(sparse_probit.bias_gamma(self.gamma, h))
         N, D = problem.X.shape
         self.covariates, self.own = Covariates(problem), slice(0, D + 1)
+        self.features = slice(1, D + 1)
         self.H = np.hstack([np.ones((N, 1)), problem.X, self.covariates.C])
         self.set_labels(problem.y)
 
@@ -116,6 +124,8 @@ class Sampler:
         N, K = self.H.shape
         state = State(beta, np.full(K, np.nan), np.full(N, np.nan), self.H @ beta)
         state.tau[len(weights) :] = self.covariates.sd**2
+        if self.learned:
+            state.scale = float(point[SCALE])
         if "tau" in point:
             state.tau[self.own] = np.append(point["tau_bias"], point["tau"])
         return state
@@ -130,6 +140,8 @@ class Sampler:
             "eta": state.eta.copy(),
             **self.covariates.named(state.beta[len(beta) :]),
         }
+        if self.learned:
+            point[SCALE] = np.array(state.scale)
         if self.precise:
             point |= {"tau_bias": np.array(tau[0]), "tau": tau[1:].copy()}
         free = self.problem.to_free(point)
@@ -146,6 +158,8 @@ class Sampler:
         if np.isnan(state.z[0]):
             draw_latent(rng, self.sign, state.eta, state.z)
         self.scale(state, rng)
+        if self.learned:
+            self.learn(state, rng)
         self.variances(state, rng)
         self.weights(state, rng)
 
@@ -153,11 +167,15 @@ class Sampler:
         """Step 1.
 
         ln density = (N + D + 1) u - e^2u sum_i (z_i - eta_i)^2 / 2 - gamma^1/2 e^u sum abs(beta),
-        the bias among beta. K covariates add K u - e^2u |g|^2 / (2 covariate_sd^2).
+        the bias among beta, each with its own gamma. K covariates add
+        K u - e^2u |g|^2 / (2 covariate_sd^2).
         """
         power = float(len(state.z) + len(state.beta))
         error = state.z - state.eta
-        size = self.gamma**0.5 * np.abs(state.beta[self.own]).sum()
+        rate = self.gamma**0.5 / state.scale
+        size = rate * np.abs(state.beta[self.own]).sum()
+        if self.learned:
+            size += (self.bias_gamma**0.5 - rate) * abs(state.beta[0])
         half = 0.5 * (error @ error)
         if self.covariates:
             g = state.beta[self.own.stop :] / self.covariates.sd
@@ -166,9 +184,24 @@ class Sampler:
         for array in (state.beta, state.z, state.eta):
             array *= np.exp(u)
 
+    def learn(self, state: State, rng: np.random.Generator) -> None:
+        """Move g by itself, then with the weights of the features; then z."""
+        beta = state.beta[self.features]
+        size = self.gamma**0.5 * float(np.abs(beta).sum())
+        state.scale = laplace_scale.alone(rng, state.scale, len(beta), size)
+        own = self.H[:, self.features] @ beta
+        fixed = state.eta - own
+        growth = laplace_scale.with_weights(rng, state.scale, self.sign, lambda e: fixed + e * own)
+        state.scale *= growth
+        beta *= growth
+        state.eta[:] = fixed + growth * own
+        draw_latent(rng, self.sign, state.eta, state.z)
+
     def variances(self, state: State, rng: np.random.Generator) -> None:
         """Step 2."""
-        draw_variances(rng, state.beta[self.own], self.gamma, state.tau[self.own])
+        kinds = (slice(0, 1), self.bias_gamma), (self.features, self.gamma / state.scale**2)
+        for kind, gamma in kinds:
+            draw_variances(rng, state.beta[kind], gamma, state.tau[kind])
 
     def weights(self, state: State, rng: np.random.Generator) -> None:
         """Steps 3 and 4."""

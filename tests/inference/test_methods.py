@@ -158,6 +158,8 @@ def test_a_bare_model_is_asked_itself():
     [
         ("rfvm", "rfvm_vb"),
         ("rfvm", "xolon"),
+        ("jcfo", "jcfo_em"),
+        ("sparse_probit", "jcfo_em"),
         *(
             (model, method)
             for model in ("pfcvm", "pcvm", "rvm")

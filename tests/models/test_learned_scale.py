@@ -1,4 +1,4 @@
-"""`scale="learned"`: a half-Cauchy factor g on the scale of the ARD weights of one kind.
+"""`scale="learned"`: a half-Cauchy factor g on the scale of the weights of one kind.
 
 That log_joint is PyMC's density, in every form, is seen in test_contract.py, and that the forms are
 one posterior in test_marginal_forms.py. Here: what both take from `models/parts`, by quadrature.
@@ -14,6 +14,7 @@ from scipy import integrate, stats
 
 import ardvark as av
 from ardvark.common.validate import InputError
+from ardvark.models.jcfo import SCALE, SCALE_SLAB
 from ardvark.models.parts import ard, slab
 from tests.models.forms import make, prior_points, stacked
 from tests.support import ALARM, rng
@@ -25,6 +26,7 @@ NAMES = {  # the weights that g multiplies, and their precisions
     "pcvm": ("w", "alpha"),
     "rvm": ("sample_weight", "alpha"),
 }
+LAPLACE = ("jcfo", "sparse_probit")
 every_one = pytest.mark.parametrize("name", list(NAMES))
 
 
@@ -108,17 +110,40 @@ def test_simulate_follows_the_program(name):
     assert stats.kstest(np.ravel(wrong), "uniform").pvalue < ALARM
 
 
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", LAPLACE)
+def test_simulate_follows_the_program_of_laplace_weights(name):
+    """As above; g has its tail cut off, and variances at the scale of g = 1 fail."""
+    problem = make(name, N=12, D=6, scale="learned", gamma1=3.0)
+    p, h = stacked(prior_points(problem, 500, number=20)), problem.hypers
+    g, v = p[SCALE], np.linspace(-16.0, 7.0, 20_000)
+    cdf = integrate.cumulative_trapezoid(
+        np.exp(v - 0.5 * (np.exp(v) / SCALE_SLAB) ** 2) / (1.0 + np.exp(2.0 * v)), v, initial=0.0
+    )
+    gamma, variance = (h.gamma2, p["rho"]) if name == "jcfo" else (h.gamma1, p["tau"])
+    own = h.gamma1 if name == "jcfo" else 1.0  # of the bias
+    uniform = {
+        "g": np.interp(np.log(g), v, cdf / cdf[-1]),
+        "variances": -np.expm1(-0.5 * gamma * variance / g[:, None] ** 2),
+        "bias": -np.expm1(-0.5 * own * p["tau_bias"]),
+    }
+    for line, u in uniform.items():
+        assert stats.kstest(np.ravel(u), "uniform").pvalue > ALARM / 6, line
+    wrong = -np.expm1(-0.5 * gamma * variance)
+    assert stats.kstest(np.ravel(wrong), "uniform").pvalue < ALARM
+
+
 # --- what may be asked for ------------------------------------------------------------------------
 
 
-@every_one
+@pytest.mark.parametrize("name", [*NAMES, *LAPLACE])
 def test_the_default_is_the_posterior_of_before(name):
     """At its default the setting is no part of what defines the posterior; learned, it is."""
     fixed, learned = make(name), make(name, scale="learned")
     assert "scale" not in fixed.hypers.posterior_fields()
     assert fixed.fingerprint == make(name, scale="fixed").fingerprint != learned.fingerprint
     assert fixed.hypers.weight_priors() == learned.hypers.weight_priors()  # the same fill
-    scale = f"{KIND[name]}_scale"
+    scale = f"{KIND.get(name, 'feature')}_scale"
     assert learned.shapes.keys() - fixed.shapes.keys() == {scale}
     assert learned.shapes[scale] == ()
 

@@ -168,7 +168,7 @@ class Options(EngineOptions):
     holdout: float = option(0.1, "share of each class that is held out", above=0.0, below=1.0)
 
 
-supports = only_for(MODELS, "the algorithm of the paper on 'jcfo'")
+supports = only_for(MODELS, "the algorithm of the paper on 'jcfo'", fixed_scale=True)
 
 
 # --- the paper's protocol: filter, and gammas by hold-out -----------------------------------------
