@@ -1,4 +1,4 @@
-"""What scikit-learn hands to the estimator: seeds, matrices, row names, and weights it refuses."""
+"""What the two scikit-learn estimators share: their tags, and how they take what they are given."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -8,9 +8,10 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ardvark.common.validate import InputError, logger
 from ardvark.data import Dataset
@@ -37,6 +38,24 @@ def weights_refused[F: Callable[..., Any]](function: F) -> F:
         return function(*args, **given)
 
     return cast(F, refusing)
+
+
+class TwoClasses(ClassifierMixin, BaseEstimator):
+    """A classifier of two classes whose rows may be a sparse matrix."""
+
+    classes_: np.ndarray
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return scikit-learn's tags: two classes only, and sparse input."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = True
+        return tags
+
+    def _rows(self, X: ArrayLike) -> Any:
+        """Return new rows (M, D), checked against those of the fit."""
+        check_is_fitted(self)
+        return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
 
 
 def training_data(estimator: Any, X: ArrayLike, y: ArrayLike) -> Dataset:

@@ -12,32 +12,45 @@ posterior itself is an attribute, and all of `ardvark` works with it:
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ardvark.common.validate import InputError, named
-from ardvark.estimator_input import dense, seed_of, training_data, verdict_untold, weights_refused
+from ardvark.estimator_input import (
+    TwoClasses,
+    dense,
+    seed_of,
+    training_data,
+    verdict_untold,
+    weights_refused,
+)
 from ardvark.inference import effects, fit, predict, selection_text
 from ardvark.inference.contract.backend import FitFailed
 from ardvark.inference.fits.datatree import with_derived, without_derived
 from ardvark.inference.fitting.prediction import LinearRule, classes, linear_rule
 from ardvark.inference.verdicts.variation import log_odds, nearly_constant
-from ardvark.inference.verdicts.words import for_estimator
 from ardvark.models import ZOO, problem
-from ardvark.zoo_classifier import ZooClassifier
 
 __all__ = ["SparseBayesClassifier", "ZooClassifier"]
 
+if TYPE_CHECKING:
+    from ardvark.zoo_classifier import ZooClassifier
+
 _CHUNK = 2.0e7  # probabilities held at once
 _HYPERS = ("active_features", "active_samples", "slab", "kernel")
+
+
+def __getattr__(name: str) -> Any:
+    if name == "ZooClassifier":  # which loads what compares models
+        return import_module("ardvark.zoo_classifier").ZooClassifier
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _predicts_labels(classifier: "SparseBayesClassifier") -> bool:
@@ -51,7 +64,7 @@ def _predicts_labels(classifier: "SparseBayesClassifier") -> bool:
     return True
 
 
-class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
+class SparseBayesClassifier(SelectorMixin, TwoClasses):
     """A doubly sparse Bayesian classifier of two classes, and a selector of its features.
 
     Parameters
@@ -204,13 +217,6 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
         self.threshold = threshold
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Tags:
-        """Return scikit-learn's tags: two classes only, and sparse input."""
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        tags.input_tags.sparse = True
-        return tags
-
     @weights_refused
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Compute the posterior of rows X (N, D) with labels y (N,) of two kinds.
@@ -249,6 +255,8 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
         if self.status_ == "failed":
             raise FitFailed(f"{self.posterior_.attrs['method']}: {reason}")
         if self.status_ == "not_converged":
+            from ardvark.inference.verdicts.words import for_estimator  # which loads the judge
+
             warnings.warn(
                 f"{self.posterior_.attrs['method']} has not converged: {reason}. "
                 f"{for_estimator(self.problem_, self.posterior_)}",
@@ -309,8 +317,7 @@ class SparseBayesClassifier(SelectorMixin, ClassifierMixin, BaseEstimator):
 
     def _mean_prediction(self, X: ArrayLike) -> np.ndarray:
         """Return what `ardvark.predict` returns, averaged over draws (M,)."""
-        check_is_fitted(self)
-        rows: Any = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        rows = self._rows(X)
         sizes = self.posterior_["posterior"].sizes
         step = max(1, int(_CHUNK / (sizes["chain"] * sizes["draw"])))
         parts = (dense(rows[at : at + step]) for at in range(0, rows.shape[0], step))

@@ -6,13 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ardvark.common.work import Processes
 from ardvark.estimator_input import (
+    TwoClasses,
     dense,
     seed_of,
     training_data,
@@ -24,7 +22,7 @@ from ardvark.inference.choosing.candidates import Given
 from ardvark.inference.verdicts.variation import log_odds
 
 
-class ZooClassifier(ClassifierMixin, BaseEstimator):
+class ZooClassifier(TwoClasses):
     """A mixture of models of the zoo and plain classifiers, weighed by cross-validation.
 
     `fit` compares the candidates on folds of its rows (`ardvark.choose`), and fits those that have
@@ -115,13 +113,6 @@ class ZooClassifier(ClassifierMixin, BaseEstimator):
         self.processes = processes
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Tags:
-        """Return scikit-learn's tags: two classes only, and sparse input."""
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        tags.input_tags.sparse = True
-        return tags
-
     @weights_refused
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Weigh the candidates on rows X (N, D) with labels y (N,) of two kinds, and fit them."""
@@ -155,8 +146,7 @@ class ZooClassifier(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Return P(y) (M, 2) of rows X (M, D) under the mixture, as `classes_`."""
-        check_is_fitted(self)
-        rows: Any = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        rows = self._rows(X)  # which asks first whether there is a fit
         return self.stack_.predict_proba(dense(rows))
 
     def decision_function(self, X: ArrayLike) -> np.ndarray:

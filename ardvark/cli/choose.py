@@ -12,6 +12,7 @@ from .arguments import Scheduler, Workers, computing, pairs, words
 from .studies import check_folder, dataset_of
 
 
+@tables.takes_table
 def choose(
     data: Annotated[str, typer.Argument(help="A CSV file, or a data set (`ardvark data`).")],
     candidates: Annotated[
@@ -29,16 +30,8 @@ def choose(
     stack: Annotated[
         bool, typer.Option("--stack", help="Also fit the stack to all rows: stack.pkl.")
     ] = False,
-    target: tables.Target = None,
-    sep: tables.Sep = None,
-    drop: tables.Drop = None,
-    drop_missing: tables.DropMissing = False,
-    classes: tables.Classes = None,
-    positive: tables.Positive = None,
-    encode: tables.Encode = None,
-    impute: tables.Impute = None,
-    row_names: tables.RowNames = None,
-    na: tables.Na = None,
+    *,
+    table: dict[str, Any],
     always: tables.Always = None,
     option: Annotated[
         list[str] | None, typer.Option(help="Set an option of exact: ess=value, limit=value.")
@@ -58,19 +51,7 @@ def choose(
     from ardvark.inference.fits.datatree import replacing
 
     where = computing(processes, scheduler, workers)
-    asked = tables.declared(
-        target=target,
-        sep=sep,
-        drop=drop,
-        drop_missing=drop_missing,
-        classes=classes,
-        positive=positive,
-        encode=encode,
-        impute=impute,
-        row_names=row_names,
-        na=na,
-    )
-    rows = dataset_of(data, asked, ["choose", data])
+    rows = dataset_of(data, table, ["choose", data])
     folder = out or Path("results") / f"choose-{rows.name}"
     check_folder(folder)
     last_words(f"Stopped. Finished fits are in {folder}. Run the same command to continue.")

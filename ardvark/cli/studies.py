@@ -33,6 +33,7 @@ StudyFolder = Annotated[Path, typer.Argument(help="A folder that `ardvark compar
 # Modules of the package are imported inside the commands: `ardvark --help` must not load PyMC.
 
 
+@tables.takes_table
 def compare(
     model: Annotated[str, typer.Argument(help="Model: `ardvark models` lists them.")],
     data: Annotated[str, typer.Argument(help="Data set (`ardvark data`), or a CSV file.")],
@@ -46,16 +47,8 @@ def compare(
     out: Annotated[
         Path | None, typer.Option(help="Folder for the results. Default: results/MODEL-DATA.")
     ] = None,
-    target: tables.Target = None,
-    sep: tables.Sep = None,
-    drop: tables.Drop = None,
-    drop_missing: tables.DropMissing = False,
-    classes: tables.Classes = None,
-    positive: tables.Positive = None,
-    encode: tables.Encode = None,
-    impute: tables.Impute = None,
-    row_names: tables.RowNames = None,
-    na: tables.Na = None,
+    *,
+    table: dict[str, Any],
     always: tables.Always = None,
     test_size: Annotated[
         float, typer.Option(help="Share of samples held out to test predictions; 0: none.")
@@ -102,22 +95,10 @@ def compare(
     from ardvark.inference.references import references
 
     sampling = Sampling(draws=draws, chains=chains, seed=seed, keep=keep, progressbar=True)
-    asked = tables.declared(
-        target=target,
-        sep=sep,
-        drop=drop,
-        drop_missing=drop_missing,
-        classes=classes,
-        positive=positive,
-        encode=encode,
-        impute=impute,
-        row_names=row_names,
-        na=na,
-    )
     settings: dict[str, Any] = {
         "model": model,
         "data": data,
-        "table": asked,
+        "table": table,
         "test_size": test_size,
         "split_seed": split_seed,
         "hypers": pairs(set_, "--set"),

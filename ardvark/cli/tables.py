@@ -1,9 +1,11 @@
 """The options that say how a person's own table is read and cleaned, declared once."""
 
 import csv
+import functools
+import inspect
 import io
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import typer
@@ -17,29 +19,9 @@ def _option(*names: str, **settings: Any) -> Any:
     return typer.Option(*names, rich_help_panel=PANEL, **settings)
 
 
-Target = Annotated[str | None, _option(help="The column of the labels.")]
 Sep = Annotated[
     str | None, _option(help="Character between fields, or 'tab'. Default: from the header.")
 ]
-Drop = Annotated[list[str] | None, _option(help="Columns not to use as features: A,B,...")]
-DropMissing = Annotated[bool, _option("--drop-missing", help="Leave out rows with missing values.")]
-Classes = Annotated[
-    str | None, _option(help="Keep only the rows of two labels, y = 0 and y = 1: A,B.")
-]
-Positive = Annotated[str | None, _option(help="The label of y = 1. All other labels become y = 0.")]
-Encode = Annotated[
-    Literal["onehot", "ordinal"] | None,
-    _option(help="Turn text into columns of 0 and 1, or into 0, 1, 2, ... in its order."),
-]
-Impute = Annotated[
-    Literal["median", "mean", "most-frequent"] | None,
-    _option(help="Fill missing numbers by this of the training rows; words by the most frequent."),
-]
-RowNames = Annotated[str | None, _option(help="The column that names the rows.")]
-Na = Annotated[
-    list[str] | None, _option(help="More words or numbers that stand for a missing value: ?,-999.")
-]
-
 Always = Annotated[
     list[str] | None,
     _option(help="Columns that are always in the model, and never selected: age,sex,..."),
@@ -47,24 +29,76 @@ Always = Annotated[
 
 LISTS = ("drop", "classes", "na")
 """Arguments of `ardvark.table` that are lists of words."""
-ARGUMENTS = (
-    *("target", "sep", "drop", "drop_missing", "classes", "positive", "encode", "impute"),
-    *("row_names", "na"),
-)
+
+
+def declared(
+    target: Annotated[str | None, _option(help="The column of the labels.")] = None,
+    sep: Sep = None,
+    drop: Annotated[
+        list[str] | None, _option(help="Columns not to use as features: A,B,...")
+    ] = None,
+    drop_missing: Annotated[
+        bool, _option("--drop-missing", help="Leave out rows with missing values.")
+    ] = False,
+    classes: Annotated[
+        str | None, _option(help="Keep only the rows of two labels, y = 0 and y = 1: A,B.")
+    ] = None,
+    positive: Annotated[
+        str | None, _option(help="The label of y = 1. All other labels become y = 0.")
+    ] = None,
+    encode: Annotated[
+        Literal["onehot", "ordinal"] | None,
+        _option(help="Turn text into columns of 0 and 1, or into 0, 1, 2, ... in its order."),
+    ] = None,
+    impute: Annotated[
+        Literal["median", "mean", "most-frequent"] | None,
+        _option(
+            help="Fill missing numbers by this of the training rows; words by the most frequent."
+        ),
+    ] = None,
+    row_names: Annotated[str | None, _option(help="The column that names the rows.")] = None,
+    na: Annotated[
+        list[str] | None,
+        _option(help="More words or numbers that stand for a missing value: ?,-999."),
+    ] = None,
+) -> dict[str, Any]:
+    """Return what was asked for, by the names of the arguments of `ardvark.table`."""
+    given: dict[str, Any] = dict(locals())
+    for name in LISTS:
+        value = given[name]
+        given[name] = words([value] if isinstance(value, str) else value)
+    return {name: value for name, value in given.items() if value}
+
+
+_OPTIONS = {
+    name: option.replace(kind=option.KEYWORD_ONLY)
+    for name, option in inspect.signature(declared).parameters.items()
+}
+ARGUMENTS = tuple(_OPTIONS)
 """Arguments of `ardvark.table` that are options of a command."""
+
+
+def takes_table(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that has the options of `declared` in the place of its argument `table`."""
+    own = inspect.signature(command)
+
+    @functools.wraps(command)
+    def taking(**given: Any) -> None:
+        command(table=declared(**{name: given.pop(name) for name in ARGUMENTS}), **given)
+
+    parameters = [
+        option
+        for name, parameter in own.parameters.items()
+        for option in (_OPTIONS.values() if name == "table" else [parameter])
+    ]
+    taking.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    taking.__annotations__ = {p.name: p.annotation for p in parameters}
+    return taking
 
 
 def flag(argument: str) -> str:
     """Return the option of an argument of `ardvark.table`."""
     return f"--{argument.replace('_', '-')}"
-
-
-def declared(**given: Any) -> dict[str, Any]:
-    """Return what was asked for, by the names of the arguments of `ardvark.table`."""
-    for name in LISTS:
-        value = given[name]
-        given[name] = words([value] if isinstance(value, str) else value)
-    return {name: value for name, value in given.items() if value}
 
 
 def flags(settings: Mapping[str, Any]) -> list[str]:
