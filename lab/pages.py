@@ -47,6 +47,7 @@ PAGES = {
     "PRIORS.md": (
         "sparsity-prior", "sparsity-sampling", "sparsity-colon", "sparsity_slab", "estimator",
     ),
+    "PRIOR_FACTORS.md": ("prior_factors",),
     "TESTS.md": (
         "test_suite", "reseed", "mutation", "hand_made", "interrupts", "installation",
     ),

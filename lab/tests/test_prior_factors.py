@@ -1,0 +1,114 @@
+"""The factors of the priors: what a factor changes, the error of an effect, and the page's words."""
+
+import numpy as np
+import pytest
+
+import ardvark as av
+from lab import records
+from lab.priors import prior_factors as pf
+
+RECORD = records.read(records.RESULTS / "prior_factors.json")
+
+
+def row(model, factor, data, fold, scores, rhat=1.0):
+    key = {"model": model, "factor": factor, "data": data, "fold": fold}
+    return key | {"scores": " ".join(map(str, scores)), "rhat_eta": rhat}
+
+
+def test_an_effect_is_the_mean_of_paired_rows_and_of_sets():
+    """A difference of means, or rows that are paired across folds, would give another error."""
+    found = pf.Cells(
+        [
+            row("rfvm", "default", "sonar", 0, [-1.0, -2.0, -4.0]),
+            row("rfvm", "slab x3", "sonar", 0, [-0.5, -1.0, -2.5]),
+            row("rfvm", "default", "sonar", 1, [-9.0]),  # its pair is not there yet
+            row("rfvm", "default", "heart", 0, [-1.0, -1.0]),
+            row("rfvm", "slab x3", "heart", 0, [-1.0, -1.5], rhat=1.2),
+        ]
+    )
+    one, other = ("rfvm", "slab x3"), ("rfvm", "default")
+    mean, error, loose = found.effect(one, other, ("sonar",))
+    assert (mean, error) == pytest.approx((1.0, 0.5 / 3**0.5))
+    assert not loose
+    mean, error, loose = found.effect(one, other, ("sonar", "heart"))
+    assert mean == pytest.approx((1.0 - 0.25) / 2)
+    assert error == pytest.approx(np.hypot(0.5 / 3**0.5, 0.25) / 2)
+    assert loose
+    assert found.effect(one, other, ("sonar", "messidor")) is None
+
+
+def test_the_errors_of_sets_of_the_same_patients_do_not_shrink():
+    names = pf.CLASSES[pf.SAME_PATIENTS]
+    rows = [
+        row("rfvm", factor, data, 0, scores)
+        for data in names
+        for factor, scores in (("default", [-1.0, -2.0]), ("slab x3", [-1.0, -1.0]))
+    ]
+    _, error, _ = pf.Cells(rows).effect(("rfvm", "slab x3"), ("rfvm", "default"), names)
+    assert error == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("model", pf.MODELS)
+def test_each_factor_is_a_prior_that_the_model_takes_and_changes_what_it_names(model):
+    X = np.random.default_rng(0).normal(size=(20, 12))
+    y = np.arange(20) % 2
+    own = av.problem(model, X, y)
+    names = [factor.name for factor in pf.FACTORS if model in factor.models]
+    assert len(names) == len(set(names))
+    for factor in pf.FACTORS:
+        if model in factor.models:
+            settings = factor.change(own)
+            changed = av.problem(model, X, y, **settings).hypers
+            assert {k: vars(changed)[k] for k in settings} == settings
+            assert any(vars(own.hypers)[k] != v for k, v in settings.items()), factor.name
+
+
+def test_a_number_of_features_stays_below_their_number_and_a_scale_is_squared():
+    X = np.random.default_rng(0).normal(size=(20, 12))
+    y = np.arange(20) % 2
+    assert pf.by(active_features=4)(av.problem("rfvm", X, y)) == {"active_features": 0.8 * 12}
+    jcfo = av.problem("jcfo", X, y)
+    (scale,) = (f for f in pf.FACTORS if f.name == "feature weights' scale x10")
+    ratio = scale.change(jcfo)["gamma2"] ** -0.5 / jcfo.hypers.gamma2**-0.5
+    assert ratio == pytest.approx(10.0)
+
+
+# --- the words of the page ------------------------------------------------------------------------
+
+
+def number(title, name, column):
+    (table,) = (held for held in RECORD.measured if held.title.startswith(title))
+    effect, _, error = records.found(table, name, column).rstrip("*").partition(" ± ")
+    return float(effect), float(error)
+
+
+@pytest.mark.parametrize("model", ["rfvm", "pfcvm"])
+def test_a_learned_scale_adds_the_most_where_classes_nearly_separate_and_all_that_is_lacking(model):
+    effect, error = number(model, "scale learned", "nearly separate")
+    lacking, its_error = number("What a default lacks", model, "nearly separate")
+    assert effect > 2 * error
+    assert abs(effect - lacking) < 2 * np.hypot(error, its_error)
+    for factor in ("slab x3", "bias sd x3", "features x2", "features x1/2"):
+        assert number(model, factor, "nearly separate")[0] <= 0.025
+    effect, error = number(model, "slab x3", "small tables")
+    assert effect > 2 * error
+
+
+def test_what_jcfo_and_fsklr_lack_is_mostly_the_scale_of_their_weights():
+    for model, factor, share in (
+        ("jcfo", "feature weights' scale x10", 0.7),
+        ("fsklr", "coefficients' scale x3", 0.4),
+        ("fsklr", "linear kernel", 0.4),
+    ):
+        effect, error = number(model, factor, "nearly separate")
+        assert effect > 2 * error
+        assert effect > share * number("What a default lacks", model, "nearly separate")[0]
+
+
+def test_on_colon_no_default_is_below_and_no_factor_clearly_helps():
+    for model in pf.MODELS:
+        assert number("What a default lacks", model, "colon")[0] < 0
+        for factor in pf.FACTORS:
+            if model in factor.models:
+                effect, error = number(model, factor.name, "colon")
+                assert effect < 2 * error, (model, factor.name)
