@@ -236,9 +236,9 @@ class Cells:
             if (row.get("rhat_eta") or 0.0) > MIXED:
                 self.loose.add(name)
 
-    def mean(self, model: str, data: str) -> float:
-        """Return the default's mean log score of the test rows of a set."""
-        found = [x for name, x in self.scores.items() if name[:3] == (model, "default", data)]
+    def mean(self, model: str, data: str, factor: str = "default") -> float:
+        """Return the mean log score of the test rows of a set."""
+        found = [x for name, x in self.scores.items() if name[:3] == (model, factor, data)]
         return float(np.concatenate(found).mean()) if found else np.nan
 
     def effect(
@@ -305,6 +305,26 @@ def factors(cells: Cells, model: str) -> Table:
     return table(f"{model}: what a factor adds to the log score", shown)
 
 
+def by_set(cells: Cells, rows: list[Row]) -> Table:
+    """Return every factor's effect on every set, with its worst R-hat and processor seconds."""
+    found = []
+    for model, factor, data in dict.fromkeys((r["model"], r["factor"], r["data"]) for r in rows):
+        mine = [r for r in rows if (r["model"], r["factor"], r["data"]) == (model, factor, data)]
+        effect = cells.effect((model, factor), (model, "default"), (data,))
+        found.append(
+            {
+                "model": model, "factor": factor, "data": data, "folds": len(mine),
+                "log score": cells.mean(model, data, factor),
+                "added": None if effect is None or factor == "default" else effect[0],
+                "error": None if effect is None or factor == "default" else effect[1],
+                "R-hat": max((r.get("rhat_eta") or np.nan for r in mine)),
+                "seconds": sum(r.get("seconds") or 0.0 for r in mine),
+            }
+        )  # fmt: skip
+    formats = dict.fromkeys(("log score", "added", "error", "R-hat"), ".3f") | {"seconds": ".1f"}
+    return table("Every set", found, formats)
+
+
 def gaps(cells: Cells) -> dict[str, dict[str, tuple[float, float, bool] | None]]:
     """Return by model and class what the default lacks to the better of L1 and elastic net."""
     return {
@@ -347,6 +367,7 @@ def measure(given: argparse.Namespace) -> Measured:
         defaults(found),
         table("What a default lacks to the better of L1 and elastic net", lacks),
         *(factors(found, model) for model in MODELS),
+        by_set(found, rows),
     ]
     return Measured(goals, tables, [note])
 
