@@ -317,7 +317,7 @@ def by_set(cells: Cells, rows: list[Row]) -> Table:
                 "log score": cells.mean(model, data, factor),
                 "added": None if effect is None or factor == "default" else effect[0],
                 "error": None if effect is None or factor == "default" else effect[1],
-                "R-hat": max((r.get("rhat_eta") or np.nan for r in mine)),
+                "R-hat": max(r.get("rhat_eta") or np.nan for r in mine),
                 "seconds": sum(r.get("seconds") or 0.0 for r in mine),
             }
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The factors of the priors: what a factor changes, the error of an effect, and the page's words."""
+"""The factors of the priors: what a factor changes, the error of an effect, the page's claims."""
 
 import numpy as np
 import pytest
