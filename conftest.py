@@ -4,10 +4,13 @@ The settings are in the environment before NumPy and PyTensor are imported, so t
 tests start have them too. `make wheel` runs a comparison without them, as a user does.
 """
 
+import atexit
 import gc
 import logging
 import os
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -26,6 +29,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # where some inner graphs would have g++ compile each of their operations for a second.
 FLAGS = [os.environ.get("PYTENSOR_FLAGS", ""), "traceback__limit=0", "cxx="]
 os.environ["PYTENSOR_FLAGS"] = ",".join(filter(None, FLAGS))
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):  # as in many a container
+    # the processes that tests start would compile all of PyMC, seven seconds each
+    os.environ["PYTHONPYCACHEPREFIX"] = BYTECODE = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, BYTECODE, ignore_errors=True)
 gc.set_threshold(50_000, 20, 100)  # graphs are many small objects, hardly any of them garbage
 
 # from half a minute to one and a half each: first, so that no core waits for one at the end
@@ -65,6 +72,17 @@ def _level_of_the_logger():
     level = logger.level
     yield
     logger.setLevel(level)
+
+
+@pytest.fixture(scope="module")
+def few_penalties():
+    """Search a third of the penalties: most of the time of a choice among plain candidates."""
+    from ardvark.inference.choosing.candidates import PENALISED
+
+    with pytest.MonkeyPatch.context() as patch:
+        for word, grid in PENALISED.items():
+            patch.setitem(PENALISED, word, {name: values[::3] for name, values in grid.items()})
+        yield
 
 
 @pytest.fixture

@@ -141,6 +141,7 @@ COMPILES = {"ardvark.inference.refits.second_opinion.second_opinion"}
 """Examples that compile a gradient, for a minute where nothing is cached: `make course`."""
 
 
+@pytest.mark.usefixtures("few_penalties")
 @pytest.mark.parametrize(
     "name",
     [pytest.param(n, marks=[pytest.mark.course] * (n in COMPILES)) for n in sorted(EXAMPLES)],

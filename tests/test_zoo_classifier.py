@@ -19,7 +19,7 @@ generator = rng(0)
 X = pd.DataFrame(generator.normal(size=(36, 3)), columns=["age", "dose", "size"])
 Y = np.where(X["dose"] + 0.5 * generator.normal(size=36) > 0, "well", "ill")
 PLAIN = ["ridge", "share"]
-
+pytestmark = pytest.mark.usefixtures("few_penalties")
 
 ignoring = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 QUICK = {"folds": 2, "draws": 20, "chains": 2, "random_state": 0}

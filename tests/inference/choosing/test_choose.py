@@ -15,7 +15,7 @@ from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 import ardvark as av
 from ardvark.inference import Choice, Stack
 from ardvark.inference.choosing import stacking
-from ardvark.inference.choosing.candidates import Baseline, Zoo, candidates
+from ardvark.inference.choosing.candidates import PENALISED, Baseline, Zoo, candidates
 from ardvark.inference.choosing.choose import estimate
 from ardvark.inference.choosing.elastic_net import ElasticNet
 from ardvark.inference.choosing.folds import Folds, partition, partitions
@@ -27,6 +27,8 @@ from tests.support import rng, seed, z_limit
 QUIET = {"progressbar": False, "random_seed": 1}
 CHEAP = {"method": "prior", "draws": 30, "chains": 2, **QUIET}
 PLAIN = ("l1", "ridge", "share")
+ALL_PENALTIES = PENALISED["elastic_net"]
+pytestmark = pytest.mark.usefixtures("few_penalties")
 
 
 @pytest.fixture
@@ -237,7 +239,8 @@ av.choose(data, candidates=["elastic_net", "share"], out=sys.argv[1], random_see
 """
 
 
-def test_a_run_that_was_killed_goes_on_and_gives_the_same(tmp_path):
+def test_a_run_that_was_killed_goes_on_and_gives_the_same(tmp_path, monkeypatch):
+    monkeypatch.setitem(PENALISED, "elastic_net", ALL_PENALTIES)  # as the other process has them
     out = tmp_path / "out"
     process = subprocess.Popen([sys.executable, "-c", RUN, str(out)], stderr=subprocess.DEVNULL)
     pieces = out / "folds"
@@ -332,7 +335,7 @@ def test_the_time_is_told_once_the_first_fold_is_done(data, capsys):
 
 
 @pytest.fixture(scope="module")
-def chosen():
+def chosen(few_penalties):
     generator = rng(3)
     X = generator.normal(size=(36, 2))
     y = X[:, 0] + generator.normal(size=36) > 0

@@ -96,19 +96,19 @@ class OtherLabels(Sampler):
 
 
 BROKEN = {
-    "slab": (NoSlab, {"slab_scale": 0.5}, {}),
-    "weights": (StaleWeights, {"D": 8}, {"block": 1.0, "exchanges": 0}),
-    "tau": (WideTau, {}, {}),
-    "labels": (OtherLabels, {}, {}),
+    "slab": (NoSlab, 400, {"slab_scale": 0.5}, {}),
+    "weights": (StaleWeights, 200, {"D": 8}, {"block": 1.0, "exchanges": 0}),
+    "tau": (WideTau, 100, {}, {}),
+    "labels": (OtherLabels, 100, {}, {}),
 }
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", BROKEN)
 def test_broken_sweeps_are_caught(name):
-    """Under three seeds each was seen."""
-    kind, size, options = BROKEN[name]
-    p = joint_p(made(**size), quick(kind, **options), replicates=400, sweeps=12)
+    """In each of four seeds log10 p was below -19; of slab at 200 replicates below -5.7."""
+    kind, replicates, size, options = BROKEN[name]
+    p = joint_p(made(**size), quick(kind, **options), replicates=replicates, sweeps=12)
     assert p < ALARM
 
 
