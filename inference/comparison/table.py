@@ -22,11 +22,6 @@ from ardvark.models import Problem
 from ..fits.datatree import replacing
 from ..fits.selection_text import selection_text
 from ..fitting.prediction import classes, predict
-from ..refits.sensitivity import Sensitivity
-from ..refits.stability import beside
-from ..report import page as report
-from ..report.figures import FIGURES, Kind
-from ..report.look import Picture
 from ..scoring.baselines import Baseline, baselines
 from ..scoring.columns import described
 from ..scoring.distances import frame, measure
@@ -40,6 +35,12 @@ from .text import WIDTH, everything, one_screen
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from ..refits.sensitivity import Sensitivity
+    from ..report.figures import Kind
+    from ..report.look import Picture
+
+# What draws and writes the page is imported by the methods that need it.
 
 __doc__ = f"{__doc__}{described()}\n"
 
@@ -119,7 +120,9 @@ class Comparison:
         return f"{self.text()}\nall of it: .text(full=True), .to_html(path)"
 
     def _repr_html_(self) -> str:
-        return report.short(self.title, self.verdict, self.table, self.reference)
+        from ..report.page import short
+
+        return short(self.title, self.verdict, self.table, self.reference)
 
     def text(self, full: bool = False, width: int = WIDTH) -> str:
         """Return the comparison for a terminal.
@@ -169,7 +172,7 @@ class Comparison:
         frame.index.name = "method"
         return frame
 
-    def plot(self, kind: Kind = "forest", **settings: Any) -> "Figure":
+    def plot(self, kind: "Kind" = "forest", **settings: Any) -> "Figure":
         """Return a figure of the comparison.
 
         Parameters
@@ -189,17 +192,21 @@ class Comparison:
         """
         return self._picture(kind, **settings).figure
 
-    def _picture(self, kind: Kind, **settings: Any) -> Picture:
+    def _picture(self, kind: "Kind", **settings: Any) -> "Picture":
+        from ..report.figures import FIGURES
+
         one_of("kind", kind, tuple(FIGURES))
         figure = FIGURES[kind]
         return figure.draw(getattr(self, figure.of), self.reference, self._subject, **settings)
 
-    def pictures(self) -> dict[Kind, Picture]:
+    def pictures(self) -> "dict[Kind, Picture]":
         """Return every kind of figure that these fits have draws for, with its description.
 
         A figure that fails is left out with a warning, so that it cannot cost the report of a long
         run.
         """
+        from ..report.figures import FIGURES
+
         drawn: dict[Kind, Picture] = {}
         for kind in FIGURES:
             try:
@@ -221,8 +228,8 @@ class Comparison:
         self,
         path: str | os.PathLike[str],
         command: str = "",
-        sensitivity: Sensitivity | None = None,
-        pictures: Mapping[Kind, Picture] | None = None,
+        sensitivity: "Sensitivity | None" = None,
+        pictures: "Mapping[Kind, Picture] | None" = None,
     ) -> Path:
         """Write one self-contained page with the table and the figures; return its path.
 
@@ -238,7 +245,10 @@ class Comparison:
         pictures : dict of Picture, optional
             `self.pictures()`, if they are drawn already.
         """
-        page = report.page(
+        from ..refits.stability import beside
+        from ..report.page import page
+
+        text = page(
             self.table,
             self.pictures() if pictures is None else pictures,
             self.selection(),
@@ -254,7 +264,7 @@ class Comparison:
         )
         target = Path(path)
         with replacing(target) as part:
-            part.write_text(page, encoding="utf-8")
+            part.write_text(text, encoding="utf-8")
         return target
 
 

@@ -124,7 +124,7 @@ def test_the_command_compares_with_it(tmp_path, monkeypatch, capsys):
     One figure is enough.
     """
     figures = {"forest": FIGURES["forest"]}
-    monkeypatch.setattr("ardvark.inference.comparison.table.FIGURES", figures)
+    monkeypatch.setattr("ardvark.inference.report.figures.FIGURES", figures)
     level = logging.getLogger("ardvark").level
 
     def run(*words):
