@@ -85,6 +85,9 @@ def test_the_command_line_takes_them(tmp_path, command):
     assert done.returncode == 0, done.stderr
     assert "always in the model: smoker, age" in done.stderr
     assert json.loads((out / "study.json").read_text())["always"] == ["smoker", "age"]
+    page = (out / "report.html").read_text()
+    assert "<h2>Always in the model</h2>" in page
+    assert '<th scope="row">odds ratio of age</th>' in page
     frame().drop(columns="status").iloc[:4].to_csv(tmp_path / "new.csv", index=False)
     done = command("predict", out, tmp_path / "new.csv", "--method", "laplace")
     assert done.returncode == 0, done.stderr

@@ -33,10 +33,15 @@ def test_a_table_is_chosen_for_on_one_screen_and_stored(own_csv, tmp_path, comma
     assert lines[0] == "patients: 3 candidates, 40 rows, each held out once in 4 folds"
     assert "may take about" in done.stderr
     choice = Choice.load(out / "choice.json")
-    assert choice.sentence.split() == done.stdout.partition("\n\n")[2].split("Table and")[0].split()
+    assert choice.sentence.split() == done.stdout.partition("\n\n")[2].split("Report:")[0].split()
     table = pd.read_csv(out / "choice.csv", index_col="candidate")
     assert set(table.index) == {"l1", "ridge", "share", "stack"}
     assert (out / "choice.png").read_bytes().startswith(b"\x89PNG")
+    page = (out / "choice.html").read_text()
+    assert "<h1>Which candidate is for patients</h1>" in page
+    assert "Best on the rows held out: " in page
+    assert page.count('<th scope="row">') == 4  # three candidates and the stack
+    assert "--folds 4" in page  # the command
     data = av.table(own_csv, "state", encode="onehot")
     direct = av.choose(
         data, candidates=["l1", "ridge", "share"], folds=4, out=out, progressbar=False

@@ -47,6 +47,10 @@ def test_a_study_has_its_panel_in_a_file(command, table, tmp_path, monkeypatch):
     assert pd.read_csv(folder / "panel-sizes.csv")["size"].tolist() == [0, 1, 2, 3]
     assert {"a", "c"} <= set(pd.read_csv(folder / "panel-folds.csv", index_col=0).index)
     assert (folder / "panel.png").stat().st_size > 1000
+    page = (folder / "panel.html").read_text()
+    assert "<h1>A small panel of pfcvm on patients</h1>" in page
+    assert f'<td title="coefficient, a: {found["a"]:.3g}">' in page
+    assert "--size 2" in page  # the command
     # the file predicts as the panel does in Python
     panel = av.panel(problem, fit, 3, folds=3, folder=folder / "panel", progressbar=False).at(2)
     np.testing.assert_allclose(panel.coefficients["coefficient"][found.index], found)

@@ -2,6 +2,8 @@
 
 import csv
 import json
+import shlex
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -29,6 +31,11 @@ def computing(processes: int, scheduler: str | None, workers: int | None) -> "Pr
     from ardvark.common.cluster import Dask
 
     return Dask(scheduler, workers)
+
+
+def typed() -> str:
+    """Return the command as it was typed."""
+    return shlex.join(["ardvark", *sys.argv[1:]])
 
 
 def words(given: list[str] | None) -> list[str]:

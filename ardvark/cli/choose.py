@@ -8,7 +8,7 @@ import typer
 from ardvark.common.interrupt import last_words
 
 from . import tables
-from .arguments import Scheduler, Workers, computing, pairs, words
+from .arguments import Scheduler, Workers, computing, pairs, typed, words
 from .studies import check_folder, dataset_of
 
 
@@ -48,6 +48,7 @@ def choose(
     Finished fits are kept. Run an interrupted command again to compute only what is missing.
     """
     from ardvark.inference import choose as run
+    from ardvark.inference.choosing.page import page
     from ardvark.inference.fits.datatree import replacing
 
     where = computing(processes, scheduler, workers)
@@ -72,8 +73,10 @@ def choose(
         found.table.to_csv(part)
     with replacing(folder / "choice.png") as part:
         found.plot().figure.savefig(part, format="png", dpi=150)
+    with replacing(folder / "choice.html") as part:
+        part.write_text(page(found, typed()), encoding="utf-8")
     typer.echo(found.text())
-    typer.echo(f"Table and figure: {folder / 'choice'}.csv, .png")
+    typer.echo(f"Report: {folder / 'choice.html'}, table and figure beside it")
     if stack:
         made = found.fit(folder=folder / "stack", processes=where)
         made.save(folder / "stack.pkl")

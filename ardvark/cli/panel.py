@@ -8,7 +8,7 @@ import typer
 
 from ardvark.common.interrupt import last_words
 
-from .arguments import Scheduler, Workers, computing
+from .arguments import Scheduler, Workers, computing, typed
 from .predict import chosen
 from .studies import StudyFolder, problem_of, settings_of
 
@@ -41,6 +41,7 @@ def panel(
     from ardvark.inference.comparison import study
     from ardvark.inference.comparison.entry import reference_of
     from ardvark.inference.fits.datatree import replacing
+    from ardvark.inference.report.panel_page import panel_page
 
     where = computing(processes, scheduler, workers)
     problem, _ = problem_of(settings_of(folder))
@@ -65,5 +66,7 @@ def panel(
             write(part)
     with replacing(folder / "panel.png") as part:
         found.plot().savefig(part, format="png", dpi=150)
+    with replacing(folder / "panel.html") as part:
+        part.write_text(panel_page(found, typed()), encoding="utf-8")
     where_to = "Coefficients" if found.size is not None else "No coefficients"
-    typer.echo(f"{where_to}, sizes, folds and figure: {folder}/panel*")
+    typer.echo(f"{where_to}, sizes, folds, figure and report: {folder}/panel*")

@@ -1,6 +1,5 @@
 """`ardvark compare`, `report` and `export`: a study in a folder, and what is written from it."""
 
-import shlex
 import shutil
 import sys
 import textwrap
@@ -15,7 +14,7 @@ from ardvark.common.interrupt import last_words
 from ardvark.common.validate import InputError
 
 from . import tables
-from .arguments import pairs, words
+from .arguments import pairs, typed, words
 
 if TYPE_CHECKING:
     from xarray import DataTree
@@ -102,7 +101,7 @@ def compare(
         "test_size": test_size,
         "split_seed": split_seed,
         "hypers": pairs(set_, "--set"),
-        "command": shlex.join(["ardvark", *sys.argv[1:]]),
+        "command": typed(),
         "sensitivity": sensitivity,
         "stored": stored,
     }

@@ -19,6 +19,7 @@ from ardvark.common.validate import InputError, logger, one_of
 from ardvark.data import Dataset
 from ardvark.models import Problem
 
+from ..fits.covariates import covariates_beside
 from ..fits.datatree import replacing
 from ..fits.selection_text import selection_text
 from ..fitting.prediction import classes, predict
@@ -258,6 +259,7 @@ class Comparison:
             problem=self.problem,
             sensitivity=sensitivity,
             sets=beside(self.fits, self.reference),
+            always=covariates_beside(self.fits),
             remarks=self.remarks,
             command=command,
             versions=str(next(iter(self.fits.values())).attrs.get("versions", "")),

@@ -1,5 +1,7 @@
 """What a fit says of the columns that are always in the model, as odds ratios with intervals."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -45,10 +47,28 @@ def always_text(tree: xr.DataTree) -> str:
     table = covariate_effects(tree)
     if not len(table):
         return ""
-    odds = "odds_ratio" in table
-    words = []
-    for name, row in table.iterrows():
-        value, low, high = row[list(ODDS)] if odds else row[["effect", "low", "high"]]
-        words.append(f"{name} ({value:{'' if odds else '+'}.2g} [{low:.2g}, {high:.2g}])")
-    what = "odds ratios for one unit" if odds else "effects on eta per standard deviation"
-    return f" Always in the model, with {what}: {', '.join(words)}."
+    words = ", ".join(f"{name} ({value})" for name, value in _in_words(table).items())
+    what = (
+        "odds ratios for one unit" if ODDS[0] in table else "effects on eta per standard deviation"
+    )
+    return f" Always in the model, with {what}: {words}."
+
+
+def covariates_beside(fits: Mapping[str, xr.DataTree]) -> pd.DataFrame:
+    """Return the odds ratio of each covariate in words, or else its effect: one column a fit."""
+    found = {}
+    for name, tree in fits.items():
+        table = covariate_effects(tree)
+        what = "odds ratio" if ODDS[0] in table else "effect per sd"
+        found[name] = {f"{what} of {column}": text for column, text in _in_words(table).items()}
+    return pd.DataFrame(found).fillna("")
+
+
+def _in_words(table: pd.DataFrame) -> dict[str, str]:
+    """Return the odds ratio or the effect of each covariate, with its interval."""
+    odds = ODDS[0] in table
+    rows = table[list(ODDS) if odds else ["effect", "low", "high"]]
+    return {
+        str(name): f"{value:{'' if odds else '+'}.2g} [{low:.2g}, {high:.2g}]"
+        for name, value, low, high in rows.itertuples()
+    }

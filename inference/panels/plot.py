@@ -26,8 +26,9 @@ def sizes(table: "pd.DataFrame", suggested: int | None) -> "Figure":
     axis.set_xticks(np.unique(np.linspace(0, table.index[-1], 11).round().astype(int)))
     axis.set_xlabel("features in the panel")
     axis.set_ylabel("log score minus the posterior's")
-    found = "no size" if suggested is None else f"{suggested} features (dashed)"
-    axis.set_title(
+    noun = "feature" if suggested == 1 else "features"
+    found = "no size" if suggested is None else f"{suggested} {noun} (dashed)"
+    figure.suptitle(
         f"Predicts as the full posterior within one standard error: {found}", fontsize=10
     )
     return figure

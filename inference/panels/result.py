@@ -13,10 +13,10 @@ from ardvark.common.validate import InputError
 from ardvark.models import Problem
 
 from ..fits.datatree import replacing
-from . import text
 from .evaluation import Predictions, Submodel
 from .projection import RIDGE
 from .search import divergences
+from .text import Words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -233,7 +233,16 @@ class Panel:
 
     def text(self) -> str:
         """Return in words what was found, in at most 30 lines of 80 columns."""
-        words = text.Words(
+        return self._words.text()
+
+    @property
+    def sentence(self) -> str:
+        """What was found, without the tables."""
+        return " ".join(self._words.sentences())
+
+    @property
+    def _words(self) -> Words:
+        return Words(
             f"{self.problem.spec.name} on {self.problem.data.name}",
             self.problem.D,
             self.table,
@@ -243,7 +252,6 @@ class Panel:
             self.selected_by_p_active,
             self.not_converged,
         )
-        return words.text()
 
     def __repr__(self) -> str:
         return self.text()

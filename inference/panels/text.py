@@ -35,14 +35,18 @@ class Words:
 
     def text(self) -> str:
         """Return sizes, members and what selection by P(active) gives."""
-        lines = [*_filled(self._first(), 2), "", *self._sizes()]
+        first, *others = self.sentences()
+        lines = [*_filled(first, 2), "", *self._sizes()]
         if self.members is not None and self.coefficients is not None:
             lines += ["", *self._panel(self.members, self.coefficients)]
-        lines += ["", *_filled(self._by_p_active(), 2)]
-        if self.not_converged:
-            which = ", ".join(self.not_converged)
-            lines += _filled(f"Refits that have not converged, so doubt their scores: {which}.", 1)
-        return "\n".join(lines)
+        lines += ["", *_filled(others[0], 2)]
+        return "\n".join([*lines, *(line for words in others[1:] for line in _filled(words, 1))])
+
+    def sentences(self) -> list[str]:
+        """Return what was found, what selection by P(active) gives, and what is to be doubted."""
+        which = ", ".join(self.not_converged)
+        doubts = [f"Refits that have not converged, so doubt their scores: {which}."]
+        return [self._first(), self._by_p_active(), *(doubts if which else [])]
 
     def _first(self) -> str:
         full = f"the full posterior (log score {self.table.attrs['full']:.3f})"
@@ -51,8 +55,8 @@ class Words:
         elif self.suggested == 0:
             found = f"none of {self.D} features is needed: a panel without any predicts"
         else:
-            verb = "feature predicts" if self.suggested == 1 else "features predict"
-            found = f"{self.suggested} of {self.D} {verb}"
+            verb = "predicts" if self.suggested == 1 else "predict"
+            found = f"{self.suggested} of {self.D} features {verb}"
         return (
             f"Panel of {self.what}: {found} as well as {full} and any larger panel, within one "
             "standard error."

@@ -1,7 +1,8 @@
 """The report: one self-contained page with verdicts, figures, the table and how to read them.
 
-What stands on the page is gathered here. Its words and elements are in `page.html.jinja`, its style
-in `box.css` and `page.css`.
+What stands on the page is gathered here. Its words are in `page.html.jinja`, its elements in
+`parts.html.jinja`, its style in `box.css` and `page.css`. `answer.html.jinja` is the page of a
+choice or a panel.
 """
 
 import re
@@ -15,6 +16,7 @@ import pandas as pd
 
 from ardvark.models import Problem
 
+from ..fits import datatree
 from ..fits.diagnostics import khat_limit
 from ..refits.sensitivity import BASELINE, Sensitivity
 from ..refits.sensitivity import COLUMNS as OF_SENSITIVITY
@@ -44,7 +46,7 @@ Text = Callable[[str, str], str]
 
 
 @cache
-def _template() -> "Template":
+def _template(name: str = "page") -> "Template":
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup, escape
 
@@ -60,7 +62,7 @@ def _template() -> "Template":
         "bold": lambda text: Markup(re.sub("`(.+?)`", r"<b>\1</b>", str(escape(text)))),
     }
     environment.globals |= {"badges": _BADGES, "narrow": _NARROW, "floor": repr(FLOOR)}
-    return environment.get_template("page.html.jinja")
+    return environment.get_template(f"{name}.html.jinja")
 
 
 def page(
@@ -74,6 +76,7 @@ def page(
     problem: Problem | None = None,
     sensitivity: Sensitivity | None = None,
     sets: pd.DataFrame | None = None,
+    always: pd.DataFrame | None = None,
     remarks: Sequence[str] = (),
     command: str = "",
     versions: str = "",
@@ -100,6 +103,8 @@ def page(
         Adds what changes with the prior.
     sets : pandas.DataFrame, optional
         What each rule selects (`selected.beside`), folded.
+    always : pandas.DataFrame, optional
+        The effects of columns that are always in the model, in words, one column a method.
     remarks : sequence of str
         Remarks on the data, shown first.
     command, versions : str
@@ -124,7 +129,7 @@ def page(
         best=_closest(table, reference),
         remarks=remarks,
         verdicts=verdicts,
-        figures=[_figure(kind, picture, of) for kind, picture in pictures.items()],
+        figures=[_figure(k, p, FIGURES[k].reading, of) for k, p in pictures.items()],
         scorecard=_scorecard(table, reference, distances),
         reasons=[(m, reason) for m, reason in table["reason"].dropna().items() if reason],
         meanings=_meanings(),
@@ -132,6 +137,7 @@ def page(
         distances=None if distances is None or not len(distances) else _distances(distances),
         selection=selection,
         sets=None if sets is None or not len(sets) else _grid(sets, reference),
+        always=None if always is None or not len(always) else _grid(always, reference),
         sensitivity=sensitivity,
         moved=sensitivity and _grid(table_text(sensitivity.table, OF_SENSITIVITY), BASELINE),
         moves=_meanings(OF_SENSITIVITY),
@@ -150,7 +156,49 @@ def short(
     return _template().render(short=True, title=title, verdicts=verdicts, scorecard=card)
 
 
-def _figure(kind: Kind, picture: Picture, of: str) -> dict[str, Any]:
+def answer(
+    title: str,
+    said: Sequence[str],
+    picture: Picture,
+    reading: str,
+    tables: Mapping[str, tuple[pd.DataFrame, str]],
+    command: str,
+    *,
+    subject: str = "",
+) -> str:
+    """Return the page of what one command found, such as a choice or a panel.
+
+    Parameters
+    ----------
+    title : str
+    said : sequence of str
+        What was found, in sentences.
+    picture : Picture
+    reading : str
+        How to read the picture.
+    tables : dict
+        By heading: cells in words, and how to read them.
+    command : str
+        How it was made.
+    subject : str
+        What the picture's title begins with, and the page need not say again.
+
+    Returns
+    -------
+    str
+        HTML; nothing in it refers to another file.
+    """
+    return _template("answer").render(
+        title=title,
+        said=said,
+        figure=_figure("answer", picture, reading, subject),
+        tables=[(heading, _grid(cells, None), note) for heading, (cells, note) in tables.items()],
+        command=command,
+        versions=datatree.as_json(datatree.versions()),
+    )
+
+
+def _figure(kind: str, picture: Picture, reading: str, of: str = "") -> dict[str, Any]:
     """Return a figure with what it shows, how to read it, and values under the pointer."""
     with picture.untitled() as title:
         places, png = picture.places(), picture.png()
@@ -162,7 +210,7 @@ def _figure(kind: Kind, picture: Picture, of: str) -> dict[str, Any]:
         "png": png,
         "spots": places[::-1],  # the first lies on top
         "tall": 1000.0 * height / width,
-        "reading": FIGURES[kind].reading,
+        "reading": reading,
     }
 
 

@@ -309,7 +309,7 @@ def test_words_fit_a_terminal():
         assert max(map(len, lines)) <= 80
         assert repr(panel) == panel.text()
         assert ("suggested" in panel.text()) == (size is not None)
-        assert ("no size" in panel.plot().axes[0].get_title()) == (size is None)
+        assert ("no size" in panel.plot().get_suptitle()) == (size is None)
     nothing = dataclasses.replace(found, suggested=None, size=None)
     with pytest.raises(InputError, match="no panel of up to 20 features"):
         _ = nothing.coefficients
