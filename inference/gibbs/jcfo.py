@@ -56,7 +56,7 @@ the classes are well separated.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -342,35 +342,23 @@ class Sampler:
     def learn(self, state: State, rng: np.random.Generator) -> None:
         """Move g by itself, against beta, and with theta; then z."""
         theta, beta = state.theta, state.beta[self.own]
-        size = self.root2 * float(theta.sum())
-        state.scale = laplace_scale.alone(rng, state.scale, len(theta), size)
+        down = self.root2 / state.scale * float(theta.sum())
+        state.scale *= laplace_scale.alone(rng, state.scale, len(theta), down, 0.0, 0.0)
         if self.linear:
             terms = self.held_back(beta)
-            growth = laplace_scale.against(rng, state.scale, len(beta) - 1, *terms)
+            growth = laplace_scale.alone(rng, state.scale, len(beta) - 1, *terms)
             state.scale *= growth
             self.move_apart(state, math.log(growth))
-        eta = self.along_theta(state)
-        growth = laplace_scale.with_weights(rng, state.scale, self.sign, eta)
+        fixed = beta[0] + self.covariates.C @ state.beta[self.own.stop :]
+        if self.linear:  # degree is 1 where the kernel has a 1, and else 0
+            fixed += self.degree * beta[1:].sum()
+        kernel = self.kernel_function.code, self.degree, state.inner, beta[1:]
+        line = fixed, state.eta - fixed, *kernel
+        growth = laplace_scale.with_weights(rng, state.scale, self.sign, *line)
+        state.eta[:] = laplace_scale.grown(growth, *line)
         state.scale *= growth
-        state.eta[:] = eta(growth)
         theta *= growth
         draw_latent(rng, self.sign, state.eta, state.z)
-
-    def along_theta(self, state: State) -> Callable[[float], np.ndarray]:
-        """Return the function from a factor of theta to eta (N,)."""
-        beta = state.beta[self.samples]
-        fixed = state.beta[0] + self.covariates.C @ state.beta[self.own.stop :]
-        if self.linear:
-            fixed = fixed + self.degree * beta.sum()
-            own = state.eta - fixed
-            return lambda growth: fixed + growth * own
-        K, inner = np.empty_like(state.inner), state.inner.copy()
-
-        def eta(growth: float) -> np.ndarray:
-            self.kernel_function.of_inner(growth * inner, out=K)
-            return fixed + K @ beta
-
-        return eta
 
     def variances(self, state: State, rng: np.random.Generator) -> None:
         """Step 3: tau and rho."""

@@ -10,84 +10,108 @@ point times the Jacobian of the move. g enters no density but that of x, so the 
 
 1. g alone, its full conditional. It moves ln g by K^-1/2, since K weights know their scale.
 2. (g, x) -> e^u (g, x). The prior of x / g is free of g, so u has the prior of ln g times the
-   likelihood, which is that of N labels with everything else integrated out of them: interweaving
-   (Yu, Meng 2011, doi 10.1198/jcgs.2011.203main) of 1, where g is what the weights say, and 2,
-   where it is what the labels say.
+   likelihood, with everything else integrated out of it. 1, where g is what the weights say, is
+   interwoven with 2, where it is what the labels say (Yu, Meng 2011, doi
+   10.1198/jcgs.2011.203main).
 3. JCFO with a linear kernel: (g, theta, beta_j) -> (e^u g, e^u theta, e^-u beta_j), eta as it is.
 
-The variances of x are drawn after these steps, and z after step 2.
+The variances of x are drawn after these steps, and z after step 2. On colon (62 x 2000), 1000
+sweeps are worth 133 independent draws of ln g in JCFO (32 without step 2, 118 without step 3), and
+69 in sparse probit (2 without step 2).
 """
 
 import math
-from collections.abc import Callable
 
+import numba
 import numpy as np
 
 from ardvark.models.jcfo import SCALE_SLAB
+from ardvark.models.parts.kernels import LINEAR, RBF
 
 from .jcfo_steps import log_likelihood, log_scale_density
+from .slice_step import slice_step
 
-_SHRINKAGES = 200  # long before this the interval is shorter than rounding error
+NONE = np.empty((0, 0))
 
 
+@numba.njit(cache=True, nogil=True)
 def log_prior(g: float) -> float:
     """Return the log density of ln g, up to a constant."""
     return math.log(g) - math.log1p(g * g) - 0.5 * (g / SCALE_SLAB) ** 2
 
 
-def slice_step(rng: np.random.Generator, log_density: Callable[[float], float], w: float) -> float:
-    """Return u after one slice step of width w from u = 0, stepping out and shrinking."""
-    level = log_density(0.0) - rng.standard_exponential()
-    low = -w * rng.random()
-    high = low + w
-    for _ in range(_SHRINKAGES):
-        if not log_density(low) > level:
-            break
-        low -= w
-    for _ in range(_SHRINKAGES):
-        if not log_density(high) > level:
-            break
-        high += w
-    for _ in range(_SHRINKAGES):
-        u = low + (high - low) * rng.random()
-        if log_density(u) >= level:
-            return u
-        low, high = (u, high) if u < 0.0 else (low, u)
-    return 0.0
+@numba.njit(cache=True, nogil=True)
+def log_alone(u: float, g: float, power: float, down: float, offset: float, tilt: float) -> float:
+    """Return the log density of steps 1 and 3: the likelihood stays as it is."""
+    return log_prior(g * math.exp(u)) + log_scale_density(u, power, 0.0, 0.0, down, offset, tilt)
 
 
-def alone(rng: np.random.Generator, g: float, count: int, size: float) -> float:
-    """Step 1: return g, for `count` weights whose sum of abs(x_k) / s is `size`."""
+@numba.njit(cache=True, nogil=True)
+def grown(
+    growth: float,
+    fixed: np.ndarray,
+    own: np.ndarray,
+    kind: int,
+    degree: int,
+    inner: np.ndarray,
+    beta: np.ndarray,
+) -> np.ndarray:
+    """Return eta (N,) with x times `growth`: fixed + growth own, or fixed + K beta."""
+    if kind == LINEAR:
+        return fixed + growth * own
+    eta = fixed.copy()
+    for i in range(len(eta)):
+        for j in range(len(beta)):
+            at = growth * inner[i, j]
+            eta[i] += beta[j] * (math.exp(-at) if kind == RBF else (1.0 + at) ** degree)
+    return eta
 
-    def log_density(u: float) -> float:
-        return log_prior(g * math.exp(u)) - count * u - size / g * math.exp(-u)
 
-    return g * math.exp(slice_step(rng, log_density, 3.0 * (count + 1.0) ** -0.5))
-
-
-def with_weights(
-    rng: np.random.Generator, g: float, sign: np.ndarray, eta: Callable[[float], np.ndarray]
+@numba.njit(cache=True, nogil=True)
+def log_with_weights(
+    u: float,
+    g: float,
+    sign: np.ndarray,
+    fixed: np.ndarray,
+    own: np.ndarray,
+    kind: int,
+    degree: int,
+    inner: np.ndarray,
+    beta: np.ndarray,
 ) -> float:
-    """Step 2: return the factor e^u of g and x; `eta(e^u)` is eta (N,) with e^u x."""
-
-    def log_density(u: float) -> float:
-        growth = math.exp(u)
-        return log_prior(g * growth) + float(log_likelihood(sign, eta(growth)))
-
-    return math.exp(slice_step(rng, log_density, 1.0))
+    """Return the log density of step 2."""
+    growth = math.exp(u)
+    eta = grown(growth, fixed, own, kind, degree, inner, beta)
+    return log_prior(g * growth) + log_likelihood(sign, eta)
 
 
-def against(
+_alone = slice_step(log_alone)
+_with_weights = slice_step(log_with_weights)
+
+
+@numba.njit(cache=True, nogil=True)
+def alone(
     rng: np.random.Generator, g: float, count: int, down: float, offset: float, tilt: float
 ) -> float:
-    """Step 3: return the factor e^u, for `count` beta_j.
+    """Steps 1 and 3: return e^u, for `count` weights whose density has the terms of `log_alone`.
 
-    `down`, `offset` and `tilt` are the terms of the prior of beta, as in `log_scale_density`.
+    In step 1 `down` is sum_k abs(x_k) / (g s), and in step 3 it is that of the prior of beta.
     """
+    power = -float(count)
+    return math.exp(_alone(rng, 3.0 * (count + 1.0) ** -0.5, (g, power, down, offset, tilt)))
 
-    def log_density(u: float) -> float:
-        return log_prior(g * math.exp(u)) + float(
-            log_scale_density(u, -float(count), 0.0, 0.0, down, offset, tilt)
-        )
 
-    return math.exp(slice_step(rng, log_density, 3.0 * (count + 1.0) ** -0.5))
+@numba.njit(cache=True, nogil=True)
+def with_weights(
+    rng: np.random.Generator,
+    g: float,
+    sign: np.ndarray,
+    fixed: np.ndarray,
+    own: np.ndarray,
+    kind: int,
+    degree: int,
+    inner: np.ndarray,
+    beta: np.ndarray,
+) -> float:
+    """Step 2: return e^u; the last six are those of `grown`."""
+    return math.exp(_with_weights(rng, 1.0, (g, sign, fixed, own, kind, degree, inner, beta)))

@@ -37,6 +37,7 @@ import numpy as np
 from ardvark.common.declared import Settings, option
 from ardvark.models import Problem, sparse_probit
 from ardvark.models.jcfo import SCALE
+from ardvark.models.parts.kernels import LINEAR
 
 from . import laplace_scale
 from .covariates import Covariates
@@ -187,11 +188,12 @@ class Sampler:
     def learn(self, state: State, rng: np.random.Generator) -> None:
         """Move g by itself, then with the weights of the features; then z."""
         beta = state.beta[self.features]
-        size = self.gamma**0.5 * float(np.abs(beta).sum())
-        state.scale = laplace_scale.alone(rng, state.scale, len(beta), size)
+        down = self.gamma**0.5 / state.scale * float(np.abs(beta).sum())
+        state.scale *= laplace_scale.alone(rng, state.scale, len(beta), down, 0.0, 0.0)
         own = self.H[:, self.features] @ beta
         fixed = state.eta - own
-        growth = laplace_scale.with_weights(rng, state.scale, self.sign, lambda e: fixed + e * own)
+        line = fixed, own, LINEAR, 1, laplace_scale.NONE, beta
+        growth = laplace_scale.with_weights(rng, state.scale, self.sign, *line)
         state.scale *= growth
         beta *= growth
         state.eta[:] = fixed + growth * own

@@ -68,17 +68,24 @@ def moved(case, problem, point, step, u):
 
 @every_case
 def test_the_density_of_each_step_is_the_models(case, monkeypatch):
-    """The sampler's own calls, whose densities are taken in place of a draw."""
+    """At the sampler's own arguments, which are looked at in place of a draw."""
     problem = made(case, N=6, D=4)
     sampler, point = quick(case)(problem), problem.simulate(rng(3))
     sampler.set_labels(point["y"])
     state, found = sampler.state(point), []
 
-    def stay(_, log_density, __):
-        found.append([log_density(u) - log_density(0.0) for u in (-0.8, 0.5)])
-        return 0.0
+    def alone(_, g, count, *terms):
+        return stay(lambda u: laplace_scale.log_alone(u, g, -float(count), *terms))
 
-    monkeypatch.setattr(laplace_scale, "slice_step", stay)
+    def with_weights(_, *given):
+        return stay(lambda u: laplace_scale.log_with_weights(u, *given))
+
+    def stay(log_density):
+        found.append([log_density(u) - log_density(0.0) for u in (-0.8, 0.5)])
+        return 1.0
+
+    monkeypatch.setattr(laplace_scale, "alone", alone)
+    monkeypatch.setattr(laplace_scale, "with_weights", with_weights)
     sampler.learn(state, rng(5))
     steps = ["alone", "with"]
     if case in ("polynomial", "linear"):
@@ -125,8 +132,8 @@ class NoCount(sparse_probit.Sampler):
     """The full conditional of g without the normalising constant of the weights."""
 
     def learn(self, state, random):
-        size = self.gamma**0.5 * float(np.abs(state.beta[self.features]).sum())
-        state.scale = laplace_scale.alone(random, state.scale, 0, size)
+        down = self.gamma**0.5 / state.scale * float(np.abs(state.beta[self.features]).sum())
+        state.scale *= laplace_scale.alone(random, state.scale, 0, down, 0.0, 0.0)
 
 
 class FixedVariances(jcfo.Sampler):
