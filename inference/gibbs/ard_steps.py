@@ -1,4 +1,4 @@
-"""The compiled steps of the Gibbs sampler of PFCVM and RFVM; `ard` explains what each is for.
+"""The compiled steps of the Gibbs sampler of PFCVM and RFVM, which `ard_linear` explains.
 
 Every step updates weights x (K,) in which eta (N,) is linear, under a normal likelihood,
 

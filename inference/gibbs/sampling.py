@@ -11,7 +11,7 @@ variables of the problem's own form.
     model                  sweep, and its source         cost of a sweep
     fsklr, sklr, fs_skr    `masks`                       O(N A (D + B) + N A^2 (D + 1))
     jcfo                   `jcfo`                        O(N B D + N^2 B + N^3)
-    pfcvm, rfvm            `ard`, linear kernel          O(N B D)
+    pfcvm, rfvm            `ard_linear`, linear kernel   O(N B D)
     pfcvm                  `ard_kernel`, other kernels   O(N B D)
     pcvm, rvm              `fixed_kernel`                O(N B)
     sparse_probit          `sparse_probit`               O(N^2 D + N^3)
@@ -102,9 +102,9 @@ class Sampler(Protocol):
 
 
 if TYPE_CHECKING:  # mypy checks here what `make_sampler` imports
-    from . import ard, ard_kernel, fixed_kernel, horseshoe, jcfo, masks, sparse_probit
+    from . import ard_kernel, ard_linear, fixed_kernel, horseshoe, jcfo, masks, sparse_probit
 
-    _: list[type[Sampler]] = [masks.Sampler, jcfo.Sampler, ard.Sampler, ard_kernel.Sampler]
+    _: list[type[Sampler]] = [masks.Sampler, jcfo.Sampler, ard_linear.Sampler, ard_kernel.Sampler]
     _ += [fixed_kernel.Sampler, sparse_probit.Sampler, horseshoe.Sampler]
 
 SAMPLER_OF = {
@@ -112,8 +112,8 @@ SAMPLER_OF = {
     "sklr": "masks",
     "fs_skr": "masks",
     "jcfo": "jcfo",
-    "pfcvm": "ard",
-    "rfvm": "ard",
+    "pfcvm": "ard_linear",
+    "rfvm": "ard_linear",
     "pcvm": "fixed_kernel",
     "rvm": "fixed_kernel",
     "sparse_probit": "sparse_probit",
@@ -127,7 +127,7 @@ supports = only_for(tuple(SAMPLER_OF), f"made for {', '.join(SAMPLER_OF)}", cova
 def make_sampler(problem: Problem) -> Sampler:
     """Return the sampler of a problem that `supports` accepts; its file is imported here."""
     kernel, file = problem.kernel, SAMPLER_OF[problem.spec.name]
-    if file == "ard" and kernel is not None and not kernel.is_linear:
+    if file == "ard_linear" and kernel is not None and not kernel.is_linear:
         file = "ard_kernel"  # for an eta that is not linear in the feature weights
     sampler: Sampler = import_module(f".{file}", __package__).Sampler(problem)
     return sampler

@@ -12,7 +12,7 @@ from scipy import stats
 
 from ardvark.inference.gibbs import ard_scans
 from ardvark.inference.gibbs import ard_steps as steps
-from ardvark.inference.gibbs.ard import Options, Sampler
+from ardvark.inference.gibbs.ard_linear import Options, Sampler
 from ardvark.models.parts.ard import WeightPrior
 from tests.inference.gibbs.ard_problems import made
 from tests.inference.gibbs.test_ard_steps import (

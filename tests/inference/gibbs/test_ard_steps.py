@@ -16,7 +16,7 @@ import pytest
 from scipy import special, stats
 
 from ardvark.inference.gibbs import ard_steps as steps
-from ardvark.inference.gibbs.ard import Sampler, Working
+from ardvark.inference.gibbs.ard_linear import Sampler, Working
 from ardvark.models.parts.ard import WeightPrior
 from tests.inference.gibbs.ard_problems import every_prior, log_joint, made
 from tests.support import ALARM, rng

@@ -12,7 +12,7 @@ from scipy import stats
 
 import ardvark as av
 from ardvark.data import Dataset
-from ardvark.inference.gibbs import ard, ard_kernel, fixed_kernel, masks, sparse_probit
+from ardvark.inference.gibbs import ard_kernel, ard_linear, fixed_kernel, masks, sparse_probit
 from ardvark.inference.gibbs import ard_kernel_steps as steps
 from ardvark.inference.gibbs.covariates import Covariates
 from ardvark.inference.gibbs.sampling import make_sampler
@@ -187,7 +187,7 @@ def test_sweeps_leave_the_joint_law_in_full(name):
     assert joint_p(posed(model, **given), make_sampler, **FULL) > ALARM
 
 
-class Forgetful(ard.Sampler):
+class Forgetful(ard_linear.Sampler):
     """eta without the covariates, whenever it is computed anew."""
 
     def __init__(self, problem):

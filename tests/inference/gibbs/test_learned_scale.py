@@ -11,7 +11,7 @@ import pytest
 from scipy import integrate, stats
 
 import ardvark as av
-from ardvark.inference.gibbs import ard, ard_kernel, fixed_kernel
+from ardvark.inference.gibbs import ard_kernel, ard_linear, fixed_kernel
 from ardvark.inference.gibbs import learned_scale as steps
 from tests.inference.batches import batch_mean, exactly, largest_t
 from tests.inference.calibration.toy import sbc
@@ -21,8 +21,9 @@ from tests.support import ALARM, rng, seed
 
 FEW = {"active_features": 1.0, "active_samples": 1.5}
 HIERARCHICAL = {"parametrization": "hierarchical"}
+NOISELESS = {"latent_noise": "none", "parametrization": "marginal"}
 QUICK = {
-    ard: {
+    ard_linear: {
         "rounds": 2,
         "feature_scans": 1,
         "sample_scans": 1,
@@ -33,9 +34,13 @@ QUICK = {
     fixed_kernel: {"scans": 2, "pairs": 2},
 }
 CASES = {
-    "pfcvm": ("pfcvm", FEW | HIERARCHICAL, ard),
-    "rfvm": ("rfvm", FEW, ard),
-    "rfvm-none": ("rfvm", FEW | {"latent_noise": "none", "parametrization": "marginal"}, ard),
+    "pfcvm": ("pfcvm", FEW | HIERARCHICAL, ard_linear),
+    "rfvm": ("rfvm", FEW, ard_linear),
+    "rfvm-none": (
+        "rfvm",
+        FEW | {"latent_noise": "none", "parametrization": "marginal"},
+        ard_linear,
+    ),
     "rbf": ("pfcvm", {"kernel": "rbf"} | HIERARCHICAL, ard_kernel),
     "polynomial": ("pfcvm", {"kernel": "polynomial"}, ard_kernel),
     "pcvm": ("pcvm", {"active_samples": 1.5} | HIERARCHICAL, fixed_kernel),
@@ -148,7 +153,7 @@ def test_sweeps_leave_the_joint_law_in_full(case):
         assert joint_p(made(case, **size), quick(case), **FULL) > ALARM
 
 
-class NoConstant(ard.Sampler):
+class NoConstant(ard_linear.Sampler):
     """The constant of the prior does not follow the scale."""
 
     def __init__(self, problem, options):
@@ -188,7 +193,7 @@ def test_broken_sweeps_are_caught(name):
     assert joint_p(problem, quick(case, kind), replicates=150, sweeps=15) < ALARM
 
 
-class StalePrecisions(ard.Sampler):
+class StalePrecisions(ard_linear.Sampler):
     """Precisions are drawn, and then the scale moves."""
 
     def learn(self, state, random):
@@ -202,7 +207,7 @@ class StalePrecisions(ard.Sampler):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("kind", [ard.Sampler, StalePrecisions])
+@pytest.mark.parametrize("kind", [ard_linear.Sampler, StalePrecisions])
 def test_precisions_are_drawn_with_the_scale_that_is_returned(kind):
     """(g^2 d + theta^2 / 2) beta is exponential given the rest; the joint test misses the order."""
     problem, random = made("pfcvm"), rng(6)
@@ -214,7 +219,7 @@ def test_precisions_are_drawn_with_the_scale_that_is_returned(kind):
         rate = problem.hypers.feature_rate * point["feature_scale"] ** 2
         found.append((rate + 0.5 * point["feature_weight"] ** 2) * point["beta"])
     p = stats.kstest(np.concatenate(found), "expon").pvalue
-    assert (p > ALARM) == (kind is ard.Sampler)
+    assert (p > ALARM) == (kind is ard_linear.Sampler)
 
 
 # --- the posterior beside NUTS, and simulation-based calibration ----------------------------------

@@ -10,8 +10,8 @@ import pytest
 import ardvark as av
 from ardvark.common.validate import InputError
 from ardvark.inference.gibbs import (
-    ard,
     ard_kernel,
+    ard_linear,
     fixed_kernel,
     horseshoe,
     jcfo,
@@ -25,14 +25,14 @@ POLYNOMIAL = {"kernel": "polynomial", "degree": 2}
 HIERARCHICAL, MARGINAL = ({"parametrization": p} for p in ("hierarchical", "marginal"))
 SPARSE = {"active_samples": 1.5}
 FORMS = {
-    "pfcvm": (ard, MARGINAL),
-    "pfcvm-hierarchical": (ard, HIERARCHICAL | SPARSE),
+    "pfcvm": (ard_linear, MARGINAL),
+    "pfcvm-hierarchical": (ard_linear, HIERARCHICAL | SPARSE),
     "pfcvm-rbf": (ard_kernel, {"kernel": "rbf"} | MARGINAL),
     "pfcvm-polynomial": (ard_kernel, POLYNOMIAL | HIERARCHICAL | SPARSE),
-    "rfvm-none": (ard, {"latent_noise": "none"} | MARGINAL | SPARSE),
-    "rfvm-explicit": (ard, {"latent_noise": "explicit"} | HIERARCHICAL),
-    "rfvm-integrated": (ard, {"latent_noise": "integrated"} | MARGINAL),
-    "rfvm-both": (ard, {"latent_noise": "integrated"} | HIERARCHICAL),
+    "rfvm-none": (ard_linear, {"latent_noise": "none"} | MARGINAL | SPARSE),
+    "rfvm-explicit": (ard_linear, {"latent_noise": "explicit"} | HIERARCHICAL),
+    "rfvm-integrated": (ard_linear, {"latent_noise": "integrated"} | MARGINAL),
+    "rfvm-both": (ard_linear, {"latent_noise": "integrated"} | HIERARCHICAL),
     "jcfo-linear": (jcfo, {"kernel": "linear"} | MARGINAL),
     "jcfo-polynomial": (jcfo, POLYNOMIAL | HIERARCHICAL),
     "jcfo-rbf": (jcfo, {"kernel": "rbf", "parametrization": "latent"}),

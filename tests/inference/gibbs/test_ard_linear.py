@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from ardvark.inference.gibbs import ard_steps as steps
-from ardvark.inference.gibbs.ard import Options, Sampler
+from ardvark.inference.gibbs.ard_linear import Options, Sampler
 from tests.inference.batches import batch_mean, exactly, largest_t, weighted
 from tests.inference.gibbs.ard_problems import (
     VARIANTS,
