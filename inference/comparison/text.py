@@ -134,7 +134,7 @@ def _line(name: str, verdict: str, *numbers: str) -> str:
 def _whys(verdicts: Mapping[str, Verdict], room: int) -> list[str]:
     """Return a line for each fit that something speaks against, `room` lines at most."""
     said = [
-        _cut(f"{name}: {verdict.beside_level}")
+        _cut(f"{name}: {verdict.statement}")
         for name, verdict in verdicts.items()
         if verdict.level != "converged"
     ]

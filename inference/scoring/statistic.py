@@ -153,7 +153,7 @@ class Statistic:
     compute : callable
         (draws of the fit, draws of the reference) -> components (K,), or one number. NaN for a
         component that is not informative.
-    noise : callable
+    floor : callable
         How its noise floor is computed (`floors.py`): (statistic, fit, reference) -> floor and
         median of the deviation of a second run.
     phrase : str
@@ -186,7 +186,7 @@ class Statistic:
     name: str
     of: Kind
     compute: Callable[[Any, Any], np.ndarray]
-    noise: Callable[["Statistic", Any, Any], tuple[float, float]]
+    floor: Callable[["Statistic", Any, Any], tuple[float, float]]
     phrase: str
     over: Literal["worst", "median", "mean", ""] = ""
     perfect: float = 0.0
@@ -229,7 +229,7 @@ class Statistic:
         value = float(self.reduce(components))
         target = self.perfect if self.expected is None else self.expected(reference)
         deviation = float(self.apart(value, target))
-        floor = UNKNOWN if np.isnan(deviation) else self.noise(self, found, reference)
+        floor = UNKNOWN if np.isnan(deviation) else self.floor(self, found, reference)
         component = self._component(components, value, reference.labels)
         inside = bool(deviation <= floor[0])
         return Distance(method, quantity, self.name, value, deviation, *floor, inside, component)

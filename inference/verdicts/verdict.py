@@ -52,7 +52,7 @@ class Verdict:
         By purpose, in the order of `PURPOSES`.
     level : str
         One of `LEVELS`.
-    beside_level : str
+    statement : str
         The words in one sentence, without the level that may begin it.
     reasons : tuple of str
         What speaks against it, the worst first.
@@ -70,7 +70,7 @@ class Verdict:
 
     words: Mapping[str, Word]
     level: Level = "not judged"
-    beside_level: str = ""
+    statement: str = ""
     reasons: tuple[str, ...] = ()
     remedies: tuple[str, ...] = ()
     model: str = ""
@@ -81,7 +81,7 @@ class Verdict:
     @property
     def sentence(self) -> str:
         """The words in one sentence."""
-        return f"{self.level}: {self.beside_level}" if self.level in LED else self.beside_level
+        return f"{self.level}: {self.statement}" if self.level in LED else self.statement
 
     def on_command_line(self, name: str, fits: Mapping[str, xr.DataTree]) -> "Verdict":
         """Return the verdict on the fit of that name, with its remedies as flags of a command."""
@@ -89,7 +89,7 @@ class Verdict:
 
     def text(self, name: str, width: int = 80) -> str:
         """Return the verdict on the fit of that name, its reasons and remedies, for a terminal."""
-        lines = textwrap.wrap(f"{name} [{self.level}]: {self.beside_level}", width)
+        lines = textwrap.wrap(f"{name} [{self.level}]: {self.statement}", width)
         reasons = self.reasons[1:] if quotes(self.level, self.basis) else self.reasons
         model = [self.model] if self.model else []
         for mark, words in (("  model: ", model), ("  why: ", reasons), ("  try: ", self.remedies)):
@@ -131,8 +131,8 @@ def verdicts(
     for name, tree in fits.items():
         told = models.get(name, "")
         if compared and name != reference:
-            own = [d for d in measured if d.method == name]
-            out[name] = judged(own, found[name], model=told)
+            distant = [d for d in measured if d.method == name]
+            out[name] = judged(distant, found[name], model=told)
         elif name != reference:
             out[name] = _alone(tree, found[name], doubt, opinion(tree), told)
     if reference is not None:
@@ -188,15 +188,15 @@ def judged(
     if too_few(found):
         distances = []  # not even the noise is known
     assumed: Word = "good" if basis in ("chains", "opinion") else "unknown"
-    measured, said = _measured(distances, assumed)
+    measured, by_distance = _measured(distances, assumed)
     hidden = [name for name, word in measured.items() if distances and word == "unknown"]
     hidden = [name for name in hidden if _said(PURPOSES[name], distances)]
     words = {
         name: _worst([word, *(f.cap for f in found if f.caps(PURPOSES[name]) and _bears(f, word))])
         for name, word in measured.items()
     }
-    first = [_Said(f.cap, f.reason) for f in found if f.purposes]
-    ordered = sorted([*first, *said], key=lambda s: -_ORDER.index(s.word))
+    by_finding = [_Said(f.cap, f.reason) for f in found if f.purposes]
+    ordered = sorted([*by_finding, *by_distance], key=lambda s: -_ORDER.index(s.word))
     because = [*(s.reason for s in ordered), *(f.reason for f in found if not f.purposes)]
     advice = [f.remedy for f in found if f.remedy is not None]
     level = _level(measured, words, basis, bool(hidden))
@@ -204,7 +204,7 @@ def judged(
     return Verdict(
         words=words,
         level=level,
-        beside_level=sentence(level, basis, words, hidden, next(iter(reasons), ""), agrees),
+        statement=sentence(level, basis, words, hidden, next(iter(reasons), ""), agrees),
         reasons=reasons,
         remedies=_distinct(map(in_python, advice)),
         model=model,
@@ -231,8 +231,8 @@ def _level(
     if not known:
         return "not judged"
     main = [n for n, p in PURPOSES.items() if p.main and measured[n] != "unknown"]
-    left = [words[n] for n in main if measured[n] == "good"] if main else known
-    if all(word == "bad" for word in left):
+    usable = [words[n] for n in main if measured[n] == "good"] if main else known
+    if all(word == "bad" for word in usable):
         return "do not use"
     if hidden or any(word != "good" for word in known):
         return "with care"

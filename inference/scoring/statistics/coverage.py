@@ -68,7 +68,7 @@ def declared(name: str, share: float, heading: str, place: str, **given: Limit) 
         over="mean",
         perfect=share,
         expected=expected,
-        noise=noise,
+        floor=noise,
         phrase="{component}: {percent} of the draws lie in " + place,
         limits=given,
         columns={"eta": Shown(heading, 2)},

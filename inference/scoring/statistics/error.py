@@ -39,7 +39,7 @@ ERROR = Statistic(
     of="continuous",
     compute=error,
     over="worst",
-    noise=MEAN,
+    floor=MEAN,
     phrase="{component}: the mean is off by {value:.2g} sd",
     limits={
         "means": Limit(
@@ -70,7 +70,7 @@ INCLUSION = Statistic(
     of="mask",
     compute=inclusion,
     over="worst",
-    noise=OfAverage(lambda reference: reference.flat),
+    floor=OfAverage(lambda reference: reference.flat),
     phrase="{component}: an inclusion probability is off by {value:.2g}",
     limits={
         "selection": Limit(

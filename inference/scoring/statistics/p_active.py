@@ -64,7 +64,7 @@ P_ACTIVE = Statistic(
     of="selection",
     compute=differences,
     over="worst",
-    noise=noise,
+    floor=noise,
     phrase="P(active) of {component} differs by {value:.2f}",
     limits={
         "selection": Limit(

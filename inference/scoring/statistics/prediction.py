@@ -35,7 +35,7 @@ DIFFERENCE = Statistic(
     name="difference",
     of="probability",
     compute=_DIFFERENCE.compute,
-    noise=_DIFFERENCE,
+    floor=_DIFFERENCE,
     phrase="P(y = 1) differs by {value:.2g} on average",
     limits={
         "predictions": Limit(
@@ -56,7 +56,7 @@ AGREEMENT = Statistic(
     name="agreement",
     of="probability",
     compute=_AGREEMENT.compute,
-    noise=_AGREEMENT,
+    floor=_AGREEMENT,
     perfect=1.0,
     phrase="the predicted class is the same for {percent} of the rows",
     limits={
@@ -78,7 +78,7 @@ ROW = Statistic(
     of="probability",
     compute=apart,
     over="worst",
-    noise=OfAverage(lambda reference: reference.flat[:, reference.moves]),
+    floor=OfAverage(lambda reference: reference.flat[:, reference.moves]),
     phrase="{component}: P(y = 1) differs by {value:.2f}",
     limits={
         "predictions": Limit(

@@ -64,7 +64,7 @@ SD_RATIO = Statistic(
     over="median",
     perfect=1.0,
     apart=factor,
-    noise=_SQUARES,
+    floor=_SQUARES,
     phrase="{component}: the sd is {value:.2g} times that of the reference",
     limits={
         "uncertainty": Limit(
@@ -85,7 +85,7 @@ SD_RATIO_WORST = dataclasses.replace(
     SD_RATIO,
     name="sd_ratio_worst",
     over="worst",
-    noise=noise_of_worst,
+    floor=noise_of_worst,
     limits={
         "uncertainty": Limit(
             float(np.log(1.25)),

@@ -97,7 +97,7 @@ WASSERSTEIN = Statistic(
     of="continuous",
     compute=wasserstein,
     over="worst",
-    noise=noise,
+    floor=noise,
     phrase="{quantity}: the marginals are {value:.2g} sd apart",
     limits={
         "uncertainty": Limit(

@@ -51,7 +51,7 @@ def test_a_fit_has_a_line_and_one_that_says_why():
     assert [line.split("]")[1].split()[0] for line in lines[2:5]] == ["reference", *off]
     for name in names[1:]:
         [why] = [line for line in lines if line.startswith(f"{name}: ")]
-        assert found.verdict[name].beside_level.startswith(why[3:].removesuffix("...").rstrip())
+        assert found.verdict[name].statement.startswith(why[3:].removesuffix("...").rstrip())
 
 
 def test_the_leading_features_have_a_direction_and_a_size():

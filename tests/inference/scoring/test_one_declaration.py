@@ -37,7 +37,7 @@ UPPER = Statistic(
     compute=upper,
     over="mean",
     perfect=0.1,
-    noise=OfAverage(
+    floor=OfAverage(
         lambda exact: (exact.flat > np.quantile(exact.flat, 0.9, axis=0)).astype(float)
     ),
     phrase="{quantity}: {percent} of the draws lie in the upper tenth",
