@@ -23,12 +23,11 @@ from ..fits.covariates import covariates_beside
 from ..fits.datatree import replacing
 from ..fits.selection_text import selection_text
 from ..fitting.prediction import classes, predict
-from ..scoring.baselines import Baseline, baselines
+from ..scoring.baselines import Baseline, Predicted, baselines, beside_baselines
 from ..scoring.columns import described
 from ..scoring.distances import frame, measure
 from ..scoring.held_out import HeldOut, remarks
 from ..scoring.quantities import Function, has_draws
-from ..verdicts.plain import Predicted, lines
 from ..verdicts.verdict import Verdict, verdicts
 from .entry import beside_the_kept, check, entered, reference_of
 from .rows import tabulate
@@ -358,7 +357,7 @@ def _models(
         p = draws.mean(axis=(0, 1))
         own[name] = Predicted.of(test.y, classes(problem, p), p if known else None)
     others = {n: Predicted.of(test.y, b.decided, b.p) for n, b in plain.items() if b.p is not None}
-    return lines(own, others)
+    return beside_baselines(own, others)
 
 
 def _held_out(known: Mapping[str, np.ndarray], test: Dataset | None) -> HeldOut | None:

@@ -13,8 +13,8 @@ believed the distances say nothing.
     not judged    nothing is known that could speak for it
 
 These are about the computation: is this the posterior? Whether the model predicts anything is
-another question (`plain.py`), and has a line of its own. What is decided here is said by
-`words.py`.
+another question (`scoring/baselines.py`), and has a line of its own. What is decided here is said
+by `words.py`.
 
 The limits serve a reader who reports the numbers. If there is a choice, they are in posterior
 standard deviations. None depends on the number of draws, because the floor accounts for noise. How
@@ -120,7 +120,7 @@ def verdicts(
     distances : DataFrame, optional
         How far the fits are from the reference (`distances.measure`).
     models : dict of str, optional
-        By fit, whether its model predicts better than plain classifiers (`plain.lines`).
+        By fit, whether its model predicts better than plain classifiers (`beside_baselines`).
     """
     exact = None if reference is None else fits[reference]
     found = {name: findings(tree, exact) for name, tree in fits.items()}

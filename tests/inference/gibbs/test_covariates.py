@@ -20,8 +20,8 @@ from tests.inference.batches import batch_mean, exactly, largest_t, weighted
 from tests.inference.gibbs.ard_problems import bounded, prior_draws
 from tests.inference.gibbs.mask_oracle import exact, run
 from tests.inference.gibbs.runs import FULL, chains, joint_p
-from tests.inference.gibbs.test_ard import quick as of_weights
 from tests.inference.gibbs.test_ard_kernel import quick as of_kernels
+from tests.inference.gibbs.test_ard_linear import quick as of_weights
 from tests.inference.gibbs.test_states import FORMS, KERNELS
 from tests.support import ALARM, rng, seed
 

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from ardvark.inference.verdicts.plain import Predicted, lines
+from ardvark.inference.scoring.baselines import Predicted, beside_baselines
 
 Y = np.array([1, 0, 1, 1, 0, 1])
 P = np.array([0.9, 0.2, 0.6, 0.3, 0.4, 0.8])
 
 
 def line(fit, **plain):
-    return lines({"fit": fit}, plain)["fit"]
+    return beside_baselines({"fit": fit}, plain)["fit"]
 
 
 def test_paired_differences_worked_out_by_hand():
