@@ -59,6 +59,10 @@ Known difficulties
 - With the linear kernel (theta / r, r beta) gives the same eta, and with degree 1 it does so up to
   the intercept. Only theta_k (Z'beta)_k is identified: check R-hat of `eta` first. Likewise only
   the product of the two prior scales matters to eta, up to the intercept.
+- With thousands of features take `scale="learned"`. The filled scale is the kernel's, whatever the
+  data: log score of five cold folds on colon -0.60 (learned -0.47, L1 logistic regression -0.44),
+  on golub -0.55, which is the share of the larger class (learned -0.14, L1 -0.15), on lymphoma
+  -0.41 (learned -0.24, L1 -0.19). It is not the default: the paper's algorithm has no step for it.
 - The bias shares the prior of the sample weights. With many samples (polynomial, rbf) the default
   scale shrinks like N^-1/2, which conflicts with unbalanced classes.
 - The density of the paper's variables has a local maximum at beta_1..B = 0, theta = 0, whatever

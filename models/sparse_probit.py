@@ -48,6 +48,11 @@ Known difficulties
 ------------------
 - With a fixed scale the bias has the prior of every beta, as printed. At D = 7129 its scale is
   0.012, so the features must account for unbalanced classes.
+- With thousands of features take `scale="learned"`: log score of five cold folds on colon -0.50
+  (learned -0.44, L1 logistic regression -0.44), on golub -0.44 (learned -0.37, L1 -0.15), on
+  lymphoma -0.29 (learned -0.25, L1 -0.19). On golub 92 % of the variance of eta at a
+  held-out row is that of its part outside the span of the training rows, on which the data say
+  nothing and which no scale removes; in JCFO, whose weights are theta_k (Z'beta)_k, it is 11 %.
 - abs(beta) is never 0 in a draw: the sparsity of the paper is a property of the mode.
 - Correlated features can exchange weight: check R-hat of `eta` first.
 """
