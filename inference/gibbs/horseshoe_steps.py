@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from .ard_steps import Pairs, cross_product, partner_chance, products
+from .ard_steps import Pairs, cross_product, products
 from .slice_step import slice_step
 
 _MOST_ODDS = 30.0  # ln of the odds of the slab in a proposal
@@ -185,16 +185,18 @@ def exchange_scan(
     elsewhere, the pair is chosen with a probability proportional to g_i p(j | i) + g_j p(i | j).
     """
     D, N = rows.shape
-    place = np.full(D, -1)  # position of a weight in A
-    beyond = np.empty(D, dtype=np.int64)  # A, the weights with g > 0
-    g = np.empty(D)  # of A
     count, total = 0, 0.0
     for d in range(D):
+        count += local[d] > pairs.visible
+    beyond, g = np.empty(count, dtype=np.int64), np.empty(count)  # A, the weights with g > 0
+    count = 0
+    for d in range(D):
         if local[d] > pairs.visible:
-            place[d], beyond[count] = count, d
+            beyond[count] = d
             g[count] = math.sqrt(variance(local[d], scales))
             total += g[count]
             count += 1
+    product, precision = np.empty(count), np.full(count, -1.0)  # of A; negative: to be computed
     accepted = 0
     for _ in range(tries if D > 1 and count > 0 else 0):
         at, left = 0, rng.random() * total
@@ -203,34 +205,51 @@ def exchange_scan(
             at += 1
         i = beyond[at]
         j = draw_partner(rng, i, D, pairs)
-        (b_i, p_i), (b_j, p_j) = products(rows, i, score, W), products(rows, j, score, W)
+        if precision[at] < 0.0:
+            product[at], precision[at] = products(rows, i, score, W)
+        b_i, p_i = product[at], precision[at]
+        b_j, p_j = products(rows, j, score, W)
         cross = cross_product(rows, i, j, W)
         P = (p_i, p_j)
         L = (b_i + p_i * beta[i] + cross * beta[j], b_j + p_j * beta[j] + cross * beta[i])
         v, w = variance(local[i], scales), variance(local[j], scales)
         gain = log_pair_integral(w, v, L, P, cross) - log_pair_integral(v, w, L, P, cross)
-        g_i, g_j = g[at], g[place[j]] if place[j] >= 0 else 0.0
-        to_j, to_i = partner_chance(j, i, D, pairs), partner_chance(i, j, D, pairs)
+        both = local[j] > pairs.visible
+        g_i, g_j = g[at], math.sqrt(w) if both else 0.0
+        to_j, to_i = partner_chances(i, j, D, pairs)
         gain += math.log((g_j * to_j + g_i * to_i) / (g_i * to_j + g_j * to_i))
         if not rng.standard_exponential() > -gain:
             continue
         accepted += 1
         local[i], local[j] = local[j], local[i]
-        if place[j] < 0:
-            place[j], place[i], beyond[at] = at, -1, j
+        if both:
+            for other in range(count):
+                if beyond[other] == j:
+                    g[at], g[other] = g_j, g_i
         else:
-            g[at], g[place[j]] = g_j, g_i
+            beyond[at] = j
         new_i, new_j = draw_pair(rng, w, v, L, P, cross)
         d_i, d_j = new_i - beta[i], new_j - beta[j]
         for n in range(N):
             score[n] -= W[n] * (d_i * rows[i, n] + d_j * rows[j, n])
         beta[i], beta[j] = new_i, new_j
+        precision[:] = -1.0  # the score has changed
     return accepted
 
 
 @numba.njit(cache=True, nogil=True)
+def partner_chances(i: int, j: int, D: int, pairs: Pairs) -> tuple[float, float]:
+    """Return the probabilities of j for i, and of i for j; one row of partners says both."""
+    to_j = to_i = 0.5 / (D - 1)
+    for p in range(pairs.degree[i]):  # i is one of few, so its row is in the cache
+        if pairs.partner[i, p] == j:
+            return to_j + 0.5 / pairs.degree[i], to_i + 0.5 / pairs.degree[j]
+    return to_j * (1 + (pairs.degree[i] == 0)), to_i * (1 + (pairs.degree[j] == 0))
+
+
+@numba.njit(cache=True, nogil=True)
 def draw_partner(rng: np.random.Generator, i: int, D: int, pairs: Pairs) -> int:
-    """Choose a partner of i, or any other of D weights, as `partner_chance` says."""
+    """Choose a partner of i, or any other of D weights, as `partner_chances` says."""
     if pairs.degree[i] > 0 and rng.random() < 0.5:
         return pairs.partner[i, rng.integers(0, pairs.degree[i])]
     j = rng.integers(0, D - 1)

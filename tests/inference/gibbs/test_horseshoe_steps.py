@@ -1,12 +1,14 @@
 """The steps of the horseshoe's Gibbs sampler, each beside quadrature or dense linear algebra."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy import integrate, stats
 
 import ardvark as av
 from ardvark.inference.gibbs import horseshoe_steps as steps
-from ardvark.inference.gibbs.ard_steps import Pairs
+from ardvark.inference.gibbs.ard_steps import Pairs, partner_chance
 from ardvark.inference.gibbs.horseshoe import Sampler
 from ardvark.inference.gibbs.horseshoe_steps import Scales
 from ardvark.inference.gibbs.partners import correlated
@@ -266,3 +268,14 @@ def test_scans_keep_the_score(state):
     assert count > 0
     np.testing.assert_array_equal(np.sort(state.local), before)
     np.testing.assert_allclose(score, sampler.r - omega * (rest + state.beta @ sampler.Xt))
+
+
+def test_a_row_of_partners_says_both_chances():
+    """Two chances taken from two rows would differ where one side's degree is used for both."""
+    columns = rng(6).normal(size=(8, 12))
+    star = Pairs(0.5, np.array([[1, 2], [0, -1], [0, -1], [-1, -1]]), np.array([2, 1, 1, 0]))
+    for pairs in (star, Pairs(0.5, *correlated(columns, 2))):
+        D = len(pairs.degree)
+        for i, j in itertools.permutations(range(D), 2):
+            expected = partner_chance(j, i, D, pairs), partner_chance(i, j, D, pairs)
+            assert steps.partner_chances(i, j, D, pairs) == expected
