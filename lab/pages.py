@@ -30,8 +30,8 @@ from lab.records import Cell, Record
 
 PAGES = {
     "SPEED.md": (
-        "main_job-import", "main_job-demo", "exact_speed-exact", "peers-exact", "peers-nuts",
-        "exact_speed-samplers", "comparison_speed", "memory",
+        "main_job-import", "main_job-demo", "exact_speed-exact", "exact_speed-horseshoe",
+        "peers-exact", "peers-nuts", "exact_speed-samplers", "comparison_speed", "memory",
     ),
     "ALGORITHMS.md": (
         "compiled_speed-gradient", "compiled_speed-density", "compiled_speed-rbf",
@@ -128,15 +128,16 @@ def marks(versions: list[str]) -> str:
     return "".join(f"{mark}: {count})" for mark, count in counts if count)
 
 
-def times(record: Record) -> str:
+def times(*measured: Record) -> str:
     """Return the table of `inference/exact/measured.py`: a line for each problem measured."""
-    (held,) = record.measured
-    rows = [dict(zip(held.columns, row, strict=True)) for row in held.rows]
+    tables = [held for record in measured for held in record.measured]
+    rows = [dict(zip(held.columns, row, strict=True)) for held in tables for row in held.rows]
     rows = [row for row in rows if row["prior"] != "dense"]  # the table tells nothing of priors
     names = ("model", "kernel", "data", "by", "N", "D")
     lines: list[list[Cell]] = []
-    for key in dict.fromkeys(tuple(str(row[n]) for n in names) for row in rows):
-        mine = [row for row in rows if tuple(str(row[n]) for n in names) == key]
+    keys = [tuple(str(row[n] or "") for n in names) for row in rows]  # "": no kernel
+    for key in dict.fromkeys(keys):
+        mine = [row for row, its in zip(rows, keys, strict=True) if its == key]
         seconds = statistics.median(float(str(row["seconds"])) for row in mine)
         gigabytes = max(float(str(row["GB"])) for row in mine)
         converged = all(row["ended"] == "converged" for row in mine)
@@ -168,7 +169,9 @@ def texts(folder: Path = records.RESULTS) -> dict[str, str]:
         for file, held in records.long_tables(record)
     }
     made[INDEX] = index(made, found)
-    return made | tables | {TIMES: times(found["exact_speed-exact"])}
+    return (
+        made | tables | {TIMES: times(found["exact_speed-exact"], found["exact_speed-horseshoe"])}
+    )
 
 
 def written() -> dict[str, str]:

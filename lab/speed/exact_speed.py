@@ -2,6 +2,7 @@
 
     python -m lab exact_speed exact --seeds 1 2 3    what `exact` takes, three seeds
     python -m lab exact_speed samplers               every exact sampler on the same problems
+    python -m lab exact_speed horseshoe              `gibbs` of the horseshoe on a shared machine
     python -m lab exact_speed --only colon sonar     a part
 
 A run ends when everything that may be quoted has converged (`inference/exact/until.py`), or after
@@ -101,9 +102,22 @@ def every_sampler(given: argparse.Namespace) -> Measured:
     return Measured(tables=[table])
 
 
+def of_horseshoe(given: argparse.Namespace) -> Measured:
+    """Measure the horseshoe by `gibbs`; seconds are the processor's, over two cores."""
+    minutes = {"minutes": 0.01 if given.quick else given.minutes}
+    case = Case("horseshoe", "20x5" if given.quick else "golub", "exact", {}, minutes)
+    rows = fits.rows([case], given, "horseshoe")
+    runs = [(180.0, row | {"seconds": row["processor"] / 2.0}) for row in rows]
+    title = "Time until `exact` stops, the horseshoe"
+    note = "Other processes ran beside it: seconds are those of the processor, over two cores."
+    table = fits.shown(title, [row for _, row in runs], COLUMNS, note)
+    return Measured([judged(runs)], [table])
+
+
 MEASURES = (*EXACT_CODE, "models")
 PARTS = [
     Part("Time to the exact posterior", by_itself, "exact"),
+    Part("Time to the exact posterior of the horseshoe", of_horseshoe, "horseshoe"),
     Part("Exact samplers side by side", every_sampler, "samplers"),
 ]
 
