@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
@@ -9,7 +10,7 @@ from typing import Any, Self
 
 from ardvark.common.progress import Update
 
-from .backend import Arrays, Job
+from .backend import Arrays, Job, Result
 from .draws import Draws
 
 BATCH = 100  # draws whose variables are computed at once
@@ -85,6 +86,16 @@ class ThreadedChains(ABC):
     def take(self, first: int) -> tuple[Arrays, Arrays]:
         """Return the same in arrays of their own, and hold no draw any more."""
         return self.draws.take(first // self.every, self.kept)
+
+    def result(self, started: float) -> Result:
+        """Return all draws of a run that began at this `time.perf_counter`."""
+        posterior, stats = self.read(0)
+        return Result(
+            posterior=dict(posterior),
+            sample_stats=dict(stats),
+            seconds_compile=self.seconds_compile,
+            seconds_run=time.perf_counter() - started,
+        )
 
     def _run(self, work: Callable[[int], None], update: Update) -> None:
         """Do a piece of work of every chain; an error or an interrupt ends them all."""

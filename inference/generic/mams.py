@@ -101,13 +101,7 @@ def fit(target: Target, options: Options, job: Job) -> Result:
             running.tune(update)
         with job.report.stage("sampling", total=job.chains * job.draws) as update:
             running.advance(job.draws, 1, update)
-        posterior, stats = running.read(0)
-        return Result(
-            posterior=dict(posterior),
-            sample_stats=dict(stats),
-            seconds_compile=running.seconds_compile,
-            seconds_run=time.perf_counter() - started,
-        )
+        return running.result(started)
 
 
 def chains(

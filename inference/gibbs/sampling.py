@@ -142,13 +142,7 @@ def fit(target: Target, options: Options, job: Job) -> Result:
         with job.report.stage("sampling", total=total) as update:
             running.discard(options.tune, update)
             running.advance(job.draws * options.thin, options.thin, update)
-        posterior, stats = running.read(0)
-        return Result(
-            posterior=dict(posterior),
-            sample_stats=dict(stats),
-            seconds_compile=running.seconds_compile,
-            seconds_run=time.perf_counter() - started,
-        )
+        return running.result(started)
 
 
 def chains(
