@@ -212,12 +212,12 @@ def prior_draws(problem, n):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("case", ["sparse_probit", "polynomial"])
+@pytest.mark.parametrize("case", ["sparse_probit", "polynomial", "rbf"])
 def test_the_posterior_is_exact(case):
     """By the priors that the docstrings state, and the likelihood."""
     model, settings = CASES[case]
     problem = av.problem(model, spiral(6, 2), scale="learned", **settings)
-    point = prior_draws(problem, 60_000)
+    point = prior_draws(problem, 200_000 if case == "rbf" else 60_000)
     truth = weighted(problem, point, bounded(point))
     found = chains(quick(case)(problem), 1000)
     t, limit = largest_t(batch_mean(bounded(found)), truth)
@@ -226,8 +226,9 @@ def test_the_posterior_is_exact(case):
 
 @pytest.mark.slow
 @pytest.mark.statistical
-@every_case
+@pytest.mark.parametrize("case", ["sparse_probit-marginal", "polynomial"])
 def test_gibbs_and_nuts_agree(case):
+    """Not under rbf, where NUTS diverges along g and rho; weighted draws are the oracle there."""
     model, settings = CASES[case]
     problem = av.problem(model, spiral(12, 3), scale="learned", **settings)
     assert agrees_with_nuts(problem, quick(case)(problem), bounded, draws=4000)
