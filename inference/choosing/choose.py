@@ -20,15 +20,12 @@ from ardvark.models.arguments import as_dataset
 
 from ..contract.backend import FitFailed
 from ..contract.sampling import Sampling
+from ..exact.method import IN_A_FOLD
 from ..fitting import registry
 from .candidates import Candidate, Given, Zoo
 from .candidates import candidates as made_of
 from .choice import Choice
 from .folds import Folds, Key, Row, partitions
-
-IN_A_FOLD = {"ess": 400.0, "limit": 2048}
-"""Options of `exact` in a fold. A probability needs fewer effective draws than what may be quoted:
-400 give it a Monte Carlo error of a twentieth of its posterior standard deviation."""
 
 
 def choose(

@@ -32,6 +32,7 @@ from ardvark.common.work import Processes
 from ardvark.models import Problem
 
 from ..contract.sampling import Sampling
+from ..exact import method as exact
 from ..fits.datatree import check_same, group
 from ..fits.selection import PROBABILITY
 from ..fitting import registry
@@ -71,7 +72,9 @@ def panel(
         Sizes of the submodels that are evaluated: 0 to this number, or these. By default 0 to 20,
         or to the number of features.
     folds : int
-        The number of folds, each of which is a refit. Each has its share of both classes.
+        The number of folds, each of which is a refit. Each has its share of both classes. A refit
+        by `exact` asks for no more than predictions need: 400 effective draws, and at most 2048
+        iterations a chain.
     random_seed : int, optional
         Of the folds and of their refits. None: the seed of the fit.
     folder : path, optional
@@ -211,7 +214,7 @@ def _sizes(asked: int | Iterable[int] | None, D: int) -> list[int]:
 
 
 def _plan(problem: Problem, fit: xr.DataTree, seed: int | None, progressbar: bool) -> registry.Plan:
-    """Return how the folds are refitted: as the fit was made."""
+    """Return how the folds are refitted: as the fit was made, but `exact` for predictions only."""
     attrs = fit.attrs
     if problem.spec.link == "identity":
         raise InputError(
@@ -232,4 +235,7 @@ def _plan(problem: Problem, fit: xr.DataTree, seed: int | None, progressbar: boo
         keep="shared",
         progressbar=progressbar,
     )
-    return registry.prepare(attrs["method"], problem, json.loads(attrs["options"]), sampling)
+    options = json.loads(attrs["options"])
+    if attrs["method"] == exact.NAME:
+        options |= {name: min(options[name], most) for name, most in exact.IN_A_FOLD.items()}
+    return registry.prepare(attrs["method"], problem, options, sampling)

@@ -12,6 +12,8 @@ from scipy import special
 
 import ardvark as av
 from ardvark.common.validate import InputError
+from ardvark.inference.contract.sampling import Sampling
+from ardvark.inference.fitting import registry
 from ardvark.inference.panels import panel as module
 from ardvark.inference.panels.evaluation import Predictions, Scores, partition, scored
 from ardvark.inference.panels.panel import often, suggested, tabulated
@@ -58,6 +60,19 @@ def small():
 
 
 # --- folds ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "asked"), [({}, (400.0, 2048)), ({"ess": 150.0, "limit": 512}, (150.0, 512))]
+)
+def test_a_refit_by_exact_asks_for_what_predictions_need(small, given, asked):
+    """Else a panel takes as long as five fits of which everything may be quoted."""
+    problem, fit, _ = small
+    plan = registry.prepare("exact", problem, given, Sampling(draws=60, chains=2, seed=1))
+    exact = fit.copy()
+    exact.attrs = {**fit.attrs, "method": "exact", "options": json.dumps(vars(plan.options))}
+    options = module._plan(problem, exact, None, False).options
+    assert (options.ess, options.limit) == asked
 
 
 def test_each_fold_has_its_share_of_both_classes():
