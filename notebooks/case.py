@@ -3,9 +3,9 @@
     ARDVARK_DATA=... python notebooks/case.py [FOLDER]
 
 (twenty minutes). The genes are real (Alon et al. 1999). Age, sex, batch and the gaps are simulated,
-and so is what the batch does: it shifts some genes, and most tumours are in the second one. The
-table and all results stay in FOLDER (results/case if none is given), where a run that was stopped
-goes on. These files are written beside this one, and have no values of the data:
+and so is what the batch does: it shifts some genes, and most tumours are measured in spring, after
+it. The table and all results stay in FOLDER (results/case if none is given), where a run that was
+stopped goes on. These files are written beside this one, and have no values of the data:
 
     case_NAME.txt           the screen of each of the commands in `COMMANDS`
     case_tissues.csv        how many tissues of each kind are in each batch

@@ -38,7 +38,7 @@ def test_a_table_is_chosen_for_on_one_screen_and_stored(own_csv, tmp_path, comma
     assert set(table.index) == {"l1", "ridge", "share", "stack"}
     assert (out / "choice.png").read_bytes().startswith(b"\x89PNG")
     page = (out / "choice.html").read_text()
-    assert "<h1>Which candidate is for patients</h1>" in page
+    assert "<h1>Candidates for patients, compared</h1>" in page
     assert "Best on the rows held out: " in page
     assert page.count('<th scope="row">') == 4  # three candidates and the stack
     assert "--folds 4" in page  # the command

@@ -68,5 +68,7 @@ def panel(
         found.plot().savefig(part, format="png", dpi=150)
     with replacing(folder / "panel.html") as part:
         part.write_text(panel_page(found, typed()), encoding="utf-8")
-    where_to = "Coefficients" if found.size is not None else "No coefficients"
-    typer.echo(f"{where_to}, sizes, folds, figure and report: {folder}/panel*")
+    what = "Sizes" if found.size is None else "Coefficients, sizes"
+    typer.echo(f"{what}, folds, figure and report: {folder}/panel*")
+    if found.size is None:
+        typer.echo("For coefficients, name a size by --size.")

@@ -23,7 +23,7 @@ _NOTE = (
 def page(choice: Choice, command: str) -> str:
     """Return the page of a choice; nothing in it refers to another file."""
     return answer(
-        f"Which candidate is for {choice.about['data']}",
+        f"Candidates for {choice.about['data']}, compared",
         [f"{words.heading(choice).partition(': ')[2]}.", *words.sentences(choice)[1:]],
         choice.plot(),
         _READING,
@@ -48,7 +48,7 @@ def _row(row: pd.Series) -> dict[str, str]:
     found["to the best"] = "the best" if first else lead
     if not np.isnan(row["weight"]):
         ends = f"{row['weight_low']:.2f} to {row['weight_high']:.2f}"
-        found["weight"] = f"{row['weight']:.2f} ({ends})"
+        found["weight (90 %)"] = f"{row['weight']:.2f} ({ends})"
     return found | {
         "Brier": f"{row['brier']:.3f}",
         "AUC": f"{row['auc']:.2f}",

@@ -94,6 +94,8 @@ def _stack(choice: Scores) -> str:
     lead, error = choice.difference(STACK, choice.best)
     has = choice.weights[choice.weights > 0.005].sort_values(ascending=False, kind="stable")
     share = _listed([f"{name} {weight:.2f}" for name, weight in has.items()], 4)
+    if has.size == 1:
+        return f"The stack is {has.index[0]}: no other candidate has weight."
     side = "above" if lead > 0.0 else "below"
     sure = "" if clear(abs(lead), error) else ", no clear difference"
     return (

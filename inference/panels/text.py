@@ -36,7 +36,7 @@ class Words:
     def text(self) -> str:
         """Return sizes, members and what selection by P(active) gives."""
         first, *others = self.sentences()
-        lines = [*_filled(first, 2), "", *self._sizes()]
+        lines = [*_filled(first, 3), "", *self._sizes()]
         if self.members is not None and self.coefficients is not None:
             lines += ["", *self._panel(self.members, self.coefficients)]
         lines += ["", *_filled(others[0], 2)]

@@ -87,4 +87,5 @@ def _sizes(panel: Panel) -> pd.DataFrame:
 
 
 def _chosen(panel: Panel) -> pd.DataFrame:
-    return panel.chosen.head(_CHOSEN).map(lambda share: f"{100 * share:.0f} %" if share else "")
+    shares = panel.chosen.head(_CHOSEN).drop(columns=0, errors="ignore")
+    return shares.map(lambda share: f"{100 * share:.0f} %" if share else "")

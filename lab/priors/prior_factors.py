@@ -353,14 +353,14 @@ def measure(given: argparse.Namespace) -> Measured:
         if gap and gap[0] > 2.0 * gap[1]
     ]
     goals = [
-        at_least("share of chains with an R-hat of `eta` below 1.05", 1 - many / len(mixed), 0.95),
+        at_least("share of fits with an R-hat of `eta` below 1.05", 1 - many / len(mixed), 0.95),
         every("no default is clearly (two errors) below the better of L1 and elastic net", short,
               len(MODELS) * len(CLASSES)),
     ]  # fmt: skip
     folds = {name: [int(r["fold"]) for r in rows if r["model"] == name] for name in MODELS}
     note = (
         f"{len(rows)} cells, folds 1 to {1 + max(map(max, folds.values()))} of {FOLDS} "
-        f"(the last may lack factors). An asterisk: a chain has an R-hat of `eta` above {MIXED}."
+        f"(the last may lack factors). An asterisk: a fit has an R-hat of `eta` above {MIXED}."
     )
     lacks = [{"": m} | {t: said(gap) for t, gap in row.items()} for m, row in lost.items()]
     tables = [

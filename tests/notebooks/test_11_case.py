@@ -24,7 +24,7 @@ def test_the_case(full, tmp_path):
         "powers", "mediator", "transfer",
     )  # fmt: skip
     # of stored files, which are the same in every run
-    assert first["shifted"].sum() >= 5
+    assert first["shifted"].sum() > 5
     follows = genes["shifted"] & (genes["plain_p_active"] > 0.05)
     assert (genes["adjusted_p_active"][follows] < 0.02).all()
     assert genes["plain_p_active"]["Z50753"] < 0.01 < 0.03 < genes["adjusted_p_active"]["Z50753"]
@@ -44,7 +44,7 @@ def test_the_case(full, tmp_path):
     assert folds.loc["T86473", "1"] == 0.8
     assert folds["5"].iloc[1:].max() <= 0.4
     adjusted = genes["adjusted_p_active"].sort_values(ascending=False)
-    assert adjusted.index[9] == "T86473"
+    assert 5 < list(adjusted.index).index("T86473") < 20
     assert adjusted["T86473"] < 0.55 * adjusted.iloc[0]
     assert powers.loc["10 years"].between(1.5, 60.0).all()
     if full:
@@ -54,7 +54,7 @@ def test_the_case(full, tmp_path):
         assert transfer["same study"].idxmin() == "mean over batches"
         assert transfer["other clinic"].idxmax() == "mean over batches"
         assert transfer["other clinic"]["with the batch"] < np.log(0.5)
-        assert transfer["other clinic"]["genes alone"] < transfer.loc["mean over batches"].min()
+        assert transfer["other clinic"]["genes alone"] < np.log(0.5)
 
 
 @pytest.mark.parametrize("name", FILES)

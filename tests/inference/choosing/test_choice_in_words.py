@@ -38,7 +38,7 @@ def test_what_is_clearly_better_is_said_to_be():
     assert (
         "rfvm predicts better than penalised logistic regression (l1, the best of it), by" in text
     )
-    assert "The stack (rfvm 1.00) scores" in text
+    assert "The stack is rfvm: no other candidate has weight." in text
     assert "guess" not in text
 
 
