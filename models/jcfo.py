@@ -105,7 +105,7 @@ SCALE_SLAB = 100.0
 """Where the tail of a learned scale is cut off: p(g) is proportional to exp(-(g / 100)^2 / 2) /
 (1 + g^2). On separable data every large g is as likely as its prior says, and without the cut the
 posterior mean of eta would be infinite. At 100 times the filled scale every label is certain."""
-SCALE_PRIOR = ard.WeightPrior(0.5, 0.5, SCALE_SLAB)
+SCALE_PRIOR = ard.WeightPrior(np.float64(0.5), np.float64(0.5), np.float64(SCALE_SLAB))
 
 
 def laplace_hyper(weight: str, why: str) -> Any:
@@ -147,7 +147,7 @@ class Hypers(BaseHypers):
     gamma2: float = laplace_hyper(
         "a feature weight", "filled: feature weight scale gamma2^-1/2 by kernel"
     )
-    scale: Scale = scale_hyper("feature", where="")
+    scale: Scale = scale_hyper("feature", where=", its tail cut off at 100")
     covariate_sd: float = covariates.sd_hyper(covariates.PROBIT_SD)
 
     def fill(self, N: int, B: int, D: int) -> Self:
@@ -214,8 +214,8 @@ def declare_scale(gamma: Any, h: BaseHypers) -> Any:
     """Return gamma of the weights whose scale g multiplies, with g a PyMC variable if learned."""
     if h.learned_scale is None:
         return gamma
-    _, rate, slab = SCALE_PRIOR
-    return gamma / SlabStudentT(SCALE, 0.5, rate, slab, SCALE_PRIOR.log_mass, signed=False) ** 2
+    shape, rate, slab = SCALE_PRIOR
+    return gamma / SlabStudentT(SCALE, shape, rate, slab, SCALE_PRIOR.log_mass, signed=False) ** 2
 
 
 def laplace(name: str, gamma: Any, variance: str | None, dims: str | None = None) -> Any:
@@ -304,7 +304,8 @@ def log_joint(point: Point, inputs: Inputs, y: np.ndarray, h: Hypers) -> np.ndar
     """Return log p(y, variables | X): the density of the paper's variables, without Jacobian.
 
     The variables are those the form keeps: tau, tau_bias and rho unless it is marginal, z only in
-    the latent form. It is -inf where a theta is negative or a z on the wrong side of 0.
+    the latent form, and g if the scale is learned. It is -inf where a theta is negative or a z on
+    the wrong side of 0.
     """
     variance = {} if h.parametrization == "marginal" else point
     gamma2 = np.asarray(scaled(h.gamma2, point, h))[..., None]
@@ -327,7 +328,7 @@ def log_jacobian(point: Point, h: Hypers) -> np.ndarray:
     """Return log |d paper's variables / d unconstrained vector of the PyMC model|.
 
     The unconstrained vector holds beta and log theta (marginal), or log tau, beta_raw, log rho and
-    log theta_raw, and log z_abs (latent).
+    log theta_raw, and log z_abs (latent); and log g if the scale is learned.
     """
     total = np.log(point["feature_weight"]).sum(-1)  # d theta / d log theta_raw = theta
     total = total + scale_jacobian(point, h)

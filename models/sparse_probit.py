@@ -100,9 +100,10 @@ class Hypers(BaseHypers):
         why="mixes best under NUTS: the Laplace prior has a corner",
     )
     gamma1: float = laplace_hyper(
-        "the bias and a feature weight", "filled: weight scale gamma1^-1/2 = D^-1/2"
+        "a feature weight, and of the bias if the scale is fixed",
+        "filled: weight scale gamma1^-1/2 = D^-1/2",
     )
-    scale: Scale = scale_hyper("feature", where="")
+    scale: Scale = scale_hyper("feature", where=", its tail cut off at 100")
     covariate_sd: float = covariates.sd_hyper(covariates.PROBIT_SD)
 
     def fill(self, N: int, B: int, D: int) -> Self:
@@ -117,7 +118,7 @@ class Hypers(BaseHypers):
 
 def bias_gamma(gamma1: Any, h: BaseHypers) -> Any:
     """Return the squared rate of the prior of the bias: gamma1, or 1 beside a learned scale."""
-    return gamma1 if h.learned_scale is None else 1.0
+    return gamma1 if h.learned_scale is None else np.float64(1.0)
 
 
 # --- the PyMC model -------------------------------------------------------------------------------
@@ -166,7 +167,8 @@ def log_joint(point: Point, inputs: Inputs, y: np.ndarray, h: Hypers) -> np.ndar
 def log_jacobian(point: Point, h: Hypers) -> np.ndarray:
     """Return log |d paper's variables / d unconstrained vector of the PyMC model|.
 
-    The unconstrained vector holds beta (marginal: no transform), or log tau and beta_raw.
+    The unconstrained vector holds beta (marginal: no transform), or log tau and beta_raw; and log g
+    if the scale is learned.
     """
     total = np.zeros(np.shape(point["bias"])) + scale_jacobian(point, h)
     if h.parametrization == "marginal":

@@ -95,7 +95,9 @@ class Options(Settings):
     feature_update: Literal["auto", "truncated", "slice"] = option(
         "auto", "how step 1 is done; auto: truncated if it exists and D >= N, else slice"
     )
-    scale_moves: bool = option(True, "make the moves of step 2")
+    scale_moves: bool = option(
+        True, "make the two scale moves of step 2; those of a learned scale are always made"
+    )
     latent_scans: int = option(3, "number of passes over z in step 4", at_least=0)
     elliptical_steps: int = option(5, "number of moves in step 5", at_least=0)
 

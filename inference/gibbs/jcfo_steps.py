@@ -358,6 +358,7 @@ def log_scale(
 ) -> float:
     """Return u after one slice step from u = 0.
 
-    The density is log-concave whenever down >= abs(tilt), so stepping out finds the whole slice.
+    The density is log-concave whenever down >= abs(tilt), so stepping out finds the
+    whole slice, within the 200 widths that it may take: far more than it needs.
     """
     return _scale_step(rng, width, (power, up2, up, down, offset, tilt))

@@ -73,8 +73,7 @@ def panel(
         or to the number of features.
     folds : int
         The number of folds, each of which is a refit. Each has its share of both classes. A refit
-        by `exact` asks for no more than predictions need: 400 effective draws, and at most 2048
-        iterations a chain.
+        by `exact` asks for no more than predictions need, 400 effective draws.
     random_seed : int, optional
         Of the folds and of their refits. None: the seed of the fit.
     folder : path, optional
@@ -237,5 +236,5 @@ def _plan(problem: Problem, fit: xr.DataTree, seed: int | None, progressbar: boo
     )
     options = json.loads(attrs["options"])
     if attrs["method"] == exact.NAME:
-        options |= {name: min(options[name], most) for name, most in exact.IN_A_FOLD.items()}
+        options["ess"] = min(options["ess"], exact.IN_A_FOLD["ess"])
     return registry.prepare(attrs["method"], problem, options, sampling)

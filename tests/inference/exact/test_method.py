@@ -66,6 +66,8 @@ def test_every_model_has_an_exact_sampler_and_the_reason_for_it(model):
         ("jcfo", {}, 31, "mams"),
         ("jcfo", {"scale": "learned"}, 30, "mams"),
         ("jcfo", {"scale": "learned"}, 31, "gibbs"),
+        ("jcfo", {"scale": "learned", "kernel": "rbf"}, 2, "gibbs"),
+        ("jcfo", {"scale": "learned", "degree": 2}, 2, "gibbs"),
         ("sparse_probit", {"scale": "learned"}, 31, "gibbs"),
         ("rvm", {"scale": "learned"}, 31, "mams"),
         ("horseshoe", {}, 30, "mams"),
