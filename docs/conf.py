@@ -13,7 +13,7 @@ from sphinx.application import Sphinx
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-import ardvark  # noqa: E402
+import ardvark  # noqa: E402  the path is set first
 from docs import generate  # noqa: E402
 from docs.generate import files  # noqa: E402
 

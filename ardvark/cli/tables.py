@@ -91,6 +91,7 @@ def takes_table(command: Callable[..., None]) -> Callable[..., None]:
         for name, parameter in own.parameters.items()
         for option in (_OPTIONS.values() if name == "table" else [parameter])
     ]
+    # Typer reads both; the type of a function does not declare the first
     taking.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
     taking.__annotations__ = {p.name: p.annotation for p in parameters}
     return taking

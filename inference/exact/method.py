@@ -50,9 +50,9 @@ ABOUT = About(
     cost="That of the sampler (nuts, mams or gibbs), for as many iterations as convergence takes.",
 )
 IN_A_FOLD = {"ess": 400.0, "limit": 2048}
-"""Options of a refit that only predicts a fold (`choose`, `panel`). A probability needs fewer
-effective draws than what may be quoted: 400 give it a Monte Carlo error of a twentieth of its
-posterior standard deviation."""
+"""Options of `choose`'s refits, which only predict a fold; `panel` takes the first. A probability
+needs fewer effective draws than what may be quoted: 400 give it a Monte Carlo error of a twentieth
+of its posterior standard deviation."""
 LONG = 60.0
 """Seconds above which a run says beforehand how long it may take."""
 LARGEST = 4e8
