@@ -1,7 +1,7 @@
 """What the two scikit-learn estimators share: their tags, and how they take what they are given."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from typing import Any, cast
@@ -44,6 +44,7 @@ class TwoClasses(ClassifierMixin, BaseEstimator):
     """A classifier of two classes whose rows may be a sparse matrix."""
 
     classes_: np.ndarray
+    always: Sequence[str] | None
 
     def __sklearn_tags__(self) -> Tags:
         """Return scikit-learn's tags: two classes only, and sparse input."""
@@ -56,6 +57,13 @@ class TwoClasses(ClassifierMixin, BaseEstimator):
         """Return new rows (M, D), checked against those of the fit."""
         check_is_fitted(self)
         return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+
+    def _always(self) -> Sequence[str]:
+        """Return the columns that are always in the model, once X is known to have names."""
+        always = self.always if self.always is not None else ()
+        if len(always) and not hasattr(self, "feature_names_in_"):
+            raise InputError("always names columns: give X as a data frame, which has names.")
+        return always
 
 
 def training_data(estimator: Any, X: ArrayLike, y: ArrayLike) -> Dataset:

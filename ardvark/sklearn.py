@@ -234,9 +234,7 @@ class SparseBayesClassifier(SelectorMixin, TwoClasses):
         [True, True, False, False]
         """
         data = training_data(self, X, y)
-        always = self.always if self.always is not None else ()
-        if len(always) and not hasattr(self, "feature_names_in_"):
-            raise InputError("always names columns: give X as a data frame, which has names.")
+        always = self._always()
         self.problem_ = problem(
             self.model, data, standardize=self.standardize, always=always, **self._asked()
         )

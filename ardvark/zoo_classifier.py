@@ -1,7 +1,7 @@
 """The stack of several candidates as a scikit-learn estimator: `ardvark.sklearn.ZooClassifier`."""
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -42,6 +42,9 @@ class ZooClassifier(TwoClasses):
         With an int, every call of `fit` gives the same result.
     fold_options, method_options : dict, optional
         Options of the method in a fold, and on all rows.
+    always : sequence of str, optional
+        Columns of a data frame X that are always in the models of the zoo, as for
+        `ardvark.choose`.
     processes : int
         Number of fits that run in parallel.
     verbose : bool
@@ -98,6 +101,7 @@ class ZooClassifier(TwoClasses):
         random_state: int | np.random.RandomState | None = None,
         fold_options: Mapping[str, Any] | None = None,
         method_options: Mapping[str, Any] | None = None,
+        always: Sequence[str] | None = None,
         processes: Processes = 1,
         verbose: bool = False,
     ) -> None:
@@ -110,6 +114,7 @@ class ZooClassifier(TwoClasses):
         self.random_state = random_state
         self.fold_options = fold_options
         self.method_options = method_options
+        self.always = always
         self.processes = processes
         self.verbose = verbose
 
@@ -126,6 +131,7 @@ class ZooClassifier(TwoClasses):
                 method=self.method,
                 draws=self.draws,
                 chains=self.chains,
+                always=self._always(),
                 random_seed=seed_of(self.random_state),
                 processes=self.processes,
                 progressbar=self.verbose,

@@ -58,6 +58,22 @@ def test_it_is_the_stack_of_a_choice():
     assert str(clone(one)) == repr(clone(one))
 
 
+def test_columns_that_are_always_in_the_model(monkeypatch):
+    registered(monkeypatch, Prior)
+    asked = {"candidates": ["rfvm", "share"], "method": "prior", "always": ["age"]}
+    one = ZooClassifier(**asked, random_state=3).fit(X, Y)
+    seed = int(np.random.RandomState(3).randint(np.iinfo(np.int32).max))
+    scores = [
+        av.choose(X, Y, **asked | {"always": kept}, random_seed=seed, progressbar=False).table[
+            "log_score"
+        ]["rfvm"]
+        for kept in (["age"], [])
+    ]
+    assert one.choice_.table["log_score"]["rfvm"] == scores[0] != scores[1]
+    with pytest.raises(av.InputError, match="which has names"):
+        ZooClassifier(**asked).fit(X.to_numpy(), Y)
+
+
 def test_scores_of_cross_validation_are_of_whole_choices():
     scores = cross_val_score(ZooClassifier(PLAIN, folds=3, random_state=0), X, Y, cv=2)
     assert scores.shape == (2,)

@@ -1,15 +1,40 @@
 """The figure of a choice: differences to the best candidate, and the weights of the stack."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
+import pandas as pd
 
 from ..report import look
 from ..report.look import Picture, Spot
 from . import words
-from .candidates import STACK
+from .candidates import SHARE, STACK
 from .scores import Scores
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _BARS = "#0072B2"
 _LONGEST = 24  # characters of a name
+
+
+def _cut(axes: "Axes", lowest: float, places: np.ndarray, differences: pd.Series) -> None:
+    """Leave out what would squeeze the others: an arrow with its number stands at the edge.
+
+    The share of the classes may lie so far below `lowest`, the end of the others' bars, that
+    their differences are not seen.
+    """
+    right = axes.get_xlim()[1]
+    edge = lowest - 0.15 * (right - lowest)
+    beyond = (differences < edge).to_numpy()
+    if not beyond.any():
+        return
+    axes.set_xlim(edge, right)
+    for place, difference in zip(places[beyond], differences[beyond], strict=True):
+        axes.plot(edge, place, "<", color="black", clip_on=False)
+        axes.annotate(
+            f"{difference:.2f}", (edge, place), (8, 0), textcoords="offset points", va="center"
+        )
 
 
 def picture(choice: Scores) -> Picture:
@@ -24,6 +49,9 @@ def picture(choice: Scores) -> Picture:
         left.axvline(0.0, color="0.6", lw=0.8)
         bars = words.CLEAR * table["difference_se"]
         left.errorbar(table["difference"], places, xerr=bars, fmt="o", color="black", lw=1.4)
+        left.locator_params(axis="x", nbins=6)
+        lowest = (table["difference"] - bars).drop(SHARE, errors="ignore").min()
+        _cut(left, lowest, places, table["difference"])
         names = [str(name) for name in table.index]
         left.set_yticks(places, [n if len(n) <= _LONGEST else f"{n[:21]}..." for n in names])
         left.set_xlabel(f"log score minus that of {choice.best}")
@@ -39,7 +67,12 @@ def picture(choice: Scores) -> Picture:
             axes.grid(axis="x")
         look.entitle(figure, words.sentences(choice)[0], choice.about["data"])
         spots = [
-            Spot(left, row["difference"], place, f"{name}: {row['log_score']:.3f}")
+            Spot(
+                left,
+                max(row["difference"], left.get_xlim()[0]),
+                place,
+                f"{name}: {row['log_score']:.3f}",
+            )
             for (name, row), place in zip(table.iterrows(), places, strict=True)
         ]
     weights = choice.weights.sort_values(ascending=False, kind="stable")

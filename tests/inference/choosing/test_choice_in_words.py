@@ -84,3 +84,13 @@ def test_a_text_is_of_80_columns_and_a_figure_has_all_names():
         "stack", "a" * 40, "l1", "share",
     }  # fmt: skip
     assert "Log score of 3 candidates and the stack on made" in picture.alt
+
+
+def test_a_guess_far_below_does_not_squeeze_the_others():
+    choice = made(a=(-0.4, UNSURE), b=(-0.42, UNSURE), share=(-4.0, 0.0))
+    axes = choice.plot().figure.axes[0]
+    assert axes.get_xlim()[0] > -1.0
+    below = choice.difference("share", choice.best)[0]
+    assert [text.get_text() for text in axes.texts] == [f"{below:.2f}"]
+    near = made(a=(-0.4, UNSURE), share=(-0.45, UNSURE)).plot().figure.axes[0]
+    assert not near.texts
