@@ -34,31 +34,28 @@ class ElasticNet(ClassifierMixin, BaseEstimator):
         self.l1_ratio = l1_ratio
 
     def fit(self, X: np.ndarray, y: np.ndarray) -> "ElasticNet":
-        """Fit features X (N, D), centred, and labels y (N,), 0 or 1."""
+        """Fit features X (N, D), centred, and labels y (N,), 0 or 1.
+
+        Few of many features have a weight. So the others are left out, and those that break the
+        optimality conditions are added, the worst first, until none does.
+        """
         self.classes_ = np.unique(y)
         ones = (y == self.classes_[1]).astype(float)
-        share, N = ones.mean(), len(y)
-        least = np.abs(X.T @ (ones - share)).max() / (N * self.l1_ratio)
-        alpha = self.ratio * least
+        (N, D), share = X.shape, ones.mean()
+        gradient = X.T @ (share - ones) / N
+        alpha = self.ratio * np.abs(gradient).max() / self.l1_ratio
         lasso, ridge = alpha * self.l1_ratio, alpha * (1.0 - self.l1_ratio)
-        A = np.column_stack([X, np.ones(N)])
-        lipschitz = np.linalg.norm(A @ A.T, 2) / (4.0 * N) + ridge
-        w = np.append(np.zeros(X.shape[1]), special.logit(share))
-        penalised = np.append(np.ones(X.shape[1]), 0.0)
-        ahead, momentum = w, 1.0
-        for _ in range(_STEPS):
-            gradient = A.T @ (special.expit(A @ ahead) - ones) / N + ridge * penalised * ahead
-            free = ahead - gradient / lipschitz
-            new = np.sign(free) * np.maximum(np.abs(free) - lasso * penalised / lipschitz, 0.0)
-            if lipschitz * np.abs(new - ahead).max() <= _TOLERANCE:
-                w = new
+        w, bias, used = np.zeros(D), float(special.logit(share)), np.zeros(D, dtype=bool)
+        while True:
+            too_steep = np.where(used, 0.0, np.abs(gradient) - lasso)
+            worst = np.argsort(-too_steep, kind="stable")[: max(N, used.sum())]
+            worst = worst[too_steep[worst] > _TOLERANCE]
+            if not len(worst):
                 break
-            if (ahead - new) @ (new - w) > 0.0:  # the momentum points uphill
-                momentum = 1.0
-            larger = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
-            ahead = new + (momentum - 1.0) / larger * (new - w)
-            w, momentum = new, larger
-        self.coef_, self.intercept_ = w[:-1], float(w[-1])
+            used[worst] = True
+            w[used], bias = _minimised(X[:, used], ones, lasso, ridge, np.append(w[used], bias))
+            gradient = X.T @ (special.expit(X[:, used] @ w[used] + bias) - ones) / N
+        self.coef_, self.intercept_ = w, bias
         return self
 
     def decision_function(self, X: np.ndarray) -> np.ndarray:
@@ -73,3 +70,26 @@ class ElasticNet(ClassifierMixin, BaseEstimator):
     def predict(self, X: np.ndarray) -> Any:
         """Return the more probable labels (M,)."""
         return self.classes_[(self.decision_function(X) > 0.0).astype(int)]
+
+
+def _minimised(
+    X: np.ndarray, ones: np.ndarray, lasso: float, ridge: float, w: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """Return the best weights (D,) and the intercept, from w (D + 1,), the intercept last."""
+    N = len(ones)
+    A, penalised = np.column_stack([X, np.ones(N)]), np.append(np.ones(X.shape[1]), 0.0)
+    lipschitz = np.linalg.norm(A @ A.T, 2) / (4.0 * N) + ridge
+    ahead, momentum = w, 1.0
+    for _ in range(_STEPS):
+        gradient = A.T @ (special.expit(A @ ahead) - ones) / N + ridge * penalised * ahead
+        free = ahead - gradient / lipschitz
+        new = np.sign(free) * np.maximum(np.abs(free) - lasso * penalised / lipschitz, 0.0)
+        if lipschitz * np.abs(new - ahead).max() <= _TOLERANCE:
+            w = new
+            break
+        if (ahead - new) @ (new - w) > 0.0:  # the momentum points uphill
+            momentum = 1.0
+        larger = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
+        ahead = new + (momentum - 1.0) / larger * (new - w)
+        w, momentum = new, larger
+    return w[:-1], float(w[-1])
