@@ -25,6 +25,7 @@ from .inference import loo as loo
 from .inference import panel as panel
 from .inference import power_scaling as power_scaling
 from .inference import predict as predict
+from .inference import prior_number as prior_number
 from .inference import refit_loo as refit_loo
 from .inference import register_backend as register_backend
 from .inference import resume as resume

@@ -28,6 +28,8 @@ from .panels.result import Panel as Panel
 from .refits.leave_one_out import loo as loo
 from .refits.leave_one_out import refit_loo as refit_loo
 from .refits.power_scaling import power_scaling as power_scaling
+from .refits.prior_number import PriorNumber as PriorNumber
+from .refits.prior_number import prior_number as prior_number
 from .refits.second_opinion import SecondOpinion as SecondOpinion
 from .refits.second_opinion import second_opinion as second_opinion
 from .refits.sensitivity import Sensitivity as Sensitivity

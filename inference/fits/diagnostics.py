@@ -159,14 +159,35 @@ def khat(log_p: np.ndarray, log_q: np.ndarray) -> float:
     >>> av.khat(-0.5 * narrow**2, -0.5 * (narrow / 0.3) ** 2) > 0.7  # of a standard normal
     True
     """
+    return smoothed(np.ravel(log_p) - np.ravel(log_q))[1]
+
+
+def smoothed(log_ratios: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return Pareto-smoothed importance weights, which add up to 1, and their k-hat.
+
+    Parameters
+    ----------
+    log_ratios : array (...,)
+        One per draw, but for a constant. NaN and -inf are weights 0.
+
+    Returns
+    -------
+    array (...,), float
+        Equal ratios have a k-hat of -inf, and fewer than 100 that are finite one of NaN.
+    """
     from arviz_stats.base import array_stats
 
-    ratios = np.ravel(log_p) - np.ravel(log_q)
-    ratios = ratios[np.isfinite(ratios)]
-    if len(ratios) < 100 or np.ptp(ratios) < 1e-9:
-        return float("nan") if len(ratios) < 100 else float("-inf")
-    # psislw takes minus the log ratios: it was written for leave-one-out log likelihoods
-    return float(array_stats.psislw(-(ratios - ratios.max()), axis=-1)[1])
+    usable = np.isfinite(log_ratios)
+    log_w = log_ratios[usable] - log_ratios[usable].max(initial=-np.inf)
+    k = float("nan")
+    if len(log_w) >= 100:
+        k = float("-inf")
+        if np.ptp(log_w) >= 1e-9:
+            # psislw takes minus the log ratios: it was written for leave-one-out log likelihoods
+            log_w, k = array_stats.psislw(-log_w, axis=-1)
+    weights = np.zeros(np.shape(log_ratios))
+    weights[usable] = np.exp(log_w - log_w.max(initial=-np.inf))
+    return weights / max(weights.sum(), 1e-300), float(k)
 
 
 def khat_limit(samples: int) -> float:

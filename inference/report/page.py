@@ -75,6 +75,7 @@ def page(
     reference: str | None = None,
     problem: Problem | None = None,
     sensitivity: Sensitivity | None = None,
+    number: str = "",
     sets: pd.DataFrame | None = None,
     always: pd.DataFrame | None = None,
     remarks: Sequence[str] = (),
@@ -101,6 +102,8 @@ def page(
         Adds a title, the hyperparameters and the model's program.
     sensitivity : Sensitivity, optional
         Adds what changes with the prior.
+    number : str
+        What more or fewer features expected would do (`prior_number`).
     sets : pandas.DataFrame, optional
         What each rule selects (`selected.beside`), folded.
     always : pandas.DataFrame, optional
@@ -139,6 +142,7 @@ def page(
         sets=None if sets is None or not len(sets) else _grid(sets, reference),
         always=None if always is None or not len(always) else _grid(always, reference),
         sensitivity=sensitivity,
+        number=number,
         moved=sensitivity and _grid(table_text(sensitivity.table, OF_SENSITIVITY), BASELINE),
         moves=_meanings(OF_SENSITIVITY),
         power=_power(sensitivity),
