@@ -47,12 +47,12 @@ PAGES = {
     "PRIORS.md": (
         "sparsity-prior", "sparsity-sampling", "sparsity-colon", "sparsity_slab", "estimator",
     ),
-    "PRIOR_FACTORS.md": ("prior_factors",),
+    "PRIOR_FACTORS.md": ("prior_factors", "confirmed_priors"),
     "TESTS.md": (
         "test_suite", "reseed", "mutation", "hand_made", "interrupts", "installation",
     ),
     "JUDGE.md": ("judge", "judge_second", "judge_right"),
-    "KNOWN_TRUTH.md": ("known_truth",),
+    "KNOWN_TRUTH.md": ("known_truth", "learned_scale"),
     "FSKLR_MASKS.md": ("fsklr_masks",),
 }  # fmt: skip
 """The records of each page, in order."""

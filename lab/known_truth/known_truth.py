@@ -48,7 +48,7 @@ import itertools
 import shutil
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
@@ -205,12 +205,13 @@ class Found:
 
 @dataclass(frozen=True)
 class Zoo:
-    """A model of the zoo and what fits it."""
+    """A model of the zoo and what fits it; lists also by effects above these larger sizes."""
 
     model: str
     by: str
     hypers: dict[str, Any] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
+    larger: tuple[float, ...] = ()
 
 
 RELEASED = dict.fromkeys(("sample_shape", "feature_shape"), 1e-12) | dict.fromkeys(
@@ -244,14 +245,21 @@ def of_zoo(how: Zoo, truth: Truth, seed: int, models: dict[Any, Any], quick: boo
         progressbar=False, keep="shared", selection=False, **options,
     )  # fmt: skip
     posterior = group(tree, "posterior")
-    found = activity(problem, weights_of(problem, posterior), VISIBLE, details=False)["feature"]
-    p = found.active.reshape(-1, len(truth.w)).mean(axis=0)
+    weights = weights_of(problem, posterior)
+
+    def active(size: float) -> tuple[Any, np.ndarray]:
+        found = activity(problem, weights, size, details=False)["feature"]
+        return found, found.active.reshape(-1, len(truth.w)).mean(axis=0)
+
+    found, p = active(VISIBLE)
     details = tree["fit"]
     own = details["selected_feature"].values if "selected_feature" in details else p > 0.5
     rule = "draws" if exact else "paper"
     facts = {"status": tree.attrs["status"], "sampler": tree.attrs.get("sampler")}
     if exact:
         facts |= {"iterations": tree.attrs["iterations"], "rhat": details["judged_rhat"].values[-1]}
+    for size in how.larger:
+        facts |= promised(f"fdr_above_{size}", active(size)[1], truth.w != 0.0, 0.1)
     predicted = av.predict(problem, tree, truth.X_new, rule=rule)
     return Found(
         size=found.size, own=own, p=p,
@@ -332,8 +340,7 @@ def measures(found: Found, truth: Truth) -> Row:
     row |= _list("own", found.own, true)
     if p is not None:
         row |= _list("half", p > 0.5, true) | {"half_expected": float((1.0 - p)[p > 0.5].sum())}
-        listed = discoveries(p, 0.1)
-        row |= _list("fdr", listed, true) | {"fdr_expected": float((1.0 - p)[listed].sum())}
+        row |= promised("fdr", p, true, 0.1) | promised("fdr20", p, true, 0.2)
         row["expected_active"] = p.sum()
         at = np.minimum((p * BINS).astype(int), BINS - 1)
         for b in range(BINS):
@@ -353,6 +360,12 @@ def measures(found: Found, truth: Truth) -> Row:
 
 def _list(name: str, selected: np.ndarray, true: np.ndarray) -> Row:
     return {f"{name}_right": (selected & true).sum(), f"{name}_false": (selected & ~true).sum()}
+
+
+def promised(name: str, p: np.ndarray, true: np.ndarray, rate: float) -> Row:
+    """Return what the longest list holds of which so much is promised to be false at most."""
+    listed = discoveries(p, rate)
+    return _list(name, listed, true) | {f"{name}_expected": float((1.0 - p)[listed].sum())}
 
 
 def power(true: np.ndarray, rate: float, active: int) -> float:
@@ -394,6 +407,8 @@ class Fits(Work[Piece, Row]):
     path: Path
     commit: str
     quick: bool = False
+    zoo: Mapping[str, Zoo] = field(default_factory=lambda: ZOO)
+    columns: Sequence[str] = tuple(COLUMNS)
 
     def start(self) -> Callable[[Piece], Row]:
         """Return the fits of one process: they share what is compiled."""
@@ -407,7 +422,7 @@ class Fits(Work[Piece, Row]):
         elif piece.method == "stability selection":
             found = stability(truth, seed)
         else:
-            found = of_zoo(ZOO[piece.method], truth, seed, models, self.quick)
+            found = of_zoo(self.zoo[piece.method], truth, seed, models, self.quick)
         seconds = round(time.process_time() - began, 2)
         row = {"status": "finished", "cpu_seconds": seconds, **measures(found, truth)}
         return self._row(piece, row)
@@ -415,7 +430,7 @@ class Fits(Work[Piece, Row]):
     def _row(self, piece: Piece, row: Row) -> Row:
         row = {**piece._asdict(), "commit": self.commit, **row}
         rounded = {k: _rounded(records.plain(v)) for k, v in row.items()}
-        return {name: rounded.get(name) for name in COLUMNS}
+        return {name: rounded.get(name) for name in self.columns}
 
     def failure(self, key: Piece, reason: str) -> Row:
         """Return the row of a fit that raised an error."""
@@ -423,7 +438,7 @@ class Fits(Work[Piece, Row]):
 
     def put(self, key: Piece, result: Row) -> None:
         """Append a row to the file."""
-        lines.append(self.path, [result], COLUMNS)
+        lines.append(self.path, [result], self.columns)
 
     def get(self, key: Piece) -> Row | None:
         """Return the last row of a fit that did not fail."""
@@ -443,15 +458,20 @@ def pieces(given: argparse.Namespace) -> list[Piece]:
     return [Piece(*c, s, m) for s in range(1, sets + 1) for c in cells for m in methods]
 
 
+def go_on(given: argparse.Namespace, path: Path, kept: Path) -> None:
+    """Begin a run without rows of its own with those that were reported."""
+    given.work.mkdir(parents=True, exist_ok=True)
+    reported = kept if given.quick or kept.exists() else records.RESULTS / kept.name
+    if reported.exists() and not path.exists():
+        shutil.copy(reported, path)
+        note_code(given.work, records.read(reported.with_suffix(".json")).code)
+
+
 def measure(given: argparse.Namespace) -> Measured:
     """Run what is missing, and report all of it."""
-    given.work.mkdir(parents=True, exist_ok=True)
     kept, planned = given.out / "known_truth.csv", pieces(given)
     fits = Fits(given.work / "fits.csv", version(), given.quick)
-    reported = kept if given.quick or kept.exists() else records.RESULTS / kept.name
-    if reported.exists() and not fits.path.exists():
-        shutil.copy(reported, fits.path)  # go on from what was reported
-        note_code(given.work, records.read(reported.with_suffix(".json")).code)
+    go_on(given, fits.path, kept)
     found = map(fits.get, planned) if given.stored else fits.run(planned, given.processes).values()
     rows = [row for row in found if row is not None]
     results = Results(rows, list(dict.fromkeys(key.method for key in planned)))

@@ -84,14 +84,14 @@ def _pairs(found: Results) -> list[tuple[str, str]]:
 # --- tables ---------------------------------------------------------------------------------------
 
 
-def _pm(estimate: Estimate, digits: int = 2) -> str:
+def pm(estimate: Estimate, digits: int = 2) -> str:
     if not np.isfinite(estimate.value):
         return ""
     error = f" ± {estimate.error:.{digits}f}" if np.isfinite(estimate.error) else ""
     return f"{estimate.value:.{digits}f}{error}"
 
 
-def _signed(estimate: Estimate, name: str) -> str:
+def signed(estimate: Estimate, name: str) -> str:
     """Return a difference of a measure, in its unit and digits."""
     if not np.isfinite(estimate.value):
         return ""
@@ -104,7 +104,7 @@ def _signed(estimate: Estimate, name: str) -> str:
 def tables(found: Results, compared: Comparisons, rows: Sequence[Row]) -> list[Table]:
     """Return the tables of the page."""
     return [
-        _differences(found, compared), _power(found), _probability(found), _fits(found, rows)
+        _differences(found, compared), _power(found), _probability(found), fits(found, rows)
     ]  # fmt: skip
 
 
@@ -115,13 +115,13 @@ def _differences(found: Results, compared: Comparisons) -> Table:
         row: Row = {"method - other": f"{m} - {other}"}
         for name, title in zip(SHOWN, ("power", "log score", "accuracy"), strict=True):
             key = (m, other, name)
-            text = _signed(compared.more[key], name) if key in compared.more else ""
+            text = signed(compared.more[key], name) if key in compared.more else ""
             row[title] = f"**{text}**" if compared.sign.get(key) else text
         row["converged: data sets"] = int(kept.sum())
         for name, title in zip(SHOWN, ("power", "log score", "accuracy"), strict=True):
             text = ""
             if (m, other, name) in compared.more:
-                text = _signed(found.more(m, other, name, kept), name)
+                text = signed(found.more(m, other, name, kept), name)
             row[f"converged: {title}"] = text
         listed.append(row)
     note = (
@@ -138,13 +138,13 @@ def _power(found: Results) -> Table:
     listed = [
         {
             "method": m,
-            "power at FDP 10 %": _pm(found.mean(m, "power_10")),
-            "power at FDP 20 %": _pm(found.mean(m, "power_20")),
-            "active among the first k": _pm(found.mean(m, "top")),
-            "power of its own list": _pm(found.mean(m, "own_power")),
-            "false in its own list": _pm(found.false(m, "own")),
-            "log score below the best": _pm(found.mean(m, "lost"), 3) if m in predicting else "",
-            "accuracy": _pm(found.mean(m, "accuracy"), 3) if m in predicting else "",
+            "power at FDP 10 %": pm(found.mean(m, "power_10")),
+            "power at FDP 20 %": pm(found.mean(m, "power_20")),
+            "active among the first k": pm(found.mean(m, "top")),
+            "power of its own list": pm(found.mean(m, "own_power")),
+            "false in its own list": pm(found.false(m, "own")),
+            "log score below the best": pm(found.mean(m, "lost"), 3) if m in predicting else "",
+            "accuracy": pm(found.mean(m, "accuracy"), 3) if m in predicting else "",
         }
         for m in found.methods
     ]
@@ -164,11 +164,11 @@ def _probability(found: Results) -> Table:
     listed = [
         {
             "method": m,
-            "active features expected": _pm(found.mean(m, "expected_active"), 1),
-            "P > 1/2: power": _pm(found.mean(m, "half_power")),
-            "P > 1/2: false": _pm(found.false(m, "half")),
+            "active features expected": pm(found.mean(m, "expected_active"), 1),
+            "P > 1/2: power": pm(found.mean(m, "half_power")),
+            "P > 1/2: false": pm(found.false(m, "half")),
             "P > 1/2: false, expected": found.expected(m, "half"),
-            "FDR 10 %: false": _pm(found.false(m, "fdr")),
+            "FDR 10 %: false": pm(found.false(m, "fdr")),
             "FDR 10 %: false, expected": found.expected(m, "fdr"),
         }
         for m in found.judged
@@ -182,7 +182,7 @@ def _probability(found: Results) -> Table:
     return table("What P(active) promises", listed, formats, note)
 
 
-def _fits(found: Results, rows: Sequence[Row]) -> Table:
+def fits(found: Results, rows: Sequence[Row]) -> Table:
     frame, listed = pd.DataFrame(rows), []
     for m in found.methods:
         own = frame[frame["method"] == m]
@@ -273,7 +273,7 @@ def figures(rows: Sequence[Row]) -> dict[str, Any]:
         out[f"{SHORT[m]}_false"] = f"{100.0 * false.value:.1f} ± {100.0 * false.error:.1f}"
         out[f"{SHORT[m]}_promised"] = f"{100.0 * found.expected(m, 'half'):.1f}"
     for (m, other, measure), more in compared.more.items():
-        out[f"{SHORT[m]}_over_{SHORT[other]}_{measure}"] = _signed(more, measure)
+        out[f"{SHORT[m]}_over_{SHORT[other]}_{measure}"] = signed(more, measure)
     return out
 
 
