@@ -47,15 +47,13 @@ def test_a_fit_has_the_lists_of_each_definition_of_active(tmp_path):
 
 def rows_of(cells, value):
     """Return rows of the new methods: those of the fixed scale with another accuracy."""
-    new = []
-    for m, before in ls.BEFORE.items():
-        for row in STORED:
-            if row["method"] == before and row["data_set"] == 1:
-                if (row["N"], row["D"]) in cells:
-                    more = dict.fromkeys(ls.MORE, 1)
-                    added = {"method": m, "accuracy": row["accuracy"] + value}
-                    new.append(row | more | added)
-    return new
+    more = dict.fromkeys(ls.MORE, 1)
+    return [
+        row | more | {"method": m, "accuracy": row["accuracy"] + value}
+        for m, before in ls.BEFORE.items()
+        for row in STORED
+        if row["method"] == before and row["data_set"] == 1 and (row["N"], row["D"]) in cells
+    ]
 
 
 def test_only_data_sets_count_that_every_new_method_has_fitted():
