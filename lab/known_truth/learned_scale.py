@@ -104,7 +104,12 @@ def beside(rows: list[Row], stored: list[Row]) -> Results:
 def measured(rows: list[Row], stored: list[Row], planned: int) -> Measured:
     """Return the goals and the tables; `planned` is a number of data sets."""
     found = beside(rows, stored)
-    tables = [promises(found), differences(found), definitions(found), how_fits_ended(found, rows)]
+    tables = [
+        promises(found),
+        differences(found),
+        definitions(found),
+        how_fits_ended(Results(rows, list(ZOO)), rows),
+    ]
     return Measured(goals(found, rows, planned), tables)
 
 
