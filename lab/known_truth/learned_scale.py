@@ -5,7 +5,7 @@
     python -m lab learned_scale --data-sets 2 --stored       report what a stopped run has kept
 
 The cells, data sets and measures are those of `known_truth.py`, and so are the rows of the fixed
-scale and of L1 that stand beside. RFVM and PFCVM have `scale="learned"`: the filled scale of the
+scale that stand beside. RFVM and PFCVM have `scale="learned"`: the filled scale of the
 feature weights is the median of a half-Cauchy prior. The horseshoe always learned its scale; it is
 sampled anew, by what `exact` is today. All three end by the rule of the papers' tables: 1000
 effective draws and an R-hat below 1.01, or 16 384 iterations a chain. RFVM is sampled by `gibbs`
@@ -38,7 +38,6 @@ from lab.known_truth.known_truth import (
     Zoo,
     go_on,
 )
-from lab.known_truth.report import fits as how_fits_ended
 from lab.known_truth.report import pm, signed
 from lab.known_truth.results import Results, Row, read, write
 from lab.origin import version
@@ -60,7 +59,6 @@ BEFORE = {
     "horseshoe, today": "horseshoe, exact",
 }
 """The method of known truth beside each: the same model at a fixed scale, or by another sampler."""
-L1 = "L1"
 PARTS_OF_A_LIST = ("right", "false", "expected")
 LISTS = ("fdr20", *(f"fdr_above_{size}" for size in LARGER))
 MORE = [f"{name}_{part}" for name in LISTS for part in PARTS_OF_A_LIST]
@@ -85,7 +83,7 @@ def measure(given: argparse.Namespace) -> Measured:
         fits.run(pieces(given, given.methods), given.processes)
     rows = [row for row in map(fits.get, planned) if row is not None]
     if given.quick:
-        return Measured(tables=[how_fits_ended(Results(rows, list(ZOO)), rows)])
+        return Measured(tables=[table("Fits", [{k: r[k] for k in COLUMNS[:8]} for r in rows])])
     if not Results(rows, list(ZOO)).sets:
         raise SystemExit(f"{fits.path} holds no data set that every method has fitted")
     write(rows, kept)
@@ -93,24 +91,18 @@ def measure(given: argparse.Namespace) -> Measured:
 
 
 def beside(rows: list[Row], stored: list[Row]) -> Results:
-    """Return the results of the new methods, of those before them and of L1, on shared data sets.
+    """Return the results of the new methods and of those before them, on shared data sets.
 
     Only data sets that every one of the new methods has fitted count.
     """
-    methods = [m for new, before in BEFORE.items() for m in (before, new)] + [L1]
+    methods = [m for new, before in BEFORE.items() for m in (before, new)]
     return Results(rows + [row for row in stored if row["method"] in methods], methods)
 
 
 def measured(rows: list[Row], stored: list[Row], planned: int) -> Measured:
     """Return the goals and the tables; `planned` is a number of data sets."""
     found = beside(rows, stored)
-    tables = [
-        promises(found),
-        differences(found),
-        definitions(found),
-        how_fits_ended(Results(rows, list(ZOO)), rows),
-    ]
-    return Measured(goals(found, rows, planned), tables)
+    return Measured(goals(found, rows, planned), [promises(found)])
 
 
 def goals(found: Results, rows: list[Row], planned: int) -> list[Goal]:
@@ -129,65 +121,33 @@ def goals(found: Results, rows: list[Row], planned: int) -> list[Goal]:
 
 def promises(found: Results) -> Table:
     """Return power, prediction, and what is false in the lists, before and now."""
-    listed = [
-        {
-            "method": m,
-            "power": pm(found.mean(m, "power_20")),
-            "log score below the best": pm(found.mean(m, "lost"), 3),
-            "accuracy": pm(found.mean(m, "accuracy"), 3),
-        }
-        | (_promises(found, m) if m in found.judged else {})
-        for m in found.methods
-    ]
-    note = (
-        f"On {found.sets} data sets in {found.cells} cells. Power: at a false discovery proportion "
-        "of 20 %. Beside each share of false features stands, in brackets, the share that the "
-        "posterior expects. The horseshoe of known truth was sampled by `nuts`."
-    )
-    return table("By the learned scale", listed, note=note)
-
-
-def _promises(found: Results, m: str) -> Row:
-    row = {"active features expected": pm(found.mean(m, "expected_active"), 1)}
-    for which, title in (("half", "P > 1/2"), ("fdr", "promised 10 %"), ("fdr20", "20 %")):
-        if which != "fdr20" or m in ZOO:
-            row[f"{title}: false"] = _said(found, m, which)
-    return row
-
-
-def _said(found: Results, m: str, which: str) -> str:
-    return f"{pm(found.false(m, which))} ({found.expected(m, which):.2f})"
-
-
-def differences(found: Results) -> Table:
-    """Return what each method adds to the one before it, data set by data set."""
+    lists = {"half": "P > 1/2", "fdr": "promised 10 %", "fdr20": "20 %"}
+    lists |= {f"fdr_above_{size}": f"10 %, above {size}" for size in LARGER}
     listed = []
     for m, before in BEFORE.items():
-        row: Row = {"method - other": f"{m} - {before}"}
-        for name, title in (("power_20", "power"), ("log_score", "log score"),
-                            ("accuracy", "accuracy")):  # fmt: skip
-            row[title] = signed(found.more(m, before, name), name)
-        listed.append(row)
-    note = "Power and accuracy in points, the log score in nats a fresh row; none is corrected."
-    return table("What learning the scale adds", listed, note=note)
-
-
-def definitions(found: Results) -> Table:
-    """Return what the lists promised 10 % hold, by how large an effect has to be to be active."""
-    listed = [
-        {
+        row: Row = {
             "method": m,
-            "active: effect above": size,
-            "listed, in all": int(found.of(m)[[f"{which}_right", f"{which}_false"]].sum().sum()),
-            "false": pm(found.false(m, which)),
-            "expected": found.expected(m, which),
+            "power": pm(found.mean(m, "power_20")),
+            "added": signed(found.more(m, before, "power_20"), "power_20"),
+            "log score below the best": pm(found.mean(m, "lost"), 3),
+            "log score added": signed(found.more(m, before, "log_score"), "log_score"),
+            "before: promised 10 %": _false(found, before, "fdr"),
         }
-        for m in ZOO
-        for size, which in ((0.1, "fdr"), *((s, f"fdr_above_{s}") for s in LARGER))
-    ]  # fmt: skip
-    note = "Effects in logits a standard deviation. A share is that of all lists together."
-    return table("Lists promised 10 % false, by what is called active", listed, {"expected": ".2f"},
-                 note)  # fmt: skip
+        row |= {title: _false(found, m, which) for which, title in lists.items()}
+        own = found.of(m)
+        row["not converged"] = int((own["status"] == "not_converged").sum())
+        row["CPU s"] = own["cpu_seconds"].median()
+        listed.append(row)
+    note = (
+        f"Over {found.sets} data sets of {found.cells} cells. Power: at 20 % false, and points "
+        "added. Then what is false in lists, in brackets what the posterior expects; the last two "
+        "where active means an effect above so many logits a standard deviation, not 0.1."
+    )
+    return table("", listed, {"CPU s": ".0f"}, note)
+
+
+def _false(found: Results, m: str, which: str) -> str:
+    return f"{pm(found.false(m, which))} ({found.expected(m, which):.2f})"
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -104,7 +104,7 @@ def signed(estimate: Estimate, name: str) -> str:
 def tables(found: Results, compared: Comparisons, rows: Sequence[Row]) -> list[Table]:
     """Return the tables of the page."""
     return [
-        _differences(found, compared), _power(found), _probability(found), fits(found, rows)
+        _differences(found, compared), _power(found), _probability(found), _fits(found, rows)
     ]  # fmt: skip
 
 
@@ -182,7 +182,7 @@ def _probability(found: Results) -> Table:
     return table("What P(active) promises", listed, formats, note)
 
 
-def fits(found: Results, rows: Sequence[Row]) -> Table:
+def _fits(found: Results, rows: Sequence[Row]) -> Table:
     frame, listed = pd.DataFrame(rows), []
     for m in found.methods:
         own = frame[frame["method"] == m]
