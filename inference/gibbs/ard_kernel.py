@@ -59,6 +59,7 @@ from .fixed_kernel import LARGE, SampleWeights, sample_pairs
 from .jcfo_steps import weighted_products, weighted_squares
 from .learned_scale import NONE, LearnedScale, Ridge, log_ridge
 from .partners import correlated
+from .sampler import GibbsSampler
 
 PARTNERS = 6  # most correlated features a feature is exchanged with; a few, so each is often tried
 SHARES = (1.0, 0.25, 0.0625)  # of the weights that are not visible, in the blocks of step 1a
@@ -110,7 +111,7 @@ class State:
     scale: float = 1.0
 
 
-class Sampler:
+class Sampler(GibbsSampler):
     """The sampler of one problem. Chains share it, and each has its own State and Generator.
 
     Parameters
@@ -122,7 +123,7 @@ class Sampler:
     """
 
     def __init__(self, problem: Problem, options: Options | None = None) -> None:
-        self.problem = problem
+        super().__init__(problem)
         self.options = Options() if options is None else options
         h = problem.hypers
         assert isinstance(h, pfcvm.Hypers)  # as `supports` says
@@ -146,10 +147,6 @@ class Sampler:
         self.weights.set_labels(y, basis_labels)
 
     # --- states -----------------------------------------------------------------------------------
-
-    def start(self, rng: np.random.Generator, chain: int) -> State:
-        """Return a dispersed start, a draw from the prior. Chains differ only by their rng."""
-        return self.state(self.problem.simulate(rng))
 
     def state(self, point: Mapping[str, np.ndarray]) -> State:
         """Return the state at a point of the paper's variables, in any form."""
@@ -176,10 +173,6 @@ class Sampler:
         if self.weights.precise:
             point["beta"] = state.feature_precision.copy()
         return point | self.problem.to_free(point)
-
-    def stats(self, state: State) -> dict[str, float]:
-        """Return statistics of the last sweep, of which there are none."""
-        return {}
 
     @property
     def columns(self) -> steps.Columns:

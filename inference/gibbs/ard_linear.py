@@ -78,6 +78,7 @@ from .covariates import Covariates
 from .jcfo_steps import weighted_products
 from .learned_scale import LearnedScale
 from .partners import correlated
+from .sampler import GibbsSampler
 
 PARTNERS = 16  # most correlated features a feature is paired with; of samples, too
 LARGE = 5.0  # weights of each kind beyond the threshold of `Pairs`, expected under the prior
@@ -153,7 +154,7 @@ class Working:
     score: np.ndarray
 
 
-class Sampler:
+class Sampler(GibbsSampler):
     """The sampler of one problem. Chains share it, and each has its own State and Generator.
 
     Parameters
@@ -165,7 +166,7 @@ class Sampler:
     """
 
     def __init__(self, problem: Problem, options: Options | None = None) -> None:
-        self.problem = problem
+        super().__init__(problem)
         self.options = Options() if options is None else options
         h = problem.hypers
         assert isinstance(h, pfcvm.Hypers | rfvm.Hypers)  # as `supports` says
@@ -198,10 +199,6 @@ class Sampler:
             self.sign = np.asarray(basis_labels, dtype=np.float64)
 
     # --- states -----------------------------------------------------------------------------------
-
-    def start(self, rng: np.random.Generator, chain: int) -> State:
-        """Return a dispersed start, a draw from the prior. Chains differ only by their rng."""
-        return self.state(self.problem.simulate(rng))
 
     def state(self, point: Mapping[str, np.ndarray]) -> State:
         """Return the state at a point of the paper's variables, in any form."""
@@ -243,10 +240,6 @@ class Sampler:
             if self.noise.latent_noise == "explicit":
                 point["u"] = state.u.copy()
         return point | self.problem.to_free(point)
-
-    def stats(self, state: State) -> dict[str, float]:
-        """Return statistics of the last sweep, of which there are none."""
-        return {}
 
     def _decide(self, state: State) -> None:
         """Set eta = b + X diag(theta) Z'a + C g."""

@@ -51,6 +51,7 @@ from .ard_steps import Pairs, Prior, pair_scan, weight_scan
 from .covariates import Covariates
 from .learned_scale import LearnedScale
 from .partners import correlated
+from .sampler import GibbsSampler
 
 PARTNERS = 16  # most correlated columns that a weight is paired with
 LARGE = 5.0  # weights beyond the threshold of `Pairs`, expected under the prior
@@ -212,7 +213,7 @@ def sample_pairs(columns: np.ndarray, problem: Problem) -> Pairs:
     return Pairs(float(visible), *correlated(columns, PARTNERS))
 
 
-class Sampler:
+class Sampler(GibbsSampler):
     """The sampler of one problem. Chains share it, and each has its own State and Generator.
 
     Parameters
@@ -224,7 +225,7 @@ class Sampler:
     """
 
     def __init__(self, problem: Problem, options: Options | None = None) -> None:
-        self.problem = problem
+        super().__init__(problem)
         self.options = Options() if options is None else options
         h = problem.hypers
         assert isinstance(h, pcvm.Hypers)  # as `supports` says
@@ -236,10 +237,6 @@ class Sampler:
     def set_labels(self, y: np.ndarray, basis_labels: np.ndarray | None = None) -> None:
         """Bind other labels y (N,), 0 or 1, and other basis labels (B,); None leaves those."""
         self.weights.set_labels(y, basis_labels)
-
-    def start(self, rng: np.random.Generator, chain: int) -> State:
-        """Return a dispersed start, a draw from the prior. Chains differ only by their rng."""
-        return self.state(self.problem.simulate(rng))
 
     def state(self, point: Mapping[str, np.ndarray]) -> State:
         """Return the state at a point of the paper's variables, in any form."""
@@ -254,10 +251,6 @@ class Sampler:
         """Return the variables of the problem's form and the shared quantities, as copies."""
         point = self.weights.point(state) | {"feature_weight": self.theta.copy()}
         return point | self.problem.to_free(point)
-
-    def stats(self, state: State) -> dict[str, float]:
-        """Return statistics of the last sweep, of which there are none."""
-        return {}
 
     def sweep(self, state: State, rng: np.random.Generator) -> None:
         """Move the state once through every block; nothing is adapted."""

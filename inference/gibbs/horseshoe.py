@@ -71,6 +71,7 @@ from .horseshoe_steps import (
     weight_scan,
 )
 from .partners import correlated
+from .sampler import GibbsSampler
 
 PARTNERS = 16  # most correlated features a feature exchanges with
 FIRST = 10.0  # features that can be the first of an exchange, expected under the prior
@@ -121,7 +122,7 @@ class State:
     local_variance: np.ndarray
 
 
-class Sampler:
+class Sampler(GibbsSampler):
     """The sampler of one problem. Chains share it, and each has its own State and Generator.
 
     Parameters
@@ -133,7 +134,7 @@ class Sampler:
     """
 
     def __init__(self, problem: Problem, options: Options | None = None) -> None:
-        self.problem = problem
+        super().__init__(problem)
         self.options = o = Options() if options is None else options
         h = problem.hypers
         assert isinstance(h, horseshoe.Hypers)  # as `supports` says
@@ -156,10 +157,6 @@ class Sampler:
         self.r = np.asarray(y, dtype=np.float64) - 0.5
 
     # --- states -----------------------------------------------------------------------------------
-
-    def start(self, rng: np.random.Generator, chain: int) -> State:
-        """Return a dispersed start, a draw from the prior. Chains differ only by their rng."""
-        return self.state(self.problem.simulate(rng))
 
     def state(self, point: Mapping[str, np.ndarray]) -> State:
         """Return the state at a point of the paper's variables, in either form."""
@@ -198,10 +195,6 @@ class Sampler:
             point["lambda_variance"] = state.local_variance.copy()
         free = self.problem.to_free(point)
         return point | {name: np.asarray(free[name]) for name in free if name not in point}
-
-    def stats(self, state: State) -> dict[str, float]:
-        """Return statistics of the last sweep, of which there are none."""
-        return {}
 
     # --- one sweep --------------------------------------------------------------------------------
 

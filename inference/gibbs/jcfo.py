@@ -62,24 +62,18 @@ from typing import Literal
 
 import numpy as np
 
-from ardvark.common.declared import Settings, option
+from ardvark.common.declared import option
 from ardvark.common.validate import InputError
 from ardvark.models import Problem, jcfo
 from ardvark.models.jcfo import SCALE
 from ardvark.models.parts.covariates import NAME as COVARIATES
 
-from . import laplace_scale
-from .covariates import Covariates
+from . import laplace_scale, probit
 from .jcfo_steps import (
-    draw_block,
     draw_latent,
     draw_variances,
-    elliptical,
-    latent_scale,
-    latent_scan,
     linear_scan,
     log_scale,
-    precision_matrix,
     slice_scan,
     weighted_products,
     weighted_squares,
@@ -89,7 +83,7 @@ _NOTHING = np.empty(0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(Settings):
+class Options(probit.Options):
     """Options of the sampler."""
 
     feature_update: Literal["auto", "truncated", "slice"] = option(
@@ -98,8 +92,6 @@ class Options(Settings):
     scale_moves: bool = option(
         True, "make the two scale moves of step 2; those of a learned scale are always made"
     )
-    latent_scans: int = option(3, "number of passes over z in step 4", at_least=0)
-    elliptical_steps: int = option(5, "number of moves in step 5", at_least=0)
 
 
 @dataclass
@@ -134,7 +126,7 @@ class State:
     scale: float = 1.0
 
 
-class Sampler:
+class Sampler(probit.ProbitSampler):
     """The sampler of one problem. Chains share it; each has its own State and Generator.
 
     Parameters
@@ -145,9 +137,11 @@ class Sampler:
         The options of the sampler.
     """
 
+    options: Options
+
     def __init__(self, problem: Problem, options: Options | None = None) -> None:
-        self.problem = problem
-        self.options = Options() if options is None else options
+        options = Options() if options is None else options
+        super().__init__(problem, options, weights=len(problem.Z) + 1)
         h = problem.hypers
         assert isinstance(h, jcfo.Hypers)  # as `supports` says
         self.form, self.learned = h.parametrization, h.learned_scale is not None
@@ -156,7 +150,7 @@ class Sampler:
         self.kernel_function = h.kernel_of()
         self.degree, self.linear = self.kernel_function.degree, self.kernel_function.is_primal
         N, D = problem.X.shape
-        update = self.options.feature_update
+        update = options.feature_update
         if update == "truncated" and not self.linear:
             raise InputError(
                 'feature_update="truncated" needs a kernel that is linear in theta, got '
@@ -167,14 +161,7 @@ class Sampler:
         self.Xt = np.ascontiguousarray(problem.X.T)  # (D, N)
         self.Zt = self.Xt if problem.Z is problem.X else np.ascontiguousarray(problem.Z.T)  # (D, B)
         self.square = np.einsum("dn,dn->d", self.Xt, self.Xt)  # sum_i x_ik^2
-        # of beta: bias and sample weights, and these alone; what follows is of covariates
-        self.own, self.samples = slice(0, len(problem.Z) + 1), slice(1, len(problem.Z) + 1)
-        self.covariates = Covariates(problem)
-        self.set_labels(problem.y)
-
-    def set_labels(self, y: np.ndarray) -> None:
-        """Bind other labels y (N,), 0 or 1; earlier states are not valid for them."""
-        self.sign = 2.0 * np.asarray(y, dtype=np.float64) - 1.0
+        self.samples = slice(1, len(problem.Z) + 1)  # of beta, after the bias
 
     # --- states -------------------------------------------------------------------------------
 
@@ -234,6 +221,10 @@ class Sampler:
         if np.isnan(state.z[0]):
             draw_latent(rng, self.sign, state.eta, state.z)
 
+    def design(self, state: State) -> np.ndarray:
+        """Return [1, K_theta, C]."""
+        return state.H
+
     def point(self, state: State) -> dict[str, np.ndarray]:
         """Return copies of the variables of the problem's form, and of `eta`."""
         form = self.form
@@ -254,12 +245,7 @@ class Sampler:
             }
         if form == "latent":
             out["z"] = state.z.copy()
-        free = self.problem.to_free(out)
-        return out | {name: np.asarray(free[name]) for name in free if name not in out}
-
-    def stats(self, state: State) -> dict[str, float]:
-        """Return statistics of the last sweep, of which there are none."""
-        return {}
+        return self.completed(out)
 
     # --- one sweep ----------------------------------------------------------------------------
 
@@ -273,7 +259,7 @@ class Sampler:
             self.learn(state, rng)
         self.variances(state, rng)
         self.kernel(state)
-        self.weights(state, rng)
+        self.weights(state, rng)  # steps 4 and 5
 
     def features(self, state: State, rng: np.random.Generator) -> None:
         """Step 1: theta, and z after it if it was integrated out."""
@@ -296,7 +282,8 @@ class Sampler:
         beta = state.beta
         if self.linear:
             self.move_apart(state, self.opposite_scale(state, rng))
-        u = self.common_scale(state, rng)
+        size = self.root1 * np.abs(beta[self.own]).sum()
+        u = self.common_scale(state, rng, size)
         for array in (beta, state.z, state.eta):
             array *= math.exp(u)
 
@@ -327,20 +314,6 @@ class Sampler:
         tilt = self.root1 * beta[1:].sum() if self.degree == 1 else 0.0
         return self.root1 * np.abs(beta[1:]).sum(), self.root1 * beta[0] + tilt, tilt
 
-    def common_scale(self, state: State, rng: np.random.Generator) -> float:
-        """Draw u of (z, beta) -> e^u (z, beta).
-
-        ln density = (N + B + 1) u - e^2u sum_i (z_i - eta_i)^2 / 2 - root1 e^u sum abs(beta),
-        the bias among beta. K covariates add K u - e^2u |g|^2 / (2 covariate_sd^2).
-        """
-        power = float(len(state.z) + len(state.beta))
-        error = state.z - state.eta
-        size, half = self.root1 * np.abs(state.beta[self.own]).sum(), 0.5 * (error @ error)
-        if self.covariates:
-            g = state.beta[self.own.stop :] / self.covariates.sd
-            half += 0.5 * (g @ g)
-        return log_scale(rng, 2.5 * power**-0.5, power, half, size, 0.0, 0.0, 0.0)
-
     def learn(self, state: State, rng: np.random.Generator) -> None:
         """Move g by itself, against beta, and with theta; then z."""
         theta, beta = state.theta, state.beta[self.own]
@@ -355,9 +328,9 @@ class Sampler:
         if self.linear:  # degree is 1 where the kernel has a 1, and else 0
             fixed += self.degree * beta[1:].sum()
         kernel = self.kernel_function.code, self.degree, state.inner, beta[1:]
-        line = fixed, state.eta - fixed, *kernel
-        growth = laplace_scale.with_weights(rng, state.scale, self.sign, *line)
-        state.eta[:] = laplace_scale.grown(growth, *line)
+        line = laplace_scale.Line(fixed, state.eta - fixed, *kernel)
+        growth = laplace_scale.with_weights(rng, state.scale, self.sign, line)
+        state.eta[:] = laplace_scale.grown(growth, line)
         state.scale *= growth
         theta *= growth
         draw_latent(rng, self.sign, state.eta, state.z)
@@ -377,15 +350,3 @@ class Sampler:
         if not self.linear:
             state.inner[:] = inner
         self.kernel_function.of_inner(inner, out=state.H[:, self.samples])
-
-    def weights(self, state: State, rng: np.random.Generator) -> None:
-        """Step 4 (z with beta integrated out, then beta) and step 5 (beta without z, then z)."""
-        H, tau, sd = state.H, state.tau, np.sqrt(state.tau)
-        P = precision_matrix(H * sd)
-        latent_scan(rng, P, self.sign, self.options.latent_scans, state.z)
-        latent_scale(rng, P, state.z)
-        draw_block(rng, P, H, tau, state.z, state.beta)
-        state.eta[:] = H @ state.beta
-        if self.options.elliptical_steps:
-            elliptical(rng, self.options.elliptical_steps, self.sign, H, sd, state.beta, state.eta)
-            draw_latent(rng, self.sign, state.eta, state.z)

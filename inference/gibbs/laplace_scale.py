@@ -21,6 +21,7 @@ sweeps are worth 133 independent draws of ln g in JCFO (32 without step 2, 118 w
 """
 
 import math
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -32,6 +33,20 @@ from .jcfo_steps import log_likelihood, log_scale_density
 from .slice_step import slice_step
 
 NONE = np.empty((0, 0))
+
+
+class Line(NamedTuple):
+    """How eta (N,) depends on a growth of x: fixed + growth own, or fixed + K beta.
+
+    K is a function of the `kind` of growth inner, inner (N, B).
+    """
+
+    fixed: np.ndarray
+    own: np.ndarray
+    kind: int
+    degree: int
+    inner: np.ndarray
+    beta: np.ndarray
 
 
 @numba.njit(cache=True, nogil=True)
@@ -47,16 +62,9 @@ def log_alone(u: float, g: float, power: float, down: float, offset: float, tilt
 
 
 @numba.njit(cache=True, nogil=True)
-def grown(
-    growth: float,
-    fixed: np.ndarray,
-    own: np.ndarray,
-    kind: int,
-    degree: int,
-    inner: np.ndarray,
-    beta: np.ndarray,
-) -> np.ndarray:
-    """Return eta (N,) with x times `growth`: fixed + growth own, or fixed + K beta."""
+def grown(growth: float, line: Line) -> np.ndarray:
+    """Return eta (N,) with x times `growth`."""
+    fixed, own, kind, degree, inner, beta = line
     if kind == LINEAR:
         return fixed + growth * own
     eta = fixed.copy()
@@ -68,21 +76,10 @@ def grown(
 
 
 @numba.njit(cache=True, nogil=True)
-def log_with_weights(
-    u: float,
-    g: float,
-    sign: np.ndarray,
-    fixed: np.ndarray,
-    own: np.ndarray,
-    kind: int,
-    degree: int,
-    inner: np.ndarray,
-    beta: np.ndarray,
-) -> float:
+def log_with_weights(u: float, g: float, sign: np.ndarray, line: Line) -> float:
     """Return the log density of step 2."""
     growth = math.exp(u)
-    eta = grown(growth, fixed, own, kind, degree, inner, beta)
-    return log_prior(g * growth) + log_likelihood(sign, eta)
+    return log_prior(g * growth) + log_likelihood(sign, grown(growth, line))
 
 
 _alone = slice_step(log_alone)
@@ -102,16 +99,6 @@ def alone(
 
 
 @numba.njit(cache=True, nogil=True)
-def with_weights(
-    rng: np.random.Generator,
-    g: float,
-    sign: np.ndarray,
-    fixed: np.ndarray,
-    own: np.ndarray,
-    kind: int,
-    degree: int,
-    inner: np.ndarray,
-    beta: np.ndarray,
-) -> float:
-    """Step 2: return e^u; the last six are those of `grown`."""
-    return math.exp(_with_weights(rng, 1.0, (g, sign, fixed, own, kind, degree, inner, beta)))
+def with_weights(rng: np.random.Generator, g: float, sign: np.ndarray, line: Line) -> float:
+    """Step 2: return e^u."""
+    return math.exp(_with_weights(rng, 1.0, (g, sign, line)))

@@ -48,6 +48,7 @@ from .covariates import Covariates
 from .mask_kernel import Active, Kernel, rebuild
 from .mask_moves import Working, draw_coefficients, move_features, move_samples
 from .partners import correlated
+from .sampler import GibbsSampler
 
 REBUILD = 200  # sweeps after which M is summed from scratch
 AGAIN = 4  # more draws of omega and alpha in a sweep
@@ -84,7 +85,7 @@ class State:
     samples_changed: int = 0
 
 
-class Sampler:
+class Sampler(GibbsSampler):
     """The sampler of one problem. It has no state, so chains can share it.
 
     Parameters
@@ -94,9 +95,10 @@ class Sampler:
     """
 
     def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
         h = problem.hypers
         assert isinstance(h, fsklr.SampleMaskHypers)  # as `supports` says
-        self.problem, self.hypers = problem, h
+        self.hypers = h
         self.masked = h.FEATURE_MASK
         self.noise = h if isinstance(h, fs_skr.Hypers) else None  # the normal likelihood's
         self.covariates = Covariates(problem)

@@ -30,7 +30,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +41,7 @@ from ..contract.backend import About, Arrays, Job, Kind, Result, only_for
 from ..contract.chains import Length
 from ..contract.target import Target
 from ..contract.threads import ThreadedChains
+from .sampler import GibbsSampler
 
 NAME = "gibbs"
 KIND: Kind = "mcmc"
@@ -77,36 +78,6 @@ class Options(Settings):
     )
 
 
-class Sampler(Protocol):
-    """One sweep of a chain for one problem, with its start and its output. It has no state."""
-
-    def __init__(self, problem: Problem) -> None: ...
-
-    def set_labels(self, y: np.ndarray) -> None:
-        """Bind other labels (N,)."""
-
-    def start(self, rng: np.random.Generator, chain: int) -> Any:
-        """Return a start that differs from chain to chain."""
-
-    def state(self, point: Mapping[str, np.ndarray]) -> Any:
-        """Return the state at a point of the model's variables."""
-
-    def sweep(self, state: Any, rng: np.random.Generator) -> None:
-        """Move the state once through every block."""
-
-    def point(self, state: Any) -> dict[str, np.ndarray]:
-        """Return the variables and shared quantities of a state, as copies."""
-
-    def stats(self, state: Any) -> dict[str, float]:
-        """Return statistics of the last sweep, under names of `datatree.SAMPLE_STATS`."""
-
-
-if TYPE_CHECKING:  # mypy checks here what `make_sampler` imports
-    from . import ard_kernel, ard_linear, fixed_kernel, horseshoe, jcfo, masks, sparse_probit
-
-    _: list[type[Sampler]] = [masks.Sampler, jcfo.Sampler, ard_linear.Sampler, ard_kernel.Sampler]
-    _ += [fixed_kernel.Sampler, sparse_probit.Sampler, horseshoe.Sampler]
-
 SAMPLER_OF = {
     "fsklr": "masks",
     "sklr": "masks",
@@ -124,12 +95,12 @@ SAMPLER_OF = {
 supports = only_for(tuple(SAMPLER_OF), f"made for {', '.join(SAMPLER_OF)}", covariates=True)
 
 
-def make_sampler(problem: Problem) -> Sampler:
+def make_sampler(problem: Problem) -> GibbsSampler:
     """Return the sampler of a problem that `supports` accepts; its file is imported here."""
     kernel, file = problem.kernel, SAMPLER_OF[problem.spec.name]
     if file == "ard_linear" and kernel is not None and not kernel.is_linear:
         file = "ard_kernel"  # for an eta that is not linear in the feature weights
-    sampler: Sampler = import_module(f".{file}", __package__).Sampler(problem)
+    sampler: GibbsSampler = import_module(f".{file}", __package__).Sampler(problem)
     return sampler
 
 

@@ -34,31 +34,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ardvark.common.declared import Settings, option
 from ardvark.models import Problem, sparse_probit
 from ardvark.models.jcfo import SCALE
 from ardvark.models.parts.kernels import LINEAR
 
 from . import laplace_scale
-from .covariates import Covariates
-from .jcfo_steps import (
-    draw_block,
-    draw_latent,
-    draw_variances,
-    elliptical,
-    latent_scale,
-    latent_scan,
-    log_scale,
-    precision_matrix,
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options(Settings):
-    """Options of the sampler."""
-
-    latent_scans: int = option(3, "number of passes over z in step 3", at_least=0)
-    elliptical_steps: int = option(5, "number of moves in step 4", at_least=0)
+from .jcfo_steps import draw_latent, draw_variances
+from .probit import Options, ProbitSampler
 
 
 @dataclass
@@ -82,7 +64,7 @@ class State:
     scale: float = 1.0
 
 
-class Sampler:
+class Sampler(ProbitSampler):
     """The sampler of one problem. Chains share it; each has its own State and Generator.
 
     Parameters
@@ -94,26 +76,15 @@ class Sampler:
     """
 
     def __init__(self, problem: Problem, options: Options | None = None) -> None:
-        self.problem = problem
-        self.options = Options() if options is None else options
+        N, D = problem.X.shape
+        super().__init__(problem, Options() if options is None else options, weights=D + 1)
         h = problem.hypers
         assert isinstance(h, sparse_probit.Hypers)  # as `supports` says
         self.precise = h.parametrization == "hierarchical"
         self.gamma, self.learned = float(h.gamma1), h.learned_scale is not None
         self.bias_gamma = float(sparse_probit.bias_gamma(self.gamma, h))
-        N, D = problem.X.shape
-        self.covariates, self.own = Covariates(problem), slice(0, D + 1)
         self.features = slice(1, D + 1)
         self.H = np.hstack([np.ones((N, 1)), problem.X, self.covariates.C])
-        self.set_labels(problem.y)
-
-    def set_labels(self, y: np.ndarray) -> None:
-        """Bind other labels y (N,), 0 or 1; the next sweep draws z anew."""
-        self.sign = 2.0 * np.asarray(y, dtype=np.float64) - 1.0
-
-    def start(self, rng: np.random.Generator, chain: int) -> State:
-        """Return a dispersed start, a draw from the prior. Chains differ only by their rng."""
-        return self.state(self.problem.simulate(rng))
 
     def state(self, point: Mapping[str, np.ndarray]) -> State:
         """Return the state at a point of the paper's variables, in either form.
@@ -131,6 +102,10 @@ class Sampler:
             state.tau[self.own] = np.append(point["tau_bias"], point["tau"])
         return state
 
+    def design(self, state: State) -> np.ndarray:
+        """Return [1, X, C]."""
+        return self.H
+
     def point(self, state: State) -> dict[str, np.ndarray]:
         """Return the variables of the problem's form and the shared quantities, as copies."""
         beta, tau = state.beta[self.own], state.tau[self.own]
@@ -145,12 +120,7 @@ class Sampler:
             point[SCALE] = np.array(state.scale)
         if self.precise:
             point |= {"tau_bias": np.array(tau[0]), "tau": tau[1:].copy()}
-        free = self.problem.to_free(point)
-        return point | {name: np.asarray(free[name]) for name in free if name not in point}
-
-    def stats(self, state: State) -> dict[str, float]:
-        """Return statistics of the last sweep, of which there are none."""
-        return {}
+        return self.completed(point)
 
     # --- one sweep --------------------------------------------------------------------------------
 
@@ -162,26 +132,15 @@ class Sampler:
         if self.learned:
             self.learn(state, rng)
         self.variances(state, rng)
-        self.weights(state, rng)
+        self.weights(state, rng)  # steps 3 and 4
 
     def scale(self, state: State, rng: np.random.Generator) -> None:
-        """Step 1.
-
-        ln density = (N + D + 1) u - e^2u sum_i (z_i - eta_i)^2 / 2 - gamma^1/2 e^u sum abs(beta),
-        the bias among beta, each with its own gamma. K covariates add
-        K u - e^2u |g|^2 / (2 covariate_sd^2).
-        """
-        power = float(len(state.z) + len(state.beta))
-        error = state.z - state.eta
+        """Step 1, each weight and the bias with its own gamma."""
         rate = self.gamma**0.5 / state.scale
         size = rate * np.abs(state.beta[self.own]).sum()
         if self.learned:
             size += (self.bias_gamma**0.5 - rate) * abs(state.beta[0])
-        half = 0.5 * (error @ error)
-        if self.covariates:
-            g = state.beta[self.own.stop :] / self.covariates.sd
-            half += 0.5 * (g @ g)
-        u = log_scale(rng, 2.5 * power**-0.5, power, half, size, 0.0, 0.0, 0.0)
+        u = self.common_scale(state, rng, size)
         for array in (state.beta, state.z, state.eta):
             array *= np.exp(u)
 
@@ -192,8 +151,8 @@ class Sampler:
         state.scale *= laplace_scale.alone(rng, state.scale, len(beta), down, 0.0, 0.0)
         own = self.H[:, self.features] @ beta
         fixed = state.eta - own
-        line = fixed, own, LINEAR, 1, laplace_scale.NONE, beta
-        growth = laplace_scale.with_weights(rng, state.scale, self.sign, *line)
+        line = laplace_scale.Line(fixed, own, LINEAR, 1, laplace_scale.NONE, beta)
+        growth = laplace_scale.with_weights(rng, state.scale, self.sign, line)
         state.scale *= growth
         beta *= growth
         state.eta[:] = fixed + growth * own
@@ -204,16 +163,3 @@ class Sampler:
         kinds = (slice(0, 1), self.bias_gamma), (self.features, self.gamma / state.scale**2)
         for kind, gamma in kinds:
             draw_variances(rng, state.beta[kind], gamma, state.tau[kind])
-
-    def weights(self, state: State, rng: np.random.Generator) -> None:
-        """Steps 3 and 4."""
-        sd = np.sqrt(state.tau)
-        P = precision_matrix(self.H * sd)
-        latent_scan(rng, P, self.sign, self.options.latent_scans, state.z)
-        latent_scale(rng, P, state.z)
-        draw_block(rng, P, self.H, state.tau, state.z, state.beta)
-        state.eta[:] = self.H @ state.beta
-        if self.options.elliptical_steps:
-            steps = self.options.elliptical_steps
-            elliptical(rng, steps, self.sign, self.H, sd, state.beta, state.eta)
-            draw_latent(rng, self.sign, state.eta, state.z)

@@ -15,6 +15,7 @@ from scipy import special, stats
 import ardvark as av
 from ardvark.inference.gibbs import jcfo as gibbs_jcfo
 from ardvark.inference.gibbs import jcfo_steps as steps
+from ardvark.inference.gibbs import probit
 from ardvark.inference.gibbs.jcfo import Options, Sampler
 from tests.inference.batches import batch_mean, exactly, largest_t
 from tests.inference.gibbs.jcfo_problems import (
@@ -342,7 +343,8 @@ def transform(sampler, monkeypatch, state, move, u):
         asked.append(parameters)
         return u if len(asked) - 1 == move else 0.0
 
-    monkeypatch.setattr(gibbs_jcfo, "log_scale", log_scale)
+    for file in (gibbs_jcfo, probit):
+        monkeypatch.setattr(file, "log_scale", log_scale)
     moved = copy.deepcopy(state)
     sampler.scales(moved, rng())
     return moved, asked[move]

@@ -1,0 +1,93 @@
+"""What the samplers of JCFO and of sparse probit share: both are linear in beta given H.
+
+eta = H beta and y = 1 where z = eta + e is positive, e ~ Normal(0, I); beta has variances tau, so
+that V = (H'H + T^-1)^-1, T = diag(tau), is its covariance given z. The weights of covariates are
+the last ones of beta.
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ardvark.common.declared import Settings, option
+from ardvark.models import Problem
+
+from .covariates import Covariates
+from .jcfo_steps import (
+    draw_block,
+    draw_latent,
+    elliptical,
+    latent_scale,
+    latent_scan,
+    log_scale,
+    precision_matrix,
+)
+from .sampler import GibbsSampler
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Settings):
+    """Options of both samplers."""
+
+    latent_scans: int = option(3, "number of passes over z before beta is drawn", at_least=0)
+    elliptical_steps: int = option(5, "number of moves of beta without z", at_least=0)
+
+
+class ProbitSampler(GibbsSampler):
+    """The steps of z and beta; a state has `beta`, `tau`, `z` and `eta`.
+
+    Parameters
+    ----------
+    problem : Problem
+    options : Options
+    weights : int
+        How many weights beta has, the bias among them and those of covariates not.
+    """
+
+    def __init__(self, problem: Problem, options: Options, weights: int) -> None:
+        super().__init__(problem)
+        self.options = options
+        self.covariates, self.own = Covariates(problem), slice(0, weights)
+        self.set_labels(problem.y)
+
+    def set_labels(self, y: np.ndarray) -> None:
+        """Bind other labels y (N,), 0 or 1; the z of earlier states is not valid for them."""
+        self.sign = 2.0 * np.asarray(y, dtype=np.float64) - 1.0
+
+    def completed(self, point: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return a point with the free variables of the problem's form that it lacks."""
+        free = self.problem.to_free(point)
+        return point | {name: np.asarray(free[name]) for name in free if name not in point}
+
+    def common_scale(self, state: Any, rng: np.random.Generator, size: float) -> float:
+        """Draw u of (z, beta) -> e^u (z, beta).
+
+        ln density = (N + M) u - e^2u sum_i (z_i - eta_i)^2 / 2 - size e^u, for M weights, the bias
+        among them. `size` is the sum of abs(beta), each times the rate of its Laplace prior. K
+        covariates add K u - e^2u |g|^2 / (2 covariate_sd^2).
+        """
+        power = float(len(state.z) + len(state.beta))
+        error = state.z - state.eta
+        half = 0.5 * (error @ error)
+        if self.covariates:
+            g = state.beta[self.own.stop :] / self.covariates.sd
+            half += 0.5 * (g @ g)
+        return log_scale(rng, 2.5 * power**-0.5, power, half, size, 0.0, 0.0, 0.0)
+
+    @abstractmethod
+    def design(self, state: Any) -> np.ndarray:
+        """Return H (N, M + K)."""
+
+    def weights(self, state: Any, rng: np.random.Generator) -> None:
+        """Draw z with beta integrated out, then beta; move beta without z, and draw z again."""
+        H, sd = self.design(state), np.sqrt(state.tau)
+        P = precision_matrix(H * sd)
+        latent_scan(rng, P, self.sign, self.options.latent_scans, state.z)
+        latent_scale(rng, P, state.z)
+        draw_block(rng, P, H, state.tau, state.z, state.beta)
+        state.eta[:] = H @ state.beta
+        if steps := self.options.elliptical_steps:
+            elliptical(rng, steps, self.sign, H, sd, state.beta, state.eta)
+            draw_latent(rng, self.sign, state.eta, state.z)
