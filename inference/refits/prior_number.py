@@ -224,9 +224,8 @@ def mapped(problem: Problem, variant: Problem, point: Point) -> dict[str, np.nda
     if problem.kernel is not None and problem.kernel.is_primal:
         samples = scale is not None or len(problem.basis) >= problem.D
         c = grown[a] if samples else 1.0 / grown[v]
-        out |= {v: point[v] / c} | {
-            n: point[n] * c for n in (a, "w") if n in point
-        }  # PFCVM: a = s w
+        out[v] = point[v] / c
+        out |= {n: point[n] * c for n in (a, "w") if n in point}  # in PFCVM a = s w, and w is kept
     if scale is not None:
         out[scale] = point[scale] / (c * grown[v])
     return out
