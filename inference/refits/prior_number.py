@@ -166,7 +166,7 @@ def prior_number(
         if row["khat"] < khat_limit(weights.size):
             row |= _Seen.of(weights, found, labels).beside(base, problem.coords["feature"])
         else:
-            far = f" (k-hat {row['khat']:.1f})" if np.isfinite(row["khat"]) else ""
+            far = f" (k-hat {row['khat']:.2f})" if np.isfinite(row["khat"]) else ""
             row["reason"] = (
                 f"these draws cannot tell{far}; a refit can, "
                 f"ardvark.fit(problem.with_hypers(active_features={row['expected']:g}))."
@@ -189,7 +189,8 @@ class _Seen(NamedTuple):
         mean = float((share * counts).sum())
         moved = share.size * share * (counts - mean)  # the delta method's, whose mean is 0
         mcse = float(chains.mcse(moved[..., None], "mean")[0])
-        return cls(mean, mcse, np.tensordot(share, found.active), np.tensordot(weights, labels))
+        p = np.einsum("cd,cdk->k", share, found.active)  # no copy of them all as floats
+        return cls(mean, mcse, p, np.tensordot(weights, labels))
 
     def beside(self, base: Self, names: Sequence[str]) -> dict[str, Any]:
         """Return a row of the table."""
