@@ -60,7 +60,7 @@ def test_it_is_the_stack_of_a_choice():
 
 def test_columns_that_are_always_in_the_model(monkeypatch):
     registered(monkeypatch, Prior)
-    asked = {"candidates": ["rfvm", "share"], "method": "prior", "always": ["age"]}
+    asked = {"candidates": ["rfvm", "share"], "method": "prior", "always": ["age"], "draws": 20}
     one = ZooClassifier(**asked, random_state=3).fit(X, Y)
     seed = int(np.random.RandomState(3).randint(np.iinfo(np.int32).max))
     scores = [

@@ -129,8 +129,8 @@ class Sampler(GibbsSampler):
         assert isinstance(h, pfcvm.Hypers)  # as `supports` says
         self.kernel = h.kernel_of()
         # feature-major copies: a proposal reads one feature
-        self.Xt = np.ascontiguousarray(problem.X.T)  # (D, N)
-        self.Zt = self.Xt if problem.Z is problem.X else np.ascontiguousarray(problem.Z.T)  # (D, B)
+        self.Xt = np.array(problem.X.T, order="C")  # (D, N)
+        self.Zt = self.Xt if problem.Z is problem.X else np.array(problem.Z.T, order="C")  # (D, B)
         self.prior = Prior.of(h.feature_prior, positive=True)
         D = len(self.Xt)
         self.learned = None if h.learned_scale is None else LearnedScale(self.prior, D)

@@ -177,8 +177,8 @@ class Sampler(GibbsSampler):
         self.noise = h if isinstance(h, rfvm.Hypers) and h.latent_noise != "none" else None
         self.precise = h.parametrization == "hierarchical"
         # feature-major copies: a scan reads one feature after the other
-        self.Xt = np.ascontiguousarray(problem.X.T)  # (D, N)
-        self.Zt = self.Xt if problem.Z is problem.X else np.ascontiguousarray(problem.Z.T)  # (D, B)
+        self.Xt = np.array(problem.X.T, order="C")  # (D, N)
+        self.Zt = self.Xt if problem.Z is problem.X else np.array(problem.Z.T, order="C")  # (D, B)
         self.feature = Prior.of(h.feature_prior, positive=True)
         self.sample = Prior.of(h.sample_prior, positive=not self.signed)
         self.tail = Tail(*_beyond(SEVERAL, len(self.Xt), h.feature_prior))

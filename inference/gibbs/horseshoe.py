@@ -144,7 +144,7 @@ class Sampler(GibbsSampler):
         self.fixed = np.append(float(h.bias_sd), self.covariates.sd)
         self.slab = float(h.slab[0]), float(h.slab[1])
         # feature-major: a scan reads one feature after the other
-        self.Xt = np.ascontiguousarray(problem.X.T)  # (D, N)
+        self.Xt = np.array(problem.X.T, order="C")  # (D, N)
         D = len(self.Xt)
         self.level = float(stats.halfcauchy.isf(min(1.0, o.block / D)))
         first = float(stats.halfcauchy.isf(min(0.5, FIRST / D)))

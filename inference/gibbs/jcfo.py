@@ -158,8 +158,8 @@ class Sampler(probit.ProbitSampler):
             )
         self.truncated = self.linear and (update == "truncated" or (update == "auto" and D >= N))
         # feature-major copies: a scan reads one feature after the other
-        self.Xt = np.ascontiguousarray(problem.X.T)  # (D, N)
-        self.Zt = self.Xt if problem.Z is problem.X else np.ascontiguousarray(problem.Z.T)  # (D, B)
+        self.Xt = np.array(problem.X.T, order="C")  # (D, N)
+        self.Zt = self.Xt if problem.Z is problem.X else np.array(problem.Z.T, order="C")  # (D, B)
         self.square = np.einsum("dn,dn->d", self.Xt, self.Xt)  # sum_i x_ik^2
         self.samples = slice(1, len(problem.Z) + 1)  # of beta, after the bias
 

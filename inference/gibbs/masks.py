@@ -103,8 +103,8 @@ class Sampler(GibbsSampler):
         self.noise = h if isinstance(h, fs_skr.Hypers) else None  # the normal likelihood's
         self.covariates = Covariates(problem)
         a = {variable: a for variable, _, a in h.masks()}
-        Xt = np.ascontiguousarray(problem.X.T)  # (D, N)
-        Zt = Xt if problem.Z is problem.X else np.ascontiguousarray(problem.Z.T)
+        Xt = np.array(problem.X.T, order="C")  # (D, N)
+        Zt = Xt if problem.Z is problem.X else np.array(problem.Z.T, order="C")
         self.kernel = Kernel(Xt, Zt, float(h.delta), h.kernel_of().by_distance)
         (self.D, self.N), self.B = Xt.shape, Zt.shape[1]
         self.odds_z = mask_log_odds(np.arange(self.B), self.B, a["z"], h.mask_prior)
