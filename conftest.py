@@ -39,7 +39,6 @@ gc.set_threshold(50_000, 20, 100)  # graphs are many small objects, hardly any o
 LONG = (
     "test_package.py",
     "test_quick.py",
-    "test_density.py",
     "test_02_reading_a_scorecard.py",
     "test_04_your_data.py",
     "test_00_tour.py",
