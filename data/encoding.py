@@ -116,6 +116,37 @@ class Encoder(TransformerMixin, BaseEstimator):
         array = self.transformer_.transform(self._typed(X)).astype(np.float64)
         return pd.DataFrame(array[:, self._order], X.index, self._names)
 
+    def some(self, X: pd.DataFrame) -> pd.DataFrame:
+        """Return what `transform` makes of rows (M, d) that have some of the columns only."""
+        rest = {
+            name: self.levels_.get(name, [0.0])[0]  # any value: columns are encoded one by one
+            for name in self.feature_names_in_
+            if name not in X
+        }
+        became = self.columns()
+        made = [column for name in X for column in became.get(str(name), [str(name)])]
+        return self.transform(pd.concat([X, pd.DataFrame(rest, X.index)], axis=1))[made]
+
+    def notes(self) -> dict[str, str]:
+        """Return for each column that `transform` makes what its numbers mean, and what fills it.
+
+        Without commas, for a CSV file.
+        """
+        found: dict[str, list[str]] = {str(name): [] for name in self._names}
+        for name, made in self.columns().items():
+            known = self.levels_[name]
+            for column in made:
+                level = column.removeprefix(f"{name}=")
+                other = known[0] if len(known) == 2 else "another"
+                found[column] = [f"1 if {level}", f"0 if {other}"]
+                if self.encode == "ordinal":
+                    found[column] = [f"{i} if {word}" for i, word in enumerate(known)]
+        if self.impute is not None:
+            empty = pd.DataFrame(np.nan, [0], pd.Index(self.feature_names_in_))
+            for title, value in self.transform(empty).iloc[0].items():
+                found[str(title)].append(f"{value:.6g} if missing")
+        return {name: "; ".join(said) for name, said in found.items()}
+
     def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """Return the names of the columns that `transform` makes."""
         return self._names

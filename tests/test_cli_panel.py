@@ -46,6 +46,7 @@ def test_a_study_has_its_panel_in_a_file(command, table, tmp_path, monkeypatch):
     assert set(found.index) == {"intercept", "a", "c"}
     assert pd.read_csv(folder / "panel-sizes.csv")["size"].tolist() == [0, 1, 2, 3]
     assert {"a", "c"} <= set(pd.read_csv(folder / "panel-folds.csv", index_col=0).index)
+    assert "Coefficients (size 2), sizes, folds, figure, report, written anew" in done.stdout
     assert (folder / "panel.png").stat().st_size > 1000
     page = (folder / "panel.html").read_text()
     assert "<h1>A small panel of pfcvm on patients</h1>" in page

@@ -68,7 +68,7 @@ def panel(
         found.plot().savefig(part, format="png", dpi=150)
     with replacing(folder / "panel.html") as part:
         part.write_text(panel_page(found, typed()), encoding="utf-8")
-    what = "Sizes" if found.size is None else "Coefficients, sizes"
-    typer.echo(f"{what}, folds, figure and report: {folder}/panel*")
+    what = "Sizes" if found.size is None else f"Coefficients (size {found.size}), sizes"
+    typer.echo(f"{what}, folds, figure, report, written anew: {folder}/panel*")
     if found.size is None:
         typer.echo("For coefficients, name a size by --size.")

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .validate import InputError, whole
-from .work import Executor, Work, without_interrupts
+from .work import Executor, Processes, Work, without_interrupts
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -196,3 +196,14 @@ def _result(work: Work, key: Any, future: Any) -> Any:
             "the connection to the Dask scheduler was lost. Finished pieces are stored: run the "
             "same again to continue."
         ) from error
+
+
+def forecast(title: str, done: int, left: int, seconds: float, processes: Processes) -> str:
+    """Return in words how long the fits that are left may take, one by one in so many seconds."""
+    if isinstance(processes, int):
+        seconds /= processes
+    elif isinstance(processes, Dask) and processes.workers:
+        seconds /= processes.workers
+    took = f"{seconds:.0f} s" if seconds < 120.0 else f"{seconds / 60.0:.0f} min"
+    fits = "fit is" if done == 1 else "fits are"
+    return f"{title}: {done} {fits} done. The other {left} may take about {took}."

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ardvark.common.cluster import Dask
+from ardvark.common.cluster import forecast
 from ardvark.common.progress import Reporter
 from ardvark.common.validate import InputError, logger, whole
 from ardvark.common.work import Processes
@@ -206,12 +206,7 @@ def _run(work: Folds, processes: Processes, progressbar: bool) -> list[Row]:
 def estimate(ended: Mapping[Key, Row], left: Sequence[Key], processes: Processes) -> str:
     """Return how long the pieces that are left may take, by what each candidate took at first."""
     seconds = sum(ended[name, 0]["seconds"] for name, _ in left)
-    if isinstance(processes, int):
-        seconds /= processes
-    elif isinstance(processes, Dask) and processes.workers:
-        seconds /= processes.workers
-    took = f"{seconds:.0f} s" if seconds < 120.0 else f"{seconds / 60.0:.0f} min"
-    return f"choose: {len(ended)} fits are done. The other {len(left)} may take about {took}."
+    return forecast("choose", len(ended), len(left), seconds, processes)
 
 
 def _collected(work: Folds, rows: list[Row], about: Mapping[str, Any]) -> Choice:

@@ -77,6 +77,10 @@ class Fits(Work[str, xr.DataTree]):
         """Return which fit has ended."""
         return key
 
+    def kept(self, key: str) -> bool:
+        """Return whether there is a file of this fit."""
+        return self.folder is not None and self._path(key).exists()
+
     def _path(self, key: str) -> Path:
         assert self.folder is not None
         return self.folder / f"{key}.nc"

@@ -175,8 +175,9 @@ def often(
     count = np.zeros((len(names), len(sizes)))
     for path in paths:
         for at, size in enumerate(sizes):
-            count[list(path[:size]), at] += 1.0 / len(paths)
-    frame = pd.DataFrame(count, index=list(names), columns=pd.Index(sizes, name="size"))
+            count[list(path[:size]), at] += 1.0
+    index = pd.Index(names, name="feature")
+    frame = pd.DataFrame(count / len(paths), index, pd.Index(sizes, name="size"))
     frame = frame[count.any(axis=1)]
     return frame.iloc[np.argsort(-frame.to_numpy().sum(axis=1), kind="stable")]
 

@@ -9,8 +9,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def sizes(table: "pd.DataFrame", suggested: int | None) -> "Figure":
-    """Draw the log score of each size, relative to the full posterior, with its standard error."""
+def sizes(table: "pd.DataFrame", suggested: int | None, what: str) -> "Figure":
+    """Draw the log score of each size, relative to the full posterior, with its standard error.
+
+    `what` is the model and the data, for the title.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -25,10 +28,10 @@ def sizes(table: "pd.DataFrame", suggested: int | None) -> "Figure":
         axis.axvline(suggested, color="#D55E00", lw=1.0, ls="--")
     axis.set_xticks(np.unique(np.linspace(0, table.index[-1], 11).round().astype(int)))
     axis.set_xlabel("features in the panel")
-    axis.set_ylabel("log score minus the posterior's")
+    axis.set_ylabel("log score minus the posterior's\n(bars: 1 standard error)")
     noun = "feature" if suggested == 1 else "features"
     found = "no size" if suggested is None else f"{suggested} {noun} (dashed)"
     figure.suptitle(
-        f"Predicts as the full posterior within one standard error: {found}", fontsize=10
+        f"{what}\nPredicts as the full posterior within one standard error: {found}", fontsize=10
     )
     return figure

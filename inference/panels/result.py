@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ardvark.common.validate import InputError
+from ardvark.data import Table
 from ardvark.models import Problem
 
 from ..fits.datatree import replacing
@@ -207,29 +208,36 @@ class Panel:
     def estimator(self) -> "Pipeline":
         """Return the panel as a scikit-learn pipeline that predicts at once.
 
-        It takes data frames in the table's units that have the columns of `coefficients`. Its
-        last step is a `LogisticRegression` with the coefficients of the panel; its classes are the
-        names of the classes. `fit` would estimate these coefficients from labels, without what the
-        posterior knows.
+        It takes data frames in the table's units that have the columns of `coefficients`. If the
+        data are an `ardvark.table`, it also takes rows as they stood in that table, with the
+        panel's own columns only: it encodes and fills them as the training rows were. Its last step
+        is a `LogisticRegression` with the coefficients of the panel; its classes are the names of
+        the classes. `fit` would estimate these coefficients from labels, without what the posterior
+        knows.
         """
         from .estimator import pipeline
 
         coefficients = self.coefficients["coefficient"].to_numpy()
-        return pipeline(self._columns, coefficients, self.problem.data.class_names, RIDGE)
+        return pipeline(self._columns, coefficients, self.problem.data, RIDGE)
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write `coefficients` to a CSV file, which a spreadsheet can apply.
 
-        P(y = 1) = 1 / (1 + EXP(-(intercept + SUMPRODUCT(coefficients, values)))).
+        P(y = 1) = 1 / (1 + EXP(-(intercept + SUMPRODUCT(coefficients, values)))). The last column,
+        `note`, says what the numbers of a column mean, and what stands for a missing one.
         """
+        data = self.problem.data
+        about = f"log odds of {data.class_names[1]}; size {self.size}; {self._what}"
+        notes = {"intercept": about} | (data.encoder.notes() if isinstance(data, Table) else {})
+        frame = self.coefficients
         with replacing(path) as part:
-            self.coefficients.to_csv(part)
+            frame.assign(note=[notes.get(str(name), "") for name in frame.index]).to_csv(part)
 
     def plot(self) -> "Figure":
         """Draw the log score of each size with the error of its difference to the posterior's."""
         from .plot import sizes
 
-        return sizes(self.table, self.suggested)
+        return sizes(self.table, self.suggested, self._what)
 
     def text(self) -> str:
         """Return in words what was found, in at most 30 lines of 80 columns."""
@@ -241,14 +249,21 @@ class Panel:
         return " ".join(self._words.sentences())
 
     @property
+    def _what(self) -> str:
+        return f"{self.problem.spec.name} on {self.problem.data.name}"
+
+    @property
     def _words(self) -> Words:
+        told = self.size is not None and bool(self._columns)
         return Words(
-            f"{self.problem.spec.name} on {self.problem.data.name}",
+            self._what,
             self.problem.D,
+            self.problem.always,
             self.table,
+            self.size,
             self.suggested,
-            self.members if self.size else None,
-            self.coefficients if self.size else None,
+            self.members if told else None,
+            self.coefficients if told else None,
             self.selected_by_p_active,
             self.not_converged,
         )

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from ardvark.data.columns import listed
+
 WIDTH = 80
 _ROWS, _LONGEST = 7, 18
 """Columns that have a line each, and characters of a name."""
@@ -20,13 +22,19 @@ class Words:
         Model and data.
     D : int
         The number of features.
+    always : tuple of str
+        Columns that every panel has.
+    size : int or None
+        What members and coefficients are about.
     members, coefficients : pandas.DataFrame or None
         None where there is no panel to describe.
     """
 
     what: str
     D: int
+    always: tuple[str, ...]
     table: pd.DataFrame
+    size: int | None
     suggested: int | None
     members: pd.DataFrame | None
     coefficients: pd.DataFrame | None
@@ -46,14 +54,26 @@ class Words:
         """Return what was found, what selection by P(active) gives, and what is to be doubted."""
         which = ", ".join(self.not_converged)
         doubts = [f"Refits that have not converged, so doubt their scores: {which}."]
-        return [self._first(), self._by_p_active(), *(doubts if which else [])]
+        return [self._first(), self._by_p_active(), *self._formula(), *(doubts if which else [])]
+
+    def _formula(self) -> list[str]:
+        """Return how the formula of the coefficients predicts, without an average over draws."""
+        known = self.table["formula"]
+        if not self.size or not {0, self.size} <= set(known.index):
+            return []
+        score, gain = known[self.size], known[self.size] - known[0]
+        return [
+            f"As one formula, size {self.size} has log score {score:.3f}: {gain:+.3f} to size 0."
+        ]
 
     def _first(self) -> str:
         full = f"the full posterior (log score {self.table.attrs['full']:.3f})"
         if self.suggested is None:
             found = f"no panel of up to {self.table.index[-1]} of {self.D} features predicts"
         elif self.suggested == 0:
-            found = f"none of {self.D} features is needed: a panel without any predicts"
+            alone = f"{listed(self.always, 3)} alone predict" + "s" * (len(self.always) == 1)
+            without = alone if self.always else "a panel without any predicts"
+            found = f"none of {self.D} features is needed: {without}"
         else:
             verb = "predicts" if self.suggested == 1 else "predict"
             found = f"{self.suggested} of {self.D} features {verb}"
@@ -66,22 +86,28 @@ class Words:
         """Return the table of sizes: those around the suggested one, and the last."""
         known = list(self.table.index)
         at = len(known) - 1 if self.suggested is None else known.index(self.suggested)
-        shown = known if len(known) <= 8 else [*known[max(0, at - 4) :][:7], known[-1]]
+        shown = known if len(known) <= 8 else [*known[max(0, at - 4) :][:6], known[-1]]
         head = f"{'size':>4} {'adds':<{_LONGEST}} {'log score':>9} {'difference':>10} {'se':>6}"
         lines = [head]
         for size in dict.fromkeys(shown):
             row = self.table.loc[size]
             mark = "  suggested" if size == self.suggested else ""
             lines.append(
-                f"{size:>4} {_short(row['feature']):<{_LONGEST}} {row['log_score']:>9.3f} "
+                f"{size:>4} {_short(self._adds(size)):<{_LONGEST}} {row['log_score']:>9.3f} "
                 f"{row['difference']:>+10.3f} {row['se']:>6.3f}{mark}"
             )
         return lines
 
+    def _adds(self, size: int) -> str:
+        """Return the feature that a size adds; for size 0, the columns that are always in."""
+        always = f"({', '.join(self.always)})" if self.always else ""
+        return str(self.table.loc[size, "feature"]) or always
+
     def _panel(self, members: pd.DataFrame, coefficients: pd.DataFrame) -> list[str]:
         """Return the coefficients, and how sure each member is."""
         towards = coefficients.attrs["towards"]
-        lines = _filled(f"Coefficients, in log odds of {towards!r} per unit of the column:", 1)
+        about = f"Coefficients of size {self.size}, in log odds of {towards!r} per unit:"
+        lines = _filled(about, 1)
         lines.append(f"{'':<{_LONGEST}} {'coef':>9} {'90 % interval':>19} {'folds':>6}  or instead")
         shares = {str(n): f"{100 * share:.0f} %" for n, share in members["chosen"].items()}
         others = coefficients.drop(index=["intercept", *members.index])

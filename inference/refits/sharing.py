@@ -7,6 +7,8 @@ be bound to one problem after another.
 
 import dataclasses
 import os
+import sys
+import time
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
+from ardvark.common.cluster import forecast
 from ardvark.common.progress import Reporter
 from ardvark.common.work import Processes, elsewhere
 from ardvark.models import Problem
@@ -74,7 +77,8 @@ def refits(
     """Fit problems as one of them is planned; yield each fit with the problem's name as it ends.
 
     Fits that are in the folder are used again; its files are named by method and problem. In other
-    processes fits are silent, and a bar shows how many have ended.
+    processes fits are silent, and a bar shows how many have ended. Once one was computed, it is
+    told how long the others may take.
     """
     models: Models = {}
     shown = Reporter(f"{title} {plan.name}", plan.sampling.progressbar and elsewhere(processes))
@@ -82,6 +86,13 @@ def refits(
     names = {f"{plan.name}-{name.replace(' ', '-')}": name for name in problems}
     plans = {key: there.of(Sharing.of(problems[name], models)) for key, name in names.items()}
     work = Fits(plans, None if folder is None else Path(folder))
+    first = 1 + sum(map(work.kept, plans))  # that is computed: kept ones come before it
     stage = shown.stage("fits", total=len(plans))
-    for key, tree in work.results(list(plans), processes, stage):
+    began = time.perf_counter()
+    for done, (key, tree) in enumerate(work.results(list(plans), processes, stage), 1):
+        left = len(plans) - done
+        if done == first and left and plan.sampling.progressbar:
+            seconds = left * (time.perf_counter() - began)
+            print(forecast(title, done, left, seconds, processes), file=sys.stderr)
         yield names[key], tree
+        began = time.perf_counter()

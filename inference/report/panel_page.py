@@ -13,9 +13,9 @@ _READING = (
 )
 _NOTES = {
     "Members": (
-        "Coefficients are in log odds of {towards} per unit of the column, with 90 % "
-        "intervals: the full posterior seen through these columns, not effects adjusted for the "
-        "columns left out. 'folds' is the share of folds that choose the feature; 'or instead' "
+        "Coefficients of size {size} are in log odds of {towards} per unit of the column, with "
+        "90 % intervals: the full posterior seen through these columns, not effects adjusted for "
+        "the columns left out. 'folds' is the share of folds that choose the feature; 'or instead' "
         "lists correlated features that keep at least 80 % of what the member adds."
     ),
     "Sizes": (
@@ -46,7 +46,7 @@ def panel_page(panel: Panel, command: str) -> str:
         Picture(panel.plot(), alt),
         _READING,
         {
-            heading: (cells, _NOTES[heading].format(towards=repr(classes[1])))
+            heading: (cells, _NOTES[heading].format(towards=repr(classes[1]), size=panel.size))
             for heading, cells in tables.items()
         },
         command,
@@ -76,7 +76,7 @@ def _members(panel: Panel) -> pd.DataFrame:
 def _sizes(panel: Panel) -> pd.DataFrame:
     rows = {
         f"{size} (suggested)" if size == panel.suggested else str(size): {
-            "adds": row["feature"],
+            "adds": row["feature"] or ", ".join(panel.problem.always),
             "log score": f"{row['log_score']:.3f}",
             "to the posterior": f"{row['difference']:+.3f} ± {row['se']:.3f}",
             "formula": f"{row['formula']:.3f}",

@@ -3,12 +3,14 @@
 import csv
 import dataclasses
 import json
+import pickle
 from functools import cache
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import special
+from sklearn.base import clone
 
 import ardvark as av
 from ardvark.common.validate import InputError
@@ -182,6 +184,9 @@ def test_shares_of_folds_by_hand():
     found = often([[2, 0, 1], [2, 1, 0]], [0, 1, 2], ["a", "b", "c", "d"])
     assert found.to_numpy().tolist() == [[0.0, 1.0, 1.0], [0.0, 0.0, 0.5], [0.0, 0.0, 0.5]]
     assert list(found.index) == ["c", "a", "b"]
+    assert found.index.name == "feature"
+    tenths = often([[0]] * 3 + [[1]] * 2, [1], ["a", "b"])
+    assert tenths[1].tolist() == [0.6, 0.4]  # not 0.6000000000000001
 
 
 def test_all_features_predict_as_a_linear_posterior_does(small):
@@ -203,6 +208,21 @@ def test_some_sizes_are_those_of_all(small):
         panel.table.loc[[2, 4]].drop(columns=["to_best", "to_best_se"]),
     )
     assert some.path == panel.path[:4]
+
+
+def test_how_long_the_refits_take_is_told_after_the_first_that_is_computed(tmp_path, capsys):
+    problem, fit = fitted(*table())
+    for made in (5, 2, 0):
+        av.panel(problem, fit, folder=tmp_path)
+        said = [line for line in capsys.readouterr().err.splitlines() if "may take" in line]
+        left = {
+            5: ["panel: 1 fit is done. The other 4"],
+            2: ["panel: 4 fits are done. The other 1"],
+        }
+        assert [line.partition(" may")[0] for line in said] == left.get(made, [])
+        if made == 5:
+            for k in (2, 4):
+                (tmp_path / f"ridge-fold-{k}.nc").unlink()
 
 
 def test_refits_are_kept_and_used_again(small, tmp_path):
@@ -300,6 +320,67 @@ def test_columns_that_are_always_in_are_in_every_submodel(tmp_path):
     # in the folds too: without x2 the other one is there, and predicts better than a coin
     assert panel.table.loc[0, "log_score"] > np.log(0.5)
     assert "always" in one.text()
+
+
+def messy():
+    """A table with text and missing values whose panel has age and sex always in."""
+    frame, y = table(7)
+    frame["x6"] = np.where(frame["x6"] > frame["x6"].median(), "high", "low")
+    frame.insert(0, "sex", np.resize(["m", "f", "f"], len(frame)))
+    frame.insert(0, "age", np.resize([40.0, 50.0, 90.0], len(frame)))
+    frame.loc[3, ["age", "x2"]] = np.nan
+    frame.loc[4, "sex"] = None
+    data = av.table(frame.assign(status=y), "status", encode="onehot", impute="median", na=["?"])
+    problem, fit = fitted(data, None, always=["age", "sex"])
+    return frame, data, av.panel(problem, fit, sizes=3, folds=2, progressbar=False)
+
+
+def test_an_estimator_takes_rows_as_they_stood_in_the_table():
+    """With the panel's own columns only: it encodes and fills them as training rows were."""
+    frame, data, panel = messy()
+    two = panel.at(2)
+    whole = pd.DataFrame(data.X, columns=list(data.feature_names))
+    wanted = two.estimator().predict_proba(whole)  # columns as the fit had them
+    model = pickle.loads(pickle.dumps(two.estimator()))
+    own = ["age", "sex", *dict.fromkeys(name.partition("=")[0] for name in two.names)]
+    np.testing.assert_allclose(model.predict_proba(frame[own]), wanted, rtol=1e-12)
+    np.testing.assert_allclose(model.predict_proba(frame[own[::-1]][3:5]), wanted[3:5], rtol=1e-12)
+    marked = frame[own].astype({"age": object}).replace({"age": {40.0: "?"}})
+    first = model.predict_proba(frame[own].assign(age=frame["age"].replace(40.0, 50.0)))
+    np.testing.assert_allclose(model.predict_proba(marked), first, rtol=1e-12)
+    with pytest.raises(
+        InputError, match=r"the rows lack sex\. The panel needs the columns age, sex"
+    ):
+        model.predict_proba(frame[own].drop(columns="sex"))
+    again = clone(model).fit(frame[own], np.where(data.y == 1, "well", "ill"))
+    assert again.score(frame[own], np.where(data.y == 1, "well", "ill")) > 0.7
+
+
+def test_a_file_says_what_its_columns_mean(tmp_path):
+    _, _, panel = messy()
+    panel.at(2).to_csv(tmp_path / "panel.csv")
+    notes = pd.read_csv(tmp_path / "panel.csv", index_col="name")["note"]
+    assert notes["intercept"] == "log odds of well; size 2; horseshoe on data"
+    assert notes["age"] == "50 if missing"
+    assert notes["sex=m"] == "1 if m; 0 if f; 0 if missing"
+    assert panel.at(1).coefficients.columns.tolist() == ["coefficient", "low", "high", "per_sd"]
+
+
+def test_without_features_the_columns_that_are_always_in_are_named():
+    """Else age and sex, which predict, read as nothing: with their coefficients."""
+    _, _, panel = messy()
+    none = dataclasses.replace(panel, suggested=0, size=0)
+    words = " ".join(none.text().split())
+    assert "none of 6 features is needed: age, sex=m alone predict as well as" in words
+    assert "0 (age, sex=m) -" in words
+    assert "Coefficients of size 0" in words
+    assert "age" in words.partition("interval")[2]
+    one = dataclasses.replace(panel, suggested=1).at(1)
+    scores = panel.table["formula"]
+    said = f"size 1 has log score {scores[1]:.3f}: {scores[1] - scores[0]:+.3f} to size 0"
+    assert said in one.text()
+    assert "horseshoe on data" in one.plot().get_suptitle()
+    assert "1 standard error" in one.plot().axes[0].get_ylabel()
 
 
 def test_what_p_active_selects_stands_beside_it(small):
