@@ -13,7 +13,7 @@ from ..fits.convergence import convergence
 from ..fits.datatree import group
 from ..references import references
 from ..scoring.quantities import has_draws
-from ..verdicts.provenance import is_exact
+from ..verdicts.findings import is_exact
 
 KEPT = "stored"
 """The name of the row, and of the reference, that comes with the package."""

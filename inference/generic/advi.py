@@ -31,7 +31,6 @@ ELBO is below that of the start, the method has not converged, whatever its trac
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -111,7 +110,6 @@ def fit(target: Target, options: Options, job: Job) -> Result:
             f"limited to {LARGEST_FULL_RANK} unconstrained parameters. Use family='mean_field', "
             "with rank=10 to include the strongest correlations."
         )
-    started = time.perf_counter()
     q: LowRank | FullRank
     if full:
         q = FullRank(density.start, options.start_sd)
@@ -143,7 +141,6 @@ def fit(target: Target, options: Options, job: Job) -> Result:
         status="not_converged" if reason else "finished",
         reason=reason or "",
         seconds_compile=seconds_compile,
-        seconds_run=time.perf_counter() - started,
         attrs={"iterations": len(elbo) * _BLOCK, "elbo": float((lp - log_q).mean())},
     )
 

@@ -22,7 +22,6 @@ cases no Gaussian fits there.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -95,7 +94,6 @@ def fit(target: Target, options: Options, job: Job) -> Result:
         seconds_compile = target.compile_density()
     density = target.density
     features = Features(density) if linear_kernel(target.problem) else None
-    started = time.perf_counter()
 
     with job.report.stage("searching for the mode", total=options.starts) as update:
         mode, values = best_mode(density, options, rng, update)
@@ -120,7 +118,6 @@ def fit(target: Target, options: Options, job: Job) -> Result:
         status="not_converged" if why_not else "finished",
         reason=why_not,
         seconds_compile=seconds_compile,
-        seconds_run=time.perf_counter() - started,
         attrs={"newton_decrement": float(decrement)},
     )
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from . import forest, judging_plots, plots
@@ -52,7 +53,7 @@ FIGURES: dict[Kind, Figure] = {
         "bar crosses pixels with clearly negative effects.",
     ),
     "samples": Figure(
-        forest.samples, "fits",
+        partial(forest.forest, what="sample"), "fits",
         "Samples are ordered by P(active); a grey mark is its value under the prior.",
     ),
     "pair": Figure(

@@ -33,8 +33,9 @@ def forest(
     subject: str = "",
     leading: int = 12,
     of: Of | None = None,
+    what: Literal["feature", "sample"] = "feature",
 ) -> Picture:
-    """Draw P(active) and the signed effects of the leading features, by method.
+    """Draw P(active) and the signed effects of the leading features, or samples, by method.
 
     Features are ordered by their P(active) under the reference (or the first method), which is
     written beside them; ties are ordered by mean size. The left panel shows P(active) under each
@@ -55,32 +56,40 @@ def forest(
         weights as they are in the model. For a binary mask, the mean of a weight is an inclusion
         probability, and bars extend by two Monte Carlo errors each way. By default effects, if the
         first fit has them.
+    what : {"feature", "sample"}
+        The effect of a sample is per standard deviation of its basis function.
 
     Raises
     ------
     InputError
-        No fit holds feature weights, or effects where those are asked for.
+        No fit holds such weights, or effects where those are asked for.
     """
-    return _forest(fits, reference, subject, leading, of, "feature")
-
-
-def samples(
-    fits: Fits,
-    reference: str | None = None,
-    subject: str = "",
-    leading: int = 12,
-    of: Of | None = None,
-) -> Picture:
-    """Draw the leading samples as `forest` draws features.
-
-    The effect of a sample is per standard deviation of its basis function.
-
-    Raises
-    ------
-    InputError
-        No fit holds sample weights, or effects where those are asked for.
-    """
-    return _forest(fits, reference, subject, leading, of, "sample")
+    methods = holders(fits, reference, f"{what}_weight")
+    known = {m: effects(fits[m], what) for m in methods}
+    if of is None:
+        of = "effect" if _has(known[methods[0]], "effect") else "weight"
+    one_of("of", of, ("effect", "weight"))
+    if of == "effect":
+        methods = [m for m in methods if _has(known[m], "effect")]
+        if not methods:
+            raise InputError("there is nothing to plot: no fit has signed effects.")
+    order = leaders(fits[methods[0]], what, leading)
+    rows = _rows(fits, methods, known, order, of, what)
+    palette = look.colours(methods, reference)
+    height = 1.2 + (0.16 + 0.08 * len(methods)) * len(order)
+    with look.style():
+        shapes = look.marks(methods, reference)
+        figure, axes = look.beside((1.0, 3.2) if _any(rows.active) else (1.0,), height)
+        spots = _bars(axes[-1], rows, palette, shapes)
+        axes[-1].set_xlabel(rows.label)
+        if len(axes) > 1:
+            _probabilities(axes[0], rows, palette, shapes)
+        _label_rows(axes, rows)
+        called, shaped = ({look.label(m, reference): each[m] for m in methods}
+                          for each in (palette, shapes))  # fmt: skip
+        look.legend(figure, called, shaped, {"prior": _PRIOR} if _any(rows.prior) else {})
+        look.entitle(figure, _finding(rows, known, what), subject)
+    return Picture(figure, _words(rows, what), spots)
 
 
 def holders(fits: Fits, reference: str | None, name: str) -> list[str]:
@@ -122,37 +131,6 @@ class _Rows:
     """P(active) under the prior (rows,)."""
     label: str
     """What the bars are."""
-
-
-def _forest(
-    fits: Fits, reference: str | None, subject: str, leading: int, of: Of | None, what: str
-) -> Picture:
-    methods = holders(fits, reference, f"{what}_weight")
-    known = {m: effects(fits[m], what) for m in methods}
-    if of is None:
-        of = "effect" if _has(known[methods[0]], "effect") else "weight"
-    one_of("of", of, ("effect", "weight"))
-    if of == "effect":
-        methods = [m for m in methods if _has(known[m], "effect")]
-        if not methods:
-            raise InputError("there is nothing to plot: no fit has signed effects.")
-    order = leaders(fits[methods[0]], what, leading)
-    rows = _rows(fits, methods, known, order, of, what)
-    palette = look.colours(methods, reference)
-    height = 1.2 + (0.16 + 0.08 * len(methods)) * len(order)
-    with look.style():
-        shapes = look.marks(methods, reference)
-        figure, axes = look.beside((1.0, 3.2) if _any(rows.active) else (1.0,), height)
-        spots = _bars(axes[-1], rows, palette, shapes)
-        axes[-1].set_xlabel(rows.label)
-        if len(axes) > 1:
-            _probabilities(axes[0], rows, palette, shapes)
-        _label_rows(axes, rows)
-        called, shaped = ({look.label(m, reference): each[m] for m in methods}
-                          for each in (palette, shapes))  # fmt: skip
-        look.legend(figure, called, shaped, {"prior": _PRIOR} if _any(rows.prior) else {})
-        look.entitle(figure, _finding(rows, known, what), subject)
-    return Picture(figure, _words(rows, what), spots)
 
 
 def _has(table: pd.DataFrame, column: str) -> bool:

@@ -33,8 +33,7 @@ import xarray as xr
 from ..contract.reasons import Reason
 from ..scoring.distances import rows
 from ..scoring.statistic import Distance, Word
-from .findings import Finding, findings, too_few
-from .provenance import Basis, agreeing, opinion, why_not
+from .findings import Basis, Finding, agreeing, findings, opinion, too_few, why_not
 from .purposes import PURPOSES, Purpose
 from .remedies import EXACT, Remedy
 from .words import LED, Level, in_flags, in_python, quotes, sentence
@@ -61,7 +60,7 @@ class Verdict:
     model : str
         Whether the model predicts better than plain classifiers, "" if there is no test split.
     basis : str
-        What it rests on (`provenance.py`).
+        What it rests on (`findings.py`).
     because : tuple of Reason
         The reasons, as codes with numbers.
     advice : tuple of Remedy
@@ -181,7 +180,7 @@ def judged(
     basis : {"distances", "chains", "opinion", "nothing"}
         What it rests on; without distances an exact sampler's draws count as good.
     agrees : str, optional
-        Who agrees with it, for the basis "opinion" (`provenance.agreeing`).
+        Who agrees with it, for the basis "opinion" (`findings.agreeing`).
     model : str
         Whether the model predicts better than plain classifiers.
     """

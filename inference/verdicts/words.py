@@ -15,7 +15,7 @@ from ardvark.models import Problem
 
 from ..fitting.registry import BACKENDS, applicable
 from ..scoring.statistic import Word
-from .provenance import Basis
+from .findings import Basis
 from .purposes import PURPOSES
 from .remedies import Remedy, resume
 

@@ -78,7 +78,6 @@ are cheap. `lab/speed/papers_speed.py` measures it.
 """
 
 import itertools
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -430,7 +429,7 @@ def fit(target: Target, options: Options, job: Job) -> Result:
     because log theta is then undefined. `log_posterior` in attrs is the density of (beta, theta)
     with tau, rho and z integrated out, at the gammas used, whatever the form of the problem.
     """
-    problem, started = target.zoo_problem, time.perf_counter()
+    problem = target.zoo_problem
     sparse, priors = not problem.spec.has_basis, _priors(problem)
     if sparse and options.prefilter is not None:
         raise InputError("prefilter is for 'jcfo'; 'sparse_probit' is that filter itself.")
@@ -462,7 +461,6 @@ def fit(target: Target, options: Options, job: Job) -> Result:
         dims=dims,
         status=status,
         reason=reason,
-        seconds_run=time.perf_counter() - started,
         attrs={
             "iterations": len(run.objective) - 1,
             "log_posterior": found.log_posterior,

@@ -106,7 +106,6 @@ iteration takes O(N^2 D) time and O(N D) memory, including a few kernel matrices
 O(D^3) and O(D^2). `lab/speed/papers_speed.py` measures it.
 """
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -363,7 +362,7 @@ def _check(problem: Problem, options: Options) -> None:
 
 def fit(target: Target, options: Options, job: Job) -> Result:
     """Iterate, return the state that the stopping rule selects, and draw from its q."""
-    problem, started = target.zoo_problem, time.perf_counter()
+    problem = target.zoo_problem
     _check(problem, options)
     update_bias = options.update_bias_precision
     if update_bias is None:
@@ -383,7 +382,6 @@ def fit(target: Target, options: Options, job: Job) -> Result:
         dims=dims,
         status=status,
         reason=reason,
-        seconds_run=time.perf_counter() - started,
         attrs={
             "iterations": len(run.objective),
             "best_iteration": run.best,

@@ -349,7 +349,6 @@ def fit(target: Target, options: Options, job: Job) -> Result:
     for_starts, for_draws = np.random.SeedSequence(job.seed).spawn(2)
     with job.report.stage("compiling"):
         seconds_compile = _compile(problem, options)
-    started = time.perf_counter()
     run, bounds = solve(problem, options, for_starts, job.report)
     generators = [np.random.default_rng(s) for s in for_draws.spawn(job.chains)]
     with job.report.stage("drawing", total=job.chains * job.draws) as update:
@@ -365,7 +364,6 @@ def fit(target: Target, options: Options, job: Job) -> Result:
         status=status,
         reason=reason,
         seconds_compile=seconds_compile,
-        seconds_run=time.perf_counter() - started,
         attrs={"sweeps": len(run.elbo), "elbo": run.elbo[-1], "elbo_falls": run.falls()},
     )
 

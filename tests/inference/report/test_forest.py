@@ -101,7 +101,8 @@ def test_the_title_says_how_many_are_active_and_by_which_methods(problem):
 def test_samples_and_slopes_have_their_own_labels(small_data):
     problem = av.problem("jcfo", small_data(N=12, D=3), kernel="rbf")
     tree = selected(problem, **prior_draws(problem))
-    features, samples = forest.forest({"a": tree}), forest.samples({"a": tree}, leading=4)
+    features = forest.forest({"a": tree})
+    samples = forest.forest({"a": tree}, leading=4, what="sample")
     label = features.figure.axes[1].get_xlabel()
     assert label.startswith(
         "average partial effect towards 'ill', probit units\nper sd of the feature"
@@ -131,7 +132,7 @@ def test_weights_are_drawn_where_asked_for_or_where_there_are_no_effects(problem
     with pytest.raises(InputError, match="no fit has signed effects"):
         forest.forest({"a": bare}, of="effect")
     with pytest.raises(InputError, match="no fit has 'sample_weight'"):
-        forest.samples({"a": bare})
+        forest.forest({"a": bare}, what="sample")
     with pytest.raises(InputError, match="of must be one of 'effect', 'weight'"):
         forest.forest({"a": tree}, of="size")
 
@@ -142,7 +143,8 @@ def test_a_mask_is_a_probability_and_what_it_switches_off_is_not():
     mask = (random.uniform(size=(2, 200, 3)) < [0.9, 0.5, 0.1]).astype(float)
     tree = fit(feature_weight=mask, sample_weight=-3.0 * mask)
     tree.attrs["masked"] = "feature_weight sample_weight"
-    features, samples = forest.forest({"a": tree}, "a"), forest.samples({"a": tree}, "a")
+    features = forest.forest({"a": tree}, "a")
+    samples = forest.forest({"a": tree}, "a", what="sample")
     assert features.alt.startswith("Forest of the 3 leading features, inclusion probability. f0")
     assert samples.alt.startswith("Forest of the 3 leading samples, sample weight. s0")
     assert samples.spots[0].text.endswith("-3 to 0")

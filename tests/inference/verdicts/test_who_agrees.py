@@ -2,7 +2,7 @@
 
 import xarray as xr
 
-from ardvark.inference.verdicts.provenance import agreeing
+from ardvark.inference.verdicts.findings import agreeing
 
 
 def made_by(kind, method, **attrs):
