@@ -30,7 +30,7 @@ Cost: as for `pfcvm_lp`, O(N^2 D) time and O(N D) memory per iteration.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -40,12 +40,12 @@ from ardvark.common.declared import option
 from ardvark.common.progress import Update
 from ardvark.models import Problem
 
-from ...contract.backend import About, Dims, FitFailed, Job, Kind, Result, Status
+from ...contract.backend import About, FitFailed, Job, Kind, Result
 from ...contract.reasons import Reason
 from ...contract.target import Target
-from ..path import Path
 from .curvature import Block
 from .engine import FAILED, NO_WEIGHTS, Engine, EngineOptions, applies, predictive_moments
+from .traces import Traces
 
 NAME = "pfcvm_em"
 KIND: Kind = "point"
@@ -87,18 +87,6 @@ class Options(EngineOptions):
 supports = applies
 
 
-@dataclass
-class Run:
-    """A fit: the last state, traces with one entry per iteration, and why it is not a maximum."""
-
-    engine: Engine
-    log_posterior: list[float]
-    features: list[int]
-    samples: list[int]
-    reason: str | Reason = ""
-    path: Path = field(default_factory=Path)
-
-
 def log_prior(block: Block) -> float:
     """Return the log prior of one block's weights, precisions integrated out, up to a constant."""
     free = ~block.keep_precision
@@ -123,9 +111,9 @@ def expect(block: Block) -> None:
     block.set_precisions((2.0 * block.c + 1.0) / square)
 
 
-def iterate(engine: Engine, options: Options, update: Update | None = None) -> Run:
+def iterate(engine: Engine, options: Options, update: Update | None = None) -> Traces:
     """Run EM from the engine's state."""
-    run = Run(engine, [], [], [])
+    run = Traces(engine)
     pruned, offset = False, 0.0
     for t in range(1, options.max_iterations + 1):
         try:
@@ -137,17 +125,11 @@ def iterate(engine: Engine, options: Options, update: Update | None = None) -> R
         if not np.isfinite(value):
             run.reason = f"the log posterior is not finite in iteration {t}"
             break
-        run.log_posterior.append(value)
-        run.features.append(len(engine.feature.u))
-        run.samples.append(len(engine.sample.u) - 1)
-        if options.path:
-            run.path.keep(t, *engine.weights())
-        if update is not None and t % 10 == 0:
-            update(t, f"log posterior {value:.2f}, {run.features[-1]} features")
+        run.note(t, value, "log posterior", options, update)
         if engine.collapsed:
             break
         if t > 1 and not pruned:
-            change = abs(value - run.log_posterior[-2])
+            change = abs(value - run.objective[-2])
             if change <= options.tolerance * (1.0 + abs(value)):
                 break
         for block in (engine.sample, engine.feature):
@@ -165,27 +147,9 @@ def iterate(engine: Engine, options: Options, update: Update | None = None) -> R
     else:
         text = f"after {options.max_iterations} iterations the log posterior still changes"
         run.reason = Reason("unfinished", {"text": text, "options": "max_iterations or tolerance"})
-    if not run.log_posterior:
+    if not run.objective:
         raise FitFailed(str(run.reason))
     return run
-
-
-def _verdict(run: Run) -> tuple[Status, str | Reason]:
-    """Return the status and its reason."""
-    return ("not_converged" if run.reason else "finished"), run.reason
-
-
-def _details(run: Run) -> tuple[dict[str, np.ndarray], Dims]:
-    """Return the state and the traces, with their dims."""
-    details, dims = run.engine.details()
-    by_iteration = {
-        "objective": np.asarray(run.log_posterior),
-        "features_kept": np.asarray(run.features),
-        "samples_kept": np.asarray(run.samples),
-    }
-    path, path_dims = run.path.details()
-    dims |= dict.fromkeys(by_iteration, ("iteration",)) | path_dims
-    return details | by_iteration | path, dims
 
 
 def fit(target: Target, options: Options, job: Job) -> Result:
@@ -193,9 +157,8 @@ def fit(target: Target, options: Options, job: Job) -> Result:
     problem = target.zoo_problem
     with job.report.stage("iterating", total=options.max_iterations) as update:
         run = iterate(Engine.start(problem, options, update_bias=False), options, update)
-    status, reason = _verdict(run)
-    details, dims = _details(run)
-    details["converged"] = np.asarray(status == "finished")
+    details, dims = run.details()
+    details["converged"] = np.asarray(not run.reason)
     e, w = run.engine, details["sample_mode"]
     signs = 1.0 if problem.basis_labels is None else problem.basis_labels
     point = {
@@ -211,11 +174,11 @@ def fit(target: Target, options: Options, job: Job) -> Result:
         posterior=job.one_draw(point),
         details=details,
         dims=dims,
-        status=status,
-        reason=reason,
+        status="not_converged" if run.reason else "finished",
+        reason=run.reason,
         attrs={
-            "iterations": len(run.log_posterior),
-            "log_posterior": run.log_posterior[-1],
+            "iterations": len(run.objective),
+            "log_posterior": run.objective[-1],
             "features_kept": len(e.feature.u),
             "samples_kept": len(e.sample.u) - 1,
             "negative_modes": int(np.sum(weights < 0.0)) if e.signed else 0,

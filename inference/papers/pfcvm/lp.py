@@ -121,10 +121,10 @@ from ardvark.models import Problem
 from ...contract.backend import About, Dims, FitFailed, Job, Kind, Result, Status
 from ...contract.reasons import Reason
 from ...contract.target import Target
-from ..path import Path
 from .curvature import Curvature
 from .draws import Positive, draw
 from .engine import FAILED, NO_WEIGHTS, Engine, EngineOptions, applies, full, predictive_moments
+from .traces import Traces
 
 NAME = "pfcvm_lp"
 KIND: Kind = "approximation"
@@ -177,17 +177,11 @@ supports = applies
 
 
 @dataclass
-class Run:
+class Run(Traces):
     """A fit: the returned state, its curvature, and traces with one entry per iteration."""
 
-    engine: Engine
-    objective: list[float] = field(default_factory=list)
-    features: list[int] = field(default_factory=list)
-    samples: list[int] = field(default_factory=list)
     negative: list[int] = field(default_factory=list)
-    path: Path = field(default_factory=Path)
     best: int = 0
-    reason: str | Reason = ""
     collapsed: dict[str, int | str] = field(default_factory=dict)
     stop: str = ""
     of_w: Curvature = field(init=False)
@@ -228,15 +222,9 @@ def iterate(engine: Engine, options: Options, update: Update | None = None) -> R
         if not np.isfinite(objective):
             run.reason = f"the objective is not finite in iteration {t}"
             break
-        run.objective.append(objective)
-        run.features.append(len(engine.feature.u))
-        run.samples.append(len(engine.sample.u) - 1)
-        if options.path:
-            run.path.keep(t, *engine.weights())
+        run.note(t, objective, "objective", options, update)
         weights = np.concatenate([engine.sample.u[1:], engine.feature.u])
         run.negative.append(int(np.sum(weights < 0.0)) if engine.signed else 0)
-        if update is not None and t % 10 == 0:
-            update(t, f"objective {objective:.2f}, {run.features[-1]} features")
         if stopping == "change":
             if abs(objective - level) <= options.tolerance * (1.0 + abs(objective)):
                 run.stop = "the objective changes by less than the tolerance"
@@ -308,7 +296,7 @@ def _verdict(run: Run, options: Options) -> tuple[Status, str | Reason]:
 def _details(problem: Problem, run: Run) -> tuple[dict[str, np.ndarray], Dims]:
     """Return the state, what q is made of, and the traces, with their dims."""
     (D, B), engine = (problem.X.shape[1], len(problem.Z)), run.engine
-    details, dims = engine.details()
+    details, dims = run.details()
     variance, _ = run.of_w.moments()
     details |= {
         "sample_sd": full(variance[1:] ** 0.5, engine.sample.index[1:], B),
@@ -331,15 +319,9 @@ def _details(problem: Problem, run: Run) -> tuple[dict[str, np.ndarray], Dims]:
             "feature_diagonal": ("kept",),
             "feature_root": ("obs", "kept"),
         }
-    by_iteration = {
-        "objective": np.asarray(run.objective),
-        "features_kept": np.asarray(run.features),
-        "samples_kept": np.asarray(run.samples),
-        "negative_modes": np.asarray(run.negative),
-    }
-    details |= by_iteration | {"best_iteration": np.asarray(run.best)}
-    path, path_dims = run.path.details()
-    return details | path, dims | dict.fromkeys(by_iteration, ("iteration",)) | path_dims
+    details["negative_modes"] = np.asarray(run.negative)
+    details["best_iteration"] = np.asarray(run.best)
+    return details, dims | {"negative_modes": ("iteration",)}
 
 
 def _factor(run: Run, B: int) -> np.ndarray:

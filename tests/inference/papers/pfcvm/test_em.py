@@ -96,7 +96,7 @@ def test_em_objective_is_the_models_log_joint(model, given):
 def test_the_pruned_terms_stay_in_the_trace():
     problem = make(N=60, D=6, kernel="rbf", noise=0.3, number=4)
     run = pfcvm_em.iterate(Engine.start(problem, EM(), False), EM())
-    path, kept = np.array(run.log_posterior), np.array(run.features) + np.array(run.samples)
+    path, kept = np.array(run.objective), np.array(run.features) + np.array(run.samples)
     assert kept[-1] < kept[0]
     # A weight is pruned at a precision of 1e8, at 1e-4: eta_i moves by about that, and so does the
     # log-likelihood of each of 60 rows; twice, for a feature and a sample.
