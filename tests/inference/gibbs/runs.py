@@ -21,8 +21,8 @@ def with_options(kind, options, **given):
     return Made
 
 
-def joint_p(problem, kind, *, replicates=200, sweeps=4, references=19, **settings):
-    """The p-value of the joint test. 200 replicates see about 0.5 sd of any quantity."""
+def joint_p(problem, kind, *, replicates=150, sweeps=4, references=19, **settings):
+    """The p-value of the joint test. 150 replicates see about 0.6 sd of any quantity."""
     sizes = {"replicates": replicates, "sweeps": sweeps, "references": references}
     found = joint_test(problem, kind, random_seed=seed(), **sizes, **settings)
     assert found.failed == 0
