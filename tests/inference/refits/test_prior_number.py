@@ -9,6 +9,7 @@ from scipy import special, stats
 import ardvark as av
 from ardvark.common.validate import InputError
 from ardvark.inference.fits.diagnostics import smoothed
+from ardvark.inference.refits import prior_number
 from ardvark.inference.refits.prior_number import log_ratios, mapped
 from tests.models.forms import make, prior_points, stacked
 from tests.support import rng, z_limit
@@ -113,7 +114,7 @@ def test_the_number_is_that_of_the_other_posterior(name, settings):
     """
     problem = asked(name, settings, (3, 3))
     variant = problem.with_hypers(active_features=1.6)
-    fits = [rejected(p, 1200, i) for i, p in enumerate((problem, variant))]
+    fits = [rejected(p, 800, i) for i, p in enumerate((problem, variant))]
     table = av.prior_number(problem, fits[0], [1.6]).table
     row = table.loc[1.6]
     count = fits[1]["selection"]["active_features"].values
@@ -184,10 +185,21 @@ def test_the_line_says_where_the_draws_cannot_tell():
     assert np.isnan(row["active"])
     text = found.text()
     assert "With 0.95 times (9.5) as many features expected, the posterior has" in text
-    assert f"With 0.1 times (1) as many: these draws cannot tell (k-hat {row['khat']:.2f})" in text
+    assert f"With 0.1 times (1) as many: these draws cannot tell (k-hat {row['khat']:.2f}," in text
     assert "a refit can, ardvark.fit(problem.with_hypers(active_features=1))." in text
     # a prior that cannot be
     assert "With 7 times (70) as many: active_features must be between 0 and" in text
+
+
+def test_a_few_draws_that_carry_the_weights_cannot_tell(horseshoe, monkeypatch):
+    """By a good k-hat, which knows nothing of it."""
+    problem, fit = horseshoe
+    weights = np.where(np.arange(400) < 99, 1 / 99, 0.0).reshape(2, 200)
+    monkeypatch.setattr(prior_number, "smoothed", lambda ratios: (weights, 0.1))
+    found = av.prior_number(problem, fit, [2.0])
+    assert found.table.loc[2.0, "effective"] == pytest.approx(99.0)
+    assert "cannot tell (k-hat 0.10, worth 99 of 400 draws)" in found.text()
+    assert np.isnan(found.table.loc[2.0, "active"])
 
 
 def test_a_number_that_is_not_there_is_refused(horseshoe):
