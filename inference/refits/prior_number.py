@@ -140,9 +140,8 @@ def prior_number(
     >>> X = np.random.default_rng(0).normal(size=(30, 4))
     >>> problem = av.problem("horseshoe", X, X[:, 0] + X[:, 1] > 0)
     >>> fit = av.fit(problem, "gibbs", draws=200, random_seed=0, progressbar=False)
-    >>> av.prior_number(problem, fit)
-    With half (0.667) or twice (2.67) as many features expected, the posterior has
-    ...
+    >>> print(av.prior_number(problem, fit).text())
+    With half (0.667) or twice (2.67) as many features expected, the posterior has ...
     """
     number = vars(problem.hypers).get("active_features")
     if not isinstance(number, Real):
