@@ -48,7 +48,7 @@ def calibrate(
     Finished replicates are kept. Run the same command again to continue, or to add replicates.
     """
     from ardvark.inference import calibrate as run
-    from ardvark.inference.fits.datatree import replacing
+    from ardvark.inference.fits.datatree import write_files
 
     where = computing(processes, scheduler, workers)
     folder = out or Path("results/calibration")
@@ -69,10 +69,8 @@ def calibrate(
     typer.echo(found.text())
     if not len(found.ranks):
         raise typer.Exit(1)
-    with replacing(folder / f"{found.name}.csv") as part:
-        found.table.to_csv(part)
-    with replacing(folder / f"{found.name}.png") as part:
-        found.plot().savefig(part, format="png", dpi=150)
+    files = {f"{found.name}.csv": found.table, f"{found.name}.png": found.plot()}
+    write_files(folder, files)
     typer.echo(f"Table and figure: {folder / found.name}.csv, .png")
 
 

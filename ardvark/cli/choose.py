@@ -49,7 +49,7 @@ def choose(
     """
     from ardvark.inference import choose as run
     from ardvark.inference.choosing.page import page
-    from ardvark.inference.fits.datatree import replacing
+    from ardvark.inference.fits.datatree import write_files
 
     where = computing(processes, scheduler, workers)
     rows = dataset_of(data, table, ["choose", data])
@@ -69,12 +69,8 @@ def choose(
         **settings,
     )
     found.save(folder / "choice.json")
-    with replacing(folder / "choice.csv") as part:
-        found.table.to_csv(part)
-    with replacing(folder / "choice.png") as part:
-        found.plot().figure.savefig(part, format="png", dpi=150)
-    with replacing(folder / "choice.html") as part:
-        part.write_text(page(found, typed()), encoding="utf-8")
+    files = {"choice.csv": found.table, "choice.png": found.plot().figure}
+    write_files(folder, files | {"choice.html": page(found, typed())})
     typer.echo(found.text())
     typer.echo(f"Report: {folder / 'choice.html'}, table and figure beside it")
     if stack:

@@ -1,7 +1,5 @@
 """`ardvark panel`: the few features that predict nearly as well as a fit of a finished study."""
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -40,7 +38,7 @@ def panel(
     import ardvark as av
     from ardvark.inference.comparison import study
     from ardvark.inference.comparison.entry import reference_of
-    from ardvark.inference.fits.datatree import replacing
+    from ardvark.inference.fits.datatree import write_files
     from ardvark.inference.report.panel_page import panel_page
 
     where = computing(processes, scheduler, workers)
@@ -55,19 +53,11 @@ def panel(
     if size is not None:
         found = found.at(size)
     typer.echo(found.text())
-    written: dict[str, Callable[[Path], object]] = {
-        "panel-sizes.csv": found.table.to_csv,
-        "panel-folds.csv": found.chosen.to_csv,
-    }
+    tables = {"panel-sizes.csv": found.table, "panel-folds.csv": found.chosen}
     if found.size is not None:
-        written["panel.csv"] = found.to_csv
-    for name, write in written.items():
-        with replacing(folder / name) as part:
-            write(part)
-    with replacing(folder / "panel.png") as part:
-        found.plot().savefig(part, format="png", dpi=150)
-    with replacing(folder / "panel.html") as part:
-        part.write_text(panel_page(found, typed()), encoding="utf-8")
+        tables["panel.csv"] = found.coefficients
+    write_files(folder, tables)
+    write_files(folder, {"panel.png": found.plot(), "panel.html": panel_page(found, typed())})
     what = "Sizes" if found.size is None else f"Coefficients (size {found.size}), sizes"
     typer.echo(f"{what}, folds, figure, report, written anew: {folder}/panel*")
     if found.size is None:

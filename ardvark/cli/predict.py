@@ -35,7 +35,7 @@ def predict(
     from ardvark.data.reading import read
     from ardvark.inference.comparison import study
     from ardvark.inference.comparison.entry import reference_of
-    from ardvark.inference.fits.datatree import replacing
+    from ardvark.inference.fits.datatree import write_files
 
     from .export import prediction
     from .listing import NARROW, print_table
@@ -53,9 +53,7 @@ def predict(
     what = "score" if problem.spec.link == "identity" else f"P({problem.data.class_names[1]})"
     found = found.rename(columns={"mean": what})
     target = out or folder / f"predicted-{new.name.partition('.')[0]}.csv"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(target) as part:
-        found.to_csv(part)
+    write_files(target.parent, {target.name: found})
     top = found.head(_PRINTED).round(3).reset_index().to_numpy().tolist()
     columns = ("row", what, "5 %", "95 %", "predicted")
     print_table(f"Predictions by {name}", columns, top, NARROW)

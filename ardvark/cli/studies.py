@@ -162,7 +162,7 @@ def export(
 ) -> None:
     """Write effects, P(active) and predictions of each fit to CSV files."""
     from ardvark.inference.comparison import study
-    from ardvark.inference.fits.datatree import replacing
+    from ardvark.inference.fits.datatree import write_files
 
     from .export import tables
 
@@ -171,10 +171,8 @@ def export(
     fits = study.load_fits(folder, problem)
     target = out or folder
     check_folder(target)
-    target.mkdir(parents=True, exist_ok=True)
     for name, table in tables(problem, test, fits).items():
-        with replacing(target / f"{name}.csv") as part:
-            table.to_csv(part)
+        write_files(target, {f"{name}.csv": table})
         typer.echo(str(target / f"{name}.csv"))
 
 

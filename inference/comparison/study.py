@@ -19,7 +19,7 @@ from ardvark.data import Dataset
 from ardvark.models import Problem
 
 from ..contract.sampling import Sampling
-from ..fits.datatree import read, replacing
+from ..fits.datatree import read, replacing, write_files
 from ..fitting import registry
 from ..fitting.reuse import Fits
 from ..refits.sensitivity import Sensitivity, changes, sensitivity
@@ -188,12 +188,8 @@ def summarise(
         }
         if sensitivity is not None:
             tables["sensitivity"] = sensitivity.table
-        for name, table in tables.items():
-            with replacing(folder / f"{name}.csv") as part:
-                table.to_csv(part)
         pictures = comparison.pictures()
-        for name, picture in pictures.items():
-            with replacing(folder / f"{name}.png") as part:
-                picture.figure.savefig(part, format="png", dpi=150)
+        write_files(folder, {f"{name}.csv": table for name, table in tables.items()})
+        write_files(folder, {f"{name}.png": picture.figure for name, picture in pictures.items()})
         comparison.to_html(folder / "report.html", command, sensitivity, pictures)
     return comparison

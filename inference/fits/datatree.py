@@ -269,6 +269,18 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         unfinished.discard(part)
 
 
+def write_files(folder: Path, files: Mapping[str, Any]) -> None:
+    """Write texts, figures (as PNG) and tables (as CSV) to files of a folder, by their names."""
+    for name, content in files.items():
+        with replacing(folder / name) as part:
+            if isinstance(content, str):
+                part.write_text(content, encoding="utf-8")
+            elif hasattr(content, "savefig"):
+                content.savefig(part, format="png", dpi=150)
+            else:
+                content.to_csv(part)
+
+
 def save(tree: xr.DataTree, path: str | os.PathLike[str]) -> None:
     """Write a fit to one NetCDF file, atomically, with checksums of its numbers.
 

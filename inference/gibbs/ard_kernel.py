@@ -217,15 +217,15 @@ class Sampler(GibbsSampler):
         covariates = self.weights.covariates
         added = covariates.C @ state.covariate if covariates else np.empty(0)
         held = steps.Held(a, state.bias, added)
-        given = (columns, present, held, prior)
+        given = steps.Given(columns, present, held, prior)
         for share in SHARES:
-            steps.spike_block(rng, share, *given, pairs.visible)
-        steps.crossings(rng, self.crossings, *given, pairs.visible, self.share)
-        steps.exchanges(rng, options.exchanges, EXCHANGE, *given, pairs)
-        steps.walks(rng, options.walks, WALK, *given, pairs.visible)
-        steps.scalings(rng, options.scalings, SCALE, *given)
+            steps.spike_block(rng, share, given, pairs.visible)
+        steps.crossings(rng, self.crossings, given, pairs.visible, self.share)
+        steps.exchanges(rng, options.exchanges, EXCHANGE, given, pairs)
+        steps.walks(rng, options.walks, WALK, given, pairs.visible)
+        steps.scalings(rng, options.scalings, SCALE, given)
         if self.learned:
-            self.learn(state, columns, present, held, rng)
+            self.learn(state, given, rng)
 
     def law(self, state: State) -> tuple[Prior, Pairs]:
         """Return the prior of theta given its scale, and the pairs, whose threshold follows it."""
@@ -234,14 +234,7 @@ class Sampler(GibbsSampler):
         visible = state.scale * self.pairs.visible
         return self.learned.at(state.scale), self.pairs._replace(visible=visible)
 
-    def learn(
-        self,
-        state: State,
-        columns: steps.Columns,
-        present: steps.Present,
-        held: steps.Held,
-        rng: np.random.Generator,
-    ) -> None:
+    def learn(self, state: State, given: steps.Given, rng: np.random.Generator) -> None:
         """Step 1f."""
         learned = self.learned
         assert learned is not None
@@ -250,14 +243,14 @@ class Sampler(GibbsSampler):
             u = width * rng.standard_normal()
             which, change = np.flatnonzero(moves), math.expm1(u) * state.theta[moves]
             odds = log_ridge(u, ridge, self.prior) - log_ridge(0.0, ridge, self.prior)
-            if steps.accept(rng, columns, present, held, 1.0, which, change, odds):
+            if steps.accept(rng, given, 1.0, which, change, odds):
                 state.theta[moves] *= math.exp(u)
                 state.scale *= math.exp(u)
         for _ in range(self.options.scalings):  # all of theta: a change of the kernel's width
             ridge = Ridge(state.scale, len(state.theta), float(np.sum(state.theta**2)), NONE, 0.0)
             u = SCALE * rng.standard_normal()
             odds = log_ridge(u, ridge, self.prior) - log_ridge(0.0, ridge, self.prior)
-            if steps.accept(rng, columns, present, held, math.exp(u), NOTHING, NONE, odds):
+            if steps.accept(rng, given, math.exp(u), NOTHING, NONE, odds):
                 state.theta *= math.exp(u)
                 state.scale *= math.exp(u)
         state.scale = learned.alone(rng, state.theta, state.scale)

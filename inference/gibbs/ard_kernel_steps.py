@@ -78,6 +78,15 @@ class Held(NamedTuple):
     added: np.ndarray = np.empty(0)
 
 
+class Given(NamedTuple):
+    """What a move of theta takes: all of the above, and the prior of a weight."""
+
+    columns: Columns
+    present: Present
+    held: Held
+    prior: Prior
+
+
 # --- decision values ------------------------------------------------------------------------------
 
 
@@ -168,9 +177,7 @@ def log_likelihood(s: np.ndarray, Ka: np.ndarray, bias: float) -> float:
 @numba.njit(cache=True, nogil=True)
 def accept(
     rng: np.random.Generator,
-    columns: Columns,
-    present: Present,
-    held: Held,
+    given: Given,
     growth: float,
     which: np.ndarray,
     change: np.ndarray,
@@ -180,6 +187,7 @@ def accept(
 
     The caller updates theta.
     """
+    columns, present, held, _ = given
     new = np.empty(len(columns.s))
     decide(columns, present.inner, growth, which, change, held.a, new)
     for i in range(len(held.added)):
@@ -233,20 +241,13 @@ def log_tail(x: float, prior: Prior, visible: float) -> float:
 
 
 @numba.njit(cache=True, nogil=True)
-def spike_block(
-    rng: np.random.Generator,
-    share: float,
-    columns: Columns,
-    present: Present,
-    held: Held,
-    prior: Prior,
-    visible: float,
-) -> bool:
+def spike_block(rng: np.random.Generator, share: float, given: Given, visible: float) -> bool:
     """Draw the weights that are not visible, each with probability `share`, from t up to visible.
 
     A weight stays below visible, so the reverse move draws the same set of weights. What is left of
     the acceptance is the likelihood and the slab.
     """
+    present, prior = given.present, given.prior
     D = len(present.theta)
     which, change, drawn = np.empty(D, dtype=np.int64), np.empty(D), np.empty(D)
     count, log_odds = 0, 0.0
@@ -258,7 +259,7 @@ def spike_block(
             log_odds += log_slab(new, prior) - log_slab(x, prior)
             count += 1
     which, change = which[:count], change[:count]
-    if count == 0 or not accept(rng, columns, present, held, 1.0, which, change, log_odds):
+    if count == 0 or not accept(rng, given, 1.0, which, change, log_odds):
         return False
     for m in range(count):
         present.theta[which[m]] = drawn[m]
@@ -267,14 +268,7 @@ def spike_block(
 
 @numba.njit(cache=True, nogil=True)
 def crossings(
-    rng: np.random.Generator,
-    tries: int,
-    columns: Columns,
-    present: Present,
-    held: Held,
-    prior: Prior,
-    visible: float,
-    share: float,
+    rng: np.random.Generator, tries: int, given: Given, visible: float, share: float
 ) -> int:
     """Move weights, chosen at random, from one side of `visible` to the other; return how many.
 
@@ -283,7 +277,7 @@ def crossings(
     the acceptance is the likelihood ratio times t slab / q at the new x times 1 / ((1 - share)
     slab) at the old x; of one that returns it is the inverse.
     """
-    accepted = 0
+    present, prior, accepted = given.present, given.prior, 0
     which, change = np.empty(1, dtype=np.int64), np.empty(1)
     for _ in range(tries):
         d = rng.integers(0, len(present.theta))
@@ -297,30 +291,21 @@ def crossings(
         log_odds -= log_slab(spike, prior) + math.log1p(-share)
         log_odds = log_odds if up else -log_odds
         which[0], change[0] = d, new - x
-        if accept(rng, columns, present, held, 1.0, which, change, log_odds):
+        if accept(rng, given, 1.0, which, change, log_odds):
             present.theta[d] = new
             accepted += 1
     return accepted
 
 
 @numba.njit(cache=True, nogil=True)
-def walks(
-    rng: np.random.Generator,
-    rounds: int,
-    width: float,
-    columns: Columns,
-    present: Present,
-    held: Held,
-    prior: Prior,
-    visible: float,
-) -> int:
+def walks(rng: np.random.Generator, rounds: int, width: float, given: Given, visible: float) -> int:
     """Move each visible weight by a random walk of its logarithm; return how many moved.
 
     Steps have the standard deviation `width`, or three tenths of it. The density of ln x is
     x p(x). A weight that would leave the visible side stays: who walks does not depend on whether
     the walks before were accepted.
     """
-    accepted = 0
+    present, prior, accepted = given.present, given.prior, 0
     which, change = np.empty(1, dtype=np.int64), np.empty(1)
     for _ in range(rounds):
         for d in range(len(present.theta)):
@@ -333,7 +318,7 @@ def walks(
                 continue
             which[0], change[0] = d, new - x
             log_odds = log_prior(new, prior) - log_prior(x, prior) + step
-            if accept(rng, columns, present, held, 1.0, which, change, log_odds):
+            if accept(rng, given, 1.0, which, change, log_odds):
                 present.theta[d] = new
                 accepted += 1
     return accepted
@@ -361,14 +346,7 @@ def draw_partner(rng: np.random.Generator, i: int, D: int, pairs: Pairs) -> int:
 
 @numba.njit(cache=True, nogil=True)
 def exchanges(
-    rng: np.random.Generator,
-    tries: int,
-    width: float,
-    columns: Columns,
-    present: Present,
-    held: Held,
-    prior: Prior,
-    pairs: Pairs,
+    rng: np.random.Generator, tries: int, width: float, given: Given, pairs: Pairs
 ) -> int:
     """Exchange the weights of two features, one of them visible; return how many pairs moved.
 
@@ -378,6 +356,7 @@ def exchanges(
     visible before as after, so what is left of the choice is p(i | j) / p(j | i). The Jacobian is
     e^u.
     """
+    present, prior = given.present, given.prior
     D, accepted = len(present.theta), 0
     which, change = np.empty(2, dtype=np.int64), np.empty(2)
     for _ in range(tries):
@@ -395,23 +374,16 @@ def exchanges(
         change[0], change[1] = y - x, new - y
         log_odds = log_prior(new, prior) - log_prior(x, prior) + u
         log_odds += math.log(partner_chance(i, j, D, pairs) / partner_chance(j, i, D, pairs))
-        if accept(rng, columns, present, held, 1.0, which, change, log_odds):
+        if accept(rng, given, 1.0, which, change, log_odds):
             present.theta[i], present.theta[j] = y, new
             accepted += 1
     return accepted
 
 
 @numba.njit(cache=True, nogil=True)
-def scalings(
-    rng: np.random.Generator,
-    tries: int,
-    width: float,
-    columns: Columns,
-    present: Present,
-    held: Held,
-    prior: Prior,
-) -> int:
+def scalings(rng: np.random.Generator, tries: int, width: float, given: Given) -> int:
     """Move theta -> e^u theta, u ~ Normal(0, width), whose Jacobian is e^(D u); return how many."""
+    present, prior = given.present, given.prior
     D, accepted = len(present.theta), 0
     none, nothing = np.empty(0, dtype=np.int64), np.empty(0)
     for _ in range(tries):
@@ -419,7 +391,7 @@ def scalings(
         growth = math.exp(u)
         log_odds = log_group(present.theta, prior, growth) - log_group(present.theta, prior, 1.0)
         log_odds += D * u
-        if accept(rng, columns, present, held, growth, none, nothing, log_odds):
+        if accept(rng, given, growth, none, nothing, log_odds):
             present.theta[:] *= growth
             accepted += 1
     return accepted

@@ -153,7 +153,7 @@ MOVES = {
 def make_move(name, random, columns, present, held, *, compiled=True):
     move, sizes, law = MOVES[name]
     run = move if compiled else move.py_func
-    return run(random, *sizes, columns, present, held, PRIOR, *law)
+    return run(random, *sizes, steps.Given(columns, present, held, PRIOR), *law)
 
 
 def present_at(columns, held, theta):
@@ -199,15 +199,15 @@ def test_the_log_odds_of_a_move(name, monkeypatch):
     (columns, held), random = tiny(), np.random.default_rng(3)
     real, taken = steps.accept, []
 
-    def accept(random, columns, present, held, growth, which, change, log_odds):
-        old = present.theta.copy()
+    def accept(random, given, growth, which, change, log_odds):
+        old = given.present.theta.copy()
         new = growth * old
         new[which] += change
         want = log_proposals(name, old, new, which)
         for theta, sign in ((new, 1.0), (old, -1.0)):
             want += sign * (T.logpdf(theta).sum() - 0.5 * (theta @ theta) / LAW.slab**2)
         assert log_odds == pytest.approx(want, rel=1e-8, abs=1e-8)
-        taken.append(real(random, columns, present, held, growth, which, change, log_odds))
+        taken.append(real(random, given, growth, which, change, log_odds))
         return taken[-1]
 
     monkeypatch.setattr(steps, "accept", accept)
@@ -238,8 +238,8 @@ def test_draws_of_a_decision():
     for log_odds in (-gain - 0.8, -gain - 0.1, -gain + 0.5):
         count = 0
         for _ in range(n):
-            present = present_at(columns, held, theta)
-            count += steps.accept(random, columns, present, held, 1.0, which, change, log_odds)
+            given = steps.Given(columns, present_at(columns, held, theta), held, PRIOR)
+            count += steps.accept(random, given, 1.0, which, change, log_odds)
         p = min(1.0, np.exp(gain + log_odds))
         assert stats.binomtest(count, n, p).pvalue > ALARM / 6
     for i in range(D):
