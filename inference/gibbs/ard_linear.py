@@ -73,7 +73,7 @@ from ardvark.models import Problem, pfcvm, rfvm
 from ardvark.models.parts.ard import WeightPrior
 
 from .ard_scans import Tail, scans
-from .ard_steps import Pairs, Prior, draw_noisy, scale_move
+from .ard_steps import Group, Pairs, Prior, draw_noisy, scale_move
 from .covariates import Covariates
 from .jcfo_steps import weighted_products
 from .learned_scale import LearnedScale
@@ -281,10 +281,9 @@ class Sampler(GibbsSampler):
         slope = self.Zt @ (self.sign * state.x)  # (D,)
         working = self.augment(state, rng)
         before = working.score.copy()
-        scans(
-            rng, int(every), o.feature_scans, self.tries, self.Xt, slope, working.W,
-            *self.feature_law(state), working.score, state.theta,
-        )  # fmt: skip
+        prior, *thresholds = self.feature_law(state)
+        group = Group(self.Xt, slope, working.W, prior, working.score, state.theta)
+        scans(rng, int(every), o.feature_scans, self.tries, group, *thresholds)
         if self.learned and every:  # it moves nearly all features
             state.scale = self.learned.spike(
                 rng, state.theta, state.scale, lambda theta: (theta * slope) @ self.Xt,
@@ -303,10 +302,9 @@ class Sampler(GibbsSampler):
         o = self.options
         working = self.augment(state, rng)
         before = working.score.copy()
-        scans(
-            rng, o.sample_scans, o.sample_scans, o.sample_pairs, Mt, self.sign, working.W,
-            self.sample, self.tail, self.sample_pairs, working.score, state.x,
-        )  # fmt: skip
+        group = Group(Mt, self.sign, working.W, self.sample, working.score, state.x)
+        times = o.sample_scans
+        scans(rng, times, times, o.sample_pairs, group, self.tail, self.sample_pairs)
         self.bias(state, working, rng)
         state.eta = state.eta + (before - working.score) / working.W
         self.latent(state, working, rng)

@@ -21,6 +21,7 @@ import numba
 import numpy as np
 
 from .ard_steps import (
+    Group,
     Pairs,
     Prior,
     draw_student,
@@ -57,17 +58,9 @@ def draw_tail(rng: np.random.Generator, prior: Prior, cut: float) -> float:
 
 
 @numba.njit(cache=True, nogil=True)
-def crossing_scan(
-    rng: np.random.Generator,
-    rows: np.ndarray,
-    slope: np.ndarray,
-    W: np.ndarray,
-    prior: Prior,
-    tail: Tail,
-    score: np.ndarray,
-    x: np.ndarray,
-) -> int:
-    """Move the weights as above; rows (K, N), slope (K,). Return how many moved."""
+def crossing_scan(rng: np.random.Generator, group: Group, tail: Tail) -> int:
+    """Move the weights as above; return how many moved."""
+    rows, slope, W, prior, score, x = group
     K, N = rows.shape
     slab, scale = 1.0 / (prior.slab * prior.slab), (prior.rate / prior.shape) ** 0.5
     mean = -1.0 / np.log1p(-tail.chance)  # of the exponential whose floor is geometric
@@ -105,19 +98,14 @@ def scans(
     full: int,
     times: int,
     tries: int,
-    rows: np.ndarray,
-    slope: np.ndarray,
-    W: np.ndarray,
-    prior: Prior,
+    group: Group,
     tail: Tail,
     pairs: Pairs,
-    score: np.ndarray,
-    x: np.ndarray,
 ) -> None:
     """Repeat a scan and a `pair_scan`; the first `full` scans move every weight."""
     for time in range(times):
         if time < full:
-            weight_scan(rng, rows, slope, W, prior, score, x)
+            weight_scan(rng, group)
         else:
-            crossing_scan(rng, rows, slope, W, prior, tail, score, x)
-        pair_scan(rng, tries, rows, slope, W, prior, pairs, score, x)
+            crossing_scan(rng, group, tail)
+        pair_scan(rng, tries, group, pairs)

@@ -82,6 +82,20 @@ class Pairs(NamedTuple):
     degree: np.ndarray
 
 
+class Group(NamedTuple):
+    """The weights x (K,) that a scan moves, and what it reads; it updates x and the score.
+
+    rows (K, N), slope (K,), W (N,), score (N,): of the likelihood, as above.
+    """
+
+    rows: np.ndarray
+    slope: np.ndarray
+    W: np.ndarray
+    prior: Prior
+    score: np.ndarray
+    x: np.ndarray
+
+
 class Proposal(NamedTuple):
     """The proposal q of one weight: linear and precision of G, ln Z, share, and its logarithms.
 
@@ -234,16 +248,9 @@ def cross_product(rows: np.ndarray, i: int, j: int, W: np.ndarray) -> float:
 
 
 @numba.njit(cache=True, nogil=True)
-def weight_scan(
-    rng: np.random.Generator,
-    rows: np.ndarray,
-    slope: np.ndarray,
-    W: np.ndarray,
-    prior: Prior,
-    score: np.ndarray,
-    x: np.ndarray,
-) -> int:
-    """Move every weight, one after the other; rows (K, N), slope (K,). Return how many moved."""
+def weight_scan(rng: np.random.Generator, group: Group) -> int:
+    """Move every weight, one after the other; return how many moved."""
+    rows, slope, W, prior, score, x = group
     K, N = rows.shape
     slab, scale = 1.0 / (prior.slab * prior.slab), math.sqrt(prior.rate / prior.shape)
     accepted = 0
@@ -308,23 +315,14 @@ def draw_pair(
 
 
 @numba.njit(cache=True, nogil=True)
-def pair_scan(
-    rng: np.random.Generator,
-    tries: int,
-    rows: np.ndarray,
-    slope: np.ndarray,
-    W: np.ndarray,
-    prior: Prior,
-    pairs: Pairs,
-    score: np.ndarray,
-    x: np.ndarray,
-) -> int:
+def pair_scan(rng: np.random.Generator, tries: int, group: Group, pairs: Pairs) -> int:
     """Move both weights of a pair together, so that one may replace the other; return how many.
 
     A pair is chosen with probability ([i in A] p(j | i) + [j in A] p(i | j)) / |A|, where A is the
     set of weights beyond `visible`. A move may change A, so the acceptance probability contains the
     ratio of these probabilities.
     """
+    rows, slope, W, prior, score, x = group
     K, N = rows.shape
     place = np.full(K, -1)  # position of a weight in A
     beyond = np.empty(K, dtype=np.int64)  # A

@@ -47,7 +47,7 @@ from ardvark.common.declared import Settings, option
 from ardvark.models import Problem, pcvm
 from ardvark.models.sparse import KernelHypers
 
-from .ard_steps import Pairs, Prior, pair_scan, weight_scan
+from .ard_steps import Group, Pairs, Prior, pair_scan, weight_scan
 from .covariates import Covariates
 from .learned_scale import LearnedScale
 from .partners import correlated
@@ -153,8 +153,9 @@ class SampleWeights:
         rows, W = centred(Kt, omega, self.bias_sd)
         prior, pairs = self.law(state)
         score = np.append(0.5 * self.s - omega * state.eta, -W[-1] * state.bias)
-        weight_scan(rng, rows, self.sign, W, prior, score, state.x)
-        pair_scan(rng, self.tries, rows, self.sign, W, prior, pairs, score, state.x)
+        group = Group(rows, self.sign, W, prior, score, state.x)
+        weight_scan(rng, group)
+        pair_scan(rng, self.tries, group, pairs)
         if self.learned:
             state.scale = self.learned.spike(
                 rng, state.x, state.scale, lambda x: (self.sign * x) @ rows, W, score

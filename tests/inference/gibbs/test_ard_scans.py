@@ -85,7 +85,8 @@ def crossed(random, x, linear, precision, prior, tail):
         block = ends[at : at + 500]
         n = len(block)
         score, W = linear - precision * block, np.full(n, precision)
-        ard_scans.crossing_scan(random, np.eye(n), np.ones(n), W, prior, tail, score, block)
+        group = steps.Group(np.eye(n), np.ones(n), W, prior, score, block)
+        ard_scans.crossing_scan(random, group, tail)
         np.testing.assert_allclose(score, linear - precision * block, rtol=1e-8, atol=1e-8)
     return ends
 
@@ -143,7 +144,7 @@ def scan_ends(scan, random, n):
             is_faint(v, p, prior)
             for v, p in zip(rows @ score + squares * end, squares + GIVEN.slab**-2.0, strict=True)
         ]
-        scan(random, rows, np.ones(K), W, prior, score, end)
+        scan(random, steps.Group(rows, np.ones(K), W, prior, score, end))
         np.testing.assert_allclose(score, W * (target - end @ rows), atol=1e-8)
     return ends, others, (ends != x[: len(ends)]).mean(), np.mean(faint)
 
@@ -151,22 +152,22 @@ def scan_ends(scan, random, n):
 TAIL = ard_scans.Tail(float(stats.t.isf(0.1, 1.0, scale=GIVEN.scale)), 0.2)
 
 
-def crossing(random, rows, slope, W, prior, score, x):
+def crossing(random, group):
     for _ in range(6):
-        ard_scans.crossing_scan(random, rows, slope, W, prior, TAIL, score, x)
+        ard_scans.crossing_scan(random, group, TAIL)
 
 
-def repeated(random, rows, slope, W, prior, score, x):
+def repeated(random, group):
     pairs = steps.Pairs(0.3, np.array([[1], [0], [-1], [-1], [-1]]), np.array([1, 1, 0, 0, 0]))
-    ard_scans.scans(random, 1, 3, 4, rows, slope, W, prior, TAIL, pairs, score, x)
+    ard_scans.scans(random, 1, 3, 4, group, TAIL, pairs)
 
 
-def by_its_own_size(random, rows, slope, W, prior, score, x):
+def by_its_own_size(random, group):
     """Wrong: a weight is passed over if it is itself small."""
     for _ in range(6):
-        for k in np.flatnonzero(x > 0.05):
-            one = x[k : k + 1]
-            steps.weight_scan(random, rows[k : k + 1], slope[k : k + 1], W, prior, score, one)
+        for k in np.flatnonzero(group.x > 0.05):
+            one = {name: getattr(group, name)[k : k + 1] for name in ("rows", "slope", "x")}
+            steps.weight_scan(random, group._replace(**one))
 
 
 @pytest.mark.statistical

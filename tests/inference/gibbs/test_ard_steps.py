@@ -122,7 +122,8 @@ def stepped(random, x, linear, precision, prior):
         n = len(block)
         score = linear - precision * block
         W = np.full(n, precision)
-        steps.weight_scan(random, rows[:n, :n].copy(), np.ones(n), W, prior, score, block)
+        group = steps.Group(rows[:n, :n].copy(), np.ones(n), W, prior, score, block)
+        steps.weight_scan(random, group)
         np.testing.assert_allclose(score, linear - precision * block, rtol=1e-8, atol=1e-8)
     return ends
 
@@ -202,13 +203,13 @@ def test_conditionals_of_the_weights(prior):
                 assert found == pytest.approx(f(v) - f(x[k]), rel=1e-8, abs=1e-8)
         moved, follows = x.copy(), score.copy()
         # of few weights it can be that none moves; not in twenty scans
-        counts = [steps.weight_scan(random, rows, slope, W, law, follows, moved) for _ in range(20)]
-        assert sum(counts) > 0
+        group = steps.Group(rows, slope, W, law, follows, moved)
+        assert sum(steps.weight_scan(random, group) for _ in range(20)) > 0
         eta = problem.decision(point | {name: moved})
         np.testing.assert_allclose(follows, W * (state.u - eta), rtol=1e-8, atol=1e-8)
         pairs = sampler.feature_pairs if len(x) == 5 else sampler.sample_pairs
         pairs = pairs._replace(visible=0.0)
-        assert steps.pair_scan(random, 50, rows, slope, W, law, pairs, follows, moved) > 0
+        assert steps.pair_scan(random, 50, group, pairs) > 0
         eta = problem.decision(point | {name: moved})
         np.testing.assert_allclose(follows, W * (state.u - eta), rtol=1e-8, atol=1e-8)
 
@@ -359,7 +360,7 @@ def pair_ends(scan, random, n, tries):
     ends, others = x[: len(x) // 2].copy(), x[len(x) // 2 :]
     for end in ends:
         score = W * (target - end @ rows)
-        scan(random, tries, rows, np.ones(K), W, prior, pairs, score, end)
+        scan(random, tries, steps.Group(rows, np.ones(K), W, prior, score, end), pairs)
         np.testing.assert_allclose(score, W * (target - end @ rows), atol=1e-8)
     moved = (ends != x[: len(ends)]).any(-1).mean()
     return ends, others, moved
