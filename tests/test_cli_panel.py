@@ -42,7 +42,9 @@ def test_a_study_has_its_panel_in_a_file(command, table, tmp_path, monkeypatch):
     lines = done.stdout.splitlines()
     assert len(lines) <= 30
     assert max(len(line.replace(str(folder), "DIR")) for line in lines) <= 80
-    found = pd.read_csv(folder / "panel.csv", index_col="name")["coefficient"]
+    written = pd.read_csv(folder / "panel.csv", index_col="name")
+    found = written["coefficient"]
+    assert written.loc["intercept", "note"].endswith("size 2; pfcvm on patients")  # as `to_csv`
     assert set(found.index) == {"intercept", "a", "c"}
     assert pd.read_csv(folder / "panel-sizes.csv")["size"].tolist() == [0, 1, 2, 3]
     assert {"a", "c"} <= set(pd.read_csv(folder / "panel-folds.csv", index_col=0).index)

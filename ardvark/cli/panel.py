@@ -1,6 +1,6 @@
 """`ardvark panel`: the few features that predict nearly as well as a fit of a finished study."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -53,9 +53,9 @@ def panel(
     if size is not None:
         found = found.at(size)
     typer.echo(found.text())
-    tables = {"panel-sizes.csv": found.table, "panel-folds.csv": found.chosen}
+    tables: dict[str, Any] = {"panel-sizes.csv": found.table, "panel-folds.csv": found.chosen}
     if found.size is not None:
-        tables["panel.csv"] = found.coefficients
+        tables["panel.csv"] = found  # with its notes
     write_files(folder, tables)
     write_files(folder, {"panel.png": found.plot(), "panel.html": panel_page(found, typed())})
     what = "Sizes" if found.size is None else f"Coefficients (size {found.size}), sizes"
