@@ -67,7 +67,7 @@ BRIEF = (
     "compiled_speed-gradient", "compiled_speed-rbf", "nuts_speed-settings", "gibbs_speed-cost",
     "gibbs_speed-moves", "papers_speed-rfvm", "papers_speed-million", "rfvm_vb_stop",
     "papers_speed-pfcvm", "papers_speed-jcfo", "papers_speed-fsklr", "laplace_genes", "advi_rank",
-    "rfvm_noise", "model_choices", "exact_speed-samplers",
+    "rfvm_noise", "model_choices", "exact_speed-samplers", "learned_scale",
 )  # fmt: skip
 """Records whose goals or a sentence say all: their pages leave tables and notes to their files."""
 FIDELITY = "PAPER_CHECK.md"

@@ -22,6 +22,7 @@ Each fit takes one core, its chains after each other, and is a line of WORK/fits
 
 import argparse
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -90,13 +91,27 @@ def measure(given: argparse.Namespace) -> Measured:
     return measured(rows, read(records.RESULTS / "known_truth.csv"), len(planned) // len(ZOO))
 
 
+class OfCells(Results):
+    """Results whose cells have one data set each: their errors are from the spread over cells.
+
+    That holds the differences between cells too, so these errors are too large, if anything.
+    """
+
+    @cached_property
+    def cell(self) -> np.ndarray:
+        """One stratum."""
+        return np.zeros(self.sets, dtype=int)
+
+
 def beside(rows: list[Row], stored: list[Row]) -> Results:
     """Return the results of the new methods and of those before them, on shared data sets.
 
     Only data sets that every one of the new methods has fitted count.
     """
     methods = [m for new, before in BEFORE.items() for m in (before, new)]
-    return Results(rows + [row for row in stored if row["method"] in methods], methods)
+    both = rows + [row for row in stored if row["method"] in methods]
+    found = Results(both, methods)
+    return OfCells(both, methods) if found.sets == found.cells else found
 
 
 def measured(rows: list[Row], stored: list[Row], planned: int) -> Measured:

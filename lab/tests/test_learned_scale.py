@@ -7,7 +7,7 @@ from lab import records
 from lab.known_truth import known_truth
 from lab.known_truth import learned_scale as ls
 from lab.known_truth.known_truth import COLUMNS, METHODS, Cell, Fits, Piece, promised
-from lab.known_truth.results import read
+from lab.known_truth.results import mean, read
 
 STORED = read(records.RESULTS / "known_truth.csv")
 TINY = Cell(24, 10, 0.5, 2)
@@ -71,3 +71,48 @@ def test_the_lists_of_known_truth_are_those_of_its_page():
     for m, before in ls.BEFORE.items():
         assert found.false(m, "fdr") == pytest.approx(found.false(before, "fdr"), nan_ok=True)
         assert found.mean(m, "lost").value == found.mean(before, "lost").value
+
+
+def test_the_errors_of_cells_of_one_data_set_are_from_the_spread_over_cells():
+    found = ls.beside(rows_of({(50, 30), (100, 30)}, 0.0), STORED)
+    accuracy = found.value("rfvm, learned", "accuracy")
+    assert found.mean("rfvm, learned", "accuracy") == pytest.approx(
+        (accuracy.mean(), accuracy.std(ddof=1) / 12**0.5, 11)
+    )
+    twice = rows_of({(50, 30)}, 0.0)
+    twice += [row | {"data_set": 2} for row in twice[:: len(twice) // 3]]  # one cell has two
+    found = ls.beside(twice, STORED)
+    assert (found.sets, found.cells) == (7, 6)
+    own = found.value("rfvm, learned", "accuracy")
+    assert found.mean("rfvm, learned", "accuracy").value == mean(own, found.cell).value
+
+
+# --- the words of the page ------------------------------------------------------------------------
+
+NEW = read(records.RESULTS / "learned_scale.csv")
+RECORD = records.read(records.RESULTS / "learned_scale.json")
+FOUND = ls.beside(NEW, STORED)
+
+
+def test_no_list_keeps_its_promise_but_those_of_larger_effects():
+    assert FOUND.sets == FOUND.cells
+    for m, goal in zip(ls.ZOO, RECORD.goals[2:], strict=True):
+        assert not goal.met
+        assert FOUND.false(m, "fdr").value > ls.PROMISED
+        assert FOUND.false(m, "fdr20").value > 0.2
+        assert FOUND.false(m, "fdr_above_0.5").value < 0.1
+    for m in ("rfvm, learned", "pfcvm, learned"):
+        before = ls.BEFORE[m]
+        assert FOUND.false(before, "fdr").value < FOUND.false(m, "fdr").value - 0.1
+        listed = [FOUND.value(x, f"fdr_{p}") for x in (m, before) for p in ("right", "false")]
+        assert sum(listed[:2]).sum() > sum(listed[2:]).sum()
+        for name in ("power_20", "log_score"):
+            more = FOUND.more(m, before, name)
+            assert abs(more.value) < 2 * more.error
+
+
+def test_every_fit_of_few_features_converged_and_the_others_lack_effective_draws_alone():
+    assert {row["status"] for row in NEW if row["D"] == 30} == {"finished"}
+    assert not RECORD.goals[1].met
+    assert all(row["rhat"] < 1.01 for row in NEW)
+    assert sum(row["commit"] == "007bf566+" for row in NEW) == 36
