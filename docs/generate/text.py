@@ -21,6 +21,7 @@ INCLUDED = {
     "lab/ALGORITHMS.md": "results/algorithms",
     "lab/CALIBRATION.md": "results/calibration",
     "lab/PRIORS.md": "results/priors",
+    "lab/PRIOR_FACTORS.md": "results/prior_factors",
     "lab/TESTS.md": "results/tests",
     "lab/JUDGE.md": "results/judge",
     "lab/FSKLR_MASKS.md": "results/fsklr_masks",
