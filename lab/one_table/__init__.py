@@ -1,0 +1,1 @@
+"""What a person with one table asks: `choose` and `panel`, measured."""
