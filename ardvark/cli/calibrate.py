@@ -69,8 +69,8 @@ def calibrate(
     typer.echo(found.text())
     if not len(found.ranks):
         raise typer.Exit(1)
-    files = {f"{found.name}.csv": found.table, f"{found.name}.png": found.plot()}
-    write_files(folder, files)
+    write_files(folder, {f"{found.name}.csv": found.table})
+    write_files(folder, {f"{found.name}.png": found.plot()})
     typer.echo(f"Table and figure: {folder / found.name}.csv, .png")
 
 

@@ -69,8 +69,8 @@ def choose(
         **settings,
     )
     found.save(folder / "choice.json")
-    files = {"choice.csv": found.table, "choice.png": found.plot().figure}
-    write_files(folder, files | {"choice.html": page(found, typed())})
+    write_files(folder, {"choice.csv": found.table})
+    write_files(folder, {"choice.png": found.plot().figure, "choice.html": page(found, typed())})
     typer.echo(found.text())
     typer.echo(f"Report: {folder / 'choice.html'}, table and figure beside it")
     if stack:

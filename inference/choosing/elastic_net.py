@@ -5,11 +5,13 @@ it stops after an epoch, with an intercept that is far from the log odds of the 
 of the labels 1 it predicts 32 %, at any tolerance (scikit-learn 1.9).
 """
 
+import warnings
 from typing import Any
 
 import numpy as np
 from scipy import special
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 
 _STEPS = 5000
 _TOLERANCE = 1e-4  # of the optimality conditions, in units of the mean gradient
@@ -78,7 +80,7 @@ def _minimised(
     """Return the best weights (D,) and the intercept, from w (D + 1,), the intercept last."""
     N = len(ones)
     A, penalised = np.column_stack([X, np.ones(N)]), np.append(np.ones(X.shape[1]), 0.0)
-    lipschitz = np.linalg.norm(A @ A.T, 2) / (4.0 * N) + ridge
+    lipschitz = np.linalg.norm(A, 2) ** 2 / (4.0 * N) + ridge
     ahead, momentum = w, 1.0
     for _ in range(_STEPS):
         gradient = A.T @ (special.expit(A @ ahead) - ones) / N + ridge * penalised * ahead
@@ -92,4 +94,6 @@ def _minimised(
         larger = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
         ahead = new + (momentum - 1.0) / larger * (new - w)
         w, momentum = new, larger
+    else:
+        warnings.warn(f"no optimum after {_STEPS} steps", ConvergenceWarning, stacklevel=3)
     return w[:-1], float(w[-1])

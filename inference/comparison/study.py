@@ -188,8 +188,8 @@ def summarise(
         }
         if sensitivity is not None:
             tables["sensitivity"] = sensitivity.table
-        pictures = comparison.pictures()
         write_files(folder, {f"{name}.csv": table for name, table in tables.items()})
+        pictures = comparison.pictures()
         write_files(folder, {f"{name}.png": picture.figure for name, picture in pictures.items()})
         comparison.to_html(folder / "report.html", command, sensitivity, pictures)
     return comparison

@@ -17,8 +17,9 @@ directions. Under a linear kernel eta is made of products v_d a_j, so
 
 keep eta, and what is active, for every c. With c = r' / r each a has the ratio 1, apart from its
 slab, and with c = s / s' each v has: the more numerous ones are taken. If g is learned, c is
-r' / r, which leaves only g and the slabs in the ratio. Under other kernels c is 1. In the horseshoe
-tau's scale alone moves: the ratio of two half-Cauchy densities, which is bounded.
+r' / r, which leaves only g and the slabs in the ratio. Under other kernels c is 1, and so it is
+under 1 + x'diag(v) z, where the bias would have to make up for the sum of a. In the horseshoe tau's
+scale alone moves: the ratio of two half-Cauchy densities, which is bounded.
 
 Pareto smoothing (Vehtari, Simpson, Gelman, Yao, Gabry 2024, J. Mach. Learn. Res. 25; ArviZ) makes
 weights of the ratios, and its k-hat says whether these draws can tell at all. Nor can they where
@@ -168,16 +169,23 @@ def prior_number(
                 row |= {"reason": str(error), "khat": np.nan}
                 continue
             weights, row["khat"] = smoothed(log_ratios(problem, variant, point))
-        row["effective"] = 1.0 / float(np.square(weights).sum() or np.inf)
-        if row["khat"] < khat_limit(weights.size) and row["effective"] >= FEWEST:
+        row["effective"] = min(_worth(weights), _worth(weights[:, :: found.thin]))
+        enough = row["khat"] < khat_limit(weights.size) and row["effective"] >= FEWEST
+        if factor == 1.0 or enough:
             row |= _Seen.of(weights, found, labels).beside(base, problem.coords["feature"])
         else:
+            khat = f"k-hat {row['khat']:.2f}, " if np.isfinite(row["khat"]) else ""
             row["reason"] = (
-                f"these draws cannot tell (k-hat {row['khat']:.2f}, worth "
+                f"these draws cannot tell ({khat}worth "
                 f"{row['effective']:.0f} of {weights.size} draws); a refit can, "
                 f"ardvark.fit(problem.with_hypers(active_features={row['expected']:g}))."
             )
     return PriorNumber(pd.DataFrame.from_dict(rows, orient="index").rename_axis("factor"))
+
+
+def _worth(weights: np.ndarray) -> float:
+    """Return how many equal weights these are worth; 0 where no draw has any."""
+    return float(weights.sum() ** 2 / (np.square(weights).sum() or np.inf))
 
 
 class _Seen(NamedTuple):
@@ -228,7 +236,7 @@ def mapped(problem: Problem, variant: Problem, point: Point) -> dict[str, np.nda
     grown = {name: new[name].scale / old[name].scale for name in old}
     a, v, scale = "sample_weight", "feature_weight", problem.hypers.learned_scale
     c, out = 1.0, dict(point)
-    if problem.kernel is not None and problem.kernel.is_primal:
+    if problem.kernel is not None and problem.kernel.is_linear:
         samples = scale is not None or len(problem.basis) >= problem.D
         c = grown[a] if samples else 1.0 / grown[v]
         out[v] = point[v] / c

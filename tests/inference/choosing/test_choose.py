@@ -9,12 +9,13 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 import ardvark as av
 from ardvark.inference import Choice, Stack
-from ardvark.inference.choosing import stacking
+from ardvark.inference.choosing import elastic_net, stacking
 from ardvark.inference.choosing.candidates import PENALISED, Baseline, Zoo, candidates
 from ardvark.inference.choosing.choose import estimate
 from ardvark.inference.choosing.elastic_net import ElasticNet
@@ -157,6 +158,12 @@ def test_an_elastic_net_is_at_the_minimum_of_its_loss(ratio, l1_ratio):
     assert (np.abs(gradient[w == 0]) <= lasso + 2e-4).all()
     assert (w != 0).any() == (ratio < 1.0)
     np.testing.assert_allclose(found.predict_proba(X).sum(axis=1), 1.0)
+
+
+def test_an_elastic_net_that_runs_out_of_steps_says_so(data, monkeypatch):
+    monkeypatch.setattr(elastic_net, "_STEPS", 2)
+    with pytest.warns(ConvergenceWarning, match="no optimum after 2 steps"):
+        ElasticNet(0.01).fit(data.X, data.y)
 
 
 def test_ridge_is_that_of_its_penalty_on_standardised_features(data):

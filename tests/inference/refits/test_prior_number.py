@@ -8,6 +8,7 @@ from scipy import special, stats
 
 import ardvark as av
 from ardvark.common.validate import InputError
+from ardvark.inference.fits import activity
 from ardvark.inference.fits.diagnostics import smoothed
 from ardvark.inference.refits import prior_number
 from ardvark.inference.refits.prior_number import log_ratios, mapped
@@ -20,6 +21,7 @@ MODELS = [
     ("rfvm", {"scale": "learned", "latent_noise": "none"}, (4, 9)),
     ("pfcvm", {}, (9, 4)),
     ("pfcvm", {"scale": "learned"}, (9, 4)),
+    ("pfcvm", {"kernel": "polynomial", "degree": 1}, (9, 4)),
     ("pfcvm", {"kernel": "rbf"}, (9, 4)),
     ("pfcvm", {"kernel": "rbf", "scale": "learned"}, (9, 4)),
     ("horseshoe", {}, (9, 4)),
@@ -200,6 +202,26 @@ def test_a_few_draws_that_carry_the_weights_cannot_tell(horseshoe, monkeypatch):
     assert found.table.loc[2.0, "effective"] == pytest.approx(99.0)
     assert "cannot tell (k-hat 0.10, worth 99 of 400 draws)" in found.text()
     assert np.isnan(found.table.loc[2.0, "active"])
+
+
+def test_what_is_counted_on_every_fifth_draw_needs_weights_there(horseshoe, monkeypatch):
+    """All draws together are worth enough, those that are counted are not."""
+    problem, fit = horseshoe
+    monkeypatch.setattr(activity, "_thinning", lambda *sizes: 5)
+    monkeypatch.setattr(prior_number, "smoothed", lambda ratios: (np.full((2, 200), 1 / 400), 0.1))
+    row = av.prior_number(problem, fit, [2.0]).table.loc[2.0]
+    assert row["effective"] == pytest.approx(80.0)
+    assert row["reason"].startswith("these draws cannot tell (k-hat 0.10, worth 80 of 400 draws)")
+
+
+def test_few_draws_say_the_number_that_they_have_and_no_other():
+    problem = asked("horseshoe", {}, (9, 4))
+    found = av.prior_number(problem, adopted(problem, stacked(prior_points(problem, 40))))
+    assert np.isfinite(found.table.loc[1.0, "active"])
+    assert found.table["active"].isna().sum() == 4
+    assert (found.table.drop(index=1.0)["effective"] < 100).all()
+    assert "inf" not in found.text()
+    assert "With half (0.5) as many: these draws cannot tell" in found.text()
 
 
 def test_a_number_that_is_not_there_is_refused(horseshoe):
