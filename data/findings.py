@@ -57,6 +57,7 @@ class TableError(InputError):
         self, first: str, rows: Rows, findings: Sequence[Finding], cleaning: Cleaning, source: str
     ) -> None:
         self.first, self.shape, self.findings = first, rows.shape, findings
+        self.columns = tuple(map(str, rows.features))
         self.mended = mended(findings, cleaning, rows.features)
         call = ""
         if self.mended is not None:
@@ -129,6 +130,7 @@ def examine(rows: Rows, cleaning: Cleaning) -> list[Finding]:
         _dates,
         _ids,
         _constant,
+        _equal,
     )
     return [found for part in parts for found in part(rows, seen, cleaning)]
 
@@ -329,6 +331,20 @@ def _constant(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fi
     if len(constant):
         said = f"{_columns(constant)} with one value only: {listed(constant, _SHOWN)}"
         yield _found("constant", said, {}, constant, stops=False)
+
+
+def _equal(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Finding]:
+    """Columns that are copies: a sparse prior shares one effect among them."""
+    columns = seen.index[(seen["kind"] == "numbers") & ~seen["constant"]]
+    first, copies = dict[bytes, str](), dict[str, str]()
+    for name in map(str, columns):
+        values = numbers(rows.features[name]).to_numpy(dtype=float)
+        known = first.setdefault(values.tobytes(), name)
+        if known != name:
+            copies[name] = known
+    if copies:
+        said = _told(pd.Series(copies), " with the same values as another")
+        yield _found("equal", said, {}, copies, stops=False)
 
 
 # --- the label column -----------------------------------------------------------------------------

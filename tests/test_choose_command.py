@@ -82,6 +82,8 @@ def test_columns_that_are_always_in_reach_the_models(own_csv, tmp_path, command,
             "unknown column 'smoking'",
         ),
         (["--target", "state", "--encode", "onehot", "--folds", "1"], "folds must be an integer"),
+        # before all that is wrong with the table, whose command would end at it
+        (["--target", "state", "--always", "age,sx"], "unknown column 'sx'. Did you mean 'sex'?"),
     ],
 )
 def test_bad_words_are_one_error(words, message, own_csv, tmp_path, command):

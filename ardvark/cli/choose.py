@@ -52,7 +52,7 @@ def choose(
     from ardvark.inference.fits.datatree import write_files
 
     where = computing(processes, scheduler, workers)
-    rows = dataset_of(data, table, ["choose", data])
+    rows = dataset_of(data, table, ["choose", data], words(always))
     folder = out or Path("results") / f"choose-{rows.name}"
     check_folder(folder)
     last_words(f"Stopped. Finished fits are in {folder}. Run the same command to continue.")

@@ -3,7 +3,7 @@
 import shutil
 import sys
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ardvark.common.interrupt import last_words
-from ardvark.common.validate import InputError
+from ardvark.common.validate import InputError, named
 
 from . import tables
 from .arguments import pairs, typed, words
@@ -86,7 +86,6 @@ def compare(
     Finished fits are kept. Run an interrupted command again to compute only what is missing.
     """
     from ardvark.common import memory
-    from ardvark.common.validate import named
     from ardvark.data import Table
     from ardvark.inference.comparison import study
     from ardvark.inference.contract.sampling import Sampling
@@ -220,7 +219,8 @@ def problem_of(settings: Mapping[str, Any]) -> "tuple[Problem, Dataset | None]":
 
     model, data = settings["model"], settings["data"]
     model_named(av.ZOO, model, data)  # before a large table is read
-    source = dataset_of(data, settings["table"], ["compare", model, data])
+    always = settings.get("always", ())
+    source = dataset_of(data, settings["table"], ["compare", model, data], always)
     test = None
     size = settings.get("test_size", 0.0)
     if not 0.0 <= size < 1.0:
@@ -229,15 +229,17 @@ def problem_of(settings: Mapping[str, Any]) -> "tuple[Problem, Dataset | None]":
         )
     if size:
         source, test = source.split(size, random_seed=settings["split_seed"])
-    always = settings.get("always", ())
     return av.problem(settings["model"], source, always=always, **settings["hypers"]), test
 
 
-def dataset_of(source: str, given: Mapping[str, Any], command: list[str]) -> "Dataset":
+def dataset_of(
+    source: str, given: Mapping[str, Any], command: list[str], always: Sequence[str] = ()
+) -> "Dataset":
     """Return a data set by its name, or a table from a file.
 
     The error for a table that must be cleaned prints the command that does: the one that was typed,
-    if it is this `command`.
+    if it is this `command`. A column of `always` that is not in the table is said first, for the
+    command would end at it.
     """
     import ardvark as av
     from ardvark.data.findings import TableError
@@ -254,6 +256,8 @@ def dataset_of(source: str, given: Mapping[str, Any], command: list[str]) -> "Da
         return av.table(source, **given)
     except TableError as error:
         typed = sys.argv[1:] if sys.argv[1:2] == command[:1] else command
+        for name in (n for n in always if "=" not in n):  # sex=male is there once it is encoded
+            named("column", name, error.columns)
         wanted = error.mended.declared() if error.mended else {}
         raise InputError(error.report(tables.mended_command(typed, wanted))) from None
 

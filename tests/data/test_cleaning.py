@@ -285,6 +285,16 @@ def test_a_code_is_a_number_until_it_is_declared(caplog):
     assert raised.value.mended.na == ()
 
 
+def test_columns_with_the_same_values_are_named_and_stay(caplog):
+    """Missing values are equal to each other; a constant, which is another finding, is no copy."""
+    columns = {"a": [1.5, np.nan, 3.0], "b": [1.5, np.nan, 3.5], "c": [1.5, np.nan, 3.0]}
+    frame = pd.DataFrame({**columns, "d": [1.0] * 3, "e": [1.0] * 3, "y": list("uvu")})
+    assert av.table(frame, "y", impute="median").feature_names == ("a", "b", "c", "d", "e")
+    assert "1 column with the same values as another: c (a). They share one effect." in caplog.text
+    with pytest.raises(ValueError, match=r"equal +1 column .*: c \(a\)\. *\n? *Remedy: drop"):
+        av.table(frame, "y")
+
+
 def test_rows_are_named(caplog):
     named = FRAME.dropna().assign(patient=[f"p{k}" for k in range(5)])
     assert av.table(named, "y", encode="onehot", row_names="patient").sample_names[0] == "p0"
