@@ -344,7 +344,7 @@ def _equal(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Findi
             copies[name] = known
     if copies:
         said = _told(pd.Series(copies), " with the same values as another")
-        yield _found("equal", said, {}, copies, stops=False)
+        yield Finding("equal", f"{said}. Copies share one effect (drop).", False, {})
 
 
 # --- the label column -----------------------------------------------------------------------------

@@ -291,12 +291,10 @@ def table(
     if rows.left_out:
         logger.info("rows left out: %s", ", ".join(rows.left_out))
     for found in findings:
-        if found.heading == "codes":
+        if found.heading in ("codes", "equal"):
             logger.warning("%s", found.text)
         if found.heading == "id":
             logger.info("%s (drop, or row_names)", found.text.partition(".")[0])
-        if found.heading == "equal":
-            logger.warning("%s. They share one effect.", found.text.partition(". Remedy")[0])
     usual = "data" if isinstance(source, pd.DataFrame) else Path(source).name.partition(".")[0]
     return _table(rows, cleaning, name or usual)
 
