@@ -58,6 +58,17 @@ def test_the_conditions_of_an_optimum_hold(size, spread):
     assert stacking.gap(w, log_p) == pytest.approx(g.max() - 1.0, abs=1e-9)
 
 
+def test_problems_that_are_solved_at_once_are_each_at_their_optimum():
+    """One whose start is its optimum must not end the others: equal shares of symmetric rows."""
+    log_p = np.vstack([np.log([[0.9, 0.2], [0.2, 0.9]]), scores(13, T=8, K=2, spread=2.0)])
+    even = np.r_[0.5, 0.5, np.zeros(8)]
+    s = np.vstack([even, stacking.shares(10, 6, rng(14))])
+    found = stacking.stack(log_p, s)
+    np.testing.assert_allclose(found[0], 0.5, atol=1e-6)
+    for w, given in zip(found, s, strict=True):
+        assert stacking.gap(w, log_p, given) <= 2 * stacking.GAP
+
+
 def test_the_gap_bounds_what_is_lacking():
     log_p = scores(5)
     best = score(stacking.stack(log_p), log_p)
