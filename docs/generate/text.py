@@ -25,6 +25,7 @@ INCLUDED = {
     "lab/TESTS.md": "results/tests",
     "lab/JUDGE.md": "results/judge",
     "lab/FSKLR_MASKS.md": "results/fsklr_masks",
+    "lab/ONE_TABLE.md": "results/one_table",
     "lab/KNOWN_TRUTH.md": "results/known_truth",
     "lab/GENES.md": "results/genes",
     "lab/PAPER_CHECK.md": "results/paper_check",

@@ -113,3 +113,18 @@ def test_what_the_search_of_fsklr_finds():
         assert abs(float(score) - float(exact)) < float(error)
         shared = frame("fsklr_masks", table + 2)["value"]
         assert (shared[:2] < 0.6).all()
+
+
+def test_what_choose_and_panel_are_worth():
+    says(
+        "ONE_TABLE.md", "about as good as the best candidate", "better than the full posterior",
+        "On no table is a model of the zoo clearly above",
+    )  # fmt: skip
+    mean = STORED["one_table-choose"].goals[1]
+    assert mean.met, mean.measured
+    above = frame("one_table-choose")["zoo - penalised"]
+    for value, error in above[above != ""].str.split(" ± ").map(lambda x: map(float, x)):
+        assert value < 2.0 * error
+    panels = frame("one_table-panel")
+    assert (panels["panel - full"] > 0.0).all()
+    assert STORED["one_table-panel"].goals[2].met
