@@ -195,9 +195,9 @@ def test_candidates_that_are_none_are_refused(given, message):
 
 
 def test_candidates_are_words_or_settings_by_name():
-    found = candidates(
-        {"wide": {"model": "rfvm", "slab": 2}, "plain": "l1", "b": "PFCVM:kernel=rbf"}
-    )
+    given = {"wide": {"model": "rfvm", "slab": 2}, "plain": "l1", "b": "PFCVM:kernel=rbf"}
+    found = candidates(given)
+    assert candidates(given) == found  # what is given is as before
     assert found == (
         Zoo("wide", "rfvm", {"slab": 2}),
         Baseline("plain", "l1"),

@@ -254,6 +254,9 @@ def test_coefficients_are_in_the_units_of_the_table(small):
     scale = problem.scale[list(panel.path[:2])]
     np.testing.assert_allclose([low * scale, high * scale], spread, rtol=1e-10)
     np.testing.assert_allclose(two.coefficients["per_sd"].iloc[1:], submodel.formula[1:])
+    assert b["x1"] > 0.0  # by `table`, more of x1 makes "well" likelier
+    assert two.coefficients.attrs["towards"] == "well"
+    assert "in log odds of 'well'" in two.text()
 
 
 def test_a_file_and_an_estimator_predict_as_the_formula_does(small, tmp_path):
