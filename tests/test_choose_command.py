@@ -42,6 +42,7 @@ def test_a_table_is_chosen_for_on_one_screen_and_stored(own_csv, tmp_path, comma
     assert "Best on the rows held out: " in page
     assert page.count('<th scope="row">') == 4  # three candidates and the stack
     assert "--folds 4" in page  # the command
+    assert "0 is perfect" in page  # the note of its table
     data = av.table(own_csv, "state", encode="onehot")
     direct = av.choose(
         data, candidates=["l1", "ridge", "share"], folds=4, out=out, progressbar=False

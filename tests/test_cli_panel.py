@@ -54,6 +54,8 @@ def test_a_study_has_its_panel_in_a_file(command, table, tmp_path, monkeypatch):
     assert "<h1>A small panel of pfcvm on patients</h1>" in page
     assert f'<td title="coefficient, a: {found["a"]:.3g}">' in page
     assert "--size 2" in page  # the command
+    for heading in ("or instead", "without an average over draws", "in panels of each size"):
+        assert heading in page  # each table has its note
     # the file predicts as the panel does in Python
     panel = av.panel(problem, fit, 3, folds=3, folder=folder / "panel", progressbar=False).at(2)
     np.testing.assert_allclose(panel.coefficients["coefficient"][found.index], found)

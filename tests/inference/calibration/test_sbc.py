@@ -16,6 +16,7 @@ from ardvark.inference import BACKENDS
 from ardvark.inference.calibration import ranks as ranking
 from ardvark.inference.calibration.joint import NutsKernel
 from ardvark.inference.calibration.replicates import Trial, draw_basis_labels
+from ardvark.inference.calibration.sbc import relabelled
 from ardvark.inference.fitting import registry
 from tests.inference.calibration.toy import Conjugate, make_toy, sbc
 from tests.support import ALARM, rng, seed, z_limit
@@ -68,6 +69,10 @@ def test_basis_labels_of_a_replicate():
     for how in ("fixed", "rederived"):
         np.testing.assert_array_equal(draw_basis_labels(pcvm, how, rng(2)), pcvm.basis_labels)
     assert draw_basis_labels(rvm, "independent", rng(2)) is None
+    y = 1 - pcvm.y
+    model = relabelled(pcvm, y, coins).model
+    np.testing.assert_array_equal(model["label"].get_value(), y)
+    np.testing.assert_array_equal(model["basis_labels"].get_value(), coins)
 
 
 # --- the p-values ---------------------------------------------------------------------------------

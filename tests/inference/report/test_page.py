@@ -174,6 +174,13 @@ def test_numbers_under_the_pointer(page, comparison):
     row = frame.loc[("q<b>&", "eta", "sd_ratio")]
     told = f"q<b>&, sd ratio of eta: {row['value']:.6g}, noise (factor {np.exp(row['floor']):.2f})"
     assert told in [a.get("title") for a in reader.all("td")]
+    told = {a.get("title") for a in reader.all("td")}
+    known = comparison.distances.dropna(subset=["value", "floor"])
+    assert known["inside"].any()
+    assert not known["inside"].all()
+    for r in known.itertuples():
+        beside = "= floor" if r.inside else f"({r.floor:.2g})"
+        assert f"{r.method}, {r.quantity} {r.statistic}: {r.value:.3g} {beside}" in told
     marks = [t for tag, t in reader.text if tag == "title"]
     effect = av.effects(comparison.fits["exact"])["effect"]
     assert any(m.startswith(f"pixel_0_0, exact: mean {effect['pixel_0_0']:.3g}, ") for m in marks)

@@ -141,6 +141,15 @@ def test_primal_weights_and_probabilities_of_training_rows():
         w = sum(a[..., j] * problem.Z[j, k] for j in range(6))
         np.testing.assert_allclose(found[..., k], v[..., k] * w)
     assert quantities.primal(make("pfcvm", N=6, D=3, kernel="rbf"), tree) is None
+    masked = make("fsklr", N=6, D=3, kernel="linear")  # theta = delta zeta, and delta is not 1
+    on = tree.copy()
+    on["posterior"] = xr.Dataset(
+        {"feature_weight": ((*LEAD, "feature"), 1.0 * (v > 1.5)),
+         "sample_weight": ((*LEAD, "basis"), a)}
+    )  # fmt: skip
+    assert masked.hypers.delta != 1.0
+    by_mask = np.where(v > 1.5, masked.hypers.delta * (a @ masked.Z), 0.0)
+    np.testing.assert_allclose(quantities.primal(masked, on), by_mask)
     tree.attrs["model"] = "rfvm"
     np.testing.assert_allclose(quantities.fitted(tree), special.expit(eta))
     tree.attrs["model"] = "fs_skr"  # a score is no probability

@@ -8,7 +8,7 @@ from ardvark.inference.scoring.distances import measure
 from tests.models.forms import make
 from tests.support import rng
 
-SHAPE = (4, 250)
+SHAPE, LEAD = (4, 250), ("chain", "draw")
 LOCATION = np.array([0.1, -3.0, 2.0, -0.5, 1.0, 4.0])
 D = len(LOCATION)
 
@@ -25,8 +25,7 @@ def fit_of(problem, number, sign=1.0):
     a = np.zeros((*SHAPE, problem.sizes["sample_weight"]))
     a[..., 2] = sign * (1.0 + 0.1 * generator.normal(size=SHAPE))
     v = np.abs(LOCATION / problem.Z[2]) * (1.0 + 0.1 * generator.normal(size=(*SHAPE, D)))
-    lead = ("chain", "draw")
-    posterior = {"feature_weight": ((*lead, "feature"), v), "sample_weight": ((*lead, "basis"), a)}
+    posterior = {"feature_weight": ((*LEAD, "feature"), v), "sample_weight": ((*LEAD, "basis"), a)}
     tree = xr.DataTree.from_dict({"/posterior": xr.Dataset(posterior)})
     tree.attrs |= {"kind": "mcmc", "status": "finished", "form": problem.form}
     return tree
@@ -61,7 +60,7 @@ def test_where_nothing_is_active_the_largest_weights_are_compared():
             "p_active_feature": ("feature", np.full(size, 0.01)),
             "mcse_feature": ("feature", np.full(size, 0.001)),
         }
-        posterior = {"feature_weight": (("chain", "draw", "feature"), weight)}
+        posterior = {"feature_weight": ((*LEAD, "feature"), weight)}
         tree = xr.DataTree.from_dict(
             {"/posterior": xr.Dataset(posterior), "/selection": xr.Dataset(never)}
         )
@@ -79,3 +78,26 @@ def test_where_nothing_is_active_the_largest_weights_are_compared():
         found = error([k])
         assert found.value > 5.0
         assert found.component == f"the weight of {k}"
+
+
+def test_every_bit_of_a_mask_is_compared():
+    """Also one that the reference has switched off, though weights of its kind are not."""
+    share = np.array([0.9, 0.5, 0.0, 0.0])  # of the draws in which a feature is on
+
+    def fit(number, share):
+        bits = (rng(number).uniform(size=(*SHAPE, 4)) < share).astype(float)
+        p = {
+            "p_active_feature": ("feature", share),
+            "mcse_feature": ("feature", np.full(4, 0.001)),
+        }
+        groups = {
+            "/posterior": xr.Dataset({"feature_weight": ((*LEAD, "feature"), bits)}),
+            "/selection": xr.Dataset(p),
+        }
+        tree = xr.DataTree.from_dict(groups)
+        tree.attrs |= {"kind": "mcmc", "status": "finished", "masked": "feature_weight"}
+        return tree
+
+    fits = {"exact": fit(1, share), "other": fit(2, np.array([0.9, 0.5, 0.8, 0.0]))}
+    found = measure(fits, "exact").query("method == 'other' and quantity == 'feature_weight'")
+    assert found["value"].max() > 0.7
