@@ -335,7 +335,7 @@ def test_the_papers_numbers_are_in_their_entries(command):
     assert "author = {Jiang and Li and {De Rijke} and Yao and Chen}" in entry
     assert "volume = {13}" in entry
     assert "doi = {10.1145/3309541}" in entry
-    assert "eprint = {2402.07135}" in command("models", "rfvm", "--bibtex").stdout
+    assert "eprint = {2402.07079}" in command("models", "rfvm", "--bibtex").stdout
 
 
 def test_a_data_set_is_explained(command):

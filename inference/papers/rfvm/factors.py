@@ -3,7 +3,7 @@
 `vb.py` explains what is approximated, where this departs from the paper and what it costs.
 Notation: <.> is an expectation under q; M = X diag(<v>) Z' (N, B), A = <a a'>, P_dd = z_d' A z_d,
 G_dd = sum_n x_nd^2. All arrays are of the features and samples that were not pruned. Equation
-numbers are the paper's (arXiv 2402.07135).
+numbers are the paper's (arXiv 2402.07079).
 
 A slab, which is not in the paper, multiplies the joint density by exp(-a_j^2 / (2 slab^2)), divided
 by a mass that is one constant per weight (`models/parts/slab.py`). It adds slab^-2 to the precision

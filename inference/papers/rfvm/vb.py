@@ -1,6 +1,6 @@
 """The RFVM's own algorithm: mean-field variational Bayes.
 
-Belenguer-Llorens, Sevilla-Salcedo, Parrado-Hernandez, Gomez-Verdejo (2024), arXiv 2402.07135,
+Belenguer-Llorens, Sevilla-Salcedo, Parrado-Hernandez, Gomez-Verdejo (2024), arXiv 2402.07079,
 section 3.2 and appendices C (updates), D (bound), E (prediction). Equation numbers are the paper's.
 
 What it approximates

@@ -1,6 +1,6 @@
 """XOLON, the deterministic counterpart of the RFVM: a penalised fit of its decision function.
 
-Belenguer-Llorens, Sevilla-Salcedo, Parrado-Hernandez, Gomez-Verdejo (2024), arXiv 2402.07135,
+Belenguer-Llorens, Sevilla-Salcedo, Parrado-Hernandez, Gomez-Verdejo (2024), arXiv 2402.07079,
 section 4.2, eqs. (31), (32): "Cross-Optimized LOsses Network", a baseline of the RFVM paper.
 
 What it computes
