@@ -22,8 +22,9 @@ N+(0, v) is a normal of variance v truncated to the positive half line; the seco
 Normal is a standard deviation; Gamma is (shape, rate). The kernel is rbf (2), polynomial (3) or,
 as in section 4.3, linear: `models/parts/kernels/` has the formulas.
 
-By default c = 1/2 and each weight has a slab: its density is multiplied by exp(-x^2 / (2 slab^2))
-and renormalised. The result is a half-Cauchy whose tail the slab cuts off (`models/parts/slab.py`).
+By default c = 1/2 and each weight x has a slab: the joint density of x and its precision is
+multiplied by exp(-x^2 / (2 slab^2)), with one constant for both. The weight is then a half-Cauchy
+whose tail the slab cuts off (`models/parts/slab.py`).
 The rates are computed from `active_features` and `active_samples`, the prior expected numbers of
 visible weights (`models/parts/sparsity.py`). "all" instead of a number gives the dense prior:
 c = 1.5, no slab.

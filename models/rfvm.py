@@ -1,32 +1,34 @@
 """RFVM, the Relevance Feature and Vector Machine.
 
 Belenguer-Llorens, Sevilla-Salcedo, Parrado-Hernandez, Gomez-Verdejo (2024), "The Relevance
-Feature and Vector Machine for health applications", arXiv 2402.07135, section 3.1, eqs. (1)-(12);
-(5)-(12) list the distributions of the other variables.
+Feature and Vector Machine for health applications", arXiv 2402.07079, section 3.1, eqs. (1)-(12).
+psi, a, b and tau are introduced in the text after (2); (5)-(12) list all distributions once more.
 
 The generative model
 --------------------
 X (N, D) inputs, Z (B, D) basis centres (the training inputs), y (N,) in {0, 1}::
 
-    psi_j   ~ Gamma(a0, b0)                                 precision of a dual weight      (B,)
-    a_j     ~ Normal(0, psi_j^-1/2)                         dual weight, `sample_weight`    (B,)
-    g       ~ C+(0, 1)                                      learned scale, `feature_scale`
-    delta_d ~ Gamma(a0, g^2 b0)                             precision of a feature weight   (D,)
+    psi_j   ~ Gamma(a0, b0)                            (2)  precision of a dual weight      (B,)
+    a_j     ~ Normal(0, psi_j^-1/2)                    (2)  dual weight, `sample_weight`    (B,)
+    g       ~ C+(0, 1)                                 ours learned scale, `feature_scale`
+    delta_d ~ Gamma(a0, g^2 b0)                        (4)  precision of a feature weight   (D,)
     v_d     ~ FoldedNormal(0, delta_d^-1/2)            (4)  relevance, `feature_weight`     (D,)
-    b       ~ Normal(0, bias_sd)                            bias, `bias`
-    tau     ~ Gamma(noise_shape, noise_rate)                precision of the latent noise
+    b       ~ Normal(0, bias_sd)                       (2)  bias, `bias`
+    tau     ~ Gamma(noise_shape, noise_rate)           (2)  precision of the latent noise
     eta_n   = b + sum_d x_nd v_d sum_j z_jd a_j        (3)  decision value, `eta`           (N,)
-    u_n     ~ Normal(eta_n, tau^-1/2)                       noisy decision value            (N,)
+    u_n     ~ Normal(eta_n, tau^-1/2)                  (3)  noisy decision value            (N,)
     y_n     ~ Bernoulli(sigmoid(u_n))                  (1)  label                           (N,)
 
 The second argument of Normal and FoldedNormal is a standard deviation; Gamma is (shape, rate).
 The kernel is linear in v, so the primal weights are w = v * (Z'a), shape (D,).
 
-By default a0 = 1/2 and each weight has a slab: its density is multiplied by exp(-x^2 / (2 slab^2))
-and renormalised. The result is a Cauchy for a, and a half-Cauchy for v, whose tail the slab cuts
-off (`models/parts/slab.py`). The rates are computed from `active_features` and `active_samples`,
-the prior expected numbers of visible weights (`models/parts/sparsity.py`). "all" instead of a
-number gives the dense prior: a0 = 1.5, no slab.
+(a0, b0) stands for (sample_shape, sample_rate) in the line of psi, and for (feature_shape,
+feature_rate) in that of delta. By default a0 = 1/2 and each weight x has a slab: the joint density
+of x and its precision is multiplied by exp(-x^2 / (2 slab^2)), with one constant for both. So psi
+and delta are no longer exactly Gamma, a is a Cauchy and v a half-Cauchy, and the slab cuts off
+their tails (`models/parts/slab.py`). The rates are computed from `active_features` and
+`active_samples`, the prior expected numbers of visible weights (`models/parts/sparsity.py`). "all"
+instead of a number gives the dense prior: a0 = 1.5, no slab.
 
 g is 1 by default (`scale="fixed"`). With `scale="learned"` it is a variable, half-Cauchy with
 median 1. It multiplies the scale of the feature weights and not their slab. So the data can say
@@ -249,7 +251,7 @@ def simulate(rng: np.random.Generator, inputs: Inputs, h: Hypers) -> dict[str, n
 CARD = ModelCard(
     name="rfvm",
     title="Relevance Feature and Vector Machine",
-    citation="Belenguer-Llorens et al. (2024), arXiv 2402.07135",
+    citation="Belenguer-Llorens et al. (2024), arXiv 2402.07079",
     year=2024,
     link="logistic, with latent Gaussian noise",
     priors="ARD: normal sample weights, folded-normal feature weights, Gamma precisions",

@@ -8,7 +8,7 @@ one, or neither, and any path between these modes has almost no probability. A g
 paths; the proposals here jump between their ends.
 
 Notation: N samples, B basis centres, D features; theta (D,) feature weights >= 0, a = s x (B,)
-sample weights, with x >= 0 and s the basis labels; eta = b + K_theta a, and C g of the covariates.
+sample weights, with x >= 0 and s the basis labels; eta = b + K_theta a, and C f of the covariates.
 The prior of theta is t times the slab; theta_d is visible if it exceeds `visible`, beyond which t
 expects `LARGE` weights.
 

@@ -12,7 +12,7 @@ sample weights, with x >= 0 and s the basis labels in PFCVM, x real and s = 1 in
 
     eta = b + X diag(theta) Z'a = b + X diag(Z'a) theta = b + M a,    M = X diag(theta) Z'.
 
-Covariates add C g to eta. Wherever b is drawn, (b, g) are, as one normal block (`covariates.py`).
+Covariates add C f to eta. Wherever b is drawn, (b, f) are, as one normal block (`covariates.py`).
 
 Precisions are integrated out of every step. Otherwise, a weight near zero and its large precision
 would keep each other there. A form that keeps them draws them at the end, from
@@ -242,7 +242,7 @@ class Sampler(GibbsSampler):
         return point | self.problem.to_free(point)
 
     def _decide(self, state: State) -> None:
-        """Set eta = b + X diag(theta) Z'a + C g."""
+        """Set eta = b + X diag(theta) Z'a + C f."""
         eta = state.bias + (state.theta * (self.Zt @ (self.sign * state.x))) @ self.Xt
         state.eta = self.covariates.added(eta, state.covariate)
 
@@ -261,7 +261,7 @@ class Sampler(GibbsSampler):
             if self.noise:  # tau mixes slowest, and costs least
                 self.latent(state, self.augment(state, rng), rng)
         if self.options.scale_moves:
-            self.scale(state, rng)
+            self.balance(state, rng)
         self.learn(state, rng)
         if self.precise:
             self.precisions(state, rng)
@@ -346,7 +346,7 @@ class Sampler(GibbsSampler):
         rate = self.noise.noise_rate + 0.5 * np.sum((state.u - state.eta) ** 2)
         state.tau = float(rng.gamma(self.noise.noise_shape + 0.5 * len(state.u), 1.0 / rate))
 
-    def scale(self, state: State, rng: np.random.Generator) -> None:
+    def balance(self, state: State, rng: np.random.Generator) -> None:
         """Step 4."""
         width = 3.0 * (len(state.theta) + len(state.x)) ** -0.5  # close to the sd of t
         feature, _, _ = self.feature_law(state)

@@ -1,6 +1,6 @@
 """The weights of covariates in a Gibbs sweep: one normal block, with the bias where there is one.
 
-With A = [1, C] (N, K + 1), or A = C in a model without a bias, and beta = (b, g) the bias and the
+With A = [1, C] (N, K + 1), or A = C in a model without a bias, and beta = (b, f) the bias and the
 weights of the covariates, eta = A beta + (the rest). Given Polya-Gamma variables, or the precision
 of normal noise, the likelihood of eta is normal,
 
@@ -44,16 +44,16 @@ class Covariates:
         return self.C.shape[1] > 0
 
     def at(self, point: Point) -> np.ndarray:
-        """Return the weights g (K,) of a point, as a copy."""
+        """Return the weights f (K,) of a point, as a copy."""
         return np.array(point[NAME], dtype=float) if self else np.empty(0)
 
-    def named(self, g: np.ndarray) -> dict[str, np.ndarray]:
+    def named(self, f: np.ndarray) -> dict[str, np.ndarray]:
         """Return the weights by name, as a copy; nothing without any."""
-        return {NAME: g.copy()} if self else {}
+        return {NAME: f.copy()} if self else {}
 
-    def added(self, eta: np.ndarray, g: np.ndarray) -> np.ndarray:
+    def added(self, eta: np.ndarray, f: np.ndarray) -> np.ndarray:
         """Return eta (N,) with what the covariates add."""
-        return eta + self.C @ g if self else eta
+        return eta + self.C @ f if self else eta
 
     def draw(
         self, rng: np.random.Generator, W: np.ndarray, score: np.ndarray, beta: np.ndarray

@@ -5,7 +5,7 @@ is the same in both forms, so `point` returns the variables of the problem's own
 gradient and no step size, and adapts nothing, so it is a check of NUTS that shares no code with it.
 
 Notation: a = s x (B,) sample weights, with x >= 0 and s the basis labels in PCVM, x real and s = 1
-in RVM; K (N, B) the kernel matrix, k_j its columns; eta = b + K a, and C g of the covariates.
+in RVM; K (N, B) the kernel matrix, k_j its columns; eta = b + K a, and C f of the covariates.
 
 Precisions are integrated out of every step. A form that keeps them draws them at the end, from
 Gamma(shape + 1/2, rate + x^2 / 2).
@@ -173,7 +173,7 @@ class SampleWeights:
         self.decide(state, Kt)
 
     def decide(self, state: Any, Kt: np.ndarray) -> None:
-        """Set eta = b + K a + C g."""
+        """Set eta = b + K a + C f."""
         eta = state.bias + (self.sign * state.x) @ Kt
         state.eta = self.covariates.added(eta, state.covariate)
 

@@ -5,7 +5,7 @@ returns the variables of the problem's own form. It uses no gradient and no step
 nothing. So it is a check of NUTS that shares no code with it.
 
 Notation: N samples, B basis centres, D features, H = [1, K] (N, B + 1), beta = (beta_0 ... beta_B)
-with the bias first, T = diag(tau); covariates are more columns of H, whose weights g come last in
+with the bias first, T = diag(tau); covariates are more columns of H, whose weights f come last in
 beta and have the fixed variance covariate_sd^2 in T; root1 = gamma1^1/2, root2 = gamma2^1/2, which
 with a learned scale g is gamma2^1/2 / g.
 Equation numbers are the paper's (Krishnapuram, Carin, Hartemink 2004).

@@ -4,7 +4,7 @@ It covers both parametrisations. The posterior is the same, so `point` returns t
 problem's own form. It uses no gradient and no step size, and adapts nothing.
 
 Notation: N samples, D features, H = [1, X] (N, D + 1), beta = (beta_0 ... beta_D) with the bias
-first, T = diag(tau); covariates are more columns of H, whose weights g come last in beta and
+first, T = diag(tau); covariates are more columns of H, whose weights f come last in beta and
 have the fixed variance covariate_sd^2 in T; z_i ~ Normal(eta_i, 1) with y_i = 1(z_i > 0) (Albert,
 Chib 1993, doi 10.1080/01621459.1993.10476321).
 

@@ -46,9 +46,9 @@ _BITS = (
 )
 _SECONDS = "Time in seconds spent on compilation, and on the rest of the fit."
 _VERDICT = (
-    "Whether the fit can be used: `trust`, `with care` (for some purposes only), `do not use`, or "
-    "`not judged` (there is no exact posterior to compare it with). The verdict on each fit says "
-    "more."
+    "Whether the fit can be used: `trust`, `converged` (chains of an exact sampler, judged alone), "
+    "`with care` (for some purposes only), `do not use`, or `not judged` (there is no exact "
+    "posterior to compare it with). The verdict on each fit says more."
 )
 _ACTIVE = (
     "A feature or sample is active in a draw if its effect is above 0.1. The effect is the "

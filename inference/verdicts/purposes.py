@@ -30,8 +30,7 @@ class Purpose:
     capped_with : tuple of str
         Other purposes. A finding that caps one of them caps this one as well.
     main : bool
-        Whether a reader comes for it: a fit of which nothing of this kind is good is not to be
-        used.
+        Whether a reader comes for it: a fit is not to be used if no purpose of this kind can be.
     limits : dict of Limit
         By statistic: limits in addition to those that the statistics declare.
     """

@@ -8,8 +8,9 @@ believed the distances say nothing.
 
     trust         everything that was looked at is good, beside an independent exact posterior
     converged     chains of an exact sampler, judged alone: nothing speaks against them
-    with care     predictions or ranking are good, and the sentence says first what may be used
-    do not use    nothing is left that a reader would come for
+    with care     predictions or ranking can be used, and the sentence says first what for
+    do not use    neither can: the distances of each are beyond its first limit, or a finding
+                  makes it bad
     not judged    nothing is known that could speak for it
 
 These are about the computation: is this the posterior? Whether the model predicts anything is
@@ -223,15 +224,15 @@ def _level(
 ) -> Level:
     """Return the level; `hidden` if noise hides something that was measured.
 
-    "do not use": of the main purposes whose distances are good, none is left that the findings
-    have not made bad. Where no distance is good, nothing is left at all.
+    "do not use": no main purpose (predictions, ranking) has good distances and a word that is not
+    bad. Where neither was measured, no purpose has such a word.
     """
     known = [word for word in words.values() if word != "unknown"]
     if not known:
         return "not judged"
     main = [n for n, p in PURPOSES.items() if p.main and measured[n] != "unknown"]
     usable = [words[n] for n in main if measured[n] == "good"] if main else known
-    if all(word == "bad" for word in usable):
+    if not any(word != "bad" for word in usable):
         return "do not use"
     if hidden or any(word != "good" for word in known):
         return "with care"

@@ -71,7 +71,7 @@ class Walk(Sampler):
     def power(self, state):
         return len(state.theta) - len(state.x)
 
-    def scale(self, state, random):
+    def balance(self, state, random):
         for _ in range(3):
             t = random.normal(0.0, 0.7)
             gain = self.power(state) * t
