@@ -114,7 +114,7 @@ def goals(rows: list[Row]) -> list[Goal]:
     """Return the goals, which were set before the first table."""
     lead = np.array([r["stack - best"] for r in rows], dtype=float)
     lost = [
-        f"{r['data']} {r['stack - penalised']:.4f} ± {r['stack - penalised, error']:.4f}"
+        f"{r['data']} {r['stack - penalised']:.2g} ± {r['stack - penalised, error']:.2g}"
         for r in rows
         if r["stack - penalised"] < -2.0 * r["stack - penalised, error"]
     ]
