@@ -2,7 +2,7 @@
 
 Belenguer-Llorens, Sevilla-Salcedo, Parrado-Hernandez, Gomez-Verdejo (2024), "The Relevance
 Feature and Vector Machine for health applications", arXiv 2402.07079, section 3.1, eqs. (1)-(12).
-psi, a, b and tau are introduced in the text after (2); (5)-(12) list all distributions once more.
+psi, a, b and tau are introduced in the text after (2); (5)-(12) list the distributions.
 
 The generative model
 --------------------

@@ -141,3 +141,16 @@ def test_a_category_of_many_labels_is_cut_short(read):
     rows = "".join(f"{k},{k}\n" for k in range(40))
     with pytest.raises(InputError, match=r"got 40: 0 \(1\), (?s:.*)and 35 more"):
         read(f"a,y\n{rows}")
+
+
+@pytest.mark.parametrize(
+    ("encode", "notes"),
+    [
+        ("onehot", ["", *(f"1 if {s}; 0 if another" for s in "pqr"), "1 if no; 0 if ja"]),
+        ("ordinal", ["", "0 if p; 1 if q; 2 if r", "0 if ja; 1 if no"]),
+    ],
+)
+def test_what_the_numbers_of_text_mean_is_noted(read, encode, notes):
+    """For `panel.csv`: with three levels 0 is any other one, and with two it is the other one."""
+    data = read("a,site,old,y\n1,q,no,u\n3,p,ja,v\n5,r,no,u\n7,p,ja,v\n", encode=encode)
+    assert [*data.encoder.notes().values()] == notes
