@@ -31,7 +31,7 @@ EQUATIONS = {
     # JCFO: Krishnapuram et al. (2004)
     "JCFO (3)": "models/parts/probit.py:probit_logp",
     "JCFO (12)": "models/jcfo.py:laplace_logp",
-    "JCFO (16)": "inference/gibbs/jcfo_steps.py:draw_latent",
+    "JCFO (16)": "inference/gibbs/probit_steps.py:draw_latent",
     "JCFO (19)": "inference/papers/jcfo/em_steps.py:maximise",
     "JCFO (23)": "inference/papers/jcfo/em_steps.py:latent_mean",
     "JCFO (24)": "inference/papers/jcfo/em_steps.py:precision",

@@ -10,7 +10,7 @@ from ardvark.models import Problem
 
 from ..contract.sampling import Sampling
 from ..fitting import registry
-from ..gibbs import sampling as gibbs
+from ..gibbs import method as gibbs
 from .joint import Kernel, NutsKernel, joint_test
 from .mams_kernel import MamsKernel
 from .ranks import Calibration

@@ -31,7 +31,7 @@ from ..contract.target import Target
 
 SAMPLERS = Registry[Continuing](
     __package__,
-    {"gibbs": "..gibbs.sampling", "nuts": "..generic.nuts", "mams": "..generic.mams"},
+    {"gibbs": "..gibbs.method", "nuts": "..generic.nuts", "mams": "..generic.mams"},
 )
 """The exact samplers, by name; a second opinion is that of the first other one that applies."""
 MASKS = "binary masks have no gradient"

@@ -42,7 +42,7 @@ BACKENDS = Registry[Backend](
         "exact": "..exact.method",
         "nuts": "..generic.nuts",
         "mams": "..generic.mams",
-        "gibbs": "..gibbs.sampling",
+        "gibbs": "..gibbs.method",
         "advi": "..generic.advi",
         "laplace": "..generic.laplace",
         "pfcvm_lp": "..papers.pfcvm.lp",

@@ -56,9 +56,9 @@ from ardvark.models import Problem, pfcvm
 from . import ard_kernel_steps as steps
 from .ard_steps import Pairs, Prior
 from .fixed_kernel import LARGE, SampleWeights, sample_pairs
-from .jcfo_steps import weighted_products, weighted_squares
 from .learned_scale import NONE, LearnedScale, Ridge, log_ridge
 from .partners import correlated
+from .products import weighted_products, weighted_squares
 from .sampler import GibbsSampler
 
 PARTNERS = 6  # most correlated features a feature is exchanged with; a few, so each is often tried

@@ -75,9 +75,9 @@ from ardvark.models.parts.ard import WeightPrior
 from .ard_scans import Tail, scans
 from .ard_steps import Group, Pairs, Prior, draw_noisy, scale_move
 from .covariates import Covariates
-from .jcfo_steps import weighted_products
 from .learned_scale import LearnedScale
 from .partners import correlated
+from .products import weighted_products
 from .sampler import GibbsSampler
 
 PARTNERS = 16  # most correlated features a feature is paired with; of samples, too

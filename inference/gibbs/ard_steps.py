@@ -33,7 +33,7 @@ import numpy as np
 
 from ardvark.models.parts.ard import WeightPrior
 
-from .jcfo_steps import positive_draw
+from .positive_draw import positive_draw
 from .slice_step import slice_step
 
 _LOG_2 = math.log(2.0)

@@ -69,15 +69,9 @@ from ardvark.models.jcfo import SCALE
 from ardvark.models.parts.covariates import NAME as COVARIATES
 
 from . import laplace_scale, probit
-from .jcfo_steps import (
-    draw_latent,
-    draw_variances,
-    linear_scan,
-    log_scale,
-    slice_scan,
-    weighted_products,
-    weighted_squares,
-)
+from .jcfo_steps import linear_scan, slice_scan
+from .probit_steps import draw_latent, draw_variances, log_scale
+from .products import weighted_products, weighted_squares
 
 _NOTHING = np.empty(0)
 

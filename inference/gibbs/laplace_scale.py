@@ -29,7 +29,7 @@ import numpy as np
 from ardvark.models.jcfo import SCALE_SLAB
 from ardvark.models.parts.kernels import LINEAR, RBF
 
-from .jcfo_steps import log_likelihood, log_scale_density
+from .probit_steps import log_likelihood, log_scale_density
 from .slice_step import slice_step
 
 NONE = np.empty((0, 0))

@@ -15,7 +15,7 @@ from ardvark.common.declared import Settings, option
 from ardvark.models import Problem
 
 from .covariates import Covariates
-from .jcfo_steps import (
+from .probit_steps import (
     draw_block,
     draw_latent,
     elliptical,

@@ -6,7 +6,7 @@ from typing import Any
 import numba
 import numpy as np
 
-_MOST = 200  # long before this the interval is shorter than rounding error; so it ends at NaN too
+MOST = 200  # long before this the interval is shorter than rounding error; so it ends at NaN too
 
 
 def slice_step(log_density: Callable[..., float]) -> Callable[..., float]:
@@ -31,15 +31,15 @@ def slice_step(log_density: Callable[..., float]) -> Callable[..., float]:
         level = log_density(0.0, *parameters) - rng.standard_exponential()
         low = -width * rng.random()
         high = low + width
-        for _ in range(_MOST):
+        for _ in range(MOST):
             if not log_density(low, *parameters) > level:
                 break
             low -= width
-        for _ in range(_MOST):
+        for _ in range(MOST):
             if not log_density(high, *parameters) > level:
                 break
             high += width
-        for _ in range(_MOST):
+        for _ in range(MOST):
             u = low + (high - low) * rng.random()
             if log_density(u, *parameters) >= level:
                 return u

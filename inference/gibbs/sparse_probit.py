@@ -21,7 +21,7 @@ Variables in brackets are integrated out of the step, and drawn again before any
    Chakraborty, Mallick 2016, doi 10.1093/biomet/asw042).
 4. beta | tau, y [z] by elliptical slice sampling (Murray, Adams, MacKay 2010), then z | eta, y.
 
-`jcfo_steps.py` has the steps, `jcfo.py` their formulas. All weights move as one block, so
+`probit_steps.py` has the steps, `jcfo.py` their formulas. All weights move as one block, so
 correlated features do not slow the chain; the weights and their variances tau do hold each other.
 
 Cost
@@ -39,8 +39,8 @@ from ardvark.models.jcfo import SCALE
 from ardvark.models.parts.kernels import LINEAR
 
 from . import laplace_scale
-from .jcfo_steps import draw_latent, draw_variances
 from .probit import Options, ProbitSampler
+from .probit_steps import draw_latent, draw_variances
 
 
 @dataclass

@@ -20,7 +20,7 @@ from ardvark.inference.contract.draws import Draws, draw_in_chunks
 from ardvark.inference.contract.sampling import Sampling
 from ardvark.inference.contract.target import Target
 from ardvark.inference.fitting import registry
-from ardvark.inference.gibbs.sampling import SAMPLER_OF
+from ardvark.inference.gibbs.method import SAMPLER_OF
 from ardvark.models import ZOO, Problem
 
 every_backend = pytest.mark.parametrize("method", list(BACKENDS))

@@ -50,7 +50,7 @@ def test_what_is_too_large_is_refused_before_anything_is_compiled(problem, metho
         raise AssertionError("compiled")
 
     monkeypatch.setattr(Density, "__init__", compiles)
-    monkeypatch.setattr("ardvark.inference.gibbs.sampling.make_sampler", compiles)
+    monkeypatch.setattr("ardvark.inference.gibbs.method.make_sampler", compiles)
     monkeypatch.setattr(memory, "allowed", lambda: 2e5)
     count = {"exact": 256, "nuts": 1500}.get(method, 1000)  # the first judgement; with tuning
     with pytest.raises(

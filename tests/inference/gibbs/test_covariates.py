@@ -15,7 +15,7 @@ from ardvark.data import Dataset
 from ardvark.inference.gibbs import ard_kernel, ard_linear, fixed_kernel, masks, sparse_probit
 from ardvark.inference.gibbs import ard_kernel_steps as steps
 from ardvark.inference.gibbs.covariates import Covariates
-from ardvark.inference.gibbs.sampling import make_sampler
+from ardvark.inference.gibbs.method import make_sampler
 from tests.inference.batches import batch_mean, exactly, largest_t, weighted
 from tests.inference.gibbs.ard_problems import bounded, prior_draws
 from tests.inference.gibbs.mask_oracle import exact, run

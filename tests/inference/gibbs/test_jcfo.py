@@ -1,7 +1,7 @@
 """JCFO's Gibbs sampler: whole sweeps against the prior, and the posterior beside two oracles.
 
-Its steps are tested one by one in `test_jcfo_steps.py`. Negative controls: a dropped Jacobian, a
-rate without its root, the wrong side of 0, stale weights.
+Its steps are tested one by one in `test_jcfo_steps.py` and `test_probit_steps.py`. Negative
+controls: a dropped Jacobian, a rate without its root, the wrong side of 0, stale weights.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ import pytest
 
 import ardvark as av
 from ardvark.common.validate import InputError
-from ardvark.inference.gibbs import jcfo_steps as steps
+from ardvark.inference.gibbs import probit_steps as steps
 from ardvark.inference.gibbs.jcfo import Options, Sampler
 from tests.inference.batches import batch_mean, largest_t, weighted
 from tests.inference.calibration.geweke import successive_conditional

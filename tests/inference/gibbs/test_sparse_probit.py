@@ -1,15 +1,14 @@
 """The Gibbs sampler of sparse probit: sweeps, and the posterior beside two oracles.
 
-Its steps are JCFO's, tested one by one in `test_jcfo_steps.py`. Negative controls: gamma in the
-place of its root, the wrong side of 0, a scale move without its Jacobian, latent values that
-belong to other weights.
+Its steps are tested one by one in `test_probit_steps.py`. Negative controls: gamma in the place of
+its root, the wrong side of 0, a scale move without its Jacobian, latent values of other weights.
 """
 
 import numpy as np
 import pytest
 
 import ardvark as av
-from ardvark.inference.gibbs import jcfo_steps as steps
+from ardvark.inference.gibbs import probit_steps as steps
 from ardvark.inference.gibbs.sparse_probit import Options, Sampler
 from tests.inference.batches import batch_mean, largest_t, weighted
 from tests.inference.gibbs.runs import FULL, agrees_with_nuts, chains, joint_p, with_options

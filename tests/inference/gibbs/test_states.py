@@ -18,7 +18,7 @@ from ardvark.inference.gibbs import (
     masks,
     sparse_probit,
 )
-from ardvark.inference.gibbs.sampling import make_sampler
+from ardvark.inference.gibbs.method import make_sampler
 from tests.support import rng
 
 POLYNOMIAL = {"kernel": "polynomial", "degree": 2}

@@ -10,7 +10,7 @@ from scipy import stats
 
 import ardvark as av
 from ardvark.inference.contract.sampling import Sampling
-from ardvark.inference.gibbs.sampling import SAMPLER_OF
+from ardvark.inference.gibbs.method import SAMPLER_OF
 from ardvark.inference.refits import second_opinion
 from ardvark.inference.refits.second_opinion import compared
 from tests.support import rng, seed

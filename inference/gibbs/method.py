@@ -56,7 +56,7 @@ ABOUT = About(
     ),
     cost=(
         "A sweep costs from O(N B), where the kernel is fixed, to O(N B D + N^2 B + N^3) for JCFO; "
-        "the table in `gibbs.sampling` has all models."
+        "the table in `gibbs.method` has all models."
     ),
 )
 WARM_UP = 0.25

@@ -1,0 +1,24 @@
+"""Products of the data with feature weights, for samplers whose eta is X diag(theta) Z' a."""
+
+import numpy as np
+
+_BLOCK = 4096  # features that a product handles at once, so that no (N, D) temporary is needed
+
+
+def weighted_products(Xt: np.ndarray, theta: np.ndarray, Zt: np.ndarray) -> np.ndarray:
+    """Return X diag(theta) Z' (N, B) for theta >= 0, a block of features at a time.
+
+    If Z is X it is R'R with R = diag(theta)^1/2 X', of which BLAS computes only half.
+    """
+    out = np.zeros((Xt.shape[1], Zt.shape[1]))
+    weight = np.sqrt(theta) if Xt is Zt else theta
+    for at in range(0, len(theta), _BLOCK):
+        block = slice(at, at + _BLOCK)
+        R = Xt[block] * weight[block, None]
+        out += R.T @ (R if Xt is Zt else Zt[block])
+    return out
+
+
+def weighted_squares(Xt: np.ndarray, theta: np.ndarray) -> np.ndarray:
+    """Return sum_k theta_k x_ik^2 (N,)."""
+    return np.einsum("dn,dn,d->n", Xt, Xt, theta)
