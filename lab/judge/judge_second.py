@@ -1,6 +1,6 @@
 """The judge on trial a second time, by a catalogue written after its rules were frozen.
 
-    python -m lab judge_second             all of it (about an hour)
+    python -m lab judge_second             all of it (half an hour)
     python -m lab judge_second --stored    report the rows that a stopped run has kept
 
 The trial is that of `lab.judge.judge`, with the same problems, pools of exact draws and measure of
