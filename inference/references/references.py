@@ -126,6 +126,9 @@ def opened(path: Path, problem: Problem) -> xr.DataTree:
         {str(k): v.values.astype(float) for k, v in group(file, name).data_vars.items()}
         for name in ("posterior", "sample_stats")
     )
+    constants = problem.simulate(np.random.default_rng(0))  # of the file they have eight bits
+    for name in problem.spec.fixed:
+        point[name] = np.broadcast_to(constants[name], point[name].shape).copy()
     chains = range(len(point["feature_weight"]))
     point["eta"] = np.stack([problem.decision({k: v[c] for k, v in point.items()}) for c in chains])
     attrs = {str(k): v for k, v in file.attrs.items()} | {"fingerprint": problem.fingerprint}

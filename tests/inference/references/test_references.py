@@ -67,6 +67,21 @@ def test_stored_draws_are_of_this_problem(model):
     assert z.max() < t_limit(len(eta) - 1, problem.data.N)
 
 
+@pytest.mark.parametrize("name", ["rvm-colon", "pcvm-colon"])
+def test_constants_of_a_model_are_not_rounded(name):
+    """The file has eight bits of each; a fit has all, and would be off by infinitely many sd."""
+    attrs = references.attributes(references.files()[name])
+    assert attrs["fixed"] == "feature_weight"
+    X = rng().normal(size=(62, 2000))  # not the file's, but as large
+    problem = av.problem(attrs["model"], (X, np.arange(62) % 2))
+    posterior = references.opened(references.files()[name], problem)["posterior"]
+    theta = problem.simulate(rng())["feature_weight"]
+    assert (posterior["feature_weight"] == theta).all()
+    of_first = {k: posterior[k].values[0, 0] for k in ("sample_weight", "bias")}
+    want = problem.decision(of_first | {"feature_weight": theta})
+    np.testing.assert_allclose(posterior["eta"].values[0, 0], want)
+
+
 @pytest.fixture(scope="module")
 def problem():
     """A problem whose posterior is stored, of built-in data."""
