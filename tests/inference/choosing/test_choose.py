@@ -28,7 +28,7 @@ from tests.support import rng, seed, z_limit
 QUIET = {"progressbar": False, "random_seed": 1}
 CHEAP = {"method": "prior", "draws": 30, "chains": 2, **QUIET}
 PLAIN = ("l1", "ridge", "share")
-ALL_PENALTIES = PENALISED["elastic_net"]
+ALL_PENALTIES = dict(PENALISED)
 pytestmark = pytest.mark.usefixtures("few_penalties")
 
 
@@ -36,6 +36,13 @@ pytestmark = pytest.mark.usefixtures("few_penalties")
 def prior(monkeypatch):
     """The prior as a method: fits that take no time."""
     registered(monkeypatch, Prior)
+
+
+@pytest.fixture
+def all_penalties(monkeypatch):
+    """The penalties as another process has them, which knows nothing of `few_penalties`."""
+    for word, grid in ALL_PENALTIES.items():
+        monkeypatch.setitem(PENALISED, word, grid)
 
 
 @pytest.fixture
@@ -246,8 +253,8 @@ av.choose(data, candidates=["elastic_net", "share"], out=sys.argv[1], random_see
 """
 
 
-def test_a_run_that_was_killed_goes_on_and_gives_the_same(tmp_path, monkeypatch):
-    monkeypatch.setitem(PENALISED, "elastic_net", ALL_PENALTIES)  # as the other process has them
+@pytest.mark.usefixtures("all_penalties")
+def test_a_run_that_was_killed_goes_on_and_gives_the_same(tmp_path):
     out = tmp_path / "out"
     process = subprocess.Popen([sys.executable, "-c", RUN, str(out)], stderr=subprocess.DEVNULL)
     pieces = out / "folds"
@@ -273,6 +280,7 @@ def test_another_process_gets_the_same_work(data):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("all_penalties")
 def test_processes_give_the_same(data):
     one = av.choose(data, candidates=PLAIN, **QUIET)
     assert same(one, av.choose(data, candidates=PLAIN, processes=2, **QUIET))
