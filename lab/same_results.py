@@ -29,9 +29,8 @@ FITS = (
     ("pfcvm", "pfcvm_lp"),
     ("pfcvm", "pfcvm_em"),
     ("rvm", "pfcvm_lp"),
-    ("jcfo", "gibbs"),
     ("jcfo", "jcfo_em"),
-    ("fsklr", "gibbs"),
+    *((model, "gibbs") for model in av.ZOO if av.ZOO[model].link != "identity"),
     ("fsklr", "fsklr_savb"),
 )
 

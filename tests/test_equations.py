@@ -9,9 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 ROOMS = ("models", "inference", "lab/papers")
 FILES = sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
-TAG = re.compile(
-    r"(?:PFCVM|JCFO|FS-SKLR|RFVM) (?:\(\d+\)|[A-E]\.\d+|sec\. \d\.\d)|Slab: \w+(?: rate)?"
-)
+TAG = re.compile(r"(?:PFCVM|JCFO|FS-SKLR|RFVM) (?:\(\d+\)|[A-E]\.\d+|sec\. \d\.\d)")
 
 EQUATIONS = {
     # PFCVM: Jiang et al. (2019)
@@ -54,10 +52,6 @@ EQUATIONS = {
     "RFVM C.25": "inference/papers/rfvm/factors.py:Factors.update_v",
     "RFVM C.27": "inference/papers/truncated_normal.py:folded",
     "RFVM C.44": "inference/papers/rfvm/factors.py:Factors.update_tau",
-    # ours
-    "Slab: mass": "models/parts/slab.py:log_mass",
-    "Slab: sample rate": "models/parts/sparsity.py:sparse_samples",
-    "Slab: feature rate": "models/parts/sparsity.py:sparse_features",
 }
 
 

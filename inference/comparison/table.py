@@ -335,14 +335,14 @@ def compare(
     with threadpool_limits(1, user_api="blas"):  # thousands of small products: threads would wait
         predicted = _predicted(fits, problem, test)
         # a score of the link "identity" is no probability
-        known = {} if problem is None or problem.spec.link == "identity" else predicted
-        distances = measure(fits, reference, problem, known, quantities)
+        probabilities = {} if problem is None or problem.spec.link == "identity" else predicted
+        distances = measure(fits, reference, problem, probabilities, quantities)
         plain = {} if problem is None or test is None else baselines(problem.data, test)
-        judged = verdicts(fits, reference, distances, _models(predicted, plain, problem, test))
-        table = tabulate(fits, distances, judged, problem, test, predicted, plain)
-    seen = _held_out(known, test)
-    said = [] if problem is None else remarks(problem.data, test)
-    return Comparison(table, fits, reference, problem, distances, judged, seen, said)
+        by_fit = verdicts(fits, reference, distances, _models(predicted, plain, problem, test))
+        table = tabulate(fits, distances, by_fit, problem, test, predicted, plain)
+    held_out = _held_out(probabilities, test)
+    about_data = [] if problem is None else remarks(problem.data, test)
+    return Comparison(table, fits, reference, problem, distances, by_fit, held_out, about_data)
 
 
 def _predicted(

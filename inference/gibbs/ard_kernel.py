@@ -8,7 +8,8 @@ one, or neither, and any path between these modes has almost no probability. A g
 paths; the proposals here jump between their ends.
 
 Notation: N samples, B basis centres, D features; theta (D,) feature weights >= 0, a = s x (B,)
-sample weights, with x >= 0 and s the basis labels; eta = b + K_theta a, and C f of the covariates.
+sample weights, with x >= 0 and s the basis labels (`basis_sign`); eta = b + K_theta a, and C f of
+the covariates.
 The prior of theta is t times the slab; theta_d is visible if it exceeds `visible`, beyond which t
 expects `LARGE` weights.
 
@@ -156,7 +157,7 @@ class Sampler(GibbsSampler):
         eta = bias + a @ self.gram(self.inner(theta))
         return State(
             theta=theta,
-            x=self.weights.sign * a,
+            x=self.weights.basis_sign * a,
             bias=bias,
             eta=self.weights.covariates.added(eta, covariate),
             feature_precision=np.full(len(theta), np.nan),
@@ -179,7 +180,12 @@ class Sampler(GibbsSampler):
         """What the moves of theta read and leave."""
         symmetric = self.Zt is self.Xt
         return steps.Columns(
-            self.kernel.code, self.kernel.degree, self.Xt, self.Zt, self.weights.s, symmetric
+            self.kernel.code,
+            self.kernel.degree,
+            self.Xt,
+            self.Zt,
+            self.weights.label_sign,
+            symmetric,
         )
 
     def inner(self, theta: np.ndarray) -> np.ndarray:
@@ -213,7 +219,7 @@ class Sampler(GibbsSampler):
         options = self.options
         prior, pairs = self.law(state)
         present = steps.Present(state.theta, self.inner(state.theta), state.eta - state.bias)
-        columns, a = self.columns, self.weights.sign * state.x
+        columns, a = self.columns, self.weights.basis_sign * state.x
         covariates = self.weights.covariates
         added = covariates.C @ state.covariate if covariates else np.empty(0)
         held = steps.Held(a, state.bias, added)

@@ -36,7 +36,7 @@ class Columns(NamedTuple):
         Of the kernel.
     Xt, Zt : array (D, N), array (D, B)
         Rows and centres, a feature at a time.
-    s : array (N,)
+    label_sign : array (N,)
         Labels, -1 or 1.
     symmetric : bool
         Whether the rows are the centres.
@@ -46,7 +46,7 @@ class Columns(NamedTuple):
     degree: int
     Xt: np.ndarray
     Zt: np.ndarray
-    s: np.ndarray
+    label_sign: np.ndarray
     symmetric: bool
 
 
@@ -96,7 +96,7 @@ def rows_of(columns: Columns, j: int) -> range:
 
     They are unsigned: an index that could be negative would need a check in each entry.
     """
-    return range(np.uint64(j if columns.symmetric else 0), np.uint64(len(columns.s)))
+    return range(np.uint64(j if columns.symmetric else 0), np.uint64(len(columns.label_sign)))
 
 
 @numba.njit(nogil=True, forceinline=True)
@@ -162,11 +162,11 @@ def shift(
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
-def log_likelihood(s: np.ndarray, Ka: np.ndarray, bias: float) -> float:
+def log_likelihood(label_sign: np.ndarray, Ka: np.ndarray, bias: float) -> float:
     """Return sum_i ln sigmoid(s_i eta_i)."""
     total = 0.0
-    for i in range(len(s)):
-        t = s[i] * (Ka[i] + bias)
+    for i in range(len(label_sign)):
+        t = label_sign[i] * (Ka[i] + bias)
         total += min(t, 0.0) - log1p(exp(-abs(t)))
     return total
 
@@ -188,12 +188,12 @@ def accept(
     The caller updates theta.
     """
     columns, present, held, _ = given
-    new = np.empty(len(columns.s))
+    new = np.empty(len(columns.label_sign))
     decide(columns, present.inner, growth, which, change, held.a, new)
     for i in range(len(held.added)):
         new[i] += held.added[i]
-    gain = log_likelihood(columns.s, new, held.bias)
-    gain -= log_likelihood(columns.s, present.Ka, held.bias)
+    gain = log_likelihood(columns.label_sign, new, held.bias)
+    gain -= log_likelihood(columns.label_sign, present.Ka, held.bias)
     if not rng.standard_exponential() > -(gain + log_odds):
         return False
     shift(columns, present.inner, growth, which, change)

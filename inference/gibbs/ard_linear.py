@@ -8,7 +8,8 @@ correlated features one or the other is visible, and any path between these mode
 probability. A gradient follows paths; the proposals here jump between their ends (`ard_steps.py`).
 
 Notation: N samples, B basis centres, D features; theta (D,) feature weights >= 0, a = s x (B,)
-sample weights, with x >= 0 and s the basis labels in PFCVM, x real and s = 1 in RFVM;
+sample weights, with x >= 0 and s the basis labels, -1 or 1 (`basis_sign`), in PFCVM, x real and
+s = 1 in RFVM; y is 0 or 1, and 2 y - 1 is `label_sign`;
 
     eta = b + X diag(theta) Z'a = b + X diag(Z'a) theta = b + M a,    M = X diag(theta) Z'.
 
@@ -35,17 +36,18 @@ drawn anew before anything uses them; that is why the order matters (van Dyk, Pa
 2. theta | b, a, W, r [u]: a scan. In it every theta_d moves by an independence Metropolis step
    that proposes from the prior or from the likelihood, so that it jumps between the spike and a
    visible weight. Only the first scan of a sweep makes moves inside the spike (`ard_scans.py`):
-   nearly all proposals are such moves, and each changes little. After the scan move pairs of
-   features, above all correlated ones, so that one may replace the other. On genes these exchanges
-   mix slowest, so they get as much time as the scan. Then b, normal.
+   nearly all proposals are such moves, and each changes little. Each scan is followed by moves of
+   pairs of features, above all correlated ones, so that one may replace the other. On genes these
+   exchanges mix slowest, so they get as much time as the scan. Then b, normal.
    Then u | eta, omega, tau ~ Normal((k + tau eta) / (tau + omega), (tau + omega)^-1/2), with
    the omega that u was integrated out with, and tau | u, eta ~ Gamma(noise_shape + N/2,
    noise_rate + |u - eta|^2 / 2).
 3. x | b, theta likewise, its columns those of M. Each scan moves all of x.
-4. (theta, x) -> (e^t theta, e^-t x), which leaves eta: a generalised Gibbs step (Liu, Sabatti
-   2000, doi 10.1093/biomet/87.2.353), a slice step in t with density p(theta, x) e^((D - B) t).
-5. A learned scale g of the features, with all of theta and x, and by itself; a third step, with
-   the spike, follows the first 2 (`learned_scale.py`).
+4. (theta, x) -> (e^v theta, e^-v x), which leaves eta: a generalised Gibbs step (Liu, Sabatti
+   2000, doi 10.1093/biomet/87.2.353), a slice step in v whose density is that of the moved point
+   times the Jacobian, p(e^v theta, e^-v x) e^((D - B) v).
+5. A learned scale g of the features, with all of theta and x (step c of `learned_scale.py`), and by
+   itself (step a); its step b, with the spike, belongs to 2 in the first round of a sweep.
 6. The precisions, given theta, x and g.
 
 Cost
@@ -72,7 +74,7 @@ from ardvark.common.declared import Settings, option
 from ardvark.models import Problem, pfcvm, rfvm
 from ardvark.models.parts.ard import WeightPrior
 
-from .ard_scans import Tail, scans
+from .ard_scans import Tail, full_scans, scans
 from .ard_steps import Group, Pairs, Prior, draw_noisy, scale_move
 from .covariates import Covariates
 from .learned_scale import LearnedScale
@@ -189,14 +191,14 @@ class Sampler(GibbsSampler):
         self.learned = None
         if h.learned_scale is not None:
             self.learned = LearnedScale(self.feature, len(self.Xt))
-        self.sign = np.ones(self.Zt.shape[1])
+        self.basis_sign = np.ones(self.Zt.shape[1])
         self.set_labels(problem.y, problem.basis_labels)
 
     def set_labels(self, y: np.ndarray, basis_labels: np.ndarray | None = None) -> None:
         """Bind other labels y (N,), 0 or 1, and other basis labels (B,); None leaves those."""
-        self.s = 2.0 * np.asarray(y, dtype=np.float64) - 1.0
+        self.label_sign = 2.0 * np.asarray(y, dtype=np.float64) - 1.0
         if basis_labels is not None:
-            self.sign = np.asarray(basis_labels, dtype=np.float64)
+            self.basis_sign = np.asarray(basis_labels, dtype=np.float64)
 
     # --- states -----------------------------------------------------------------------------------
 
@@ -205,7 +207,7 @@ class Sampler(GibbsSampler):
         (D, N), B = self.Xt.shape, self.Zt.shape[1]
         state = State(
             theta=np.array(point["feature_weight"], dtype=np.float64),
-            x=self.sign * point["sample_weight"],
+            x=self.basis_sign * point["sample_weight"],
             bias=float(point["bias"]),
             tau=float(point["tau"]) if self.noise else 0.0,
             eta=np.empty(N),
@@ -223,7 +225,7 @@ class Sampler(GibbsSampler):
         names = ("psi", "delta") if self.signed else ("alpha", "beta")
         point = {
             "feature_weight": state.theta.copy(),
-            "sample_weight": self.sign * state.x,
+            "sample_weight": self.basis_sign * state.x,
             "bias": np.asarray(state.bias),
             "eta": state.eta.copy(),
             **self.covariates.named(state.covariate),
@@ -243,7 +245,7 @@ class Sampler(GibbsSampler):
 
     def _decide(self, state: State) -> None:
         """Set eta = b + X diag(theta) Z'a + C f."""
-        eta = state.bias + (state.theta * (self.Zt @ (self.sign * state.x))) @ self.Xt
+        eta = state.bias + (state.theta * (self.Zt @ (self.basis_sign * state.x))) @ self.Xt
         state.eta = self.covariates.added(eta, state.covariate)
 
     # --- one sweep --------------------------------------------------------------------------------
@@ -251,7 +253,7 @@ class Sampler(GibbsSampler):
     def sweep(self, state: State, rng: np.random.Generator) -> None:
         """Move the state once through every block; nothing is adapted."""
         if self.noise and np.isnan(state.u).any():
-            draw_noisy(rng, self.s, state.eta, state.tau, state.u)
+            draw_noisy(rng, self.label_sign, state.eta, state.tau, state.u)
         Mt = np.empty((0, 0))
         for number in range(self.options.rounds):
             before = state.theta.copy()
@@ -273,17 +275,18 @@ class Sampler(GibbsSampler):
         omega = random_polyagamma(1.0, at, method="alternate", random_state=rng)
         c = state.tau / (state.tau + omega) if self.noise else np.ones_like(omega)
         W = omega * c
-        return Working(omega, W, 0.5 * self.s * c - W * state.eta)
+        return Working(omega, W, 0.5 * self.label_sign * c - W * state.eta)
 
     def features(self, state: State, rng: np.random.Generator, *, every: bool) -> None:
-        """Step 2 for every feature, or for those that are not faint, after a step 1."""
+        """Step 2, after a step 1; without `every`, most moves of faint features are left out."""
         o = self.options
-        slope = self.Zt @ (self.sign * state.x)  # (D,)
+        slope = self.Zt @ (self.basis_sign * state.x)  # (D,)
         working = self.augment(state, rng)
         before = working.score.copy()
         prior, *thresholds = self.feature_law(state)
         group = Group(self.Xt, slope, working.W, prior, working.score, state.theta)
-        scans(rng, int(every), o.feature_scans, self.tries, group, *thresholds)
+        full = 1 if every else 0
+        scans(rng, full, o.feature_scans, self.tries, group, *thresholds)
         if self.learned and every:  # it moves nearly all features
             state.scale = self.learned.spike(
                 rng, state.theta, state.scale, lambda theta: (theta * slope) @ self.Xt,
@@ -302,9 +305,8 @@ class Sampler(GibbsSampler):
         o = self.options
         working = self.augment(state, rng)
         before = working.score.copy()
-        group = Group(Mt, self.sign, working.W, self.sample, working.score, state.x)
-        times = o.sample_scans
-        scans(rng, times, times, o.sample_pairs, group, self.tail, self.sample_pairs)
+        group = Group(Mt, self.basis_sign, working.W, self.sample, working.score, state.x)
+        full_scans(rng, o.sample_scans, o.sample_pairs, group, self.sample_pairs)
         self.bias(state, working, rng)
         state.eta = state.eta + (before - working.score) / working.W
         self.latent(state, working, rng)
@@ -341,18 +343,18 @@ class Sampler(GibbsSampler):
         if not self.noise:
             return
         precision = state.tau + working.omega
-        mean = (0.5 * self.s + state.tau * state.eta) / precision
+        mean = (0.5 * self.label_sign + state.tau * state.eta) / precision
         state.u = mean + precision**-0.5 * rng.standard_normal(len(mean))
         rate = self.noise.noise_rate + 0.5 * np.sum((state.u - state.eta) ** 2)
         state.tau = float(rng.gamma(self.noise.noise_shape + 0.5 * len(state.u), 1.0 / rate))
 
     def balance(self, state: State, rng: np.random.Generator) -> None:
         """Step 4."""
-        width = 3.0 * (len(state.theta) + len(state.x)) ** -0.5  # close to the sd of t
+        width = 3.0 * (len(state.theta) + len(state.x)) ** -0.5  # close to the sd of v
         feature, _, _ = self.feature_law(state)
-        t = scale_move(rng, width, state.theta, feature, state.x, self.sample)
-        state.theta *= math.exp(t)
-        state.x *= math.exp(-t)
+        v = scale_move(rng, width, state.theta, feature, state.x, self.sample)
+        state.theta *= math.exp(v)
+        state.x *= math.exp(-v)
 
     def learn(self, state: State, rng: np.random.Generator) -> None:
         """Step 5, in a problem whose scale of the features is learned."""

@@ -93,6 +93,16 @@ def crossing_scan(rng: np.random.Generator, group: Group, tail: Tail) -> int:
 
 
 @numba.njit(cache=True, nogil=True)
+def full_scans(
+    rng: np.random.Generator, times: int, tries: int, group: Group, pairs: Pairs
+) -> None:
+    """Repeat a scan of every weight and a `pair_scan`."""
+    for _ in range(times):
+        weight_scan(rng, group)
+        pair_scan(rng, tries, group, pairs)
+
+
+@numba.njit(cache=True, nogil=True)
 def scans(
     rng: np.random.Generator,
     full: int,
@@ -103,9 +113,7 @@ def scans(
     pairs: Pairs,
 ) -> None:
     """Repeat a scan and a `pair_scan`; the first `full` scans move every weight."""
-    for time in range(times):
-        if time < full:
-            weight_scan(rng, group)
-        else:
-            crossing_scan(rng, group, tail)
+    full_scans(rng, min(full, times), tries, group, pairs)
+    for _ in range(times - full):
+        crossing_scan(rng, group, tail)
         pair_scan(rng, tries, group, pairs)

@@ -41,7 +41,7 @@ _LOG_2PI = math.log(2.0 * math.pi)
 _ROOT_HALF = math.sqrt(0.5)
 _HUGE = 1e150  # above it, squares overflow
 _MOST_ODDS = math.log(19.0)  # share is between 0.05 and 0.95
-_FAINT = 1.5  # ln G of a faint weight is nowhere above it; t is then accepted with at least e^-1.5
+_FAINT = 1.5  # ln G of a faint weight is nowhere above it, so q / f = 1 / G is at least e^-1.5
 _SUMS = {"reassoc", "contract"}  # sums in any order, so that they are vectorised
 
 
@@ -399,14 +399,14 @@ def log_group(x: np.ndarray, prior: Prior, scale: float) -> float:
 
 @numba.njit(cache=True, nogil=True)
 def log_scale_density(
-    u: float, theta: np.ndarray, feature: Prior, x: np.ndarray, sample: Prior
+    v: float, theta: np.ndarray, feature: Prior, x: np.ndarray, sample: Prior
 ) -> float:
-    """Return the log density of u in (theta, x) -> (e^u theta, e^-u x), which leaves eta unchanged.
+    """Return the log density of v in (theta, x) -> (e^v theta, e^-v x), which leaves eta unchanged.
 
-    The Jacobian is e^((D - B) u).
+    The Jacobian is e^((D - B) v).
     """
-    groups = log_group(theta, feature, math.exp(u)) + log_group(x, sample, math.exp(-u))
-    return groups + (len(theta) - len(x)) * u
+    groups = log_group(theta, feature, math.exp(v)) + log_group(x, sample, math.exp(-v))
+    return groups + (len(theta) - len(x)) * v
 
 
 _scale_step = slice_step(log_scale_density)
@@ -421,7 +421,7 @@ def scale_move(
     x: np.ndarray,
     sample: Prior,
 ) -> float:
-    """Return u after one slice step from u = 0."""
+    """Return v after one slice step from v = 0."""
     return _scale_step(rng, width, (theta, feature, x, sample))
 
 
@@ -430,16 +430,16 @@ def scale_move(
 
 @numba.njit(cache=True, nogil=True)
 def draw_noisy(
-    rng: np.random.Generator, sign: np.ndarray, eta: np.ndarray, tau: float, u: np.ndarray
+    rng: np.random.Generator, label_sign: np.ndarray, eta: np.ndarray, tau: float, u: np.ndarray
 ) -> None:
-    """Draw every u_n from Normal(eta_n, tau^-1/2) times sigmoid(s_n u_n), by rejection.
+    """Draw every u_n from Normal(eta_n, tau^-1/2) times sigmoid(l_n u_n), by rejection.
 
-    With m = s eta and v = s u, sigmoid(v) is at most 1 and at most e^v. The second bound moves the
-    mean of the normal to m + 1/tau; it is used if that is below 0.
+    l is label_sign. With m = l eta and v = l u, sigmoid(v) is at most 1 and at most e^v. The second
+    bound moves the mean of the normal to m + 1/tau; it is used if that is below 0.
     """
     sd = tau**-0.5
     for n in range(len(u)):
-        m = sign[n] * eta[n]
+        m = label_sign[n] * eta[n]
         side = 1.0
         if m + 0.5 / tau < 0.0:
             m, side = m + 1.0 / tau, -1.0
@@ -447,5 +447,5 @@ def draw_noisy(
             v = m + sd * rng.standard_normal()
             # sigmoid(v), or sigmoid(v) / e^v = sigmoid(-v)
             if not rng.random() * (1.0 + math.exp(-side * v)) > 1.0:
-                u[n] = sign[n] * v
+                u[n] = label_sign[n] * v
                 break

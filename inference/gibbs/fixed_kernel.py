@@ -4,8 +4,9 @@ It covers every kernel, every prior of the sample weights and both parametrisati
 is the same in both forms, so `point` returns the variables of the problem's own form. It uses no
 gradient and no step size, and adapts nothing, so it is a check of NUTS that shares no code with it.
 
-Notation: a = s x (B,) sample weights, with x >= 0 and s the basis labels in PCVM, x real and s = 1
-in RVM; K (N, B) the kernel matrix, k_j its columns; eta = b + K a, and C f of the covariates.
+Notation: a = s x (B,) sample weights, with x >= 0 and s the basis labels (`basis_sign`) in PCVM, x
+real and s = 1 in RVM; K (N, B) the kernel matrix, k_j its columns; eta = b + K a, and C f of the
+covariates.
 
 Precisions are integrated out of every step. A form that keeps them draws them at the end, from
 Gamma(shape + 1/2, rate + x^2 / 2).
@@ -117,19 +118,19 @@ class SampleWeights:
         self.learned = None
         if h.learned_scale == "sample_scale":
             self.learned = LearnedScale(self.prior, len(problem.Z))
-        self.sign = np.ones(len(problem.Z))
+        self.basis_sign = np.ones(len(problem.Z))
         self.set_labels(problem.y, problem.basis_labels)
 
     def set_labels(self, y: np.ndarray, basis_labels: np.ndarray | None = None) -> None:
         """Bind other labels y (N,), 0 or 1, and other basis labels (B,); None leaves those."""
-        self.s = 2.0 * np.asarray(y, dtype=np.float64) - 1.0
+        self.label_sign = 2.0 * np.asarray(y, dtype=np.float64) - 1.0
         if basis_labels is not None:
-            self.sign = np.asarray(basis_labels, dtype=np.float64)
+            self.basis_sign = np.asarray(basis_labels, dtype=np.float64)
 
     def point(self, state: Any) -> dict[str, np.ndarray]:
         """Return sample weights, bias, weights of covariates and eta of a state, as copies."""
         point = {
-            "sample_weight": self.sign * state.x,
+            "sample_weight": self.basis_sign * state.x,
             "bias": np.asarray(state.bias),
             "eta": state.eta.copy(),
             **self.covariates.named(state.covariate),
@@ -152,13 +153,13 @@ class SampleWeights:
         omega = self.augment(state.eta, rng)
         rows, W = centred(Kt, omega, self.bias_sd)
         prior, pairs = self.law(state)
-        score = np.append(0.5 * self.s - omega * state.eta, -W[-1] * state.bias)
-        group = Group(rows, self.sign, W, prior, score, state.x)
+        score = np.append(0.5 * self.label_sign - omega * state.eta, -W[-1] * state.bias)
+        group = Group(rows, self.basis_sign, W, prior, score, state.x)
         weight_scan(rng, group)
         pair_scan(rng, self.tries, group, pairs)
         if self.learned:
             state.scale = self.learned.spike(
-                rng, state.x, state.scale, lambda x: (self.sign * x) @ rows, W, score
+                rng, state.x, state.scale, lambda x: (self.basis_sign * x) @ rows, W, score
             )
         bias = -score[-1] / W[-1]
         if self.covariates:
@@ -174,7 +175,7 @@ class SampleWeights:
 
     def decide(self, state: Any, Kt: np.ndarray) -> None:
         """Set eta = b + K a + C f."""
-        eta = state.bias + (self.sign * state.x) @ Kt
+        eta = state.bias + (self.basis_sign * state.x) @ Kt
         state.eta = self.covariates.added(eta, state.covariate)
 
     def law(self, state: Any) -> tuple[Prior, Pairs]:
@@ -242,7 +243,7 @@ class Sampler(GibbsSampler):
     def state(self, point: Mapping[str, np.ndarray]) -> State:
         """Return the state at a point of the paper's variables, in any form."""
         a, bias = np.asarray(point["sample_weight"], dtype=np.float64), float(point["bias"])
-        x = self.weights.sign * a
+        x = self.weights.basis_sign * a
         scale = float(point["sample_scale"]) if self.weights.learned else 1.0
         covariate = self.weights.covariates.at(point)
         eta = self.weights.covariates.added(bias + a @ self.Kt, covariate)

@@ -199,7 +199,7 @@ class Sampler(probit.ProbitSampler):
             state.rho[:] = point["rho"]
         if "z" in point:
             state.z[:] = point["z"]
-            if not np.array_equal(state.z > 0.0, self.sign > 0.0):
+            if not np.array_equal(state.z > 0.0, self.label_sign > 0.0):
                 raise InputError(
                     "z of the point must be positive where y = 1 and negative or 0 elsewhere. Omit "
                     "z to draw it for the current labels."
@@ -213,7 +213,7 @@ class Sampler(probit.ProbitSampler):
         if np.isnan(state.rho[0]):
             draw_variances(rng, state.theta, self.gamma2 / state.scale**2, state.rho)
         if np.isnan(state.z[0]):
-            draw_latent(rng, self.sign, state.eta, state.z)
+            draw_latent(rng, self.label_sign, state.eta, state.z)
 
     def design(self, state: State) -> np.ndarray:
         """Return [1, K_theta, C]."""
@@ -266,10 +266,10 @@ class Sampler(probit.ProbitSampler):
             return
         added = self.covariates.C @ state.beta[self.own.stop :] if self.covariates else _NOTHING
         slice_scan(
-            rng, self.kernel_function.code, self.degree, self.Xt, self.Zt, self.sign, rate,
+            rng, self.kernel_function.code, self.degree, self.Xt, self.Zt, self.label_sign, rate,
             slope, state.beta, added, state.inner, state.eta, state.theta,
         )  # fmt: skip
-        draw_latent(rng, self.sign, state.eta, state.z)
+        draw_latent(rng, self.label_sign, state.eta, state.z)
 
     def scales(self, state: State, rng: np.random.Generator) -> None:
         """Step 2: the scale of theta against beta, then the scale of z and beta."""
@@ -323,11 +323,11 @@ class Sampler(probit.ProbitSampler):
             fixed += self.degree * beta[1:].sum()
         kernel = self.kernel_function.code, self.degree, state.inner, beta[1:]
         line = laplace_scale.Line(fixed, state.eta - fixed, *kernel)
-        growth = laplace_scale.with_weights(rng, state.scale, self.sign, line)
+        growth = laplace_scale.with_weights(rng, state.scale, self.label_sign, line)
         state.eta[:] = laplace_scale.grown(growth, line)
         state.scale *= growth
         theta *= growth
-        draw_latent(rng, self.sign, state.eta, state.z)
+        draw_latent(rng, self.label_sign, state.eta, state.z)
 
     def variances(self, state: State, rng: np.random.Generator) -> None:
         """Step 3: tau and rho."""

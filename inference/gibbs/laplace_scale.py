@@ -8,16 +8,16 @@ Every step moves g -> e^u g by a slice step in u (Neal 2003), from u = 0, and so
 A step leaves the posterior of (ln g, weights) as it is if the density of u is that of the moved
 point times the Jacobian of the move. g enters no density but that of x, so the steps are three:
 
-1. g alone, its full conditional. It moves ln g by K^-1/2, since K weights know their scale.
-2. (g, x) -> e^u (g, x). The prior of x / g is free of g, so u has the prior of ln g times the
-   likelihood, with everything else integrated out of it. 1, where g is what the weights say, is
-   interwoven with 2, where it is what the labels say (Yu, Meng 2011, doi
-   10.1198/jcgs.2011.203main).
-3. JCFO with a linear kernel: (g, theta, beta_j) -> (e^u g, e^u theta, e^-u beta_j), eta as it is.
+(a) g alone, its full conditional. It moves ln g by K^-1/2, since K weights know their scale.
+(b) (g, x) -> e^u (g, x). The prior of x / g is free of g, so u has the prior of ln g times the
+    likelihood, with everything else integrated out of it. (a), where g is what the weights say, is
+    interwoven with (b), where it is what the labels say (Yu, Meng 2011, doi
+    10.1198/jcgs.2011.203main).
+(c) JCFO with a linear kernel: (g, theta, beta_j) -> (e^u g, e^u theta, e^-u beta_j), eta as it is.
 
-The variances of x are drawn after these steps, and z after step 2. On colon (62 x 2000), 1000
-sweeps are worth 133 independent draws of ln g in JCFO (32 without step 2, 118 without step 3), and
-69 in sparse probit (2 without step 2).
+The variances of x are drawn after these steps, and z after step b. On colon (62 x 2000), 1000
+sweeps are worth 133 independent draws of ln g in JCFO (32 without step b, 118 without step c), and
+69 in sparse probit (2 without step b).
 """
 
 import math
@@ -57,7 +57,7 @@ def log_prior(g: float) -> float:
 
 @numba.njit(cache=True, nogil=True)
 def log_alone(u: float, g: float, power: float, down: float, offset: float, tilt: float) -> float:
-    """Return the log density of steps 1 and 3: the likelihood stays as it is."""
+    """Return the log density of steps a and c: the likelihood stays as it is."""
     return log_prior(g * math.exp(u)) + log_scale_density(u, power, 0.0, 0.0, down, offset, tilt)
 
 
@@ -77,7 +77,7 @@ def grown(growth: float, line: Line) -> np.ndarray:
 
 @numba.njit(cache=True, nogil=True)
 def log_with_weights(u: float, g: float, sign: np.ndarray, line: Line) -> float:
-    """Return the log density of step 2."""
+    """Return the log density of step b."""
     growth = math.exp(u)
     return log_prior(g * growth) + log_likelihood(sign, grown(growth, line))
 
@@ -92,7 +92,7 @@ def alone(
 ) -> float:
     """Steps 1 and 3: return e^u, for `count` weights whose density has the terms of `log_alone`.
 
-    In step 1 `down` is sum_k abs(x_k) / (g s), and in step 3 it is that of the prior of beta.
+    In step a `down` is sum_k abs(x_k) / (g s), and in step c it is that of the prior of beta.
     """
     power = -float(count)
     return math.exp(_alone(rng, 3.0 * (count + 1.0) ** -0.5, (g, power, down, offset, tilt)))
@@ -100,5 +100,5 @@ def alone(
 
 @numba.njit(cache=True, nogil=True)
 def with_weights(rng: np.random.Generator, g: float, sign: np.ndarray, line: Line) -> float:
-    """Step 2: return e^u."""
+    """Step b: return e^u."""
     return math.exp(_with_weights(rng, 1.0, (g, sign, line)))

@@ -10,16 +10,16 @@ weights, which form a ridge with it. S is the set of weights that are multiplied
 others are held. In (ln g, x) the density of u is the prior at the moved point times e^(|S| u), the
 Jacobian. They differ in S and in what pays for eta:
 
-1. S is empty. The full conditional of g. It moves ln g by K^-1/2, since K weights know its scale.
-2. S is the spike: most weights are near 0, follow g, and say little about eta. Each weight is held
-   with probability phi^2 / (kappa^2 + phi^2), a draw given the state before the step, and the
-   density of u has a factor of this probability for each weight that is held: S is a variable, and
-   (S, x, g) is moved given S. (Without that factor the reverse step would draw another S, and the
-   step would be wrong.) The likelihood of the change of eta is that of the sampler.
-3. S is all, and the weights of the other kind are divided by e^u, so that eta stays.
+(a) S is empty. The full conditional of g. It moves ln g by K^-1/2, since K weights know its scale.
+(b) S is the spike: most weights are near 0, follow g, and say little about eta. Each weight is held
+    with probability phi^2 / (kappa^2 + phi^2), a draw given the state before the step, and the
+    density of u has a factor of this probability for each weight that is held: S is a variable, and
+    (S, x, g) is moved given S. (Without that factor the reverse step would draw another S, and the
+    step would be wrong.) The likelihood of the change of eta is that of the sampler.
+(c) S is all, and the weights of the other kind are divided by e^u, so that eta stays.
 
-1 alone is slow with thousands of weights. RFVM on colon (62 x 2000, four chains of 1500 sweeps):
-1000 sweeps are worth 45 independent draws of ln g, 6 without step 2, and 13 without step 3.
+(a) alone is slow with thousands of weights. RFVM on colon (62 x 2000, four chains of 1500 sweeps):
+1000 sweeps are worth 45 independent draws of ln g, 6 without step b, and 13 without step c.
 """
 
 import math
@@ -32,7 +32,7 @@ import numpy as np
 from .ard_steps import Prior, log_group, log_normal_integral
 from .slice_step import slice_step
 
-HELD = 5.0  # weights that step 2 expects to hold under the prior
+HELD = 5.0  # weights that step b expects to hold under the prior
 _ROOT_2 = math.sqrt(2.0)
 _LOG_HALF_ROOT_2PI = 0.5 * math.log(0.5 * math.pi)
 
@@ -132,7 +132,7 @@ def draw_move(
 def split(
     rng: np.random.Generator, x: np.ndarray, g: float, prior: Prior, cut: float, moves: np.ndarray
 ) -> Ridge:
-    """Draw S of step 2 into `moves` (K,), and return what its density depends on."""
+    """Draw S of step b into `moves` (K,), and return what its density depends on."""
     held, count, square = np.empty(len(x)), 0, 0.0
     for k in range(len(x)):
         phi2 = x[k] * x[k] / (2.0 * prior.rate * g * g)
@@ -160,13 +160,13 @@ class LearnedScale:
         return self.prior._replace(rate=rate, peak=peak)
 
     def alone(self, rng: np.random.Generator, x: np.ndarray, g: float) -> float:
-        """Step 1: return g."""
+        """Step a: return g."""
         phi2 = x**2 / (2.0 * self.prior.rate * g * g)
         ridge = Ridge(g, len(x), 0.0, phi2, 0.0)
         return g * math.exp(draw_move(rng, self.width, ridge, self.prior, FLAT, NONE, self.prior))
 
     def split(self, rng: np.random.Generator, x: np.ndarray, g: float) -> tuple[np.ndarray, Ridge]:
-        """Return S (K,) of step 2, and what its density depends on."""
+        """Return S (K,) of step b, and what its density depends on."""
         moves = np.empty(len(x), dtype=bool)
         return moves, split(rng, x, g, self.prior, self.cut, moves)
 
@@ -179,7 +179,7 @@ class LearnedScale:
         W: np.ndarray,
         score: np.ndarray,
     ) -> float:
-        """Step 2 under the normal likelihood of `ard_steps`: return g, and update x and score.
+        """Step b under the normal likelihood of `ard_steps`: return g, and update x and score.
 
         `effect` returns the part (N,) of eta of weights (K,), in which it is linear.
         """
@@ -199,7 +199,7 @@ class LearnedScale:
         others: np.ndarray,
         theirs: Prior,
     ) -> float:
-        """Step 3: return g, and update x and the others in place."""
+        """Step c: return g, and update x and the others in place."""
         ridge = Ridge(g, len(x), float(x @ x), NONE, 0.0)
         width = 3.0 * (0.5 * len(others) + 1.0) ** -0.5
         u = draw_move(rng, width, ridge, self.prior, FLAT, others, theirs)

@@ -54,7 +54,7 @@ class ProbitSampler(GibbsSampler):
 
     def set_labels(self, y: np.ndarray) -> None:
         """Bind other labels y (N,), 0 or 1; the z of earlier states is not valid for them."""
-        self.sign = 2.0 * np.asarray(y, dtype=np.float64) - 1.0
+        self.label_sign = 2.0 * np.asarray(y, dtype=np.float64) - 1.0
 
     def completed(self, point: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return a point with the free variables of the problem's form that it lacks."""
@@ -84,10 +84,10 @@ class ProbitSampler(GibbsSampler):
         """Draw z with beta integrated out, then beta; move beta without z, and draw z again."""
         H, sd = self.design(state), np.sqrt(state.tau)
         P = precision_matrix(H * sd)
-        latent_scan(rng, P, self.sign, self.options.latent_scans, state.z)
+        latent_scan(rng, P, self.label_sign, self.options.latent_scans, state.z)
         latent_scale(rng, P, state.z)
         draw_block(rng, P, H, state.tau, state.z, state.beta)
         state.eta[:] = H @ state.beta
         if steps := self.options.elliptical_steps:
-            elliptical(rng, steps, self.sign, H, sd, state.beta, state.eta)
-            draw_latent(rng, self.sign, state.eta, state.z)
+            elliptical(rng, steps, self.label_sign, H, sd, state.beta, state.eta)
+            draw_latent(rng, self.label_sign, state.eta, state.z)

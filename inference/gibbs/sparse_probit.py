@@ -15,7 +15,7 @@ Variables in brackets are integrated out of the step, and drawn again before any
 1. A scale move [tau]: (z, beta) -> e^u (z, beta), a generalised Gibbs step (Liu, Sabatti 2000, doi
    10.1093/biomet/87.2.353), a slice step in u with its exact density.
 2. tau_k | beta_k: 1 / tau_k is inverse Gaussian.
-   With a learned scale, before the variances: g and beta, by steps 1 and 2 of `laplace_scale.py`.
+   With a learned scale, before the variances: g and beta, by steps a and b of `laplace_scale.py`.
 3. z | tau, y [beta], one z_i after the other (Holmes, Held 2006, doi 10.1214/06-BA105), then the
    scale of z [beta]; then beta | z, tau, as one block, through its N x N dual (Bhattacharya,
    Chakraborty, Mallick 2016, doi 10.1093/biomet/asw042).
@@ -127,7 +127,7 @@ class Sampler(ProbitSampler):
     def sweep(self, state: State, rng: np.random.Generator) -> None:
         """Move the state once through every block; nothing is adapted."""
         if np.isnan(state.z[0]):
-            draw_latent(rng, self.sign, state.eta, state.z)
+            draw_latent(rng, self.label_sign, state.eta, state.z)
         self.scale(state, rng)
         if self.learned:
             self.learn(state, rng)
@@ -152,11 +152,11 @@ class Sampler(ProbitSampler):
         own = self.H[:, self.features] @ beta
         fixed = state.eta - own
         line = laplace_scale.Line(fixed, own, LINEAR, 1, laplace_scale.NONE, beta)
-        growth = laplace_scale.with_weights(rng, state.scale, self.sign, line)
+        growth = laplace_scale.with_weights(rng, state.scale, self.label_sign, line)
         state.scale *= growth
         beta *= growth
         state.eta[:] = fixed + growth * own
-        draw_latent(rng, self.sign, state.eta, state.z)
+        draw_latent(rng, self.label_sign, state.eta, state.z)
 
     def variances(self, state: State, rng: np.random.Generator) -> None:
         """Step 2."""

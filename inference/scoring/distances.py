@@ -83,11 +83,11 @@ def rows(table: pd.DataFrame) -> list[Distance]:
 
 
 def beside(
-    found: Draws, reference: ReferenceDraws, method: str = "", quantity: str = ""
+    fit: Draws, reference: ReferenceDraws, method: str = "", quantity: str = ""
 ) -> list[Distance]:
     """Return every distance that applies to a quantity, each with its floor."""
     applies = [s for s in STATISTICS.values() if s.of in reference.kinds]
-    return [s.distance(found, reference, method, quantity) for s in applies]
+    return [s.distance(fit, reference, method, quantity) for s in applies]
 
 
 # --- what is set side by side ---------------------------------------------------------------------
@@ -147,10 +147,10 @@ def _beside(
 ) -> Iterator[Distance]:
     """Yield the distances of a fit's draws (chain, draw, K), all components of a quantity."""
     for quantity, columns, reference in sides:
-        found = Draws(draws[..., columns], independent)
+        fit = Draws(draws[..., columns], independent)
         if quantity == "ranking":
-            found = found.sizes()
-        yield from beside(found, reference, method, quantity)
+            fit = fit.sizes()
+        yield from beside(fit, reference, method, quantity)
 
 
 def _halves(method: str, sides: Sequence[Side]) -> Iterator[Distance]:
@@ -167,6 +167,6 @@ def _halves(method: str, sides: Sequence[Side]) -> Iterator[Distance]:
 
 def _selection(method: str, tree: xr.DataTree, exact: xr.DataTree) -> Iterator[Distance]:
     """Yield the distance of P(active) from the reference's."""
-    found, known = probabilities(tree), probabilities(exact)
-    if found is not None and known is not None and found.p.shape == known.p.shape:
-        yield P_ACTIVE.distance(found, known, method, "selection")
+    fit, known = probabilities(tree), probabilities(exact)
+    if fit is not None and known is not None and fit.p.shape == known.p.shape:
+        yield P_ACTIVE.distance(fit, known, method, "selection")

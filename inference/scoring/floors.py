@@ -48,10 +48,10 @@ def floor(noise: np.ndarray) -> tuple[float, float]:
     return float(np.quantile(known, LEVEL)), float(np.median(known))
 
 
-def scale(found: Draws, reference: ReferenceDraws, own: float) -> float:
+def scale(fit: Draws, reference: ReferenceDraws, own: float) -> float:
     """Return the noise of a method relative to that of halves; `own` is E of the average."""
-    size = own if found.independent else reference.effective[0]
-    return float(0.5 * np.sqrt(1.0 + size / found.effective[0]))
+    size = own if fit.independent else reference.effective[0]
+    return float(0.5 * np.sqrt(1.0 + size / fit.effective[0]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ class OfAverage:
     of: Callable[[ReferenceDraws], np.ndarray]
 
     def __call__(
-        self, statistic: Statistic, found: Draws, reference: ReferenceDraws
+        self, statistic: Statistic, fit: Draws, reference: ReferenceDraws
     ) -> tuple[float, float]:
         """Return floor and median of the deviation of a second run."""
         blocks, own = self.known(reference)
@@ -80,7 +80,7 @@ class OfAverage:
                 return np.asarray(np.abs(differences).max(axis=1))
             return np.abs(statistic.reduce(differences))
 
-        return floor(scale(found, reference, own) * reference.once(statistic, halves))
+        return floor(scale(fit, reference, own) * reference.once(statistic, halves))
 
     def known(self, reference: ReferenceDraws) -> tuple[np.ndarray | None, float]:
         """Return the averages of each block (B, k), and E.
@@ -115,12 +115,12 @@ class OfMeans:
 
     function: Callable[[np.ndarray, np.ndarray], np.ndarray]
 
-    def compute(self, found: Draws, reference: Draws) -> np.ndarray:
+    def compute(self, fit: Draws, reference: Draws) -> np.ndarray:
         """Return the function of the two means."""
-        return np.asarray(self.function(found.mean, reference.mean))
+        return np.asarray(self.function(fit.mean, reference.mean))
 
     def __call__(
-        self, statistic: Statistic, found: Draws, reference: ReferenceDraws
+        self, statistic: Statistic, fit: Draws, reference: ReferenceDraws
     ) -> tuple[float, float]:
         """Return floor and median of the deviation of a second run."""
         if len(reference.blocks) < 2:
@@ -129,7 +129,7 @@ class OfMeans:
         positive = np.maximum(reference.halves, 0.0)
         first, second = positive @ blocks, (positive - reference.halves) @ blocks
         # a method with fewer draws than half of the reference has more noise than a half
-        more = reference.effective[0] / found.effective[0] - 2.0
+        more = reference.effective[0] / fit.effective[0] - 2.0
         if more > 0.0:
             first += 0.5 * np.sqrt(more) * (np.roll(reference.contrast, 1, axis=0) @ blocks)
         noise = np.array([statistic.deviation(v) for v in self.function(first, second)])

@@ -16,11 +16,15 @@ from numpy.typing import ArrayLike
 from .draws import Kind
 
 Word = Literal["good", "rough", "bad", "unknown"]
+BEST_FIRST: tuple[Word, ...] = ("good", "unknown", "rough", "bad")
+"""Every word, in order."""
 QUOTABLE = ("eta", "feature_weight", "sample_weight", "primal_weight")
 """Quantities whose means and intervals a reader may report. A limit applies to these unless it
 names others."""
 HIDES = 1.5
-"""Noise above so many times the limit hides a deviation of twice the limit."""
+"""Noise above so many times the limit hides a deviation of twice the limit. Such a deviation counts
+if what is measured of it is above the noise. Half a limit is left for its own noise, more than one
+of its sds: it counts in six of seven runs."""
 SURE = 2.51
 """A verdict needs more certainty than a table of many numbers, in which one in twenty is beyond its
 95 % quantile. From the median to the 99.9 % quantile it is so many times as far as to the 95 %
@@ -65,16 +69,16 @@ class Limit:
     order: int = 0
     needed: bool = True
 
-    def word(self, found: "Distance") -> Word:
+    def word(self, distance: "Distance") -> Word:
         """Return the word for a distance: what is within its noise counts as none."""
-        deviation = found.counted
-        if np.isnan(deviation) or (deviation <= self.good and self.hidden(found)):
+        deviation = distance.counted
+        if np.isnan(deviation) or (deviation <= self.good and self.hidden(distance)):
             return "unknown"
         return "good" if deviation <= self.good else "rough" if deviation <= self.rough else "bad"
 
-    def hidden(self, found: "Distance") -> bool:
+    def hidden(self, distance: "Distance") -> bool:
         """Whether the noise of a distance could hide a deviation of twice the limit."""
-        return self.needed and not found.bound <= HIDES * self.good
+        return self.needed and not distance.bound <= HIDES * self.good
 
 
 class Distance(NamedTuple):
@@ -213,23 +217,21 @@ class Statistic:
         at = apart.argmax(axis=-1)
         return np.take_along_axis(components, np.expand_dims(at, -1), -1)[..., 0]
 
-    def value(self, found: Any, reference: Any) -> float:
+    def value(self, fit: Any, reference: Any) -> float:
         """Return the statistic of a fit's draws as one number."""
-        return float(self.reduce(self.compute(found, reference)))
+        return float(self.reduce(self.compute(fit, reference)))
 
     def deviation(self, value: float) -> float:
         """Return how far a value is from the perfect one."""
         return float(self.apart(value, self.perfect))
 
-    def distance(
-        self, found: Any, reference: Any, method: str = "", quantity: str = ""
-    ) -> Distance:
+    def distance(self, fit: Any, reference: Any, method: str = "", quantity: str = "") -> Distance:
         """Return the distance of a fit from the reference, with its floor."""
-        components = self.compute(found, reference)
+        components = self.compute(fit, reference)
         value = float(self.reduce(components))
         target = self.perfect if self.expected is None else self.expected(reference)
         deviation = float(self.apart(value, target))
-        floor = UNKNOWN if np.isnan(deviation) else self.floor(self, found, reference)
+        floor = UNKNOWN if np.isnan(deviation) else self.floor(self, fit, reference)
         component = self._component(components, value, reference.labels)
         inside = bool(deviation <= floor[0])
         return Distance(method, quantity, self.name, value, deviation, *floor, inside, component)
@@ -250,14 +252,14 @@ class Statistic:
             return ""
         return f"factor {np.exp(floor):.2f}" if self.apart is factor else f"{floor:.2g}"
 
-    def words(self, found: Distance) -> str:
+    def words(self, distance: Distance) -> str:
         """Return a distance in words, with its noise floor."""
-        percent = "" if np.isnan(found.value) else f"{found.value:.0%}".replace("%", " %")
+        percent = "" if np.isnan(distance.value) else f"{distance.value:.0%}".replace("%", " %")
         text = self.phrase.format(
-            quantity=found.quantity,
-            component=found.component or found.quantity,
-            value=found.value,
+            quantity=distance.quantity,
+            component=distance.component or distance.quantity,
+            value=distance.value,
             percent=percent,
         )
-        noise = self.floor_text(found.floor)
+        noise = self.floor_text(distance.floor)
         return f"{text} (noise: {noise})" if noise else text

@@ -25,7 +25,7 @@ from ..fits.convergence import FIT, VERDICT
 from ..fits.datatree import group
 from ..fits.mixing import OF_WEIGHTS, Mixing, mixing_of
 from ..fits.selection import summary
-from ..scoring.statistic import Word
+from ..scoring.statistic import BEST_FIRST, Word
 from . import remedies
 from .purposes import Purpose
 from .remedies import Remedy
@@ -85,12 +85,12 @@ class Finding:
         return any(name in self.purposes for name in (purpose.name, *purpose.capped_with))
 
 
-def too_few(found: Sequence[Finding]) -> bool:
+def too_few(findings: Sequence[Finding]) -> bool:
     """Whether there are so few draws that not even their noise is known."""
-    return any(f.reason.code in TOO_FEW for f in found)
+    return any(f.reason.code in TOO_FEW for f in findings)
 
 
-def findings(tree: xr.DataTree, reference: xr.DataTree | None = None) -> list[Finding]:
+def findings_of(tree: xr.DataTree, reference: xr.DataTree | None = None) -> list[Finding]:
     """Return what speaks against a fit, the worst first.
 
     Parameters
@@ -111,35 +111,28 @@ def findings(tree: xr.DataTree, reference: xr.DataTree | None = None) -> list[Fi
     if kind == "reference":  # judged by all of its draws when it was made
         return stored(tree)
     beside = other is not None
-    found = _chains(tree, beside) if kind == "mcmc" else _approximation(tree, beside)
-    found += _unfinished(tree, beside, found) + _copied(tree, other) + _disputed(tree)
-    if not too_few(found):
-        found += _nothing_active(tree, other)
-    order: dict[Word, int] = {"bad": 0, "unknown": 1, "rough": 2, "good": 3}
-    return sorted(found, key=lambda f: order[f.cap] if f.purposes else 4)
+    findings = _chains(tree, beside) if kind == "mcmc" else _approximation(tree, beside)
+    findings += _unfinished(tree, beside, findings) + _copied(tree, other) + _disputed(tree)
+    if not too_few(findings):
+        findings += _nothing_active(tree, other)
+    return sorted(
+        findings, key=lambda f: BEST_FIRST.index(f.cap) if f.purposes else -1, reverse=True
+    )
 
 
-def as_stored(found: list[Finding]) -> list[dict[str, Any]]:
+def as_stored(findings: list[Finding]) -> list[dict[str, Any]]:
     """Return findings as a stored reference keeps them: in words, with their remedies."""
-    return [asdict(f) | {"text": str(f.reason), "reason": f.reason.code} for f in found]
+    return [asdict(f) | {"text": str(f.reason), "reason": f.reason.code} for f in findings]
 
 
 def stored(tree: xr.DataTree) -> list[Finding]:
-    """Return the findings that a stored reference keeps; a remedy may be words alone."""
-    found = []
+    """Return the findings that a stored reference keeps."""
+    findings = []
     for kept in json.loads(tree.attrs["findings"]):
-        purposes, remedy = kept["purposes"], kept["remedy"]
-        if isinstance(remedy, str):
-            remedy = {"action": "told", "method": remedy} if remedy else None
-        found.append(
-            Finding(
-                told(kept["text"]),
-                kept["cap"],
-                "all" if purposes == "all" else tuple(purposes),
-                None if remedy is None else Remedy(**remedy),
-            )
-        )
-    return found
+        purposes: Purposes = "all" if kept["purposes"] == "all" else tuple(kept["purposes"])
+        remedy = None if kept["remedy"] is None else Remedy(**kept["remedy"])
+        findings.append(Finding(told(kept["text"]), kept["cap"], purposes, remedy))
+    return findings
 
 
 # --- Markov chains --------------------------------------------------------------------------------
@@ -218,21 +211,21 @@ def _watched(posterior: xr.Dataset) -> np.ndarray:
 
 def _trajectories(tree: xr.DataTree, total: int, beside: bool) -> list[Finding]:
     """Return the findings of NUTS's trajectories: divergences, energy, tree depth."""
-    found, count = [], diagnostics.divergences(tree)
+    findings, count = [], diagnostics.divergences(tree)
     counts = {"count": count, "total": total}
     if count > VERDICT.divergent * total:
         bad = count > FIT.divergent * total
         remedy = remedies.raise_target(tree, beside)
         reason = Reason("region missed", counts)
-        found += [Finding(reason, "bad" if bad else "rough", "all" if bad else MOMENTS, remedy)]
+        findings += [Finding(reason, "bad" if bad else "rough", "all" if bad else MOMENTS, remedy)]
     elif count:
-        found += [Finding(Reason("few diverged", counts), purposes=())]
+        findings += [Finding(Reason("few diverged", counts), purposes=())]
     low = diagnostics.lowest_energy(tree)
     if low is not None and low < VERDICT.energy:
         reason = Reason("energy", {"value": low, "limit": VERDICT.energy})
         remedy = remedies.raise_draws(tree, VERDICT.bulk / 4)
-        found += [Finding(reason, "rough", ("uncertainty",), remedy)]
-    return found + _depth(tree)
+        findings += [Finding(reason, "rough", ("uncertainty",), remedy)]
+    return findings + _depth(tree)
 
 
 def _depth(tree: xr.DataTree) -> list[Finding]:
@@ -250,34 +243,34 @@ def _depth(tree: xr.DataTree) -> list[Finding]:
 
 
 def _approximation(tree: xr.DataTree, beside: bool) -> list[Finding]:
-    stats, total, found = group(tree, "sample_stats"), diagnostics.transitions(tree), []
+    stats, total, findings = group(tree, "sample_stats"), diagnostics.transitions(tree), []
     if "log_q" in stats and "lp" in stats:
         khat = diagnostics.khat(stats["lp"].values, stats["log_q"].values)
         limit = diagnostics.khat_limit(stats["lp"].size)
         if khat > limit:
             # beside a reference the distances themselves are known
             reason = Reason("khat", {"value": khat, "limit": limit})
-            found.append(Finding(reason, "bad", () if beside else MOMENTS))
+            findings.append(Finding(reason, "bad", () if beside else MOMENTS))
     if total == 1:
-        found.append(Finding(Reason("point"), "bad", ("uncertainty", "parameters")))
+        findings.append(Finding(Reason("point"), "bad", ("uncertainty", "parameters")))
     elif total < FEWEST:
-        found.append(_few_draws(tree, total))
+        findings.append(_few_draws(tree, total))
     elif total < VERDICT.bulk:
         reason = Reason("not many draws", {"draws": total, "least": VERDICT.bulk})
-        found.append(Finding(reason, "rough", remedy=remedies.run(tree, draws=1000)))
-    return found
+        findings.append(Finding(reason, "rough", remedy=remedies.run(tree, draws=1000)))
+    return findings
 
 
 # --- whatever the method --------------------------------------------------------------------------
 
 
-def _unfinished(tree: xr.DataTree, beside: bool, found: list[Finding]) -> list[Finding]:
+def _unfinished(tree: xr.DataTree, beside: bool, findings: list[Finding]) -> list[Finding]:
     """Return the finding of a status that is not "finished"; of chains, if nothing else says so."""
     status, chains = tree.attrs.get("status"), tree.attrs.get("kind") == "mcmc"
     reason = str(tree.attrs.get("reason") or status)
     if not chains and status not in (None, "finished"):
         return [Finding(told(reason), "bad", remedy=remedies.again(tree, beside))]
-    if chains and status == "not_converged" and not any(f.purposes for f in found):
+    if chains and status == "not_converged" and not any(f.purposes for f in findings):
         return [Finding(Reason("explained", {"reason": reason}), "good", ())]
     return []
 
@@ -299,14 +292,14 @@ def _copied(tree: xr.DataTree, reference: xr.DataTree | None) -> list[Finding]:
 
 def _disputed(tree: xr.DataTree) -> list[Finding]:
     """Return the finding of a second opinion, or of a calibration, that disagrees."""
-    found = []
+    findings = []
     if asked(tree) == "disagrees":
         reason = Reason("disputed", {"opinion": tree.attrs["second_opinion"]})
-        found.append(Finding(reason, "bad", remedy=remedies.mix(tree, beside=False)))
+        findings.append(Finding(reason, "bad", remedy=remedies.mix(tree, beside=False)))
     if tree.attrs.get("calibrated") == 0:
         reason = told(str(tree.attrs["calibration"]))
-        found.append(Finding(reason, "bad", remedy=remedies.EXACT))
-    return found
+        findings.append(Finding(reason, "bad", remedy=remedies.EXACT))
+    return findings
 
 
 def _nothing_active(tree: xr.DataTree, reference: xr.DataTree | None) -> list[Finding]:

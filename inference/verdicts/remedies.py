@@ -16,7 +16,7 @@ from ..contract.reasons import code_of
 from ..fits.convergence import VERDICT
 from ..fitting.registry import BACKENDS
 
-Action = Literal["fit", "resume", "rerun", "use the reference", "fit its problem", "told"]
+Action = Literal["fit", "resume", "rerun", "use the reference", "fit its problem"]
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,9 @@ class Remedy:
     ----------
     action : str
         "fit" by `method` with other arguments; "resume" the fit, with other options; "rerun" it,
-        where nothing is known of its method; "use the reference", or "fit its problem"; "told":
-        words alone, of a reference that an earlier version stored.
+        where nothing is known of its method; "use the reference", or "fit its problem".
     method : str
-        In `BACKENDS`; of "told" the words.
+        In `BACKENDS`.
     changes : dict
         The arguments or options that change.
     """

@@ -9,8 +9,8 @@ believed the distances say nothing.
     trust         everything that was looked at is good, beside an independent exact posterior
     converged     chains of an exact sampler, judged alone: nothing speaks against them
     with care     predictions or ranking can be used, and the sentence says first what for
-    do not use    neither can: the distances of each are beyond its first limit, or a finding
-                  makes it bad
+    do not use    neither can: of each that was measured, a distance is beyond its first limit,
+                  or a finding makes it bad
     not judged    nothing is known that could speak for it
 
 These are about the computation: is this the posterior? Whether the model predicts anything is
@@ -33,13 +33,11 @@ import xarray as xr
 
 from ..contract.reasons import Reason
 from ..scoring.distances import rows
-from ..scoring.statistic import Distance, Word
-from .findings import Basis, Finding, agreeing, findings, opinion, too_few, why_not
+from ..scoring.statistic import BEST_FIRST, Distance, Word
+from .findings import Basis, Finding, agreeing, findings_of, opinion, too_few, why_not
 from .purposes import PURPOSES, Purpose
 from .remedies import EXACT, Remedy
 from .words import LED, Level, in_flags, in_python, quotes, sentence
-
-_ORDER: tuple[Word, ...] = ("good", "unknown", "rough", "bad")
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ class Verdict:
     statement : str
         The words in one sentence, without the level that may begin it.
     reasons : tuple of str
-        What speaks against it, the worst first.
+        What speaks against it, the worst first; for "do not use", first what decided it.
     remedies : tuple of str
         What to do about it.
     model : str
@@ -123,28 +121,28 @@ def verdicts(
         By fit, whether its model predicts better than plain classifiers (`beside_baselines`).
     """
     exact = None if reference is None else fits[reference]
-    found = {name: findings(tree, exact) for name, tree in fits.items()}
-    doubt = None if reference is None else _doubt(reference, fits[reference], found[reference])
+    findings = {name: findings_of(tree, exact) for name, tree in fits.items()}
+    doubt = None if reference is None else _doubt(reference, fits[reference], findings[reference])
     compared = reference is not None and doubt is None
     measured = [] if distances is None else rows(distances)
     models, out = models or {}, {}
     for name, tree in fits.items():
-        told = models.get(name, "")
+        model = models.get(name, "")
         if compared and name != reference:
-            distant = [d for d in measured if d.method == name]
-            out[name] = judged(distant, found[name], model=told)
+            distances_of_fit = [d for d in measured if d.method == name]
+            out[name] = judged(distances_of_fit, findings[name], model=model)
         elif name != reference:
-            out[name] = _alone(tree, found[name], doubt, opinion(tree), told)
+            out[name] = _alone(tree, findings[name], doubt, opinion(tree), model)
     if reference is not None:
         trusted = [name for name, verdict in out.items() if compared and verdict.level == "trust"]
-        agrees, told = agreeing(reference, fits, trusted), models.get(reference, "")
-        out[reference] = _alone(fits[reference], found[reference], None, agrees, told)
+        agrees, model = agreeing(reference, fits, trusted), models.get(reference, "")
+        out[reference] = _alone(fits[reference], findings[reference], None, agrees, model)
     return {name: out[name] for name in fits}
 
 
 def _alone(
     tree: xr.DataTree,
-    found: Sequence[Finding],
+    findings: Sequence[Finding],
     doubt: Reason | None,
     agrees: str | None,
     model: str,
@@ -152,13 +150,13 @@ def _alone(
     """Return the verdict on a fit that nothing can be compared with."""
     if missing := why_not(tree):
         beside = Finding(doubt or missing, "unknown", remedy=None if doubt else EXACT)
-        return judged([], [*found, beside], "nothing", model=model)
-    return judged([], found, "chains" if agrees is None else "opinion", agrees, model)
+        return judged([], [*findings, beside], "nothing", model=model)
+    return judged([], findings, "chains" if agrees is None else "opinion", agrees, model)
 
 
-def _doubt(reference: str, tree: xr.DataTree, found: Sequence[Finding]) -> Reason | None:
+def _doubt(reference: str, tree: xr.DataTree, findings: Sequence[Finding]) -> Reason | None:
     """Return why the reference cannot be trusted, None if it can."""
-    bad = [f.reason for f in found if f.purposes == "all" and f.cap in ("bad", "unknown")]
+    bad = [f.reason for f in findings if f.purposes == "all" and f.cap in ("bad", "unknown")]
     if not bad and (unproved := why_not(tree)):
         bad = [unproved if tree.attrs.get("kind") == "mcmc" else Reason("not exact")]
     return Reason("doubted", {"reference": reference, "reason": bad[0]}) if bad else None
@@ -166,7 +164,7 @@ def _doubt(reference: str, tree: xr.DataTree, found: Sequence[Finding]) -> Reaso
 
 def judged(
     distances: Sequence[Distance],
-    found: Sequence[Finding],
+    findings: Sequence[Finding],
     basis: Basis = "distances",
     agrees: str | None = None,
     model: str = "",
@@ -177,7 +175,7 @@ def judged(
     ----------
     distances : sequence of Distance
         Of this fit.
-    found : sequence of Finding
+    findings : sequence of Finding
     basis : {"distances", "chains", "opinion", "nothing"}
         What it rests on; without distances an exact sampler's draws count as good.
     agrees : str, optional
@@ -185,21 +183,25 @@ def judged(
     model : str
         Whether the model predicts better than plain classifiers.
     """
-    if too_few(found):
+    if too_few(findings):
         distances = []  # not even the noise is known
     assumed: Word = "good" if basis in ("chains", "opinion") else "unknown"
     measured, by_distance = _measured(distances, assumed)
     hidden = [name for name, word in measured.items() if distances and word == "unknown"]
     hidden = [name for name in hidden if _said(PURPOSES[name], distances)]
     words = {
-        name: _worst([word, *(f.cap for f in found if f.caps(PURPOSES[name]) and _bears(f, word))])
+        name: _worst(
+            [word, *(f.cap for f in findings if f.caps(PURPOSES[name]) and _bears(f, word))]
+        )
         for name, word in measured.items()
     }
-    by_finding = [_Said(f.cap, f.reason) for f in found if f.purposes]
-    ordered = sorted([*by_finding, *by_distance], key=lambda s: -_ORDER.index(s.word))
-    because = [*(s.reason for s in ordered), *(f.reason for f in found if not f.purposes)]
-    advice = [f.remedy for f in found if f.remedy is not None]
     level = _level(measured, words, basis, bool(hidden))
+    said = [*(_Said(f.cap, f.reason, _forbids(f)) for f in findings if f.purposes), *by_distance]
+    said.sort(
+        key=lambda s: (level == "do not use" and s.decides, BEST_FIRST.index(s.word)), reverse=True
+    )
+    because = [*(s.reason for s in said), *(f.reason for f in findings if not f.purposes)]
+    advice = [f.remedy for f in findings if f.remedy is not None]
     reasons = _distinct(map(str, because))
     return Verdict(
         words=words,
@@ -224,8 +226,9 @@ def _level(
 ) -> Level:
     """Return the level; `hidden` if noise hides something that was measured.
 
-    "do not use": no main purpose (predictions, ranking) has good distances and a word that is not
-    bad. Where neither was measured, no purpose has such a word.
+    A main purpose (predictions, ranking) can be used if its distances are good and no finding makes
+    it bad. "do not use": none of those that were measured can be. If neither was, every word that
+    is known is bad.
     """
     known = [word for word in words.values() if word != "unknown"]
     if not known:
@@ -239,14 +242,21 @@ def _level(
     return "converged" if basis == "chains" else "trust"
 
 
+def _forbids(finding: Finding) -> bool:
+    """Whether a finding makes a main purpose bad."""
+    return finding.cap == "bad" and any(p.main and finding.caps(p) for p in PURPOSES.values())
+
+
 class _Said(NamedTuple):
     """A word and its reason. Ties: the largest excess is reported.
 
-    Size is first the place of its limit, `Limit.order`, then how far it is beyond that.
+    `decides`: with it a main purpose cannot be used. `size`: first the place of its limit,
+    `Limit.order`, then how far it is beyond that.
     """
 
     word: Word
     reason: Reason
+    decides: bool
     size: tuple[int, float] = (0, 0.0)
 
 
@@ -255,7 +265,7 @@ def _distinct(words: Iterable[str]) -> tuple[str, ...]:
 
 
 def _worst(words: Sequence[Word]) -> Word:
-    return max(words, key=_ORDER.index)
+    return max(words, key=BEST_FIRST.index)
 
 
 def _measured(distances: Sequence[Distance], assumed: Word) -> tuple[dict[str, Word], list[_Said]]:
@@ -266,7 +276,7 @@ def _measured(distances: Sequence[Distance], assumed: Word) -> tuple[dict[str, W
         seen = _said(purpose, distances)
         words[purpose.name] = _worst([s.word for s in seen]) if seen else assumed
         if seen and words[purpose.name] != "good":
-            reasons.append(max(seen, key=lambda s: (_ORDER.index(s.word), *s.size)))
+            reasons.append(max(seen, key=lambda s: (BEST_FIRST.index(s.word), *s.size)))
     return words, reasons
 
 
@@ -275,11 +285,12 @@ def _said(purpose: Purpose, distances: Sequence[Distance]) -> list[_Said]:
     out, measured = [], {(d.quantity, d.statistic): d for d in distances}
     for statistic, limit in purpose.rests_on():
         for quantity in limit.quantities:
-            found = measured.get((quantity, statistic.name))
-            if found is None or np.isnan(found.deviation):
+            distance = measured.get((quantity, statistic.name))
+            if distance is None or np.isnan(distance.deviation):
                 continue
-            word, text = limit.word(found), statistic.words(found)
+            word, text = limit.word(distance), statistic.words(distance)
             code = "hidden" if word == "unknown" else "distance"
-            size = (-limit.order, found.counted / limit.rough)
-            out.append(_Said(word, Reason(code, {"text": text}), size))
+            decides = purpose.main and word in ("rough", "bad")
+            size = (-limit.order, distance.counted / limit.rough)
+            out.append(_Said(word, Reason(code, {"text": text}), decides, size))
     return out

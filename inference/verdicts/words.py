@@ -143,7 +143,7 @@ def in_python(remedy: Remedy) -> str:
         return "ardvark.resume(problem, fit)"
     if remedy.action == "rerun":
         return f"run it again with {', '.join(given)}"
-    return _ELSEWHERE.get(remedy.action, remedy.method)
+    return _ELSEWHERE[remedy.action]
 
 
 def in_flags(remedy: Remedy, name: str, fits: Mapping[str, xr.DataTree]) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from ardvark.inference.report import look
 
 from .declared import Fit, Gene, Table, genes
-from .notebook import notebook
+from .stored_posteriors import stored_p_active
 from .summary import MODELS, Stored, done, frequency, sparse, telling
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _alone(
 
 
 def _notebook(axis: "Axes", table: Table, printed: Sequence[Gene]) -> None:
-    found = notebook(table.data)
+    found = stored_p_active(table.data)
     known = [(found[g.gene], i) for i, g in enumerate(printed) if g.gene in found]
     axis.plot(
         [p for p, _ in known], [i for _, i in known], "o", color=BLUE, mfc="none", ms=5,

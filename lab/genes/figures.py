@@ -12,7 +12,7 @@ from lab.records import lines
 
 from . import often
 from .declared import HERE, TABLES, Fit, Gene, Table, genes
-from .notebook import notebook
+from .stored_posteriors import stored_p_active
 from .summary import (
     SELECTED,
     Stored,
@@ -136,7 +136,7 @@ def short(stored: Stored) -> str:
 
 def colon(stored: Stored) -> str:
     """Return the printed genes of colon: the print, our folds, and the exact posteriors."""
-    fit, found = default_of(stored), notebook("colon")
+    fit, found = default_of(stored), stored_p_active("colon")
     rfvm = Fit(data="colon", model="rfvm")
     printed = [{g.number: g for g in genes()[table.name]} for table in (PFCVM, JCFO)]
     body = []
@@ -165,7 +165,7 @@ def _folds(stored: Stored, table: Table, gene: Gene) -> str:
 
 def aml() -> str:
     """Return the printed genes of AML and ALL that are among the leading ones of notebook 10."""
-    found = notebook("golub")
+    found = stored_p_active("golub")
     printed = [{g.gene: g for g in genes()[name]} for name in AML]
     about = {name: g.description for by in printed for name, g in by.items()}
     body = [

@@ -26,12 +26,12 @@ def make(
     """Make the references that are missing (minutes each). Existing ones are kept."""
     from ardvark.common.work import check_processes, elsewhere
     from ardvark.inference.references import references
-    from lab.references.declared import REFERENCES, known
+    from lab.references.declared import REFERENCES, checked_name
     from lab.references.making import Making
 
     where = computing(processes, scheduler, workers)
     check_processes(where)
-    wanted = [known(name) for name in names or REFERENCES]
+    wanted = [checked_name(name) for name in names or REFERENCES]
     work = Making(out or references.FOLDER, elsewhere(where))
     failed = False
     for name, made in work.results(wanted, where):
@@ -81,11 +81,11 @@ def export(
     """Write references in the layout of posteriordb, with data from your own copy."""
     from ardvark.inference.references import references
     from lab.references import making, posteriordb
-    from lab.references.declared import REFERENCES, known
+    from lab.references.declared import REFERENCES, checked_name
 
     there = references.files()
     for given in names or list(there):
-        name = known(given)
+        name = checked_name(given)
         if name not in there:
             raise making.not_stored(name)
         for path in posteriordb.export(REFERENCES[name], there[name], out):

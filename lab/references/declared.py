@@ -88,6 +88,6 @@ REFERENCES: dict[str, Reference] = {
 """Every reference, by name."""
 
 
-def known(name: str) -> str:
+def checked_name(name: str) -> str:
     """Return the reference that is meant, or raise one error that lists them."""
     return named("reference", name, REFERENCES, "`ardvark reference list` lists them.")

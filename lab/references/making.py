@@ -26,11 +26,11 @@ from ardvark.inference.contract.sampling import Sampling
 from ardvark.inference.fits.datatree import as_json, group, read, replacing
 from ardvark.inference.fitting import registry, run
 from ardvark.inference.references.references import FOLDER, attributes, files, inputs_hash
-from ardvark.inference.verdicts.findings import as_stored, findings
+from ardvark.inference.verdicts.findings import as_stored, findings_of
 from ardvark.models import Problem
 
 from .bar import agreement, bar, extreme, summarise
-from .declared import REFERENCES, Reference, known
+from .declared import REFERENCES, Reference, checked_name
 
 NUMBERS, FEWEST, MOST = 120_000, 100, 1000
 """Numbers of draws that are stored, about, and draws at least and at most."""
@@ -81,7 +81,7 @@ def make(
     FitFailed
         The method returned no draws.
     """
-    reference = REFERENCES[known(name)]
+    reference = REFERENCES[checked_name(name)]
     path = (folder or FOLDER) / f"{reference.name}.nc"
     plan = _planned(reference, reference.seed if seed is None else seed, progressbar)
     if _is_made(path, plan.request):
@@ -205,7 +205,7 @@ def condensed(problem: Problem, tree: xr.DataTree, made: Mapping[str, str]) -> x
         "inputs": inputs_hash(problem),
         "prior": as_json(problem.posterior_fields()),
         "bar": as_json([dataclasses.asdict(line) for line in bar(tree, summary, thin)]),
-        "findings": as_json(as_stored(findings(tree))),
+        "findings": as_json(as_stored(findings_of(tree))),
         "rhat": extreme(summary, "rhat"),
         "rhat_eta": extreme(summary, "rhat", ["eta"]),
         "ess_bulk": extreme(summary, "ess_bulk"),
@@ -267,7 +267,7 @@ def check(
     InputError
         The name is unknown, or the reference is not stored, or its data are missing.
     """
-    chosen = [known(name) for name in names]
+    chosen = [checked_name(name) for name in names]
     there = files(against)
     for name in chosen:
         if name not in there:

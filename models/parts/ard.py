@@ -169,10 +169,10 @@ class Weights(NamedTuple):
             slab = pm.Data(f"{group}_slab", prior.slab)
             if self.learned(h):
                 rate = rate * pm.HalfCauchy(self.scale, 1.0) ** 2
-                mass = symbolic_half_cauchy_log_mass(rate, slab)
+                log_mass = symbolic_half_cauchy_log_mass(rate, slab)
             else:  # it depends on the filled rate and slab, and is rebound with them
-                mass = pm.Data(f"{group}_log_mass", prior.log_mass)
-            law = shape, rate, slab, mass
+                log_mass = pm.Data(f"{group}_log_mass", prior.log_mass)
+            law = shape, rate, slab, log_mass
             if form == "marginal":
                 return SlabStudentT(self.name, *law, signed=self.signed, dims=dims)
             p = TiltedGamma(self.precision, *law, dims=dims)

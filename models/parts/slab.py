@@ -39,8 +39,6 @@ _WIDE = 60.0  # rate / slab^2; filled rates are at most 50 times the square of t
 def log_mass(shape: float, rate: float, slab: float) -> float:
     """Return log E[exp(-x^2 / (2 slab^2))] under the prior without the slab; 0 without a slab.
 
-    Slab: mass.
-
     Given the precision the expectation is (1 + 1 / (slab^2 precision))^-1/2. The integral over
     g = rate precision ~ Gamma(shape, 1) uses the trapezoid rule in log g. It is exact to rounding,
     because the integrand is analytic and falls off exponentially on both sides. At shape 1/2 the
@@ -122,7 +120,7 @@ def _draw_wide(
 
 
 def SlabStudentT(
-    name: str, shape: Any, rate: Any, slab: Any, mass: Any, *, signed: bool, **kwargs: Any
+    name: str, shape: Any, rate: Any, slab: Any, log_mass: Any, *, signed: bool, **kwargs: Any
 ) -> Any:
     """Weight of either sign, or positive, with the precision integrated out.
 
@@ -130,58 +128,62 @@ def SlabStudentT(
     ----------
     shape, rate, slab : float or tensor
         Parameters of the prior.
-    mass : float or tensor
-        `log_mass(shape, rate, slab)`.
+    log_mass : float or tensor
+        That of the function of the same name.
     signed : bool
         Whether x has either sign; if not, x >= 0 has twice the density and is sampled as log x.
     """
 
-    def logp(x: Any, shape: Any, rate: Any, slab: Any, mass: Any) -> Any:
+    def logp(x: Any, shape: Any, rate: Any, slab: Any, log_mass: Any) -> Any:
         student = (
             pt.gammaln(shape + 0.5)
             - pt.gammaln(shape)
             - 0.5 * pt.log(2.0 * math.pi * rate)
             - (shape + 0.5) * pt.log1p(x**2 / (2.0 * rate))
         )
-        inside = student - 0.5 * (x / slab) ** 2 - mass
+        inside = student - 0.5 * (x / slab) ** 2 - log_mass
         return inside if signed else pt.switch(pt.ge(x, 0.0), inside + _LOG_2, -np.inf)
 
     def random(
-        shape: Any, rate: Any, slab: Any, mass: Any, rng: Any = None, size: Any = None
+        shape: Any, rate: Any, slab: Any, log_mass: Any, rng: Any = None, size: Any = None
     ) -> np.ndarray:
         x = draw(rng, shape, rate, slab, size)[1]
         return x if signed else np.abs(x)
 
-    def support_point(rv: Any, size: Any, shape: Any, rate: Any, slab: Any, mass: Any) -> Any:
+    def support_point(rv: Any, size: Any, shape: Any, rate: Any, slab: Any, log_mass: Any) -> Any:
         # the scale, since log x is undefined at 0, PyMC's default for a custom distribution
         return pt.zeros_like(rv) if signed else pt.full_like(rv, pt.sqrt(rate / shape))
 
     if not signed:
         kwargs.setdefault("default_transform", log_transform)
     how = {"logp": logp, "random": random, "support_point": support_point}
-    return pm.CustomDist(name, shape, rate, slab, mass, class_name="SlabStudentT", **how, **kwargs)
+    return pm.CustomDist(
+        name, shape, rate, slab, log_mass, class_name="SlabStudentT", **how, **kwargs
+    )
 
 
-def TiltedGamma(name: str, shape: Any, rate: Any, slab: Any, mass: Any, **kwargs: Any) -> Any:
+def TiltedGamma(name: str, shape: Any, rate: Any, slab: Any, log_mass: Any, **kwargs: Any) -> Any:
     """Precision of a weight with a slab, the weight integrated out; sampled on the log scale.
 
-    Gamma(shape, rate) times (1 + 1 / (slab^2 precision))^-1/2, divided by exp(mass). Precisions so
+    Gamma(shape, rate) times (1 + 1 / (slab^2 precision))^-1/2, divided by the mass. Precisions so
     small that only the slab bounds the weight are rarer than under the Gamma.
     """
 
-    def logp(p: Any, shape: Any, rate: Any, slab: Any, mass: Any) -> Any:
+    def logp(p: Any, shape: Any, rate: Any, slab: Any, log_mass: Any) -> Any:
         gamma = shape * pt.log(rate) - pt.gammaln(shape) + (shape - 1.0) * pt.log(p) - rate * p
         kept = -0.5 * pt.log1p(1.0 / (slab**2 * p))
-        return pt.switch(pt.gt(p, 0.0), gamma + kept - mass, -np.inf)
+        return pt.switch(pt.gt(p, 0.0), gamma + kept - log_mass, -np.inf)
 
     def random(
-        shape: Any, rate: Any, slab: Any, mass: Any, rng: Any = None, size: Any = None
+        shape: Any, rate: Any, slab: Any, log_mass: Any, rng: Any = None, size: Any = None
     ) -> np.ndarray:
         return draw(rng, shape, rate, slab, size)[0]
 
-    def support_point(rv: Any, size: Any, shape: Any, rate: Any, slab: Any, mass: Any) -> Any:
+    def support_point(rv: Any, size: Any, shape: Any, rate: Any, slab: Any, log_mass: Any) -> Any:
         return pt.full_like(rv, shape / rate)  # the Gamma's mean
 
     kwargs.setdefault("default_transform", log_transform)
     how = {"logp": logp, "random": random, "support_point": support_point}
-    return pm.CustomDist(name, shape, rate, slab, mass, class_name="TiltedGamma", **how, **kwargs)
+    return pm.CustomDist(
+        name, shape, rate, slab, log_mass, class_name="TiltedGamma", **how, **kwargs
+    )

@@ -110,8 +110,6 @@ def _half_cauchy(log_scale: float, slab: float) -> WeightPrior:
 def sparse_samples(active: float, slab: float, B: int, r: np.ndarray) -> WeightPrior:
     """Return the half-Cauchy prior with a slab under which `active` of B samples are visible.
 
-    Slab: sample rate.
-
     Where that many cannot be, because the kernel is too small, the prior is nearly the slab alone.
     """
 
@@ -129,8 +127,6 @@ def sparse_features(
     active: float, slab: float, sizes: Sizes, sample: WeightPrior | tuple[float, float]
 ) -> tuple[WeightPrior, WeightPrior]:
     """Return the priors of feature and sample weights under which `active` features are visible.
-
-    Slab: feature rate.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ def draw(
         theta = np.broadcast_to(e.feature.u, (S, len(e.feature.u)))
         if of_theta is not None:
             theta = _block_draws(rng, e.feature, of_theta, positive, S)
-        a = e.s * bw[:, 1:]
+        a = e.basis_sign * bw[:, 1:]
         point = {
             "bias": bw[:, 0],
             "sample_weight": full(a, e.sample.index[1:], B),

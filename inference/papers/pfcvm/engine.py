@@ -81,17 +81,17 @@ applies = only_for(
 class Engine:
     """The modes of one problem at given precisions, and what was pruned.
 
-    X (N, D), y (N,) in {0, 1}, Z (B, D), s (B,) the basis labels (ones if the model has none:
-    `signed`). After pruning, X and Z hold the kept features, Z and s the kept samples. `sizes` is
-    the original (D, B). `thresholds` apply to the precisions of (samples, features), `floor` to
-    theta. `history` records what `prune` removed. `bounded` tells whether theta >= 0 is enforced
-    (see `_newton`).
+    X (N, D), y (N,) in {0, 1}, Z (B, D), basis_sign (B,) the basis labels, -1 or 1 (ones if the
+    model has none: `signed`). After pruning, X and Z hold the kept features, Z and basis_sign the
+    kept samples. `sizes` is the original (D, B). `thresholds` apply to the precisions of (samples,
+    features), `floor` to theta. `history` records what `prune` removed. `bounded` tells whether
+    theta >= 0 is enforced (see `_newton`).
     """
 
     X: np.ndarray
     y: np.ndarray
     Z: np.ndarray
-    s: np.ndarray
+    basis_sign: np.ndarray
     hypers: KernelHypers
     sample: Block
     feature: Block
@@ -114,8 +114,8 @@ class Engine:
         """
         h, B, D = problem.hypers, len(problem.Z), problem.X.shape[1]
         assert isinstance(h, KernelHypers)  # as `supports` says
-        s = problem.basis_labels
-        signs = s is not None
+        labels = problem.basis_labels
+        signs = labels is not None
         threshold = options.sample_threshold
         if threshold is None:
             threshold = options.feature_threshold if signs else 1e9
@@ -154,7 +154,7 @@ class Engine:
             X=problem.X,
             y=problem.y.astype(np.float64),
             Z=problem.Z,
-            s=np.ones(B) if s is None else s,
+            basis_sign=np.ones(B) if labels is None else labels,
             hypers=h,
             sample=sample,
             feature=feature,
@@ -170,7 +170,7 @@ class Engine:
         return replace(self, sample=replace(self.sample), feature=replace(self.feature))
 
     @property
-    def sign(self) -> np.ndarray:
+    def label_sign(self) -> np.ndarray:
         """Labels as -1 and +1 (N,)."""
         return 2.0 * self.y - 1.0
 
@@ -184,11 +184,11 @@ class Engine:
         """Return Phi (N, 1 + B): a column of ones, then s_j K(x_i, z_j)."""
         K = self.kernel(theta)
         assert K is not None
-        return np.column_stack([np.ones(len(self.y)), K * self.s])
+        return np.column_stack([np.ones(len(self.y)), K * self.basis_sign])
 
     def eta(self, theta: np.ndarray) -> np.ndarray | None:
         """Return eta (N,) at the current sample weights; None if `kernel` returns None."""
-        b, a = self.sample.u[0], self.s * self.sample.u[1:]
+        b, a = self.sample.u[0], self.basis_sign * self.sample.u[1:]
         kernel = self.hypers.kernel_of()
         if kernel.is_primal:
             return kernel.decision(self.X, self.Z, theta, a, b)
@@ -197,12 +197,12 @@ class Engine:
 
     def jacobian(self, theta: np.ndarray) -> np.ndarray:
         """Return D_ik = d eta_i / d theta_k (N, D)."""
-        a = self.s * self.sample.u[1:]
+        a = self.basis_sign * self.sample.u[1:]
         return self.hypers.kernel_of().gradient(self.X, self.Z, theta, a)
 
     def log_likelihood(self, eta: np.ndarray) -> float:
         """Return sum_i ln P(y_i | eta_i)."""
-        return float(-np.logaddexp(0.0, -self.sign * eta).sum())
+        return float(-np.logaddexp(0.0, -self.label_sign * eta).sum())
 
     # --- modes ---
 
@@ -224,7 +224,7 @@ class Engine:
 
     def residual(self, eta: np.ndarray) -> np.ndarray:
         """Return y - sigmoid(eta), computed from the smaller tail."""
-        return self.sign * special.expit(-self.sign * eta)
+        return self.label_sign * special.expit(-self.label_sign * eta)
 
     def curvatures(self) -> tuple[Curvature, Curvature | None]:
         """Return the curvature of w, PFCVM (13), and of theta if it is free, PFCVM (21)."""
@@ -372,7 +372,7 @@ class Engine:
             self.Z = self.X if same else np.ascontiguousarray(self.Z[:, keep_f])
             self.feature.take(keep_f)
         if not keep_s.all():
-            self.Z, self.s = self.Z[keep_s[1:]], self.s[keep_s[1:]]
+            self.Z, self.basis_sign = self.Z[keep_s[1:]], self.basis_sign[keep_s[1:]]
             self.sample.take(keep_s)
 
     @property
@@ -388,7 +388,7 @@ class Engine:
     def weights(self) -> tuple[np.ndarray, np.ndarray, float]:
         """Return theta (D,), the signed sample weights (B,) and the bias; pruned ones are 0."""
         (D, B), sample = self.sizes, self.sample
-        signed = full(self.s * sample.u[1:], sample.index[1:], B)
+        signed = full(self.basis_sign * sample.u[1:], sample.index[1:], B)
         return full(self.feature.u, self.feature.index, D), signed, float(sample.u[0])
 
     def details(self) -> tuple[dict[str, np.ndarray], Dims]:

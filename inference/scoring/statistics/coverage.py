@@ -33,11 +33,11 @@ def inside(draws: np.ndarray, ends: np.ndarray) -> np.ndarray:
     return (draws >= low) & (draws <= high)
 
 
-def coverage(found: Draws, reference: ReferenceDraws, share: float) -> np.ndarray:
+def coverage(fit: Draws, reference: ReferenceDraws, share: float) -> np.ndarray:
     """Return the share (K,) of the draws in the reference's interval; NaN for a single draw."""
-    if len(found.flat) < 2:
-        return np.full(found.mean.shape, np.nan)
-    within = inside(found.flat, interval(reference, share)).mean(axis=0)
+    if len(fit.flat) < 2:
+        return np.full(fit.mean.shape, np.nan)
+    within = inside(fit.flat, interval(reference, share)).mean(axis=0)
     return np.where(reference.sd == 0.0, np.nan, within)
 
 

@@ -17,21 +17,21 @@ from ..statistic import PARAMETERS, Limit, Shown, Statistic
 MEAN = OfAverage(ReferenceDraws.standardised)
 
 
-def silent(found: Draws, reference: Draws) -> np.ndarray:
+def silent(fit: Draws, reference: Draws) -> np.ndarray:
     """Return which components (K,) are the same constant in both, and so are not informative."""
-    return (reference.sd == 0.0) & (found.mean == reference.mean) & ~(found.sd > 0.0)
+    return (reference.sd == 0.0) & (fit.mean == reference.mean) & ~(fit.sd > 0.0)
 
 
-def error(found: Draws, reference: Draws) -> np.ndarray:
+def error(fit: Draws, reference: Draws) -> np.ndarray:
     """Return |mean - mean of the reference| / sd of the reference, (K,)."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        value = np.abs(found.mean - reference.mean) / reference.sd
-    return np.where(silent(found, reference), np.nan, value)
+        value = np.abs(fit.mean - reference.mean) / reference.sd
+    return np.where(silent(fit, reference), np.nan, value)
 
 
-def inclusion(found: Draws, reference: Draws) -> np.ndarray:
+def inclusion(fit: Draws, reference: Draws) -> np.ndarray:
     """Return the absolute differences (K,) of the inclusion probabilities."""
-    return np.abs(reference.mean - found.mean)
+    return np.abs(reference.mean - fit.mean)
 
 
 ERROR = Statistic(

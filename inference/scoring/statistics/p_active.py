@@ -26,26 +26,26 @@ def probabilities(tree: xr.DataTree) -> Probabilities | None:
 
     If a feature was active in all draws or in none, its error is not known, and 1 / draws is used.
     """
-    found, posterior = group(tree, "selection"), group(tree, "posterior")
-    if "p_active_feature" not in found:
+    selection, posterior = group(tree, "selection"), group(tree, "posterior")
+    if "p_active_feature" not in selection:
         return None
-    p = found["p_active_feature"].values
+    p = selection["p_active_feature"].values
     draws = posterior.sizes["chain"] * posterior.sizes["draw"]
-    names = found["feature"].values if "feature" in found.coords else range(len(p))
+    names = selection["feature"].values if "feature" in selection.coords else range(len(p))
     labels = tuple(map(str, names))
     if draws == 1:
         return Probabilities(p, np.zeros(p.shape), 1, labels)
-    error = np.nan_to_num(found["mcse_feature"].values, nan=1.0 / draws)
+    error = np.nan_to_num(selection["mcse_feature"].values, nan=1.0 / draws)
     return Probabilities(p, error, draws, labels)
 
 
-def differences(found: Probabilities, reference: Probabilities) -> np.ndarray:
+def differences(fit: Probabilities, reference: Probabilities) -> np.ndarray:
     """Return the absolute differences (D,) of the two probabilities."""
-    return np.abs(found.p - reference.p)
+    return np.abs(fit.p - reference.p)
 
 
 def noise(
-    statistic: Statistic, found: Probabilities, reference: Probabilities
+    statistic: Statistic, fit: Probabilities, reference: Probabilities
 ) -> tuple[float, float]:
     """Return floor and median of the largest of normal errors with both Monte Carlo errors.
 
@@ -53,9 +53,9 @@ def noise(
     the floor is an upper bound. A fit that happens to have no draw of a feature knows its P(active)
     no better than the binomial law says with the reference's P(active).
     """
-    binomial = np.sqrt(reference.p * (1.0 - reference.p) / found.draws) if found.draws > 1 else 0.0
-    spread = np.sqrt(np.maximum(found.error, binomial) ** 2 + reference.error**2)
-    normal = np.random.default_rng(0).normal(size=(REPEATS, len(found.p))) * spread
+    binomial = np.sqrt(reference.p * (1.0 - reference.p) / fit.draws) if fit.draws > 1 else 0.0
+    spread = np.sqrt(np.maximum(fit.error, binomial) ** 2 + reference.error**2)
+    normal = np.random.default_rng(0).normal(size=(REPEATS, len(fit.p))) * spread
     return floor(statistic.reduce(np.abs(normal)))
 
 

@@ -24,9 +24,9 @@ def agreement(p: np.ndarray, reference: np.ndarray) -> np.ndarray:
     return ((p > 0.5) == (reference > 0.5)).mean(axis=-1)
 
 
-def apart(found: Draws, reference: Draws) -> np.ndarray:
+def apart(fit: Draws, reference: Draws) -> np.ndarray:
     """Return the absolute difference (K,) of each row's probability."""
-    return np.abs(found.mean - reference.mean)
+    return np.abs(fit.mean - reference.mean)
 
 
 _DIFFERENCE, _AGREEMENT = OfMeans(difference), OfMeans(agreement)

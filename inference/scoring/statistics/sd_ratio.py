@@ -18,11 +18,11 @@ from ..statistic import PARAMETERS, UNKNOWN, Limit, Shown, Statistic, factor
 from .error import silent
 
 
-def sd_ratio(found: Draws, reference: Draws) -> np.ndarray:
+def sd_ratio(fit: Draws, reference: Draws) -> np.ndarray:
     """Return sd / sd of the reference (K,)."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        value = found.sd / reference.sd
-    return np.where(silent(found, reference), np.nan, value)
+        value = fit.sd / reference.sd
+    return np.where(silent(fit, reference), np.nan, value)
 
 
 def squares(reference: ReferenceDraws) -> np.ndarray:
@@ -47,13 +47,13 @@ def halves(reference: ReferenceDraws) -> np.ndarray:
     return np.abs(logs[0] - logs[1]).max(axis=1) * more
 
 
-def noise_of_worst(_: Statistic, found: Draws, reference: ReferenceDraws) -> tuple[float, float]:
+def noise_of_worst(_: Statistic, fit: Draws, reference: ReferenceDraws) -> tuple[float, float]:
     """Return floor and median of the largest |log ratio| of a second run's sds."""
     blocks, own = _SQUARES.known(reference)
     if blocks is None:
         return UNKNOWN
     return floor(
-        scale(found, reference, own) * reference.once("sds of halves", lambda: halves(reference))
+        scale(fit, reference, own) * reference.once("sds of halves", lambda: halves(reference))
     )
 
 

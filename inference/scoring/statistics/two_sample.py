@@ -43,12 +43,12 @@ def thinned(values: np.ndarray, n: int) -> np.ndarray:
     return values[((np.arange(n) + 0.5) * len(values) / n).astype(int)]
 
 
-def accuracy(found: np.ndarray, reference: np.ndarray) -> float:
+def accuracy(fit: np.ndarray, reference: np.ndarray) -> float:
     """Return the cross-validated accuracy of telling the two sets of draws apart.
 
     Parameters
     ----------
-    found, reference : array (n, K)
+    fit, reference : array (n, K)
         Equal numbers of draws, in the order in which they were drawn, chain after chain, thinned
         until they are nearly independent.
 
@@ -57,11 +57,11 @@ def accuracy(found: np.ndarray, reference: np.ndarray) -> float:
     float
         NaN with fewer than `FEWEST` draws per side, or if nothing varies.
     """
-    n, size = found.shape
+    n, size = fit.shape
     if n < FEWEST:
         return float("nan")
     seen = np.unique(np.linspace(0, size - 1, min(size, COMPONENTS)).astype(int))
-    X = _features(np.concatenate([found[:, seen], reference[:, seen]]))
+    X = _features(np.concatenate([fit[:, seen], reference[:, seen]]))
     if X.shape[1] == 0:
         return float("nan")
     X = np.column_stack([np.ones(2 * n), X])
@@ -105,24 +105,24 @@ def _standardised(values: np.ndarray) -> np.ndarray:
 # --- the statistic --------------------------------------------------------------------------------
 
 
-def size(found: Draws, reference: ReferenceDraws) -> int:
+def size(fit: Draws, reference: ReferenceDraws) -> int:
     """Return how many draws of each side the classifier sees; 0 if there are too few."""
-    draws = found.effective[0]
+    draws = fit.effective[0]
     n = int(min(draws, reference.effective[0] / 2, LARGEST)) if np.isfinite(draws) else 0
     return n if n >= FEWEST else 0
 
 
-def recognised(found: Draws, reference: ReferenceDraws) -> np.ndarray:
+def recognised(fit: Draws, reference: ReferenceDraws) -> np.ndarray:
     """Return the classifier's accuracy; NaN if there are too few draws."""
-    n = size(found, reference)
+    n = size(fit, reference)
     if n == 0:
         return np.asarray(np.nan)
-    return np.asarray(accuracy(*(thinned(side.flat, n) for side in (found, reference))))
+    return np.asarray(accuracy(*(thinned(side.flat, n) for side in (fit, reference))))
 
 
-def noise(_: Statistic, found: Draws, reference: ReferenceDraws) -> tuple[float, float]:
+def noise(_: Statistic, fit: Draws, reference: ReferenceDraws) -> tuple[float, float]:
     """Return floor and median of the accuracy above 0.5 between halves of the reference."""
-    n = size(found, reference)
+    n = size(fit, reference)
     return reference.once(("two_sample", n), lambda: _of_halves(reference, n))
 
 
@@ -132,15 +132,15 @@ def _of_halves(reference: ReferenceDraws, n: int) -> tuple[float, float]:
     rng = np.random.default_rng([reference.seed, 3])
     x, B = reference.flat, len(reference.blocks)
     rows_of = [np.arange(b.start, b.stop) for b in reference.blocks]
-    found = []
+    accuracies = []
     for _ in range(CLASSIFIED):
         order = rng.permutation(B)
         halves = (np.sort(order[: B // 2]), np.sort(order[B // 2 :]))
         rows = [np.concatenate([rows_of[b] for b in half]) for half in halves]
-        found.append(accuracy(*(x[thinned(r, n)] for r in rows)))
-    middle = float(np.mean(found)) - 0.5
+        accuracies.append(accuracy(*(x[thinned(r, n)] for r in rows)))
+    middle = float(np.mean(accuracies)) - 0.5
     coin = 0.5 / np.sqrt(2 * n)  # few blocks give few halves: use at least the sd of a coin
-    high = middle + stats.norm.ppf(LEVEL) * max(float(np.std(found, ddof=1)), coin)
+    high = middle + stats.norm.ppf(LEVEL) * max(float(np.std(accuracies, ddof=1)), coin)
     return max(high, 0.0), max(middle, 0.0)
 
 

@@ -38,23 +38,21 @@ def transport(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return out
 
 
-def wasserstein(found: Draws, reference: Draws) -> np.ndarray:
+def wasserstein(fit: Draws, reference: Draws) -> np.ndarray:
     """Return the Wasserstein-1 distance over the reference's sd, (K,); NaN for a single draw."""
-    if len(found.flat) < 2:
-        return np.full(found.mean.shape, np.nan)
+    if len(fit.flat) < 2:
+        return np.full(fit.mean.shape, np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
-        value = transport(found.flat, reference.flat) / reference.sd
-    return np.where(silent(found, reference), np.nan, value)
+        value = transport(fit.flat, reference.flat) / reference.sd
+    return np.where(silent(fit, reference), np.nan, value)
 
 
-def noise(statistic: Statistic, found: Draws, reference: ReferenceDraws) -> tuple[float, float]:
+def noise(statistic: Statistic, fit: Draws, reference: ReferenceDraws) -> tuple[float, float]:
     """Return floor and median; the effective sample size of a mean is used."""
     blocks, own = MEAN.known(reference)
     if blocks is None:
         return UNKNOWN
-    return floor(
-        scale(found, reference, own) * reference.once(statistic, lambda: halves(reference))
-    )
+    return floor(scale(fit, reference, own) * reference.once(statistic, lambda: halves(reference)))
 
 
 def halves(reference: ReferenceDraws) -> np.ndarray:

@@ -15,7 +15,7 @@ from ardvark.inference.fits import quotable
 from ardvark.inference.fits.activity import activity
 from ardvark.inference.fits.convergence import EXACT, FIT, lacking
 from ardvark.inference.fits.mixing import BIT_RHAT_LIMIT, RHAT_LIMIT, Mixing, mixing, mixing_of
-from ardvark.inference.verdicts.findings import findings
+from ardvark.inference.verdicts.findings import findings_of
 from tests.inference.fits.test_convergence import THREE
 from tests.support import rng
 
@@ -315,6 +315,6 @@ def test_weights_that_have_not_mixed_say_nothing_of_predictions():
     choice[:2] = True
     fit = av.adopt(problem, on_copies(problem, choice, 2000))
     assert fit.attrs["status"] == "not_converged"
-    found = [f for f in findings(fit) if f.reason.code == "rhat"]
+    found = [f for f in findings_of(fit) if f.reason.code == "rhat"]
     assert [f.cap for f in found] == ["bad"]
     assert "predictions" not in found[0].purposes

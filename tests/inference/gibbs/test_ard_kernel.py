@@ -75,13 +75,13 @@ class NoJacobian(Sampler):
         columns = self.columns
         for _ in range(6):
             u = random.normal(0.0, 0.7)
-            a, inner = self.weights.sign * state.x, self.inner(state.theta)
+            a, inner = self.weights.basis_sign * state.x, self.inner(state.theta)
             new, old = np.empty_like(state.eta), np.empty_like(state.eta)
             none, nothing = np.empty(0, dtype=np.int64), np.empty(0)
             gain = 0.0
             for growth, out, sign in ((np.exp(u), new, 1), (1.0, old, -1)):
                 ard_kernel_steps.decide(columns, inner, growth, none, nothing, a, out)
-                gain += sign * ard_kernel_steps.log_likelihood(columns.s, out, state.bias)
+                gain += sign * ard_kernel_steps.log_likelihood(columns.label_sign, out, state.bias)
                 gain += sign * ard_kernel_steps.log_group(state.theta, self.prior, growth)
             if np.log(random.random()) < gain:  # D u is missing
                 state.theta *= np.exp(u)

@@ -33,7 +33,7 @@ def parts(sampler, state):
     """What the moves take."""
     inner = sampler.inner(state.theta)
     present = steps.Present(state.theta.copy(), inner, state.eta - state.bias)
-    return sampler.columns, present, steps.Held(sampler.weights.sign * state.x, state.bias)
+    return sampler.columns, present, steps.Held(sampler.weights.basis_sign * state.x, state.bias)
 
 
 # --- decision values ------------------------------------------------------------------------------
@@ -67,8 +67,8 @@ def test_decision_values_after_a_move(kernel, B):
         steps.shift(columns, inner, growth, which, change)
         now = np.where(kept == 0.0, np.nan, sampler.inner(theta))
         np.testing.assert_allclose(inner, now, rtol=1e-10, atol=1e-12)
-    want = special.log_expit(columns.s * state.eta).sum()
-    found = steps.log_likelihood(columns.s, present.Ka, state.bias)
+    want = special.log_expit(columns.label_sign * state.eta).sum()
+    found = steps.log_likelihood(columns.label_sign, present.Ka, state.bias)
     assert found == pytest.approx(want, rel=1e-12)
     extreme = steps.log_likelihood(np.array([1.0, -1.0]), np.array([900.0, 900.0]), 0.0)
     assert extreme == pytest.approx(-900.0, rel=1e-12)
@@ -122,7 +122,7 @@ def log_likelihood(columns, held, theta):
     gaps = (columns.Zt[:, :, None] - columns.Xt[:, None, :]) ** 2
     K = np.exp(-np.einsum("kd,dbn->kbn", theta, gaps))
     eta = held.bias + np.einsum("b,kbn->kn", held.a, K)
-    return special.log_expit(columns.s * eta).sum(-1)
+    return special.log_expit(columns.label_sign * eta).sum(-1)
 
 
 def posterior(random, n):

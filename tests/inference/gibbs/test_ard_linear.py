@@ -144,7 +144,7 @@ class StaleOmega(Sampler):
         now, state.eta = state.eta, getattr(state, "before", state.eta)
         working = super().augment(state, random)
         state.before = state.eta = now
-        working.score = 0.5 * self.s - working.W * now
+        working.score = 0.5 * self.label_sign - working.W * now
         return working
 
 
@@ -205,7 +205,7 @@ class NoSign(Sampler):
     """PFCVM without its labels in the basis."""
 
     def set_labels(self, y, basis_labels=None):
-        super().set_labels(y, np.ones_like(self.sign))
+        super().set_labels(y, np.ones_like(self.basis_sign))
 
 
 @pytest.mark.slow

@@ -137,7 +137,7 @@ def test_proposals_of_feature_weights_see_the_covariates(kernel):
     problem = posed("pfcvm", kernel=kernel, **degree)
     sampler = ard_kernel.Sampler(problem)
     state = sampler.start(random, 0)
-    a, added = sampler.weights.sign * state.x, problem.C @ state.covariate
+    a, added = sampler.weights.basis_sign * state.x, problem.C @ state.covariate
     present = steps.Present(state.theta, sampler.inner(state.theta), state.eta - state.bias)
     before = state.theta.copy()
     held = steps.Held(a, state.bias, added)

@@ -42,7 +42,7 @@ def test_the_rows_of_a_centred_step(model):
     sampler, random = Sampler(problem), rng()
     state = sampler.start(random, 0)
     omega = random.gamma(2.0, 0.1, len(state.eta))
-    r = 0.5 * sampler.weights.s
+    r = 0.5 * sampler.weights.label_sign
 
     def log_density(eta, bias):
         likelihood = r @ eta - 0.5 * omega @ eta**2
@@ -136,7 +136,7 @@ class NoSign(SampleWeights):
     """PCVM without its labels in the basis."""
 
     def set_labels(self, y, basis_labels=None):
-        super().set_labels(y, np.ones_like(self.sign))
+        super().set_labels(y, np.ones_like(self.basis_sign))
 
 
 def broken(weights):

@@ -99,7 +99,7 @@ class StaleWeights(Sampler):
         super().weights(state, random)  # beta belongs to the new z
         P = steps.precision_matrix(state.H * np.sqrt(state.tau))
         state.z[:] = z
-        steps.latent_scan(random, P, self.sign, 3, state.z)
+        steps.latent_scan(random, P, self.label_sign, 3, state.z)
 
 
 BROKEN = {

@@ -91,14 +91,14 @@ def test_a_scan_of_the_feature_weights(kernel, degree, update, size, tries):
     problem = av.problem("jcfo", (X, y), basis=[0, 4, 8, 12], **settings, **gammas)
     sampler, random = Sampler(problem, Options(feature_update=update)), rng(4)
     fixed = {"bias": np.zeros(()), "sample_weight": size * np.array([1.0, -1.0, 1.5, -0.5])}
-    z = sampler.sign
+    z = sampler.label_sign
 
     def log_likelihood(v):
         point = {n: np.broadcast_to(x, (len(v), *x.shape)) for n, x in fixed.items()}
         eta = problem.decision(point | {"feature_weight": -np.log(v) / sampler.root2})
         if update == "truncated":
             return -0.5 * ((z - eta) ** 2).sum(-1)
-        return special.log_ndtr(sampler.sign * eta).sum(-1)
+        return special.log_ndtr(sampler.label_sign * eta).sum(-1)
 
     v = random.random((tries, D))
     log_l = log_likelihood(v)

@@ -149,7 +149,7 @@ def test_latent_values_and_weights():
         mean, sd = z[i] - (P @ z)[i] / P[i, i], P[i, i] ** -0.5
         for _ in range(10):
             other = z.copy()
-            other[i] = sampler.sign[i] * random.exponential(1.0)
+            other[i] = sampler.label_sign[i] * random.exponential(1.0)
             beta = random.normal(V @ H.T @ other, np.sqrt(np.diag(V)))
             claimed = stats.norm.logpdf(other[i], mean, sd) - stats.norm.logpdf(z[i], mean, sd)
             assert density(other, beta) - reference == pytest.approx(claimed, abs=1e-6)
@@ -158,10 +158,14 @@ def test_latent_values_and_weights():
         for s in range(len(draws)):
             moved = z[order].copy()
             steps.latent_scan(
-                random, np.ascontiguousarray(P[np.ix_(order, order)]), sampler.sign[order], 1, moved
+                random,
+                np.ascontiguousarray(P[np.ix_(order, order)]),
+                sampler.label_sign[order],
+                1,
+                moved,
             )
-            draws[s] = sampler.sign[i] * moved[0]
-        mean *= sampler.sign[i]
+            draws[s] = sampler.label_sign[i] * moved[0]
+        mean *= sampler.label_sign[i]
         assert ks(draws, stats.truncnorm(-mean / sd, np.inf, loc=mean, scale=sd).cdf) > ALARM / 2
 
     sampler.options = Options(latent_scans=0, elliptical_steps=0)
@@ -189,7 +193,7 @@ def test_elliptical_step():
     axis = np.linspace(-8.0, 8.0, 500)
     beta = np.stack(np.meshgrid(axis * sd[0], axis * sd[1], indexing="ij"), axis=-1)
     eta = beta @ state.H.T
-    log_p = special.log_ndtr(sampler.sign * eta).sum(-1) - 0.5 * ((beta / sd) ** 2).sum(-1)
+    log_p = special.log_ndtr(sampler.label_sign * eta).sum(-1) - 0.5 * ((beta / sd) ** 2).sum(-1)
     p = np.exp(log_p - log_p.max())
     p /= p.sum()
 
@@ -200,7 +204,7 @@ def test_elliptical_step():
     want = (p[..., None] * functions(beta, eta)).sum((0, 1))
     draws = []
     for _ in range(8000):
-        steps.elliptical(random, 2, sampler.sign, state.H, sd, state.beta, state.eta)
+        steps.elliptical(random, 2, sampler.label_sign, state.H, sd, state.beta, state.eta)
         draws.append(functions(state.beta, state.eta))
     np.testing.assert_allclose(state.eta, state.H @ state.beta, atol=1e-9)
     x = np.array(draws)[None]

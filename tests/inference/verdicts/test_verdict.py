@@ -9,11 +9,12 @@ import pytest
 import xarray as xr
 
 from ardvark.common.validate import InputError
+from ardvark.inference.contract.reasons import Reason
 from ardvark.inference.scoring.distances import measure
 from ardvark.inference.scoring.statistic import Distance
 from ardvark.inference.scoring.statistics import STATISTICS
 from ardvark.inference.verdicts import remedies
-from ardvark.inference.verdicts.findings import findings
+from ardvark.inference.verdicts.findings import Finding, findings_of
 from ardvark.inference.verdicts.purposes import PURPOSES
 from ardvark.inference.verdicts.remedies import Remedy
 from ardvark.inference.verdicts.verdict import judged, verdicts
@@ -246,7 +247,7 @@ def test_one_chain():
 def test_few_effective_draws():
     """100 draws in all, if as many effective ones: each of 25 counts for 16 times as many."""
     tree = tree_of(*posterior(1, shape=(4, 25)))
-    (found,) = [f for f in findings(tree) if f.reason.code == "ess"]
+    (found,) = [f for f in findings_of(tree) if f.reason.code == "ess"]
     draws = remedies.enough_draws(25, found.reason.numbers["value"])
     assert found.remedy == Remedy("fit", "nuts", {"draws": draws})
     assert found.cap == "rough"
@@ -274,7 +275,7 @@ def test_chains_that_disagree():
 def test_trajectories_at_the_largest_depth_are_a_remark():
     depth = np.full(SHAPE, 8)
     options = json.dumps({"max_treedepth": 8})
-    (found,) = findings(tree_of(*posterior(1), stats={"tree_depth": depth}, options=options))
+    (found,) = findings_of(tree_of(*posterior(1), stats={"tree_depth": depth}, options=options))
     assert found.purposes == ()
     assert found.remedy == Remedy("fit", "nuts", {"max_treedepth": 10})
 
@@ -313,7 +314,9 @@ def test_the_papers_algorithm_of_the_demo():
         [],
     )  # fmt: skip
     assert found.level == "do not use"  # neither its predictions nor its ranking are good
-    assert found.sentence == "do not use: eta: the sd is 2.7 times that of the reference."
+    assert found.sentence == (
+        "do not use: its leading features carry 70 % of what the reference's carry."
+    )
     better = judged(
         scores(
             probability__difference=0.01, eta__error=0.5, eta__sd_ratio=2.7, ranking__captured=0.7,
@@ -325,6 +328,33 @@ def test_the_papers_algorithm_of_the_demo():
         "use its predictions; treat its means as approximate; do not report its intervals or its "
         "ranking."
     )
+
+
+ROUGH = {"probability__difference": 0.04, "ranking__captured": 0.3}
+DECIDED = "P(y = 1) differs by 0.04 on average"
+
+
+@pytest.mark.parametrize(
+    ("distances", "findings"),
+    [
+        ({"eta__error": 1.5}, []),  # bad, but of means
+        ({}, [Finding(Reason("point"), "bad", ("uncertainty", "parameters"))]),
+        ({}, [Finding(Reason("not many draws", {"draws": 80, "least": 400.0}), "rough")]),
+    ],
+)
+def test_do_not_use_quotes_what_decided_it(distances, findings):
+    """Rough predictions beside a ranking that is no better; whatever else is as bad comes after."""
+    found = judged(scores(**ROUGH | distances), findings)
+    assert found.level == "do not use"
+    assert found.sentence == f"do not use: {DECIDED}."
+    assert len(found.reasons) == 3
+
+
+def test_do_not_use_quotes_the_finding_that_decided_it():
+    stuck = Finding(Reason("stuck", {"which": "2"}), "bad")
+    found = judged(scores(eta__error=1.5, probability__difference=0.01), [stuck])
+    assert found.sentence == "do not use: chain 2 never moved."
+    assert found.reasons[1] == "eta: the mean is off by 1.5 sd"
 
 
 def test_of_several_reasons_for_a_word_the_most_telling_is_given():

@@ -46,7 +46,7 @@ def start(problem, update_bias=True, **options):
 def anywhere(problem, number=1, low=-0.1, **options):
     """An engine away from any mode, some weights below 0."""
     e, random = start(problem, **options), rng(number)
-    e.sample.u = np.r_[0.3, random.uniform(low, 0.6, len(e.s))]
+    e.sample.u = np.r_[0.3, random.uniform(low, 0.6, len(e.basis_sign))]
     e.sample.p = random.uniform(0.5, 3.0, len(e.sample.u))
     if e.free_theta:
         e.feature.u = random.uniform(low, 0.6, e.X.shape[1])
@@ -65,7 +65,7 @@ def details_of(tree):
 
 def dense_eta(e, u_w, theta):
     K = e.hypers.kernel_of().gram(e.X, e.Z, theta)
-    return u_w[0] + K @ (e.s * u_w[1:])
+    return u_w[0] + K @ (e.basis_sign * u_w[1:])
 
 
 def dense_Q(e, u_w, theta):
@@ -90,7 +90,10 @@ def gradient(f, x, step=1e-6):
 def second_order(e):
     """E_kl = sum_i (y_i - sigma_i) d2 eta_i / d theta_k d theta_l (D, D), loop by loop."""
     X, Z, theta, h = e.X, e.Z, e.feature.u, e.hypers
-    a, residual = e.s * e.sample.u[1:], e.y - special.expit(dense_eta(e, e.sample.u, theta))
+    a, residual = (
+        e.basis_sign * e.sample.u[1:],
+        e.y - special.expit(dense_eta(e, e.sample.u, theta)),
+    )
     S = (X * theta) @ Z.T
     out = np.zeros((len(theta), len(theta)))
     for i in range(len(X)):

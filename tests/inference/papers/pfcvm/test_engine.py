@@ -85,7 +85,7 @@ def test_negative_controls_of_the_misprints():
     common = -e.feature.p * theta + 5.0 * special.expit(-5.0 * theta)
     residual = e.y - special.expit(dense_eta(e, w, theta))
     K = (1 + S) ** 2
-    printed = 2 * e.X * ((np.sqrt(K) * (e.s * w[1:])) @ e.Z)
+    printed = 2 * e.X * ((np.sqrt(K) * (e.basis_sign * w[1:])) @ e.Z)
     np.testing.assert_allclose(e.jacobian(theta).T @ residual + common, right, atol=1e-6)
     assert np.abs(printed.T @ residual + common - right).max() > 0.1
 
@@ -219,10 +219,15 @@ def gaps(problem, without=()):
         block.slab_precision = 0.0 * block.slab_precision
     random, out = rng(0), []
     for _ in range(5):
-        w = random.gamma(2.0, 1.0, len(e.s))
+        w = random.gamma(2.0, 1.0, len(e.basis_sign))
         e.sample.u = np.r_[random.standard_normal(), w]
         e.sample.p = np.r_[e.sample.p[0], random.gamma(2.0, 1.0, len(w))]
-        point = {"bias": e.sample.u[0], "sample_weight": e.s * w, "w": w, "alpha": e.sample.p[1:]}
+        point = {
+            "bias": e.sample.u[0],
+            "sample_weight": e.basis_sign * w,
+            "w": w,
+            "alpha": e.sample.p[1:],
+        }
         log_p = np.log(point["alpha"]).sum()
         if e.free_theta:
             e.feature.u, e.feature.p = random.gamma(2.0, 0.5, (2, e.X.shape[1]))

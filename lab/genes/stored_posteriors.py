@@ -16,7 +16,7 @@ SAME = {"colon": "colon", "golub": "golub", "allaml": "golub"}
 
 
 @cache
-def notebook(data: str) -> dict[str, float]:
+def stored_p_active(data: str) -> dict[str, float]:
     """Return P(active) of the leading genes of a data set by name, none if there is no file."""
     if data not in SAME:
         return {}
