@@ -51,7 +51,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from ardvark.common.declared import Settings, option
 from ardvark.models import Problem, pfcvm
 
 from . import ard_kernel_steps as steps
@@ -67,18 +66,6 @@ SHARES = (1.0, 0.25, 0.0625)  # of the weights that are not visible, in the bloc
 WALK, EXCHANGE, SCALE = 1.0, 0.5, 0.3  # standard deviations of the steps of logarithms
 RIDGE = (1.0, 0.3)  # likewise, of a learned scale with the spike
 NOTHING = np.empty(0, dtype=np.int64)  # no feature moves by itself
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options(Settings):
-    """Options of the sampler."""
-
-    crossings: float = option(0.5, "proposals of step 1b, as a share of D", above=0)
-    exchanges: int = option(40, "proposals of step 1c", at_least=0)
-    walks: int = option(2, "rounds of step 1d", at_least=0)
-    scalings: int = option(4, "proposals of step 1e", at_least=0)
-    sample_scans: int = option(3, "rounds of step 2", above=0)
-    sample_pairs: int = option(60, "pairs of sample weights tried in each round", at_least=0)
 
 
 @dataclass
@@ -119,13 +106,26 @@ class Sampler(GibbsSampler):
     ----------
     problem : Problem
         A problem of pfcvm, with any kernel, in any form.
-    options : Options, optional
-        The options of the sampler.
+
+    Attributes
+    ----------
+    crossing_share : float
+        Proposals of step 1b, as a share of D.
+    exchanges, walks, scalings : int
+        Proposals of step 1c, rounds of step 1d, proposals of step 1e.
+    sample_scans, sample_tries : int
+        Rounds of step 2, and pairs of sample weights tried in each.
     """
 
-    def __init__(self, problem: Problem, options: Options | None = None) -> None:
+    crossing_share = 0.5
+    exchanges = 40
+    walks = 2
+    scalings = 4
+    sample_scans = 3
+    sample_tries = 60
+
+    def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
-        self.options = Options() if options is None else options
         h = problem.hypers
         assert isinstance(h, pfcvm.Hypers)  # as `supports` says
         self.kernel = h.kernel_of()
@@ -139,9 +139,9 @@ class Sampler(GibbsSampler):
         shape, scale = h.feature_prior.shape, h.feature_prior.scale
         visible = float(stats.t.isf(0.5 * self.share, 2.0 * shape, scale=scale))
         self.pairs = Pairs(visible, *correlated(problem.X, PARTNERS))
-        self.crossings = max(1, round(self.options.crossings * D))
+        self.crossings = max(1, round(self.crossing_share * D))
         pairs = sample_pairs(self.Zt, problem)
-        self.weights = SampleWeights(problem, pairs, self.options.sample_pairs)
+        self.weights = SampleWeights(problem, pairs, self.sample_tries)
 
     def set_labels(self, y: np.ndarray, basis_labels: np.ndarray | None = None) -> None:
         """Bind other labels y (N,), 0 or 1, and other basis labels (B,); None leaves those."""
@@ -209,14 +209,13 @@ class Sampler(GibbsSampler):
         self.features(state, rng)
         Kt = self.gram(self.inner(state.theta))  # anew: step 1 adds up rounding errors
         self.weights.decide(state, Kt)
-        for _ in range(self.options.sample_scans):
+        for _ in range(self.sample_scans):
             self.weights.scan(state, Kt, rng)
         if self.weights.precise:
             self.precisions(state, rng)
 
     def features(self, state: State, rng: np.random.Generator) -> None:
         """Step 1."""
-        options = self.options
         prior, pairs = self.law(state)
         present = steps.Present(state.theta, self.inner(state.theta), state.eta - state.bias)
         columns, a = self.columns, self.weights.basis_sign * state.x
@@ -227,9 +226,9 @@ class Sampler(GibbsSampler):
         for share in SHARES:
             steps.spike_block(rng, share, given, pairs.visible)
         steps.crossings(rng, self.crossings, given, pairs.visible, self.share)
-        steps.exchanges(rng, options.exchanges, EXCHANGE, given, pairs)
-        steps.walks(rng, options.walks, WALK, given, pairs.visible)
-        steps.scalings(rng, options.scalings, SCALE, given)
+        steps.exchanges(rng, self.exchanges, EXCHANGE, given, pairs)
+        steps.walks(rng, self.walks, WALK, given, pairs.visible)
+        steps.scalings(rng, self.scalings, SCALE, given)
         if self.learned:
             self.learn(state, given, rng)
 
@@ -252,7 +251,7 @@ class Sampler(GibbsSampler):
             if steps.accept(rng, given, 1.0, which, change, odds):
                 state.theta[moves] *= math.exp(u)
                 state.scale *= math.exp(u)
-        for _ in range(self.options.scalings):  # all of theta: a change of the kernel's width
+        for _ in range(self.scalings):  # all of theta: a change of the kernel's width
             ridge = Ridge(state.scale, len(state.theta), float(np.sum(state.theta**2)), NONE, 0.0)
             u = SCALE * rng.standard_normal()
             odds = log_ridge(u, ridge, self.prior) - log_ridge(0.0, ridge, self.prior)

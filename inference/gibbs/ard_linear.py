@@ -70,7 +70,6 @@ import numpy as np
 from polyagamma import random_polyagamma
 from scipy import stats
 
-from ardvark.common.declared import Settings, option
 from ardvark.models import Problem, pfcvm, rfvm
 from ardvark.models.parts.ard import WeightPrior
 
@@ -85,23 +84,6 @@ from .sampler import GibbsSampler
 PARTNERS = 16  # most correlated features a feature is paired with; of samples, too
 LARGE = 5.0  # weights of each kind beyond the threshold of `Pairs`, expected under the prior
 SEVERAL = 25.0  # feature weights beyond the cut of `Tail`, likewise
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options(Settings):
-    """Options of the sampler."""
-
-    rounds: int = option(4, "rounds per sweep", above=0)
-    feature_scans: int = option(1, "scans of the features in each round", above=0)
-    sample_scans: int = option(3, "scans of the samples in each round", above=0)
-    feature_pairs: int | None = option(
-        None,
-        "pairs tried after each scan of the features. None: one for 12 features, which take about "
-        "as long as the scan, and at least 50",
-        at_least=0,
-    )
-    sample_pairs: int = option(60, "pairs tried after each scan of the samples", at_least=0)
-    scale_moves: bool = option(True, "make the move of step 4")
 
 
 @dataclass
@@ -163,13 +145,24 @@ class Sampler(GibbsSampler):
     ----------
     problem : Problem
         A problem of pfcvm or rfvm, with the linear kernel, in any form.
-    options : Options, optional
-        The options of the sampler.
+
+    Attributes
+    ----------
+    rounds, feature_scans, sample_scans : int
+        Rounds per sweep, and scans of the features and of the samples in each.
+    feature_tries, sample_tries : int
+        Pairs tried after each scan. 0 features: one for 12 features, which take about as long as
+        the scan, and at least 50.
     """
 
-    def __init__(self, problem: Problem, options: Options | None = None) -> None:
+    rounds = 4
+    feature_scans = 1
+    sample_scans = 3
+    feature_tries = 0
+    sample_tries = 60
+
+    def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
-        self.options = Options() if options is None else options
         h = problem.hypers
         assert isinstance(h, pfcvm.Hypers | rfvm.Hypers)  # as `supports` says
         self.bias_sd = h.bias_sd
@@ -185,8 +178,7 @@ class Sampler(GibbsSampler):
         self.sample = Prior.of(h.sample_prior, positive=not self.signed)
         self.tail = Tail(*_beyond(SEVERAL, len(self.Xt), h.feature_prior))
         self.feature_pairs = _pairs(problem.X, h.feature_prior)
-        tries = self.options.feature_pairs
-        self.tries = max(50, len(self.Xt) // 12) if tries is None else tries
+        self.tries = self.feature_tries or max(50, len(self.Xt) // 12)
         self.sample_pairs = _pairs(self.Zt, h.sample_prior)
         self.learned = None
         if h.learned_scale is not None:
@@ -255,15 +247,14 @@ class Sampler(GibbsSampler):
         if self.noise and np.isnan(state.u).any():
             draw_noisy(rng, self.label_sign, state.eta, state.tau, state.u)
         Mt = np.empty((0, 0))
-        for number in range(self.options.rounds):
+        for number in range(self.rounds):
             before = state.theta.copy()
             self.features(state, rng, every=number == 0)
             Mt = self.products(state) if number == 0 else self.renewed(Mt, before, state)
             self.samples(state, rng, Mt)
             if self.noise:  # tau mixes slowest, and costs least
                 self.latent(state, self.augment(state, rng), rng)
-        if self.options.scale_moves:
-            self.balance(state, rng)
+        self.balance(state, rng)
         self.learn(state, rng)
         if self.precise:
             self.precisions(state, rng)
@@ -279,14 +270,13 @@ class Sampler(GibbsSampler):
 
     def features(self, state: State, rng: np.random.Generator, *, every: bool) -> None:
         """Step 2, after a step 1; without `every`, most moves of faint features are left out."""
-        o = self.options
         slope = self.Zt @ (self.basis_sign * state.x)  # (D,)
         working = self.augment(state, rng)
         before = working.score.copy()
         prior, *thresholds = self.feature_law(state)
         group = Group(self.Xt, slope, working.W, prior, working.score, state.theta)
         full = 1 if every else 0
-        scans(rng, full, o.feature_scans, self.tries, group, *thresholds)
+        scans(rng, full, self.feature_scans, self.tries, group, *thresholds)
         if self.learned and every:  # it moves nearly all features
             state.scale = self.learned.spike(
                 rng, state.theta, state.scale, lambda theta: (theta * slope) @ self.Xt,
@@ -302,11 +292,10 @@ class Sampler(GibbsSampler):
 
     def samples(self, state: State, rng: np.random.Generator, Mt: np.ndarray) -> None:
         """Step 3 given M' (B, N), after a step 1."""
-        o = self.options
         working = self.augment(state, rng)
         before = working.score.copy()
         group = Group(Mt, self.basis_sign, working.W, self.sample, working.score, state.x)
-        full_scans(rng, o.sample_scans, o.sample_pairs, group, self.sample_pairs)
+        full_scans(rng, self.sample_scans, self.sample_tries, group, self.sample_pairs)
         self.bias(state, working, rng)
         state.eta = state.eta + (before - working.score) / working.W
         self.latent(state, working, rng)

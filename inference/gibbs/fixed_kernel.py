@@ -44,7 +44,6 @@ import numpy as np
 from polyagamma import random_polyagamma
 from scipy import stats
 
-from ardvark.common.declared import Settings, option
 from ardvark.models import Problem, pcvm
 from ardvark.models.sparse import KernelHypers
 
@@ -56,14 +55,6 @@ from .sampler import GibbsSampler
 
 PARTNERS = 16  # most correlated columns that a weight is paired with
 LARGE = 5.0  # weights beyond the threshold of `Pairs`, expected under the prior
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options(Settings):
-    """Options of the sampler."""
-
-    scans: int = option(4, "rounds of steps 1 to 3 per sweep", above=0)
-    pairs: int = option(60, "pairs tried in each round", at_least=0)
 
 
 @dataclass
@@ -222,19 +213,24 @@ class Sampler(GibbsSampler):
     ----------
     problem : Problem
         A problem of pcvm or rvm, with any kernel, in any form.
-    options : Options, optional
-        The options of the sampler.
+
+    Attributes
+    ----------
+    rounds, tries : int
+        Rounds of steps 1 to 3 per sweep, and pairs tried in each.
     """
 
-    def __init__(self, problem: Problem, options: Options | None = None) -> None:
+    rounds = 4
+    tries = 60
+
+    def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
-        self.options = Options() if options is None else options
         h = problem.hypers
         assert isinstance(h, pcvm.Hypers)  # as `supports` says
         self.theta = pcvm.fixed_theta(h, problem.X.shape[1])
         K = pcvm.fixed_kernel(problem.inputs, h)
         self.Kt = np.ascontiguousarray(K.T)
-        self.weights = SampleWeights(problem, sample_pairs(K, problem), self.options.pairs)
+        self.weights = SampleWeights(problem, sample_pairs(K, problem), self.tries)
 
     def set_labels(self, y: np.ndarray, basis_labels: np.ndarray | None = None) -> None:
         """Bind other labels y (N,), 0 or 1, and other basis labels (B,); None leaves those."""
@@ -256,7 +252,7 @@ class Sampler(GibbsSampler):
 
     def sweep(self, state: State, rng: np.random.Generator) -> None:
         """Move the state once through every block; nothing is adapted."""
-        for _ in range(self.options.scans):
+        for _ in range(self.rounds):
             self.weights.scan(state, self.Kt, rng)
         self.weights.learn(state, rng)
         if self.weights.precise:

@@ -56,7 +56,6 @@ import numpy as np
 from polyagamma import random_polyagamma
 from scipy import stats
 
-from ardvark.common.declared import Settings, option
 from ardvark.models import Problem, horseshoe
 
 from .ard_steps import Pairs
@@ -75,21 +74,6 @@ from .sampler import GibbsSampler
 
 PARTNERS = 16  # most correlated features a feature exchanges with
 FIRST = 10.0  # features that can be the first of an exchange, expected under the prior
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options(Settings):
-    """Options of the sampler."""
-
-    rounds: int = option(4, "rounds of steps 1 to 4 per sweep", above=0)
-    exchange_passes: int = option(12, "passes of step 3 in each round", at_least=0)
-    exchanges: int | None = option(
-        None, "exchanges tried in each pass. None: one for 28 features, and at least 10", at_least=0
-    )
-    scale_moves: int = option(2, "slice steps of tau and of c2 in step 4", at_least=0)
-    block: float = option(
-        40.0, "features in A of step 4 that are expected under the prior, at most", above=0.0
-    )
 
 
 @dataclass
@@ -129,13 +113,28 @@ class Sampler(GibbsSampler):
     ----------
     problem : Problem
         A problem of the model "horseshoe", in any parametrization.
-    options : Options, optional
-        The options of the sampler.
+
+    Attributes
+    ----------
+    rounds : int
+        Rounds of steps 1 to 4 per sweep.
+    exchange_passes, exchange_tries : int
+        Passes of step 3 in each round, and exchanges tried in each. 0 tries: one for 28 features,
+        and at least 10.
+    scale_steps : int
+        Slice steps of tau and of c2 in step 4.
+    block : float
+        Features in A of step 4 that are expected under the prior, at most.
     """
 
-    def __init__(self, problem: Problem, options: Options | None = None) -> None:
+    rounds = 4
+    exchange_passes = 12
+    exchange_tries = 0
+    scale_steps = 2
+    block = 40.0
+
+    def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
-        self.options = o = Options() if options is None else options
         h = problem.hypers
         assert isinstance(h, horseshoe.Hypers)  # as `supports` says
         self.explicit = h.parametrization == "hierarchical"
@@ -146,10 +145,10 @@ class Sampler(GibbsSampler):
         # feature-major: a scan reads one feature after the other
         self.Xt = np.array(problem.X.T, order="C")  # (D, N)
         D = len(self.Xt)
-        self.level = float(stats.halfcauchy.isf(min(1.0, o.block / D)))
+        self.level = float(stats.halfcauchy.isf(min(1.0, self.block / D)))
         first = float(stats.halfcauchy.isf(min(0.5, FIRST / D)))
         self.pairs = Pairs(first, *correlated(problem.X, PARTNERS))
-        self.tries = max(10, D // 28) if o.exchanges is None else o.exchanges
+        self.tries = self.exchange_tries or max(10, D // 28)
         self.set_labels(problem.y)
 
     def set_labels(self, y: np.ndarray) -> None:
@@ -200,7 +199,7 @@ class Sampler(GibbsSampler):
 
     def sweep(self, state: State, rng: np.random.Generator) -> None:
         """Move the state once through every block; nothing is adapted."""
-        for _ in range(self.options.rounds):
+        for _ in range(self.rounds):
             self.weights(state, rng)
             self.exchanges(state, rng)
             self.scales(state, rng)
@@ -226,7 +225,7 @@ class Sampler(GibbsSampler):
         """Step 3, each pass after a step 1."""
         given = self.tries, self.Xt
         scales = Scales(state.tau, state.c2)
-        for _ in range(self.options.exchange_passes):
+        for _ in range(self.exchange_passes):
             omega = self.augment(state, rng)
             score = self.r - omega * state.eta
             exchange_scan(rng, *given, omega, scales, self.pairs, score, state.beta, state.local)
@@ -238,7 +237,7 @@ class Sampler(GibbsSampler):
         inside = state.local > self.level
         H, e, block = self.integrated(state, omega, inside)
         grown = 1.0
-        for _ in range(self.options.scale_moves):
+        for _ in range(self.scale_steps):
             s = float(np.exp(draw_along(rng, 0, block, Scales(state.tau, state.c2))))
             state.tau, grown, block = s * state.tau, s * grown, scaled(block, s)
             state.c2 *= float(np.exp(draw_along(rng, 1, block, Scales(state.tau, state.c2))))

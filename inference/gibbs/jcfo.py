@@ -58,11 +58,9 @@ the classes are well separated.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
-from ardvark.common.declared import option
 from ardvark.common.validate import InputError
 from ardvark.models import Problem, jcfo
 from ardvark.models.jcfo import SCALE
@@ -74,18 +72,6 @@ from .probit_steps import draw_latent, draw_variances, log_scale
 from .products import weighted_products, weighted_squares
 
 _NOTHING = np.empty(0)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options(probit.Options):
-    """Options of the sampler."""
-
-    feature_update: Literal["auto", "truncated", "slice"] = option(
-        "auto", "how step 1 is done; auto: truncated if it exists and D >= N, else slice"
-    )
-    scale_moves: bool = option(
-        True, "make the two scale moves of step 2; those of a learned scale are always made"
-    )
 
 
 @dataclass
@@ -127,15 +113,10 @@ class Sampler(probit.ProbitSampler):
     ----------
     problem : Problem
         A problem of the model "jcfo", with any kernel and any parametrization.
-    options : Options, optional
-        The options of the sampler.
     """
 
-    options: Options
-
-    def __init__(self, problem: Problem, options: Options | None = None) -> None:
-        options = Options() if options is None else options
-        super().__init__(problem, options, weights=len(problem.Z) + 1)
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem, weights=len(problem.Z) + 1)
         h = problem.hypers
         assert isinstance(h, jcfo.Hypers)  # as `supports` says
         self.form, self.learned = h.parametrization, h.learned_scale is not None
@@ -143,19 +124,17 @@ class Sampler(probit.ProbitSampler):
         self.root1, self.root2 = math.sqrt(self.gamma1), math.sqrt(self.gamma2)
         self.kernel_function = h.kernel_of()
         self.degree, self.linear = self.kernel_function.degree, self.kernel_function.is_primal
-        N, D = problem.X.shape
-        update = options.feature_update
-        if update == "truncated" and not self.linear:
-            raise InputError(
-                'feature_update="truncated" needs a kernel that is linear in theta, got '
-                f'{h.kernel!r}; use "slice" or "auto".'
-            )
-        self.truncated = self.linear and (update == "truncated" or (update == "auto" and D >= N))
         # feature-major copies: a scan reads one feature after the other
         self.Xt = np.array(problem.X.T, order="C")  # (D, N)
         self.Zt = self.Xt if problem.Z is problem.X else np.array(problem.Z.T, order="C")  # (D, B)
         self.square = np.einsum("dn,dn->d", self.Xt, self.Xt)  # sum_i x_ik^2
         self.samples = slice(1, len(problem.Z) + 1)  # of beta, after the bias
+
+    @property
+    def truncated(self) -> bool:
+        """Whether step 1 draws truncated normals; if not, it makes slice steps."""
+        D, N = self.Xt.shape
+        return self.linear and D >= N
 
     # --- states -------------------------------------------------------------------------------
 
@@ -247,8 +226,7 @@ class Sampler(probit.ProbitSampler):
         """Make one sweep in place; nothing is adapted."""
         self.complete(state, rng)
         self.features(state, rng)
-        if self.options.scale_moves:
-            self.scales(state, rng)
+        self.scales(state, rng)
         if self.learned:
             self.learn(state, rng)
         self.variances(state, rng)

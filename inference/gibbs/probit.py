@@ -6,12 +6,10 @@ the last ones of beta.
 """
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ardvark.common.declared import Settings, option
 from ardvark.models import Problem
 
 from .covariates import Covariates
@@ -27,28 +25,26 @@ from .probit_steps import (
 from .sampler import GibbsSampler
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options(Settings):
-    """Options of both samplers."""
-
-    latent_scans: int = option(3, "number of passes over z before beta is drawn", at_least=0)
-    elliptical_steps: int = option(5, "number of moves of beta without z", at_least=0)
-
-
 class ProbitSampler(GibbsSampler):
     """The steps of z and beta; a state has `beta`, `tau`, `z` and `eta`.
 
     Parameters
     ----------
     problem : Problem
-    options : Options
     weights : int
         How many weights beta has, the bias among them and those of covariates not.
+
+    Attributes
+    ----------
+    latent_scans, elliptical_steps : int
+        Passes over z before beta is drawn, and moves of beta without z.
     """
 
-    def __init__(self, problem: Problem, options: Options, weights: int) -> None:
+    latent_scans = 3
+    elliptical_steps = 5
+
+    def __init__(self, problem: Problem, weights: int) -> None:
         super().__init__(problem)
-        self.options = options
         self.covariates, self.own = Covariates(problem), slice(0, weights)
         self.set_labels(problem.y)
 
@@ -84,10 +80,10 @@ class ProbitSampler(GibbsSampler):
         """Draw z with beta integrated out, then beta; move beta without z, and draw z again."""
         H, sd = self.design(state), np.sqrt(state.tau)
         P = precision_matrix(H * sd)
-        latent_scan(rng, P, self.label_sign, self.options.latent_scans, state.z)
+        latent_scan(rng, P, self.label_sign, self.latent_scans, state.z)
         latent_scale(rng, P, state.z)
         draw_block(rng, P, H, state.tau, state.z, state.beta)
         state.eta[:] = H @ state.beta
-        if steps := self.options.elliptical_steps:
+        if steps := self.elliptical_steps:
             elliptical(rng, steps, self.label_sign, H, sd, state.beta, state.eta)
             draw_latent(rng, self.label_sign, state.eta, state.z)

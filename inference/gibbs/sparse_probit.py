@@ -39,7 +39,7 @@ from ardvark.models.jcfo import SCALE
 from ardvark.models.parts.kernels import LINEAR
 
 from . import laplace_scale
-from .probit import Options, ProbitSampler
+from .probit import ProbitSampler
 from .probit_steps import draw_latent, draw_variances
 
 
@@ -71,13 +71,11 @@ class Sampler(ProbitSampler):
     ----------
     problem : Problem
         A problem of the model "sparse_probit", in any parametrization.
-    options : Options, optional
-        The options of the sampler.
     """
 
-    def __init__(self, problem: Problem, options: Options | None = None) -> None:
+    def __init__(self, problem: Problem) -> None:
         N, D = problem.X.shape
-        super().__init__(problem, Options() if options is None else options, weights=D + 1)
+        super().__init__(problem, weights=D + 1)
         h = problem.hypers
         assert isinstance(h, sparse_probit.Hypers)  # as `supports` says
         self.precise = h.parametrization == "hierarchical"

@@ -11,14 +11,10 @@ from tests.support import rng, seed
 FULL = {"replicates": 3000, "sweeps": 8, "references": 49}
 
 
-def with_options(kind, options, **given):
-    """A class of samplers of a kind with these options."""
-
-    class Made(kind):
-        def __init__(self, problem):
-            super().__init__(problem, options(**given))
-
-    return Made
+def with_counts(kind, **given):
+    """A class of samplers of a kind with other numbers of steps."""
+    assert all(hasattr(kind, name) for name in given)
+    return type("Made", (kind,), given)
 
 
 def joint_p(problem, kind, *, replicates=150, sweeps=4, references=19, **settings):

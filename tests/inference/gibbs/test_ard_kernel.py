@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from ardvark.inference.gibbs import ard_kernel_steps
-from ardvark.inference.gibbs.ard_kernel import Options, Sampler
+from ardvark.inference.gibbs.ard_kernel import Sampler
 from tests.inference.batches import batch_mean, largest_t, weighted
 from tests.inference.gibbs.ard_problems import bounded, every_prior, made, posed, prior_draws
-from tests.inference.gibbs.runs import FULL, agrees_with_nuts, chains, joint_p, with_options
+from tests.inference.gibbs.runs import FULL, agrees_with_nuts, chains, joint_p, with_counts
 from tests.inference.spiral import spiral
 from tests.support import ALARM, rng
 
@@ -26,8 +26,8 @@ every_kernel = pytest.mark.parametrize("kernel", KERNELS)
 
 
 def quick(kind=Sampler, **options):
-    given = {"exchanges": 3, "walks": 1, "scalings": 1, "sample_scans": 1, "sample_pairs": 2}
-    return with_options(kind, Options, **given | options)
+    given = {"exchanges": 3, "walks": 1, "scalings": 1, "sample_scans": 1, "sample_tries": 2}
+    return with_counts(kind, **given | options)
 
 
 # --- whole sweeps: the joint test -----------------------------------------------------------------
@@ -62,8 +62,8 @@ def test_sweeps_leave_the_joint_law_in_full(kernel, prior, size):
 class NoSlab(Sampler):
     """The slab of the features is not part of their law."""
 
-    def __init__(self, problem, options):
-        super().__init__(problem, options)
+    def __init__(self, problem):
+        super().__init__(problem)
         self.prior = self.prior._replace(slab=np.inf)
 
 
@@ -113,7 +113,7 @@ def test_broken_sweeps_are_caught(name):
     kind, replicates, given = BROKEN[name]
     problem = made("pfcvm", "dense", kernel="rbf", **given)
     settings = {"replicates": replicates, "sweeps": 15}
-    options = {"sample_scans": 5, "crossings": 3.0}
+    options = {"sample_scans": 5, "crossing_share": 3.0}
     assert joint_p(problem, quick(kind, **options), **settings) < ALARM
     if kind is StaleOmega:  # the right order, where the wrong one shows
         assert joint_p(problem, quick(**options), **settings) > ALARM
@@ -143,7 +143,7 @@ def test_the_posterior_is_exact(name):
     problem = twins(**POSTERIORS[name])
     point = prior_draws(problem, rng(1), 60_000)
     truth = weighted(problem, point, bounded(point, problem))
-    found = chains(quick(crossings=2.0)(problem), 700)
+    found = chains(quick(crossing_share=2.0)(problem), 700)
     t, limit = largest_t(batch_mean(bounded(found, problem)), truth)
     assert t < limit
 

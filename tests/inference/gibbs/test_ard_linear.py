@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from ardvark.inference.gibbs import ard_steps as steps
-from ardvark.inference.gibbs.ard_linear import Options, Sampler
+from ardvark.inference.gibbs.ard_linear import Sampler
 from tests.inference.batches import batch_mean, exactly, largest_t, weighted
 from tests.inference.gibbs.ard_problems import (
     VARIANTS,
@@ -21,17 +21,17 @@ from tests.inference.gibbs.ard_problems import (
     posed,
     prior_draws,
 )
-from tests.inference.gibbs.runs import FULL, agrees_with_nuts, chains, joint_p, with_options
+from tests.inference.gibbs.runs import FULL, agrees_with_nuts, chains, joint_p, with_counts
 from tests.inference.spiral import spiral
 from tests.support import ALARM, rng
 
 QUICK = dict.fromkeys(("rounds", "feature_scans", "sample_scans"), 1)
-QUICK |= {"feature_pairs": 4, "sample_pairs": 2}
+QUICK |= {"feature_tries": 4, "sample_tries": 2}
 
 
 def quick(kind=Sampler, **options):
     """A class of samplers whose sweep is short."""
-    return with_options(kind, Options, **QUICK | options)
+    return with_counts(kind, **QUICK | options)
 
 
 # --- whole sweeps: the joint test -----------------------------------------------------------------
@@ -60,8 +60,8 @@ def test_sweeps_leave_the_joint_law_in_full(variant, prior, size):
 class NoSlab(Sampler):
     """The slab of the features is not part of their law."""
 
-    def __init__(self, problem, options):
-        super().__init__(problem, options)
+    def __init__(self, problem):
+        super().__init__(problem)
         self.feature = self.feature._replace(slab=np.inf)
 
 

@@ -12,9 +12,10 @@ from scipy import stats
 
 from ardvark.inference.gibbs import ard_scans
 from ardvark.inference.gibbs import ard_steps as steps
-from ardvark.inference.gibbs.ard_linear import Options, Sampler
+from ardvark.inference.gibbs.ard_linear import Sampler
 from ardvark.models.parts.ard import WeightPrior
 from tests.inference.gibbs.ard_problems import made
+from tests.inference.gibbs.runs import with_counts
 from tests.inference.gibbs.test_ard_steps import (
     PRIORS,
     cdf_of,
@@ -215,7 +216,7 @@ def test_decision_values_are_those_of_the_state_after_every_round():
     """And with an M that is no longer that of the state, they are not."""
     for kind in (Sampler, StaleProducts):
         problem = made("rfvm-explicit", N=20, D=30, B=None)
-        sampler, random = kind(problem, Options(rounds=5)), rng()
+        sampler, random = with_counts(kind, rounds=5)(problem), rng()
         state = sampler.start(random, 0)
         worst = 0.0
         for _ in range(5):

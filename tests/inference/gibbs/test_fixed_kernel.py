@@ -9,10 +9,10 @@ import pytest
 from scipy import special, stats
 
 import ardvark as av
-from ardvark.inference.gibbs.fixed_kernel import Options, Sampler, SampleWeights, centred
+from ardvark.inference.gibbs.fixed_kernel import Sampler, SampleWeights, centred
 from ardvark.models.parts import ard
 from tests.inference.batches import batch_mean, largest_t, weighted
-from tests.inference.gibbs.runs import FULL, agrees_with_nuts, chains, joint_p, with_options
+from tests.inference.gibbs.runs import FULL, agrees_with_nuts, chains, joint_p, with_counts
 from tests.inference.spiral import spiral
 from tests.support import ALARM, rng
 
@@ -28,8 +28,8 @@ def made(model, prior="sparse", *, N=7, D=3, B=3, kernel="rbf", **given):
     return av.problem(model, data, **settings | given)
 
 
-def quick(kind=Sampler, scans=1):
-    return with_options(kind, Options, scans=scans, pairs=2)
+def quick(kind=Sampler, rounds=1):
+    return with_counts(kind, rounds=rounds, tries=2)
 
 
 # --- states and steps -----------------------------------------------------------------------------
@@ -74,7 +74,7 @@ def test_the_rows_of_a_centred_step(model):
 )
 def test_sweeps_leave_the_joint_law(model, prior, form):
     problem = made(model, prior, parametrization=form)
-    assert joint_p(problem, quick(scans=2), basis_labels="fixed") > ALARM
+    assert joint_p(problem, quick(rounds=2), basis_labels="fixed") > ALARM
 
 
 @pytest.mark.slow
@@ -84,7 +84,7 @@ def test_sweeps_leave_the_joint_law(model, prior, form):
 @pytest.mark.parametrize("kernel", ["linear", "polynomial", "rbf"])
 def test_sweeps_leave_the_joint_law_in_full(model, prior, kernel):
     problem = made(model, prior, kernel=kernel, B=None, parametrization="marginal")
-    assert joint_p(problem, quick(scans=2), **FULL) > ALARM
+    assert joint_p(problem, quick(rounds=2), **FULL) > ALARM
 
 
 # --- the posterior beside weighted draws of the prior ---------------------------------------------
@@ -143,8 +143,8 @@ def broken(weights):
     """The sampler with other steps."""
 
     class Broken(Sampler):
-        def __init__(self, problem, options):
-            super().__init__(problem, options)
+        def __init__(self, problem):
+            super().__init__(problem)
             right = self.weights
             self.weights = weights(problem, right.pairs, right.tries)
 
@@ -192,5 +192,5 @@ def test_the_posterior_is_exact(name):
 @every_prior
 def test_gibbs_and_nuts_agree(model, prior):
     problem = av.problem(model, spiral(12, 3), kernel="rbf", **PRIORS[prior])
-    sampler = quick(scans=3)(problem)
+    sampler = quick(rounds=3)(problem)
     assert agrees_with_nuts(problem, sampler, lambda point: bounded(point, problem))

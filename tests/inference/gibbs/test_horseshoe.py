@@ -10,9 +10,9 @@ import pytest
 from scipy import special
 
 import ardvark as av
-from ardvark.inference.gibbs.horseshoe import Options, Sampler
+from ardvark.inference.gibbs.horseshoe import Sampler
 from tests.inference.batches import batch_mean, exactly, largest_t, weighted
-from tests.inference.gibbs.runs import FULL, agrees_with_nuts, chains, joint_p, with_options
+from tests.inference.gibbs.runs import FULL, agrees_with_nuts, chains, joint_p, with_counts
 from tests.inference.spiral import spiral
 from tests.inference.test_horseshoe_posterior import (
     GIVEN,
@@ -26,7 +26,7 @@ from tests.inference.test_horseshoe_posterior import (
 from tests.support import ALARM, rng
 
 every_form = pytest.mark.parametrize("form", ["marginal", "hierarchical"])
-FEW = {"rounds": 1, "exchange_passes": 1, "exchanges": 4}
+FEW = {"rounds": 1, "exchange_passes": 1, "exchange_tries": 4}
 
 
 def made(form="marginal", *, N=7, D=3, **given):
@@ -36,7 +36,7 @@ def made(form="marginal", *, N=7, D=3, **given):
 
 
 def quick(kind=Sampler, **options):
-    return with_options(kind, Options, **FEW | options)
+    return with_counts(kind, **FEW | options)
 
 
 # --- whole sweeps: the joint test -----------------------------------------------------------------
@@ -97,7 +97,7 @@ class OtherLabels(Sampler):
 
 BROKEN = {
     "slab": (NoSlab, 400, {"slab_scale": 0.5}, {}),
-    "weights": (StaleWeights, 200, {"D": 8}, {"block": 1.0, "exchanges": 0}),
+    "weights": (StaleWeights, 200, {"D": 8}, {"block": 1.0, "exchange_passes": 0}),
     "tau": (WideTau, 100, {}, {}),
     "labels": (OtherLabels, 100, {}, {}),
 }

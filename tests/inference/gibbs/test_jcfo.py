@@ -8,27 +8,21 @@ import numpy as np
 import pytest
 
 import ardvark as av
-from ardvark.common.validate import InputError
 from ardvark.inference.gibbs import probit_steps as steps
-from ardvark.inference.gibbs.jcfo import Options, Sampler
+from ardvark.inference.gibbs.jcfo import Sampler
 from tests.inference.batches import batch_mean, largest_t, weighted
 from tests.inference.calibration.geweke import successive_conditional
 from tests.inference.gibbs.jcfo_problems import KERNELS, every_variant, made
-from tests.inference.gibbs.runs import FULL, agrees_with_nuts, chains, joint_p, with_options
+from tests.inference.gibbs.runs import FULL, agrees_with_nuts, chains, joint_p, with_counts
 from tests.inference.spiral import spiral
 from tests.support import ALARM, rng, seed
 
 
-def test_wrong_options():
-    with pytest.raises(InputError, match="feature_update"):
-        Options(feature_update="gradient")
-    with pytest.raises(InputError, match="latent_scans"):
-        Options(latent_scans=-1)
-    with pytest.raises(InputError, match="linear in theta"):
-        Sampler(made("rbf"), Options(feature_update="truncated"))
+def test_which_step_moves_the_features():
+    """Truncated normals need a kernel that is linear in theta, and pay where D >= N."""
     assert Sampler(made(N=4, D=6)).truncated
     assert not Sampler(made(N=7, D=6)).truncated
-    assert not Sampler(made(N=4, D=6), Options(feature_update="slice")).truncated
+    assert not Sampler(made("rbf", N=4, D=6)).truncated
 
 
 # --- whole sweeps: the joint test -----------------------------------------------------------------
@@ -37,14 +31,14 @@ SIZES = [{"N": 7, "D": 3}, {"N": 7, "D": 3, "B": 2}, {"N": 4, "D": 6, "B": 3}]
 
 
 def quick(kind=Sampler, **options):
-    return with_options(kind, Options, **options)
+    return with_counts(kind, **options)
 
 
 @pytest.mark.statistical
 @every_variant
 def test_sweeps_leave_the_joint_law(kernel, degree, update):
     problem = made(kernel, degree, **SIZES[0])
-    assert joint_p(problem, quick(feature_update=update)) > ALARM
+    assert joint_p(problem, quick(truncated=update == "truncated")) > ALARM
 
 
 @pytest.mark.slow
@@ -53,7 +47,7 @@ def test_sweeps_leave_the_joint_law(kernel, degree, update):
 @every_variant
 def test_sweeps_leave_the_joint_law_in_full(kernel, degree, update, size):
     problem = made(kernel, degree, **size)
-    assert joint_p(problem, quick(feature_update=update), **FULL) > ALARM
+    assert joint_p(problem, quick(truncated=update == "truncated"), **FULL) > ALARM
 
 
 @pytest.mark.slow
@@ -118,7 +112,7 @@ def test_broken_sweeps_are_caught(name):
     problem = made(kernel, **size)
     settings = {"replicates": 80, "sweeps": 20}
     # the slice and the elliptical steps draw z anew: beside them this order is right
-    exposed = {"elliptical_steps": 0, "feature_update": "truncated"}
+    exposed = {"elliptical_steps": 0, "truncated": True}
     options = exposed if name == "order" else {}
     assert joint_p(problem, quick(kind, **options), **settings) < ALARM
     if options:  # the right sampler with options that no other test has

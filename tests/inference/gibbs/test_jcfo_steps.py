@@ -6,7 +6,7 @@ from scipy import special, stats
 
 import ardvark as av
 from ardvark.inference.gibbs import jcfo_steps as steps
-from ardvark.inference.gibbs.jcfo import Options, Sampler
+from ardvark.inference.gibbs.jcfo import Sampler
 from tests.inference.gibbs.jcfo_problems import (
     RATES,
     drawn,
@@ -16,6 +16,7 @@ from tests.inference.gibbs.jcfo_problems import (
     log_variance,
     made,
 )
+from tests.inference.gibbs.runs import with_counts
 from tests.support import ALARM, rng
 
 
@@ -89,7 +90,8 @@ def test_a_scan_of_the_feature_weights(kernel, degree, update, size, tries):
     gammas = dict(zip(("gamma1", "gamma2"), RATES[kernel], strict=True))
     settings = {"kernel": kernel, "degree": degree, "parametrization": "latent"}
     problem = av.problem("jcfo", (X, y), basis=[0, 4, 8, 12], **settings, **gammas)
-    sampler, random = Sampler(problem, Options(feature_update=update)), rng(4)
+    kind, random = with_counts(Sampler, truncated=update == "truncated"), rng(4)
+    sampler = kind(problem)
     fixed = {"bias": np.zeros(()), "sample_weight": size * np.array([1.0, -1.0, 1.5, -0.5])}
     z = sampler.label_sign
 
@@ -132,7 +134,7 @@ def test_decision_values_follow_a_feature(kernel, degree):
         )  # fmt: skip
         want = problem.decision(point | {"feature_weight": theta})
         np.testing.assert_allclose(found, want, rtol=1e-9, atol=1e-11)
-    sampler = Sampler(problem, Options(feature_update="slice"))
+    sampler = with_counts(Sampler, truncated=False)(problem)
     sampler.set_labels(point["y"])
     for _ in range(3):
         sampler.features(state, random)

@@ -15,7 +15,7 @@ from ardvark.inference.gibbs import jcfo, laplace_scale, sparse_probit
 from ardvark.models.jcfo import SCALE, SCALE_SLAB
 from tests.inference.batches import batch_mean, largest_t, weighted
 from tests.inference.calibration.toy import sbc
-from tests.inference.gibbs.runs import FULL, agrees_with_nuts, chains, joint_p, with_options
+from tests.inference.gibbs.runs import FULL, agrees_with_nuts, chains, joint_p, with_counts
 from tests.inference.spiral import spiral
 from tests.support import ALARM, rng, seed
 
@@ -39,7 +39,7 @@ def made(case, N=7, D=3, **given):
 
 def quick(case, kind=None):
     file = FILE[CASES[case][0]]
-    return with_options(kind or file.Sampler, file.Options, elliptical_steps=1, latent_scans=1)
+    return with_counts(kind or file.Sampler, elliptical_steps=1, latent_scans=1)
 
 
 # --- one step: the density of u is the model's at the moved point, times the Jacobian -------------

@@ -15,7 +15,7 @@ from ardvark.inference.gibbs import ard_kernel, ard_linear, fixed_kernel
 from ardvark.inference.gibbs import learned_scale as steps
 from tests.inference.batches import batch_mean, exactly, largest_t
 from tests.inference.calibration.toy import sbc
-from tests.inference.gibbs.runs import FULL, agrees_with_nuts, joint_p, with_options
+from tests.inference.gibbs.runs import FULL, agrees_with_nuts, joint_p, with_counts
 from tests.inference.spiral import spiral
 from tests.support import ALARM, rng, seed
 
@@ -27,11 +27,11 @@ QUICK = {
         "rounds": 2,
         "feature_scans": 1,
         "sample_scans": 1,
-        "feature_pairs": 4,
-        "sample_pairs": 2,
+        "feature_tries": 4,
+        "sample_tries": 2,
     },
-    ard_kernel: {"exchanges": 3, "walks": 1, "scalings": 1, "sample_scans": 1, "sample_pairs": 2},
-    fixed_kernel: {"scans": 2, "pairs": 2},
+    ard_kernel: {"exchanges": 3, "walks": 1, "scalings": 1, "sample_scans": 1, "sample_tries": 2},
+    fixed_kernel: {"rounds": 2, "tries": 2},
 }
 CASES = {
     "pfcvm": ("pfcvm", FEW | HIERARCHICAL, ard_linear),
@@ -60,7 +60,7 @@ def made(case, N=7, D=4, B=3, **given):
 
 def quick(case, kind=None):
     module = CASES[case][2]
-    return with_options(kind or module.Sampler, module.Options, **QUICK[module])
+    return with_counts(kind or module.Sampler, **QUICK[module])
 
 
 # --- one step -------------------------------------------------------------------------------------
@@ -156,8 +156,8 @@ def test_sweeps_leave_the_joint_law_in_full(case):
 class NoConstant(ard_linear.Sampler):
     """The constant of the prior does not follow the scale."""
 
-    def __init__(self, problem, options):
-        super().__init__(problem, options)
+    def __init__(self, problem):
+        super().__init__(problem)
         self.learned.prior = self.learned.prior._replace(slab=np.inf)
 
     def feature_law(self, state):
@@ -176,8 +176,8 @@ class NoChance(steps.LearnedScale):
 class NoChanceOfS(fixed_kernel.Sampler):
     """The spike moves as if it had been chosen without looking at the weights."""
 
-    def __init__(self, problem, options):
-        super().__init__(problem, options)
+    def __init__(self, problem):
+        super().__init__(problem)
         self.weights.learned = NoChance(self.weights.prior, len(problem.Z))
 
 

@@ -15,7 +15,6 @@ from scipy import special, stats
 from ardvark.inference.gibbs import jcfo as gibbs_jcfo
 from ardvark.inference.gibbs import probit
 from ardvark.inference.gibbs import probit_steps as steps
-from ardvark.inference.gibbs.jcfo import Options
 from ardvark.inference.gibbs.positive_draw import positive_draw
 from tests.inference.batches import batch_mean, exactly, largest_t
 from tests.inference.gibbs.jcfo_problems import (
@@ -168,7 +167,7 @@ def test_latent_values_and_weights():
         mean *= sampler.label_sign[i]
         assert ks(draws, stats.truncnorm(-mean / sd, np.inf, loc=mean, scale=sd).cdf) > ALARM / 2
 
-    sampler.options = Options(latent_scans=0, elliptical_steps=0)
+    sampler.latent_scans = sampler.elliptical_steps = 0
     white = np.empty((2000, len(tau)))
     scale = np.empty(len(white))
     factor = np.linalg.cholesky(V)

@@ -9,9 +9,9 @@ import pytest
 
 import ardvark as av
 from ardvark.inference.gibbs import probit_steps as steps
-from ardvark.inference.gibbs.sparse_probit import Options, Sampler
+from ardvark.inference.gibbs.sparse_probit import Sampler
 from tests.inference.batches import batch_mean, largest_t, weighted
-from tests.inference.gibbs.runs import FULL, agrees_with_nuts, chains, joint_p, with_options
+from tests.inference.gibbs.runs import FULL, agrees_with_nuts, chains, joint_p, with_counts
 from tests.inference.spiral import spiral
 from tests.support import ALARM, rng
 
@@ -25,7 +25,7 @@ def made(form="hierarchical", *, N=7, D=3, **given):
 
 
 def quick(kind=Sampler, **options):
-    return with_options(kind, Options, **options)
+    return with_counts(kind, **options)
 
 
 def test_latent_values_are_drawn_on_their_sides():
