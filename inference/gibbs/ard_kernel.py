@@ -49,16 +49,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from ardvark.models import Problem, pfcvm
 
 from . import ard_kernel_steps as steps
-from .ard_steps import Pairs, Prior
-from .fixed_kernel import LARGE, SampleWeights, sample_pairs
+from .ard_steps import LARGE, Pairs, Prior, beyond
+from .fixed_kernel import PARTNERS as SAMPLE_PARTNERS
+from .fixed_kernel import SampleWeights
 from .learned_scale import NONE, LearnedScale, Ridge, log_ridge
-from .partners import correlated
-from .products import weighted_products, weighted_squares
+from .products import distances, weighted_products
 from .sampler import GibbsSampler
 
 PARTNERS = 6  # most correlated features a feature is exchanged with; a few, so each is often tried
@@ -135,12 +134,10 @@ class Sampler(GibbsSampler):
         self.prior = Prior.of(h.feature_prior, positive=True)
         D = len(self.Xt)
         self.learned = None if h.learned_scale is None else LearnedScale(self.prior, D)
-        self.share = min(0.5, LARGE / D)
-        shape, scale = h.feature_prior.shape, h.feature_prior.scale
-        visible = float(stats.t.isf(0.5 * self.share, 2.0 * shape, scale=scale))
-        self.pairs = Pairs(visible, *correlated(problem.X, PARTNERS))
+        self.pairs = Pairs.of(problem.X, h.feature_prior, PARTNERS)
+        _, self.share = beyond(LARGE, D, h.feature_prior)
         self.crossings = max(1, round(self.crossing_share * D))
-        pairs = sample_pairs(self.Zt, problem)
+        pairs = Pairs.of(self.Zt, h.sample_prior, SAMPLE_PARTNERS)
         self.weights = SampleWeights(problem, pairs, self.sample_tries)
 
     def set_labels(self, y: np.ndarray, basis_labels: np.ndarray | None = None) -> None:
@@ -190,11 +187,8 @@ class Sampler(GibbsSampler):
 
     def inner(self, theta: np.ndarray) -> np.ndarray:
         """Return what K is a function of (B, N): weighted square distances, or inner products."""
-        inner = weighted_products(self.Zt, theta, self.Xt)
-        if not self.kernel.by_distance:
-            return inner
-        of_z, of_x = weighted_squares(self.Zt, theta), weighted_squares(self.Xt, theta)
-        return np.maximum(of_z[:, None] + of_x - 2.0 * inner, 0.0)
+        function = distances if self.kernel.by_distance else weighted_products
+        return function(self.Zt, theta, self.Xt)
 
     def gram(self, inner: np.ndarray) -> np.ndarray:
         """Return the transpose (B, N) of K."""

@@ -21,7 +21,15 @@ import numpy as np
 from ardvark.models.parts.kernels import RBF
 from ardvark.models.parts.vector_math import exp, log1p
 
-from .ard_steps import Pairs, Prior, draw_student, log_group, log_student, partner_chance
+from .ard_steps import (
+    Pairs,
+    Prior,
+    draw_partner,
+    draw_student,
+    log_group,
+    log_student,
+    partner_chance,
+)
 
 _HUGE = 1e150  # above it, squares overflow
 _TRIES = 200  # of a rejection that accepts at least half of its draws
@@ -333,15 +341,6 @@ def nth_visible(theta: np.ndarray, visible: float, n: int) -> int:
                 return d
             n -= 1
     return -1
-
-
-@numba.njit(cache=True, nogil=True)
-def draw_partner(rng: np.random.Generator, i: int, D: int, pairs: Pairs) -> int:
-    """Draw j given i, with the probability `partner_chance`: a partner of i, or any other."""
-    if pairs.degree[i] > 0 and rng.random() < 0.5:
-        return pairs.partner[i, rng.integers(0, pairs.degree[i])]
-    j = int(rng.integers(0, D - 1))
-    return j + 1 if j >= i else j
 
 
 @numba.njit(cache=True, nogil=True)

@@ -67,23 +67,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from polyagamma import random_polyagamma
-from scipy import stats
 
 from ardvark.models import Problem, pfcvm, rfvm
-from ardvark.models.parts.ard import WeightPrior
 
 from .ard_scans import Tail, full_scans, scans
-from .ard_steps import Group, Pairs, Prior, draw_noisy, scale_move
+from .ard_steps import Group, Pairs, Prior, beyond, draw_noisy, scale_move
 from .covariates import Covariates
 from .learned_scale import LearnedScale
-from .partners import correlated
 from .products import weighted_products
-from .sampler import GibbsSampler
+from .sampler import GibbsSampler, draw_omega
 
 PARTNERS = 16  # most correlated features a feature is paired with; of samples, too
-LARGE = 5.0  # weights of each kind beyond the threshold of `Pairs`, expected under the prior
-SEVERAL = 25.0  # feature weights beyond the cut of `Tail`, likewise
+SEVERAL = 25.0  # feature weights beyond the cut of `Tail`, expected under the prior
 
 
 @dataclass
@@ -176,10 +171,10 @@ class Sampler(GibbsSampler):
         self.Zt = self.Xt if problem.Z is problem.X else np.array(problem.Z.T, order="C")  # (D, B)
         self.feature = Prior.of(h.feature_prior, positive=True)
         self.sample = Prior.of(h.sample_prior, positive=not self.signed)
-        self.tail = Tail(*_beyond(SEVERAL, len(self.Xt), h.feature_prior))
-        self.feature_pairs = _pairs(problem.X, h.feature_prior)
+        self.tail = Tail(*beyond(SEVERAL, len(self.Xt), h.feature_prior))
+        self.feature_pairs = Pairs.of(problem.X, h.feature_prior, PARTNERS)
         self.tries = self.feature_tries or max(50, len(self.Xt) // 12)
-        self.sample_pairs = _pairs(self.Zt, h.sample_prior)
+        self.sample_pairs = Pairs.of(self.Zt, h.sample_prior, PARTNERS)
         self.learned = None
         if h.learned_scale is not None:
             self.learned = LearnedScale(self.feature, len(self.Xt))
@@ -262,8 +257,7 @@ class Sampler(GibbsSampler):
     def augment(self, state: State, rng: np.random.Generator) -> Working:
         """Step 1: draw omega, and with it the normal likelihood of eta."""
         at = state.u if self.noise else state.eta
-        # the library's other methods are wrong where |eta| > 150 (test_mask_moves.py)
-        omega = random_polyagamma(1.0, at, method="alternate", random_state=rng)
+        omega = draw_omega(rng, at)
         c = state.tau / (state.tau + omega) if self.noise else np.ones_like(omega)
         W = omega * c
         return Working(omega, W, 0.5 * self.label_sign * c - W * state.eta)
@@ -368,18 +362,3 @@ class Sampler(GibbsSampler):
         )
         for x, prior, out in groups:
             out[:] = rng.standard_gamma(prior.shape + 0.5, len(x)) / (prior.rate + 0.5 * x**2)
-
-
-def _pairs(columns: np.ndarray, prior: WeightPrior) -> Pairs:
-    """Return the pairs of weights of these columns (N, K); `visible` follows from the prior."""
-    visible, _ = _beyond(LARGE, columns.shape[1], prior)
-    return Pairs(visible, *correlated(columns, PARTNERS))
-
-
-def _beyond(count: float, K: int, prior: WeightPrior) -> tuple[float, float]:
-    """Return c such that the prior expects so many of K weights beyond it, and the chance of one.
-
-    The prior is the one without its slab; at most half of the weights are beyond.
-    """
-    chance = min(0.5, count / K)
-    return float(stats.t.isf(0.5 * chance, 2.0 * prior.shape, scale=prior.scale)), chance

@@ -30,12 +30,16 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
+from scipy import stats
 
 from ardvark.models.parts.ard import WeightPrior
 
+from .partners import correlated
 from .positive_draw import positive_draw
 from .slice_step import slice_step
 
+LARGE = 5.0
+"""Weights beyond the threshold of `Pairs`, expected under the prior."""
 _LOG_2 = math.log(2.0)
 _LOG_2PI = math.log(2.0 * math.pi)
 _ROOT_HALF = math.sqrt(0.5)
@@ -80,6 +84,21 @@ class Pairs(NamedTuple):
     visible: float
     partner: np.ndarray
     degree: np.ndarray
+
+    @classmethod
+    def of(cls, columns: np.ndarray, prior: WeightPrior, most: int) -> "Pairs":
+        """Return the pairs of the weights of columns (any, K), each with its `most` correlated."""
+        visible, _ = beyond(LARGE, columns.shape[1], prior)
+        return cls(visible, *correlated(columns, most))
+
+
+def beyond(count: float, K: int, prior: WeightPrior) -> tuple[float, float]:
+    """Return c such that the prior expects so many of K weights beyond it, and the chance of one.
+
+    The prior is the one without its slab; at most half of the weights are beyond.
+    """
+    chance = min(0.5, count / K)
+    return float(stats.t.isf(0.5 * chance, 2.0 * prior.shape, scale=prior.scale)), chance
 
 
 class Group(NamedTuple):
@@ -303,15 +322,12 @@ def partner_chance(j: int, i: int, K: int, pairs: Pairs) -> float:
 
 
 @numba.njit(cache=True, nogil=True)
-def draw_pair(
-    rng: np.random.Generator, beyond: np.ndarray, count: int, K: int, pairs: Pairs
-) -> tuple[int, int]:
-    """Choose i among the `count` weights beyond visible, and j: a partner, or any other of K."""
-    i = beyond[rng.integers(0, count)]
+def draw_partner(rng: np.random.Generator, i: int, K: int, pairs: Pairs) -> int:
+    """Choose a partner of i, or any other of K weights, as `partner_chance` says."""
     if pairs.degree[i] > 0 and rng.random() < 0.5:
-        return i, pairs.partner[i, rng.integers(0, pairs.degree[i])]
+        return pairs.partner[i, rng.integers(0, pairs.degree[i])]
     j = rng.integers(0, K - 1)
-    return i, j + (j >= i)
+    return int(j + (j >= i))
 
 
 @numba.njit(cache=True, nogil=True)
@@ -325,17 +341,18 @@ def pair_scan(rng: np.random.Generator, tries: int, group: Group, pairs: Pairs) 
     rows, slope, W, prior, score, x = group
     K, N = rows.shape
     place = np.full(K, -1)  # position of a weight in A
-    beyond = np.empty(K, dtype=np.int64)  # A
+    visible = np.empty(K, dtype=np.int64)  # A
     count = 0
     for k in range(K):
         if abs(x[k]) > pairs.visible:
-            place[k], beyond[count] = count, k
+            place[k], visible[count] = count, k
             count += 1
     accepted, slab = 0, 1.0 / (prior.slab * prior.slab)
     for _ in range(tries if K > 1 else 0):
         if count == 0:
             break
-        i, j = draw_pair(rng, beyond, count, K, pairs)
+        i = visible[rng.integers(0, count)]
+        j = draw_partner(rng, i, K, pairs)
         (b_i, ii), (b_j, jj) = products(rows, i, score, W), products(rows, j, score, W)
         b_i, ii, b_j, jj = slope[i] * b_i, slope[i] ** 2 * ii, slope[j] * b_j, slope[j] ** 2 * jj
         cross = slope[i] * slope[j] * cross_product(rows, i, j, W)
@@ -368,12 +385,12 @@ def pair_scan(rng: np.random.Generator, tries: int, group: Group, pairs: Pairs) 
         x[i], x[j] = new_i, new_j
         for k, enters in ((i, is_i), (j, is_j)):
             if enters and place[k] < 0:
-                place[k], beyond[count] = count, k
+                place[k], visible[count] = count, k
                 count += 1
             elif not enters and place[k] >= 0:
                 count -= 1
-                beyond[place[k]] = beyond[count]
-                place[beyond[count]] = place[k]
+                visible[place[k]] = visible[count]
+                place[visible[count]] = place[k]
                 place[k] = -1
     return accepted
 

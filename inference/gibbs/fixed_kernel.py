@@ -41,8 +41,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from polyagamma import random_polyagamma
-from scipy import stats
 
 from ardvark.models import Problem, pcvm
 from ardvark.models.sparse import KernelHypers
@@ -50,11 +48,9 @@ from ardvark.models.sparse import KernelHypers
 from .ard_steps import Group, Pairs, Prior, pair_scan, weight_scan
 from .covariates import Covariates
 from .learned_scale import LearnedScale
-from .partners import correlated
-from .sampler import GibbsSampler
+from .sampler import GibbsSampler, draw_omega
 
 PARTNERS = 16  # most correlated columns that a weight is paired with
-LARGE = 5.0  # weights beyond the threshold of `Pairs`, expected under the prior
 
 
 @dataclass
@@ -136,8 +132,7 @@ class SampleWeights:
 
     def augment(self, eta: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Step 1: draw omega (N,)."""
-        # the library's other methods are wrong where |eta| > 150 (test_mask_moves.py)
-        return random_polyagamma(1.0, eta, method="alternate", random_state=rng)
+        return draw_omega(rng, eta)
 
     def scan(self, state: Any, Kt: np.ndarray, rng: np.random.Generator) -> None:
         """Steps 1 to 3, for a state with x, bias and eta; Kt (B, N) is K transposed."""
@@ -196,16 +191,6 @@ def centred(Kt: np.ndarray, omega: np.ndarray, bias_sd: float) -> tuple[np.ndarr
     return rows, np.append(omega, bias_sd**-2.0)
 
 
-def sample_pairs(columns: np.ndarray, problem: Problem) -> Pairs:
-    """Return the pairs of sample weights, partners by correlated `columns` (any, B)."""
-    h = problem.hypers
-    assert isinstance(h, KernelHypers)
-    share = min(0.5, LARGE / columns.shape[1])
-    prior = h.sample_prior
-    visible = stats.t.isf(0.5 * share, 2.0 * prior.shape, scale=prior.scale)
-    return Pairs(float(visible), *correlated(columns, PARTNERS))
-
-
 class Sampler(GibbsSampler):
     """The sampler of one problem. Chains share it, and each has its own State and Generator.
 
@@ -230,7 +215,7 @@ class Sampler(GibbsSampler):
         self.theta = pcvm.fixed_theta(h, problem.X.shape[1])
         K = pcvm.fixed_kernel(problem.inputs, h)
         self.Kt = np.ascontiguousarray(K.T)
-        self.weights = SampleWeights(problem, sample_pairs(K, problem), self.tries)
+        self.weights = SampleWeights(problem, Pairs.of(K, h.sample_prior, PARTNERS), self.tries)
 
     def set_labels(self, y: np.ndarray, basis_labels: np.ndarray | None = None) -> None:
         """Bind other labels y (N,), 0 or 1, and other basis labels (B,); None leaves those."""

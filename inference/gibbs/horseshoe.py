@@ -53,7 +53,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from polyagamma import random_polyagamma
 from scipy import stats
 
 from ardvark.models import Problem, horseshoe
@@ -70,7 +69,7 @@ from .horseshoe_steps import (
     weight_scan,
 )
 from .partners import correlated
-from .sampler import GibbsSampler
+from .sampler import GibbsSampler, draw_omega
 
 PARTNERS = 16  # most correlated features a feature exchanges with
 FIRST = 10.0  # features that can be the first of an exchange, expected under the prior
@@ -210,8 +209,7 @@ class Sampler(GibbsSampler):
 
     def augment(self, state: State, rng: np.random.Generator) -> np.ndarray:
         """Step 1: draw omega (N,)."""
-        # the library's other methods are wrong where |eta| > 150 (test_mask_moves.py)
-        return random_polyagamma(1.0, state.eta, method="alternate", random_state=rng)
+        return draw_omega(rng, state.eta)
 
     def weights(self, state: State, rng: np.random.Generator) -> None:
         """Step 2, after a step 1."""

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from .ard_steps import Pairs, cross_product, products
+from .ard_steps import Pairs, cross_product, draw_partner, products
 from .slice_step import slice_step
 
 _MOST_ODDS = 30.0  # ln of the odds of the slab in a proposal
@@ -245,15 +245,6 @@ def partner_chances(i: int, j: int, D: int, pairs: Pairs) -> tuple[float, float]
         if pairs.partner[i, p] == j:
             return to_j + 0.5 / pairs.degree[i], to_i + 0.5 / pairs.degree[j]
     return to_j * (1 + (pairs.degree[i] == 0)), to_i * (1 + (pairs.degree[j] == 0))
-
-
-@numba.njit(cache=True, nogil=True)
-def draw_partner(rng: np.random.Generator, i: int, D: int, pairs: Pairs) -> int:
-    """Choose a partner of i, or any other of D weights, as `partner_chances` says."""
-    if pairs.degree[i] > 0 and rng.random() < 0.5:
-        return pairs.partner[i, rng.integers(0, pairs.degree[i])]
-    j = rng.integers(0, D - 1)
-    return int(j + (j >= i))
 
 
 # --- the scales of all weights --------------------------------------------------------------------

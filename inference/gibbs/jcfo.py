@@ -69,7 +69,7 @@ from ardvark.models.parts.covariates import NAME as COVARIATES
 from . import laplace_scale, probit
 from .jcfo_steps import linear_scan, slice_scan
 from .probit_steps import draw_latent, draw_variances, log_scale
-from .products import weighted_products, weighted_squares
+from .products import distances, weighted_products
 
 _NOTHING = np.empty(0)
 
@@ -314,11 +314,8 @@ class Sampler(probit.ProbitSampler):
 
     def kernel(self, state: State) -> None:
         """Recompute H and its components from theta."""
-        inner = weighted_products(self.Xt, state.theta, self.Zt)
-        if self.kernel_function.by_distance:
-            self_x = weighted_squares(self.Xt, state.theta)
-            self_z = self_x if self.Zt is self.Xt else weighted_squares(self.Zt, state.theta)
-            inner = np.maximum(self_x[:, None] + self_z - 2.0 * inner, 0.0)
+        function = distances if self.kernel_function.by_distance else weighted_products
+        inner = function(self.Xt, state.theta, self.Zt)
         if not self.linear:
             state.inner[:] = inner
         self.kernel_function.of_inner(inner, out=state.H[:, self.samples])

@@ -38,7 +38,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from polyagamma import random_polyagamma
 
 from ardvark.models import Problem, fs_skr, fsklr
 from ardvark.models.parts.covariates import draw
@@ -48,7 +47,7 @@ from .covariates import Covariates
 from .mask_kernel import Active, Kernel, rebuild
 from .mask_moves import Working, draw_coefficients, move_features, move_samples
 from .partners import correlated
-from .sampler import GibbsSampler
+from .sampler import GibbsSampler, draw_omega
 
 REBUILD = 200  # sweeps after which M is summed from scratch
 AGAIN = 4  # more draws of omega and alpha in a sweep
@@ -252,8 +251,7 @@ class Sampler(GibbsSampler):
             state.tau = float(rng.gamma(shape, 1.0 / rate))
             w, r = np.full(self.N, state.tau), state.tau * self.s
         else:
-            # the library's other methods are wrong where |eta| > 150 (test_mask_moves.py)
-            w = random_polyagamma(1.0, state.eta, method="alternate", random_state=rng)
+            w = draw_omega(rng, state.eta)
             r = 0.5 * self.s  # y - 1/2
         if self.covariates:
             r = r - w * state.added

@@ -19,6 +19,12 @@ def weighted_products(Xt: np.ndarray, theta: np.ndarray, Zt: np.ndarray) -> np.n
     return out
 
 
-def weighted_squares(Xt: np.ndarray, theta: np.ndarray) -> np.ndarray:
-    """Return sum_k theta_k x_ik^2 (N,)."""
-    return np.einsum("dn,dn,d->n", Xt, Xt, theta)
+def distances(Xt: np.ndarray, theta: np.ndarray, Zt: np.ndarray) -> np.ndarray:
+    """Return the weighted square distances sum_k theta_k (x_ik - z_jk)^2 (N, B)."""
+
+    def squares(rows: np.ndarray) -> np.ndarray:
+        return np.einsum("dn,dn,d->n", rows, rows, theta)
+
+    of_x = squares(Xt)
+    of_z = of_x if Zt is Xt else squares(Zt)
+    return np.maximum(of_x[:, None] + of_z - 2.0 * weighted_products(Xt, theta, Zt), 0.0)

@@ -5,8 +5,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from polyagamma import random_polyagamma
 
 from ardvark.models import Problem
+
+
+def draw_omega(rng: np.random.Generator, eta: np.ndarray) -> np.ndarray:
+    """Draw omega_n ~ PG(1, eta_n) (N,): Polson, Scott, Windle 2013."""
+    # the library's other methods are wrong where |eta| > 150 (test_mask_moves.py)
+    return random_polyagamma(1.0, eta, method="alternate", random_state=rng)
 
 
 class GibbsSampler(ABC):
