@@ -209,11 +209,6 @@ def locate(name: str) -> Found | None:
     return None
 
 
-def _first(folders: Sequence[Path], file: str) -> Path | None:
-    """Return the first of the folders' files of this name."""
-    return next((folder / file for folder in folders if (folder / file).is_file()), None)
-
-
 def known_name(name: str) -> str:
     """Return the name of a data set, given in any case; refuse an unknown name.
 
