@@ -93,9 +93,7 @@ def test_how_often_the_judge_is_wrong():
     assert numbers("judge", 0) == [1.0, 667.0]
     assert numbers("judge_second", 0) == [0.0, 292.0]
     readme = (records.HERE.parent / "README.md").read_text()
-    assert (
-        f"Of {667 + 292} posteriors that were wrong by twice the limit or more, one was" in readme
-    )
+    assert f"Of {667 + 292} posteriors wrong by twice the limit or more, one was" in readme
     assert numbers("judge_second", 1) == [0.0, 240.0]
 
 
