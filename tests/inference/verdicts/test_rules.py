@@ -66,10 +66,11 @@ def test_do_not_use_quotes_what_decided_it(distances, findings):
 
 
 def test_do_not_use_quotes_the_finding_that_decided_it():
+    point = Finding(Reason("point"), "bad", ("uncertainty", "parameters"))
     stuck = Finding(Reason("stuck", {"which": "2"}), "bad")
-    found = judged(scores(eta__error=1.5, probability__difference=0.01), [stuck])
+    found = judged(scores(eta__error=1.5, probability__difference=0.01), [point, stuck])
     assert found.sentence == "do not use: chain 2 never moved."
-    assert found.reasons[1] == "eta: the mean is off by 1.5 sd"
+    assert found.reasons[1] == str(point.reason)
 
 
 def test_of_several_reasons_for_a_word_the_most_telling_is_given():
