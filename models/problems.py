@@ -159,7 +159,18 @@ class Problem:
 
     @cached_property
     def model(self) -> "pm.Model":
-        """The plain `pm.Model`, which you can sample, plot or change."""
+        """The plain `pm.Model`, which is yours: sample it, plot it, change it by `pm.set_data`.
+
+        A fit of the problem never reads it. `av.fit(problem.model, ...)` fits it as it is now.
+        """
+        return self._built()
+
+    @cached_property
+    def fitted_model(self) -> "pm.Model":
+        """The `pm.Model` that methods read. It is a build of its own, and nobody may change it."""
+        return self._built()
+
+    def _built(self) -> "pm.Model":
         return self.spec.build(self.inputs, self.y, self.hypers, dict(self.coords))
 
     @property

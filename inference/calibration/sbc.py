@@ -61,16 +61,16 @@ class Relabelled(Problem):
         return self.labels
 
     @cached_property
-    def model(self) -> "pm.Model":
+    def fitted_model(self) -> "pm.Model":
         """The original's model, compiled once, at these labels: one problem is fitted at a time."""
         import pymc as pm
 
         data = {"label": self.labels}
         if self.basis_labels is not None:
             data["basis_labels"] = self.basis_labels
-        with self.original.model:
+        with self.original.fitted_model as model:
             pm.set_data(data)
-        return self.original.model
+        return model
 
 
 def relabelled(problem: Problem, y: np.ndarray, basis_labels: np.ndarray | None) -> Relabelled:

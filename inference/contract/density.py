@@ -29,6 +29,12 @@ def _joined(point: dict[str, np.ndarray]) -> np.ndarray:
     return np.concatenate([np.ravel(v) for v in point.values()], dtype=float)
 
 
+def _terms(model: pm.Model) -> list[Any]:
+    """Return what the log density is made of, and what is computed beside it."""
+    pairs = [*model.rvs_to_values.items(), *model.rvs_to_transforms.items()]
+    return [*(x for pair in pairs for x in pair), *model.potentials, *model.deterministics]
+
+
 class Density:
     """Compiled log density and gradient of a model, and the map back to its variables.
 
@@ -51,6 +57,7 @@ class Density:
     def __init__(self, model: pm.Model) -> None:
         started = time.perf_counter()
         self._owner = weakref.ref(model)  # which knows this density: a circle is never freed
+        self._terms = _terms(model)
         self._initial_point = make_initial_point_fn(model=model)
         point = self._initial_point(None)
         self.start = _joined(point)
@@ -72,9 +79,10 @@ class Density:
     def refresh(self) -> bool:
         """Look up the data and the initial point, which `pm.set_data` may have changed.
 
-        Returns whether the data have the shapes of before; if not, this density is of no use.
+        Returns whether the data have the shapes of before, and the model the same terms; if not,
+        this density is of no use.
         """
-        same = self.data.refresh()
+        same = _terms(self._model) == self._terms and self.data.refresh()
         if same:  # a chain starts where it would start under a model of its own
             self.start = _joined(self._initial_point(None))
         return same

@@ -57,8 +57,8 @@ class Target:
 
     @property
     def model(self) -> pm.Model:
-        """The `pm.Model`; a problem builds it, on all its data, when first asked."""
-        return self._source if self.problem is None else self.problem.model
+        """The `pm.Model`; a problem builds one for its fits, on all its data, when first asked."""
+        return self._source if self.problem is None else self.problem.fitted_model
 
     @property
     def sizes(self) -> dict[str, int]:

@@ -128,7 +128,7 @@ def adopt(
     one_of("kind", kind, KINDS)
     given, stats, seconds = _read(problem, draws)
     point = _checked(problem, given)
-    _check_support(problem.model, point, kind)
+    _check_support(problem.fitted_model, point, kind)
     point = _with_eta(problem, _completed(problem, point))
     if not any(name in point for name in SHARED):
         raise InputError(
@@ -220,7 +220,9 @@ def _checked(problem: Problem, given: Arrays) -> Arrays:
     shapes, lead = problem.shapes, None
     if not given:
         raise InputError(f"there are no draws: expected some of {', '.join(shapes)}.")
-    discrete = {rv.name: rv.dtype for rv in problem.model.free_RVs if rv.dtype.startswith("int")}
+    discrete = {
+        rv.name: rv.dtype for rv in problem.fitted_model.free_RVs if rv.dtype.startswith("int")
+    }
     point = Arrays()
     for name, values in given.items():
         if name not in shapes:
@@ -286,7 +288,7 @@ def _completed(problem: Problem, point: Arrays) -> Arrays:
     """Return the point with the free variables and deterministics that follow, except eta."""
     import pymc as pm
 
-    model = problem.model
+    model = problem.fitted_model
     free = [rv.name for rv in model.free_RVs]
     if not all(name in point for name in free):
         # a KeyError: the paper's variables are not all there

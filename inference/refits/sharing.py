@@ -44,9 +44,9 @@ class Sharing(Problem):
     models: Models
 
     @cached_property
-    def model(self) -> "pm.Model":
+    def fitted_model(self) -> "pm.Model":
         """The shared model, bound to this problem's data."""
-        own = super().model
+        own = super().fitted_model
         values = {v.name: v.get_value() for v in own.data_vars}
         shapes = tuple((name, np.shape(v)) for name, v in sorted(values.items()))
         # what a prior was filled from is not built in: the rates that it was filled to are

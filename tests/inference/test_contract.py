@@ -384,10 +384,10 @@ def test_another_fold_rebinds_compiled_code(method, dataset):
     random = rng(8)
     X, y = random.normal(size=problem.X.shape), random.permutation(problem.y)
     other = av.problem("rfvm", (X, y))
-    fit(problem, method)
+    fit(problem.model, method)
     with problem.model:
         pm.set_data({"X": other.X, "Z": other.Z, "label": other.y})
-    rebound = fit(problem, method)
+    rebound = fit(problem.model, method)
     lp, point = rebound["sample_stats"]["lp"].values, arrays(rebound)
     difference = lp - other.log_density(point)
     np.testing.assert_allclose(difference, difference.flat[0], atol=1e-6)

@@ -108,7 +108,7 @@ class Compiled:
     """A problem's PyMC model: its densities and gradient, and its variables, each compiled once."""
 
     def __init__(self, problem, gradient=False):
-        self.problem, self.model = problem, problem.model
+        self.problem, self.model = problem, problem.fitted_model
         free, values = [], []
         for rv in self.model.free_RVs:
             x, transform = rv.type(name=rv.name), self.model.rvs_to_transforms[rv]

@@ -70,7 +70,7 @@ def test_basis_labels_of_a_replicate():
         np.testing.assert_array_equal(draw_basis_labels(pcvm, how, rng(2)), pcvm.basis_labels)
     assert draw_basis_labels(rvm, "independent", rng(2)) is None
     y = 1 - pcvm.y
-    model = relabelled(pcvm, y, coins).model
+    model = relabelled(pcvm, y, coins).fitted_model
     np.testing.assert_array_equal(model["label"].get_value(), y)
     np.testing.assert_array_equal(model["basis_labels"].get_value(), coins)
 

@@ -112,14 +112,14 @@ def test_what_is_not_data_has_a_model_of_its_own(dataset):
     models = {}
     rows = av.problem("rfvm", dataset, basis=[2, 5])
     for i in (2, 3, 5):
-        assert Sharing.of(loo.without(rows, i), models).model
+        assert Sharing.of(loo.without(rows, i), models).fitted_model
     assert len(models) == 2  # two sizes of the basis
     models = {}
     filled = [{"slab": 1.0}, {"active_features": 1.0}]
     same = [{}, *filled, {"basis_labels": np.ones(24)}]  # these are data
     other = [{"kernel": "rbf"}, {"bias_sd": 2.0}, {"sample_shape": 2.0}, {"kernel": "polynomial"}]
     for settings in (*same, *other, {"kernel": "polynomial", "degree": 3}):
-        assert Sharing.of(av.problem("pfcvm", dataset, **settings), models).model
+        assert Sharing.of(av.problem("pfcvm", dataset, **settings), models).fitted_model
     assert len(models) == 1 + 5
 
 

@@ -334,15 +334,15 @@ def test_a_failed_refit_loses_nothing(dataset, chain, monkeypatch):
 def test_refits_share_one_model_bound_to_their_own_prior(dataset):
     problem = av.problem("pfcvm", dataset, active_features=1.0)
     models = {}
-    first = Sharing.of(problem, models).model
+    first = Sharing.of(problem, models).fitted_model
     for change in ({"active_features": 0.5}, {"slab": 0.5}):
         variant = problem.with_hypers(**change)
-        shared = Sharing.of(variant, models).model
+        shared = Sharing.of(variant, models).fitted_model
         assert shared is first
         own = {v.name: v.get_value() for v in variant.model.data_vars}
         for v in shared.data_vars:
             np.testing.assert_array_equal(v.get_value(), own[v.name])
-    assert Sharing.of(problem.with_hypers(bias_sd=3.0), models).model is not first
+    assert Sharing.of(problem.with_hypers(bias_sd=3.0), models).fitted_model is not first
 
 
 # --- study and report -----------------------------------------------------------------------------
