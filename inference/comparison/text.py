@@ -47,7 +47,8 @@ def one_screen(
 ) -> str:
     """Return what was found in at most `LINES - BELOW` lines of at most `WIDTH` columns.
 
-    What finds no room ends in dots. `everything` has it.
+    A name that finds no room ends in dots, and of a long sentence whole clauses are left out.
+    `everything` has all of it.
     """
     first = reference or next(iter(fits))
     above = [_cut(title), *_table(table, verdicts, reference), ""]
@@ -131,27 +132,45 @@ def _line(name: str, verdict: str, *numbers: str) -> str:
 # --- in words -------------------------------------------------------------------------------------
 
 
+def sentence_of(text: str, most: int = 2) -> list[str]:
+    """Return a sentence on at most so many lines; what finds no room is left out by whole clauses.
+
+    A clause that alone needs more lines gets them: no sentence ends in the middle.
+    """
+    clauses = text.split("; ")
+    for count in range(len(clauses), 0, -1):
+        rest = "" if count == len(clauses) else "; and more."
+        lines = textwrap.wrap(
+            "; ".join(clauses[:count]) + rest, WIDTH, subsequent_indent="  ", break_on_hyphens=False
+        )
+        if len(lines) <= most:
+            break
+    return lines
+
+
 def _whys(verdicts: Mapping[str, Verdict], room: int) -> list[str]:
-    """Return a line for each fit that something speaks against, `room` lines at most."""
+    """Return a line or two for each fit that something speaks against, `room` lines at most."""
     said = [
-        _cut(f"{name}: {verdict.statement}")
+        sentence_of(f"{name}: {verdict.statement}")
         for name, verdict in verdicts.items()
         if verdict.level != "converged"
     ]
-    if len(said) <= room:
-        return said
-    return [*said[: room - 1], f"and {len(said) - room + 1} more fits"]
+    shown = len(said)
+    while shown and sum(map(len, said[:shown])) + (shown < len(said)) > room:
+        shown -= 1
+    more = len(said) - shown
+    lines = [line for told in said[:shown] for line in told]
+    return [*lines, f"and {more} more fit{'s' if more > 1 else ''}"] if more else lines
 
 
 def _notes(first: str, verdict: Verdict, remarks: Sequence[str]) -> list[str]:
     """Return how the model predicts, a remark, and what to do about it, a line or two each."""
     model = re.sub(r" \(.*?\)", "", verdict.model)  # without the numbers
-    told = [_cut(f"{first} {model}")] if model else []
-    told += [_cut(remark) for remark in remarks[:1]]
+    told = sentence_of(f"{first} {model}") if model else []
+    for remark in remarks[:1]:
+        told += sentence_of(remark)
     for remedy in verdict.remedies[-1:]:  # that there is no exact posterior is said last
-        told += textwrap.wrap(
-            f"try: {remedy}", WIDTH, max_lines=2, placeholder=" ...", break_on_hyphens=False
-        )
+        told += textwrap.wrap(f"try: {remedy}", WIDTH, break_on_hyphens=False)
     return told
 
 

@@ -33,7 +33,6 @@ WORDS = {
     "others": ", and {more} more of {of} quantities are above their limit",
     "ess": "{kind} ESS of {quantity} is {value:.0f} (at least {least:.0f})",
     "one pass": "the last judgement passed, but {passes} in a row are asked for",
-    "diverged": "{count} of {total} transitions diverged; raise target_accept",
     # what a verdict finds in one fit
     "other problem": "its draws are of a different problem (fingerprint {fingerprint})",
     "no draws": "there are no draws: {reason}",
@@ -45,7 +44,7 @@ WORDS = {
     "one chain": "chains=1: R-hat needs at least 2",
     "stuck": "chain {which} never moved",
     "several stuck": "chains {which} never moved",
-    "explained": "{reason}, which so few draws explain",
+    "longer": "{reason}",
     "few diverged": "{count} of {total} transitions diverged: too few to change the verdict",
     "region missed": "{count} of {total} transitions diverged: the chains may have missed a region "
     "of the posterior",

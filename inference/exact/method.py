@@ -35,6 +35,8 @@ from ..contract.sampling import Sampling
 from ..contract.target import Target
 from ..fits.convergence import EXACT
 from ..fits.mixing import Mixing, mixing
+from ..generic import nuts
+from ..generic.starts import scouted
 from .choice import SAMPLERS, Choice, choose, refusal
 from .measured import nearest
 from .until import FIRST, Asked, Run, until_converged
@@ -196,7 +198,8 @@ def _chains(
     """Return chains from dispersed starts, or those that go on with an earlier run."""
     before = job.earlier
     if before is None:
-        return method.chains(target, settings, job, length, None)
+        own = target.problem is None and method.NAME == nuts.NAME
+        return method.chains(target, settings, job, length, scouted(target, job) if own else None)
     seeds = np.random.SeedSequence([job.seed, before.iterations])
     other = replace(job, seed=int(seeds.generate_state(1)[0]))
     return Resumed(method.chains(target, settings, other, length, before.last), before)

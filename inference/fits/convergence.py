@@ -1,21 +1,23 @@
 """Have chains converged? One table of what each use of them asks, and one rule that reads it.
 
-    profile     chains  R-hat below    bulk ESS  tail ESS  divergent  E-FMI
-    FIT              2  its limit             -         -        1 %      -
-    EXACT            2  its limit          1000       400          -      -
-    VERDICT          2  its noise           400       400      0.1 %    0.2
-    REFERENCE        4  its limit          4000      4000       none    0.2
+    profile     chains  R-hat below                    bulk ESS  tail ESS  divergent  E-FMI
+    FIT              2  its limit; from ESS 400 noise         -         -      0.1 %    0.2
+    EXACT            2  its limit                          1000       400      0.1 %    0.2
+    VERDICT          2  its noise                           400       400      0.1 %    0.2
+    REFERENCE        4  its limit                          4000      4000       none    0.2
 
 `mixing.py` says of which quantities this is asked, and has the limit and the noise of each R-hat.
 
 - A fit has the status "finished" by FIT. It asks for no effective sample size: Monte Carlo errors
-  say how precise the draws are.
+  say how precise the draws are. Below an ESS of 400 Vehtari et al. (2021) do not trust R-hat, so
+  its limit stays; from there on it may be as large as that of agreeing chains is by chance.
 - `exact` runs until EXACT is met. The Monte Carlo error of a mean is then 3 % of the posterior sd,
   and that of a probability at most 0.016. Quantiles are known to about 1 % of probability, and more
-  is not needed for an interval.
-- A verdict says by VERDICT what draws may be used for. R-hats that agreeing chains may have by
-  chance are not held against them, so a right fit is seldom condemned. Below an ESS of 400 Vehtari
-  et al. (2021) do not trust R-hat and ESS themselves; a mean is then known to 0.05 sd.
+  is not needed for an interval. Divergences and energies do not change with the length of a run, so
+  they are asked for at its end.
+- A verdict never says more than the status. VERDICT adds that there are enough draws (with 400 a
+  mean is known to 0.05 sd), and tells chains that disagree from too few draws, which a longer run
+  mends: an R-hat within its noise does not speak against them.
 - A stored reference has to meet REFERENCE, which is the bar of posteriordb (Magnusson et al. 2025).
 """
 
@@ -25,7 +27,7 @@ import xarray as xr
 
 from ..contract.reasons import Reason
 from . import chains
-from .diagnostics import divergences, transitions
+from .diagnostics import divergences, lowest_energy, transitions
 from .mixing import Mixing, mixing_of
 
 
@@ -37,8 +39,9 @@ class Profile:
     ----------
     chains : int
         At least so many.
-    noise : bool
-        Whether an R-hat may be as large as that of agreeing chains (`Mixing.noise`).
+    noise : float
+        Effective draws from which an R-hat may be as large as that of agreeing chains is by chance
+        (`Mixing.noise`).
     bulk, tail : float
         Effective sample sizes of every quantity; 0 asks for none.
     divergent : float
@@ -49,17 +52,17 @@ class Profile:
     """
 
     chains: int = 2
-    noise: bool = False
+    noise: float = float("inf")
     bulk: float = 0.0
     tail: float = 0.0
     divergent: float = 1.0
     energy: float = 0.0
 
 
-FIT = Profile(divergent=0.01)
-EXACT = Profile(bulk=1000.0, tail=400.0)
-VERDICT = Profile(noise=True, bulk=400.0, tail=400.0, divergent=0.001, energy=0.2)
+FIT = Profile(noise=400.0, divergent=0.001, energy=0.2)
 """Up to its share of divergent transitions NUTS does not run again with smaller steps either."""
+EXACT = Profile(bulk=1000.0, tail=400.0, divergent=0.001, energy=0.2)
+VERDICT = Profile(noise=0.0, bulk=400.0, tail=400.0, divergent=0.001, energy=0.2)
 REFERENCE = Profile(chains=4, bulk=4000.0, tail=4000.0, divergent=0.0, energy=0.2)
 
 
@@ -96,7 +99,7 @@ def lacking(mixed: Mixing, asked: Profile) -> list[Reason]:
 
 def apart(mixed: Mixing, asked: Profile) -> Reason | None:
     """Return the R-hat that is farthest above its limit, and how many more are above theirs."""
-    beyond = mixed.beyond("noise" if asked.noise else "limit")
+    beyond = mixed.beyond(asked.noise)
     if beyond.table.empty:
         return None
     value, quantity, limit = beyond.rhat
@@ -113,10 +116,17 @@ def few(mixed: Mixing, kind: str, least: float) -> Reason | None:
     return Reason("ess", {"kind": kind, "quantity": quantity, "value": value, "least": least})
 
 
+def missed(tree: xr.DataTree, asked: Profile = FIT) -> list[Reason]:
+    """Return what a gradient sampler's trajectories say against a fit: divergences, energies."""
+    found, count, total = [], divergences(tree), transitions(tree)
+    if count > asked.divergent * total:
+        found += [Reason("region missed", {"count": count, "total": total})]
+    low = lowest_energy(tree)
+    if low is not None and low < asked.energy:
+        found += [Reason("energy", {"value": low, "limit": asked.energy})]
+    return found
+
+
 def convergence(tree: xr.DataTree) -> list[Reason]:
     """Return why the draws of a fit by a Markov chain have not converged; nothing if they have."""
-    found = lacking(mixing_of(tree), FIT)
-    count, total = divergences(tree), transitions(tree)
-    if not found and count > FIT.divergent * total:
-        found = [Reason("diverged", {"count": count, "total": total})]
-    return found
+    return lacking(mixing_of(tree), FIT) or missed(tree)

@@ -229,6 +229,11 @@ def group(tree: xr.DataTree, name: str) -> xr.Dataset:
     return tree.children[name].to_dataset() if name in tree.children else xr.Dataset()
 
 
+def is_bare(tree: xr.DataTree) -> bool:
+    """Whether a fit is of a `pm.Model` of one's own, and not of a problem."""
+    return "model" not in tree.attrs
+
+
 def pointwise(tree: xr.DataTree) -> xr.Dataset:
     """Return the pointwise log likelihood of a fit of any kind; empty if it has none."""
     found = group(tree, POINTWISE)

@@ -58,20 +58,33 @@ def stuck(array: np.ndarray) -> np.ndarray:
     return (array == array[:, :1]).all(axis=(0, 1))
 
 
-def transitions(tree: xr.DataTree) -> int:
+def drawn(tree: xr.DataTree) -> int:
     """Return the number of draws of all chains."""
     sizes = group(tree, "posterior").sizes
     return sizes["chain"] * sizes["draw"]
 
 
+def transitions(tree: xr.DataTree) -> int:
+    """Return the number of transitions of all chains: one a draw, unless draws were thinned."""
+    return int(tree.attrs.get("transitions", drawn(tree)))
+
+
 def divergences(tree: xr.DataTree) -> int:
     """Return the number of divergent transitions."""
+    if "divergences" in tree.attrs:
+        return int(tree.attrs["divergences"])
     stats = group(tree, "sample_stats")
     return int(stats["diverging"].sum()) if "diverging" in stats else 0
 
 
 def lowest_energy(tree: xr.DataTree) -> float | None:
-    """Return the smallest E-FMI of the chains; None if their energies are not known."""
+    """Return the smallest E-FMI of the chains; None if their energies are not known.
+
+    It compares the energies of neighbouring transitions. A fit whose draws were thinned says what
+    it was before that.
+    """
+    if "e_fmi" in tree.attrs:
+        return float(tree.attrs["e_fmi"])
     stats = group(tree, "sample_stats")
     if "energy" not in stats:
         return None

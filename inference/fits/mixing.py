@@ -134,9 +134,13 @@ class Mixing:
         """Return the part that is of other kinds."""
         return replace(self, table=self.table[~self.table["kind"].isin(kinds)])
 
-    def beyond(self, column: str) -> "Mixing":
-        """Return the part whose R-hats are not below their "limit", or their "noise"."""
-        return replace(self, table=self.table[~(self.table["rhat"] < self.table[column])])
+    def beyond(self, noise: float) -> "Mixing":
+        """Return the part whose R-hats are not below their limit; from an ESS on, their noise."""
+        table = self.table
+        most = table["noise"].where(table["ess_bulk"] >= noise, table["limit"])
+        if noise == 0.0:  # also where the ESS says nothing
+            most = table["noise"]
+        return replace(self, table=table[~(table["rhat"] < most)])
 
     def to_dataset(self) -> xr.Dataset:
         """Return the group of a fit that keeps it."""

@@ -16,7 +16,7 @@ from ardvark.models import Problem
 from ..contract.reasons import Reason
 from . import chains
 from .activity import LISTED, Activity, activity, primal_weights
-from .datatree import COVARIATES, group, pointwise
+from .datatree import COVARIATES, group, is_bare, pointwise
 
 OFTEN = 0.05
 """A bit of a mask is quoted if it is on, and off, in at least this share of the draws."""
@@ -89,6 +89,8 @@ class Source:
     activities: Mapping[str, Activity]
     primal: np.ndarray | None
     log_likelihood: np.ndarray | None
+    bare: bool = False
+    """Whether they are of a `pm.Model` of one's own, whose names mean nothing to the zoo."""
 
     @classmethod
     def of(
@@ -112,28 +114,41 @@ class Source:
         return cls(
             arrays, sizes, masked, fixed, labels, listed, found,
             _primal(problem, arrays, listed.get("feature")), _likelihood(problem, arrays, tree),
+            bare=problem is None and (tree is None or is_bare(tree)),
         )  # fmt: skip
 
     def parts(self, *, constants: bool = False) -> Iterator[Part]:
         """Yield all that is judged; with `constants` also bits that are the same in all draws."""
-        names = ("eta",) if "eta" in self.draws else tuple(self.draws)
-        for name in names:
-            values = self.draws[name]
-            flat = values.reshape(*self.sizes, -1)
-            if name not in self.fixed:
-                yield Part(name, [_component(name, i) for i in _indices(values)], flat)
+        if self.bare:
+            yield from self._variables()
+            return
+        if "eta" in self.draws:
+            eta = self.draws["eta"]
+            yield Part("eta", [_component("eta", i) for i in _indices(eta)], eta)
         for name, values in self.draws.items():
             # what takes whole values may rightly have the same one in all draws
             moves = values.ndim == 2 and (values.dtype.kind == "f" or np.ptp(values) > 0)
-            if moves and name not in names and name not in self.fixed:
+            if moves and name not in self.fixed:
                 yield Part("scalar", [name], values[..., None].astype(float))
-        if COVARIATES in self.draws and COVARIATES not in names:
+        if COVARIATES in self.draws:
             known = self.labels["covariate"]
             yield Part("scalar", [f"the weight of {c}" for c in known], self.draws[COVARIATES])
         if self.log_likelihood is not None:
             yield Part("log likelihood", ["the log likelihood"], self.log_likelihood[..., None])
         yield from self._of("feature", "feature_weight", "{}", constants)
         yield from self._of("sample", "sample_weight", "sample {}", constants)
+
+    def _variables(self) -> Iterator[Part]:
+        """Yield every component of every variable that has more than one value in all draws.
+
+        A correlation of a variable with itself, for example, has one.
+        """
+        for name, values in self.draws.items():
+            flat = values.reshape(*self.sizes, -1)
+            moves = (flat != flat[:1, :1]).any(axis=(0, 1))
+            names = [_component(name, index) for index in _indices(values)]
+            named = [names[k] for k in np.flatnonzero(moves)]
+            yield Part("variable", named, flat[..., moves].astype(float))
 
     def _of(self, what: str, weight: str, word: str, constants: bool) -> Iterator[Part]:
         """Yield the weights, effects and bits of the features or samples that are quoted."""

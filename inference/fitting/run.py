@@ -21,7 +21,7 @@ from ..contract.sampling import Keep, Sampling
 from ..contract.target import Target
 from ..exact.method import most_kept
 from ..fits.activity import Activity, activity
-from ..fits.convergence import convergence
+from ..fits.convergence import convergence, missed
 from ..fits.datatree import COVARIATES, as_json, assemble, group, versions
 from ..fits.mixing import GROUP, mixing
 from ..fits.selection import described, lacking, weights_of
@@ -198,8 +198,8 @@ def finish(
         tree[GROUP] = xr.DataTree(mixing(problem, tree, found).to_dataset() if own is None else own)
     status, reason = result.status, result.reason
     code = reason.code if isinstance(reason, Reason) else "told"
-    if status == "finished" and kind == "mcmc" and result.mixing is None:
-        missing = convergence(tree)
+    if status == "finished" and kind == "mcmc":
+        missing = convergence(tree) if result.mixing is None else missed(tree)
         status = "not_converged" if missing else "finished"
         reason, code = joined(missing), missing[0].code if missing else "told"
     tree.attrs |= {"status": status, "reason": str(reason), "reason_code": code}

@@ -39,6 +39,7 @@ from ..contract.density import Density
 from ..contract.draws import Draws
 from ..contract.target import Target
 from ..fits.convergence import VERDICT
+from ..fits.diagnostics import bfmi
 from .tap import Tap
 
 NAME = "nuts"
@@ -259,7 +260,7 @@ class Chains:
         self._run(iterations, update)
         if self._again:
             self._again = False
-            count = int(self._statistics(1, iterations)["diverging"].sum())
+            count = int(self._statistics(iterations)["diverging"].sum())
             if count > VERDICT.divergent * self.job.chains * iterations:
                 logger.warning(_DIVERGED, count, FIRST, SECOND)
                 self.__exit__()
@@ -284,14 +285,22 @@ class Chains:
         return {FREE: np.stack([tap.last for tap in self.taps])}
 
     def _kept_statistics(self, first: int) -> Arrays:
-        found = self._statistics(self.every, self.iterations)
-        return {name: x[:, first // self.every : self.kept] for name, x in found.items()}
+        whole = self._statistics(self.iterations)
+        used = {name: x[:, first:] for name, x in whole.items()}
+        # of every transition: thinned energies are nearly independent, however slowly they move
+        self.attrs |= {
+            "divergences": int(used["diverging"].sum()),
+            "transitions": used["diverging"].size,
+            "e_fmi": float(bfmi(used["energy"]).min()),
+        }
+        kept = slice(first // self.every, self.kept)
+        return {name: x[:, self.every - 1 :: self.every][:, kept] for name, x in whole.items()}
 
-    def _statistics(self, every: int, iterations: int) -> dict[str, np.ndarray]:
-        """Return the statistics (chain, draw) of every so many-th of the first draws."""
+    def _statistics(self, iterations: int) -> dict[str, np.ndarray]:
+        """Return the statistics (chain, draw) of the first draws."""
         parts = [_statistics(sampler.inspect(), 0) for sampler in self._samplers]
         return {
-            name: np.concatenate([part[name][:, every - 1 : iterations : every] for part in parts])
+            name: np.concatenate([part[name][:, :iterations] for part in parts])
             for name in parts[0]
         }
 

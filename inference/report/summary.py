@@ -76,7 +76,7 @@ class Summary:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        said = [("verdict", f"{self.verdict.level}: {self.verdict.statement}")]
+        said = [("verdict", f"{self.verdict.level}: {self.verdict.headline}")]
         notes = (*self.verdict.reasons, *self.verdict.remedies, self.active)
         main = table(self.title, [*self.rows.items(), *said], notes=filter(None, notes))
         if not len(self.effects):

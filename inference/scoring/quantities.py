@@ -6,6 +6,8 @@
     scalar          the bias, the weights of covariates and every other number of the model; the log
                     of what is positive
     precision       the log of every positive vector of the model, such as precisions and scales
+    variable        every other vector of a `pm.Model` of one's own, whose variables have no roles:
+                    all of them are scalars, precisions or of this kind
     probability     P(y = 1) at the test rows, or at the training rows if there are no test rows
     lp              log posterior of the unconstrained vector, between fits of the same form
     any other       functions of the posterior that the user gives
@@ -30,7 +32,7 @@ import xarray as xr
 from ardvark.common.validate import InputError
 from ardvark.models import SHARED, ZOO, Problem
 
-from ..fits.datatree import COVARIATES, group, pointwise
+from ..fits.datatree import COVARIATES, group, is_bare, pointwise
 from .statistic import PARAMETERS
 
 WEIGHTS = {
@@ -72,10 +74,10 @@ def quantities(
     InputError
         A name exists already, or a function does not return an array (chain, draw, ...).
     """
-    found: dict[str, Callable[[str, xr.DataTree], np.ndarray | None]] = {
-        name: partial(_shared, name) for name in SHARED
-    }
-    found["primal_weight"] = lambda _, tree: primal(problem, tree)
+    found: dict[str, Callable[[str, xr.DataTree], np.ndarray | None]] = {}
+    if not _is_own(problem, exact):
+        found = {name: partial(_shared, name) for name in SHARED}
+        found["primal_weight"] = lambda _, tree: primal(problem, tree)
     for quantity, known in _parameters(problem, exact).items():
         found[quantity] = partial(_logs, known)
     found["probability"] = lambda name, tree: probability.get(name, fitted(tree))
@@ -92,6 +94,12 @@ def _parameters(problem: Problem | None, exact: xr.DataTree | None) -> dict[str,
     found: dict[str, dict[str, bool]] = {name: {} for name in PARAMETERS}
     fixed = () if problem is None else problem.spec.fixed
     posterior = xr.Dataset() if exact is None else group(exact, "posterior")
+    if _is_own(problem, exact):
+        for name, values in posterior.data_vars.items():
+            positive = values.dtype.kind == "f" and bool((values > 0.0).all())
+            kind = "scalar" if values.ndim == 2 else "precision" if positive else "variable"
+            found[kind][str(name)] = positive
+        return {quantity: known for quantity, known in found.items() if known}
     for name, values in posterior.data_vars.items():
         own, x = str(name), values.values
         if own in (*SHARED, *fixed) or own.endswith("_raw") or x.dtype.kind != "f":
@@ -102,6 +110,11 @@ def _parameters(problem: Problem | None, exact: xr.DataTree | None) -> dict[str,
         elif x.ndim == 3 and positive:
             found["precision"][own] = True
     return {quantity: known for quantity, known in found.items() if known}
+
+
+def _is_own(problem: Problem | None, exact: xr.DataTree | None) -> bool:
+    """Whether the fits are of a `pm.Model` of one's own, whose names mean nothing to the zoo."""
+    return problem is None and exact is not None and is_bare(exact)
 
 
 def _logs(known: Mapping[str, bool], _: str, tree: xr.DataTree) -> np.ndarray | None:
@@ -188,12 +201,14 @@ def labels(quantity: str, size: int, problem: Problem | None, tree: xr.DataTree)
         known, posterior = _parameters(problem, tree)[quantity], group(tree, "posterior")
         found: list[str] = []
         for name, positive in known.items():
-            width = posterior[name].size // (posterior.sizes["chain"] * posterior.sizes["draw"])
             word = f"log {name}" if positive else name
-            if name == COVARIATES:
-                found += [f"the weight of {c}" for c in _names("covariate", width, problem, tree)]
+            sizes = posterior[name].transpose("chain", "draw", ...).shape[2:]
+            if name == COVARIATES and not _is_own(problem, tree):
+                covariates = _names("covariate", sizes[0], problem, tree)
+                found += [f"the weight of {c}" for c in covariates]
                 continue
-            found += [word] if quantity == "scalar" else [f"{word}[{k}]" for k in range(width)]
+            indices = [",".join(map(str, index)) for index in np.ndindex(sizes)]
+            found += [f"{word}[{index}]" if index else word for index in indices]
         return tuple(found)
     if quantity == "eta":
         return tuple(f"eta[{k}]" for k in range(size))

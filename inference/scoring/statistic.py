@@ -29,8 +29,9 @@ SURE = 2.51
 """A verdict needs more certainty than a table of many numbers, in which one in twenty is beyond its
 95 % quantile. From the median to the 99.9 % quantile it is so many times as far as to the 95 %
 quantile, by Gumbel's law of maxima. Its tail is above that of a normal or of its absolute value."""
-PARAMETERS = ("scalar", "precision")
-"""What a model has besides weights: its bias, scales and precisions."""
+PARAMETERS = ("scalar", "precision", "variable")
+"""What a model has besides weights: its bias, scales and precisions, and the vectors of a model of
+one's own."""
 UNKNOWN = (float("nan"), float("nan"))
 """The floor of a statistic whose noise is not known."""
 

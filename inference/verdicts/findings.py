@@ -12,7 +12,7 @@ made them (`ardvark.adopt(..., calibration=...)`) says that they are of the post
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -21,7 +21,7 @@ import xarray as xr
 from ..contract.reasons import Reason, told
 from ..exact.choice import SAMPLERS
 from ..fits import convergence, diagnostics
-from ..fits.convergence import FIT, VERDICT
+from ..fits.convergence import VERDICT, Profile
 from ..fits.datatree import group
 from ..fits.mixing import OF_WEIGHTS, Mixing, mixing_of
 from ..fits.selection import summary
@@ -44,17 +44,23 @@ FEWEST = 50.0
 RHAT_BAD = 1.1
 """Above 1.01 (Vehtari et al. 2021) chains have not mixed. Above 1.1, the old limit of Gelman and
 Rubin, a fifth of the variance is between chains, and not even a mean can be reported."""
+DIVERGENT_BAD = 0.01
+"""Above this share of divergent transitions nothing of the fit is to be reported."""
 DEEP_SHARE = 0.05
 """Above this share of trajectories that reach the maximum tree depth, the finding is reported. It
 costs effective draws, not correctness."""
 SHARED_DRAWS = 0.1
 """Above this share of draws that are the reference's own, agreement with it proves nothing."""
 MOMENTS: Purposes = ("means", "uncertainty", "parameters")
+TAILS: Purposes = ("uncertainty", "parameters")
+"""What slowly explored tails speak against: intervals, those of scales and precisions too."""
 NOT_PREDICTIONS: Purposes = ("means", "uncertainty", "ranking", "selection")
 """What weights that have not mixed speak against. Predictions are judged by eta: chains on two
 copies of a feature make the same ones."""
 TOO_FEW = ("few draws", "few effective")
 """The codes of draws so few that nothing else is known either."""
+FEW = ("not many draws", "ess", "longer")
+"""The codes of draws that are right as far as is known, and too few: what helps is a longer run."""
 
 
 @dataclass(frozen=True)
@@ -139,12 +145,19 @@ def stored(tree: xr.DataTree) -> list[Finding]:
 
 
 def _chains(tree: xr.DataTree, beside: bool) -> list[Finding]:
-    posterior, total = group(tree, "posterior"), diagnostics.transitions(tree)
+    posterior, total = group(tree, "posterior"), diagnostics.drawn(tree)
     if posterior.sizes["chain"] < VERDICT.chains:
         return [Finding(Reason("one chain"), "unknown", remedy=remedies.run(tree, chains=4))]
     if total < FEWEST or posterior.sizes["draw"] < 4:
         return [_few_draws(tree, total)]
-    return _mixing(tree, beside) + _trajectories(tree, total, beside)
+    return _mixing(tree, beside) + _trajectories(tree, beside)
+
+
+def _asked(tree: xr.DataTree) -> Profile:
+    """Return what is asked of a fit's chains; of `exact`, the effective draws that it was to have."""
+    if tree.attrs.get("method") != "exact":
+        return VERDICT
+    return replace(VERDICT, bulk=max(VERDICT.bulk, remedies.option_of(tree, "ess")))
 
 
 def _few_draws(tree: xr.DataTree, total: int) -> Finding:
@@ -191,8 +204,9 @@ def _precision(tree: xr.DataTree, rest: Mixing, weights: Mixing) -> list[Finding
         ("tail", weights, ("uncertainty",)),
         ("bulk", rest, ("uncertainty",)),  # the log likelihood's own
     )
+    asked = _asked(tree)
     for kind, part, purposes in looked_at:
-        reason = convergence.few(part, kind, VERDICT.bulk if kind == "bulk" else VERDICT.tail)
+        reason = convergence.few(part, kind, asked.bulk if kind == "bulk" else asked.tail)
         if reason is None:
             continue
         remedy = remedies.raise_draws(tree, reason.numbers["value"])
@@ -209,22 +223,21 @@ def _watched(posterior: xr.Dataset) -> np.ndarray:
     return np.concatenate([diagnostics.draws_of(posterior[n]) for n in names], axis=-1)
 
 
-def _trajectories(tree: xr.DataTree, total: int, beside: bool) -> list[Finding]:
+def _trajectories(tree: xr.DataTree, beside: bool) -> list[Finding]:
     """Return the findings of NUTS's trajectories: divergences, energy, tree depth."""
-    findings, count = [], diagnostics.divergences(tree)
-    counts = {"count": count, "total": total}
-    if count > VERDICT.divergent * total:
-        bad = count > FIT.divergent * total
+    findings: list[Finding] = []
+    count, total = diagnostics.divergences(tree), diagnostics.transitions(tree)
+    for reason in convergence.missed(tree, VERDICT):
+        if reason.code == "energy":
+            remedy = remedies.raise_draws(tree, VERDICT.bulk / 4)
+            findings += [Finding(reason, "rough", TAILS, remedy)]
+            continue
+        bad = count > DIVERGENT_BAD * total
         remedy = remedies.raise_target(tree, beside)
-        reason = Reason("region missed", counts)
         findings += [Finding(reason, "bad" if bad else "rough", "all" if bad else MOMENTS, remedy)]
-    elif count:
+    if 0 < count <= VERDICT.divergent * total:
+        counts = {"count": count, "total": total}
         findings += [Finding(Reason("few diverged", counts), purposes=())]
-    low = diagnostics.lowest_energy(tree)
-    if low is not None and low < VERDICT.energy:
-        reason = Reason("energy", {"value": low, "limit": VERDICT.energy})
-        remedy = remedies.raise_draws(tree, VERDICT.bulk / 4)
-        findings += [Finding(reason, "rough", ("uncertainty",), remedy)]
     return findings + _depth(tree)
 
 
@@ -243,7 +256,7 @@ def _depth(tree: xr.DataTree) -> list[Finding]:
 
 
 def _approximation(tree: xr.DataTree, beside: bool) -> list[Finding]:
-    stats, total, findings = group(tree, "sample_stats"), diagnostics.transitions(tree), []
+    stats, total, findings = group(tree, "sample_stats"), diagnostics.drawn(tree), []
     if "log_q" in stats and "lp" in stats:
         khat = diagnostics.khat(stats["lp"].values, stats["log_q"].values)
         limit = diagnostics.khat_limit(stats["lp"].size)
@@ -271,7 +284,8 @@ def _unfinished(tree: xr.DataTree, beside: bool, findings: list[Finding]) -> lis
     if not chains and status not in (None, "finished"):
         return [Finding(told(reason), "bad", remedy=remedies.again(tree, beside))]
     if chains and status == "not_converged" and not any(f.purposes for f in findings):
-        return [Finding(Reason("explained", {"reason": reason}), "good", ())]
+        # nothing is wrong with its draws as far as is known, and it is not what was asked for
+        return [Finding(Reason("longer", {"reason": reason}), "rough", remedy=remedies.more(tree))]
     return []
 
 

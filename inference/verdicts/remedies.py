@@ -123,6 +123,11 @@ def raise_draws(tree: xr.DataTree, ess: float) -> Remedy:
     return run(tree, draws=enough_draws(tree["posterior"].sizes["draw"], ess))
 
 
+def more(tree: xr.DataTree) -> Remedy:
+    """Return how a fit becomes longer, whatever it lacks."""
+    return raise_draws(tree, VERDICT.bulk / LONGER)
+
+
 def enough_draws(draws: int, ess: float) -> int:
     """Return how many draws per chain would give enough effective ones, to two digits."""
     needed = draws * VERDICT.bulk / max(ess, 1.0)

@@ -34,10 +34,10 @@ import xarray as xr
 from ..contract.reasons import Reason
 from ..scoring.distances import rows
 from ..scoring.statistic import BEST_FIRST, Distance, Word
-from .findings import Basis, Finding, agreeing, findings_of, opinion, too_few, why_not
+from .findings import FEW, Basis, Finding, agreeing, findings_of, opinion, too_few, why_not
 from .purposes import PURPOSES, Purpose
 from .remedies import EXACT, Remedy
-from .words import LED, Level, in_flags, in_python, quotes, sentence
+from .words import LED, PRAISE, Level, in_flags, in_python, sentence, too_few_draws
 
 
 @dataclass(frozen=True)
@@ -81,16 +81,28 @@ class Verdict:
         """The words in one sentence."""
         return f"{self.level}: {self.statement}" if self.level in LED else self.statement
 
+    @property
+    def headline(self) -> str:
+        """The statement; praise of a computation goes on with what its model predicts."""
+        if self.model and self.level in PRAISE:
+            return f"{self.statement.removesuffix('.')}; the model {self.model}"
+        return self.statement
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The reasons that the statement does not have."""
+        return tuple(reason for reason in self.reasons if reason not in self.statement)
+
     def on_command_line(self, name: str, fits: Mapping[str, xr.DataTree]) -> "Verdict":
         """Return the verdict on the fit of that name, with its remedies as flags of a command."""
         return replace(self, remedies=_distinct(in_flags(r, name, fits) for r in self.advice))
 
     def text(self, name: str, width: int = 80) -> str:
         """Return the verdict on the fit of that name, its reasons and remedies, for a terminal."""
-        lines = textwrap.wrap(f"{name} [{self.level}]: {self.statement}", width)
-        reasons = self.reasons[1:] if quotes(self.level, self.basis) else self.reasons
-        model = [self.model] if self.model else []
-        for mark, words in (("  model: ", model), ("  why: ", reasons), ("  try: ", self.remedies)):
+        lines = textwrap.wrap(f"{name} [{self.level}]: {self.headline}", width)
+        model = [self.model] if self.model not in self.headline else []
+        told = ("  model: ", model), ("  why: ", self.others), ("  try: ", self.remedies)
+        for mark, words in told:
             for part in words:
                 lines += textwrap.wrap(
                     part,
@@ -189,13 +201,14 @@ def judged(
     measured, by_distance = _measured(distances, assumed)
     hidden = [name for name, word in measured.items() if distances and word == "unknown"]
     hidden = [name for name in hidden if _said(PURPOSES[name], distances)]
-    words = {
-        name: _worst(
-            [word, *(f.cap for f in findings if f.caps(PURPOSES[name]) and _bears(f, word))]
-        )
-        for name, word in measured.items()
-    }
+    words = _capped(measured, findings)
     level = _level(measured, words, basis, bool(hidden))
+    few = [f for f in findings if f.reason.code in FEW]
+    longer = ""
+    if few and level == "with care":
+        enough = _capped(measured, [f for f in findings if f not in few])
+        if _level(measured, enough, basis, bool(hidden)) in ("trust", "converged"):
+            longer = too_few_draws(few[0].reason)
     said = [*(_Said(f.cap, f.reason, _forbids(f)) for f in findings if f.purposes), *by_distance]
     said.sort(
         key=lambda s: (level == "do not use" and s.decides, BEST_FIRST.index(s.word)), reverse=True
@@ -206,7 +219,7 @@ def judged(
     return Verdict(
         words=words,
         level=level,
-        statement=sentence(level, basis, words, hidden, next(iter(reasons), ""), agrees),
+        statement=sentence(level, basis, words, hidden, next(iter(reasons), ""), agrees, longer),
         reasons=reasons,
         remedies=_distinct(map(in_python, advice)),
         model=model,
@@ -214,6 +227,16 @@ def judged(
         because=tuple(because),
         advice=tuple(advice),
     )
+
+
+def _capped(measured: Mapping[str, Word], findings: Sequence[Finding]) -> dict[str, Word]:
+    """Return the words of the distances, none better than the findings allow."""
+    return {
+        name: _worst(
+            [word, *(f.cap for f in findings if f.caps(PURPOSES[name]) and _bears(f, word))]
+        )
+        for name, word in measured.items()
+    }
 
 
 def _bears(finding: Finding, word: Word) -> bool:

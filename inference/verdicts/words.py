@@ -13,6 +13,7 @@ import xarray as xr
 
 from ardvark.models import Problem
 
+from ..contract.reasons import Reason
 from ..fitting.registry import BACKENDS, applicable
 from ..scoring.statistic import Word
 from .findings import Basis
@@ -30,6 +31,8 @@ LEVELS: dict[Level, str] = {
 """Every level, with its colour in a terminal."""
 LED: tuple[Level, ...] = ("converged", "do not use", "not judged")
 """The levels that begin their sentence."""
+PRAISE: tuple[Level, ...] = ("trust", "converged")
+"""The levels of a computation that nothing speaks against, whatever its model predicts."""
 
 # --- one sentence ---------------------------------------------------------------------------------
 
@@ -53,6 +56,7 @@ def sentence(
     hidden: Sequence[str],
     first: str,
     agrees: str | None,
+    longer: str = "",
 ) -> str:
     """Return what a statistician would sign, without the level that may begin it.
 
@@ -67,6 +71,8 @@ def sentence(
         The first reason in words, "" if there is none.
     agrees : str, optional
         Who agrees with the fit (`agreement`).
+    longer : str
+        What is said if too few draws alone speak against it, "" otherwise (`too_few_draws`).
     """
     if level == "converged":
         return "nothing speaks against it."
@@ -76,15 +82,17 @@ def sentence(
         good = [p for p in PURPOSES if words[p] == "good"]
         whole = len(good) == len(PURPOSES)
         return "as good as the reference" + ("." if whole else f" for {listed(good, 'and')}.")
+    if longer:
+        return longer
     if level == "with care" and basis == "distances":
         return _parts(words, hidden)
     why = first or "there is nothing to judge it by"
     return f"exact in the limit, but {why}." if level == "with care" else f"{why}."
 
 
-def quotes(level: Level, basis: Basis) -> bool:
-    """Whether the sentence has the first reason."""
-    return level in ("do not use", "not judged") or (level == "with care" and basis != "distances")
+def too_few_draws(reason: Reason) -> str:
+    """Return what is said of draws that are right as far as is known, and too few."""
+    return f"{'draw more' if reason.code == 'not many draws' else 'run longer'}: {reason}."
 
 
 def _parts(words: Mapping[str, Word], hidden: Sequence[str]) -> str:

@@ -122,7 +122,7 @@ def bar(tree: xr.DataTree, summary: xr.Dataset, thin: int) -> list[Line]:
     rhat = extreme(summary, "rhat")
     lines.append(Line("R-hat", f"below {RHAT_LIMIT}", rhat, rhat < RHAT_LIMIT))
     mixed = mixing_of(tree)
-    beyond = len(mixed.beyond("limit").table)
+    beyond = len(mixed.beyond(float("inf")).table)
     lines.append(Line(QUOTED, "none", beyond, not beyond))
     for kind, ess in (("bulk", REFERENCE.bulk), ("tail", REFERENCE.tail)):
         size = extreme(summary, f"ess_{kind}", list(SHARED))

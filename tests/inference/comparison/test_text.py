@@ -4,7 +4,7 @@ import pandas as pd
 import xarray as xr
 
 import ardvark as av
-from ardvark.inference.comparison.text import BELOW, LINES, WIDTH
+from ardvark.inference.comparison.text import BELOW, LINES, WIDTH, sentence_of
 from tests.inference.comparison.test_table import made
 from tests.support import rng
 
@@ -51,7 +51,19 @@ def test_a_fit_has_a_line_and_one_that_says_why():
     assert [line.split("]")[1].split()[0] for line in lines[2:5]] == ["reference", *off]
     for name in names[1:]:
         [why] = [line for line in lines if line.startswith(f"{name}: ")]
-        assert found.verdict[name].statement.startswith(why[3:].removesuffix("...").rstrip())
+        assert found.verdict[name].statement.startswith(why[3:].removesuffix("; and more."))
+
+
+def test_no_sentence_is_cut_in_the_middle():
+    """Clauses are left out whole; one that is longer than two lines is there to its end."""
+    clauses = [f"clause {k} {'of many words ' * 3}ends" for k in range(6)]
+    told = sentence_of("; ".join(clauses) + ".")
+    assert len(told) == 2
+    said = " ".join(line.strip() for line in told)
+    assert said == "; ".join([*clauses[: said.count("; ")], "and more."])
+    long = "one clause " * 30 + "to its end."
+    assert " ".join(line.strip() for line in sentence_of(long)) == long
+    assert sentence_of("short; as it is.") == ["short; as it is."]
 
 
 def test_the_leading_features_have_a_direction_and_a_size():

@@ -29,7 +29,7 @@ def tree(values, diverging=0, mask=None):
             "/sample_stats": xr.Dataset({"diverging": (("chain", "draw"), stats)}),
         }
     )
-    found.attrs["masked"] = "" if mask is None else "feature_weight"
+    found.attrs |= {"model": "fsklr", "masked": "" if mask is None else "feature_weight"}
     return found
 
 
@@ -38,9 +38,13 @@ def test_what_the_status_of_a_fit_asks():
     """Three components of independent draws: R-hat above 1.01 with probability 1e-12."""
     good = rng(2).normal(size=(4, 1000, 3))
     assert convergence.convergence(tree(good)) == []
-    assert convergence.convergence(tree(good, diverging=40)) == []
-    (found,) = convergence.convergence(tree(good, diverging=41))
-    assert found == Reason("diverged", {"count": 41, "total": 4000})
+    assert convergence.convergence(tree(good, diverging=4)) == []
+    (found,) = convergence.convergence(tree(good, diverging=5))
+    assert found == Reason("region missed", {"count": 5, "total": 4000})
+    slow = tree(good)
+    energy = np.cumsum(rng(3).normal(size=(4, 1000)), axis=1)  # its E-FMI is near 0
+    slow["sample_stats"]["energy"] = xr.DataArray(energy, dims=("chain", "draw"))
+    assert codes(convergence.convergence(slow)) == ["energy"]
     assert codes(convergence.convergence(tree(np.ones((4, 500, 1))))) == ["rhat"]
     good[0, :, 1] += 2.0
     (found,) = convergence.convergence(tree(good))
@@ -84,11 +88,14 @@ THREE = pd.DataFrame(
 
 
 def test_each_profile_asks_for_its_own():
-    """The R-hats of a and c are above their limits, that of c above its noise as well."""
+    """The R-hats of a and c are above their limits, that of c above its noise as well.
+
+    That of a has 500 effective draws, so the status of a fit allows it its noise, too.
+    """
     found = Mixing((4, 900), THREE)
     rhat = "R-hat of c is 1.020 (limit 1.01)"
     rhats = f"{rhat}, and 1 more of 3 quantities are above their limit"
-    assert joined(lacking(found, FIT)) == rhats
+    assert joined(lacking(found, FIT)) == rhat
     few = "bulk ESS of c is 300 (at least 1000)"
     assert joined(lacking(found, EXACT)) == f"{rhats}; {few}"
     few = "bulk ESS of c is 300 (at least 400)"

@@ -36,7 +36,7 @@ def masks(on, **more):
     posterior["feature_weight"] = (("chain", "draw", "feature"), on * 1.0)
     data = xr.Dataset(posterior, coords={"feature": [f"x{k}" for k in range(on.shape[-1])]})
     tree = xr.DataTree.from_dict({"/posterior": data})
-    tree.attrs = {"masked": "feature_weight", **more}
+    tree.attrs = {"model": "fsklr", "masked": "feature_weight", **more}
     return tree
 
 
@@ -55,7 +55,7 @@ def test_bits_that_have_mixed_pass(stay, draws):
     for run in range(20):
         found = mixing(None, masks(on[..., 60 * run : 60 * run + 60])).only("mask")
         assert len(found.table) == 60
-        failed += not found.beyond("limit").table.empty
+        failed += not found.beyond(np.inf).table.empty
     assert failed < 7
 
 
@@ -129,12 +129,12 @@ def test_noise_is_what_chains_that_agree_stay_below(lag, draws):
     innovations = rng(draws).normal(size=(4, draws + 100, 20 * 40))
     x = signal.lfilter([np.sqrt(1 - lag**2)], [1.0, -lag], innovations, axis=1)[:, 100:]
     runs = [mixing(None, {"eta": x[..., 20 * k : 20 * k + 20]}) for k in range(40)]
-    assert sum(not found.beyond("noise").table.empty for found in runs) < 5
+    assert sum(not found.beyond(0.0).table.empty for found in runs) < 5
     assert (runs[0].table["noise"] >= runs[0].table["limit"]).all()
     apart = x[..., :20].copy()
     apart[:2, :, 4] += 2.0
     found = mixing(None, {"eta": apart})
-    assert found.beyond("noise").table.index.tolist() == ["eta[4]"]
+    assert found.beyond(0.0).table.index.tolist() == ["eta[4]"]
 
 
 def test_the_worst_is_the_one_farthest_beyond_its_own_limit():
@@ -142,21 +142,47 @@ def test_the_worst_is_the_one_farthest_beyond_its_own_limit():
     for held in (found, Mixing.from_dataset(found.to_dataset())):
         assert held.rhat == (1.02, "c", 1.01)
         assert (held.ess_bulk[:2], held.ess_tail[:2]) == ((300.0, "c"), (450.0, "b"))
-        assert held.beyond("limit").table.index.tolist() == ["a", "c"]
-        assert held.beyond("noise").table.index.tolist() == ["c"]
+        assert held.beyond(np.inf).table.index.tolist() == ["a", "c"]
+        assert held.beyond(0.0).table.index.tolist() == ["c"]
         for part in (held.only("eta", "active"), held.without("scalar")):
             assert part.table.index.tolist() == ["a", "b"]
             assert (part.sizes, part.rhat) == ((4, 900), (1.03, "a", 1.02))
 
 
 def test_what_never_changes():
-    """eta that is stuck is condemned; a whole number that is always the same is not."""
+    """eta that is stuck is condemned; a whole number that is always the same is not.
+
+    Of a model of one's own it is a constant, such as the diagonal of a correlation matrix, if no
+    chain has another value.
+    """
     eta = rng().normal(size=(4, 500, 2))
     draws = {"eta": eta, "count": np.full((4, 500), 3)}
-    assert mixing(None, draws).table.index.tolist() == ["eta[0]", "eta[1]"]
+
+    def judged(**attrs):
+        posterior = xr.Dataset(
+            {n: (("chain", "draw", *"k"[: x.ndim - 2]), x) for n, x in draws.items()}
+        )
+        tree = xr.DataTree.from_dict({"/posterior": posterior})
+        tree.attrs = attrs
+        return mixing(None, tree)
+
+    zoo = {"model": "rvm"}
+    assert judged(**zoo).table.index.tolist() == ["eta[0]", "eta[1]"]
     eta[..., 1] = 1.0
-    assert mixing(None, draws).rhat[:2] == (np.inf, "eta[1]")
-    assert mixing(None, draws).ess_bulk[:2] == (4.0, "eta[1]")
+    assert judged(**zoo).rhat[:2] == (np.inf, "eta[1]")
+    assert judged(**zoo).ess_bulk[:2] == (4.0, "eta[1]")
+    assert judged().table.index.tolist() == ["eta[0]"]
+    eta[2, :, 1] = 2.0
+    assert judged().rhat[:2] == (np.inf, "eta[1]")
+
+
+def test_every_variable_of_a_model_of_ones_own_is_judged():
+    """Its names mean nothing here: `eta`, as in eight schools, is one variable of several."""
+    draws = {"eta": rng(1).normal(size=(4, 500, 2)), "beta": rng(2).normal(size=(4, 500, 2, 2))}
+    draws["beta"][0, :, 1, 0] += 3.0
+    found = mixing(None, draws)
+    assert len(found.table) == 6
+    assert found.rhat.name == "beta[1,0]"
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
@@ -165,7 +191,7 @@ def test_a_value_that_is_no_number_is_condemned(value):
     eta[1, 7, 0] = value
     found = mixing(None, {"eta": eta})
     assert found.rhat[:2] == (np.inf, "eta[0]")
-    assert found.beyond("noise").table.index.tolist() == ["eta[0]"]
+    assert found.beyond(0.0).table.index.tolist() == ["eta[0]"]
 
 
 # --- of a problem ---------------------------------------------------------------------------------

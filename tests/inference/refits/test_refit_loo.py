@@ -97,7 +97,7 @@ def test_one_compiled_model_serves_every_fold(name, choice):
         fold = Sharing.of(loo.without(problem, i), models)
         compiled = compiled or Compiled(fold)
         compiled.problem = fold
-        assert fold.model is compiled.model
+        assert fold.fitted_model is compiled.model
         np.testing.assert_array_equal(fold.model["label"].get_value(), fold.y)
         for _ in range(3):
             point = fold.simulate(generator) | {"y": fold.y}

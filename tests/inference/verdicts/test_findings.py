@@ -132,7 +132,7 @@ def test_one_chain_whose_energy_moves_slowly_is_enough():
     (found,) = findings_of(tree_of(*posterior(2), stats={"energy": energy}))
     assert found.reason.code == "energy"
     assert found.reason.numbers["value"] == pytest.approx(0.1, abs=0.005)
-    assert (found.cap, found.purposes) == ("rough", ("uncertainty",))
+    assert (found.cap, found.purposes) == ("rough", ("uncertainty", "parameters"))
     energy[2] = energy[1]
     assert findings_of(tree_of(*posterior(2), stats={"energy": energy})) == []
 
