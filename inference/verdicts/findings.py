@@ -154,7 +154,7 @@ def _chains(tree: xr.DataTree, beside: bool) -> list[Finding]:
 
 
 def _asked(tree: xr.DataTree) -> Profile:
-    """Return what is asked of a fit's chains; of `exact`, the effective draws that it was to have."""
+    """Return what is asked of a fit's chains; of `exact`, the effective draws asked of the run."""
     if tree.attrs.get("method") != "exact":
         return VERDICT
     return replace(VERDICT, bulk=max(VERDICT.bulk, remedies.option_of(tree, "ess")))

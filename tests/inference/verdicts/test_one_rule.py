@@ -41,7 +41,7 @@ def test_of_exact_as_many_effective_draws_are_asked_as_it_was_asked_for():
     assert "(at least 1000)" not in alone(tree_of(*few)).statement
 
 
-# --- too few draws ---------------------------------------------------------------------------------
+# --- too few draws --------------------------------------------------------------------------------
 
 
 def autoregressive(number, lag, shape):
@@ -81,7 +81,7 @@ def test_few_draws_of_an_approximation():
     assert "300 draws (at least 400)" in " ".join(found.reasons)
 
 
-# --- every variable of a model of one's own ----------------------------------------------------------
+# --- every variable of a model of one's own -------------------------------------------------------
 
 
 def own(kind="mcmc", **variables):
@@ -137,7 +137,7 @@ def test_a_model_with_a_vector_alone_is_judged():
     assert found.words["parameters"] == "bad"
 
 
-# --- targets whose moments are known -----------------------------------------------------------------
+# --- targets whose moments are known --------------------------------------------------------------
 
 
 def funnel():
