@@ -86,6 +86,14 @@ class Draws:
     draws: np.ndarray
     independent: bool = False
     known: tuple[float, float] | None = None
+    _kept: dict[Hashable, Any] = field(default_factory=dict, init=False)
+
+    def once[T](self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what a statistic needs from the draws, computed at the first call."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        found: T = self._kept[key]
+        return found
 
     @cached_property
     def effective(self) -> tuple[float, float]:
@@ -136,14 +144,6 @@ class ReferenceDraws(Draws):
     kinds: frozenset[Kind] = CONTINUOUS
     seed: int = 0
     labels: tuple[str, ...] = ()
-    _kept: dict[Hashable, Any] = field(default_factory=dict)
-
-    def once[T](self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what a statistic needs from the reference, computed at the first call."""
-        if key not in self._kept:
-            self._kept[key] = make()
-        found: T = self._kept[key]
-        return found
 
     @cached_property
     def blocks(self) -> list[slice]:

@@ -54,6 +54,11 @@ def scale(fit: Draws, reference: ReferenceDraws, own: float) -> float:
     return float(0.5 * np.sqrt(1.0 + size / fit.effective[0]))
 
 
+def size(fit: Draws, reference: ReferenceDraws, own: float) -> float:
+    """Return M of an average whose E is `own`: a method's effective number of draws for it."""
+    return fit.effective[0] * (1.0 if fit.independent else own / reference.effective[0])
+
+
 @dataclass(frozen=True, eq=False)
 class OfAverage:
     """The floor of a statistic that is, to first order, an average over draws.

@@ -6,7 +6,7 @@ of the table. To add a statistic, write a file in `statistics/` and a line in th
 Distances, table, report, documentation and verdicts then use it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -126,20 +126,20 @@ class Distance(NamedTuple):
 # --- how far from perfect -------------------------------------------------------------------------
 
 
-def gap(value: ArrayLike, perfect: float) -> np.ndarray:
+def gap(value: ArrayLike, perfect: ArrayLike) -> np.ndarray:
     """Return the distance of numbers from the score of a perfect method."""
-    return np.abs(np.asarray(value) - perfect)
+    return np.abs(np.subtract(value, perfect))
 
 
-def factor(value: ArrayLike, perfect: float) -> np.ndarray:
+def factor(value: ArrayLike, perfect: ArrayLike) -> np.ndarray:
     """Return the absolute value of the log ratio: half and twice are equally far."""
     with np.errstate(divide="ignore"):
-        return np.abs(np.log(np.asarray(value) / perfect))
+        return np.abs(np.log(np.divide(value, perfect)))
 
 
-def excess(value: ArrayLike, perfect: float) -> np.ndarray:
+def excess(value: ArrayLike, perfect: ArrayLike) -> np.ndarray:
     """Return how far numbers are above the perfect score; lower values count as perfect."""
-    return np.maximum(np.asarray(value) - perfect, 0.0)
+    return np.maximum(np.subtract(value, perfect), 0.0)
 
 
 # --- the declaration ------------------------------------------------------------------------------
@@ -170,8 +170,8 @@ class Statistic:
     perfect : float
         The score of a perfect method.
     expected : callable, optional
-        Reference -> the score of a second run of it, if finite draws make this differ from
-        `perfect`.
+        (draws of the fit, draws of the reference) -> what each component (K,) scores on average
+        if the fit is right, where finite draws make this differ from `perfect`.
     apart : callable
         (value, perfect) -> deviation, 0 at best: `gap`, `factor` or `excess`.
     limits : dict of Limit
@@ -195,8 +195,8 @@ class Statistic:
     phrase: str
     over: Literal["worst", "median", "mean", ""] = ""
     perfect: float = 0.0
-    expected: Callable[[Any], float] | None = None
-    apart: Callable[[ArrayLike, float], np.ndarray] = gap
+    expected: Callable[[Any, Any], np.ndarray] | None = None
+    apart: Callable[[ArrayLike, ArrayLike], np.ndarray] = gap
     limits: Mapping[str, Limit] = field(default_factory=dict)
     columns: Mapping[str, Shown] = field(default_factory=dict)
     prefix: str = ""
@@ -207,16 +207,20 @@ class Statistic:
         """Return components (..., K) as one number (...); those that are NaN do not count."""
         if not self.over:
             return components
-        known = ~np.isnan(components)
-        if not known.any():
+        if np.isnan(components).all():
             return np.full(components.shape[:-1], np.nan)
         if self.over == "median":
             return np.asarray(np.nanmedian(components, axis=-1))
         if self.over == "mean":
             return np.asarray(np.nanmean(components, axis=-1))
-        apart = np.where(known, self.apart(components, self.perfect), -np.inf)
-        at = apart.argmax(axis=-1)
+        at = self._worst(components, self.perfect)
         return np.take_along_axis(components, np.expand_dims(at, -1), -1)[..., 0]
+
+    def _worst(self, components: np.ndarray, right: ArrayLike) -> np.ndarray:
+        """Return the place (...) of the component that is farthest from what is right."""
+        known = ~np.isnan(components)
+        apart = np.where(known, self.apart(components, right), -np.inf)
+        return np.asarray(apart.argmax(axis=-1))
 
     def value(self, fit: Any, reference: Any) -> float:
         """Return the statistic of a fit's draws as one number."""
@@ -229,19 +233,20 @@ class Statistic:
     def distance(self, fit: Any, reference: Any, method: str = "", quantity: str = "") -> Distance:
         """Return the distance of a fit from the reference, with its floor."""
         components = self.compute(fit, reference)
+        right = np.full(components.shape, self.perfect)
+        if self.expected is not None:
+            right = np.where(np.isnan(components), np.nan, self.expected(fit, reference))
+        component = ""
+        if self.over == "worst" and not np.isnan(components).all():
+            at = int(self._worst(components, right))
+            component = reference.labels[at] if len(reference.labels) == len(components) else ""
+            components, right = components[[at]], right[[at]]
         value = float(self.reduce(components))
-        target = self.perfect if self.expected is None else self.expected(reference)
+        target = self.perfect if self.expected is None else float(self.reduce(right))
         deviation = float(self.apart(value, target))
         floor = UNKNOWN if np.isnan(deviation) else self.floor(self, fit, reference)
-        component = self._component(components, value, reference.labels)
         inside = bool(deviation <= floor[0])
         return Distance(method, quantity, self.name, value, deviation, *floor, inside, component)
-
-    def _component(self, components: np.ndarray, value: float, labels: Sequence[str]) -> str:
-        """Return the name of the component that has the value, if it is that of one component."""
-        if self.over != "worst" or np.isnan(value) or len(labels) != components.size:
-            return ""
-        return labels[int(np.flatnonzero(components == value)[0])]
 
     def column(self, quantity: str) -> str:
         """Return the name of the column of that quantity."""

@@ -8,7 +8,7 @@ them are in units of the reference:
     sd_ratio      sd / sd of the reference, the median component                     1
     sd_ratio_worst    of the component that is farthest from 1                       1
     wasserstein   distance of the two distribution functions / sd of the reference   0
-    coverage_50,  share of the draws inside the reference's central intervals         0.5, 0.9
+    coverage_50,  share of the reference inside the fit's own central intervals       0.5, 0.9
     coverage_90
     coverage_90_worst   of the component that is farthest from 0.9                   0.9
     two_sample    accuracy of a classifier that tells the two sets of draws apart     0.5

@@ -71,7 +71,7 @@ SD_RATIO = Statistic(
             float(np.log(1.25)),
             float(np.log(1.0 / 0.6)),
             "A 90 % interval covers 81 % if its sd is 0.8 times the right one; 68 % at 0.6 times.",
-            needed=False,  # the shares of draws in intervals see it with less noise
+            needed=False,  # coverage sees it with less noise
         )
     },
     columns={q: Shown(f"sd ratio of {q}", 2) for q in SHARED},
@@ -90,8 +90,8 @@ SD_RATIO_WORST = dataclasses.replace(
         "uncertainty": Limit(
             float(np.log(1.25)),
             float(np.log(1.0 / 0.6)),
-            "The same of the worst component: intervals are read one by one. The share of draws "
-            "in the 90 % interval sees such a defect with less noise where tails are heavy.",
+            "The same of the worst component: intervals are read one by one. What lies in the 90 % "
+            "interval shows such a defect with less noise where tails are heavy.",
             order=1,
             needed=False,
         ),

@@ -172,6 +172,18 @@ def test_every_distance_and_its_floor_are_kept(problem):
         assert found.table.loc["again", f"{name}_beyond"] == beyond
 
 
+def test_coverage_in_the_table_is_counted_from_the_draws_alone(problem):
+    """A narrow fit, well-centred: the mean over the rows of the posterior in its own intervals."""
+    exact, narrow = made(problem), made(problem, "approximation", scale=0.1, number=1)
+    table = av.compare({"exact": exact, "narrow": narrow}, problem=problem).table
+    posterior, own = (tree["posterior"]["eta"].values for tree in (exact, narrow))
+    for name, tail in (("coverage_50_eta", 0.25), ("coverage_90_eta", 0.05)):
+        low, high = np.quantile(own, [tail, 1.0 - tail], axis=(0, 1))
+        counted = ((posterior >= low) & (posterior <= high)).mean()
+        assert table.loc["narrow", name] == pytest.approx(counted, abs=1e-12)
+        assert counted < 0.2
+
+
 def test_the_bits_of_masks_by_counting():
     """Two masks: the largest error and spread of any bit, and how many never moved."""
     on = rng(5).random((3, 200, 4)) < [0.2, 0.5, 0.8, 0.4]

@@ -51,7 +51,7 @@ TAILS = Purpose(
     meaning="probabilities of rare events",
     quoted="its tails",
     capped_with=("uncertainty",),
-    limits={"coverage_90": Limit(0.02, 0.04, "Twice as many draws outside of 90 %.")},
+    limits={"coverage_90": Limit(0.02, 0.04, "A fifth more outside of 90 %.")},
 )
 
 
@@ -118,7 +118,7 @@ def test_a_statistic_is_one_declaration(with_upper, problem, tmp_path):
 
 @pytest.mark.statistical
 def test_a_purpose_is_one_declaration(monkeypatch, problem, tmp_path):
-    """With 0.8 times the sd, P(|Z| < 1.645 / 0.8) = 0.960 of the draws are inside 90 %."""
+    """With 0.8 times the sd, P(|Z| < 0.8 x 1.645) = 0.812 of the posterior is inside 90 %."""
     monkeypatch.setitem(PURPOSES, "tails", TAILS)
     fits = {"exact": made(problem, 1), "again": made(problem, 2), "narrow": made(problem, 3, 0.8)}
     found = av.compare(fits, problem=problem)
@@ -126,7 +126,7 @@ def test_a_purpose_is_one_declaration(monkeypatch, problem, tmp_path):
     assert words["tails"].to_dict() == {"exact": "good", "again": "good", "narrow": "bad"}
     narrow = found.verdict["narrow"]
     assert any(
-        r.endswith("lie in the 90 % interval of the reference" + r[r.index(" (noise") :])
+        r.endswith("of the posterior lies in its 90 % interval" + r[r.index(" (noise") :])
         for r in narrow.reasons
     )
     # other words may stand in the same clause: these draws have an order of the features by chance

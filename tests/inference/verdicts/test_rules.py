@@ -81,7 +81,7 @@ def test_of_several_reasons_for_a_word_the_most_telling_is_given():
     rough = {"sd_ratio": 0.25, "coverage_50": 0.15, "wasserstein": 0.8, "two_sample": 0.49}
     told = {
         "sd_ratio": "eta: the sd is",
-        "coverage_50": "in the 50 % interval",
+        "coverage_50": "in its 50 % interval",
         "wasserstein": "eta: the marginals are",
         "two_sample": "eta: a classifier recognises",
     }

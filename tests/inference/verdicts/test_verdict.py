@@ -150,7 +150,7 @@ DEFECTS = {
     "half": (
         {"means": "good", "ranking": "good", "uncertainty": "bad"},
         "do not report its intervals",
-        r".*sd is 0\.(49|5|51) times|.*8[123] % of the draws lie in the 50 %",
+        r".*sd is 0\.(49|5|51) times|.*2[567] % of the posterior lies in its 50 %",
     ),
     "shifted": (
         {"means": "bad", "uncertainty": "bad", "ranking": "good"},

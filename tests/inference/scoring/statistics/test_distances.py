@@ -65,12 +65,75 @@ def test_marginal_distances_of_two_normals(size, shift, scale):
 
     for name, share in SHARES.items():
         q = stats.norm.isf(0.5 * (1.0 - share))
-        ends = (np.array([-q, q]) - shift) / scale
+        ends = shift + scale * np.array([-q, q])
         known = np.diff(stats.norm.cdf(ends))[0]
         # of the share itself, and of the interval's two ends
-        moved = stats.norm.pdf(ends).sum() / scale * np.sqrt(0.25 * (1 - share**2) / M)
-        noise = np.sqrt(known * (1 - known) / N) + moved / stats.norm.pdf(q)
+        moved = stats.norm.pdf(ends).sum() * scale * np.sqrt(0.25 * (1 - share**2) / N)
+        noise = np.sqrt(known * (1 - known) / M) + moved / stats.norm.pdf(q)
         assert np.abs(found[name] - known).max() < z * noise + 2.0 / N
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_coverage_is_the_share_of_the_posterior_in_the_fits_own_interval(size):
+    """By the definition, component by component: draws (chain, draw, K) of any two laws."""
+    found = rng(21).standard_t(3, size=(2, 301, size))
+    exact = np.maximum(rng(22).normal(size=(3, 200, size)), 0.0)  # half of its draws are 0
+    for name, share in SHARES.items():
+        value = marginal(found, exact)[name]
+        for k in range(size):
+            own = sorted(found[..., k].ravel())
+            low, high = (_quantile(own, p) for p in ((1 - share) / 2, (1 + share) / 2))
+            inside = sum(low <= x <= high for x in exact[..., k].ravel())
+            assert value[k] == pytest.approx(inside / 600, abs=1e-12)
+
+
+def _quantile(own, p):
+    """Return the quantile of sorted numbers, linear between the order statistics."""
+    at = p * (len(own) - 1)
+    below = int(at)
+    return own[below] + (at - below) * (own[min(below + 1, len(own) - 1)] - own[below])
+
+
+@pytest.mark.statistical
+def test_an_overconfident_fit_has_a_small_coverage_and_a_wide_one_a_large():
+    """A tenth of the sd, with the right mean: P(|Z| < 0.1645) = 0.131 of the posterior."""
+    exact = normal(rng(23), 20, M)
+    narrow, wide = (marginal(normal(rng(24), 20, N, scale=c), exact) for c in (0.1, 10.0))
+    assert (narrow["coverage_50"] < 0.1).all()
+    assert (narrow["coverage_90"] < 0.2).all()
+    assert (wide["coverage_50"] > 0.99).all()
+    assert (wide["coverage_90"] > 0.99).all()
+
+
+def test_a_point_has_the_share_of_the_posterior_that_is_there():
+    """A weight that a fit prunes in all draws, of which the posterior has 0 in one draw of four."""
+    exact = np.where(np.arange(400) % 4 == 0, 0.0, 1.0 + np.arange(400)).reshape(4, 100, 1)
+    for name in SHARES:
+        assert marginal(np.zeros((2, 50, 1)), exact)[name] == 0.25
+        assert marginal(np.full((2, 50, 1), 0.5), exact)[name] == 0.0
+
+
+@pytest.mark.statistical
+def test_of_shares_at_0_the_fit_has_to_be_right_about_the_rest():
+    """Half of a weight's draws are 0, the others exponential: the closed interval holds 95 %.
+
+    So a right fit scores 0.95, and its deviation is noise alone. With positive draws half as large
+    the interval ends at log(10) / 2, below which lie all zeros and 1 - 10^(-1/2) of the others.
+    """
+    generator = rng(25)
+
+    def draws(count, scale):
+        on = generator.random((4, count // 4, 1)) < 0.5
+        return np.where(on, scale * generator.exponential(size=(4, count // 4, 1)), 0.0)
+
+    exact, worst = ReferenceDraws(draws(M, 1.0), independent=True), STATISTICS["coverage_90_worst"]
+    right, small = (worst.distance(Draws(draws(N, c), True), exact) for c in (1.0, 0.5))
+    assert right.value == pytest.approx(0.95, abs=z_limit() * 0.22 * np.sqrt(1 / N + 1 / M) + 1 / N)
+    assert right.deviation == pytest.approx(abs(right.value - 0.95 * (1 - 2 / N)), abs=1 / N)
+    known = 0.5 * (1 - 10**-0.5) + 0.5
+    noise = np.sqrt(known * (1 - known) / M) + 0.5 * 10**-0.5 * 0.5 * np.sqrt(9 / (0.5 * N))
+    assert small.value == pytest.approx(known, abs=z_limit() * noise)
+    assert small.deviation == pytest.approx(0.95 * (1 - 2 / N) - small.value, abs=1 / N)
 
 
 def test_the_wasserstein_distance_is_scipys_for_unequal_numbers_of_draws():
@@ -97,7 +160,7 @@ def test_components_that_never_move():
     assert np.isnan(found["sd_ratio"][0])
     assert found["sd_ratio"][2] == np.inf
     np.testing.assert_array_equal(found["wasserstein"], [np.nan, np.inf, np.inf])
-    for name in SHARES:  # a point is no interval: nothing can be inside
+    for name in SHARES:  # all of the posterior is one point
         assert np.isnan(found[name]).all()
         assert np.isnan(MARGINAL[name].reduce(found[name]))
 
