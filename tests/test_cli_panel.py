@@ -62,7 +62,7 @@ def test_a_study_has_its_panel_in_a_file(command, table, tmp_path, monkeypatch):
     score = pd.read_csv(folder / "panel-sizes.csv", index_col="size").loc[2]
     of_panel = f"{score['test_log_score']:.3f} ± {score['test_log_score_se']:.3f}"
     words = " ".join(done.stdout.split())
-    assert f"Log score on 15 rows left out of the fit: size 2 {of_panel} (folds" in words
+    assert f"Log score on {test.N} rows left out of the fit: size 2 {of_panel} (folds" in words
     assert f"the full posterior {shown} (folds" in words
     assert f"the full posterior has {shown} there" in page
     assert f">{of_panel}</td>" in page

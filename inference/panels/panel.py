@@ -145,7 +145,7 @@ def panel(
     names = problem.feature_names
     table = tabulated([scores[name] for name in parts], wanted)
     if left_out is not None:
-        table = _beside(table, tabulated([left_out], wanted))
+        table = _beside(table, left_out)
     table.insert(0, "feature", ["" if size == 0 else names[path[size - 1]] for size in wanted])
     return Panel(
         table=table,
@@ -171,13 +171,12 @@ def tabulated(scores: Sequence[Scores], sizes: Sequence[int]) -> pd.DataFrame:
     draws, formula = (np.concatenate([getattr(s, n) for s in scores]) for n in ("draws", "formula"))
     top = int(draws.mean(0).argmax())
     best = full if full.mean() >= draws[:, top].mean() else draws[:, top]
-    columns = {"log_score": draws.mean(0), "log_score_se": _error(draws)}
+    columns = {"log_score": draws.mean(0)}
     for names, of in ((("difference", "se"), full), (("to_best", "to_best_se"), best)):
         apart = draws - of[:, None]
         columns |= dict(zip(names, (apart.mean(0), _error(apart)), strict=True))
     table = pd.DataFrame(columns | {"formula": formula.mean(0)}, index=pd.Index(sizes, name="size"))
-    error = float(_error(full[:, None])[0])
-    table.attrs = {"full": float(full.mean()), "full_se": error, "rows": len(full)}
+    table.attrs = {"full": float(full.mean()), "rows": len(full)}
     return table
 
 
@@ -187,11 +186,13 @@ def _error(values: np.ndarray) -> np.ndarray:
     return values.std(0, ddof=1) / np.sqrt(M) if M > 1 else np.full(k, np.nan)
 
 
-def _beside(folds: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame:
-    """Return the table of the folds, with what the test rows say in columns `test_...`."""
-    own = test.drop(columns=["to_best", "to_best_se"]).add_prefix("test_")
-    table = pd.concat([folds, own], axis=1)
-    table.attrs = {**folds.attrs, **{f"test_{name}": value for name, value in test.attrs.items()}}
+def _beside(folds: pd.DataFrame, test: Scores) -> pd.DataFrame:
+    """Return the table of the folds, with what scores of test rows say in columns `test_...`."""
+    own = tabulated([test], list(folds.index)).drop(columns=["to_best", "to_best_se"])
+    own.insert(1, "log_score_se", _error(test.draws))
+    about = own.attrs | {"full_se": float(_error(test.full[:, None])[0])}
+    table = pd.concat([folds, own.add_prefix("test_")], axis=1)
+    table.attrs = folds.attrs | {f"test_{name}": value for name, value in about.items()}
     return table
 
 

@@ -41,16 +41,15 @@ class Panel:
     ----------
     table : pandas.DataFrame
         One row per size: the `feature` that the search on all rows adds; `log_score`, the mean over
-        all rows of the log probability of their label, each predicted without its fold, with its
-        standard error `log_score_se`;
+        all rows of the log probability of their label, each predicted without its fold;
         `difference` to the full posterior, with its standard error `se`; `to_best`, that to the
         better of the full posterior and the best size, and `to_best_se`; and `formula`, the log
         score of the one logistic regression of `coefficients` and `to_csv`, where `log_score`
-        averages over the projected draws. ``attrs["full"]`` is the log score of the full posterior,
-        and ``attrs["rows"]`` the number of rows. Where `test` was given, `test_log_score`,
-        `test_log_score_se`, `test_difference`, `test_se` and `test_formula` are the same of its
-        rows, by the fit and the panel of all training rows; so are ``attrs["test_full"]`` and
-        ``attrs["test_rows"]``.
+        averages over the projected draws. ``attrs["full"]`` is the log score of the full posterior.
+        Where `test` was given, `test_log_score` with its standard error `test_log_score_se`,
+        `test_difference`, `test_se` and `test_formula` are the same of its rows, by the fit and the
+        panels of all training rows; so are the attributes `test_full`, `test_full_se` and
+        `test_rows`, their number.
     chosen : pandas.DataFrame
         The share of folds in which a feature is among the first k: one row per feature that is
         chosen in any, one column per size.

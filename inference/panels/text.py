@@ -79,7 +79,7 @@ class Words:
         if self.size in self.table.index:
             scores = {f"size {self.size}": (self.table.loc[self.size], "log_score")} | scores
         told = ", ".join(
-            f"{who} {measured(of, f'test_{name}')} (folds {measured(of, name)})"
+            f"{who} {measured(of, f'test_{name}')} (folds {of[name]:.3f})"
             for who, (of, name) in scores.items()
         )
         return [f"Log score on {known['test_rows']} rows left out of the fit: {told}."]

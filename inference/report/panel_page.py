@@ -97,7 +97,7 @@ def _sizes(panel: Panel) -> pd.DataFrame:
     rows = {
         f"{size} (suggested)" if size == panel.suggested else str(size): {
             "adds": row["feature"] or ", ".join(panel.problem.always),
-            "log score": measured(row, "log_score"),
+            "log score": f"{row['log_score']:.3f}",
             "to the posterior": f"{row['difference']:+.3f} ± {row['se']:.3f}",
             "formula": f"{row['formula']:.3f}",
             **({"left out": measured(row, "test_log_score")} if "test_log_score" in row else {}),
