@@ -75,9 +75,10 @@ class Words:
         known = self.table.attrs
         if "test_rows" not in known:
             return []
-        scores = {"the full posterior": (known, "full")}
+        scores: dict[str, tuple[Any, str]] = {}
         if self.size in self.table.index:
-            scores = {f"size {self.size}": (self.table.loc[self.size], "log_score")} | scores
+            scores[f"size {self.size}"] = self.table.loc[self.size], "log_score"
+        scores["the full posterior"] = known, "full"
         told = ", ".join(
             f"{who} {measured(of, f'test_{name}')} (folds {of[name]:.3f})"
             for who, (of, name) in scores.items()
@@ -148,7 +149,7 @@ class Words:
         return f"P(active) above one half: {len(chosen)} of {self.D} features ({listed})."
 
 
-def measured(of: Mapping[str, Any] | pd.Series, name: str) -> str:
+def measured(of: Mapping[Any, Any] | pd.Series, name: str) -> str:
     """Return a number by its name, with its standard error where there is one."""
     error = of[f"{name}_se"]
     return f"{of[name]:.3f}" + ("" if np.isnan(error) else f" ± {error:.3f}")
