@@ -54,7 +54,7 @@ PAGES = {
     "JUDGE.md": ("judge", "judge_second", "judge_right"),
     "KNOWN_TRUTH.md": ("known_truth", "learned_scale"),
     "FSKLR_MASKS.md": ("fsklr_masks",),
-    "ONE_TABLE.md": ("one_table-choose", "one_table-panel"),
+    "ONE_TABLE.md": ("one_table-choose", "one_table-panel", "panel_intervals"),
 }  # fmt: skip
 """The records of each page, in order."""
 WORST = {

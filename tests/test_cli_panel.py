@@ -25,12 +25,13 @@ def table(tmp_path):
 
 def test_a_study_has_its_panel_in_a_file(command, table, tmp_path, monkeypatch):
     folder = tmp_path / "out"
-    problem = av.problem("pfcvm", av.table(table, target="status"))
+    data, test = av.table(table, target="status").split(0.25, random_seed=0)
+    problem = av.problem("pfcvm", data)
     asked = {
         "model": "pfcvm",
         "data": str(table),
         "table": {"target": "status"},
-        "test_size": 0.0,
+        "test_size": 0.25,
         "split_seed": 0,
         "hypers": {},
         "command": "ardvark compare",
@@ -44,7 +45,7 @@ def test_a_study_has_its_panel_in_a_file(command, table, tmp_path, monkeypatch):
     assert max(len(line.replace(str(folder), "DIR")) for line in lines) <= 80
     written = pd.read_csv(folder / "panel.csv", index_col="name")
     found = written["coefficient"]
-    assert written.loc["intercept", "note"].endswith("size 2; pfcvm on patients")  # as `to_csv`
+    assert "size 2; pfcvm on patients" in written.loc["intercept", "note"]  # as `to_csv`
     assert set(found.index) == {"intercept", "a", "c"}
     assert pd.read_csv(folder / "panel-sizes.csv")["size"].tolist() == [0, 1, 2, 3]
     assert {"a", "c"} <= set(pd.read_csv(folder / "panel-folds.csv", index_col=0).index)
@@ -54,6 +55,21 @@ def test_a_study_has_its_panel_in_a_file(command, table, tmp_path, monkeypatch):
     assert "<h1>A small panel of pfcvm on patients</h1>" in page
     assert f'<td title="coefficient, a: {found["a"]:.3g}">' in page
     assert "--size 2" in page  # the command
+    # rows that the study left out, and the interval of each effect, by plain NumPy
+    full = av.predict(problem, fit, test).mean(("chain", "draw")).values
+    full = np.log(np.where(test.y == 1, full, 1.0 - full))
+    shown = f"{full.mean():.3f} ± {full.std(ddof=1) / np.sqrt(test.N):.3f}"
+    score = pd.read_csv(folder / "panel-sizes.csv", index_col="size").loc[2]
+    of_panel = f"{score['test_log_score']:.3f} ± {score['test_log_score_se']:.3f}"
+    words = " ".join(done.stdout.split())
+    assert f"Log score on {test.N} rows left out of the fit: size 2 {of_panel} (folds" in words
+    assert f"the full posterior {shown} (folds" in words
+    assert f"the full posterior has {shown} there" in page
+    assert f">{of_panel}</td>" in page
+    a, w = (fit["posterior"][f"{name}_weight"].values for name in ("sample", "feature"))
+    primal = w[..., 0] * (a @ problem.X[:, 0]) / problem.scale[0]
+    low, high = np.quantile(primal, [0.05, 0.95])
+    assert f"[{low:.3g}, {high:.3g}]</td>" in page
     for heading in ("or instead", "without an average over draws", "in panels of each size"):
         assert heading in page  # each table has its note
     # the file predicts as the panel does in Python

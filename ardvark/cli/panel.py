@@ -42,13 +42,13 @@ def panel(
     from ardvark.inference.report.panel_page import panel_page
 
     where = computing(processes, scheduler, workers)
-    problem, _ = problem_of(settings_of(folder))
+    problem, test = problem_of(settings_of(folder))
     fits = study.load_fits(folder, problem)
     fit = fits[chosen(fits, method, reference_of(fits))]
     kept = folder / "panel"
     last_words(f"Stopped. Finished refits are in {kept}. Run the same command to continue.")
     found = av.panel(
-        problem, fit, sizes, folds=folds, random_seed=seed, folder=kept, processes=where
+        problem, fit, sizes, test=test, folds=folds, random_seed=seed, folder=kept, processes=where
     )
     if size is not None:
         found = found.at(size)

@@ -155,7 +155,7 @@ def described(
 ) -> xr.Dataset:
     """Return the Dataset of `select` from what was found active in the draws of a posterior."""
     prior = prior_activity(problem, threshold)
-    attrs: dict[str, Any] = {"threshold": float(threshold), **_direction(problem)}
+    attrs: dict[str, Any] = {"threshold": float(threshold), **direction(problem)}
     arrays: dict[str, np.ndarray] = {}
     dims: dict[str, tuple[str, ...]] = {}
     for what, found in activities.items():
@@ -184,7 +184,7 @@ def described(
     return dataset(arrays, dims, coords, draws=False).assign_attrs(attrs)
 
 
-def _direction(problem: Problem) -> dict[str, str]:
+def direction(problem: Problem) -> dict[str, str]:
     """Return unit and class of a signed effect, and what the one of a feature is."""
     kernel, (link, _, noise) = problem.kernel, problem.spec.link.partition(",")
     unit = UNITS.get(link, "units of eta")

@@ -18,7 +18,7 @@ from ardvark.data import Dataset
 from ardvark.models import Problem
 
 from ..fits.datatree import pointwise
-from ..fitting.prediction import predict
+from ..fitting.prediction import predict, rows_of
 from ..scoring.held_out import log_scores
 from .clusters import Clusters, clustered
 from .projection import design, project
@@ -118,7 +118,7 @@ def scored(
     tree : DataTree
         The fit.
     rows : Dataset
-        The new rows, in original units.
+        The new rows, in original units; columns are matched by name.
     path : sequence of int
         Features in the order of a search; a submodel has the first of them.
     sizes : sequence of int
@@ -128,7 +128,7 @@ def scored(
     """
     known = predictions or Predictions.of(problem, tree)
     full = predict(problem, tree, rows).mean(("chain", "draw")).values
-    there = problem.at(rows.X)
+    there = problem.at(rows_of(problem.data, rows, problem.always)[0])
     draws, formula = [], []
     for size in sizes:
         features = list(path[:size])

@@ -16,7 +16,9 @@ not fit the labels again. So it hardly overfits, although it chooses among many 
    averages over all that the other features could do. Measured by the posterior alone, one feature
    would then do, although five do clearly better.
 4. Its members are the first features of the search on all rows. The coefficients are those of the
-   full posterior's projection.
+   full posterior's projection. They have no interval (`projection.py` says why): beside each stands
+   the column's effect in the full posterior, with the interval that it has there.
+5. Rows that the fit has not seen (`test`) are predicted by the panel itself, as by the fit.
 """
 
 import json
@@ -29,6 +31,7 @@ import xarray as xr
 
 from ardvark.common.validate import InputError, logger, whole
 from ardvark.common.work import Processes
+from ardvark.data import Dataset
 from ardvark.models import Problem
 
 from ..contract.sampling import Sampling
@@ -38,7 +41,7 @@ from ..fits.selection import PROBABILITY
 from ..fitting import registry
 from ..refits.sharing import refits
 from .evaluation import Predictions, Scores, partition, scored
-from .result import Panel
+from .result import Panel, in_posterior
 from .search import search
 
 LARGEST = 20
@@ -50,6 +53,7 @@ def panel(
     fit: xr.DataTree,
     sizes: int | Iterable[int] | None = None,
     *,
+    test: Dataset | None = None,
     folds: int = 5,
     random_seed: int | None = None,
     folder: str | os.PathLike[str] | None = None,
@@ -71,6 +75,9 @@ def panel(
     sizes : int or iterable of int, optional
         Sizes of the submodels that are evaluated: 0 to this number, or these. By default 0 to 20,
         or to the number of features.
+    test : Dataset, optional
+        Rows that the fit has not seen, in the original units. The full posterior and the panels of
+        each size are scored on them too, beside the folds.
     folds : int
         The number of folds, each of which is a refit. Each has its share of both classes. A refit
         by `exact` asks for no more than predictions need, 400 effective draws.
@@ -92,7 +99,8 @@ def panel(
     ------
     InputError
         The fit is of another problem, has no draws, or is not by a method of ardvark; the model
-        gives no P(y = 1); a size or the number of folds is out of range; a refit failed.
+        gives no P(y = 1); a size or the number of folds is out of range; the test rows have other
+        classes or lack a column; a refit failed.
 
     Examples
     --------
@@ -110,11 +118,17 @@ def panel(
     {'intercept': ..., 'x4': False, 'x1': True}
     """
     check_same(problem, fit)
+    if test is not None and test.class_names != problem.data.class_names:
+        raise InputError(
+            f"the test rows have the classes {test.class_names}, and the fit was made with "
+            f"{problem.data.class_names}: their order decides what y = 1 is."
+        )
     wanted = _sizes(sizes, problem.D)
     plan = _plan(problem, fit, random_seed, progressbar)
     fold = partition(problem.y, whole("folds", folds, 2), plan.sampling.seed)
     known = Predictions.of(problem, fit)
     path = search(known.clusters, known.X, wanted[-1], known.always)
+    left_out = None if test is None else scored(problem, fit, test, path, wanted, known)
     parts = {f"fold {k + 1}": problem.take(np.flatnonzero(fold != k)) for k in range(folds)}
     paths, scores, troubles = {}, {}, []
     for name, tree in refits("panel", parts, plan, folder, processes):
@@ -130,6 +144,8 @@ def panel(
         logger.info("panel: %s", name)
     names = problem.feature_names
     table = tabulated([scores[name] for name in parts], wanted)
+    if left_out is not None:
+        table = _beside(table, left_out)
     table.insert(0, "feature", ["" if size == 0 else names[path[size - 1]] for size in wanted])
     return Panel(
         table=table,
@@ -141,14 +157,15 @@ def panel(
         problem=problem,
         path=tuple(path),
         predictions=known,
+        effects=in_posterior(problem, fit),
     )
 
 
 def tabulated(scores: Sequence[Scores], sizes: Sequence[int]) -> pd.DataFrame:
     """Return what is known of each size from the rows of all folds: means over rows.
 
-    The error of a difference is the standard deviation over rows of the difference of their log
-    scores, divided by the square root of their number.
+    The error of a mean is the standard deviation over rows, divided by the square root of their
+    number; of a difference, that of the rows' own differences. It is NaN for one row.
     """
     full = np.concatenate([s.full for s in scores])
     draws, formula = (np.concatenate([getattr(s, n) for s in scores]) for n in ("draws", "formula"))
@@ -157,11 +174,25 @@ def tabulated(scores: Sequence[Scores], sizes: Sequence[int]) -> pd.DataFrame:
     columns = {"log_score": draws.mean(0)}
     for names, of in ((("difference", "se"), full), (("to_best", "to_best_se"), best)):
         apart = draws - of[:, None]
-        columns |= dict(
-            zip(names, (apart.mean(0), apart.std(0, ddof=1) / np.sqrt(len(full))), strict=True)
-        )
+        columns |= dict(zip(names, (apart.mean(0), _error(apart)), strict=True))
     table = pd.DataFrame(columns | {"formula": formula.mean(0)}, index=pd.Index(sizes, name="size"))
     table.attrs = {"full": float(full.mean()), "rows": len(full)}
+    return table
+
+
+def _error(values: np.ndarray) -> np.ndarray:
+    """Return the standard error of the mean of each column (M, k); NaN with one row."""
+    M, k = values.shape
+    return values.std(0, ddof=1) / np.sqrt(M) if M > 1 else np.full(k, np.nan)
+
+
+def _beside(folds: pd.DataFrame, test: Scores) -> pd.DataFrame:
+    """Return the table of the folds, with what scores of test rows say in columns `test_...`."""
+    own = tabulated([test], list(folds.index)).drop(columns=["to_best", "to_best_se"])
+    own.insert(1, "log_score_se", _error(test.draws))
+    about = own.attrs | {"full_se": float(_error(test.full[:, None])[0])}
+    table = pd.concat([folds, own.add_prefix("test_")], axis=1)
+    table.attrs = folds.attrs | {f"test_{name}": value for name, value in about.items()}
     return table
 
 

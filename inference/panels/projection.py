@@ -14,6 +14,17 @@ would be no minimum where p is 0 or 1 and the classes can be separated, and more
 columns are collinear; its size is that of projpred. The mean prediction of some draws has the same
 minimiser as the mean of their divergences, because only p log q + (1 - p) log(1 - q) depends on b,
 and it is linear in p.
+
+**The spread of the draws' projections is no interval of a coefficient.** b depends on p through
+the K sums A' p alone, so to first order Cov(b) = I^-1 A' Cov(p) A I^-1, I = A' diag(q (1 - q)) A.
+With many rows and a flat prior, a logistic regression on more columns F, those of A among them, has
+A' Cov(p) A = A' diag(p (1 - p)) A, and over rows of one q the mean of p (1 - p) is q (1 - q) minus
+the variance of p. So the spread is less than I^-1, the variance of a maximum likelihood estimate on
+A, by what F explains of the labels; and the variance of the effect in the full posterior, a block
+of (F' diag(p (1 - p)) F)^-1, is more than I^-1 and grows with F. A posterior that is certain of the
+labels of its rows has no spread at all. The spread says how sure the posterior is of the best
+submodel of these very rows, with their other columns as they are: a column without an effect that
+goes by chance with what others do has a projection away from 0, and the posterior is sure of it.
 """
 
 import numpy as np

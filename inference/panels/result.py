@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+import xarray as xr
 
 from ardvark.common.validate import InputError
 from ardvark.data import Table
 from ardvark.models import Problem
 
 from ..fits.datatree import replacing
+from ..fits.selection import direction
+from ..fits.selection_text import effects
 from .evaluation import Predictions, Submodel
 from .projection import RIDGE
 from .search import divergences
@@ -26,7 +29,8 @@ if TYPE_CHECKING:
 NEAREST, RELATED, KEPT = 50, 0.3, 0.8
 """Alternatives are looked for among so many features, those with the largest absolute correlation
 with the member; it must be this large; and this share of what the member adds must be kept."""
-ENDS = {"low": 0.05, "high": 0.95}
+POSTERIOR = {"effect": "posterior_effect", "low": "posterior_low", "high": "posterior_high"}
+"""Columns of `ardvark.effects`, and what they are called beside a panel's coefficients."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,6 +46,10 @@ class Panel:
         better of the full posterior and the best size, and `to_best_se`; and `formula`, the log
         score of the one logistic regression of `coefficients` and `to_csv`, where `log_score`
         averages over the projected draws. ``attrs["full"]`` is the log score of the full posterior.
+        Where `test` was given, `test_log_score` with its standard error `test_log_score_se`,
+        `test_difference`, `test_se` and `test_formula` are the same of its rows, by the fit and the
+        panels of all training rows; so are the attributes `test_full`, `test_full_se` and
+        `test_rows`, their number.
     chosen : pandas.DataFrame
         The share of folds in which a feature is among the first k: one row per feature that is
         chosen in any, one column per size.
@@ -57,6 +65,8 @@ class Panel:
         The folds whose refit has not converged.
     problem : Problem
         The problem that was fitted.
+    effects : pandas.DataFrame
+        The effect of each column in the full posterior, of which `coefficients` has the panel's.
 
     Examples
     --------
@@ -91,6 +101,7 @@ class Panel:
     problem: Problem
     path: tuple[int, ...] = field(repr=False)
     predictions: Predictions = field(repr=False)
+    effects: pd.DataFrame = field(repr=False)
 
     def at(self, size: int) -> "Panel":
         """Return the panel of another size.
@@ -132,23 +143,24 @@ class Panel:
         """The logistic regression nearest to the full posterior, in the table's units.
 
         log(P / (1 - P)) = intercept + sum of coefficient times column. One row for the intercept,
-        each column that is always in and each member: `coefficient`; `low` and `high`, the ends of
-        the 90 % interval of the draws' projections; and `per_sd`, the coefficient for one standard
-        deviation of the column (NaN for the intercept).
+        each column that is always in and each member: `coefficient`, and `per_sd`, the same for one
+        standard deviation of the column. It is a rule that predicts, and has no interval: it also
+        takes over what columns left out do, as far as they go with its own in these rows.
+
+        What the column itself does, given all others, is told by the full posterior:
+        `posterior_effect` per unit of the column, with its 90 % interval, `posterior_low` and
+        `posterior_high`, in ``attrs["unit"]``. These are NaN for the intercept, and where the fit
+        does not have them: the effect without a selection (`ardvark.select`), its interval also at
+        a point.
         """
-        center, scale = self._units()
-        found = {"coefficient": self._submodel.formula[None]}
-        found |= {"draws": self._submodel.draws}
-        own = {name: _in_units(b, center, scale) for name, b in found.items()}
+        formula = self._submodel.formula
         frame = pd.DataFrame(
-            {
-                "coefficient": own["coefficient"][0],
-                **{name: np.quantile(own["draws"], q, axis=0) for name, q in ENDS.items()},
-                "per_sd": [np.nan, *self._submodel.formula[1:]],
-            },
+            {"coefficient": self._in_units(formula), "per_sd": [np.nan, *formula[1:]]},
             index=pd.Index(["intercept", *self._columns], name="name"),
         )
-        frame.attrs["towards"] = self.problem.data.class_names[1]
+        frame = frame.join(self.effects)
+        frame.attrs = {"towards": self.problem.data.class_names[1]}
+        frame.attrs |= {"unit": direction(self.problem)["unit"]}
         return frame
 
     @property
@@ -156,13 +168,14 @@ class Panel:
         """The columns of the submodel: those always in, and the members."""
         return (*self.problem.always, *self.names)
 
-    def _units(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the centre and the scale of each of these columns."""
+    def _in_units(self, b: np.ndarray) -> np.ndarray:
+        """Return coefficients (1 + a + k,), intercept first, of columns in the table's units."""
         problem, always = self.problem, self.problem.covariates
         center, scale = problem.center[self.features], problem.scale[self.features]
-        if always is None:
-            return center, scale
-        return np.append(always.center, center), np.append(always.scale, scale)
+        if always is not None:
+            center, scale = np.append(always.center, center), np.append(always.scale, scale)
+        slopes = b[1:] / scale
+        return np.append(b[0] - slopes @ center, slopes)
 
     @cached_property
     def alternatives(self) -> pd.DataFrame:
@@ -195,8 +208,8 @@ class Panel:
     def members(self) -> pd.DataFrame:
         """The members with all that is known of them.
 
-        One row each: `coefficient`, `low`, `high`, `per_sd` as in `coefficients`; `chosen`, the
-        share of folds whose panel of this size has it; and its `alternatives`.
+        One row each: the columns of `coefficients`; `chosen`, the share of folds whose panel of
+        this size has it; and its `alternatives`.
         """
         frame = self.coefficients.loc[list(self.names)].copy()
         column = self.chosen[self.size] if self.size in self.chosen else pd.Series(dtype=float)
@@ -227,9 +240,10 @@ class Panel:
         `note`, says what the numbers of a column mean, and what stands for a missing one.
         """
         data = self.problem.data
-        about = f"log odds of {data.class_names[1]}; size {self.size}; {self._what}"
-        notes = {"intercept": about} | (data.encoder.notes() if isinstance(data, Table) else {})
         frame = self.coefficients
+        about = f"log odds of {data.class_names[1]}; size {self.size}; {self._what}"
+        about += f"; posterior_ in {frame.attrs['unit']}"
+        notes = {"intercept": about} | (data.encoder.notes() if isinstance(data, Table) else {})
         with replacing(path) as part:
             frame.assign(note=[notes.get(str(name), "") for name in frame.index]).to_csv(part)
 
@@ -240,7 +254,7 @@ class Panel:
         return sizes(self.table, self.suggested, self._what)
 
     def text(self) -> str:
-        """Return in words what was found, in at most 30 lines of 80 columns."""
+        """Return in words what was found, in at most 32 lines of 80 columns."""
         return self._words.text()
 
     @property
@@ -272,11 +286,19 @@ class Panel:
         return self.text()
 
 
-def _in_units(b: np.ndarray, center: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Return coefficients (..., K), intercept first, of columns that are not standardised."""
-    slopes = b[..., 1:] / scale
-    intercept = b[..., 0] - slopes @ center
-    return np.concatenate([intercept[..., None], slopes], axis=-1)
+def in_posterior(problem: Problem, fit: xr.DataTree) -> pd.DataFrame:
+    """Return the effect of each column in a fit, per unit of the column, with its 90 % interval."""
+    always = problem.covariates
+    scales = {"feature": problem.scale} | ({} if always is None else {"covariate": always.scale})
+    names = {"feature": problem.feature_names, "covariate": problem.always}
+    found = [
+        effects(fit, what).reindex(names[what])[list(POSTERIOR)].div(scale, axis=0)
+        for what, scale in scales.items()
+    ]
+    frame = pd.concat(found).astype(float).rename(columns=POSTERIOR)
+    if fit.attrs["kind"] in ("point", "search"):
+        frame[[POSTERIOR["low"], POSTERIOR["high"]]] = np.nan
+    return frame
 
 
 def _correlations(X: np.ndarray, j: int) -> np.ndarray:

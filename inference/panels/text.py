@@ -1,14 +1,17 @@
-"""A panel in words: at most 28 lines of 80 columns, which a terminal shows whole."""
+"""A panel in words: at most 32 lines of 80 columns, most often 25."""
 
 import textwrap
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ardvark.data.columns import listed
 
 WIDTH = 80
-_ROWS, _LONGEST = 7, 18
+_ROWS, _LONGEST = 6, 18
 """Columns that have a line each, and characters of a name."""
 
 
@@ -48,13 +51,14 @@ class Words:
         if self.members is not None and self.coefficients is not None:
             lines += ["", *self._panel(self.members, self.coefficients)]
         lines += ["", *_filled(others[0], 2)]
-        return "\n".join([*lines, *(line for words in others[1:] for line in _filled(words, 1))])
+        return "\n".join([*lines, *(line for words in others[1:] for line in _filled(words, 2))])
 
     def sentences(self) -> list[str]:
         """Return what was found, what selection by P(active) gives, and what is to be doubted."""
         which = ", ".join(self.not_converged)
         doubts = [f"Refits that have not converged, so doubt their scores: {which}."]
-        return [self._first(), self._by_p_active(), *self._formula(), *(doubts if which else [])]
+        known = [*self._formula(), *self._left_out(), *(doubts if which else [])]
+        return [self._first(), self._by_p_active(), *known]
 
     def _formula(self) -> list[str]:
         """Return how the formula of the coefficients predicts, without an average over draws."""
@@ -65,6 +69,21 @@ class Words:
         return [
             f"As one formula, size {self.size} has log score {score:.3f}: {gain:+.3f} to size 0."
         ]
+
+    def _left_out(self) -> list[str]:
+        """Return the log scores of rows that the fit has not seen, beside those of the folds."""
+        known = self.table.attrs
+        if "test_rows" not in known:
+            return []
+        scores: dict[str, tuple[Any, str]] = {}
+        if self.size in self.table.index:
+            scores[f"size {self.size}"] = self.table.loc[self.size], "log_score"
+        scores["the full posterior"] = known, "full"
+        told = ", ".join(
+            f"{who} {measured(of, f'test_{name}')} (folds {of[name]:.3f})"
+            for who, (of, name) in scores.items()
+        )
+        return [f"Log score on {known['test_rows']} rows left out of the fit: {told}."]
 
     def _first(self) -> str:
         full = f"the full posterior (log score {self.table.attrs['full']:.3f})"
@@ -86,7 +105,7 @@ class Words:
         """Return the table of sizes: those around the suggested one, and the last."""
         known = list(self.table.index)
         at = len(known) - 1 if self.suggested is None else known.index(self.suggested)
-        shown = known if len(known) <= 8 else [*known[max(0, at - 4) :][:6], known[-1]]
+        shown = known if len(known) <= 7 else [*known[max(0, at - 3) :][:5], known[-1]]
         head = f"{'size':>4} {'adds':<{_LONGEST}} {'log score':>9} {'difference':>10} {'se':>6}"
         lines = [head]
         for size in dict.fromkeys(shown):
@@ -105,10 +124,13 @@ class Words:
 
     def _panel(self, members: pd.DataFrame, coefficients: pd.DataFrame) -> list[str]:
         """Return the coefficients, and how sure each member is."""
-        towards = coefficients.attrs["towards"]
-        about = f"Coefficients of size {self.size}, in log odds of {towards!r} per unit:"
-        lines = _filled(about, 1)
-        lines.append(f"{'':<{_LONGEST}} {'coef':>9} {'90 % interval':>19} {'folds':>6}  or instead")
+        towards, unit = (coefficients.attrs[name] for name in ("towards", "unit"))
+        about = (
+            f"Coefficients of size {self.size} are a rule that predicts, in log odds of {towards!r}"
+            f" per unit. Effects in the full posterior, with 90 % intervals, are in {unit}:"
+        )
+        lines = _filled(about, 3)
+        lines.append(f"{'':<{_LONGEST}} {'coef':>9} {'in posterior':>19} {'folds':>6}  or instead")
         shares = {str(n): f"{100 * share:.0f} %" for n, share in members["chosen"].items()}
         others = coefficients.drop(index=["intercept", *members.index])
         rows = [(str(n), row) for part in (members, others) for n, row in part.iterrows()]
@@ -127,12 +149,19 @@ class Words:
         return f"P(active) above one half: {len(chosen)} of {self.D} features ({listed})."
 
 
+def measured(of: Mapping[Any, Any] | pd.Series, name: str) -> str:
+    """Return a number by its name, with its standard error where there is one."""
+    error = of[f"{name}_se"]
+    return f"{of[name]:.3f}" + ("" if np.isnan(error) else f" ± {error:.3f}")
+
+
 def _filled(words: str, most: int) -> list[str]:
     return textwrap.wrap(words, WIDTH, max_lines=most, placeholder=" ...")
 
 
 def _line(name: str, row: pd.Series, share: str) -> str:
-    interval = f"{row['low']:.3g} to {row['high']:.3g}"
+    low, high = row["posterior_low"], row["posterior_high"]
+    interval = "" if np.isnan(low) else f"{low:.3g} to {high:.3g}"
     words = f"{_short(name):<{_LONGEST}} {row['coefficient']:>9.3g} {interval:>19} {share:>6}"
     others = str(row.get("alternatives", ""))
     left = WIDTH - len(words) - 2

@@ -20,6 +20,7 @@ from ardvark.inference.panels import panel as module
 from ardvark.inference.panels.evaluation import Predictions, Scores, partition, scored
 from ardvark.inference.panels.panel import often, suggested, tabulated
 from ardvark.inference.panels.projection import design
+from ardvark.inference.panels.result import in_posterior
 from ardvark.inference.panels.search import search
 from tests.inference.comparison.quick import Prior, registered
 from tests.inference.panels.ridge import Ridge
@@ -236,6 +237,50 @@ def test_refits_are_kept_and_used_again(small, tmp_path):
     assert again.path == panel.path[:3]
 
 
+# --- rows that the fit has not seen ---------------------------------------------------------------
+
+
+def test_rows_left_out_are_scored_by_the_fit_and_by_its_panels():
+    """Formula and full posterior by their definitions; a column in another place is the same."""
+    frame, y = table(10, N=130)
+    train, rest = frame[:90], frame[90:]
+    problem, fit = fitted(train, y[:90])
+    asked = {"sizes": [0, 2], "folds": 2, "progressbar": False}
+    test = av.Dataset.from_arrays(rest.to_numpy(), y[90:], feature_names=list(rest))
+    panel = av.panel(problem, fit, test=test, **asked)
+    full = av.predict(problem, fit, rest).mean(("chain", "draw")).values
+    full = np.log(np.where(y[90:] == "well", full, 1.0 - full))
+    known = panel.table.attrs
+    assert known["test_rows"] == 40
+    assert known["test_full"] == pytest.approx(full.mean())
+    assert known["test_full_se"] == pytest.approx(full.std(ddof=1) / np.sqrt(40))
+    p = panel.at(2).estimator().predict_proba(rest)
+    formula = np.log(np.where(y[90:] == "well", p[:, 1], p[:, 0]))
+    assert panel.table.loc[2, "test_formula"] == pytest.approx(formula.mean())
+    A = design(problem.at(rest.to_numpy()).X[:, list(panel.path)])
+    p = special.expit(panel.predictions.submodel(panel.path).draws @ A.T).mean(0)
+    own = np.log(np.where(y[90:] == "well", p, 1.0 - p))
+    row = panel.table.loc[2]
+    assert row["test_log_score"] == pytest.approx(own.mean())
+    assert row["test_log_score_se"] == pytest.approx(own.std(ddof=1) / np.sqrt(40))
+    assert row["test_difference"] == pytest.approx((own - full).mean())
+    assert row["test_se"] == pytest.approx((own - full).std(ddof=1) / np.sqrt(40))
+    text = " ".join(panel.at(2).text().split())
+    assert f"on 40 rows left out of the fit: size 2 {own.mean():.3f} ± " in text
+    assert f"the full posterior {full.mean():.3f} ± " in text
+    plain = av.panel(problem, fit, **asked)
+    assert "left out" not in plain.text()
+    pd.testing.assert_frame_equal(panel.table[plain.table.columns], plain.table)
+    turned = av.Dataset.from_arrays(rest.to_numpy()[:, ::-1], y[90:], feature_names=[*rest][::-1])
+    again = av.panel(problem, fit, test=turned, **asked)
+    pd.testing.assert_frame_equal(again.table, panel.table)
+    one = av.panel(problem, fit, test=test.take([0], both=False), **asked)
+    assert np.isnan(one.table.loc[2, "test_log_score_se"])
+    assert f"size 2 {own[0]:.3f} (folds" in one.at(2).text()
+    with pytest.raises(InputError, match="their order decides what y = 1 is"):
+        av.panel(problem, fit, test=dataclasses.replace(test, class_names=("well", "ill")))
+
+
 # --- members, coefficients, files -----------------------------------------------------------------
 
 
@@ -249,14 +294,73 @@ def test_coefficients_are_in_the_units_of_the_table(small):
     submodel = panel.predictions.submodel(panel.path[:2])
     A = design(problem.X[:, list(panel.path[:2])])
     np.testing.assert_allclose(eta, A @ submodel.formula, rtol=0, atol=1e-9)
-    low, high = (two.coefficients[n].iloc[1:].to_numpy() for n in ("low", "high"))
-    spread = np.quantile(submodel.draws[:, 1:], [0.05, 0.95], axis=0)
-    scale = problem.scale[list(panel.path[:2])]
-    np.testing.assert_allclose([low * scale, high * scale], spread, rtol=1e-10)
     np.testing.assert_allclose(two.coefficients["per_sd"].iloc[1:], submodel.formula[1:])
     assert b["x1"] > 0.0  # by `table`, more of x1 makes "well" likelier
     assert two.coefficients.attrs["towards"] == "well"
     assert "in log odds of 'well'" in two.text()
+
+
+def by_numpy(fit, frame):
+    """Return the effects (S, K) per unit of each column of a frame, from the draws of eta alone.
+
+    Of a linear model with more rows than columns, eta is a linear function of the columns.
+    """
+    A = np.column_stack([np.ones(len(frame)), frame.to_numpy()])
+    eta = fit["posterior"]["eta"].values.reshape(-1, len(frame))
+    scale = np.abs(A).max(0)
+    return (np.linalg.lstsq(A / scale, eta.T, rcond=None)[0].T / scale)[:, 1:]
+
+
+def test_the_interval_beside_a_coefficient_is_the_posteriors(tmp_path):
+    """Of members and of columns always in, in text, file and members, and none of another kind."""
+    frame, y = table(8)
+    problem, fit = fitted(frame, y, always=["x5"])
+    panel = av.panel(problem, fit, sizes=3, folds=2, progressbar=False).at(3)
+    low, high = np.quantile(by_numpy(fit, frame), [0.05, 0.95], axis=0)
+    found = panel.coefficients
+    assert found.attrs["unit"] == "log odds"
+    assert found.columns.str.contains("low|high").sum() == 2
+    assert list(found.index[:2]) == ["intercept", "x5"]
+    assert found.loc["intercept", found.columns[2:]].isna().all()
+    for name, row in found.iloc[1:].iterrows():
+        k = frame.columns.get_loc(name)
+        ends = row[["posterior_low", "posterior_high"]].to_numpy()
+        np.testing.assert_allclose(ends, [low[k], high[k]], rtol=1e-6)
+        assert f"{low[k]:.3g} to {high[k]:.3g}" in panel.text()
+    pd.testing.assert_frame_equal(panel.members[found.columns], found.loc[list(panel.names)])
+    panel.to_csv(tmp_path / "panel.csv")
+    kept = pd.read_csv(tmp_path / "panel.csv", index_col="name").drop(columns="note")
+    pd.testing.assert_frame_equal(kept, found)
+
+
+def test_a_posterior_that_is_certain_of_its_labels_keeps_its_wide_intervals(monkeypatch):
+    """60 features and 40 rows fit any labels: all draws have nearly the same projection.
+
+    The spread of the projections is about a tenth of the interval of the column of noise.
+    """
+    monkeypatch.setattr(Ridge, "SD", 5.0)
+    frame, y = table(9, N=40, D=60)
+    frame = (frame - frame.mean()) / frame.std()
+    problem, fit = fitted(frame.assign(sex=np.resize([0.0, 1.0, 1.0], 40)), y, always=["sex"])
+    panel = av.panel(problem, fit, sizes=1, folds=2, progressbar=False).at(1)
+    drawn = fit["posterior"]["covariate_weight"].values.ravel() / problem.covariates.scale
+    own = np.quantile(drawn, [0.05, 0.95])
+    projected = panel.predictions.submodel(panel.features).draws[:, 1] / problem.covariates.scale
+    assert np.ptp(np.quantile(projected, [0.05, 0.95])) < np.ptp(own) / 5.0
+    shown = panel.coefficients.loc["sex", ["posterior_low", "posterior_high"]]
+    np.testing.assert_allclose(shown.to_numpy(float), own, rtol=1e-9)
+
+
+def test_a_fit_without_selection_or_without_draws_of_its_own_shows_what_it_has(small):
+    problem, fit, _ = small
+    bare = fit.copy()
+    del bare["selection"]
+    assert in_posterior(problem, bare).isna().all(axis=None)
+    point = fit.copy()
+    point.attrs = {**fit.attrs, "kind": "point"}
+    known = in_posterior(problem, point)
+    assert known["posterior_effect"].notna().all()
+    assert known[["posterior_low", "posterior_high"]].isna().all(axis=None)
 
 
 def test_a_file_and_an_estimator_predict_as_the_formula_does(small, tmp_path):
@@ -363,10 +467,18 @@ def test_a_file_says_what_its_columns_mean(tmp_path):
     _, _, panel = messy()
     panel.at(2).to_csv(tmp_path / "panel.csv")
     notes = pd.read_csv(tmp_path / "panel.csv", index_col="name")["note"]
-    assert notes["intercept"] == "log odds of well; size 2; horseshoe on data"
+    assert (
+        notes["intercept"] == "log odds of well; size 2; horseshoe on data; posterior_ in log odds"
+    )
     assert notes["age"] == "50 if missing"
     assert notes["sex=m"] == "1 if m; 0 if f; 0 if missing"
-    assert panel.at(1).coefficients.columns.tolist() == ["coefficient", "low", "high", "per_sd"]
+    assert panel.at(1).coefficients.columns.tolist() == [
+        "coefficient",
+        "per_sd",
+        "posterior_effect",
+        "posterior_low",
+        "posterior_high",
+    ]
 
 
 def test_without_features_the_columns_that_are_always_in_are_named():
@@ -397,16 +509,17 @@ def test_what_p_active_selects_stands_beside_it(small):
 
 
 def test_words_fit_a_terminal():
-    """28 lines of eighty columns, with long names and as many members as there are sizes."""
+    """32 lines of eighty columns, with long names and as many members as there are sizes."""
     frame, y = table(4, N=80, D=25)
     problem, fit = fitted(frame.rename(columns=lambda name: f"{name}_{'long' * 12}"), y)
-    found = av.panel(problem, fit, folds=2, progressbar=False)
+    found = av.panel(problem, fit, test=problem.data, folds=2, progressbar=False)
     for size in (None, 0, 1, 20):
         panel = dataclasses.replace(found, suggested=size, size=size, not_converged=("fold 1",) * 9)
         lines = panel.text().splitlines()
-        assert len(lines) <= 28
+        assert len(lines) <= 32
         assert max(map(len, lines)) <= 80
         assert repr(panel) == panel.text()
+        assert "80 rows left out of the fit" in " ".join(panel.text().split())
         assert ("suggested" in panel.text()) == (size is not None)
         assert ("no size" in panel.plot().get_suptitle()) == (size is None)
     nothing = dataclasses.replace(found, suggested=None, size=None)
