@@ -31,10 +31,16 @@ from ardvark.estimator_input import (
     verdict_untold,
     weights_refused,
 )
-from ardvark.inference import effects, fit, predict, selection_text
+from ardvark.inference import effects, fit, selection_text
 from ardvark.inference.contract.backend import FitFailed
 from ardvark.inference.fits.datatree import with_derived, without_derived
-from ardvark.inference.fitting.prediction import LinearRule, classes, linear_rule
+from ardvark.inference.fitting.prediction import (
+    LinearRule,
+    classes,
+    linear_rule,
+    predicted_draws,
+    warn_of_new_values,
+)
 from ardvark.inference.verdicts.variation import log_odds, nearly_constant
 from ardvark.models import ZOO, problem
 
@@ -92,7 +98,9 @@ class SparseBayesClassifier(SelectorMixin, TwoClasses):
         Columns of a data frame X that are always in the model, such as age: covariates, which are
         outside of what is selected (`ardvark.problem`). `get_support` keeps them.
     standardize : bool
-        Standardise each feature by its mean and standard deviation in the training rows.
+        Standardise each feature by its mean and standard deviation in the training rows. A feature
+        that does not vary there contributes nothing in either case (`ardvark.problem`), and a
+        prediction of rows in which it has another value warns, by the logger "ardvark".
     threshold : float
         P(active) above which `get_support` selects a feature, and `relevance_vectors_` a row.
     verbose : bool
@@ -316,11 +324,12 @@ class SparseBayesClassifier(SelectorMixin, TwoClasses):
     def _mean_prediction(self, X: ArrayLike) -> np.ndarray:
         """Return what `ardvark.predict` returns, averaged over draws (M,)."""
         rows = self._rows(X)
+        warn_of_new_values(self.problem_.data, rows)
         sizes = self.posterior_["posterior"].sizes
         step = max(1, int(_CHUNK / (sizes["chain"] * sizes["draw"])))
         parts = (dense(rows[at : at + step]) for at in range(0, rows.shape[0], step))
-        means = [predict(self.problem_, self.posterior_, x).mean(("chain", "draw")) for x in parts]
-        return np.concatenate([mean.values for mean in means])
+        drawn = (predicted_draws(self.problem_, self.posterior_, x) for x in parts)
+        return np.concatenate([p.mean(axis=(0, 1)) for p in drawn])
 
     @available_if(_predicts_labels)
     def predict_proba(self, X: ArrayLike) -> np.ndarray:

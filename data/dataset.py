@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ardvark.common.html import table
+from ardvark.common.rounding import differ
 from ardvark.common.validate import InputError, distinct, matrix, named, two_classes, whole
 
 FEW = 20
@@ -55,8 +56,8 @@ class Dataset:
 
     Notes
     -----
-    Constant features are kept; `constant_features` names them. Two data sets compare by identity;
-    compare `fingerprint` for equal content.
+    Constant features are kept; `constant_features` names them, and `constant` (D,) marks them. Two
+    data sets compare by identity; compare `fingerprint` for equal content.
 
     Examples
     --------
@@ -207,10 +208,14 @@ class Dataset:
         return self.N - ones, ones
 
     @cached_property
+    def constant(self) -> np.ndarray:
+        """Which features (D,) take one value in all rows, but for the rounding of float64."""
+        return ~differ(self.X.min(axis=0), self.X.max(axis=0))
+
+    @property
     def constant_features(self) -> tuple[str, ...]:
-        """The names of the features that take one value in all rows."""
-        constant = self.X.min(axis=0) == self.X.max(axis=0)
-        return tuple(self.feature_names[k] for k in np.flatnonzero(constant).tolist())
+        """Their names."""
+        return tuple(self.feature_names[k] for k in np.flatnonzero(self.constant).tolist())
 
     @cached_property
     def remarks(self) -> tuple[str, ...]:

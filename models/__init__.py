@@ -97,8 +97,11 @@ def problem(
     basis_labels : array (B,) of -1 and +1, optional
         Only for models whose labels enter the basis; by default the labels of the basis rows.
     standardize : bool
-        Use the mean and population standard deviation of each training feature (ddof = 0); a
-        constant feature is only centred.
+        Use the mean and population standard deviation of each training feature (ddof = 0). A
+        feature that does not vary in the training rows, but for rounding, contributes nothing to
+        any row, standardised or not. Nothing can be learned of it: its effect on rows with other
+        values would be that of the prior alone, and in the training rows it would be a second bias.
+        `ardvark.predict` warns of such rows.
     always : sequence of str
         Columns that are always in the model, such as age and sex: covariates with the prior
         Normal(0, covariate_sd) each, per standard deviation of the column. They are outside of the
@@ -137,12 +140,10 @@ def problem(
     columns = columns_of(dataset, names_always) if names_always else ()
     refuse_covariates(spec, bool(columns), hypers)
     center, scale, covariates = standardization(dataset, standardize, columns)
-    if standardize and dataset.constant_features:  # named here once, and not again by each fold
-        constant = dataset.constant_features
+    if constant := dataset.constant_features:  # named here once, and not again by each fold
         shown = ", ".join(constant[:10]) + (", ..." if len(constant) > 10 else "")
-        logger.info(
-            "%s: %d constant feature(s), centred only: %s", dataset.name, len(constant), shown
-        )
+        said = "%s: %d constant feature(s), which contribute nothing: %s"
+        logger.info(said, dataset.name, len(constant), shown)
     rows = features_of(dataset.X, dataset, covariates) if covariates else dataset.X
     centres, names, labels = basis_centres(dataset, rows, basis, basis_labels, spec)
     return Problem(
@@ -156,4 +157,5 @@ def problem(
         center=center,
         scale=scale,
         covariates=covariates,
+        standardize=standardize,
     )

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from ardvark.common.rounding import differ
 from ardvark.common.validate import InputError, named
 from ardvark.data import Dataset
 
@@ -20,10 +21,14 @@ class Covariates(NamedTuple):
     center: np.ndarray
     scale: np.ndarray
 
+    def among(self, rows: np.ndarray, data: Dataset) -> np.ndarray:
+        """Return the covariates (M, K) of rows with the columns of `data`, in its units."""
+        place = {name: k for k, name in enumerate(data.feature_names)}
+        return rows[:, [place[name] for name in self.names]]
+
     def of(self, rows: np.ndarray, data: Dataset) -> np.ndarray:
         """Return the standardised covariates (M, K) of rows with the columns of `data`."""
-        place = {name: k for k, name in enumerate(data.feature_names)}
-        found = (rows[:, [place[name] for name in self.names]] - self.center) / self.scale
+        found = (self.among(rows, data) - self.center) / self.scale
         found.setflags(write=False)
         return found
 
@@ -38,7 +43,8 @@ def standardization(
 ) -> tuple[np.ndarray, np.ndarray, Covariates | None]:
     """Return mean and population standard deviation of features, and the same of covariates.
 
-    A constant column is only centred.
+    They are 0 and 1 if nothing is to be standardised. A column without variation has an infinite
+    standard deviation in either case, so that it is 0 in every row, and adds nothing to any eta.
     """
     center, scale = _standardization(data, standardize)
     if not covariates:
@@ -50,18 +56,32 @@ def standardization(
 
 def _standardization(data: Dataset, standardize: bool) -> tuple[np.ndarray, np.ndarray]:
     if not standardize:
-        return np.zeros(data.D), np.ones(data.D)
-    constant = data.X.max(axis=0) == data.X.min(axis=0)
+        return np.zeros(data.D), np.where(data.constant, np.inf, 1.0)
     with np.errstate(over="ignore", invalid="ignore"):
         center, spread = data.X.mean(axis=0), data.X.std(axis=0)
-    bad = ~(np.isfinite(center) & np.isfinite(spread) & ((spread > 0.0) | constant))
+    bad = ~(np.isfinite(center) & np.isfinite(spread) & ((spread > 0.0) | data.constant))
     if bad.any():
         name = data.feature_names[int(bad.argmax())]
         raise InputError(
             f"feature {name!r} cannot be standardised, because its mean or standard deviation is "
             "out of the range of a float (1e-308 to 1e308, squared). Use other units."
         )
-    return center, np.where(constant, 1.0, spread)
+    return center, np.where(data.constant, np.inf, spread)
+
+
+def hashed(
+    found: np.ndarray, rows: np.ndarray, first: np.ndarray, center: np.ndarray, scale: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return standardised rows, center and scale as a fingerprint has them.
+
+    Columns without variation were once centred only, by a scale of 1. Where these rows have the
+    value of the first training row in them, the posterior is the same, and so is the fingerprint.
+    """
+    still = np.isinf(scale)
+    if still.any():
+        same = still & ~differ(rows, first) & (center != 0.0)  # it is 0 if nothing is standardised
+        found = np.where(same, rows - center, found)
+    return found, center, np.where(still, 1.0, scale)
 
 
 # --- what a user names ----------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import numpy as np
 from ardvark.common.validate import InputError
 from ardvark.data import Dataset
 
-from .always import Covariates, features_of, standardization
+from .always import Covariates, features_of, hashed, standardization
 from .arguments import filled
 from .describing import Described
 from .parts import ard
@@ -31,7 +31,8 @@ class Problem:
     """One posterior: a model, its training data, its basis and its hyperparameters.
 
     Made by `problem`. Attributes in the original units of the data: `data` (Dataset),
-    `basis` (B, D). Standardised by `center` and `scale` (D,): `X` (N, D), `Z` (B, D). `y` (N,)
+    `basis` (B, D). Standardised by `center` and `scale` (D,): `X` (N, D), `Z` (B, D); a column
+    without variation in the training rows has the scale infinity, and is 0 in all rows. `y` (N,)
     holds 0 and 1. `covariates` are the columns of the data that are always in the model, or None.
     `asked` has the hyperparameters that the user specified, and None for the rest; `hypers` is its
     complete copy, which the model's functions take.
@@ -74,6 +75,7 @@ class Problem:
     center: np.ndarray
     scale: np.ndarray
     covariates: Covariates | None = field(default=None, kw_only=True)
+    standardize: bool = field(default=True, kw_only=True)
 
     @property
     def D(self) -> int:
@@ -223,9 +225,9 @@ class Problem:
 
         The others leave X, y and the basis; centres of the basis that are not training rows stay.
         If this problem is standardised, the remaining rows are standardised again, as in every
-        problem: by the mean and population standard deviation of each feature. A feature that is
-        constant in the remaining rows is only centred, even if it varies in the others.
-        Hyperparameters keep their filled values.
+        problem: by the mean and population standard deviation of each feature. A feature that does
+        not vary in the remaining rows contributes nothing to any row, even if it varies in the
+        others. Hyperparameters keep their filled values.
 
         Parameters
         ----------
@@ -254,7 +256,7 @@ class Problem:
         """
         data, labels = self.data, self.basis_labels
         left = data.take(rows)
-        center, scale, covariates = standardization(left, self._scaled, self.always)
+        center, scale, covariates = standardization(left, self.standardize, self.always)
         if self.basis is self.rows:
             stays = np.arange(data.N)[np.asarray(rows)]
             basis = left.X if covariates is None else features_of(left.X, left, covariates)
@@ -276,11 +278,6 @@ class Problem:
             scale=scale,
             covariates=covariates,
         )
-
-    @property
-    def _scaled(self) -> bool:
-        known = [(self.center, self.scale), *([self.covariates[1:]] if self.covariates else [])]
-        return any(bool(np.any(center != 0.0) or np.any(scale != 1.0)) for center, scale in known)
 
     def _stays(self, left: Dataset) -> np.ndarray:
         """Return which centres (B,) are kept rows, or are not training rows at all."""
@@ -443,10 +440,14 @@ class Problem:
     def fingerprint(self) -> str:
         """Hash of what defines the posterior: data, basis, standardisation, hyperparameters."""
         digest = hashlib.sha256(self.spec.name.encode())
-        for array in (self.X, self.y, self.Z, self.center, self.scale, self.basis_labels):
+        known = self.rows[0], self.center, self.scale
+        X, Z = (hashed(*pair, *known) for pair in ((self.X, self.rows), (self.Z, self.basis)))
+        arrays = [X[0], self.y, Z[0], *X[1:], self.basis_labels]
+        if self.covariates is not None and self.C is not None:
+            raw = self.covariates.among(self.data.X, self.data)
+            arrays += hashed(self.C, raw, raw[0], *self.covariates[1:])
+        for array in arrays:
             digest.update(b"-" if array is None else np.ascontiguousarray(array))
-        for array in () if self.covariates is None else (self.C, *self.covariates[1:]):
-            digest.update(np.ascontiguousarray(array))
         digest.update(json.dumps(self.posterior_fields(), sort_keys=True).encode())
         return digest.hexdigest()[:16]
 

@@ -7,9 +7,9 @@ import pandas as pd
 import xarray as xr
 
 from ardvark.data import Dataset
-from ardvark.inference import effects, predict
+from ardvark.inference import effects
 from ardvark.inference.fits.selection_text import group_table
-from ardvark.inference.fitting.prediction import classes
+from ardvark.inference.fitting.prediction import classes, predicted_draws
 from ardvark.models import Problem
 
 _ENDS = {"low": 0.05, "high": 0.95}
@@ -96,8 +96,9 @@ def _predictions(
         names=["set"],
     )
     for method, tree in fits.items():
-        drawn = xr.concat([predict(problem, tree, data) for data in sets.values()], "obs")
-        for name, values in prediction(problem, drawn).items():
+        drawn = [predicted_draws(problem, tree, data) for data in sets.values()]
+        together = xr.DataArray(np.concatenate(drawn, axis=-1), dims=("chain", "draw", "obs"))
+        for name, values in prediction(problem, together).items():
             table[method if name == "mean" else f"{method}_{name}"] = values.to_numpy()
     return table
 

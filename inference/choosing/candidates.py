@@ -29,7 +29,7 @@ from ..contract.backend import FitFailed
 from ..fits.chains import mcse
 from ..fits.datatree import with_derived, without_derived
 from ..fitting import run
-from ..fitting.prediction import log_probabilities, predict
+from ..fitting.prediction import log_probabilities, predicted_draws
 from ..fitting.registry import Plan
 from ..refits.sharing import Models, Sharing
 
@@ -93,7 +93,7 @@ class Posterior(Member):
 
     def draws(self, X: np.ndarray) -> np.ndarray:
         """Return P(y = 1) (S, M) in each draw."""
-        return predict(self.problem, self.tree, X).values.reshape(-1, len(X))
+        return predicted_draws(self.problem, self.tree, X).reshape(-1, len(X))
 
     def log_p(self, X: np.ndarray) -> np.ndarray:
         """Return the log of the mean probabilities over draws (M, 2)."""
@@ -105,7 +105,7 @@ class Posterior(Member):
         To first order sum_n log mean_s p_sn moves as the mean over draws s of sum_n p_sn / p_n,
         where p_n is the mean; so errors that rows share are counted as such.
         """
-        ones = predict(self.problem, self.tree, X).values  # (chain, draw, M)
+        ones = predicted_draws(self.problem, self.tree, X)  # (chain, draw, M)
         p = np.maximum(np.where(y == 1, ones, 1.0 - ones), np.finfo(float).tiny)
         relative = (p / p.mean(axis=(0, 1))).sum(axis=-1, keepdims=True)
         return float(np.nan_to_num(mcse(relative, "mean")[0]))
@@ -244,8 +244,8 @@ def _penalised(train: Dataset, seed: int, grid: Mapping[str, Sequence[float]]) -
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GridSearchCV, StratifiedKFold
     from sklearn.pipeline import Pipeline
-    from sklearn.preprocessing import StandardScaler
 
+    from ..scoring.scaler import Scaler
     from .elastic_net import ElasticNet
 
     inner = min(_INNER, *train.counts)
@@ -253,7 +253,7 @@ def _penalised(train: Dataset, seed: int, grid: Mapping[str, Sequence[float]]) -
         raise InputError("there is one row of a class, and a penalty needs an inner fold.")
     regression = LogisticRegression(max_iter=1000) if "C" in grid else ElasticNet()
     search = GridSearchCV(
-        Pipeline([("scale", StandardScaler()), ("penalised", regression)]),
+        Pipeline([("scale", Scaler()), ("penalised", regression)]),
         {f"penalised__{name}": list(values) for name, values in grid.items()},
         cv=StratifiedKFold(inner, shuffle=True, random_state=seed),
         scoring="neg_log_loss",

@@ -17,7 +17,7 @@ from ardvark.data import Dataset
 from ..contract.sampling import Sampling
 from ..fits.datatree import replacing
 from ..fitting import registry
-from ..fitting.prediction import Rows, rows_of
+from ..fitting.prediction import Rows, rows_of, warn_of_new_values
 from ..refits.sharing import refits
 from .candidates import Given, Member, Zoo, candidates
 
@@ -77,9 +77,14 @@ class Stack:
         ----------
         X_new : array (M, D), data frame, or Dataset
             Inputs in the original units. A data frame's columns are matched by name. Rows of a
-            table are cleaned first: ``data.clean(rows)``.
+            table are cleaned first: ``data.clean(rows)``. What `ardvark.predict` warns of is
+            warned of here too.
         """
-        X, _ = rows_of(self.data, X_new)
+        X, names = rows_of(self.data, X_new)
+        warn_of_new_values(self.data, X, names)
+        return self._mixture(X)
+
+    def _mixture(self, X: np.ndarray) -> np.ndarray:
         parts = [w * np.exp(self.members[name].log_p(X)) for name, w in self.weights.items()]
         p = np.sum(parts, axis=0)
         return p / p.sum(axis=1, keepdims=True)
@@ -97,7 +102,8 @@ class Stack:
             probable class.
         """
         X, names = rows_of(self.data, X_new)
-        p = self.predict_proba(X)[:, 1]
+        warn_of_new_values(self.data, X, names)
+        p = self._mixture(X)[:, 1]
         classes = np.array(self.data.class_names)
         ends = self._ends(X)
         return pd.DataFrame(

@@ -22,7 +22,7 @@ from ardvark.models import Problem
 from ..fits.covariates import covariates_beside
 from ..fits.datatree import replacing
 from ..fits.selection_text import selection_text
-from ..fitting.prediction import classes, predict
+from ..fitting.prediction import classes, predicted_draws, rows_of, warn_of_new_values
 from ..scoring.baselines import Baseline, Predicted, baselines, beside_baselines
 from ..scoring.columns import described
 from ..scoring.distances import frame, measure
@@ -351,8 +351,9 @@ def _predicted(
     """Return each fit's predictions (chain, draw, M) for the test samples, where there are any."""
     if problem is None or test is None:
         return {}
+    warn_of_new_values(problem.data, *rows_of(problem.data, test, problem.always))
     drawn = {name: tree for name, tree in fits.items() if has_draws(tree)}
-    return {name: predict(problem, tree, test).values for name, tree in drawn.items()}
+    return {name: predicted_draws(problem, tree, test) for name, tree in drawn.items()}
 
 
 def _models(

@@ -184,7 +184,8 @@ def _always(tree: xr.DataTree) -> list[str]:
     told = [f"always in, with {what}{towards(effects(tree))}:"]
     for name, row in table.iloc[:_COVARIATES].iterrows():
         value, low, high = row[list(ODDS) if odds else ["effect", "low", "high"]]
-        told.append(_cut(f"  {_cut(str(name), 20):<20} {value:.3g} ({low:.3g} to {high:.3g})"))
+        said = f"{value:.3g} ({low:.3g} to {high:.3g})" if value == value else "does not vary"
+        told.append(_cut(f"  {_cut(str(name), 20):<20} {said}"))
     more = len(table) - _COVARIATES
     return ["", *told, *([f"  and {more} more"] if more > 0 else [])]
 

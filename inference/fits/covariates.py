@@ -22,7 +22,8 @@ def covariate_effects(tree: xr.DataTree) -> pd.DataFrame:
     `effect`, `effect_sd`, `low` and `high` are posterior mean, standard deviation and 90 % interval
     of the change of eta per standard deviation of the column. Under a logistic link `ODDS` are
     posterior median and 90 % interval of the odds ratio of one unit of the column: of a year of
-    age, of one level against the others.
+    age, of one level against the others. All are NaN for a column that does not vary in the
+    training rows, of which nothing is known.
     """
     posterior = group(tree, "posterior")
     if COVARIATES not in posterior:
@@ -34,12 +35,15 @@ def covariate_effects(tree: xr.DataTree) -> pd.DataFrame:
     columns = dict(zip(OF_COVARIATES, (flat.mean(0), flat.std(0), low, high), strict=True))
     spec = ZOO.get(str(tree.attrs.get("model")))
     constant = group(tree, "constant_data")
-    if spec is not None and spec.link.startswith("logistic") and "covariate_scale" in constant:
-        unit = constant["covariate_scale"].values
+    unit = constant["covariate_scale"].values if "covariate_scale" in constant else None
+    if unit is not None and spec is not None and spec.link.startswith("logistic"):
         known = (np.median(flat, axis=0), low, high)
         with np.errstate(over="ignore"):
             columns |= {n: np.exp(x / unit) for n, x in zip(ODDS, known, strict=True)}
-    return pd.DataFrame(columns, index=pd.Index(names, name="covariate"))
+    frame = pd.DataFrame(columns, index=pd.Index(names, name="covariate"))
+    if unit is not None:
+        frame.loc[np.isinf(unit)] = np.nan
+    return frame
 
 
 def always_text(tree: xr.DataTree) -> str:
@@ -69,6 +73,8 @@ def _in_words(table: pd.DataFrame) -> dict[str, str]:
     odds = ODDS[0] in table
     rows = table[list(ODDS) if odds else ["effect", "low", "high"]]
     return {
-        str(name): f"{value:{'' if odds else '+'}.2g} [{low:.2g}, {high:.2g}]"
+        str(name): "does not vary"
+        if np.isnan(value)
+        else f"{value:{'' if odds else '+'}.2g} [{low:.2g}, {high:.2g}]"
         for name, value, low, high in rows.itertuples()
     }

@@ -1,14 +1,17 @@
 """Prediction: P(y = 1) at new inputs, one number per posterior draw."""
 
-from typing import Literal, NamedTuple, get_args
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import ArrayLike
 
-from ardvark.common.validate import InputError, matrix, one_of
+from ardvark.common.rounding import differ
+from ardvark.common.validate import InputError, logger, matrix, one_of
 from ardvark.data import Dataset
+from ardvark.data.columns import listed
 from ardvark.models import Inputs, Problem
 
 from ..fits.activity import primal_weights
@@ -22,6 +25,9 @@ _CHUNK = 2.0e7  # numbers held at once
 
 def predict(problem: Problem, tree: xr.DataTree, X_new: Rows, rule: Rule = "draws") -> xr.DataArray:
     """Return P(y = 1) at new inputs.
+
+    A column that does not vary in the training rows contributes nothing. A warning (of the logger
+    "ardvark") names those in which a new row has another value, and the rows.
 
     Parameters
     ----------
@@ -64,6 +70,7 @@ def predict(problem: Problem, tree: xr.DataTree, X_new: Rows, rule: Rule = "draw
     one_of("rule", rule, get_args(Rule))
     check_same(problem, tree)
     X, names = rows_of(problem.data, X_new, problem.always)
+    warn_of_new_values(problem.data, X, names)
     if rule == "paper":
         own = getattr(registry.BACKENDS.get(str(tree.attrs["method"])), "predict_paper", None)
         if own is None:
@@ -73,7 +80,7 @@ def predict(problem: Problem, tree: xr.DataTree, X_new: Rows, rule: Rule = "draw
         details = {str(k): v.values for k, v in tree["fit"].data_vars.items()}
         values = np.asarray(own(problem, details, problem.at(X).X))[None, None, :]
     else:
-        values = _by_draws(problem, tree, problem.at(X), 1)
+        values = predicted_draws(problem, tree, X)
     return xr.DataArray(
         values,
         dims=("chain", "draw", "obs"),
@@ -84,6 +91,35 @@ def predict(problem: Problem, tree: xr.DataTree, X_new: Rows, rule: Rule = "draw
         },
         name="score" if problem.spec.link == "identity" else "probability",
         attrs={"class": problem.data.class_names[1], "rule": rule},
+    )
+
+
+def predicted_draws(problem: Problem, tree: xr.DataTree, X_new: Rows) -> np.ndarray:
+    """Return what `predict` does (chain, draw, M), without a warning: of a fold, it says little."""
+    check_same(problem, tree)
+    return _by_draws(problem, tree, problem.at(rows_of(problem.data, X_new, problem.always)[0]), 1)
+
+
+def warn_of_new_values(data: Dataset, X: Any, names: Sequence[str] | None = None) -> None:
+    """Warn of new rows X (M, D) that differ in a column that does not vary in the training rows.
+
+    X may be a sparse matrix. Rows without names have their numbers, from 0.
+    """
+    still = np.flatnonzero(data.constant)
+    values = X[:, still]
+    new = differ(values.toarray() if hasattr(values, "toarray") else values, data.X[0, still])
+    if not new.any():
+        return
+    known = np.asarray(range(len(new)) if names is None else names)
+    told = [
+        f"{data.feature_names[k]} (row {listed(known[rows])})"
+        for k, rows in zip(still.tolist(), new.T, strict=True)
+        if rows.any()
+    ]
+    logger.warning(
+        "%d of %d rows have a new value in %d column(s) that did not vary in training, and that "
+        "therefore contribute nothing: %s",
+        *(new.any(axis=1).sum(), len(new), len(told), listed(told)),
     )
 
 

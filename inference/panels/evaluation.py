@@ -18,7 +18,7 @@ from ardvark.data import Dataset
 from ardvark.models import Problem
 
 from ..fits.datatree import pointwise
-from ..fitting.prediction import predict, rows_of
+from ..fitting.prediction import predicted_draws, rows_of
 from ..scoring.held_out import log_scores
 from .clusters import Clusters, clustered
 from .projection import design, project
@@ -127,7 +127,7 @@ def scored(
         Of the fit, if they are there already.
     """
     known = predictions or Predictions.of(problem, tree)
-    full = predict(problem, tree, rows).mean(("chain", "draw")).values
+    full = predicted_draws(problem, tree, rows).mean(axis=(0, 1))
     there = problem.at(rows_of(problem.data, rows, problem.always)[0])
     draws, formula = [], []
     for size in sizes:
@@ -165,4 +165,4 @@ def _by_draw(problem: Problem, tree: xr.DataTree) -> np.ndarray:
     if "y" in likelihood:
         own = np.exp(likelihood["y"].values.reshape(-1, problem.data.N))
         return np.where(problem.y == 1, own, 1.0 - own)
-    return predict(problem, tree, problem.data).values.reshape(-1, problem.data.N)
+    return predicted_draws(problem, tree, problem.data).reshape(-1, problem.data.N)

@@ -29,7 +29,7 @@ from ..fits.datatree import check_same, group, pointwise
 from ..fits.mixing import mixing_of
 from ..fits.selection import lacking, select, summary
 from ..fitting import registry
-from ..fitting.prediction import predict
+from ..fitting.prediction import predicted_draws, rows_of, warn_of_new_values
 from ..scoring.columns import Column, described
 from ..scoring.draws import Draws
 from ..scoring.held_out import log_scores
@@ -339,6 +339,8 @@ def summarised(
         Held-out samples.
     """
     what = "feature" if problem.spec.learns_theta else "sample"
+    if test is not None:
+        warn_of_new_values(problem.data, *rows_of(problem.data, test, problem.always))
     base = _look(variants[BASELINE], fits[BASELINE], what, test)
     table: dict[str, dict[str, Any]] = {}
     p_active = {}
@@ -402,7 +404,7 @@ def _look(problem: Problem, tree: xr.DataTree, what: str, test: Dataset | None) 
     eta = Draws(posterior["eta"].values)
     p_test = None
     if test is not None:
-        p_test = predict(problem, tree, test).mean(("chain", "draw")).values
+        p_test = predicted_draws(problem, tree, test).mean(axis=(0, 1))
         numbers["log_score"] = float(log_scores(test.y, p_test).mean())
     return _Seen(
         names=problem.coords["feature" if what == "feature" else "basis"],

@@ -60,8 +60,9 @@ def baselines(train: Dataset, test: Dataset, *, seed: int = 0) -> dict[str, Base
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GridSearchCV, StratifiedKFold
     from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
     from sklearn.svm import SVC
+
+    from .scaler import Scaler
 
     folds = min(5, int(np.bincount(train.y, minlength=2).min()))
     found = {"majority": _majority(train, test)}
@@ -78,7 +79,7 @@ def baselines(train: Dataset, test: Dataset, *, seed: int = 0) -> dict[str, Base
         started = time.perf_counter()
         step = type(model).__name__.lower()
         search = GridSearchCV(
-            make_pipeline(StandardScaler(), model),
+            make_pipeline(Scaler(), model),
             {f"{step}__C": _GRID},
             cv=inner,
             scoring="accuracy" if name == "linear SVM" else "neg_log_loss",
