@@ -1,6 +1,7 @@
 """Figures that judge fits: the cost of accuracy, calibration, and agreement of chains."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -184,9 +185,10 @@ def ranks(
     """Draw the rank ECDF of each chain of the reference, minus that of chains that agree.
 
     It is drawn for lp, for the eta with the largest R-hat, and for the leading feature's weight
-    (`arviz_plots.plot_rank`). Black points mark ranks that a chain has too often or too rarely. The
-    test behind them treats the draws of a chain as independent, so the draws are first thinned to
-    about their effective number.
+    (`arviz_plots.plot_rank`). Where R-hat says that chains disagree, black points mark ranks that a
+    chain has too often or too rarely. The test behind them treats the draws of a chain as
+    independent, so the draws are first thinned to about their effective number. It sees differences
+    that are no matter, so chains that agree by their R-hat have no marks.
 
     Parameters
     ----------
@@ -223,6 +225,11 @@ def ranks(
     thin = thin.assign_coords(chain=np.arange(count), draw=np.arange(thin.sizes["draw"]))
     palette = look.colours([str(c) for c in range(count)], None)
     said = [f"{name}: R-hat {value:.3f}" for name, value in rhats.items()]
+    worst = max(rhats, key=lambda name: rhats[name])
+    agrees = rhats[worst] < RHAT_LIMIT
+    visuals: dict[str, Any] = {"xlabel": {"text": "rank among all chains"}}
+    if agrees:
+        visuals["suspicious_points"] = False
     with look.style():
         collection = arviz_plots.plot_rank(
             xr.DataTree.from_dict({"/posterior": thin}),
@@ -230,7 +237,7 @@ def ranks(
             backend="matplotlib",
             col_wrap=look.ACROSS,
             color=list(palette.values()),
-            visuals={"xlabel": {"text": "rank among all chains"}},
+            visuals=visuals,
         )
         figure = look.figure_of(collection, 2.8)
         axes = collection.viz["plot"]
@@ -238,8 +245,7 @@ def ranks(
             axes[name].item().grid()
             for text in list(axes[name].item().texts):  # p-values of three looks at one fit
                 text.remove()
-        worst = max(rhats, key=lambda name: rhats[name])
-        agree = "agree" if rhats[worst] < RHAT_LIMIT else "do not agree"
+        agree = "agree" if agrees else "do not agree"
         finding = f"the chains of {chains[0]} {agree}, with R-hat {rhats[worst]:.3f} for {worst}"
         look.entitle(figure, finding, subject)
     spots = [

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.image import AxesImage
 
+TRADE = -0.3
+"""Two weights trade off below this correlation: a tenth of the variance of one is the other's."""
 _POINTS = 250  # draws, or samples, shown in a panel
 _SIGNED, _SHARE = "RdBu_r", "Greys"  # white is nothing, also where a dark page inverts it
 _BARRED, _DARK = 0.1, 0.6  # shares of the largest effect: pixels with a bar, and with a white one
@@ -217,7 +219,7 @@ def _pixels(names: list[str]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def pair(fits: Fits, reference: str | None = None, subject: str = "", leading: int = 10) -> Picture:
-    """Draw the two leading features that trade off most, one panel per method.
+    """Draw the two leading features that trade off most, if any do, one panel per method.
 
     Among the `leading` features (as in `forest`), these two have the weights with the most negative
     posterior correlation under the reference (or the first method). Grey points are its draws, in
@@ -278,8 +280,11 @@ def pair(fits: Fits, reference: str | None = None, subject: str = "", leading: i
                 Spot(axis, mean[0], mean[1], f"{words}; means {names[a]} {mean[0]:.3g}, {names[b]} "
                      f"{mean[1]:.3g}")
             )  # fmt: skip
-        finding = f"{names[a]} and {names[b]} trade off most ({said[0]})"
-        finding = f"of the leading features, {finding}"
+        finding = f"of the leading features, {names[a]} and {names[b]} trade off most ({said[0]})"
+        if correlation.min() > TRADE:
+            finding = (
+                f"no two of the leading features trade off ({names[a]}, {names[b]}: {said[0]})"
+            )
         look.entitle(figure, finding, subject)
     alt = f"Draws of the weights of {names[a]} and {names[b]}. {'; '.join(said)}."
     return Picture(figure, alt, spots)

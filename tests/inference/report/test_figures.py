@@ -101,6 +101,15 @@ def test_eta_says_how_far_means_are_off():
         plots.eta(fits, None)
 
 
+def title_of(picture):
+    return " ".join(picture.figure.get_suptitle().split())
+
+
+def marks(picture):
+    """Return the marks of a rank figure: collections of points beside the lines of the chains."""
+    return [c for axis in picture.figure.axes for c in axis.collections if len(c.get_offsets()) > 1]
+
+
 def test_the_pair_that_trades_off_most_is_drawn():
     """Of four weights the first and the last share a sum; the method takes them as independent."""
     random = rng(0)
@@ -114,6 +123,9 @@ def test_the_pair_that_trades_off_most_is_drawn():
     assert picture.alt.endswith("one: one point.")
     labels = [sorted((a.get_xlabel(), a.get_ylabel())) for a in picture.figure.axes]
     assert labels == [["f0", "f3"]] * 3
+    assert title_of(picture).startswith("Of the leading features, f")
+    nothing = title_of(plots.pair({"q": other}))  # correlations of 400 pairs: 0.3 is six sds away
+    assert nothing.startswith("No two of the leading features trade off (f")
     constant = fit("point", feature_weight=np.ones((1, 1, 4)))
     with pytest.raises(InputError, match="fewer than two leading features vary"):
         plots.pair({"one": constant})
@@ -171,7 +183,17 @@ def test_ranks_watch_the_worst_eta_and_the_leading_weight():
     assert [a.get_title() for a in picture.figure.axes] == ["eta of row1", "weight of f1"]
     assert picture.alt.startswith("Rank ECDF of each of the 4 chains of a")
     # a chain of the largest quarter: below all others by three quarters at rank 3/4
+    assert "do not agree" in title_of(picture)
+    assert marks(picture)
     low = min(line.get_ydata().min() for line in picture.figure.axes[0].get_lines())
     assert low == pytest.approx(-0.75, abs=0.05)
+    # three values with the mean, the variance and the mean size of a normal: R-hat sees nothing in
+    # them (it is above 1.01 with probability 1e-13), and the marks do
+    eta = random.normal(size=(4, 1000, 1))
+    values = random.choice([-1.253, 0.0, 1.253], p=[0.3185, 0.363, 0.3185], size=1000)
+    eta[0, :, 0] = values + 0.01 * random.normal(size=1000)
+    agreeing = judging_plots.ranks({"a": fit(eta=eta)})
+    assert "the chains of a agree" in title_of(agreeing).lower()
+    assert not marks(agreeing)
     with pytest.raises(InputError, match="several Markov chains"):
         judging_plots.ranks({"q": fit("approximation", eta=eta)})
