@@ -243,11 +243,11 @@ def expected_active(gamma1: float, gamma2: float, N: int, D: int) -> float:
     return float(D * np.exp(-(gamma2**0.5) * VISIBLE / u).mean())
 
 
-def by_gamma(found: Found) -> str:
+def by_gamma(told: pd.DataFrame) -> str:
     """Return these numbers by the gamma2 of the fold."""
     body = [
         [f"{gamma:g}", str(len(mine)), *(f"{mine[x].mean():.1f}" for x in ("prior", "posterior"))]
-        for gamma, mine in chosen(found).groupby("gamma2")
+        for gamma, mine in told.groupby("gamma2")
     ]
     return grid(["gamma2", "folds", "prior", "posterior"], body, words=0)
 
@@ -324,7 +324,7 @@ def pfcvm(found: Found) -> Figures:
 def jcfo(found: Found) -> Figures:
     """Return the figures of JCFO's page."""
     colon, golub = "jcfo-1/colon", "jcfo-1/golub"
-    none = found.of(f"{colon}/jcfo-filled").by_fold("features")
+    none, told = found.of(f"{colon}/jcfo-filled").by_fold("features"), chosen(found)
     return tables(found, "JCFO") | {
         "wrong_colon": found.wrong(f"{colon}/jcfo-printed"),
         "wrong_golub": found.wrong(f"{golub}/jcfo-printed"),
@@ -336,8 +336,9 @@ def jcfo(found: Found) -> Figures:
         "genes_colon": found.text(f"{colon}/jcfo-printed", "features"),
         "genes_golub": found.text(f"{golub}/jcfo-printed", "features"),
         "active_chosen": found.text(f"{colon}/exact-chosen", "features"),
-        "prior_chosen": kept(chosen(found)["prior"].mean()),
-        "by_gamma": by_gamma(found),
+        "prior_chosen": kept(told["prior"].mean()),
+        "at_the_end": f"{(told['gamma2'] == told['gamma2'].min()).sum()} of {len(told)}",
+        "by_gamma": by_gamma(told),
         "genes_one": found.text(f"{colon}/jcfo-one", "features"),
         "exact_accuracy": found.text(f"{colon}/exact-chosen", "accuracy"),
         "l1_accuracy": found.text(f"{colon}/{REFERENCE}", "accuracy"),

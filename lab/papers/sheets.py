@@ -73,7 +73,7 @@ SHEETS: tuple[Sheet, ...] = (
         exact="exact",
         same=("exact-chosen", "jcfo-one"),
         readings={
-            "jcfo-printed": "as printed, one start, short grid",
+            "jcfo-printed": "as printed, one start",
             "jcfo-one": "corrected, one start",
             "jcfo-filled": "corrected, gammas from N and the 50 genes",
             "exact-chosen": "exact, gammas and genes as corrected",
@@ -102,8 +102,8 @@ SHEETS: tuple[Sheet, ...] = (
         exact="exact",
         same=("exact", "rfvm_vb-model"),
         readings={
-            "rfvm_vb-elbo": "as printed, released rule on our bound",
-            "rfvm_vb-example": "as released, but for the bound",
+            "rfvm_vb-elbo": "as printed, stop by our bound",
+            "rfvm_vb-example": "as released, our bound",
             "rfvm_vb": "printed updates, our stop",
             "rfvm_vb-released": "released updates, our stop",
             "rfvm_vb-truncated": "corrected, our stop",
