@@ -274,6 +274,11 @@ def figures(rows: Sequence[Row]) -> dict[str, Any]:
         out[f"{SHORT[m]}_promised"] = f"{100.0 * found.expected(m, 'half'):.1f}"
     for (m, other, measure), more in compared.more.items():
         out[f"{SHORT[m]}_over_{SHORT[other]}_{measure}"] = signed(more, measure)
+    kept = found.converged(["horseshoe, exact"])
+    out["horseshoe_converged"] = f"{kept.sum()} of {found.sets}"
+    out["horseshoe_over_l1_power_20_converged"] = signed(
+        found.more("horseshoe, exact", "L1", "power_20", kept), "power_20"
+    )
     return out
 
 

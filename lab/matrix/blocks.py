@@ -37,7 +37,7 @@ from lab.origin import version
 
 DRAWS = 500
 """A chain, of four."""
-_IMPROPER = "the papers' flat hyperpriors make the posterior improper: there is nothing to sample"
+_IMPROPER = "flat hyperpriors make the posterior improper: there is nothing to sample"
 
 
 @dataclass(frozen=True)

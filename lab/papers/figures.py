@@ -4,10 +4,17 @@ A page is written by hand, in `rfvm.md.j2` beside `rfvm.md`. What is in double b
 entry of the dictionary that a function here returns: a number as it is written, or a table.
 """
 
+import json
 from collections.abc import Iterable, Mapping
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from ardvark.models.parts.effects import VISIBLE
 from lab.papers import goals
 from lab.papers.protocols import Group
 from lab.papers.results import REFERENCE, Pair, Result, everything
@@ -213,6 +220,38 @@ def selection(found: Found) -> str:
     return grid(head, body)
 
 
+def chosen(found: Found) -> pd.DataFrame:
+    """Return JCFO's active genes by its posterior and by its prior, at the gammas of each fold."""
+    r = found.of("jcfo-1/colon/exact-chosen")
+    told = pd.DataFrame([json.loads(line["chosen"]) for line in r.lines.values()], list(r.lines))
+    told["posterior"] = pd.Series(r.by_fold("features"))
+    N, D = r.group.sizes[0] - 1, r.row.chosen_by["prefilter"]
+    of_pair = lru_cache(partial(expected_active, N=N, D=D))
+    return told.assign(prior=list(map(of_pair, told["gamma1"], told["gamma2"])))
+
+
+def expected_active(gamma1: float, gamma2: float, N: int, D: int) -> float:
+    """Return how many of D standardised features JCFO's prior expects to be active, of N rows.
+
+    The effect of a feature is theta |u|, with theta exponential of rate gamma2^1/2 and
+    u = sum_j z_j beta_j, beta_j Laplace of rate gamma1^1/2. So P(active) = E exp(-rate 0.1 / |u|).
+    The column z has normal scores; it hardly matters, because N terms are summed.
+    """
+    z = stats.norm.ppf((np.arange(N) + 0.5) / N)
+    beta = np.random.default_rng(0).laplace(scale=gamma1**-0.5, size=(50_000, N))
+    u = np.abs(beta @ (z / z.std()))
+    return float(D * np.exp(-(gamma2**0.5) * VISIBLE / u).mean())
+
+
+def by_gamma(told: pd.DataFrame) -> str:
+    """Return these numbers by the gamma2 of the fold."""
+    body = [
+        [f"{gamma:g}", str(len(mine)), *(f"{mine[x].mean():.1f}" for x in ("prior", "posterior"))]
+        for gamma, mine in told.groupby("gamma2")
+    ]
+    return grid(["gamma2", "folds", "prior", "posterior"], body, words=0)
+
+
 def both_classes(found: Found) -> str:
     """Return FS-SKLR's F1 minus the printed one, by either class as the positive one."""
     sheet = BY_PAPER["FSKLR"]
@@ -232,8 +271,8 @@ def overview(found: Found) -> str:
         for group in found.groups(sheet):
             labels = (sheet.algorithm, sheet.exact, REFERENCE)
             cells = [_cell(found.get(f"{group.name}/{x}"), sheet.measure) for x in labels]
-            pairs = [found.pair(group, (sheet.exact, x), "log_score") for x in (sheet.same,
-                     REFERENCE)]  # fmt: skip
+            asked = (sheet.same, (sheet.exact, REFERENCE))
+            pairs = [found.pair(group, labels, "log_score") for labels in asked]
             print_of = next(r for r in group.rows if r.label == sheet.algorithm)
             body.append([
                 sheet.name, group.data, f"{print_of.printed[sheet.measure]:g}", *cells,
@@ -285,7 +324,7 @@ def pfcvm(found: Found) -> Figures:
 def jcfo(found: Found) -> Figures:
     """Return the figures of JCFO's page."""
     colon, golub = "jcfo-1/colon", "jcfo-1/golub"
-    none = found.of(f"{colon}/jcfo-filled").by_fold("features")
+    none, told = found.of(f"{colon}/jcfo-filled").by_fold("features"), chosen(found)
     return tables(found, "JCFO") | {
         "wrong_colon": found.wrong(f"{colon}/jcfo-printed"),
         "wrong_golub": found.wrong(f"{golub}/jcfo-printed"),
@@ -297,6 +336,9 @@ def jcfo(found: Found) -> Figures:
         "genes_colon": found.text(f"{colon}/jcfo-printed", "features"),
         "genes_golub": found.text(f"{golub}/jcfo-printed", "features"),
         "active_chosen": found.text(f"{colon}/exact-chosen", "features"),
+        "prior_chosen": kept(told["prior"].mean()),
+        "at_the_end": f"{(told['gamma2'] == told['gamma2'].min()).sum()} of {len(told)}",
+        "by_gamma": by_gamma(told),
         "genes_one": found.text(f"{colon}/jcfo-one", "features"),
         "exact_accuracy": found.text(f"{colon}/exact-chosen", "accuracy"),
         "l1_accuracy": found.text(f"{colon}/{REFERENCE}", "accuracy"),
@@ -330,7 +372,7 @@ def fsklr(found: Found) -> Figures:
         "classes": both_classes(found),
         "gap": ends(found.gaps(sheet, sheet.algorithm)),
         "gap_other": ends(found.gaps(sheet, sheet.algorithm, "f1_other")),
-        "exact": ends(found.pairs((sheet.exact, sheet.same), "FSKLR", "f1")),
+        "exact": ends(found.pairs(sheet.same, "FSKLR", "f1")),
         "l1": ends(found.pairs((sheet.algorithm, REFERENCE), "FSKLR", "f1")),
         "svm": ends(found.pairs((sheet.algorithm, "rbf_svm"), "FSKLR", "f1")),
     }
@@ -352,14 +394,9 @@ def summary(found: Found) -> Figures:
         "pairs": len(of_print),
         "subjects": len({name for name, _ in of_print}),
     }
-    asked = {
-        "algorithm_l1": ("algorithm", REFERENCE),
-        "exact_l1": ("exact", REFERENCE),
-        "exact_same": ("exact", "same"),
-    }
-    for name, (first, second) in asked.items():
+    for name in ("algorithm_l1", "exact_l1", "exact_same"):
         for kind in ("measure", "log_score"):
-            pairs = [pair for each in of_roles(found, first, second, kind) for pair in each]
+            pairs = [pair for each in of_roles(found, name, kind) for pair in each]
             out |= {
                 f"{name}_{kind}_higher": clear(pairs, 1.0),
                 f"{name}_{kind}_lower": clear(pairs, -1.0),
@@ -368,12 +405,16 @@ def summary(found: Found) -> Figures:
     return out
 
 
-def of_roles(found: Found, first: str, second: str, kind: str) -> Iterable[Iterable[Pair]]:
-    """Yield, paper by paper, the differences of its `algorithm`, `exact` or `same` row."""
+def of_roles(found: Found, name: str, kind: str) -> Iterable[Iterable[Pair]]:
+    """Yield, paper by paper, the differences to L1 or of two rows under the same prior."""
     for sheet in SHEETS:
+        asked = {
+            "algorithm_l1": (sheet.algorithm, REFERENCE),
+            "exact_l1": (sheet.exact, REFERENCE),
+            "exact_same": sheet.same,
+        }
         column = sheet.measure if kind == "measure" else kind
-        labels = (getattr(sheet, first), getattr(sheet, second, second))
-        yield found.pairs(labels, sheet.paper, column).values()
+        yield found.pairs(asked[name], sheet.paper, column).values()
 
 
 PAGES = {

@@ -8,9 +8,9 @@ from scipy import special
 
 from lab import pages, records
 from lab.findings import figures, patients
-from lab.matrix.declared import BLOCKS, DIFFUSE, EXACT, PAPERS
+from lab.matrix.declared import BLOCKS, DIFFUSE, EXACT, OWN_SETTINGS, PAPERS
 from lab.matrix.figures import held, stored
-from lab.papers.figures import CLEAR, Found
+from lab.papers.figures import CLEAR, Found, chosen
 from lab.papers.tables import GROUPS
 
 FRAME = stored(pages.MATRIX)
@@ -73,6 +73,18 @@ def test_pfcvm_and_rfvm_give_every_patient_about_the_same_answer(name):
     assert (np.abs(mine["exact"] - mine["exact"].mean()) > 0.2).mean() > 0.9  # tells them apart
 
 
+def test_pfcvms_panel_is_the_worst_of_its_gene_sets():
+    off = sparse_on_genes(PAPERS).set_index(["model", "data"])["p_off"]["pfcvm"]
+    assert len(off) == 3
+    assert off.idxmax() == next(p.data for p in patients.PANELS if p.name == "PFCVM")
+
+
+def test_three_of_the_four_posteriors_put_every_fitted_row_into_its_class():
+    wrong = {p.name: ((of_panel(p.name)["exact"] > 0.5) != of_panel(p.name)["y"]).sum()
+             for p in patients.PANELS}  # fmt: skip
+    assert [name for name, count in wrong.items() if count == 0] == ["PFCVM", "RFVM", "JCFO"]
+
+
 def test_jcfo_is_less_sure_than_the_posterior():
     mine = of_panel("JCFO")
     assert len(mine) == 62
@@ -106,6 +118,17 @@ def test_no_fit_is_close_and_under_the_sparse_prior_each_algorithm_answers_with_
     assert masks[masks["cell"] == PAPERS]["eta_width"].isna().all()
 
 
+def test_own_settings_are_nearer_on_every_gene_set_and_their_widths_far_off():
+    genes = [sparse_on_genes(cell).set_index(["model", "data"])
+             for cell in (OWN_SETTINGS, "ADVI", "Laplace")]  # fmt: skip
+    own, *others = (frame["p_off"] for frame in genes)
+    assert len(own) == 8
+    assert all((own < other).all() for other in others)
+    width = genes[0]["eta_width"]
+    assert width["pfcvm"].min() > 4.0
+    assert width["rfvm"].max() < 0.2
+
+
 def test_more_effort_changes_next_to_nothing():
     for name in ("ADVI, more", "Laplace, more", f"{PAPERS}, more"):
         rows = KNOWN[(KNOWN["cell"] == name) & ~KNOWN["model"].isin(("fsklr", "sklr"))]
@@ -116,6 +139,9 @@ def test_jcfo_drops_most_genes_and_is_not_clearly_behind():
     kept, active = (FOUND.of(f"jcfo-1/colon/{x}").mean("features")[0]
                     for x in ("jcfo-one", "exact-chosen"))  # fmt: skip
     assert kept < 0.3 * active
+    told = chosen(FOUND)  # the prior's number stands beside the posterior's
+    assert abs(told["posterior"].mean() - told["prior"].mean()) < 2.0
+    assert active == pytest.approx(told["posterior"].mean())
     ((mean, error),) = pairs("JCFO", "exact-chosen", "jcfo-one")
     assert abs(mean) < CLEAR * error
 
@@ -165,6 +191,8 @@ def test_what_to_use():
     assert {row[-1] for row in large} == {"no"}
     given = figures.truth()
     assert float(given["horseshoe_over_l1_log_score"].split()[0]) > 0.0
+    more, error = map(float, given["horseshoe_over_l1_power_20_converged"].split(" ± "))
+    assert 0.0 < more < CLEAR * error  # "which is not clear"
     for name in ("pfcvm", "horseshoe"):
         assert float(given[f"{name}_false"].split()[0]) > float(given[f"{name}_promised"])
 

@@ -10,6 +10,7 @@ import pytest
 from scipy import integrate, special, stats
 
 import ardvark as av
+from ardvark.models.parts.masks import log_mask_prior
 from tests.support import rng
 
 
@@ -57,8 +58,16 @@ def test_xi_is_a_precision():
     assert gap != pytest.approx(-0.5 / xi * 10 * 0.7**2, rel=0.5)
 
 
-def test_the_number_of_ones_is_beta_binomial_and_not_poisson():
-    """FS-SKLR, after (22): a belongs to Beta(a, 1) of (13), (15). At a = 1 all counts are equal."""
+def test_the_number_of_ones_is_nearly_poisson_with_a_probability_for_each_bit_alone():
+    """FS-SKLR, after (22): with (12) to (15) it is Binomial(D, a / (a + D)), so nearly Poisson(a).
+
+    (21), (22) have one probability Beta(a, 1) for all bits: at a = 1 all counts are equal.
+    """
+    D, a = 7129, 20.0
+    S = np.arange(400)
+    gap = stats.binom.pmf(S, D, a / (a + D)) - stats.poisson.pmf(S, a)
+    assert 0.5 * np.abs(gap).sum() == pytest.approx(0.005, abs=1e-4)
+    assert stats.poisson.sf(399, a) < 1e-300
     D, S = 8, np.arange(9)
 
     def law(a):
@@ -80,17 +89,38 @@ def test_the_number_of_ones_is_beta_binomial_and_not_poisson():
         assert not np.allclose(law(a), stats.poisson.pmf(S, a), atol=0.05)
 
 
+@pytest.mark.parametrize("a", [0.5, 1.0, 2.0, 20.0])
+def test_the_printed_prior_of_a_mask_favours_ones_for_every_a_above_1(a):
+    """FS-SKLR (21), (22) as the score of a mask: a bit's odds with S others on, (S + a)/(S + 1)."""
+    n = 166
+    S = np.arange(n)
+    masks = np.tri(n + 1, n, -1, dtype=int)  # with 0 to n bits on
+
+    def printed(S):
+        """ln of C(n, S) Gamma(S + a) Gamma(n - S + 1), up to a constant."""
+        return np.log(special.binom(n, S)) + special.gammaln(S + a) + special.gammaln(n - S + 1)
+
+    np.testing.assert_allclose(np.diff(printed(np.arange(n + 1))), np.log((S + a) / (S + 1)),
+                               atol=1e-10)  # fmt: skip
+    ours = log_mask_prior(masks, a, "printed")
+    np.testing.assert_allclose(np.diff(ours), np.log((S + a) / (S + 1)), atol=1e-10)
+    assert (np.sign(np.diff(ours).round(12)) == np.sign(a - 1.0)).all()
+    if a == 20.0:
+        assert printed(166) - printed(20) == pytest.approx(33.9, abs=0.05)
+
+
 def test_the_released_priors_are_the_point_0():
     """RFVM's code: Gamma(1e-12, rate 1e-14), of mean 100, is below the least double number.
 
-    The same of tau's Gamma(1e-14, 1e-14): where tau -> 0 the labels have probability 1/2 each, so
-    that the posterior has that mass too, and more as the shape falls.
+    The same of tau's Gamma(1e-14, 1e-14). Both are proper, and no likelihood of labels exceeds 1:
+    the evidence is finite and the posterior exists. But no draw shows it.
     """
     least = np.log(np.finfo(float).tiny)
     for shape, rate in ((1e-12, 1e-14), (1e-14, 1e-14)):
         # P(x < e^l) = (rate e^l)^shape / Gamma(1 + shape) for so small a shape
         log_below = shape * (np.log(rate) + least) - special.gammaln(1.0 + shape)
         assert -1e-9 < log_below < 0.0
+        assert special.gammainc(shape, 1e6) == pytest.approx(1.0, abs=1e-12)  # rate x = 1e6: proper
         # the density of ln x is flat over all doubles: no scale is told from another
         logs = np.array([least, 0.0])
         log_density = shape * logs - rate * np.exp(logs)

@@ -19,8 +19,11 @@ One state (zeta, z, alpha): the one with the highest score among those that a ra
         score  ln p(y | z, alpha) + ln p(z)                              (17)
     take z and alpha of the highest score
 
-alpha does not change during a sweep. For a sample that is off, q of alpha_j is its prior. alpha_j
-is drawn from it, and that draw decides its bit in the next sweep.
+alpha does not change during a sweep. Algorithm 2 is run on the columns K[:, z] of the samples in
+use, by (25) and (27). For a sample that is off, q of alpha_j is then its prior. alpha_j is drawn
+from it, and that draw decides its bit in the next sweep. The printed (30) to (35) have the whole
+kernel matrix in both loops. There alpha_j of such a sample is fitted to the labels as if it were
+in use, and that value decides its bit. This departure has no option.
 
 `posterior` holds the selected state as its one draw. For samples that are on, alpha is the draw
 from q (which algorithm 1 returns); for the others it is 0. `alpha_mean` in the group `fit` is the

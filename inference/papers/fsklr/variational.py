@@ -1,7 +1,8 @@
 """The two steps of `fsklr_savb`: variational coefficients at fixed masks, and a sweep over bits.
 
 Kojima, Tanaka (2017). Algorithm 2, eqs. (31)-(35), follows Bishop (2006), section 10.6. K (N, A)
-holds the columns of the A samples in use, K_i is a row of it, and alpha ~ N(0, I / xi).
+holds the columns of the A samples in use (in print all N columns; `savb.py` says what that
+changes), K_i is a row of it, and alpha ~ N(0, I / xi).
 
 `logistic`: Jaakkola and Jordan's bound of the Bernoulli likelihood,
 

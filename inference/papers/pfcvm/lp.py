@@ -48,9 +48,10 @@ negative. The bias is normal; the RVM's weights are always drawn jointly.
 comparison with an exact posterior also measures the change of prior. With `hyperprior="model"`, c
 and d are the problem's own shape and rate and the bias keeps its prior, so only the approximation
 differs from an exact posterior. `smoothing`, initial precisions and thresholds are then in units of
-the weight's prior scale (of its slab, if that is narrower). A proper hyperprior keeps precisions
-below (1 + 2c) / 2d, so nothing is pruned. In that case, if the model is in its marginal form, q
-covers every free variable, and `lp` and `log_q` are given.
+the weight's prior scale (of its slab, if that is narrower). So lam is 5 / scale there, and
+no longer the paper's 5: in this too it is not the printed algorithm. A proper hyperprior keeps
+precisions below (1 + 2c) / 2d, so nothing is pruned. In that case, if the model is in its marginal
+form, q covers every free variable, and `lp` and `log_q` are given.
 
 With a slab in the problem's own prior, the last term of ln p(alpha_j, w_j) is
 -(alpha_j + slab^-2) w_j^2 / 2, while the power alpha_j^1/2 stays. With t = slab^-2, alpha therefore

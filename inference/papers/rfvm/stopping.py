@@ -145,5 +145,5 @@ class Watch:
 
 
 def averaged(elbo: list[float], tolerance: float) -> bool:
-    """Return whether the released code would stop: the bound is close to the mean of 199."""
+    """Return whether the released code's rule would stop: the bound is close to the mean of 199."""
     return len(elbo) > 300 and abs(1.0 - float(np.mean(elbo[-200:-1])) / elbo[-1]) < tolerance

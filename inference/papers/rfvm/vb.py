@@ -37,9 +37,10 @@ v_update = "sequential"  one feature after the other, as (18) says: the default 
                          is for cases where it does not. With either update, a folded q can end with
                          a slightly decreasing ELBO, because its fixed point is not a maximum.
 stopping = "settled"     ours.
-         = "moving_average" the released code's: stop when the ELBO (there, a different bound)
-                         differs from the mean of the 199 before it by less than `tolerance` of its
-                         value, after at least 301 sweeps; "not_converged" if weights still drift.
+         = "moving_average" the released code's rule on our ELBO: stop when it differs from the mean
+                         of the 199 before it by less than `tolerance` of its value, after at least
+                         301 sweeps; "not_converged" if weights still drift. It is not the released
+                         stop, because the bound there is another one (below).
 start, order             "released" and "tau_xi_u" are the released code's.
 prune                    the paper's pruning, at the thresholds of the released example; off by
                          default. It also removes samples whose weight happens to cross zero in
@@ -49,8 +50,9 @@ prune                    the paper's pruning, at the thresholds of the released 
 
 The released code has three more departures that are *not* reproduced. Its rate of tau sums over all
 pairs of features, although Var(v_d) belongs only on the diagonal. Its predictive variance does the
-same and adds <tau> instead of 1/<tau>. Its 'bound' has the wrong sign for the entropies. The
-paper's plug-in of 1/<tau> for E[1/tau] is kept.
+same and adds <tau> instead of 1/<tau>. Its 'bound' has the wrong sign for the entropies, and that
+of v multiplied by the number of features; before it is computed, what was pruned is put back as
+small constants. The paper's plug-in of 1/<tau> for E[1/tau] is kept.
 
 It stops when nothing drifts any more (`stopping.py`), which is later than when the ELBO stops
 changing. A run that still drifts after `max_sweeps` is "not_converged", and reports what drifted
@@ -126,7 +128,7 @@ class Options(EngineOptions):
         above=0.0,
     )
     stopping: Literal["settled", "moving_average"] = option(
-        "settled", "stop when nothing drifts, or by the moving average of the released code"
+        "settled", "stop when nothing drifts, or by the released code's rule on our ELBO"
     )
     max_sweeps: int = option(3000, "sweeps per start", above=0)
     path: bool = option(False, f"{PATH} (one state for each 5 % of the selected removed)")

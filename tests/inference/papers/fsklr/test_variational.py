@@ -158,6 +158,18 @@ def test_another_rho_lowers_the_elbo():
     assert logistic(3 * K, y, 0.1, q.rho, 1, 1.0).elbo[0] == pytest.approx(best, abs=1e-9)
 
 
+def test_the_whole_kernel_matrix_fits_coefficients_of_samples_that_are_off():
+    """(30)-(35) have K without z. By (27) its columns are z_j k: an off alpha_j is N(0, 1/xi)."""
+    K, y, rho = kernel_matrix(A=14)
+    z, xi = np.arange(14) % 3 > 0, 0.7
+    whole, masked, on = (logistic(k, y, xi, rho, 500, 1e-10) for k in (K, K * z, K[:, z]))
+    np.testing.assert_allclose(masked.mean[~z], 0.0, atol=1e-9)
+    np.testing.assert_allclose(np.diag(masked.covariance())[~z], 1.0 / xi, rtol=1e-9)
+    np.testing.assert_allclose(masked.mean[z], on.mean, atol=1e-5)  # what the search computes
+    assert np.abs(whole.mean[~z]).min() > 1e-3
+    assert (np.diag(whole.covariance())[~z] < 0.95 / xi).all()
+
+
 def test_the_start_does_not_matter():
     """The bound is concave enough here: U(0, 1) and far starts end in one q."""
     K, y, rho = kernel_matrix(30, 12, 3)
