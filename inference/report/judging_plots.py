@@ -1,7 +1,6 @@
 """Figures that judge fits: the cost of accuracy, calibration, and agreement of chains."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -227,9 +226,6 @@ def ranks(
     said = [f"{name}: R-hat {value:.3f}" for name, value in rhats.items()]
     worst = max(rhats, key=lambda name: rhats[name])
     agrees = rhats[worst] < RHAT_LIMIT
-    visuals: dict[str, Any] = {"xlabel": {"text": "rank among all chains"}}
-    if agrees:
-        visuals["suspicious_points"] = False
     with look.style():
         collection = arviz_plots.plot_rank(
             xr.DataTree.from_dict({"/posterior": thin}),
@@ -237,7 +233,7 @@ def ranks(
             backend="matplotlib",
             col_wrap=look.ACROSS,
             color=list(palette.values()),
-            visuals=visuals,
+            visuals={"xlabel": {"text": "rank among all chains"}},
         )
         figure = look.figure_of(collection, 2.8)
         axes = collection.viz["plot"]
@@ -245,6 +241,8 @@ def ranks(
             axes[name].item().grid()
             for text in list(axes[name].item().texts):  # p-values of three looks at one fit
                 text.remove()
+            for points in list(axes[name].item().collections) if agrees else []:
+                points.remove()
         agree = "agree" if agrees else "do not agree"
         finding = f"the chains of {chains[0]} {agree}, with R-hat {rhats[worst]:.3f} for {worst}"
         look.entitle(figure, finding, subject)

@@ -280,11 +280,10 @@ def pair(fits: Fits, reference: str | None = None, subject: str = "", leading: i
                 Spot(axis, mean[0], mean[1], f"{words}; means {names[a]} {mean[0]:.3g}, {names[b]} "
                      f"{mean[1]:.3g}")
             )  # fmt: skip
-        finding = f"of the leading features, {names[a]} and {names[b]} trade off most ({said[0]})"
+        both = f"{names[a]} and {names[b]}"
+        finding = f"of the leading features, {both} trade off most ({said[0]})"
         if correlation.min() > TRADE:
-            finding = (
-                f"no two of the leading features trade off ({names[a]}, {names[b]}: {said[0]})"
-            )
+            finding = f"no two of the leading features trade off ({both}: {said[0]})"
         look.entitle(figure, finding, subject)
     alt = f"Draws of the weights of {names[a]} and {names[b]}. {'; '.join(said)}."
     return Picture(figure, alt, spots)
