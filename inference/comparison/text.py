@@ -151,7 +151,7 @@ def sentence_of(text: str, most: int = 2) -> list[str]:
 def _whys(verdicts: Mapping[str, Verdict], room: int) -> list[str]:
     """Return a line or two for each fit that something speaks against, `room` lines at most."""
     said = [
-        sentence_of(f"{name}: {verdict.statement}")
+        sentence_of(f"{name}: {verdict.headline}")
         for name, verdict in verdicts.items()
         if verdict.level != "converged"
     ]
@@ -169,7 +169,8 @@ def _notes(first: str, verdict: Verdict, remarks: Sequence[str]) -> list[str]:
     told = sentence_of(f"{first} {model}") if model else []
     for remark in remarks[:1]:
         told += sentence_of(remark)
-    for remedy in verdict.remedies[-1:]:  # that there is no exact posterior is said last
+    # that there is no exact posterior is said last
+    for remedy in () if verdict.longer else verdict.remedies[-1:]:
         told += textwrap.wrap(f"try: {remedy}", WIDTH, break_on_hyphens=False)
     return told
 

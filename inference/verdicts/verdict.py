@@ -64,6 +64,8 @@ class Verdict:
         The reasons, as codes with numbers.
     advice : tuple of Remedy
         The remedies, as values.
+    longer : bool
+        Whether nothing but too few draws speaks against it.
     """
 
     words: Mapping[str, Word]
@@ -75,6 +77,7 @@ class Verdict:
     basis: Basis = "distances"
     because: tuple[Reason, ...] = ()
     advice: tuple[Remedy, ...] = ()
+    longer: bool = False
 
     @property
     def sentence(self) -> str:
@@ -83,10 +86,15 @@ class Verdict:
 
     @property
     def headline(self) -> str:
-        """The statement; praise of a computation goes on with what its model predicts."""
+        """The statement, and what belongs in one line with it.
+
+        Praise of a computation goes on with what its model predicts; that it has too few draws,
+        with the command that makes more.
+        """
+        told = self.statement.removesuffix(".")
         if self.model and self.level in PRAISE:
-            return f"{self.statement.removesuffix('.')}; the model {self.model}"
-        return self.statement
+            return f"{told}; the model {self.model}"
+        return f"{told}; try {self.remedies[0]}" if self.longer and self.remedies else told + "."
 
     @property
     def others(self) -> tuple[str, ...]:
@@ -101,7 +109,8 @@ class Verdict:
         """Return the verdict on the fit of that name, its reasons and remedies, for a terminal."""
         lines = textwrap.wrap(f"{name} [{self.level}]: {self.headline}", width)
         model = [self.model] if self.model not in self.headline else []
-        told = ("  model: ", model), ("  why: ", self.others), ("  try: ", self.remedies)
+        remedies = [remedy for remedy in self.remedies if remedy not in self.headline]
+        told = ("  model: ", model), ("  why: ", self.others), ("  try: ", remedies)
         for mark, words in told:
             for part in words:
                 lines += textwrap.wrap(
@@ -226,6 +235,7 @@ def judged(
         basis=basis,
         because=tuple(because),
         advice=tuple(advice),
+        longer=bool(longer),
     )
 
 
