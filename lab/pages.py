@@ -51,7 +51,7 @@ PAGES = {
     "TESTS.md": (
         "test_suite", "reseed", "mutation", "hand_made", "interrupts", "installation",
     ),
-    "JUDGE.md": ("judge", "judge_second", "judge_right"),
+    "JUDGE.md": ("judge", "judge_second", "judge_right", "known_moments"),
     "KNOWN_TRUTH.md": ("known_truth", "learned_scale"),
     "FSKLR_MASKS.md": ("fsklr_masks",),
     "ONE_TABLE.md": ("one_table-choose", "one_table-panel", "panel_intervals"),

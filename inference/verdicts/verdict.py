@@ -7,7 +7,8 @@ defect of twice the limit would not show, the word is "unknown". Without a refer
 believed the distances say nothing.
 
     trust         everything that was looked at is good, beside an independent exact posterior
-    converged     chains of an exact sampler, judged alone: nothing speaks against them
+    converged     chains of an exact sampler, judged alone: the fit has converged, and nothing
+                  speaks against it
     with care     predictions or ranking can be used, and the sentence says first what for
     do not use    neither can: of each that was measured, a distance is beyond its first limit,
                   or a finding makes it bad
