@@ -122,6 +122,7 @@ def adopt(
 
     Examples
     --------
+    >>> import arviz as az
     >>> import numpy as np
     >>> import ardvark as av
     >>> problem = av.problem("rvm", [[0.0], [1.0], [3.0]], [0, 0, 1])
@@ -131,15 +132,16 @@ def adopt(
     >>> chains = exact[:300], exact[300:600]
     >>> names = ("alpha", "bias", "sample_weight", "feature_weight")
     >>> draws = {name: np.array([[s[name] for s in chain] for chain in chains]) for name in names}
-    >>> fit = av.adopt(problem, draws)
+    >>> stats = {"lp": problem.log_density(draws)}  # PyMC, nutpie and Stan store theirs
+    >>> fit = av.adopt(problem, az.from_dict({"posterior": draws, "sample_stats": stats}))
     >>> fit.attrs["method"], fit.attrs["kind"], fit.attrs["status"]
     ('adopted', 'mcmc', 'finished')
     >>> dict(fit["posterior"]["eta"].sizes)  # it was computed
     {'chain': 2, 'draw': 300, 'obs': 3}
     >>> sorted(fit["sample_stats"])  # and so was the posterior density of each draw
     ['lp']
-    >>> fit.attrs["prior_unchecked"]
-    'the draws came without a log density of their own'
+    >>> fit.attrs["prior_unchecked"]  # nothing: that density is the problem's
+    ''
     """
     one_of("kind", kind, KINDS)
     given, stats, seconds = _read(problem, draws)
@@ -215,7 +217,7 @@ def _check_constants(problem: Problem, constants: xr.Dataset, given: Arrays) -> 
     """
     free = {rv.name for rv in problem.model.free_RVs} - {*given}
     for name, theirs in constants.items():
-        ours = getattr(problem.hypers, str(name), None)
+        ours = vars(problem.hypers).get(str(name))
         if name in free:
             raise InputError(
                 f"{name} is a variable of this problem, and a constant of the model that these "
