@@ -63,6 +63,7 @@ WORDS = {
     "distance": "{text}",
     "hidden": "{text}: too few draws to tell",
     "adopted": "its draws were adopted, and draws do not prove what they are of",
+    "prior unchecked": "prior unchecked: {why}",
     "nothing exact": "there is no exact posterior to compare it with",
     "not exact": "it is no exact posterior",
     "doubted": "the reference, {reference}, cannot be trusted: {reason}",

@@ -7,8 +7,11 @@ from the paper's variables and vice versa, eta from the weights, the pointwise l
 densities of prior and posterior, and the selection. Nothing here is random.
 
 Draws cannot prove that they come from this posterior. Detectable contradictions raise an error:
-names of coordinates or labels that differ from the problem's, values outside the support, and an
-eta that contradicts its own weights, as happens if the inputs were on another scale.
+names of coordinates, labels or hyperparameters that differ from the problem's, values outside the
+support, and an eta that contradicts its own weights, as happens if the inputs were on another
+scale. So does a log density that came with the draws and differs from the problem's by more than a
+constant: they are draws of another prior or model. Without such a log density the prior is
+unchecked, and the fit says so.
 """
 
 from collections.abc import Mapping
@@ -47,6 +50,14 @@ CALIBRATED, REPLICATES = 0.01, 100
 otherwise; and with at least so many replicates, which see an error of half an sd."""
 TOLERANCE = 1e-3
 """Of a given eta beside that of its own weights: they may have been computed in float32."""
+SPREAD = 0.01
+"""How much the difference of two log densities of one posterior may vary. If its sd is below this,
+no posterior mean differs by more posterior sd: reweighting by exp(difference) moves a mean by their
+covariance. Draws and densities in float64 stay far below."""
+COARSE = 1e-5
+"""How much more, per size of a log density that was stored in float32 or with a few digits."""
+DENSITIES = ("lp", "logp", "lp__")
+"""The log density in the names of PyMC and ArviZ, of nutpie, of Stan."""
 
 
 class Calibrated(Protocol):
@@ -98,16 +109,20 @@ def adopt(
         A fit like that of `fit`, with the method "adopted". It has `lp` if the draws contain every
         variable of the problem's form. It has `log_q`, given in sample_stats, only together with
         `lp`. ``attrs["seconds_run"]`` is the sampling time recorded in PyMC's trees, or NaN.
+        ``attrs["prior_unchecked"]`` is empty if the log density in sample_stats (`lp`, `logp`,
+        `lp__`) shows that the draws are of this prior. Otherwise it says what is missing, and so
+        do the ``ardvark`` logger and the verdict.
 
     Raises
     ------
     InputError
         An unknown name, no shared quantity, a wrong shape, a value that is not finite or outside
-        the support, coordinates or labels of another problem, or an eta that contradicts the
-        weights.
+        the support, coordinates, labels or hyperparameters of another problem, an eta that
+        contradicts the weights, or a log density of another prior or model.
 
     Examples
     --------
+    >>> import arviz as az
     >>> import numpy as np
     >>> import ardvark as av
     >>> problem = av.problem("rvm", [[0.0], [1.0], [3.0]], [0, 0, 1])
@@ -117,13 +132,16 @@ def adopt(
     >>> chains = exact[:300], exact[300:600]
     >>> names = ("alpha", "bias", "sample_weight", "feature_weight")
     >>> draws = {name: np.array([[s[name] for s in chain] for chain in chains]) for name in names}
-    >>> fit = av.adopt(problem, draws)
+    >>> stats = {"lp": problem.log_density(draws)}  # PyMC, nutpie and Stan store theirs
+    >>> fit = av.adopt(problem, az.from_dict({"posterior": draws, "sample_stats": stats}))
     >>> fit.attrs["method"], fit.attrs["kind"], fit.attrs["status"]
     ('adopted', 'mcmc', 'finished')
     >>> dict(fit["posterior"]["eta"].sizes)  # it was computed
     {'chain': 2, 'draw': 300, 'obs': 3}
     >>> sorted(fit["sample_stats"])  # and so was the posterior density of each draw
     ['lp']
+    >>> fit.attrs["prior_unchecked"]  # nothing: that density is the problem's
+    ''
     """
     one_of("kind", kind, KINDS)
     given, stats, seconds = _read(problem, draws)
@@ -136,11 +154,13 @@ def adopt(
             f"{', '.join(name for name in problem.shapes if name not in point)}."
         )
     lp = _log_density(problem, point, kind)
+    unchecked = _prior_unchecked(problem, draws, point, lp)
     stats = {k: v for k, v in stats.items() if k != "log_q" or lp is not None}
     if lp is not None:
         stats["lp"] = lp
     chains, count = next(iter(point.values())).shape[:2]
     attrs = facts(problem, method="adopted", kind=kind, draws=count, chains=chains)
+    attrs["prior_unchecked"] = unchecked
     if calibration is not None:
         attrs["calibration"] = calibration.text()
         if calibration.p_value < CALIBRATED or len(calibration.ranks) >= REPLICATES:
@@ -158,6 +178,8 @@ def adopt(
         lost = [name for name, found in there.items() if not found]
         without = f", so without {', '.join(lost)}" if lost else ""
         logger.warning("adopted without %s%s", ", ".join(missing), without)
+    if unchecked:
+        logger.warning("adopted with the prior unchecked: %s", unchecked)
     return tree
 
 
@@ -175,7 +197,9 @@ def _read(problem: Problem, draws: Draws) -> tuple[Arrays, Arrays, float]:
         given_alone = "posterior" not in draws.children and set(LEAD) <= set(draws.dims)
         posterior = draws.to_dataset() if given_alone else group(draws, "posterior")
         seconds = float(posterior.attrs.get("sampling_time", np.nan))
-        return _of_dataset(problem, posterior), _statistics(draws), seconds
+        given = _of_dataset(problem, posterior)
+        _check_constants(problem, group(draws, "constant_data"), given)
+        return given, _statistics(draws), seconds
     if isinstance(draws, xr.Dataset):
         return _of_dataset(problem, draws), {}, np.nan
     if not isinstance(draws, Mapping):
@@ -184,6 +208,27 @@ def _read(problem: Problem, draws: Draws) -> tuple[Arrays, Arrays, float]:
             f"(chain, draw, ...), got {type(draws).__name__}."
         )
     return {str(name): np.asarray(values) for name, values in draws.items()}, {}, np.nan
+
+
+def _check_constants(problem: Problem, constants: xr.Dataset, given: Arrays) -> None:
+    """Refuse draws of a model that was built with other numbers, or in which a variable is fixed.
+
+    PyMC stores each `pm.Data` of a model with its draws: hyperparameters, and what `pm.do` fixed.
+    """
+    free = {rv.name for rv in problem.model.free_RVs} - {*given}
+    for name, theirs in constants.items():
+        ours = vars(problem.hypers).get(str(name))
+        if name in free:
+            raise InputError(
+                f"{name} is a variable of this problem, and a constant of the model that these "
+                "draws are of: they are draws of another model."
+            )
+        if isinstance(ours, float) and not np.allclose(theirs, ours, rtol=1e-6, atol=0.0):
+            raise InputError(
+                f"{name} is {theirs.item():.6g} in the model that these draws are of, and "
+                f"{ours:.6g} in this problem: they are draws of another prior. Adopt them for a "
+                f"problem with that {name} (problem.with_hypers)."
+            )
 
 
 def _of_dataset(problem: Problem, posterior: xr.Dataset) -> Arrays:
@@ -340,3 +385,39 @@ def _log_density(problem: Problem, point: Arrays, kind: Kind) -> np.ndarray | No
             "leave that variable out."
         )
     return np.where(outside, np.nan, lp)
+
+
+def _prior_unchecked(problem: Problem, draws: Draws, point: Arrays, lp: np.ndarray | None) -> str:
+    """Return why nothing shows that the draws are of this prior, "" if their own density does.
+
+    Refuse draws whose own log density differs from `lp` (chain, draw) by more than a constant.
+    """
+    if isinstance(draws, xr.DataTree) and "fingerprint" in draws.attrs:  # a fit of this problem
+        return str(draws.attrs.get("prior_unchecked", ""))
+    free = [rv.name for rv in problem.model.free_RVs]
+    if lp is None:
+        return f"the draws lack {', '.join(name for name in free if name not in point)}"
+    stats = group(draws, "sample_stats") if isinstance(draws, xr.DataTree) else xr.Dataset()
+    given = [stats[name] for name in DENSITIES if name in stats and {*stats[name].dims} == {*LEAD}]
+    theirs = given[0].transpose(*LEAD).values.astype(float) if given else np.full(lp.shape, np.nan)
+    used = np.isfinite(theirs) & np.isfinite(lp) if theirs.shape == lp.shape else np.zeros(0, bool)
+    if len(np.unique(theirs[used])) < 2:  # a point, or the zeros that PyMC and Stan put for none
+        return "the draws came without a log density of their own"
+    still = [n for n in free if point[n].dtype.kind == "f" and (point[n] == point[n][:1, :1]).all()]
+    if still:  # as if by `pm.do`: their density is the joint one, where this variable is constant
+        return f"{', '.join(still)} has the same value in every draw"
+    ours, theirs = lp[used], theirs[used]
+    # PyMC stores the potential energy of NumPyro, which is minus the log density
+    spread = min(np.ptp(np.quantile(theirs - s * ours, (0.05, 0.95))) for s in (1.0, -1.0))
+    short = theirs.astype("float32"), [float(f"{x:.9g}") for x in theirs]
+    coarse = any(np.array_equal(theirs, values) for values in short)
+    limit = SPREAD + COARSE * float(np.median(np.abs(theirs))) * coarse
+    if spread > limit:
+        raise InputError(
+            "the log density that came with the draws differs from this problem's by more than a "
+            f"constant: the difference varies by {spread:.3g} among the draws, and by less than "
+            f"{limit:.2g} if they are of this problem. They are draws of another prior or model: "
+            "make the problem with their hyperparameters and data. If only the parametrization "
+            "differs, adopt them without sample_stats."
+        )
+    return ""

@@ -25,6 +25,7 @@ from ..fits.convergence import convergence, missed
 from ..fits.datatree import COVARIATES, as_json, assemble, group, versions
 from ..fits.mixing import GROUP, mixing
 from ..fits.selection import described, lacking, weights_of
+from .own_model import check_own
 from .registry import MethodName, Plan, prepare
 
 if TYPE_CHECKING:
@@ -88,7 +89,8 @@ def fit(
     InputError
         An unknown method, or one that does not apply to the model (the message says why); sizes
         or a seed that are none (`Sampling`); a fit that needs more memory than it may take, half of
-        what is free.
+        what is free. Or a model of your own whose functions raise errors, or contradict its PyMC
+        model: they are compared at three random points when it is first fitted.
 
     Examples
     --------
@@ -132,6 +134,7 @@ def compute(plan: Plan, *, selection: bool = True, earlier: Earlier | None = Non
     if plan.backend.KIND in ("mcmc", "approximation"):  # others return one draw
         held = getattr(plan.backend, "held", None)
         refuse_too_large(target, job, held(plan.options, job) if held else job.draws)
+    check_own(target)
     sizes = {"draws": sampling.draws, "chains": sampling.chains}
     attrs = facts(problem, method=plan.name, kind=plan.backend.KIND, **sizes) | {
         "seed": sampling.seed,

@@ -121,6 +121,8 @@ def findings_of(tree: xr.DataTree, reference: xr.DataTree | None = None) -> list
     findings += _unfinished(tree, beside, findings) + _copied(tree, other) + _disputed(tree)
     if not too_few(findings):
         findings += _nothing_active(tree, other)
+    if why := tree.attrs.get("prior_unchecked"):
+        findings.append(Finding(Reason("prior unchecked", {"why": why}), purposes=()))
     return sorted(
         findings, key=lambda f: BEST_FIRST.index(f.cap) if f.purposes else -1, reverse=True
     )

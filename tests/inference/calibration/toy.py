@@ -50,6 +50,11 @@ def toy_simulate(rng, inputs, h):
     return point | {"eta": eta, "y": rng.normal(eta, 1.0)}
 
 
+def toy_log_joint(point, inputs, y, h):
+    prior = stats.norm.logpdf(point["theta"]) + stats.bernoulli.logpmf(point["bit"], 0.3)
+    return prior + stats.norm.logpdf(y, toy_decision(point, inputs), 1.0).sum(-1)
+
+
 TOY = ModelSpec(
     name="toy",
     title="Toy",
@@ -60,7 +65,7 @@ TOY = ModelSpec(
     paper_method="",
     Hypers=ToyHypers,
     build=toy_build,
-    log_joint=lambda *a, **k: np.zeros(()),
+    log_joint=toy_log_joint,
     log_jacobian=lambda *a, **k: np.zeros(()),
     to_free=lambda point, *a: {k: point[k] for k in ("theta", "bit")},
     simulate=toy_simulate,

@@ -12,7 +12,7 @@ from ardvark.inference.comparison import explore as module
 from ardvark.inference.comparison.table import Comparison
 from ardvark.inference.report.look import Picture
 from ardvark.inference.report.marginal import component, marginal
-from tests.inference.fitting.test_adoption import paper_variables
+from tests.inference.fitting.foreign import paper_variables
 from tests.models.forms import make
 
 ipywidgets = pytest.importorskip("ipywidgets")

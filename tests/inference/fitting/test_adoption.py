@@ -9,31 +9,11 @@ import ardvark as av
 from ardvark.common.validate import InputError
 from ardvark.inference import read, save
 from ardvark.inference.fits.datatree import POINTWISE, group, pointwise
-from ardvark.models import ZOO
+from tests.inference.fitting.foreign import CHAINS, DRAWS, FORMS, as_tree, paper_variables
 from tests.models.forms import make
 from tests.support import rng, seed
 
-CHAINS, DRAWS = 2, 6
-FORMS = {
-    **{name: {} for name in ZOO},
-    "rfvm marginal": {"parametrization": "marginal", "latent_noise": "integrated"},
-    "jcfo latent": {"parametrization": "latent"},
-    "fsklr explicit": {"mask_probability": "explicit"},
-}
-
-
-def paper_variables(problem, chains=CHAINS, draws=DRAWS, number=0):
-    """Draws (chain, draw, ...) of the paper's variables, as an algorithm of one's own has them.
-
-    They are of the prior, and so inside the support.
-    """
-    random = rng(number)
-    points = [problem.simulate(random) for _ in range(chains * draws)]
-    if problem.spec.name == "jcfo":  # a latent z has the sign of its label
-        points = [p | {"z": np.abs(p["z"]) * (2 * problem.y - 1)} for p in points]
-    names = [name for name in points[0] if name in problem.shapes and name != "eta"]
-    arrays = {n: np.stack([p[n] for p in points]) for n in names}
-    return {n: x.reshape(chains, draws, *x.shape[1:]) for n, x in arrays.items()}
+OTHER = {"rfvm": {"bias_sd": 2.0}, "fsklr": {"xi": 2.0}}
 
 
 @pytest.fixture(scope="module", params=FORMS)
@@ -154,22 +134,6 @@ def test_an_approximation_with_its_density_is_reweighed(own):
 # --- trees of other libraries ---------------------------------------------------------------------
 
 
-def as_tree(point, stats=None, coords=None, observed=None):
-    """Return the tree that a library makes: dims of its own, statistics by its names."""
-    lead = ("chain", "draw")
-    own = {k: tuple(f"{k}_{i}" for i in range(x.ndim - 2)) for k, x in point.items()}
-    own |= {} if coords is None else {"feature_weight": ("feature",)}
-    groups = {
-        "/posterior": xr.Dataset(
-            {k: ((*lead, *own[k]), x) for k, x in point.items()}, coords=coords or {}
-        ),
-        "/sample_stats": xr.Dataset({k: (lead, x) for k, x in (stats or {}).items()}),
-    }
-    if observed is not None:
-        groups["/observed_data"] = xr.Dataset({"y": ("obs", observed)})
-    return xr.DataTree.from_dict(groups)
-
-
 def test_statistics_by_the_names_of_nutpie(own):
     problem, point = own
     random = rng(3)
@@ -178,7 +142,7 @@ def test_statistics_by_the_names_of_nutpie(own):
         "mean_tree_accept": random.random((4, 50)),
         "diverging": np.zeros((4, 50), dtype=bool),
         "energy": random.normal(size=(4, 50)),
-        "logp": random.normal(size=(4, 50)),  # another constant: not ours
+        "logp": problem.log_density(point) + 7.0,  # another constant: not ours
         "index_in_trajectory": np.ones((4, 50)),
     }
     tree = as_tree(point, stats, observed=problem.y)
@@ -238,8 +202,10 @@ def test_draws_of_pymc_itself(name):
         close(variables(adopted)[variable], tree["posterior"][variable].values)
     lp = adopted["sample_stats"]["lp"].values
     assert np.isfinite(lp).all()
-    if name == "rfvm":
-        np.testing.assert_allclose(lp, tree["sample_stats"]["lp"].values, atol=1e-6)
+    assert adopted.attrs["prior_unchecked"] == ""
+    np.testing.assert_allclose(lp, tree["sample_stats"]["lp"].values, atol=1e-6)
+    with pytest.raises(InputError, match="differs from this problem's by more than a constant"):
+        av.adopt(problem.with_hypers(**OTHER[name]), tree.drop_nodes("constant_data"))
 
 
 # --- what is refused ------------------------------------------------------------------------------

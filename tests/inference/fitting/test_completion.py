@@ -11,7 +11,7 @@ import ardvark as av
 from ardvark.common.validate import InputError
 from ardvark.inference import read, save
 from ardvark.inference.fits.datatree import POINTWISE, group
-from tests.inference.fitting.test_adoption import as_tree, paper_variables
+from tests.inference.fitting.foreign import as_tree, paper_variables
 from tests.models.forms import every_model, make
 from tests.support import rng, seed, z_limit
 

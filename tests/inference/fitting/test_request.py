@@ -10,7 +10,7 @@ from ardvark.inference.contract.sampling import Sampling
 from ardvark.inference.fitting import registry
 from ardvark.inference.fitting.reuse import Fits
 from tests.inference.comparison.quick import Prior, registered
-from tests.inference.fitting.test_adoption import paper_variables
+from tests.inference.fitting.foreign import paper_variables
 
 PARALLEL = ("exact", "nuts", "mams", "gibbs")
 

@@ -10,7 +10,7 @@ import ardvark as av
 from ardvark.common.validate import InputError
 from ardvark.inference.references import references
 from ardvark.inference.refits.power_scaling import LIMIT, power_scaling
-from tests.inference.fitting.test_adoption import paper_variables
+from tests.inference.fitting.foreign import paper_variables
 from tests.models.forms import make
 from tests.support import rng
 
