@@ -215,7 +215,7 @@ def _check_constants(problem: Problem, constants: xr.Dataset, given: Arrays) -> 
 
     PyMC stores each `pm.Data` of a model with its draws: hyperparameters, and what `pm.do` fixed.
     """
-    free = {rv.name for rv in problem.model.free_RVs} - {*given}
+    free = {rv.name for rv in problem.fitted_model.free_RVs} - {*given}
     for name, theirs in constants.items():
         ours = vars(problem.hypers).get(str(name))
         if name in free:
@@ -394,7 +394,7 @@ def _prior_unchecked(problem: Problem, draws: Draws, point: Arrays, lp: np.ndarr
     """
     if isinstance(draws, xr.DataTree) and "fingerprint" in draws.attrs:  # a fit of this problem
         return str(draws.attrs.get("prior_unchecked", ""))
-    free = [rv.name for rv in problem.model.free_RVs]
+    free = [rv.name for rv in problem.fitted_model.free_RVs]
     if lp is None:
         return f"the draws lack {', '.join(name for name in free if name not in point)}"
     stats = group(draws, "sample_stats") if isinstance(draws, xr.DataTree) else xr.Dataset()
