@@ -37,7 +37,7 @@ from ardvark.inference.calibration.sbc import sbc
 from ardvark.inference.contract.sampling import Sampling
 from ardvark.inference.contract.target import Target
 from ardvark.models import ZOO, Problem
-from lab import script
+from lab import problems, script
 from lab.records import Goal, table
 from lab.script import Measured, Part
 
@@ -74,7 +74,7 @@ class Row:
 
 def make(model: str, choice: dict[str, Any]) -> Problem:
     X = np.random.default_rng(0).normal(size=(N, D))
-    return av.problem(model, (X, np.arange(N) % 2), **choice)
+    return problems.problem(model, (X, np.arange(N) % 2), **choice)
 
 
 def applies(method: str, model: str, choice: dict[str, Any]) -> bool:
