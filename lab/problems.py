@@ -9,7 +9,7 @@ from typing import Any
 
 import ardvark as av
 
-PAPERS = dict.fromkeys(("jcfo", "sparse_probit"), {"scale": "fixed"})
+PAPERS = {model: {"scale": "fixed"} for model in ("jcfo", "sparse_probit")}
 
 
 def problem(model: str, *data: Any, **hypers: Any) -> av.Problem:

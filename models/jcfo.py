@@ -99,6 +99,12 @@ _IMPROPER = (
     "posterior improper on separable data. Leave it out to fill it from N and D."
 )
 MEDIAN = "the median of the scale where that is learned"
+LEARNED: dict[str, Any] = {
+    "where": ", its tail cut off at 100",
+    "default": "learned",
+    "why": "what suits few features is far too small for thousands",
+}
+"""How the scale of the feature weights is declared."""
 
 Form = Literal["marginal", "hierarchical", "latent"]
 
@@ -108,16 +114,6 @@ SCALE_SLAB = 100.0
 (1 + g^2). On separable data every large g is as likely as its prior says, and without the cut the
 posterior mean of eta would be infinite. At 100 times the filled scale every label is certain."""
 SCALE_PRIOR = ard.WeightPrior(np.float64(0.5), np.float64(0.5), np.float64(SCALE_SLAB))
-
-
-def learned_scale_hyper() -> Any:
-    """Declare the scale of the feature weights, which is learned by default."""
-    return scale_hyper(
-        "feature",
-        where=", its tail cut off at 100",
-        default="learned",
-        why="a scale that suits few features is far too small for thousands",
-    )
 
 
 def laplace_hyper(weight: str, why: str) -> Any:
@@ -159,7 +155,7 @@ class Hypers(BaseHypers):
     gamma2: float = laplace_hyper(
         "a feature weight", f"filled: feature weight scale gamma2^-1/2 by kernel; {MEDIAN}"
     )
-    scale: Scale = learned_scale_hyper()
+    scale: Scale = scale_hyper("feature", **LEARNED)
     covariate_sd: float = covariates.sd_hyper(covariates.PROBIT_SD)
 
     def fill(self, N: int, B: int, D: int) -> Self:

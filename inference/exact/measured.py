@@ -70,7 +70,8 @@ def table() -> tuple[Measured, ...]:
 def nearest(problem: Problem, sampler: str) -> Measured | None:
     """Return the row that is nearest to a problem; None if none is within a factor of four.
 
-    There is none for a learned scale. Where a sampler was not measured, the row is of the one in whose place it stands.
+    There is none for a learned scale. Where a sampler was not measured, the row is of the one in
+    whose place it stands.
     """
     if problem.hypers.learned_scale is not None:
         return None

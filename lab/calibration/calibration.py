@@ -28,7 +28,6 @@ from typing import Any
 
 import numpy as np
 
-import ardvark as av
 from ardvark.inference import BACKENDS
 from ardvark.inference.calibration.calibrate import KERNELS
 from ardvark.inference.calibration.joint import joint_test

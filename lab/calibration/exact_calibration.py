@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-import ardvark as av
 from ardvark.common.progress import Update
 from ardvark.inference.calibration.sbc import sbc
 from ardvark.inference.contract.backend import Arrays

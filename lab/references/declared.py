@@ -2,7 +2,7 @@
 
 To add one, declare it here and run `python -m lab reference make NAME`. It takes minutes and writes
 a file of a few hundred kB. The data are built in or can be downloaded, and the priors are sparse,
-which is the default; the scale of JCFO's and sparse probit's, which is learned by default, is fixed.
+which is the default; the scale of JCFO's and sparse probit's is fixed, which is not.
 """
 
 from collections.abc import Mapping

@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-import ardvark as av
 from ardvark.inference.papers.fsklr import savb
 from ardvark.inference.papers.jcfo import em, em_steps
 from ardvark.inference.papers.pfcvm import lp

@@ -33,8 +33,8 @@ GIVEN = {
     "horseshoe": {"global_scale": 0.25, "slab_scale": 1.5, "slab_df": 3.0, "bias_sd": 2.0},
 }
 """Every number of each model that its posterior depends on."""
-FIXED = dict.fromkeys(("jcfo", "sparse_probit"), {"scale": "fixed"})
-"""Not their default; it is no part of the fingerprint, which is that of before a scale was learned."""
+FIXED = {name: {"scale": "fixed"} for name in ("jcfo", "sparse_probit")}
+"""Not their default. It is no part of the fingerprint, which is that of before scales were learned."""
 
 WORDS = {
     "pfcvm": ({"kernel"}, {"parametrization"}),

@@ -12,8 +12,8 @@ out,
     log p(beta, theta | y) = sum_i log Phi(s_i eta_i) - gamma1^1/2 |beta|_1 - gamma2^1/2 |theta|_1
                              + constant,    theta >= 0,    s = 2y - 1.
 
-It needs `scale="fixed"`. Under a learned scale g there is no maximum to find: with theta = g t, as g
-falls to 0, the density grows like g^-D.
+It needs `scale="fixed"`. Under a learned scale g there is no maximum to find: with theta = g t, the
+density grows like g^-D as g falls to 0.
 
 E-step: the expected latent values (23) and inverse variances (24), (25). M-step: beta and theta
 jointly, with beta profiled out and theta by L-BFGS-B with the gradient (28). No step decreases the
