@@ -34,7 +34,7 @@ GIVEN = {
 }
 """Every number of each model that its posterior depends on."""
 FIXED = {name: {"scale": "fixed"} for name in ("jcfo", "sparse_probit")}
-"""Not their default. It is no part of the fingerprint, which is that of before scales were learned."""
+"""Not their default. It is no part of the fingerprint, which is that of before one was learned."""
 
 WORDS = {
     "pfcvm": ({"kernel"}, {"parametrization"}),
