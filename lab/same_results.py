@@ -18,6 +18,7 @@ import numpy as np
 
 import ardvark as av
 from ardvark.inference.fits.datatree import group, pointwise
+from lab import problems
 
 FITS = (
     ("rfvm", "nuts"),
@@ -45,7 +46,7 @@ def data(N: int, seed: int) -> av.Dataset:
 
 def digest(model: str, method: str) -> str:
     """Return the hash of one fit, its predictions and its scores."""
-    problem = av.problem(model, data(30, 0))
+    problem = problems.problem(model, data(30, 0))
     fit = av.fit(problem, method, draws=60, chains=2, random_seed=7, progressbar=False)
     out = hashlib.sha256()
     for name in ("posterior", "sample_stats", "log_likelihood", "selection", "fit"):

@@ -132,13 +132,16 @@ def own_slab(kind: str, *, why: str) -> Any:
     return slab(f"standard deviation of the slab of a {kind} weight", why=why)
 
 
-def scale_hyper(kind: str, where: str = " (sparse prior only)") -> Any:
+def scale_hyper(
+    kind: str, where: str = " (sparse prior only)", *, default: Scale = "fixed", why: str = ""
+) -> Any:
     """Declare whether the scale of a kind of weights is learned."""
     return hyper(
-        "fixed",
+        default,
         f"scale of the {kind} weights: the filled one, or that times a variable {kind}_scale ~ "
         f"C+(0, 1), whose median is 1{where}",
         paper="fixed",
+        why=why,
     )
 
 

@@ -157,7 +157,7 @@ def by_exact(problem: Any) -> np.ndarray:
 def by_jcfo(problem: Any) -> np.ndarray:
     """Return the feature weights of JCFO's algorithm, after its filter and with its hold-out."""
     settings = {"prefilter": 50, "select": "holdout", "starts": 1}
-    again = av.problem("jcfo", problem.data)
+    again = av.problem("jcfo", problem.data, scale="fixed")
     fit = av.fit(again, "jcfo_em", random_seed=1, progressbar=False, **settings)
     return fit["posterior"]["feature_weight"].values[0, 0]
 

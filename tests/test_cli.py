@@ -365,6 +365,7 @@ def test_the_methods_are_listed(command):
     assert rows["mams"] == ["mcmc", "every model without binary masks"]
     assert rows["gibbs"] == ["mcmc", "every model"]
     assert rows["rfvm_vb"] == ["approximation", "rfvm"]
+    assert rows["jcfo_em"] == ["point", "jcfo, sparse_probit"]
 
 
 @pytest.mark.parametrize("name", ["nuts", "mams", "pfcvm_lp"])
@@ -387,9 +388,29 @@ def test_the_methods_for_a_problem_are_recommended(command):
     assert "nuts: " not in text
     wide = command("methods", "--for", "pfcvm", "digits38", "--set", "kernel=linear")
     assert "exact: samples by mams, because" in wide.stdout
+    own = in_80_columns(command("methods", "--for", "jcfo", "digits38"))
+    assert "Not jcfo_em, the paper's algorithm: it has no step for a learned" in own
+    assert "--set scale=fixed" in own
+    fixed = command("methods", "--for", "jcfo", "digits38", "--set", "scale=fixed")
+    assert "jcfo_em: The posterior of a fixed scale" in fixed.stdout
     wrong = command("methods", "--for", "fsklr", "digits39")
     assert wrong.returncode == 2
     assert "Did you mean 'digits38'" in wrong.stderr
+
+
+def test_a_comparison_without_the_papers_algorithm_says_why(command):
+    """Before anything is computed; where it applies, nothing is said."""
+    words = ["compare", "jcfo", "digits38", "--option", "nothing=1"]
+    said = " ".join(command(*words).stderr.split())
+    assert "Not jcfo_em, the paper's algorithm: it has no step for a learned feature_scale" in said
+    assert "--set scale=fixed" in said
+    assert "with a method out of exact, advi, laplace." in said
+    fixed = " ".join(command(*words, "--set", "scale=fixed").stderr.split())
+    assert "Not jcfo_em" not in fixed
+    assert "with a method out of exact, advi, laplace, jcfo_em." in fixed
+    asked = command(*words[:3], "--methods", "paper")
+    assert asked.returncode == 2
+    assert "--set scale=fixed" in " ".join(asked.stderr.split())
 
 
 def test_a_misspelt_method_gets_a_suggestion(command):

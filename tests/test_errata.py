@@ -152,10 +152,10 @@ def test_28_is_the_m_step_of_em_with_latent_weights():
 
 
 def jcfo_problem(**hypers):
-    """Eight points of two classes that the first feature tells apart."""
+    """Eight points of two classes that the first feature tells apart, and the paper's prior."""
     X, y = rng(2).normal(size=(8, 3)), np.arange(8) % 2
     X[:, 0] = 4.0 * y + 0.1 * X[:, 0]
-    return av.problem("jcfo", Dataset.from_arrays(X, np.arange(8) % 2), **hypers)
+    return av.problem("jcfo", Dataset.from_arrays(X, np.arange(8) % 2), scale="fixed", **hypers)
 
 
 def test_jcfo_objective_is_twice_the_log_posterior():

@@ -104,7 +104,7 @@ def test_a_sparse_matrix_too_large_to_be_dense_is_refused(monkeypatch):
 def test_names_are_found_in_any_case(capsys):
     problem = av.problem("RFVM", "Digits38", bias_sd=2.0)
     assert problem.fingerprint == av.problem("rfvm", "digits38", bias_sd=2.0).fingerprint
-    small = av.problem("sparse_probit", X, Y)
+    small = av.problem("sparse_probit", X, Y, scale="fixed")
     words = {"draws": 4, "chains": 1, "random_seed": 0}
     own = small.spec.paper_method
     for name in ("Paper", own.upper()):

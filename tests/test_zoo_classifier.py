@@ -27,7 +27,7 @@ QUICK = {"folds": 2, "draws": 20, "chains": 2, "random_state": 0}
 
 @ignoring
 def test_scikit_learns_checks_pass():
-    one = ZooClassifier(["sparse_probit", "share"], method="paper", **QUICK)
+    one = ZooClassifier(["sparse_probit:scale=fixed", "share"], method="paper", **QUICK)
     check_estimator(one, on_skip=None)
 
 

@@ -3,7 +3,7 @@
 import inspect
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import typer
@@ -164,7 +164,7 @@ def recommend(problem: Problem) -> None:
     ]  # fmt: skip
     others = [n for n in registry.applicable(problem) if n != "exact"]
     lines += [f"{name}: {BACKENDS[name].ABOUT.approximates}" for name in others]
-    for line in lines:
+    for line in filter(None, [*lines, registry.without_own(problem)]):
         typer.echo(textwrap.fill(line, NARROW, subsequent_indent="    "))
 
 
@@ -181,8 +181,14 @@ def _print_settings(title: str, settings: type[Settings], unset: str) -> None:
 
 
 def models_of(method: str) -> list[str]:
-    """Return the models that a method applies to, in their default forms."""
-    return [n for n in ZOO if BACKENDS[method].supports(Target(small_problem(n))) is None]
+    """Return the models that a method applies to, in their default forms or at a fixed scale."""
+
+    def refusals(own: Problem) -> Iterator[str | None]:
+        yield BACKENDS[method].supports(Target(own))
+        if own.hypers.learned_scale is not None:
+            yield BACKENDS[method].supports(Target(own.with_hypers(scale="fixed")))
+
+    return [name for name in ZOO if None in refusals(small_problem(name))]
 
 
 def _in_words(method: str) -> str:

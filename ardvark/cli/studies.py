@@ -115,6 +115,8 @@ def compare(
     names = registry.usual(problem) if methods is None else words([methods])
     known = [*registry.BACKENDS, "paper"]
     chosen: dict[str, dict[str, Any]] = {named("method", m, known): {} for m in names}
+    if methods is None and (left_out := registry.without_own(problem)):
+        typer.echo(textwrap.fill(left_out, 80), err=True)
     if not chosen:
         raise InputError("--methods is empty; `ardvark methods` lists the methods.")
     meant = {m.casefold(): m for m in chosen}

@@ -40,8 +40,8 @@ def times() -> str:
     where = f"{record.machine['cores']} cores ({record.machine['processor']})"
     return (
         f"{table(head, rows)}\n\nMeasured on {record.date} on {where}, "
-        "without compilation; the median over seeds. GB is the largest resident memory of the "
-        "process. [Speed and memory](/results/speed.md) has the record.\n"
+        "without compilation, of fixed scales; the median over seeds. GB is the largest resident "
+        "memory of the process. [Speed and memory](/results/speed.md) has the record.\n"
     )
 
 

@@ -97,7 +97,8 @@ def times(spec: ModelSpec) -> str:
     if not rows:
         return "No run of `exact` on this model is in the [record](/which.md#how-long) yet."
     said = "\n".join(f"- {row.text()}, by {_method(row.sampler)}" for row in rows)
-    return f"On two cores, without compilation ([all models](/which.md#how-long)):\n\n{said}"
+    fixed = ' with `scale="fixed"`' if spec.Hypers().learned_scale else ""
+    return f"On two cores{fixed}, without compilation ([all models](/which.md#how-long)):\n\n{said}"
 
 
 def stored(spec: ModelSpec) -> str:

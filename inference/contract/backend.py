@@ -193,13 +193,16 @@ def only_for(
             return f"it needs a problem for the {some} {names}, not a bare pm.Model"
         if target.problem.spec.name not in models:
             return f"it is {what}, and the model is {target.problem.spec.name!r}"
-        if fixed_scale and target.problem.hypers.learned_scale is not None:
-            return (
-                f"it has no step for a learned {target.problem.hypers.learned_scale}; choose "
-                'scale="fixed", or an exact method'
-            )
         if target.problem.always and not covariates:
             return f"it takes no covariates (always) of {target.problem.spec.name!r}"
+        if fixed_scale and target.problem.hypers.learned_scale is not None:
+            name, learned = target.problem.spec.name, target.problem.hypers.learned_scale
+            return (
+                f'it has no step for a learned {learned}; choose scale="fixed", which is '
+                f'av.problem("{name}", data, scale="fixed"), --set scale=fixed, the candidate '
+                f'{name}:scale=fixed, or hypers={{"scale": "fixed"}} of SparseBayesClassifier; or '
+                "take an exact method"
+            )
         return None
 
     return supports

@@ -2,7 +2,8 @@
 
 The table is `measured.csv`, which `python -m lab pages` makes of the record of
 `lab/speed/exact_speed.py`. The row for a problem is the one of its model, kernel and sampler whose
-numbers of samples and features are nearest, as ratios.
+numbers of samples and features are nearest, as ratios. Every row is of a fixed scale, or of the
+horseshoe's: what a learned `scale` takes was not measured.
 """
 
 import math
@@ -69,8 +70,11 @@ def table() -> tuple[Measured, ...]:
 def nearest(problem: Problem, sampler: str) -> Measured | None:
     """Return the row that is nearest to a problem; None if none is within a factor of four.
 
-    Where a sampler was not measured, the row is of the one in whose place it stands.
+    There is none for a learned scale. Where a sampler was not measured, the row is of the one in
+    whose place it stands.
     """
+    if problem.hypers.learned_scale is not None:
+        return None
     kernel = "" if problem.kernel is None else problem.kernel.name
     N, D = problem.X.shape
     near = [

@@ -127,6 +127,13 @@ def applicable(problem: Problem) -> list[str]:
     return [name for name, why_not in refusals(problem).items() if why_not is None]
 
 
+def without_own(problem: Problem) -> str:
+    """Return a sentence that says why the algorithm of the model's paper does not apply, or ""."""
+    own = problem.spec.paper_method
+    why_not = refusals(problem).get(own)
+    return f"Not {own}, the paper's algorithm: {why_not}." if why_not else ""
+
+
 def usual(problem: Problem) -> list[str]:
     """Return the methods compared by default: `exact`, and the approximations that apply.
 

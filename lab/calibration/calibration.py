@@ -28,7 +28,6 @@ from typing import Any
 
 import numpy as np
 
-import ardvark as av
 from ardvark.inference import BACKENDS
 from ardvark.inference.calibration.calibrate import KERNELS
 from ardvark.inference.calibration.joint import joint_test
@@ -37,7 +36,7 @@ from ardvark.inference.calibration.sbc import sbc
 from ardvark.inference.contract.sampling import Sampling
 from ardvark.inference.contract.target import Target
 from ardvark.models import ZOO, Problem
-from lab import script
+from lab import problems, script
 from lab.records import Goal, table
 from lab.script import Measured, Part
 
@@ -74,7 +73,7 @@ class Row:
 
 def make(model: str, choice: dict[str, Any]) -> Problem:
     X = np.random.default_rng(0).normal(size=(N, D))
-    return av.problem(model, (X, np.arange(N) % 2), **choice)
+    return problems.problem(model, (X, np.arange(N) % 2), **choice)
 
 
 def applies(method: str, model: str, choice: dict[str, Any]) -> bool:

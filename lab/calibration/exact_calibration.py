@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-import ardvark as av
 from ardvark.common.progress import Update
 from ardvark.inference.calibration.sbc import sbc
 from ardvark.inference.contract.backend import Arrays
@@ -36,6 +35,7 @@ from ardvark.inference.exact.until import Asked, until_converged
 from ardvark.inference.fits import diagnostics
 from ardvark.inference.fits.mixing import mixing
 from ardvark.models import ZOO
+from lab import problems
 from lab.calibration.calibration import ALARM
 from lab.records import Goal, table
 from lab.script import EXACT_CODE, RBF, Measured, Part, Row, resumed
@@ -63,7 +63,7 @@ def calibrated(given: argparse.Namespace) -> Measured:
         if not fnmatch(name, given.only):
             continue
         X = np.random.default_rng(0).normal(size=(N, D))
-        problem = av.problem(model, X, np.arange(N) % 2, **hypers)
+        problem = problems.problem(model, X, np.arange(N) % 2, **hypers)
         found = sbc(
             problem,
             "exact",

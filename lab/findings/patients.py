@@ -20,10 +20,10 @@ from ardvark.inference.fitting import run
 from ardvark.inference.report import look
 from ardvark.inference.scoring.quantities import fitted
 from ardvark.models import Problem
-from ardvark.models import problem as problem_of
 from lab import lines, records
 from lab.matrix.declared import BLOCKS, EXACT, PAPERS
 from lab.papers import fold
+from lab.problems import problem as problem_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

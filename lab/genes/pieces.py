@@ -26,7 +26,7 @@ from ardvark.inference.references import references
 from ardvark.inference.refits.sensitivity import changes
 from ardvark.models import Problem
 from ardvark.models.parts.effects import VISIBLE
-from lab import lines
+from lab import lines, problems
 from lab.lines import append, read
 from lab.papers.fold import ESTIMATE, find
 from lab.papers.protocols import LEAVE_ONE_OUT, Group, by_sample, split
@@ -56,7 +56,7 @@ def load(data: str, per_sample: bool) -> Dataset:
 
 def problem_of(fit: Fit) -> Problem:
     """Return the problem of a fit, with its prior changed."""
-    problem = av.problem(fit.model, load(fit.data, fit.by_sample))
+    problem = problems.problem(fit.model, load(fit.data, fit.by_sample))
     if fit.change == AS_IT_IS:
         return problem
     return problem.with_hypers(**changes(problem)[fit.change])
@@ -260,7 +260,7 @@ def fold_weights(piece: Fold) -> Row:
     exact = row.method == "exact"
     more: Row = {"ess": FOLD_ESS, "cores": 1} if exact else {"draws": FOLD_DRAWS, "chains": 1}
     tree = av.fit(
-        av.problem(row.model, training, **row.hypers), row.method, random_seed=0,
+        problems.problem(row.model, training, **row.hypers), row.method, random_seed=0,
         progressbar=False, keep="shared", **row.options, **more,
     )  # fmt: skip
     if tree.attrs["status"] == "failed":

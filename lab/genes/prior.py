@@ -23,7 +23,7 @@ def prior_of(problem: Problem, members: Sequence[np.ndarray]) -> tuple[np.ndarra
     Parameters
     ----------
     problem : Problem
-        Of a model with a linear kernel, or with weights of the features alone.
+        Of a model with a linear kernel, or with weights of the features alone; of a fixed scale.
     members : sequence of array of int
         The features of each group, from 0.
     """
@@ -31,7 +31,7 @@ def prior_of(problem: Problem, members: Sequence[np.ndarray]) -> tuple[np.ndarra
     asked = np.unique(np.concatenate(members))
     spread = problem.X.std(axis=0)[asked]
     kernel = problem.kernel
-    assert kernel is None or kernel.is_primal
+    assert (kernel is None or kernel.is_primal) and problem.hypers.learned_scale is None
     theta, others = [], []
     for draw in range(DRAWS):
         point = problem.spec.simulate(rng, one, problem.hypers)

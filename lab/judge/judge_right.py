@@ -27,6 +27,7 @@ from ardvark.inference.fits.mixing import mixing_of
 from ardvark.inference.references.references import stored
 from ardvark.inference.scoring.distances import measure
 from ardvark.inference.verdicts.verdict import verdicts
+from lab import problems
 from lab.judge.judge import MEASURES as MEASURES  # the same rules
 from lab.judge.rows import condemned, few_alarms, right_table
 from lab.judge.trial import CASES, Case, codes
@@ -59,7 +60,7 @@ ENOUGH = Profile(bulk=400.0, tail=400.0)
 def in_another_form(problem: av.Problem) -> av.Problem:
     """Return the same posterior in other variables."""
     form = OTHER_FORM[problem.hypers.parametrization]
-    return av.problem(problem.spec.name, problem.data, parametrization=form)
+    return problem.with_hypers(parametrization=form)
 
 
 @cache
@@ -94,7 +95,7 @@ def judged(case: Case, source: str, seed: int, draws: int) -> Row:
 
 def beside_stored(model: str, data: str, seed: int) -> Row:
     """Return what is said of `exact` beside a stored reference."""
-    problem = av.problem(model, av.load(data))
+    problem = problems.problem(model, av.load(data))
     fit = av.fit(problem, "exact", random_seed=seed, progressbar=False)
     return said(problem, fit, stored(problem))
 

@@ -24,6 +24,7 @@ from ardvark.inference.scoring.distances import rows as rows_of
 from ardvark.inference.scoring.statistic import Distance
 from ardvark.inference.verdicts.purposes import PURPOSES
 from ardvark.inference.verdicts.verdict import Verdict, verdicts
+from lab import problems
 from lab.judge.wrong_posteriors import Arrays, Defect, Source, flat
 from lab.script import Row
 
@@ -81,10 +82,10 @@ class Case:
         y = (rng.random(N) < 1.0 / (1.0 + np.exp(-X[:, :3] @ [2.0, -1.5, 1.0]))).astype(int)
         y[:flipped] = 1 - y[:flipped]
         if active == 1.0:
-            return av.problem(self.model, (X, y))
+            return problems.problem(self.model, (X, y))
         name = SPARSITY[self.model]
-        usual = float(getattr(av.problem(self.model, (X, y)).hypers, name))
-        return av.problem(self.model, (X, y), **{name: active * usual})
+        usual = float(getattr(problems.problem(self.model, (X, y)).hypers, name))
+        return problems.problem(self.model, (X, y), **{name: active * usual})
 
 
 CASES = tuple(Case(model, size) for model in SPARSITY for size in SIZES)

@@ -16,7 +16,7 @@ from typing import Any
 
 from ardvark.common.validate import InputError
 from ardvark.models import Problem
-from ardvark.models import problem as make_problem
+from lab.problems import problem as make_problem
 
 EXACT, AGAIN, OTHER_SAMPLER = "exact", "exact, again", "exact, other sampler"
 """The reference, a second run of it under another seed, and one by the sampler it did not take."""

@@ -21,6 +21,7 @@ from scipy import special
 import ardvark as av
 from ardvark.inference.choosing.choice import Choice
 from ardvark.inference.panels.projection import design
+from lab import problems
 from lab.records import Goal, at_least, at_most, table
 from lab.script import Measured, Part, Row, has_data, resumed, stored
 
@@ -141,7 +142,7 @@ def _panel(seed: int, quick: bool) -> Row:
     rng = np.random.default_rng([2048, seed])
     X = rng.normal(size=(N + FRESH, D))
     y = (rng.uniform(size=len(X)) < special.expit(X[:, : len(EFFECTS)] @ EFFECTS)).astype(int)
-    problem = av.problem("sparse_probit", X[:N], y[:N])
+    problem = problems.problem("sparse_probit", X[:N], y[:N])
     how: dict[str, Any] = {"ess": 100, "limit": 256} if quick else {}
     fit = av.fit(problem, "exact", random_seed=seed, keep="shared", progressbar=False, **how)
     panel = av.panel(problem, fit, sizes=3 if quick else None, progressbar=False)

@@ -21,9 +21,9 @@ from ardvark.data import Dataset
 from ardvark.inference.fitting import run
 from ardvark.inference.fitting.prediction import Rule, predict
 from ardvark.models import ZOO, Problem
-from ardvark.models import problem as problem_of
 from lab.papers.protocols import Group, Row, split, stratified
 from lab.papers.tables import FILTER, GROUPS, SELECTED
+from lab.problems import problem as problem_of
 from lab.yardsticks import contract
 from lab.yardsticks.registry import YARDSTICKS
 

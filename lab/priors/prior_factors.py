@@ -30,6 +30,7 @@ from ardvark.inference.fits import diagnostics
 from ardvark.inference.fits.datatree import group
 from ardvark.inference.scoring.held_out import log_scores
 from ardvark.models import Problem
+from lab import problems
 from lab.records import Table, at_least, every, table
 from lab.script import DENSE, Measured, Part, Row, resumed, stored, synthetic
 from lab.yardsticks import contract
@@ -174,10 +175,10 @@ def posterior(
     """Return the cell of a model with a changed prior; no score where that prior is refused."""
     began = time.process_time()
     train, test = parts(name, fold)
-    problem = av.problem(model, train)
+    problem = problems.problem(model, train)
     settings = change(problem)
     try:
-        problem = av.problem(model, train, **settings)
+        problem = problems.problem(model, train, **settings)
     except av.InputError as error:
         return {"reason": " ".join(str(error).split())[:120]}
     fit = av.fit(

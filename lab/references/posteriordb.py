@@ -23,6 +23,7 @@ import xarray as xr
 from ardvark.data import Dataset
 from ardvark.inference.fits.datatree import group, replacing
 from ardvark.inference.references.references import attributes, opened
+from lab.problems import PAPERS
 from lab.references.declared import Reference
 
 BY = "ardvark"
@@ -193,7 +194,7 @@ def _programs(reference: Reference) -> dict[str, tuple[str, str]]:
     """Return the model's programs by language: suffix and text.
 
     The Python file is a function of the data, as posteriordb's are. A Stan program is of a model
-    with its default hyperparameters.
+    with its default hyperparameters, but for a scale that is fixed.
     """
     settings = "".join(f", {name}={value!r}" for name, value in reference.hypers.items())
     python = (
@@ -204,6 +205,6 @@ def _programs(reference: Reference) -> dict[str, tuple[str, str]]:
         f"    return av.problem({reference.model!r}, X, y{settings}).model\n"
     )
     stan = STAN / f"{reference.model}.stan"
-    if reference.hypers or not stan.exists():
+    if dict(reference.hypers) != PAPERS.get(reference.model, {}) or not stan.exists():
         return {"pymc": ("py", python)}
     return {"pymc": ("py", python), "stan": ("stan", stan.read_text(encoding="utf-8"))}

@@ -16,6 +16,7 @@ from importlib.metadata import version
 import numpy as np
 
 import ardvark as av
+from lab import problems
 from lab.records import Goal, table
 from lab.references.posteriordb import STAN, as_json
 from lab.script import Measured, Part, synthetic
@@ -72,7 +73,9 @@ def of_stan(problem: av.Problem, where: list[dict[str, np.ndarray]]) -> np.ndarr
 
 def measured(given: argparse.Namespace) -> Measured:
     """Compare the two log densities."""
-    problem = av.problem("sparse_probit", synthetic(20, 4) if given.quick else synthetic(40, 12))
+    problem = problems.problem(
+        "sparse_probit", synthetic(20, 4) if given.quick else synthetic(40, 12)
+    )
     where = points(problem, 2 if given.quick else POINTS)
     ours = of_pymc(problem, where)
     if given.quick:  # httpstan is not among the dependencies

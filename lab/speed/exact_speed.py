@@ -62,12 +62,12 @@ def found(given: argparse.Namespace, part: str, samplers: Iterable[str]) -> list
 
 def applies(model: str, hypers: Row, sampler: str) -> bool:
     """Whether a sampler can be asked for; `auto` always can."""
-    import ardvark as av
     from ardvark.inference.fitting import registry
+    from lab import problems
 
     if sampler == "auto":
         return True
-    tiny = av.problem(model, [[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]], [0, 0, 1], **hypers)
+    tiny = problems.problem(model, [[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]], [0, 0, 1], **hypers)
     return sampler in registry.applicable(tiny)
 
 

@@ -82,9 +82,10 @@ def fitted(
 ) -> tuple[Any, xr.DataTree, Row]:
     """Return the problem and the fit of a case, and its row."""
     import ardvark as av
+    from lab import problems
 
     logging.getLogger("ardvark").setLevel(logging.ERROR)
-    problem = av.problem(model, load(data), **hypers)
+    problem = problems.problem(model, load(data), **hypers)
     before, began = peak_gb(), time.process_time()
     tree = av.fit(
         problem, method, random_seed=seed, progressbar=False, **{"keep": "shared"} | options

@@ -20,13 +20,13 @@ from typing import Any
 
 import numpy as np
 
-import ardvark as av
 from ardvark.inference.papers.fsklr import savb
 from ardvark.inference.papers.jcfo import em, em_steps
 from ardvark.inference.papers.pfcvm import lp
 from ardvark.inference.papers.pfcvm.engine import Engine
 from ardvark.inference.papers.rfvm import vb
 from ardvark.inference.papers.rfvm.factors import Factors
+from lab import problems
 from lab.records import Goal, at_most, table
 from lab.script import (
     Measured,
@@ -211,7 +211,7 @@ def iterations(
 ) -> Row:
     """Return the seconds and the memory of an iteration at one size."""
     model, hypers, options = form
-    problem = av.problem(model, synthetic(*size), **hypers)
+    problem = problems.problem(model, synthetic(*size), **hypers)
     _ = problem.X, problem.Z  # the data are not counted
 
     def twice() -> None:

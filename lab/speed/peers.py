@@ -45,7 +45,7 @@ import pandas as pd
 import ardvark as av
 from ardvark.inference.contract.target import Target
 from ardvark.inference.fits import diagnostics
-from lab import records
+from lab import problems, records
 from lab.records import Goal, at_least
 from lab.script import DENSE, EXACT_CODE, RBF, Measured, Part, Row, resumed
 from lab.speed.fits import load
@@ -167,7 +167,7 @@ def sample(problem_name: str, sampler: str, path: str, limit: float) -> None:
     """
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
     model, data, hypers = (PROBLEMS | GENES)[problem_name]
-    problem = av.problem(model, load(data), **hypers)
+    problem = problems.problem(model, load(data), **hypers)
     if sampler == "exact":
         Path(path).write_text(json.dumps(exactly(problem, limit)))
         return

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-import ardvark as av
-from lab import records
+from lab import problems, records
 from lab.priors import confirmed_priors as cp
 from lab.priors import prior_factors as pf
 
@@ -24,9 +23,9 @@ def test_every_model_has_one_recommended_prior_that_changes_its_default():
     assert {*cp.MODELS, *cp.UNCHANGED} == {*pf.MODELS, *pf.ONE_PRODUCT}
     for prior in cp.RECOMMENDED:
         for model in prior.models:
-            own = av.problem(model, X, y)
+            own = problems.problem(model, X, y)
             settings = prior.change(own)
-            changed = av.problem(model, X, y, **settings).hypers
+            changed = problems.problem(model, X, y, **settings).hypers
             assert {k: vars(changed)[k] for k in settings} == settings
             assert any(vars(own.hypers)[k] != v for k, v in settings.items())
     for model in cp.UNCHANGED:

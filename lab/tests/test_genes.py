@@ -11,6 +11,7 @@ from ardvark.data import Dataset, load
 from ardvark.inference.fits.activity import activity, needed
 from ardvark.inference.fits.groups import any_active
 from ardvark.models.parts.effects import VISIBLE
+from lab import problems
 from lab.genes import pieces, summary
 from lab.genes.declared import HERE, TABLES, TOY, Fit, Folds, Gene, Table, asked_of, genes
 from lab.genes.figure import draw
@@ -145,12 +146,10 @@ def test_a_group_is_the_gene_and_what_is_correlated_with_it():
 @pytest.mark.statistical
 @pytest.mark.parametrize("model", ["pfcvm", "jcfo", "sparse_probit"])
 def test_the_prior_of_a_gene_is_that_of_counting(model):
-    import ardvark as av
-
     rng = support.rng(2)
     X = rng.normal(size=(12, 30))
     X[:, 1] = X[:, 0] + 0.3 * rng.normal(size=12)
-    problem = av.problem(model, Dataset.from_arrays(X, np.arange(12) % 2))
+    problem = problems.problem(model, Dataset.from_arrays(X, np.arange(12) % 2))
     members = [np.array([3]), np.array([0, 1]), np.arange(8)]
     found, error = prior_of(problem, members)
     one, draws = problem.inputs.at(problem.X[:1]), 600

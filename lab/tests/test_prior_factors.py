@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ardvark as av
-from lab import records
+from lab import problems, records
 from lab.priors import prior_factors as pf
 
 RECORD = records.read(records.RESULTS / "prior_factors.json")
@@ -69,7 +69,7 @@ def test_a_number_of_features_stays_below_their_number_and_a_scale_is_squared():
     X = np.random.default_rng(0).normal(size=(20, 12))
     y = np.arange(20) % 2
     assert pf.by(active_features=4)(av.problem("rfvm", X, y)) == {"active_features": 0.8 * 12}
-    jcfo = av.problem("jcfo", X, y)
+    jcfo = problems.problem("jcfo", X, y)
     (scale,) = (f for f in pf.FACTORS if f.name == "feature weights' scale x10")
     ratio = scale.change(jcfo)["gamma2"] ** -0.5 / jcfo.hypers.gamma2**-0.5
     assert ratio == pytest.approx(10.0)

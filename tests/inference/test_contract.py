@@ -54,7 +54,8 @@ def fit(problem, method, **settings):
 @pytest.fixture(scope="module", params=list(BACKENDS))
 def fitted(request, small_data):
     """A method, a problem that it applies to, and its fit: no test changes them."""
-    problem = av.problem(MODEL.get(request.param, "rfvm"), small_data())
+    hypers = {"scale": "fixed"} if request.param == "jcfo_em" else {}
+    problem = av.problem(MODEL.get(request.param, "rfvm"), small_data(), **hypers)
     return request.param, problem, fit(problem, request.param)
 
 

@@ -29,6 +29,8 @@ PAPERS = ("rfvm_vb", "rfvm_xolon", "pfcvm_lp", "pfcvm_em", "jcfo_em", "fsklr_sav
 # by EM (Chen, Tino, Yao 2009)
 TRAINED_BY = {"rvm": "pfcvm_lp", "pfcvm": "pfcvm_lp", "pcvm": "pfcvm_em"}
 FOLDER = Path(__file__).parents[2] / "inference" / "papers"
+FIXED = {model: {"scale": "fixed"} for model in ("jcfo", "sparse_probit")}
+"""The models that learn a scale by default, and what their paper's algorithm needs."""
 
 
 # --- what a method declares -----------------------------------------------------------------------
@@ -87,7 +89,8 @@ def test_whether_a_method_applies_is_decided_without_the_model(name, dataset):
     assert "model" not in vars(problem)
     own = ZOO[name].paper_method
     if own in BACKENDS:
-        assert registry.prepare("paper", problem, {}).name == own
+        fixed = problem.with_hypers(**FIXED.get(name, {}))
+        assert registry.prepare("paper", fixed, {}).name == own
         assert own == TRAINED_BY.get(name, own)
     generic = {m for m in ("nuts", "mams", "advi", "laplace") if refusals[m] is None}
     assert generic == (set() if ZOO[name].masked else {"nuts", "mams", "advi", "laplace"})
@@ -104,7 +107,8 @@ OWN = {
 
 
 def test_a_papers_algorithm_is_for_the_papers_models(dataset):
-    refusals = {name: registry.refusals(av.problem(name, dataset)) for name in ZOO}
+    own = {name: av.problem(name, dataset, **FIXED.get(name, {})) for name in ZOO}
+    refusals = {name: registry.refusals(problem) for name, problem in own.items()}
     found = {m: {name for name in ZOO if refusals[name][m] is None} for m in OWN}
     assert found == OWN
     with pm.Model() as model:
@@ -169,11 +173,25 @@ def test_a_bare_model_is_asked_itself():
 )
 def test_a_papers_algorithm_has_no_step_for_a_learned_scale(model, method, dataset):
     learned = av.problem(model, dataset, scale="learned")
-    with pytest.raises(
-        InputError, match=r"no step for a learned \w+_scale; choose scale=\"fixed\""
-    ):
+    call = (
+        rf'no step for a learned \w+_scale; .*av.problem\("{model}", data, scale="fixed"\), --set'
+    )
+    with pytest.raises(InputError, match=call):
         av.fit(learned, method)
     assert BACKENDS[method].supports(Target(learned.with_hypers(scale="fixed"))) is None
+
+
+@pytest.mark.parametrize("model", FIXED)
+def test_the_paper_of_a_default_that_learns_its_scale_is_left_out_with_a_word(model, dataset):
+    default = av.problem(model, dataset)
+    with pytest.raises(InputError, match=rf'"{model}", data, scale="fixed"'):
+        av.fit(default, "paper")
+    assert registry.usual(default) == ["exact", "advi", "laplace"]
+    assert registry.without_own(default).startswith("Not jcfo_em, the paper's algorithm: it has no")
+    fixed = default.with_hypers(scale="fixed")
+    assert registry.usual(fixed) == ["exact", "advi", "laplace", "jcfo_em"]
+    assert registry.without_own(fixed) == ""
+    assert registry.without_own(av.problem("horseshoe", dataset)) == ""  # it has none
 
 
 def test_each_model_with_a_gibbs_sampler_is_in_the_zoo():

@@ -78,6 +78,7 @@ def case(request):
     """The Means of every form of one model, and of a wrong density: forms, {form: Mean}."""
     name, kernel, degree = request.param
     kernels = {"kernel": kernel, "degree": degree} if kernel else {}
+    kernels |= {"scale": "fixed"} if name in ("jcfo", "sparse_probit") else {}
     choices = [c for c in ZOO[name].choices() if c.get("scale", "fixed") == "fixed"]
     forms = [c["parametrization"] for c in choices if c.get("kernel", "") == kernel]
     found, scales, models = {}, {}, {}

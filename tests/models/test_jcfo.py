@@ -160,6 +160,7 @@ def test_jcfo_with_x_for_its_kernel_matrix_is_sparse_probit(form):
     """Centres at the unit vectors and theta = 1 make the linear kernel's matrix X itself."""
     D = 3
     common = {"D": D, "standardize": False, "parametrization": form, "gamma1": 2.3}
+    common["scale"] = "fixed"  # learned, the bias of sparse probit has a prior of its own
     kernel = make(basis=np.eye(D), kernel="linear", **common)
     plain = make("sparse_probit", **common)
     generator = rng(9)

@@ -137,11 +137,12 @@ def test_simulate_follows_the_program_of_laplace_weights(name):
 
 
 @pytest.mark.parametrize("name", [*NAMES, *LAPLACE])
-def test_the_default_is_the_posterior_of_before(name):
-    """At its default the setting is no part of what defines the posterior; learned, it is."""
-    fixed, learned = make(name), make(name, scale="learned")
+def test_a_fixed_scale_is_the_posterior_of_before(name):
+    """It is no part of what defines the posterior; learned, as by default in LAPLACE, it is."""
+    fixed, learned = make(name, scale="fixed"), make(name, scale="learned")
     assert "scale" not in fixed.hypers.posterior_fields()
-    assert fixed.fingerprint == make(name, scale="fixed").fingerprint != learned.fingerprint
+    assert fixed.fingerprint != learned.fingerprint
+    assert make(name).fingerprint == (learned if name in LAPLACE else fixed).fingerprint
     assert fixed.hypers.weight_priors() == learned.hypers.weight_priors()  # the same fill
     scale = f"{KIND.get(name, 'feature')}_scale"
     assert learned.shapes.keys() - fixed.shapes.keys() == {scale}

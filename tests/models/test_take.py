@@ -107,7 +107,9 @@ def test_leave_one_out_hold_out_and_cross_validation_have_one_rule(dataset, monk
     quiet = {"random_seed": 1, "progressbar": False}
     leave_one_out.without(av.problem("rfvm", data), 5)
     grids = {"gamma1_grid": (4.0,), "gamma2_grid": (1.0,), "starts": 1}
-    jcfo = av.fit(av.problem("jcfo", data), "jcfo_em", select="holdout", **grids, **quiet)
+    jcfo = av.fit(
+        av.problem("jcfo", data, scale="fixed"), "jcfo_em", select="holdout", **grids, **quiet
+    )
     xolon = av.fit(
         av.problem("rfvm", data), "xolon", select="cv", folds=6, grid=(0.5,), starts=1, **quiet
     )

@@ -12,6 +12,9 @@ out,
     log p(beta, theta | y) = sum_i log Phi(s_i eta_i) - gamma1^1/2 |beta|_1 - gamma2^1/2 |theta|_1
                              + constant,    theta >= 0,    s = 2y - 1.
 
+It needs `scale="fixed"`. Under a learned scale g there is no maximum to find: with theta = g t, the
+density grows like g^-D as g falls to 0.
+
 E-step: the expected latent values (23) and inverse variances (24), (25). M-step: beta and theta
 jointly, with beta profiled out and theta by L-BFGS-B with the gradient (28). No step decreases the
 log posterior. The point is the only draw of the fit; nothing is averaged and no spread is given.
@@ -112,8 +115,8 @@ NAME = "jcfo_em"
 KIND: Kind = "point"
 ABOUT = About(
     approximates=(
-        "The posterior by a single point: a maximum over (beta, theta), with tau, rho and z "
-        "integrated out."
+        "The posterior of a fixed scale by a single point: a maximum over (beta, theta), with tau, "
+        "rho and z integrated out."
     ),
     exact=(
         "For sparse_probit the point is the mode, because the problem is convex. For jcfo it is a "

@@ -18,6 +18,7 @@ from ardvark.inference.fits import datatree
 from ardvark.inference.fits.selection import select
 from ardvark.inference.fitting import registry
 from ardvark.inference.references import references
+from lab import problems
 from lab.references import bar as reference_bar
 from lab.references import declared as runs
 from lab.references import making, posteriordb, stan_twin
@@ -300,7 +301,7 @@ def test_a_stan_program_has_the_variables_of_its_model():
     """Their densities are compared by `lab/references/stan_twin.py`, which needs Stan."""
     assert stan_twin.PROGRAM.exists()
     for path in posteriordb.STAN.iterdir():
-        model = av.problem(path.stem, np.eye(6, 2), np.arange(6) % 2).model
+        model = problems.problem(path.stem, np.eye(6, 2), np.arange(6) % 2).model
         block = re.search(r"^parameters \{(.*?)\}$", path.read_text(), re.DOTALL | re.MULTILINE)
         assert block is not None
         names = re.findall(r"(\w+);", block[1])

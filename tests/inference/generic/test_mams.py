@@ -251,7 +251,8 @@ def test_the_other_form_by_nuts_is_the_same_posterior():
         ("mams", "mams", "hierarchical", 4.0),
         ("wrong", "mams", "hierarchical", 100.0),
     ):
-        problem = av.problem("sparse_probit", *data, parametrization=form, gamma1=gamma1)
+        hypers = {"parametrization": form, "gamma1": gamma1, "scale": "fixed"}
+        problem = av.problem("sparse_probit", *data, **hypers)
         tree = av.fit(
             problem, method, random_seed=seed(5), progressbar=False, draws=2000, selection=False
         )

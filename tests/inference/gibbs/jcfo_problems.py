@@ -19,11 +19,13 @@ RATES = {"linear": (0.7, 1.4), "polynomial": (0.5, 2.0), "rbf": (0.1, 2.0)}  # g
 
 
 def made(kernel="polynomial", degree=1, *, N=7, D=3, B=None, form="latent", **given):
-    """A small problem whose likelihood says more than its prior."""
+    """A small problem whose likelihood says more than its prior, at a fixed scale."""
     X, y = rng().standard_normal((N, D)), np.arange(N) % 2
     gammas = dict(zip(("gamma1", "gamma2"), RATES[kernel], strict=True))
-    settings = {"kernel": kernel, "degree": degree, "parametrization": form} | gammas | given
-    return av.problem("jcfo", (X, y), basis=None if B is None else np.arange(B), **settings)
+    settings = {"kernel": kernel, "degree": degree, "parametrization": form, "scale": "fixed"}
+    return av.problem(
+        "jcfo", (X, y), basis=None if B is None else np.arange(B), **settings | gammas | given
+    )
 
 
 def drawn(problem, number=1):

@@ -154,7 +154,7 @@ def prior_draws(problem, n=60_000):
 def test_the_posterior_is_exact(kernel):
     """The latent form's draws beside the marginal form's density; the control has a wrong prior."""
     settings = {"kernel": kernel, "gamma1": 0.7, "gamma2": 2.5, "parametrization": "latent"}
-    problem = av.problem("jcfo", spiral(6, 2), basis=[0, 3, 5], **settings)
+    problem = av.problem("jcfo", spiral(6, 2), basis=[0, 3, 5], scale="fixed", **settings)
     points = prior_draws(problem)
     truth = weighted(problem, points, bounded(points, problem))
     for kind in (Sampler, NoRootOfFeatures):
@@ -172,6 +172,6 @@ def test_the_posterior_is_exact(kernel):
 def test_gibbs_and_nuts_agree(kernel, degree):
     """NUTS in the marginal form, Gibbs in the latent one."""
     settings = {"kernel": kernel, "degree": degree}
-    problem = av.problem("jcfo", spiral(12, 3), **settings)
+    problem = av.problem("jcfo", spiral(12, 3), scale="fixed", **settings)
     sampler = Sampler(problem)
     assert agrees_with_nuts(problem, sampler, lambda point: bounded(point, problem), draws=4000)

@@ -89,7 +89,7 @@ def test_a_scan_of_the_feature_weights(kernel, degree, update, size, tries):
     y[[3, 14]] = 1 - y[[3, 14]]
     gammas = dict(zip(("gamma1", "gamma2"), RATES[kernel], strict=True))
     settings = {"kernel": kernel, "degree": degree, "parametrization": "latent"}
-    problem = av.problem("jcfo", (X, y), basis=[0, 4, 8, 12], **settings, **gammas)
+    problem = av.problem("jcfo", (X, y), basis=[0, 4, 8, 12], scale="fixed", **settings, **gammas)
     kind, random = with_counts(Sampler, truncated=update == "truncated"), rng(4)
     sampler = kind(problem)
     fixed = {"bias": np.zeros(()), "sample_weight": size * np.array([1.0, -1.0, 1.5, -0.5])}

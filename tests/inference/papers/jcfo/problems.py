@@ -40,9 +40,14 @@ def arrays(N, D, number=0, noise=0.5, generator=rng):
     return (X - X.mean(axis=0)) / X.std(axis=0), y
 
 
+def fixed(model, *data, **given):
+    """The problem with the paper's prior, whose scale is not learned."""
+    return av.problem(model, *data, scale="fixed", **given)
+
+
 def made(N, D, number=0, model="jcfo", generator=rng, **given):
     X, y = arrays(N, D, number, generator=generator)
-    return av.problem(model, (X, y.astype(int)), **given)
+    return fixed(model, (X, y.astype(int)), **given)
 
 
 def run_fit(problem, **options):

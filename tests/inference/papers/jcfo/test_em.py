@@ -17,6 +17,7 @@ from tests.inference.papers.jcfo.problems import (
     arrays,
     direct,
     every_kernel,
+    fixed,
     gammas,
     made,
     point_of,
@@ -37,7 +38,7 @@ def planted(N=80, D=1500, number=0):
 
 
 def test_prefilter_keeps_planted_features():
-    problem = av.problem("jcfo", planted(), kernel="linear")
+    problem = fixed("jcfo", planted(), kernel="linear")
     tree = run_fit(problem, prefilter=40, starts=2, tolerance=1e-5)
     kept = np.flatnonzero(~tree["fit"]["filtered"].values)
     assert {7, 300, 1400} <= set(kept)
@@ -48,7 +49,7 @@ def test_prefilter_keeps_planted_features():
     # gammas that were filled from D are filled from what is kept; a given one is not touched
     small = problem.spec.Hypers(kernel="linear").fill(80, 80, len(kept))
     assert tree["fit"]["gamma2"].item() == small.gamma2
-    given = av.problem("jcfo", planted(), kernel="linear", gamma2=123.0)
+    given = fixed("jcfo", planted(), kernel="linear", gamma2=123.0)
     assert jcfo_em.own_gammas(given, len(kept)) == (1.0, 123.0)
     assert jcfo_em.own_gammas(problem, 1500) == (problem.hypers.gamma1, problem.hypers.gamma2)
 
@@ -84,21 +85,21 @@ def test_holdout_scores_are_those_of_a_problem_without_the_rows():
     """Standardisation, basis and scores of the inner fit, from a problem of the kept rows."""
     random = rng(1)
     X, y = arrays(30, 4)
-    problem = av.problem("jcfo", (5.0 + X * [1, 2, 3, 4], y.astype(int)))
+    problem = fixed("jcfo", (5.0 + X * [1, 2, 3, 4], y.astype(int)))
     options = Options(select="holdout", gamma2_grid=(9.0, 1.0), gamma1_grid=(4.0,), starts=1)
     choice = jcfo_em.choose(problem, y, options, rng(1), Reporter(enabled=False))
     held = jcfo_em.holdout_rows(y, 0.1, random)
     assert 0 < held.sum() <= 4
     assert {0.0, 1.0} == set(y[~held])
     for (gamma1, gamma2), score in zip(choice.tried, choice.scores, strict=True):
-        inner = av.problem("jcfo", problem.data.take(~held), gamma1=gamma1, gamma2=gamma2)
+        inner = fixed("jcfo", problem.data.take(~held), gamma1=gamma1, gamma2=gamma2)
         tree = run_fit(inner, starts=1, tolerance=1e-4)
         p = av.predict(inner, tree, problem.data.X[held], rule="paper").values[0, 0]
         assert score == pytest.approx(np.log(np.where(y[held] == 1, p, 1 - p)).mean(), abs=1e-6)
 
 
 def test_holdout_needs_two_of_a_class():
-    tree = run_fit(av.problem("jcfo", two_rows()), select="holdout")
+    tree = run_fit(fixed("jcfo", two_rows()), select="holdout")
     assert tree.attrs["status"] == "failed"
     assert "2 samples of a class" in tree.attrs["reason"]
     assert jcfo_em.holdout_rows(np.array([0.0, 1.0, 1.0]), 0.1, rng(0)).sum() == 1
@@ -180,7 +181,7 @@ def test_a_basis_of_other_centres():
     X, y = arrays(20, 4)
     given = {"kernel": "rbf", **gammas("rbf", 1)}
     for basis in ([0, 3, 9, 11, 17], rng(0).standard_normal((3, 4))):
-        problem = av.problem("jcfo", (X, y.astype(int)), basis=basis, **given)
+        problem = fixed("jcfo", (X, y.astype(int)), basis=basis, **given)
         for options in ({}, {"select": "holdout"}):
             tree = run_fit(problem, starts=1, tolerance=1e-5, **options)
             assert tree["posterior"].sizes["basis"] == len(basis)
@@ -229,31 +230,31 @@ def check(result):
 @pytest.mark.parametrize("data", [separable, duplicated, constant, two_rows])
 @every_kernel
 def test_degenerate_input(data, kernel, degree):
-    problem = av.problem("jcfo", data(), kernel=kernel, degree=degree, gamma1=0.04, gamma2=0.04)
+    problem = fixed("jcfo", data(), kernel=kernel, degree=degree, gamma1=0.04, gamma2=0.04)
     check(direct(problem, starts=2, max_iterations=40))
 
 
 @pytest.mark.parametrize("data", [separable, duplicated, constant, two_rows])
 def test_degenerate_input_of_sparse_probit(data):
-    check(direct(av.problem("sparse_probit", data(), gamma1=1e-4), max_iterations=200))
+    check(direct(fixed("sparse_probit", data(), gamma1=1e-4), max_iterations=200))
 
 
 def test_constant_columns_get_no_weight():
-    tree = run_fit(av.problem("jcfo", constant(), kernel="linear", gamma2=1.0), starts=2)
+    tree = run_fit(fixed("jcfo", constant(), kernel="linear", gamma2=1.0), starts=2)
     assert (point_of(tree)["feature_weight"][1:3] == 0.0).all()
 
 
 def test_saturated_probabilities():
     X, y = arrays(12, 3)
-    problem = av.problem("jcfo", (1e4 * X, y.astype(int)), standardize=False, degree=3)
+    problem = fixed("jcfo", (1e4 * X, y.astype(int)), standardize=False, degree=3)
     check(direct(problem, starts=2, max_iterations=50))
-    problem = av.problem("sparse_probit", (1e6 * X, y.astype(int)), standardize=False, gamma1=1e-6)
+    problem = fixed("sparse_probit", (1e6 * X, y.astype(int)), standardize=False, gamma1=1e-6)
     check(direct(problem, max_iterations=50))
 
 
 def test_a_kernel_that_overflows_ends_its_start_only():
     X, y = arrays(10, 50)
-    problem = av.problem("jcfo", (X, y.astype(int)), degree=60)
+    problem = fixed("jcfo", (X, y.astype(int)), degree=60)
     alone = run_fit(problem, starts=1)  # theta = 1: about 50^60
     assert alone.attrs["status"] == "failed"
     assert "the kernel overflows" in alone.attrs["reason"]
@@ -272,7 +273,7 @@ def test_one_informative_feature_among_1000():
     random, y = rng(0), np.arange(40) % 2
     X = random.standard_normal((40, 1000))
     X[:, 234] = 2 * y - 1 + 0.1 * random.standard_normal(40)
-    problem = av.problem("jcfo", (X, y), kernel="linear", gamma1=1.0, gamma2=400.0)
+    problem = fixed("jcfo", (X, y), kernel="linear", gamma1=1.0, gamma2=400.0)
     result = check(direct(problem, starts=2, tolerance=1e-5))
     assert result.status == "finished"
     assert result.details["feature_weight"].argmax() == 234

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-import ardvark as av
 from ardvark.inference.papers.jcfo import em_steps as jcfo_em_steps
 from ardvark.inference.papers.jcfo.em_steps import Basis, State
 from ardvark.models.parts.kernels import make_kernel
@@ -14,6 +13,7 @@ from tests.inference.papers.jcfo.problems import (
     arrays,
     climb,
     every_kernel,
+    fixed,
     gammas,
     made,
     penalised_optimum,
@@ -179,7 +179,7 @@ def test_weights_at_zero_that_would_rise_are_reported_and_revived():
     """On fixed data, where the paper's algorithm leaves some; not on all does it."""
     X, y = arrays(60, 20, generator=np.random.default_rng)
     given = {"kernel": "linear", "gamma1": 1.0, "gamma2": 9.0}
-    problem = av.problem("jcfo", (X, y.astype(int)), **given)
+    problem = fixed("jcfo", (X, y.astype(int)), **given)
     paper = run_fit(problem, starts=1)
     assert paper.attrs["kkt_violations"] > 0
     assert paper.attrs["kkt_zero"] > 0.1
@@ -235,7 +235,7 @@ def test_without_slopes_gamma1_decides_on_the_intercept(printed):
     power = 1.0 if printed else 0.5
     for rate in (0.5 * abs(slope), 2.0 * abs(slope)):
         gamma1 = rate ** (1.0 / power)
-        problem = av.problem("sparse_probit", (X, y.astype(int)), standardize=False, gamma1=gamma1)
+        problem = fixed("sparse_probit", (X, y.astype(int)), standardize=False, gamma1=gamma1)
         tree = run_fit(problem, printed_rates=printed)
         bias = tree["posterior"]["bias"].item()
         if rate > abs(slope):
