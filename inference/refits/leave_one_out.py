@@ -77,6 +77,7 @@ def loo(problem: Problem, tree: xr.DataTree) -> "ELPDData":
 
     Examples
     --------
+    >>> import arviz as az
     >>> import numpy as np
     >>> import ardvark as av
     >>> problem = av.problem("rvm", [[0.0], [1.0], [3.0]], [0, 0, 1])
@@ -86,7 +87,8 @@ def loo(problem: Problem, tree: xr.DataTree) -> "ELPDData":
     >>> chains = exact[:300], exact[300:600]
     >>> names = ("alpha", "bias", "sample_weight", "feature_weight")
     >>> draws = {name: np.array([[s[name] for s in chain] for chain in chains]) for name in names}
-    >>> fit = av.adopt(problem, draws)
+    >>> stats = {"lp": problem.log_density(draws)}
+    >>> fit = av.adopt(problem, az.from_dict({"posterior": draws, "sample_stats": stats}))
     >>> estimate = av.loo(problem, fit)
     >>> bool((estimate.pareto_k < estimate.good_k).all())  # each of its terms can be trusted
     True

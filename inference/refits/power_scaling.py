@@ -67,6 +67,7 @@ def power_scaling(
 
     Examples
     --------
+    >>> import arviz as az
     >>> import numpy as np
     >>> import ardvark as av
     >>> problem = av.problem("rvm", [[0.0], [1.0], [3.0]], [0, 0, 1])
@@ -76,7 +77,8 @@ def power_scaling(
     >>> chains = exact[:300], exact[300:600]
     >>> names = ("alpha", "bias", "sample_weight", "feature_weight")
     >>> draws = {name: np.array([[s[name] for s in chain] for chain in chains]) for name in names}
-    >>> fit = av.adopt(problem, draws)
+    >>> stats = {"lp": problem.log_density(draws)}
+    >>> fit = av.adopt(problem, az.from_dict({"posterior": draws, "sample_stats": stats}))
     >>> table = av.power_scaling(fit)
     >>> table.index.tolist()
     ['bias', 'eta', 'margin', 'active features', 'active samples']
