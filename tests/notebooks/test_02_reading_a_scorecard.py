@@ -41,6 +41,8 @@ def test_reading_a_scorecard(full, tmp_path):
     assert p_active["laplace"].max() < 0.5 < p_active["exact"].max()
     sd_ratio = eta[eta["statistic"] == "sd_ratio"]["value"]
     assert sd_ratio["rfvm_vb"] < 0.5 < sd_ratio["advi"]
+    coverage = eta[eta["statistic"] == "coverage_50"]["value"]
+    assert coverage["rfvm_vb"] < 0.1 < coverage["advi"] < 0.5
     assert not eta.loc[["advi", "rfvm_vb"], "inside"].any()
     assert spread["advi"]["sample_weight"] < 0.6 < 0.7 < spread["advi"]["eta"]
     names = ["eta", "feature_weight", "sample_weight"]
