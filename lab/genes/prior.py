@@ -31,7 +31,8 @@ def prior_of(problem: Problem, members: Sequence[np.ndarray]) -> tuple[np.ndarra
     asked = np.unique(np.concatenate(members))
     spread = problem.X.std(axis=0)[asked]
     kernel = problem.kernel
-    assert (kernel is None or kernel.is_primal) and problem.hypers.learned_scale is None
+    assert kernel is None or kernel.is_primal
+    assert problem.hypers.learned_scale is None
     theta, others = [], []
     for draw in range(DRAWS):
         point = problem.spec.simulate(rng, one, problem.hypers)
