@@ -64,7 +64,7 @@ def made(
     groups = {"/posterior": xr.Dataset(posterior), "/sample_stats": xr.Dataset()}
     tree = xr.DataTree.from_dict(groups)
     tree.attrs = {
-        "kind": kind, "status": status, "reason": "",
+        "kind": kind, "status": status, "reason": "", "model": problem.spec.name,
         "method": {"mcmc": "nuts", "point": "laplace"}.get(kind, "advi"),
         "fingerprint": problem.fingerprint, "seconds_run": 1.0, "seconds_compile": 0.5,
     }  # fmt: skip

@@ -105,6 +105,7 @@ def test_what_a_model_has_besides_weights():
         "psi": ((*LEAD, "basis"), positive),
     }
     tree = xr.DataTree.from_dict({"/posterior": xr.Dataset(posterior)})
+    tree.attrs["model"] = "rfvm"
     readers = quantities.quantities(None, {}, exact=tree)
     x = {name: values for name, (_, values) in posterior.items()}
     scalars = np.stack([np.log(x["tau"]), x["bias"], x["slope"]], axis=-1)

@@ -27,7 +27,7 @@ def fit_of(problem, number, sign=1.0):
     v = np.abs(LOCATION / problem.Z[2]) * (1.0 + 0.1 * generator.normal(size=(*SHAPE, D)))
     posterior = {"feature_weight": ((*LEAD, "feature"), v), "sample_weight": ((*LEAD, "basis"), a)}
     tree = xr.DataTree.from_dict({"/posterior": xr.Dataset(posterior)})
-    tree.attrs |= {"kind": "mcmc", "status": "finished", "form": problem.form}
+    tree.attrs |= {"model": "rfvm", "kind": "mcmc", "status": "finished", "form": problem.form}
     return tree
 
 
@@ -64,7 +64,7 @@ def test_where_nothing_is_active_the_largest_weights_are_compared():
         tree = xr.DataTree.from_dict(
             {"/posterior": xr.Dataset(posterior), "/selection": xr.Dataset(never)}
         )
-        tree.attrs |= {"kind": "mcmc", "status": "finished"}
+        tree.attrs |= {"model": "rfvm", "kind": "mcmc", "status": "finished"}
         return tree
 
     def error(shifted):
@@ -95,7 +95,8 @@ def test_every_bit_of_a_mask_is_compared():
             "/selection": xr.Dataset(p),
         }
         tree = xr.DataTree.from_dict(groups)
-        tree.attrs |= {"kind": "mcmc", "status": "finished", "masked": "feature_weight"}
+        tree.attrs |= {"model": "fsklr", "kind": "mcmc", "status": "finished"}
+        tree.attrs["masked"] = "feature_weight"
         return tree
 
     fits = {"exact": fit(1, share), "other": fit(2, np.array([0.9, 0.5, 0.8, 0.0]))}
