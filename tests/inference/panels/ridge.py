@@ -1,10 +1,15 @@
-"""A method that takes milliseconds and fits labels closely: ridge regression as a posterior."""
+"""A method that takes milliseconds and fits labels closely, ridge regression, and its tables."""
 
 import numpy as np
+import pandas as pd
 from scipy import special
 
+import ardvark as av
 from ardvark.inference import Settings
 from ardvark.inference.contract.backend import Result
+from tests.support import rng, seed
+
+SMALL = {"draws": 60, "chains": 2, "progressbar": False}
 
 
 class Ridge:
@@ -49,3 +54,18 @@ class Ridge:
         if always:
             found["covariate_weight"] = b[:, problem.D + 1 :]
         return Result({k: v.reshape(job.chains, job.draws, *v.shape[1:]) for k, v in found.items()})
+
+
+def table(number=0, N=90, D=6):
+    """Return a frame in odd units whose first columns matter, and its labels."""
+    g = rng(number)
+    X = g.normal(size=(N, D))
+    eta = 3.0 * X[:, 0] - 3.0 * X[:, 1]
+    names = [f"x{k + 1}" for k in range(D)]
+    frame = pd.DataFrame(X * 10.0 ** np.arange(D) + 3.0 * np.arange(D), columns=names)
+    return frame, np.where(g.uniform(size=N) < special.expit(eta), "well", "ill")
+
+
+def fitted(frame, y, **hypers):
+    problem = av.problem("horseshoe", frame, y, **hypers)
+    return problem, av.fit(problem, "ridge", random_seed=seed(), **SMALL)
