@@ -95,7 +95,7 @@ class NutsKernel:
         if why_not:
             raise InputError(f"{problem.spec.name} has no NUTS kernel: {why_not}.")
         self._problem = problem = dataclasses.replace(problem)  # a model of its own
-        self._model = problem.model
+        self._model = problem.fitted_model
         self._names = [v.name for v in self._model.value_vars]
         self._unconstrain = _unconstrain(self._model)
         self._constrain = self._model.compile_fn(

@@ -49,7 +49,7 @@ def _bare(name: str, tree: xr.DataTree) -> xr.DataTree:
             "ardvark.adopt(problem, draws)."
         )
     bare = xr.DataTree.from_dict({"/posterior": posterior[shared]})
-    bare.attrs = {"kind": "mcmc"}
+    bare.attrs = {"kind": "mcmc", "model": ""}  # of some model of the zoo, by its names
     missing = convergence(bare)
     bare.attrs |= {"status": "not_converged" if missing else "finished", "reason": joined(missing)}
     return bare

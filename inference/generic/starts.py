@@ -13,35 +13,39 @@ from dataclasses import replace
 import numpy as np
 
 from ..contract.backend import FitFailed, Job
-from ..contract.chains import FREE, Length
+from ..contract.chains import FREE, Continuing, Length
 from ..contract.target import Target
-from . import nuts
 
 SCOUTS = 20
 STEPS = 100
 """Transitions of each scout, all of which adapt its steps."""
+ACCEPT = 0.9
+"""Their target acceptance, which is given so that none runs again with smaller steps."""
 
 
-def scouted(target: Target, job: Job) -> dict[str, np.ndarray] | None:
+def scouted(nuts: Continuing, target: Target, job: Job) -> dict[str, np.ndarray] | None:
     """Return unconstrained vectors (chain, P) that chains go on from; None if a scout cannot start.
+
+    `nuts` is the method of that name, which the scouts are chains of.
 
     Examples
     --------
     >>> import pymc as pm
     >>> from ardvark.inference.contract.backend import Job
     >>> from ardvark.inference.contract.target import Target
+    >>> from ardvark.inference.generic import nuts
     >>> from ardvark.inference.generic.starts import scouted
     >>> with pm.Model() as model:
     ...     x = pm.NormalMixture("x", w=[0.5, 0.5], mu=[-10.0, 10.0], sigma=1.0)
-    >>> found = scouted(Target(model), Job(draws=1, chains=2, seed=0, progressbar=False))
+    >>> found = scouted(nuts, Target(model), Job(draws=1, chains=2, seed=0, progressbar=False))
     >>> sorted((found["unconstrained"][:, 0] > 0.0).tolist())  # one chain in each mode
     [False, True]
     """
     seed = int(np.random.SeedSequence([job.seed, SCOUTS]).generate_state(1)[0])
     scouts = replace(job, chains=SCOUTS, seed=seed)
-    options = nuts.Options(tune=STEPS, target_accept=nuts.FIRST)
+    options = nuts.Options(tune=STEPS, target_accept=ACCEPT)
     try:
-        with nuts.chains(target, options, scouts, Length(limit=1, room=1)) as chains:
+        with nuts.chains(target, options, scouts, Length(limit=1, room=1), None) as chains:
             with job.report.stage("looking for modes"):
                 chains.advance(1, 1, lambda *_: None)
             ends = chains.last()[FREE]

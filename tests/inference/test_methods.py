@@ -126,7 +126,7 @@ def test_only_a_method_that_reads_the_model_builds_it(dataset, tmp_path, monkeyp
     def refuse(self):
         raise AssertionError("the model was built")
 
-    monkeypatch.setattr(Problem, "model", property(refuse))
+    monkeypatch.setattr(Problem, "fitted_model", property(refuse))
     problem = av.problem("rfvm", dataset)
     sizes = {"draws": 5, "chains": 2}
     sampling = Sampling(seed=0, **sizes)

@@ -310,8 +310,10 @@ def test_a_panel_gives_it_no_coefficient(still):
     fit = av.fit(problem, **FEW, random_seed=seed(), progressbar=False)
     panel = av.panel(problem, fit, sizes=[3], folds=2, progressbar=False).at(3)
     assert set(panel.names) == {"x", "gene", "age"}
-    assert not panel.coefficients.loc[["gene", "site"]].to_numpy().any()
-    assert panel.coefficients.loc[["x", "age"]].to_numpy().all()
+    coefficients = panel.coefficients[["coefficient", "per_sd"]]
+    assert not coefficients.loc[["gene", "site"]].to_numpy().any()
+    assert coefficients.loc[["x", "age"]].to_numpy().all()
+    assert panel.coefficients.loc[["gene", "site"], "posterior_low"].isna().all()
     model = panel.estimator()
     wild = frame.assign(gene=1e5, site=-1e9)
     np.testing.assert_array_equal(model.predict_proba(wild), model.predict_proba(frame))

@@ -174,6 +174,8 @@ MASK_FORMS = [
 FORMS = {
     "rfvm": [{"latent_noise": "explicit"}, {"latent_noise": "none"}],
     **dict.fromkeys(("fsklr", "sklr", "fs_skr"), MASK_FORMS),
+    "jcfo": [{"scale": "fixed"}],
+    "sparse_probit": [{"scale": "fixed"}],
 }
 """Settings that change what `simulate` does; kernels only change eta, which is an equality."""
 

@@ -130,7 +130,7 @@ def test_fits_at_other_labels_share_one_compilation(monkeypatch):
         x = np.linspace(-1.0, 1.3, density.size)
         values.append(density.logp_grad(x)[0])
     assert len(compiled) == 1
-    model = problem.model
+    model = problem.fitted_model
     (eta,) = density.interpreted(model.replace_rvs_by_values([model["eta"]]))(x)
     assert values[0] - values[1] == pytest.approx(eta.sum(), rel=1e-9)
     assert values[0] == values[2]

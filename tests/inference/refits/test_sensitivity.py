@@ -83,7 +83,7 @@ def fit_of(problem, v, eta, status="finished"):
         }
     )
     tree.attrs = {
-        "kind": "mcmc", "method": "made", "status": status, "reason": "",
+        "kind": "mcmc", "method": "made", "status": status, "reason": "", "model": "rfvm",
         "fingerprint": problem.fingerprint,
     }  # fmt: skip
     return tree
