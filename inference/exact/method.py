@@ -35,7 +35,6 @@ from ..contract.sampling import Sampling
 from ..contract.target import Target
 from ..fits.convergence import EXACT
 from ..fits.mixing import Mixing, mixing
-from ..generic.starts import scouted
 from .choice import SAMPLERS, Choice, choose, refusal
 from .measured import nearest
 from .until import FIRST, Asked, Run, until_converged
@@ -197,8 +196,11 @@ def _chains(
     """Return chains from dispersed starts, or those that go on with an earlier run."""
     before = job.earlier
     if before is None:
-        own = target.problem is None and method.NAME == "nuts"
-        start = scouted(method, target, job) if own else None
+        start = None
+        if target.problem is None and method.NAME == "nuts":
+            from ..generic.starts import scouted
+
+            start = scouted(method, target, job)
         return method.chains(target, settings, job, length, start)
     seeds = np.random.SeedSequence([job.seed, before.iterations])
     other = replace(job, seed=int(seeds.generate_state(1)[0]))
