@@ -7,6 +7,7 @@ import pytest
 import ardvark as av
 from ardvark.inference.fitting import registry
 from lab.priors import sparsity
+from lab.problems import problem as posed
 from lab.script import synthetic
 from lab.speed import exact_speed, memory, nuts_speed, papers_speed
 from lab.speed.fits import Case
@@ -26,7 +27,7 @@ OF_FIT = set(inspect.signature(av.fit).parameters)
 
 def test_a_case_asks_for_what_exists():
     for case in CASES:
-        problem = av.problem(case.model, synthetic(20, 10), **case.hypers)
+        problem = posed(case.model, synthetic(20, 10), **case.hypers)
         options = {name: value for name, value in case.options.items() if name not in OF_FIT}
         registry.prepare(case.method, problem, options)
 
