@@ -14,7 +14,8 @@ FILES = {path: references.attributes(path) for path in references.files().values
 )
 @pytest.mark.data
 def test_a_stored_reference_is_of_the_data_as_they_are_read(shared, path):
-    problem = av.problem(FILES[path]["model"], FILES[path]["data"])
+    fixed = {"scale": "fixed"} if path.stem.endswith("-fixed") else {}
+    problem = av.problem(FILES[path]["model"], FILES[path]["data"], **fixed)
     assert references.find(problem) == path
     eta = references.stored(problem)["posterior"]["eta"]
     assert eta.sizes["obs"] == SOURCES[FILES[path]["data"]].shape[0]
