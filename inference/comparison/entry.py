@@ -10,7 +10,7 @@ from ardvark.models import SHARED, Problem
 
 from ..contract.reasons import joined
 from ..fits.convergence import convergence
-from ..fits.datatree import group
+from ..fits.datatree import check_order, group
 from ..references import references
 from ..scoring.quantities import has_draws
 from ..verdicts.findings import is_exact
@@ -77,6 +77,10 @@ def check(
     if len(set(prints.values())) > 1:
         listed = ", ".join(f"{k}: {v}" for k, v in prints.items())
         raise InputError(f"these fits are of different problems (fingerprints {listed}).")
+    first = group(next(iter(fits.values())), "posterior")
+    names = {str(d): x.values for d, x in first.coords.items() if d not in ("chain", "draw")}
+    for tree in fits.values():
+        check_order(names if problem is None else problem.coords, tree)
     if test is not None and problem is None:
         raise InputError("a test split needs the problem as well: pass problem=.")
     if reference is not None and reference not in fits:

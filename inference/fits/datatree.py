@@ -240,8 +240,26 @@ def pointwise(tree: xr.DataTree) -> xr.Dataset:
     return found if found.data_vars else group(tree, "log_likelihood")
 
 
-def check_same(problem: Problem, tree: xr.DataTree, empty: bool = False) -> None:
-    """Refuse a fit of another posterior, foreign draws and, unless `empty`, a fit without draws."""
+def check_order(names: Coords, tree: xr.DataTree) -> None:
+    """Refuse a fit whose draws have these names in another order: arrays are read by position."""
+    posterior = group(tree, "posterior")
+    for dim, own in names.items():
+        found = [str(x) for x in posterior[dim].values] if dim in posterior.coords else []
+        if found != [*map(str, own)] and sorted(found) == sorted(map(str, own)):
+            raise InputError(
+                f"the names along {dim!r} of this fit are in another order than they were fitted "
+                f"in: the first is {found[0]!r}, and was {own[0]!r}. Pass the fit as it was, or "
+                "let ardvark.adopt(problem, fit) put them in order."
+            )
+
+
+def check_same(
+    problem: Problem, tree: xr.DataTree, empty: bool = False, ordered: bool = True
+) -> None:
+    """Refuse a fit of another posterior, foreign draws, and draws that cannot be read as they are.
+
+    Unless `empty`, also a fit without draws; if `ordered`, one whose names are in another order.
+    """
     if isinstance(problem, xr.DataTree):
         raise InputError("the problem comes first and then its fit; here they are swapped.")
     found = tree.attrs.get("fingerprint")
@@ -254,6 +272,8 @@ def check_same(problem: Problem, tree: xr.DataTree, empty: bool = False) -> None
         )
     if not empty and not tree["posterior"].data_vars:
         raise InputError(f"this fit has no draws: {tree.attrs.get('reason')}")
+    if ordered:
+        check_order(problem.coords, tree)
 
 
 # --- disk ---------------------------------------------------------------------------------------

@@ -190,7 +190,7 @@ def _read(problem: Problem, draws: Draws) -> tuple[Arrays, Arrays, float]:
     """Return variables and statistics, each (chain, draw, ...), and the seconds of sampling."""
     if isinstance(draws, xr.DataTree):
         if "fingerprint" in draws.attrs:
-            check_same(problem, draws)
+            check_same(problem, draws, ordered=False)
         observed = group(draws, "observed_data")
         if "y" in observed and not np.array_equal(observed["y"].values, problem.y):
             raise InputError("the labels in observed_data differ from those of the problem.")

@@ -7,7 +7,7 @@
                     of what is positive
     precision       the log of every positive vector of the model, such as precisions and scales
     variable        every other vector of a `pm.Model` of one's own, whose variables have no roles:
-                    all of them are scalars, precisions or of this kind
+                    all of them are scalars or of this kind, as they are and not as logs
     probability     P(y = 1) at the test rows, or at the training rows if there are no test rows
     lp              log posterior of the unconstrained vector, between fits of the same form
     any other       functions of the posterior that the user gives
@@ -96,9 +96,8 @@ def _parameters(problem: Problem | None, exact: xr.DataTree | None) -> dict[str,
     posterior = xr.Dataset() if exact is None else group(exact, "posterior")
     if _is_own(problem, exact):
         for name, values in posterior.data_vars.items():
-            positive = values.dtype.kind == "f" and bool((values > 0.0).all())
-            kind = "scalar" if values.ndim == 2 else "precision" if positive else "variable"
-            found[kind][str(name)] = positive
+            # as they are: draws do not say whether what was positive has to be
+            found["scalar" if values.ndim == 2 else "variable"][str(name)] = False
         return {quantity: known for quantity, known in found.items() if known}
     for name, values in posterior.data_vars.items():
         own, x = str(name), values.values

@@ -137,6 +137,18 @@ def test_a_model_with_a_vector_alone_is_judged():
     assert found.words["parameters"] == "bad"
 
 
+@pytest.mark.statistical
+def test_a_variable_that_happens_to_be_positive_is_not_compared_as_its_log():
+    """All draws of the reference are above 4.5, and one of the fit's is below 0.
+
+    Its log would be that of the smallest number, 700 away from the others: 33 times the sd.
+    """
+    right, other = (4.5 + np.abs(rng(k).normal(size=(4, 1000))) for k in (1, 2))
+    other[0, 0] = -0.1
+    fits = {"exact": own(mu=right), "laplace": own("approximation", mu=other)}
+    assert av.compare(fits, reference="exact").verdict["laplace"].level == "trust"
+
+
 # --- targets whose moments are known --------------------------------------------------------------
 
 
