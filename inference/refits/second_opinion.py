@@ -122,7 +122,7 @@ def second_opinion(
     >>> import numpy as np
     >>> import ardvark as av
     >>> X = np.random.default_rng(0).normal(size=(20, 3))
-    >>> problem = av.problem("sparse_probit", X, X[:, 0] > 0)
+    >>> problem = av.problem("sparse_probit", X, X[:, 0] > 0, scale="fixed")
     >>> asked = {"ess": 400, "progressbar": False}
     >>> fit = av.fit(problem, "exact", sampler="gibbs", random_seed=1, **asked)
     >>> opinion = av.second_opinion(problem, fit, **asked)
