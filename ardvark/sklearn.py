@@ -32,16 +32,16 @@ from ardvark.estimator_input import (
     weights_refused,
 )
 from ardvark.inference import effects, fit, selection_text
-from ardvark.inference.contract.backend import FitFailed
+from ardvark.inference.comparison.verdicts.variation import log_odds, nearly_constant
 from ardvark.inference.fits.datatree import with_derived, without_derived
-from ardvark.inference.fitting.prediction import (
+from ardvark.inference.methods.prediction import (
     LinearRule,
     classes,
     linear_rule,
     predicted_draws,
     warn_of_new_values,
 )
-from ardvark.inference.verdicts.variation import log_odds, nearly_constant
+from ardvark.inference.target.backend import FitFailed
 from ardvark.models import ZOO, problem
 
 __all__ = ["SparseBayesClassifier", "ZooClassifier"]
@@ -261,7 +261,9 @@ class SparseBayesClassifier(SelectorMixin, TwoClasses):
         if self.status_ == "failed":
             raise FitFailed(f"{self.posterior_.attrs['method']}: {reason}")
         if self.status_ == "not_converged":
-            from ardvark.inference.verdicts.words import for_estimator  # which loads the judge
+            from ardvark.inference.comparison.verdicts.words import (
+                for_estimator,  # which loads the judge
+            )
 
             warnings.warn(
                 f"{self.posterior_.attrs['method']} has not converged: {reason}. "

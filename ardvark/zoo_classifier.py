@@ -19,7 +19,7 @@ from ardvark.estimator_input import (
 )
 from ardvark.inference import choose
 from ardvark.inference.choosing.candidates import Given
-from ardvark.inference.verdicts.variation import log_odds
+from ardvark.inference.comparison.verdicts.variation import log_odds
 
 
 class ZooClassifier(TwoClasses):

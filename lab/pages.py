@@ -82,7 +82,7 @@ TEMPLATES = Environment(
     loader=FileSystemLoader(records.HERE), undefined=StrictUndefined, keep_trailing_newline=True
 )
 TEMPLATES.filters["cell"] = records.found
-TIMES = "../inference/exact/measured.csv"
+TIMES = "../inference/samplers/exact/measured.csv"
 """What the package itself tells of the time of `exact`."""
 INDEX = "RESULTS.md"
 
@@ -130,7 +130,7 @@ def marks(versions: list[str]) -> str:
 
 
 def times(*measured: Record) -> str:
-    """Return the table of `inference/exact/measured.py`: a line for each problem measured."""
+    """Return the table of `samplers/exact/measured.py`: a line for each problem measured."""
     tables = [held for record in measured for held in record.measured]
     rows = [dict(zip(held.columns, row, strict=True)) for held in tables for row in held.rows]
     rows = [row for row in rows if row["prior"] != "dense"]  # the table tells nothing of priors

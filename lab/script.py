@@ -23,7 +23,8 @@ from lab import lines, origin, records
 from lab.records import Goal, Record, Table
 
 EXACT_CODE = (
-    "inference/exact", "inference/gibbs", "inference/generic/nuts.py", "inference/fits/chains.py",
+    "inference/samplers/exact", "inference/samplers/gibbs",
+    "inference/samplers/gradient/nuts.py", "inference/fits/chains.py",
     "inference/fits/mixing.py", "inference/fits/quotable.py",
 )  # fmt: skip
 """What `exact` is made of, besides the models."""

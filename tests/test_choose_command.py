@@ -7,7 +7,7 @@ import pytest
 import ardvark as av
 from ardvark.inference import Choice, Stack
 from ardvark.inference.choosing.candidates import Zoo
-from ardvark.inference.contract.backend import FitFailed
+from ardvark.inference.target.backend import FitFailed
 from tests.support import rng
 
 

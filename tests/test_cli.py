@@ -16,7 +16,7 @@ from ardvark.cli.arguments import computing
 from ardvark.common import memory
 from ardvark.inference import BACKENDS, register_backend
 from ardvark.inference.fits import datatree
-from ardvark.inference.fitting import registry
+from ardvark.inference.methods import registry
 from ardvark.models import ZOO, docs, problem
 from tests.inference.comparison.quick import Prior
 from tests.support import rng

@@ -7,8 +7,8 @@ from scipy import special
 
 import ardvark as av
 from ardvark.inference.comparison import study
-from ardvark.inference.contract.sampling import Sampling
-from ardvark.inference.fitting import run
+from ardvark.inference.methods import run
+from ardvark.inference.target.sampling import Sampling
 from tests.support import rng, seed
 
 

@@ -22,14 +22,14 @@ EQUATIONS = {
     "PFCVM (13)": "inference/papers/pfcvm/engine.py:Engine.curvatures",
     "PFCVM (14)": "inference/papers/pfcvm/engine.py:Engine.evidence",
     "PFCVM (15)": "inference/papers/pfcvm/lp.py:update_precisions",
-    "PFCVM (19)": "inference/refits/stability.py:agreement",
+    "PFCVM (19)": "inference/checks/stability.py:agreement",
     "PFCVM sec. 3.3": "inference/papers/pfcvm/lp.py:predict_paper",  # kappa
     "PFCVM sec. 5.1": "lab/papers/pfcvm_bound.py:kl_truncated",
     "PFCVM (23)": "lab/papers/pfcvm_bound.py:rademacher_bound",
     # JCFO: Krishnapuram et al. (2004)
     "JCFO (3)": "models/parts/probit.py:probit_logp",
     "JCFO (12)": "models/jcfo.py:laplace_logp",
-    "JCFO (16)": "inference/gibbs/probit_steps.py:draw_latent",
+    "JCFO (16)": "inference/samplers/gibbs/probit_steps.py:draw_latent",
     "JCFO (19)": "inference/papers/jcfo/em_steps.py:maximise",
     "JCFO (23)": "inference/papers/jcfo/em_steps.py:latent_mean",
     "JCFO (24)": "inference/papers/jcfo/em_steps.py:precision",

@@ -19,7 +19,7 @@ import ardvark.data
 import ardvark.inference
 import ardvark.models
 import ardvark.sklearn
-from ardvark.inference.calibration.ranks import Calibration
+from ardvark.inference.checks.ranks import Calibration
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 ROOMS = (ardvark, ardvark.models, ardvark.data, ardvark.inference)
@@ -137,7 +137,7 @@ def test_every_public_method_is_shown_by_itself_or_by_its_class():
     assert not missing
 
 
-COMPILES = {"ardvark.inference.refits.second_opinion.second_opinion"}
+COMPILES = {"ardvark.inference.checks.second_opinion.second_opinion"}
 """Examples that compile a gradient, for a minute where nothing is cached: `make course`."""
 
 

@@ -13,7 +13,7 @@ from ardvark.cli import tables
 from ardvark.cli.app import main
 from ardvark.inference import BACKENDS, register_backend
 from ardvark.inference.fits import datatree
-from ardvark.inference.fitting import registry
+from ardvark.inference.methods import registry
 from tests.inference.comparison.quick import Prior
 from tests.support import rng
 

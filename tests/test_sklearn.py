@@ -25,9 +25,9 @@ import ardvark as av
 from ardvark.common.declared import Settings
 from ardvark.common.validate import InputError
 from ardvark.inference import BACKENDS, register_backend
-from ardvark.inference.contract.backend import FitFailed, Result
-from ardvark.inference.fitting import registry
-from ardvark.inference.verdicts.words import for_estimator
+from ardvark.inference.comparison.verdicts.words import for_estimator
+from ardvark.inference.methods import registry
+from ardvark.inference.target.backend import FitFailed, Result
 from ardvark.models import ZOO
 from ardvark.sklearn import SparseBayesClassifier
 from tests.inference.comparison.quick import Prior

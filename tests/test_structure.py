@@ -115,14 +115,17 @@ def test_arrows_point_down_only():
 
 
 BROKEN = {
-    "a higher package": ("models/spec.py", "from ardvark.inference.fitting.run import fit"),
+    "a higher package": ("models/spec.py", "from ardvark.inference.methods.run import fit"),
     "a type of a higher room": (
         "inference/papers/rfvm/vb.py",
-        "if TYPE_CHECKING:\n    from ...fitting.run import Keep",
+        "if TYPE_CHECKING:\n    from ...methods.run import Keep",
     ),
-    "a room beside": ("inference/generic/nuts.py", "from ..gibbs import masks"),
-    "a circle": ("inference/report/look.py", "def f():\n    from . import plots"),
-    "the laboratory": ("inference/report/look.py", "def f():\n    from lab import records"),
+    "a room beside": ("inference/samplers/gradient/nuts.py", "from ..gibbs import masks"),
+    "a circle": ("inference/comparison/report/look.py", "def f():\n    from . import plots"),
+    "the laboratory": (
+        "inference/comparison/report/look.py",
+        "def f():\n    from lab import records",
+    ),
     "a file without a room": ("inference/loose.py", "NAME = 1"),
 }
 
@@ -228,16 +231,16 @@ RULES = {
     methods_as_libraries: {
         "inference/papers/a.py": 'NAME = "a"\n',
         "inference/papers/b.py": "from .a import step\n",
-        "inference/fitting/registry.py": "from ..papers import a, b\n",
+        "inference/methods/registry.py": "from ..papers import a, b\n",
     },
     underscores: {
-        "inference/fitting/run.py": "from ..generic.nuts import _draw\n",
-        "inference/generic/nuts.py": "",
+        "inference/methods/run.py": "from ..samplers.gradient.nuts import _draw\n",
+        "inference/samplers/gradient/nuts.py": "",
     },
     private_attributes: {
-        "inference/contract/backend.py": "_HIDDEN = 1\n",
-        "inference/fitting/run.py": (
-            "from ..contract import backend\n\nprint(backend._HIDDEN, backend.__name__)\n"
+        "inference/target/backend.py": "_HIDDEN = 1\n",
+        "inference/methods/run.py": (
+            "from ..target import backend\n\nprint(backend._HIDDEN, backend.__name__)\n"
         ),
     },
     models_by_name: {
@@ -271,10 +274,10 @@ def test_a_broken_rule_is_seen(rule, tmp_path):
     ("line", "home"),
     [
         ("from ardvark.models import Problem", "models/problems.py"),
-        ("from ardvark.inference.fitting.run import fit", "inference/fitting/run.py"),
+        ("from ardvark.inference.methods.run import fit", "inference/methods/run.py"),
         ("from ardvark.data import Dataset", "data/dataset.py"),
         ("from ardvark.inference import compare", "inference/comparison/table.py"),
-        ("import ardvark; ardvark.fit", "inference/fitting/run.py"),
+        ("import ardvark; ardvark.fit", "inference/methods/run.py"),
         ("import ardvark as av; av.Problem", "models/problems.py"),
     ],
 )

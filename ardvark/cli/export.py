@@ -9,7 +9,7 @@ import xarray as xr
 from ardvark.data import Dataset
 from ardvark.inference import effects
 from ardvark.inference.fits.selection_text import group_table
-from ardvark.inference.fitting.prediction import classes, predicted_draws
+from ardvark.inference.methods.prediction import classes, predicted_draws
 from ardvark.models import Problem
 
 _ENDS = {"low": 0.05, "high": 0.95}

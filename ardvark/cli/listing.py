@@ -14,10 +14,10 @@ from rich.table import Table
 from ardvark.common.declared import Settings
 from ardvark.data import available
 from ardvark.inference import BACKENDS
-from ardvark.inference.contract.target import Target
-from ardvark.inference.exact.choice import choose
-from ardvark.inference.exact.measured import nearest
-from ardvark.inference.fitting import registry
+from ardvark.inference.methods import registry
+from ardvark.inference.samplers.exact.choice import choose
+from ardvark.inference.samplers.exact.measured import nearest
+from ardvark.inference.target.target import Target
 from ardvark.models import ZOO, ModelSpec, Problem, docs, problem
 
 NARROW = 80

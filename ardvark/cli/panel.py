@@ -39,7 +39,7 @@ def panel(
     from ardvark.inference.comparison import study
     from ardvark.inference.comparison.entry import reference_of
     from ardvark.inference.fits.datatree import write_files
-    from ardvark.inference.report.panel_page import panel_page
+    from ardvark.inference.panels.page import panel_page
 
     where = computing(processes, scheduler, workers)
     problem, test = problem_of(settings_of(folder))

@@ -88,9 +88,9 @@ def compare(
     from ardvark.common import memory
     from ardvark.data import Table
     from ardvark.inference.comparison import study
-    from ardvark.inference.contract.sampling import Sampling
-    from ardvark.inference.fitting import registry, run
+    from ardvark.inference.methods import registry, run
     from ardvark.inference.references import references
+    from ardvark.inference.target.sampling import Sampling
 
     sampling = Sampling(draws=draws, chains=chains, seed=seed, keep=keep, progressbar=True)
     settings: dict[str, Any] = {
@@ -332,7 +332,7 @@ def _finish(
 
 def _coloured(text: str) -> str:
     """Return a text with the levels of its verdicts in colour."""
-    from ardvark.inference.verdicts.words import LEVELS
+    from ardvark.inference.comparison.verdicts.words import LEVELS
 
     for level, colour in LEVELS.items():
         text = text.replace(f"[{level}]", typer.style(f"[{level}]", fg=colour, bold=True))

@@ -16,7 +16,7 @@ ROOMS = {
 }
 """Modules with public names, and what each is for. A name is listed once, where it is first."""
 CONSTANTS = {
-    "BACKENDS": "ardvark.inference.fitting.registry",
+    "BACKENDS": "ardvark.inference.methods.registry",
     "ModelName": "ardvark.models",
     "SHARED": "ardvark.models.spec",
     "ZOO": "ardvark.models",

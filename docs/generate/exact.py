@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from ardvark.cli.listing import small_problem
-from ardvark.inference.contract.target import Target
-from ardvark.inference.exact import measured
-from ardvark.inference.exact.choice import choose
+from ardvark.inference.samplers.exact import measured
+from ardvark.inference.samplers.exact.choice import choose
+from ardvark.inference.target.target import Target
 from ardvark.models import ZOO
 from lab import records
 

@@ -4,9 +4,9 @@ import textwrap
 from collections.abc import Container, Iterator
 
 from ardvark.cli.listing import methods_of
-from ardvark.inference.exact import measured
-from ardvark.inference.fitting import registry
+from ardvark.inference.methods import registry
 from ardvark.inference.references import references
+from ardvark.inference.samplers.exact import measured
 from ardvark.models import ZOO, ModelSpec, docs
 
 from .tex import aligned, tex

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from ardvark.inference.comparison.verdicts.purposes import PURPOSES
 from ardvark.inference.scoring.columns import COLUMNS, groups
-from ardvark.inference.verdicts.purposes import PURPOSES
 from lab import records
 
 from .text import table

@@ -25,13 +25,13 @@ from ardvark.common.validate import InputError, distinct, named
 from ardvark.data import Dataset
 from ardvark.models import ZOO, Problem, problem
 
-from ..contract.backend import FitFailed
+from ..checks.sharing import Models, Sharing
 from ..fits.chains import mcse
 from ..fits.datatree import with_derived, without_derived
-from ..fitting import run
-from ..fitting.prediction import log_probabilities, predicted_draws
-from ..fitting.registry import Plan
-from ..refits.sharing import Models, Sharing
+from ..methods import run
+from ..methods.prediction import log_probabilities, predicted_draws
+from ..methods.registry import Plan
+from ..target.backend import FitFailed
 
 Given = str | Mapping[str, Any]
 

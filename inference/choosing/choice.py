@@ -13,8 +13,8 @@ from ardvark.common.validate import InputError
 from ardvark.common.work import Processes
 from ardvark.data import Dataset
 
+from ..comparison.report.look import Picture
 from ..fits.datatree import replacing
-from ..report.look import Picture
 from . import words
 from .plots import picture
 from .scores import Scores

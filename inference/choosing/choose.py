@@ -18,10 +18,10 @@ from ardvark.common.writer import one_writer
 from ardvark.data import Dataset
 from ardvark.models.arguments import as_dataset
 
-from ..contract.backend import FitFailed
-from ..contract.sampling import Sampling
-from ..exact.method import IN_A_FOLD
-from ..fitting import registry
+from ..methods import registry
+from ..samplers.exact.method import IN_A_FOLD
+from ..target.backend import FitFailed
+from ..target.sampling import Sampling
 from .candidates import Candidate, Given, Zoo
 from .candidates import candidates as made_of
 from .choice import Choice

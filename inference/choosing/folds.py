@@ -20,9 +20,9 @@ from ardvark.common.validate import logger
 from ardvark.common.work import Work
 from ardvark.data import Dataset, Table
 
+from ..checks.sharing import Models
 from ..fits.datatree import replacing
-from ..fitting.registry import Plan
-from ..refits.sharing import Models
+from ..methods.registry import Plan
 from .candidates import Candidate
 
 Key = tuple[str, int]

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from ..report.page import answer
+from ..comparison.report.page import answer
 from . import words
 from .choice import Choice
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ..report import look
-from ..report.look import Picture, Spot
+from ..comparison.report import look
+from ..comparison.report.look import Picture, Spot
 from . import words
 from .candidates import SHARE, STACK
 from .scores import Scores

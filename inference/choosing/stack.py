@@ -14,11 +14,11 @@ from ardvark.common.validate import InputError
 from ardvark.common.work import Processes
 from ardvark.data import Dataset
 
-from ..contract.sampling import Sampling
+from ..checks.sharing import refits
 from ..fits.datatree import replacing
-from ..fitting import registry
-from ..fitting.prediction import Rows, rows_of, warn_of_new_values
-from ..refits.sharing import refits
+from ..methods import registry
+from ..methods.prediction import Rows, rows_of, warn_of_new_values
+from ..target.sampling import Sampling
 from .candidates import Given, Member, Zoo, candidates
 
 THRESHOLD = 0.01

@@ -8,12 +8,12 @@ from ardvark.common.validate import InputError, unknown
 from ardvark.data import Dataset
 from ardvark.models import SHARED, Problem
 
-from ..contract.reasons import joined
 from ..fits.convergence import convergence
 from ..fits.datatree import check_order, group
 from ..references import references
 from ..scoring.quantities import has_draws
-from ..verdicts.findings import is_exact
+from ..target.reasons import joined
+from .verdicts.findings import is_exact
 
 KEPT = "stored"
 """The name of the row, and of the reference, that comes with the package."""

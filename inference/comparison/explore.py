@@ -13,9 +13,9 @@ from ardvark.models import Problem
 
 from ..fits.datatree import group
 from ..fits.selection_text import effects
-from ..report.forest import forest, holders
-from ..report.look import Picture
-from ..report.marginal import marginal
+from .report.forest import forest, holders
+from .report.look import Picture
+from .report.marginal import marginal
 from .table import Comparison
 
 if TYPE_CHECKING:

@@ -14,14 +14,14 @@ from ..fits import diagnostics
 from ..fits.datatree import group
 from ..fits.mixing import mixing_of
 from ..fits.selection import summary
-from ..fitting.prediction import classes
+from ..methods.prediction import classes
 from ..scoring.baselines import Baseline
 from ..scoring.columns import COLUMNS
 from ..scoring.distances import rows
 from ..scoring.held_out import measures
 from ..scoring.quantities import has_draws
 from ..scoring.statistics import STATISTICS
-from ..verdicts.verdict import Verdict
+from .verdicts.verdict import Verdict
 
 
 def tabulate(

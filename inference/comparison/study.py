@@ -18,11 +18,11 @@ from ardvark.common.validate import InputError, logger
 from ardvark.data import Dataset
 from ardvark.models import Problem
 
-from ..contract.sampling import Sampling
+from ..checks.sensitivity import Sensitivity, changes, sensitivity
 from ..fits.datatree import read, replacing, write_files
-from ..fitting import registry
-from ..fitting.reuse import Fits
-from ..refits.sensitivity import Sensitivity, changes, sensitivity
+from ..methods import registry
+from ..methods.reuse import Fits
+from ..target.sampling import Sampling
 from .entry import reference_of
 from .table import Comparison, compare
 

@@ -22,23 +22,23 @@ from ardvark.models import Problem
 from ..fits.covariates import covariates_beside
 from ..fits.datatree import replacing
 from ..fits.selection_text import selection_text
-from ..fitting.prediction import classes, predicted_draws, rows_of, warn_of_new_values
+from ..methods.prediction import classes, predicted_draws, rows_of, warn_of_new_values
 from ..scoring.baselines import Baseline, Predicted, baselines, beside_baselines
 from ..scoring.columns import described
 from ..scoring.distances import frame, measure
 from ..scoring.held_out import HeldOut, remarks
 from ..scoring.quantities import Function, has_draws
-from ..verdicts.verdict import Verdict, verdicts
 from .entry import beside_the_kept, check, entered, reference_of
 from .rows import tabulate
 from .text import WIDTH, everything, one_screen
+from .verdicts.verdict import Verdict, verdicts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ..refits.sensitivity import Sensitivity
-    from ..report.figures import Kind
-    from ..report.look import Picture
+    from ..checks.sensitivity import Sensitivity
+    from .report.figures import Kind
+    from .report.look import Picture
 
 # What draws and writes the page is imported by the methods that need it.
 
@@ -120,7 +120,7 @@ class Comparison:
         return f"{self.text()}\nall of it: .text(full=True), .to_html(path)"
 
     def _repr_html_(self) -> str:
-        from ..report.page import short
+        from .report.page import short
 
         return short(self.title, self.verdict, self.table, self.reference)
 
@@ -193,7 +193,7 @@ class Comparison:
         return self._picture(kind, **settings).figure
 
     def _picture(self, kind: "Kind", **settings: Any) -> "Picture":
-        from ..report.figures import FIGURES
+        from .report.figures import FIGURES
 
         one_of("kind", kind, tuple(FIGURES))
         figure = FIGURES[kind]
@@ -205,7 +205,7 @@ class Comparison:
         A figure that fails is left out with a warning, so that it cannot cost the report of a long
         run.
         """
-        from ..report.figures import FIGURES
+        from .report.figures import FIGURES
 
         drawn: dict[Kind, Picture] = {}
         for kind in FIGURES:
@@ -226,7 +226,7 @@ class Comparison:
 
     def _number(self) -> str:
         """Return what more or fewer features expected would do, "" if it is not known."""
-        from ..refits.prior_number import prior_number
+        from ..checks.prior_number import prior_number
 
         if self.problem is None or self.reference is None:
             return ""
@@ -257,8 +257,8 @@ class Comparison:
         pictures : dict of Picture, optional
             `self.pictures()`, if they are drawn already.
         """
-        from ..refits.stability import beside
-        from ..report.page import page
+        from ..checks.stability import beside
+        from .report.page import page
 
         text = page(
             self.table,

@@ -17,7 +17,7 @@ from ..fits.covariates import ODDS, covariate_effects
 from ..fits.selection_text import effects, towards
 from ..scoring.columns import COLUMNS, lines, table_text
 from ..scoring.statistics import STATISTICS
-from ..verdicts.verdict import Verdict
+from .verdicts.verdict import Verdict
 
 WIDTH = 80
 """Columns of either form; only a name without a blank may be longer in the full one."""

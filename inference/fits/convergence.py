@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 import xarray as xr
 
-from ..contract.reasons import Reason
+from ..target.reasons import Reason
 from . import chains
 from .diagnostics import divergences, lowest_energy, transitions
 from .mixing import Mixing, mixing_of
@@ -72,7 +72,7 @@ def lacking(mixed: Mixing, asked: Profile) -> list[Reason]:
     Examples
     --------
     >>> import numpy as np
-    >>> from ardvark.inference.contract.reasons import joined
+    >>> from ardvark.inference.target.reasons import joined
     >>> from ardvark.inference.fits.convergence import EXACT, FIT, lacking
     >>> from ardvark.inference.fits.mixing import mixing
     >>> eta = np.random.default_rng(0).normal(size=(4, 2000, 3))

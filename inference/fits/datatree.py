@@ -2,7 +2,7 @@
 
 The groups are posterior, sample_stats, log_likelihood (pointwise), log_prior (as parts that add up
 to it, if the variables were kept; `Problem.log_prior`), fit, observed_data, constant_data, and
-selection and mixing, which `fitting/run.py` adds. The attrs of the root say what was fitted, how,
+selection and mixing, which `methods/run.py` adds. The attrs of the root say what was fitted, how,
 and whether to trust it.
 
 ArviZ's `loo` and `compare` take every group log_likelihood for terms that predict: draws of the
@@ -31,7 +31,7 @@ from ardvark.common.interrupt import unfinished
 from ardvark.common.validate import InputError
 from ardvark.models import ZOO, Problem
 
-from ..contract.backend import Result
+from ..target.backend import Result
 
 if TYPE_CHECKING:
     import pymc as pm

@@ -36,7 +36,7 @@ from scipy import stats
 
 from ardvark.models import Problem
 
-from ..contract.reasons import Reason, told
+from ..target.reasons import Reason, told
 from . import chains
 from .activity import Activity
 from .datatree import group

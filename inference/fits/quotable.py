@@ -1,6 +1,6 @@
 """All that may be quoted from the draws of a fit, each quantity under its name in words.
 
-`mixing.py` says what that is, and judges it; `refits/second_opinion.py` compares it between fits.
+`mixing.py` says what that is, and judges it; `checks/second_opinion.py` compares it between fits.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ import xarray as xr
 from ardvark.common.validate import InputError
 from ardvark.models import Problem
 
-from ..contract.reasons import Reason
+from ..target.reasons import Reason
 from . import chains
 from .activity import LISTED, Activity, activity, primal_weights
 from .datatree import COVARIATES, group, is_bare, pointwise

@@ -18,7 +18,7 @@ from ardvark.data import Dataset
 from ardvark.models import Problem
 
 from ..fits.datatree import pointwise
-from ..fitting.prediction import predicted_draws, rows_of
+from ..methods.prediction import predicted_draws, rows_of
 from ..scoring.held_out import log_scores
 from .clusters import Clusters, clustered
 from .projection import design, project

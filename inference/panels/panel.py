@@ -34,12 +34,12 @@ from ardvark.common.work import Processes
 from ardvark.data import Dataset
 from ardvark.models import Problem
 
-from ..contract.sampling import Sampling
-from ..exact import method as exact
+from ..checks.sharing import refits
 from ..fits.datatree import check_same, group
 from ..fits.selection import PROBABILITY
-from ..fitting import registry
-from ..refits.sharing import refits
+from ..methods import registry
+from ..samplers.exact import method as exact
+from ..target.sampling import Sampling
 from .evaluation import Predictions, Scores, partition, scored
 from .result import Panel, in_posterior
 from .search import search

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..contract.backend import Dims
+from ..target.backend import Dims
 
 PATH = "keep the weights along the path: path_feature_weight, path_sample_weight, path_bias"
 _FALL = 0.95  # a thinned path keeps a state whose weights number at most this share of the last

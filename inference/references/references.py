@@ -28,10 +28,10 @@ import xarray as xr
 from ardvark.common.validate import InputError, logger
 from ardvark.models import Problem
 
-from ..contract.backend import Result
 from ..fits.activity import activity
 from ..fits.datatree import as_json, assemble, group, read
 from ..fits.selection import described, weights_of
+from ..target.backend import Result
 
 FOLDER = Path(__file__).with_name("stored")
 _BUDGET = 0.1  # of the budgets of a selection

@@ -175,7 +175,7 @@ class Statistic:
     apart : callable
         (value, perfect) -> deviation, 0 at best: `gap`, `factor` or `excess`.
     limits : dict of Limit
-        By purpose (`verdicts/purposes.py`): the limits that a verdict uses. If empty, the statistic
+        By purpose (`purposes.py`): the limits that a verdict uses. If empty, the statistic
         is shown but decides nothing.
     columns : dict of Shown
         By quantity: its columns in the table.

@@ -29,12 +29,12 @@ from typing import Any
 import numpy as np
 
 from ardvark.inference import BACKENDS
-from ardvark.inference.calibration.calibrate import KERNELS
-from ardvark.inference.calibration.joint import joint_test
-from ardvark.inference.calibration.ranks import Calibration, detectable
-from ardvark.inference.calibration.sbc import sbc
-from ardvark.inference.contract.sampling import Sampling
-from ardvark.inference.contract.target import Target
+from ardvark.inference.checks.calibrate import KERNELS
+from ardvark.inference.checks.joint import joint_test
+from ardvark.inference.checks.ranks import Calibration, detectable
+from ardvark.inference.checks.sbc import sbc
+from ardvark.inference.target.sampling import Sampling
+from ardvark.inference.target.target import Target
 from ardvark.models import ZOO, Problem
 from lab import problems, script
 from lab.records import Goal, table
@@ -91,7 +91,7 @@ def rows() -> Iterator[Row]:
         forms += [
             (all(getattr(hypers, k) == v for k, v in choice.items()), model, choice)
             for choice in spec.choices()
-            if choice.pop("scale", "fixed") == "fixed"  # learned: tests/inference/gibbs, in full
+            if choice.pop("scale", "fixed") == "fixed"  # learned: in the tests, in full
         ]
     for default in (True, False):
         group = "default" if default else "form"
@@ -183,9 +183,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 MEASURES = (
-    "inference/calibration",
-    "inference/generic",
-    "inference/gibbs",
+    "inference/checks",
+    "inference/samplers/gradient",
+    "inference/samplers/gibbs",
     "inference/papers",
     "models",
 )

@@ -26,14 +26,14 @@ import numpy as np
 import xarray as xr
 
 from ardvark.common.progress import Update
-from ardvark.inference.calibration.sbc import sbc
-from ardvark.inference.contract.backend import Arrays
-from ardvark.inference.contract.sampling import Sampling
-from ardvark.inference.contract.target import Target
-from ardvark.inference.exact.choice import choose
-from ardvark.inference.exact.until import Asked, until_converged
+from ardvark.inference.checks.sbc import sbc
 from ardvark.inference.fits import diagnostics
 from ardvark.inference.fits.mixing import mixing
+from ardvark.inference.samplers.exact.choice import choose
+from ardvark.inference.samplers.exact.until import Asked, until_converged
+from ardvark.inference.target.backend import Arrays
+from ardvark.inference.target.sampling import Sampling
+from ardvark.inference.target.target import Target
 from ardvark.models import ZOO
 from lab import problems
 from lab.calibration.calibration import ALARM
@@ -203,7 +203,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--processes", type=int, default=os.cpu_count())
 
 
-MEASURES = (*EXACT_CODE, "inference/calibration", "models")
+MEASURES = (*EXACT_CODE, "inference/checks", "models")
 PARTS = [
     Part("Simulation-based calibration of `exact`", calibrated, "sbc"),
     Part("Whether `exact` stops chains with faults", faulty, "faults"),

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ardvark.inference.fitting import run
-from ardvark.inference.report import look
+from ardvark.inference.comparison.report import look
+from ardvark.inference.methods import run
 from ardvark.inference.scoring.quantities import fitted
 from ardvark.models import Problem
 from lab import lines, records

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ardvark.inference.report import look
+from ardvark.inference.comparison.report import look
 
 from .declared import Fit, Gene, Table, genes
 from .stored_posteriors import stored_p_active

@@ -17,13 +17,13 @@ import ardvark as av
 from ardvark.common.store import identity
 from ardvark.common.work import Work
 from ardvark.data import Dataset
+from ardvark.inference.checks.sensitivity import changes
 from ardvark.inference.fits.activity import activity
 from ardvark.inference.fits.diagnostics import inclusion
 from ardvark.inference.fits.groups import CORRELATED, any_active, groups
 from ardvark.inference.fits.mixing import RHAT_LIMIT
 from ardvark.inference.fits.selection import weights_of
 from ardvark.inference.references import references
-from ardvark.inference.refits.sensitivity import changes
 from ardvark.models import Problem
 from ardvark.models.parts.effects import VISIBLE
 from lab import lines, problems

@@ -56,7 +56,7 @@ def measured(given: argparse.Namespace) -> Measured:
     return put(FIRST, given)
 
 
-MEASURES = ("inference/fits", "inference/scoring", "inference/verdicts")
+MEASURES = ("inference/fits", "inference/scoring", "inference/comparison/verdicts")
 PARTS = [Part("The judge on trial", measured)]
 
 

@@ -21,12 +21,12 @@ from typing import Any
 import xarray as xr
 
 import ardvark as av
-from ardvark.inference.contract.reasons import joined
+from ardvark.inference.comparison.verdicts.verdict import verdicts
 from ardvark.inference.fits.convergence import Profile, lacking
 from ardvark.inference.fits.mixing import mixing_of
 from ardvark.inference.references.references import stored
 from ardvark.inference.scoring.distances import measure
-from ardvark.inference.verdicts.verdict import verdicts
+from ardvark.inference.target.reasons import joined
 from lab import problems
 from lab.judge.judge import MEASURES as MEASURES  # the same rules
 from lab.judge.rows import condemned, few_alarms, right_table

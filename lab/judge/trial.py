@@ -15,15 +15,15 @@ import numpy as np
 import xarray as xr
 
 import ardvark as av
+from ardvark.inference.comparison.verdicts.purposes import PURPOSES
+from ardvark.inference.comparison.verdicts.verdict import Verdict, verdicts
 from ardvark.inference.fits.datatree import dataset, group, problem_dims
 from ardvark.inference.fits.mixing import mixing
 from ardvark.inference.fits.selection import select
-from ardvark.inference.fitting.run import facts
+from ardvark.inference.methods.run import facts
 from ardvark.inference.scoring.distances import measure
 from ardvark.inference.scoring.distances import rows as rows_of
 from ardvark.inference.scoring.statistic import Distance
-from ardvark.inference.verdicts.purposes import PURPOSES
-from ardvark.inference.verdicts.verdict import Verdict, verdicts
 from lab import problems
 from lab.judge.wrong_posteriors import Arrays, Defect, Source, flat
 from lab.script import Row

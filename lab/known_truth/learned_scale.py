@@ -26,7 +26,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ardvark.inference.exact.method import Options
+from ardvark.inference.samplers.exact.method import Options
 from lab import records
 from lab.known_truth import known_truth
 from lab.known_truth.known_truth import (

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ardvark.inference.exact.method import Options
+from ardvark.inference.samplers.exact.method import Options
 from lab.known_truth.results import ESS, LIMIT, Estimate, Results, Row, clear
 from lab.records import Goal, Table, at_least, at_most, table
 from lab.script import Measured

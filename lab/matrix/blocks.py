@@ -20,12 +20,12 @@ from ardvark.common.progress import Reporter
 from ardvark.common.work import Processes, Work, check_processes, elsewhere
 from ardvark.common.writer import one_writer
 from ardvark.inference.comparison.table import compare
-from ardvark.inference.contract.sampling import Sampling
 from ardvark.inference.fits.datatree import group, replacing
-from ardvark.inference.fitting import registry
-from ardvark.inference.fitting.adoption import adopt
-from ardvark.inference.fitting.reuse import Fits
+from ardvark.inference.methods import registry
+from ardvark.inference.methods.adoption import adopt
+from ardvark.inference.methods.reuse import Fits
 from ardvark.inference.scoring.quantities import has_draws
+from ardvark.inference.target.sampling import Sampling
 from ardvark.models import Problem
 from lab.matrix import mechanisms
 from lab.matrix.declared import BLOCKS, EXACT, FLAT, Block, Cell, chosen

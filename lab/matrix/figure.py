@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ardvark.inference.report import look
-from ardvark.inference.report.look import Picture
+from ardvark.inference.comparison.report import look
+from ardvark.inference.comparison.report.look import Picture
 from lab.matrix.declared import AGAIN, EXACT, FLAT, PAPERS
 from lab.matrix.figures import METHODS, RIGHT_WIDTH
 

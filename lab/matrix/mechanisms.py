@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy import optimize
 
-from ardvark.inference.report import look
-from ardvark.inference.report.look import Picture
+from ardvark.inference.comparison.report import look
+from ardvark.inference.comparison.report.look import Picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

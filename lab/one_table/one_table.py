@@ -192,7 +192,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--stored", action="store_true", help="compute nothing; rows of WORK only")
 
 
-MEASURES = ("inference/choosing", "inference/panels", "inference/gibbs", "models")
+MEASURES = ("inference/choosing", "inference/panels", "inference/samplers/gibbs", "models")
 PARTS = [
     Part("A choice on the papers' tables", measure_choose, "choose"),
     Part("Panels of simulated tables", measure_panel, "panel"),

@@ -2,7 +2,7 @@
 
 The estimate is the mean time of the row's own stored folds. Without any, it is that of a like row,
 which has the same model and method: on the same data if there is one, else on data of the nearest
-size, in proportion to N x D. For `exact` there are also the times in `exact/measured.csv`.
+size, in proportion to N x D. For `exact` there are also the times in `samplers/exact/measured.csv`.
 """
 
 from collections import Counter
@@ -13,7 +13,7 @@ from math import log
 from pathlib import Path
 from statistics import fmean
 
-from ardvark.inference.exact import measured
+from ardvark.inference.samplers.exact import measured
 from lab import lines
 from lab.papers import store
 from lab.papers.protocols import Group, Row

@@ -18,8 +18,8 @@ import numpy as np
 from scipy import special
 
 from ardvark.data import Dataset
-from ardvark.inference.fitting import run
-from ardvark.inference.fitting.prediction import Rule, predict
+from ardvark.inference.methods import run
+from ardvark.inference.methods.prediction import Rule, predict
 from ardvark.models import ZOO, Problem
 from lab.papers.protocols import Group, Row, split, stratified
 from lab.papers.tables import FILTER, GROUPS, SELECTED

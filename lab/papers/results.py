@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ardvark.inference.contract.reasons import code_of
-from ardvark.inference.refits.stability import agreement, jackknife
+from ardvark.inference.checks.stability import agreement, jackknife
+from ardvark.inference.target.reasons import code_of
 from lab.papers import store
 from lab.papers.protocols import LEAVE_ONE_OUT, Group, Row
 from lab.papers.statistics import Folds, f1_other, mean_error, paired

@@ -258,5 +258,5 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--stored", action="store_true", help="compute nothing; cells of WORK only")
 
 
-MEASURES = ("inference/gibbs", "models")
+MEASURES = ("inference/samplers/gibbs", "models")
 PARTS = [Part("The recommended priors, confirmed", measure)]

@@ -152,5 +152,5 @@ def measure(given: argparse.Namespace) -> Measured:
     return found
 
 
-MEASURES = ("inference/gibbs", "inference/papers/fsklr", "models/fsklr.py")
+MEASURES = ("inference/samplers/gibbs", "inference/papers/fsklr", "models/fsklr.py")
 PARTS = [Part("FS-SKLR: the paper's search beside the exact posterior", measure)]

@@ -374,7 +374,7 @@ def measure(given: argparse.Namespace) -> Measured:
 
 
 QUICK = ("model", "factor", "data", "fold", "log_score")
-MEASURES = ("inference/gibbs", "models")
+MEASURES = ("inference/samplers/gibbs", "models")
 PARTS = [Part("What costs the log score", measure)]
 
 

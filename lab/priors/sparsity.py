@@ -21,7 +21,7 @@ import ardvark as av
 from ardvark.data import Dataset
 from ardvark.inference.fits import diagnostics
 from ardvark.inference.fits.mixing import RHAT_LIMIT
-from ardvark.inference.fitting.registry import applicable
+from ardvark.inference.methods.registry import applicable
 from ardvark.inference.scoring.baselines import baselines
 from ardvark.inference.scoring.held_out import log_scores
 from ardvark.models.parts.effects import VISIBLE
@@ -224,7 +224,7 @@ def colon_part(given: argparse.Namespace) -> Measured:
     return Measured(goals, tables)
 
 
-MEASURES = ("inference/generic/nuts.py", "inference/gibbs", "models")
+MEASURES = ("inference/samplers/gradient/nuts.py", "inference/samplers/gibbs", "models")
 PARTS = [
     Part("What the sparse prior expects", prior_part, "prior"),
     Part("How the sparse prior samples", sampling_part, "sampling"),

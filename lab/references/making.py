@@ -21,12 +21,12 @@ import xarray as xr
 
 from ardvark.common.validate import InputError, logger
 from ardvark.common.work import Work
-from ardvark.inference.contract.backend import FitFailed
-from ardvark.inference.contract.sampling import Sampling
+from ardvark.inference.comparison.verdicts.findings import as_stored, findings_of
 from ardvark.inference.fits.datatree import as_json, group, read, replacing
-from ardvark.inference.fitting import registry, run
+from ardvark.inference.methods import registry, run
 from ardvark.inference.references.references import FOLDER, attributes, files, inputs_hash
-from ardvark.inference.verdicts.findings import as_stored, findings_of
+from ardvark.inference.target.backend import FitFailed
+from ardvark.inference.target.sampling import Sampling
 from ardvark.models import Problem
 
 from .bar import agreement, bar, extreme, summarise

@@ -68,8 +68,8 @@ def measure(given: argparse.Namespace) -> Measured:
 MEASURES = (
     "inference/comparison",
     "inference/fits",
-    "inference/report",
+    "inference/comparison/report",
     "inference/scoring",
-    "inference/verdicts",
+    "inference/comparison/verdicts",
 )
 PARTS = [Part("A comparison", measure)]

@@ -58,7 +58,7 @@ def products(kernel: str, N: int, D: int, quick: bool) -> Row:
     import pytensor
     import pytensor.tensor as pt
 
-    from ardvark.inference.contract.compiled import MODE
+    from ardvark.inference.target.compiled import MODE
     from ardvark.models.parts.kernels import make_kernel
 
     rng = np.random.default_rng(0)
@@ -97,7 +97,7 @@ def gradient_part(given: argparse.Namespace) -> Measured:
 def gradient_of(model: str, X: np.ndarray, **hypers: str) -> tuple[Callable[[], Any], np.ndarray]:
     """Return a call of a model's density and gradient, and the point where it is called."""
     import ardvark as av
-    from ardvark.inference.contract.density import Density
+    from ardvark.inference.target.density import Density
 
     density = Density(av.problem(model, (X, np.arange(len(X)) % 2), **hypers).model)
     x = density.start + 0.1 * np.random.default_rng(1).normal(size=density.size)
@@ -137,7 +137,7 @@ def rbf_part(given: argparse.Namespace) -> Measured:
     return Measured(tables=[table("", rows, FORMATS)])
 
 
-MEASURES = ("inference/contract/compiled.py", "inference/contract/density.py", "models")
+MEASURES = ("inference/target/compiled.py", "inference/target/density.py", "models")
 PARTS = [
     Part("One gradient of K a", gradient_part, "gradient"),
     Part("Density and gradient of a model", density_part, "density"),

@@ -5,7 +5,7 @@
     python -m lab exact_speed horseshoe              `gibbs` of the horseshoe on a shared machine
     python -m lab exact_speed --only colon sonar     a part
 
-A run ends when everything that may be quoted has converged (`inference/exact/until.py`), or after
+A run ends when everything that may be quoted has converged (`samplers/exact/until.py`), or after
 the minutes of `--minutes`. A case is one of `lab/speed/fits.py`. Nothing else should run.
 """
 
@@ -62,7 +62,7 @@ def found(given: argparse.Namespace, part: str, samplers: Iterable[str]) -> list
 
 def applies(model: str, hypers: Row, sampler: str) -> bool:
     """Whether a sampler can be asked for; `auto` always can."""
-    from ardvark.inference.fitting import registry
+    from ardvark.inference.methods import registry
     from lab import problems
 
     if sampler == "auto":

@@ -22,7 +22,7 @@ import xarray as xr
 import ardvark as av
 from ardvark.inference.fits import diagnostics
 from ardvark.inference.fits.datatree import group
-from ardvark.inference.gibbs.masks import Sampler
+from ardvark.inference.samplers.gibbs.masks import Sampler
 from lab.records import Table, at_least, table
 from lab.script import Measured, Part, Row, has_data, times
 from lab.speed.fits import load
@@ -225,7 +225,7 @@ def moves(given: argparse.Namespace) -> Measured:
     return Measured(tables=tables, notes=[note])
 
 
-MEASURES = ("inference/gibbs", "models")
+MEASURES = ("inference/samplers/gibbs", "models")
 PARTS = [
     Part("Masks: `gibbs` beside PyMC's own steps", pymc_part, "pymc"),
     Part("Masks: cost of a sweep", cost, "cost"),

@@ -6,7 +6,7 @@
 A case is one of `lab/speed/fits.py`. Memory depends on how many numbers a draw has and how many
 draws are held, hardly on their values. So gradient samplers take at most `STEPS` steps a draw here,
 which says nothing of the posterior but ends in minutes, and `exact` goes on to its limit.
-"estimate" is what the draws were expected to need (`inference/contract/room.py`).
+"estimate" is what the draws were expected to need (`inference/target/room.py`).
 """
 
 import argparse
@@ -56,11 +56,11 @@ def one(
 ) -> Row:
     """Return the row of a case, or why it was refused."""
     from ardvark import InputError
-    from ardvark.inference.contract.backend import Job
-    from ardvark.inference.contract.room import room
-    from ardvark.inference.contract.target import Target
-    from ardvark.inference.exact import until
-    from ardvark.inference.generic import nuts
+    from ardvark.inference.samplers.exact import until
+    from ardvark.inference.samplers.gradient import nuts
+    from ardvark.inference.target.backend import Job
+    from ardvark.inference.target.room import room
+    from ardvark.inference.target.target import Target
 
     few = {"max_treedepth": STEPS.bit_length()}
     short = functools.partial(nuts.Options, **few) if method == "exact" else nuts.Options
@@ -100,6 +100,12 @@ def measure(given: argparse.Namespace) -> Measured:
     return Measured(goals, [fits.shown("Peak of resident memory", found, COLUMNS)])
 
 
-MEASURES = (*EXACT_CODE, "inference/generic", "inference/fitting", "inference/fits", "models")
+MEASURES = (
+    *EXACT_CODE,
+    "inference/samplers/gradient",
+    "inference/methods",
+    "inference/fits",
+    "models",
+)
 PARTS = [Part("Peak of memory", measure)]
 add = fits.add

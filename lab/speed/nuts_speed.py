@@ -154,7 +154,7 @@ def compared(found: list[Row]) -> Table:
     return table(RATE, out, formats)
 
 
-MEASURES = ("inference/contract/density.py", "inference/generic", "models")
+MEASURES = ("inference/target/density.py", "inference/samplers/gradient", "models")
 PARTS = [
     Part("NUTS on every continuous model", models, "models"),
     Part("Step size and tuning of NUTS", settings, "settings"),

@@ -43,8 +43,8 @@ import numpy as np
 import pandas as pd
 
 import ardvark as av
-from ardvark.inference.contract.target import Target
 from ardvark.inference.fits import diagnostics
+from ardvark.inference.target.target import Target
 from lab import problems, records
 from lab.records import Goal, at_least
 from lab.script import DENSE, EXACT_CODE, RBF, Measured, Part, Row, resumed
@@ -401,7 +401,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=float, default=15.0, help="minutes a row")
 
 
-MEASURES = (*EXACT_CODE, "inference/contract/density.py", "models")
+MEASURES = (*EXACT_CODE, "inference/target/density.py", "models")
 PARTS = [
     Part("The same posterior by other samplers", by_nuts, "nuts"),
     Part("`exact` beside other samplers", by_exact, "exact"),

@@ -157,7 +157,7 @@ def test_the_nearest_tests():
     assert mutation.nearest("inference/papers/rfvm/factors.py", tests) == tests[1:3]
     assert mutation.nearest("inference/papers/optimality.py", tests) == tests[:3]
     assert mutation.nearest("models/rfvm.py", tests) == tests[3:5]
-    assert mutation.nearest("inference/generic/advi.py", tests) == tests[2:3]
+    assert mutation.nearest("inference/approximations/advi.py", tests) == tests[2:3]
 
 
 def test_a_defect_is_in_the_copy_and_goes_again(tmp_path):

@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 import ardvark as av
-from ardvark.inference.fitting import registry
+from ardvark.inference.methods import registry
 from lab.priors import sparsity
 from lab.problems import problem as posed
 from lab.script import synthetic

@@ -181,7 +181,7 @@ def test_a_problem_and_a_fit_check_what_is_declared(name):
             av.problem(name, data, **{declared.name: outside(declared)[-1]})
     problem = av.problem(name, data)
     for method in ("laplace", "fsklr_savb"):
-        if BACKENDS[method].supports(av.inference.contract.target.Target(problem)) is None:
+        if BACKENDS[method].supports(av.inference.target.target.Target(problem)) is None:
             for declared in BACKENDS[method].Options.declared():
                 with pytest.raises(InputError, match=rf"{declared.name} must be"):
                     av.fit(problem, method, **{declared.name: outside(declared)[-1]})

@@ -10,7 +10,7 @@ import pytest
 from rich import console
 
 from ardvark.common.progress import Reporter
-from ardvark.inference.contract.backend import Job
+from ardvark.inference.target.backend import Job
 
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 

@@ -14,12 +14,12 @@ import ardvark as av
 from ardvark.common.declared import Settings
 from ardvark.common.validate import InputError
 from ardvark.inference import BACKENDS, read, save
-from ardvark.inference.contract.backend import KINDS, FitFailed, Result
-from ardvark.inference.contract.sampling import Sampling
-from ardvark.inference.exact.choice import SAMPLERS
-from ardvark.inference.exact.method import most_kept
 from ardvark.inference.fits.datatree import POINTWISE, SAMPLE_STATS, pointwise
-from ardvark.inference.fitting import registry, run
+from ardvark.inference.methods import registry, run
+from ardvark.inference.samplers.exact.choice import SAMPLERS
+from ardvark.inference.samplers.exact.method import most_kept
+from ardvark.inference.target.backend import KINDS, FitFailed, Result
+from ardvark.inference.target.sampling import Sampling
 from ardvark.models import SHARED, ZOO
 from tests.support import rng, seed
 

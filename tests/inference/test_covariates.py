@@ -7,8 +7,8 @@ import pytest
 import ardvark as av
 from ardvark.common.validate import InputError
 from ardvark.inference.fits.mixing import mixing_of
-from ardvark.inference.fitting.prediction import linear_rule
-from ardvark.inference.fitting.registry import applicable
+from ardvark.inference.methods.prediction import linear_rule
+from ardvark.inference.methods.registry import applicable
 from ardvark.models import ZOO
 from tests.support import rng, seed
 

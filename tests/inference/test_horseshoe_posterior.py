@@ -16,7 +16,7 @@ from scipy import special, stats
 
 import ardvark as av
 from tests.inference.batches import batch_mean, exactly, largest_t, weighted
-from tests.inference.calibration.toy import sbc
+from tests.inference.checks.toy import sbc
 from tests.inference.spiral import spiral
 from tests.models.forms import make
 from tests.support import ALARM, rng, seed
@@ -164,7 +164,7 @@ def test_a_form_has_the_posterior_of_several_features(form):
 
 @pytest.mark.statistical
 def test_nuts_is_calibrated():
-    """The long form, and the joint test of NUTS, are in `calibration/test_nuts.py`."""
+    """The long form, and the joint test of NUTS, are in `checks/test_nuts.py`."""
     problem = make("horseshoe", N=8, D=2, **GIVEN)
     settings = {"replicates": 40, "tune": 300, "target_accept": 0.95, "cores": 1}
     found = sbc(problem, "nuts", random_seed=seed(5), **settings)

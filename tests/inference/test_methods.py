@@ -13,14 +13,14 @@ import ardvark as av
 from ardvark.common.declared import Settings
 from ardvark.common.validate import InputError
 from ardvark.inference import BACKENDS
-from ardvark.inference.calibration.sbc import sbc
+from ardvark.inference.checks.sbc import sbc
 from ardvark.inference.comparison import study
-from ardvark.inference.contract.backend import About, Job, Result, continuous_only, only_for
-from ardvark.inference.contract.draws import Draws, draw_in_chunks
-from ardvark.inference.contract.sampling import Sampling
-from ardvark.inference.contract.target import Target
-from ardvark.inference.fitting import registry
-from ardvark.inference.gibbs.method import SAMPLER_OF
+from ardvark.inference.methods import registry
+from ardvark.inference.samplers.gibbs.method import SAMPLER_OF
+from ardvark.inference.target.backend import About, Job, Result, continuous_only, only_for
+from ardvark.inference.target.draws import Draws, draw_in_chunks
+from ardvark.inference.target.sampling import Sampling
+from ardvark.inference.target.target import Target
 from ardvark.models import ZOO, Problem
 
 every_backend = pytest.mark.parametrize("method", list(BACKENDS))

@@ -6,7 +6,7 @@ effective draws) and the limit is near 7 errors of two means: a shift of half an
 would be caught, and of 0.2 sd in most, whose effective size is several thousand.
 
 The default run has PFCVM with its default kernel; JCFO's forms meet there in
-`gibbs/test_jcfo.py`, whose sampler has the latent one. The slow run has every combination.
+`samplers/gibbs/test_jcfo.py`, whose sampler has the latent one. The slow run has every combination.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ import pytest
 from arviz_stats.base import array_stats
 
 import ardvark as av
-from ardvark.inference.refits.sharing import Sharing
+from ardvark.inference.checks.sharing import Sharing
 from ardvark.models import ZOO
 from tests.inference.batches import batch_mean, largest_t
 from tests.inference.spiral import spiral

@@ -5,8 +5,8 @@ import pytest
 
 import ardvark as av
 from ardvark.common.validate import InputError
-from ardvark.inference.contract.backend import Job
-from ardvark.inference.contract.sampling import LARGEST_SEED, Sampling
+from ardvark.inference.target.backend import Job
+from ardvark.inference.target.sampling import LARGEST_SEED, Sampling
 
 WRONG = [
     ("draws", 0, "draws must be an integer of at least 1, got 0"),

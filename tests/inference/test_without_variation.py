@@ -17,7 +17,7 @@ import ardvark as av
 from ardvark.data import Dataset
 from ardvark.inference.choosing.candidates import Baseline
 from ardvark.inference.fits.covariates import always_text
-from ardvark.inference.fitting.prediction import linear_rule
+from ardvark.inference.methods.prediction import linear_rule
 from ardvark.inference.scoring.baselines import baselines
 from ardvark.models import ZOO
 from ardvark.sklearn import SparseBayesClassifier, ZooClassifier

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from ardvark.common.validate import InputError
-from ardvark.inference.contract.target import Target
-from ardvark.inference.generic import nuts
+from ardvark.inference.samplers.gradient import nuts
+from ardvark.inference.target.target import Target
 from ardvark.models import SHARED, ZOO, ModelName
 from ardvark.models.parts.kernels import KERNELS, KernelName, make_kernel
 from ardvark.models.spec import COVARIATE_SD, REBOUND

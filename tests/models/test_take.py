@@ -6,7 +6,7 @@ import pytest
 import ardvark as av
 from ardvark.common.validate import InputError
 from ardvark.data import Dataset
-from ardvark.inference.refits import leave_one_out
+from ardvark.inference.checks import leave_one_out
 from ardvark.models import Problem
 
 N, D = 12, 4

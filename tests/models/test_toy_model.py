@@ -7,7 +7,7 @@ import ardvark as av
 from ardvark.cli.listing import explain_model
 from ardvark.common.validate import InputError
 from ardvark.inference.fits.datatree import group
-from ardvark.inference.fitting import registry
+from ardvark.inference.methods import registry
 from ardvark.models import ZOO
 from ardvark.models.spec import ModelSpec
 from tests.models import toy_model

@@ -133,7 +133,7 @@ def test_what_is_written_for_a_reader_is_no_raw_repr(output):
         ("import ardvark as av\nav.fit(1)\nav.models.ZOO['rfvm'].title\nav.ZOO.x.y", []),
         ("from ardvark.sklearn import SparseBayesClassifier\nfrom ardvark.data import load", []),
         ("import os\nimport matplotlib.pyplot as plt\nfrom pathlib import Path", []),
-        ("import ardvark as av\nav.inference.report.plots.image(1)", ["report"]),
+        ("import ardvark as av\nav.inference.comparison.report.plots.image(1)", ["report"]),
         ("from ardvark.models.parts.ard import draw", ["parts"]),
         ("av.rhat_of_mine(1)", ["rhat_of_mine"]),
         ("problem._model", ["_model"]),

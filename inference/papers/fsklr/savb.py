@@ -99,9 +99,9 @@ from ardvark.common.progress import Reporter
 from ardvark.models import Problem, fs_skr, fsklr
 from ardvark.models.parts.masks import MaskPrior, log_mask_prior, mask_log_odds
 
-from ...contract.backend import About, Dims, FitFailed, Job, Kind, Result, Status, only_for
-from ...contract.reasons import Reason
-from ...contract.target import Target
+from ...target.backend import About, Dims, FitFailed, Job, Kind, Result, Status, only_for
+from ...target.reasons import Reason
+from ...target.target import Target
 from ..path import PATH, Path
 from .variational import (
     Coefficients,

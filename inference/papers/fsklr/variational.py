@@ -38,7 +38,7 @@ import numba
 import numpy as np
 from scipy import linalg, special
 
-from ...contract.backend import FitFailed
+from ...target.backend import FitFailed
 
 _STIFF = 1e10  # ratio of data to prior precision above which xi would be lost in K'K
 _ROWS = 0.6  # samples in use per observation above which an iteration is cheaper in eta

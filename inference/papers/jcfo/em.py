@@ -94,9 +94,9 @@ from ardvark.common.validate import InputError
 from ardvark.models import Problem, jcfo, sparse_probit
 from ardvark.models.parts.probit import probit_logp
 
-from ...contract.backend import About, Dims, FitFailed, Job, Kind, Result, Status, only_for
-from ...contract.reasons import Reason
-from ...contract.target import Target
+from ...target.backend import About, Dims, FitFailed, Job, Kind, Result, Status, only_for
+from ...target.reasons import Reason
+from ...target.target import Target
 from ..optimality import kkt
 from .em_steps import (
     VIOLATION,

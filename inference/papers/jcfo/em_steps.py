@@ -41,8 +41,8 @@ from ardvark.models.parts.kernels import Kernel, Linear
 from ardvark.models.parts.probit import probit_logp
 from ardvark.models.parts.truncated_normal import truncated_moments
 
-from ...contract.backend import FitFailed
-from ...contract.reasons import Reason
+from ...target.backend import FitFailed
+from ...target.reasons import Reason
 from ..path import PATH, Path
 
 _ROOT_HALF = math.sqrt(0.5)

@@ -14,8 +14,8 @@ from ardvark.common.progress import Update
 from ardvark.models import Problem
 from ardvark.models.spec import Point
 
-from ...contract.backend import Job
-from ...contract.draws import Draws, draw_in_chunks
+from ...target.backend import Job
+from ...target.draws import Draws, draw_in_chunks
 from ..truncated_normal import truncated_draws, truncated_logpdf
 from .curvature import Block, Curvature
 from .engine import Engine, full

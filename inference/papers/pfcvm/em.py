@@ -40,9 +40,9 @@ from ardvark.common.declared import option
 from ardvark.common.progress import Update
 from ardvark.models import Problem
 
-from ...contract.backend import About, FitFailed, Job, Kind, Result
-from ...contract.reasons import Reason
-from ...contract.target import Target
+from ...target.backend import About, FitFailed, Job, Kind, Result
+from ...target.reasons import Reason
+from ...target.target import Target
 from .curvature import Block
 from .engine import FAILED, NO_WEIGHTS, Engine, EngineOptions, applies, predictive_moments
 from .traces import Traces

@@ -33,7 +33,7 @@ from ardvark.models import Problem, pcvm, pfcvm
 from ardvark.models.pcvm import fixed_theta
 from ardvark.models.sparse import KernelHypers
 
-from ...contract.backend import Dims, only_for
+from ...target.backend import Dims, only_for
 from ..path import PATH
 from .curvature import NAMES, Block, Curvature, prior_mode
 

@@ -119,9 +119,9 @@ from ardvark.common.progress import Update
 from ardvark.common.validate import InputError
 from ardvark.models import Problem
 
-from ...contract.backend import About, Dims, FitFailed, Job, Kind, Result, Status
-from ...contract.reasons import Reason
-from ...contract.target import Target
+from ...target.backend import About, Dims, FitFailed, Job, Kind, Result, Status
+from ...target.reasons import Reason
+from ...target.target import Target
 from .curvature import Curvature
 from .draws import Positive, draw
 from .engine import FAILED, NO_WEIGHTS, Engine, EngineOptions, applies, full, predictive_moments

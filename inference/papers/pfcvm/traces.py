@@ -6,8 +6,8 @@ import numpy as np
 
 from ardvark.common.progress import Update
 
-from ...contract.backend import Dims
-from ...contract.reasons import Reason
+from ...target.backend import Dims
+from ...target.reasons import Reason
 from ..path import Path
 from .engine import Engine, EngineOptions
 

@@ -82,10 +82,10 @@ from ardvark.common.progress import Reporter, Update
 from ardvark.models import Problem, rfvm
 from ardvark.models.spec import Point
 
-from ...contract.backend import About, Dims, FitFailed, Job, Kind, Result, Status, only_for
-from ...contract.draws import Draws, draw_in_chunks
-from ...contract.reasons import Reason, told
-from ...contract.target import Target
+from ...target.backend import About, Dims, FitFailed, Job, Kind, Result, Status, only_for
+from ...target.draws import Draws, draw_in_chunks
+from ...target.reasons import Reason, told
+from ...target.target import Target
 from ..path import PATH, Path
 from .factors import Columns, EngineOptions, Factors
 from .stopping import State, Watch, averaged

@@ -73,9 +73,9 @@ from ardvark.common.progress import Reporter, Update
 from ardvark.models import Problem, rfvm
 from ardvark.models.parts.distributions import logistic_logp
 
-from ...contract.backend import About, Dims, FitFailed, Job, Kind, Result, Status, only_for
-from ...contract.reasons import Reason
-from ...contract.target import Target
+from ...target.backend import About, Dims, FitFailed, Job, Kind, Result, Status, only_for
+from ...target.reasons import Reason
+from ...target.target import Target
 from ..optimality import kkt
 
 NAME = "xolon"

@@ -7,7 +7,7 @@ import pytest
 
 import ardvark as av
 from ardvark.common.validate import InputError
-from ardvark.inference.fitting import registry
+from ardvark.inference.methods import registry
 from lab.matrix import blocks as matrix
 from lab.matrix import cost, declared
 from lab.matrix.blocks import Matrix

@@ -14,8 +14,8 @@ from ardvark.data import Dataset
 from ardvark.data.builtin import BUILTIN, waveform
 from ardvark.data.sources import SOURCES
 from ardvark.inference import BACKENDS
-from ardvark.inference.fitting.registry import make_options
-from ardvark.inference.refits.stability import agreement, jackknife
+from ardvark.inference.checks.stability import agreement, jackknife
+from ardvark.inference.methods.registry import make_options
 from ardvark.models import ZOO
 from lab.lines import read
 from lab.papers import cost, curves, protocols, run, statistics, store

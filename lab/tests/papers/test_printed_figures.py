@@ -5,7 +5,7 @@ from sklearn.metrics import f1_score
 
 import ardvark as av
 from ardvark.data import load
-from ardvark.inference.fitting.registry import make_options
+from ardvark.inference.methods.registry import make_options
 from lab.papers import wording
 from lab.papers.statistics import f1_other
 from lab.papers.tables import GROUPS

@@ -13,11 +13,11 @@ import xarray as xr
 
 import ardvark as av
 from ardvark.common.validate import InputError
-from ardvark.inference.contract.backend import Result
 from ardvark.inference.fits import datatree
 from ardvark.inference.fits.selection import select
-from ardvark.inference.fitting import registry
+from ardvark.inference.methods import registry
 from ardvark.inference.references import references
+from ardvark.inference.target.backend import Result
 from lab import problems
 from lab.references import bar as reference_bar
 from lab.references import declared as runs

@@ -10,9 +10,9 @@ Every form is matrix products of shapes (N, D) and (D, B): O(N B D) time, O(N D 
 The linear kernel has no 1/D factor: scale belongs to the priors.
 
 A new kernel is a file here with a subclass of `Kernel`, a word in `KernelName` and a line in
-`_KINDS`. Compiled loops that serve several kernels (`inference/gibbs/jcfo_steps.py`,
-`inference/gibbs/mask_kernel.py`) tell them apart by `code`; `rbf_product.py` is the compiled
-operation of the rbf kernel.
+`_KINDS`. Compiled loops that serve several kernels (`jcfo_steps.py` and
+`mask_kernel.py` in `inference/samplers/gibbs`) tell them apart by `code`; `rbf_product.py` is the
+compiled operation of the rbf kernel.
 """
 
 from typing import Any, Literal, get_args

@@ -13,7 +13,7 @@ from .kernel import HALF_NORMAL, LINEAR, Kernel, Law
 
 
 class LinearProduct(OpFromGraph):
-    """f = X (theta Z'a) as a node of its own, which `inference/generic/curvature.py` looks for.
+    """f = X (theta Z'a) as a node of its own, which `approximations/curvature.py` looks for.
 
     PyTensor puts the formula in its place when it compiles.
     """

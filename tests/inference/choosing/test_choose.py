@@ -21,7 +21,7 @@ from ardvark.inference.choosing.choose import estimate
 from ardvark.inference.choosing.elastic_net import ElasticNet
 from ardvark.inference.choosing.folds import Folds, partition, partitions
 from ardvark.inference.choosing.stack import quantiles
-from ardvark.inference.contract.backend import FitFailed
+from ardvark.inference.target.backend import FitFailed
 from tests.inference.comparison.quick import Prior, registered
 from tests.support import rng, seed, z_limit
 

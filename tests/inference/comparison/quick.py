@@ -6,9 +6,9 @@ import numpy as np
 
 import ardvark as av
 from ardvark.inference import BACKENDS
-from ardvark.inference.contract.backend import FitFailed, Result
 from ardvark.inference.fits import prior_activity
-from ardvark.inference.fitting import registry
+from ardvark.inference.methods import registry
+from ardvark.inference.target.backend import FitFailed, Result
 
 
 def registered(monkeypatch, *methods):

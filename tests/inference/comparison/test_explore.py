@@ -9,10 +9,10 @@ import pytest
 import ardvark as av
 from ardvark.common.validate import InputError
 from ardvark.inference.comparison import explore as module
+from ardvark.inference.comparison.report.look import Picture
+from ardvark.inference.comparison.report.marginal import component, marginal
 from ardvark.inference.comparison.table import Comparison
-from ardvark.inference.report.look import Picture
-from ardvark.inference.report.marginal import component, marginal
-from tests.inference.fitting.foreign import paper_variables
+from tests.inference.methods.foreign import paper_variables
 from tests.models.forms import make
 
 ipywidgets = pytest.importorskip("ipywidgets")

@@ -10,10 +10,10 @@ from ardvark.common.validate import InputError
 from ardvark.inference import read, save
 from ardvark.inference.comparison import study
 from ardvark.inference.comparison.table import Comparison
-from ardvark.inference.contract.backend import FitFailed
-from ardvark.inference.contract.sampling import Sampling
 from ardvark.inference.fits.datatree import POINTWISE
-from ardvark.inference.fitting import registry, run
+from ardvark.inference.methods import registry, run
+from ardvark.inference.target.backend import FitFailed
+from ardvark.inference.target.sampling import Sampling
 from tests.inference.comparison.quick import Prior, registered
 
 METHODS = {"prior": {}, "other": {}}
@@ -70,7 +70,7 @@ def test_a_fit_that_did_not_converge_is_used_again(problem, tmp_path, monkeypatc
 def test_another_request_or_form_is_computed_again(problem, dataset, tmp_path):
     """Equal fingerprints, so one folder; but `lp` and the variables are those of the form.
 
-    What makes another request: tests/inference/fitting/test_request.py.
+    What makes another request: tests/inference/methods/test_request.py.
     """
     study.run(problem, {"prior": {}}, tmp_path, replace(SMALL, seed=2))
     study.run(problem, {"prior": {}}, tmp_path, SMALL)

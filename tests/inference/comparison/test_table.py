@@ -20,7 +20,7 @@ from ardvark.inference.scoring.baselines import baselines
 from ardvark.inference.scoring.columns import COLUMNS, table_text
 from ardvark.inference.scoring.held_out import measures
 from ardvark.inference.scoring.statistic import Distance
-from tests.inference.fitting.foreign import paper_variables
+from tests.inference.methods.foreign import paper_variables
 from tests.support import rng, seed
 
 N, D = 30, 4

@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from ardvark.inference.contract.reasons import Reason, joined
 from ardvark.inference.fits import convergence
 from ardvark.inference.fits.convergence import EXACT, FIT, REFERENCE, VERDICT, Profile, lacking
 from ardvark.inference.fits.mixing import Mixing, mixing
+from ardvark.inference.target.reasons import Reason, joined
 from tests.support import rng
 
 

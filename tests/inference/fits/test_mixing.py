@@ -10,12 +10,12 @@ from scipy import signal
 
 import ardvark as av
 from ardvark.inference import read, save
-from ardvark.inference.contract.reasons import Reason
+from ardvark.inference.comparison.verdicts.findings import findings_of
 from ardvark.inference.fits import quotable
 from ardvark.inference.fits.activity import activity
 from ardvark.inference.fits.convergence import EXACT, FIT, lacking
 from ardvark.inference.fits.mixing import BIT_RHAT_LIMIT, RHAT_LIMIT, Mixing, mixing, mixing_of
-from ardvark.inference.verdicts.findings import findings_of
+from ardvark.inference.target.reasons import Reason
 from tests.inference.fits.test_convergence import THREE
 from tests.support import rng
 

@@ -10,9 +10,9 @@ from ardvark.common.validate import InputError
 from ardvark.inference import read, save
 from ardvark.inference import selection_text as words
 from ardvark.inference.comparison.table import compare
-from ardvark.inference.contract.backend import Result
 from ardvark.inference.fits import activity, selection
 from ardvark.inference.fits.diagnostics import inclusion
+from ardvark.inference.target.backend import Result
 from tests.inference.comparison.quick import Prior, registered
 from tests.inference.fits.weights import (
     IDS,

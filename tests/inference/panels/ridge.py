@@ -6,7 +6,7 @@ from scipy import special
 
 import ardvark as av
 from ardvark.inference import Settings
-from ardvark.inference.contract.backend import Result
+from ardvark.inference.target.backend import Result
 from tests.support import rng, seed
 
 SMALL = {"draws": 60, "chains": 2, "progressbar": False}

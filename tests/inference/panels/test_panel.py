@@ -14,13 +14,13 @@ from sklearn.base import clone
 
 import ardvark as av
 from ardvark.common.validate import InputError
-from ardvark.inference.contract.sampling import Sampling
-from ardvark.inference.fitting import registry
+from ardvark.inference.methods import registry
 from ardvark.inference.panels import panel as module
 from ardvark.inference.panels.evaluation import Predictions, Scores, partition, scored
 from ardvark.inference.panels.panel import often, suggested, tabulated
 from ardvark.inference.panels.projection import design
 from ardvark.inference.panels.search import search
+from ardvark.inference.target.sampling import Sampling
 from tests.inference.comparison.quick import Prior, registered
 from tests.inference.panels.ridge import SMALL, Ridge, fitted, table
 from tests.support import rng, seed

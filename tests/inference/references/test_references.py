@@ -13,8 +13,8 @@ import pytest
 import ardvark as av
 from ardvark.cli.app import main
 from ardvark.common.validate import InputError
+from ardvark.inference.comparison.report.figures import FIGURES
 from ardvark.inference.references import references
-from ardvark.inference.report.figures import FIGURES
 from ardvark.models import ZOO
 from tests.support import rng, t_limit
 
@@ -139,7 +139,7 @@ def test_the_command_compares_with_it(tmp_path, monkeypatch, capsys):
     One figure is enough.
     """
     figures = {"forest": FIGURES["forest"]}
-    monkeypatch.setattr("ardvark.inference.report.figures.FIGURES", figures)
+    monkeypatch.setattr("ardvark.inference.comparison.report.figures.FIGURES", figures)
     level = logging.getLogger("ardvark").level
 
     def run(*words):

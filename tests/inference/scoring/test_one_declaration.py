@@ -13,14 +13,14 @@ import xarray as xr
 
 import ardvark as av
 from ardvark.inference.comparison import rows
-from ardvark.inference.contract.reasons import told
+from ardvark.inference.comparison.verdicts.findings import Finding
+from ardvark.inference.comparison.verdicts.purposes import PURPOSES, Purpose
+from ardvark.inference.comparison.verdicts.verdict import judged
 from ardvark.inference.scoring import columns
 from ardvark.inference.scoring.floors import OfAverage
 from ardvark.inference.scoring.statistic import Limit, Shown, Statistic
 from ardvark.inference.scoring.statistics import STATISTICS
-from ardvark.inference.verdicts.findings import Finding
-from ardvark.inference.verdicts.purposes import PURPOSES, Purpose
-from ardvark.inference.verdicts.verdict import judged
+from ardvark.inference.target.reasons import told
 from tests.support import rng, z_limit
 
 SHAPE, N, D = (4, 1000), 12, 4

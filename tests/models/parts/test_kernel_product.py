@@ -10,7 +10,7 @@ from pytensor.compile.mode import get_mode, optdb
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.rewriting.db import RewriteDatabaseQuery
 
-from ardvark.inference.contract.compiled import MODE
+from ardvark.inference.target.compiled import MODE
 from ardvark.models.parts.kernels import make_kernel
 from ardvark.models.parts.kernels.linear import LinearProduct
 from ardvark.models.parts.rbf_product import RbfProduct, RbfProductGradient

@@ -9,7 +9,7 @@ import pytest
 from pytensor.compile.mode import get_mode
 from scipy import stats
 
-from ardvark.inference.contract.density import Density
+from ardvark.inference.target.density import Density
 from ardvark.models.parts import vector_math
 
 MODE = get_mode("NUMBA").including(vector_math.REWRITE)
@@ -110,7 +110,7 @@ def test_every_density_is_compiled_with_it(monkeypatch):
         compiled.append(pm.pytensorf.compile(*args, **kwargs))
         return compiled[-1]
 
-    monkeypatch.setattr("ardvark.inference.contract.compiled.compile_graph", keep)
+    monkeypatch.setattr("ardvark.inference.target.compiled.compile_graph", keep)
     at = np.random.default_rng(0).normal(size=40)
     exact = (stats.norm.logpdf(at) - np.exp(at)).sum()
     assert Density(model).logp_grad(at)[0] == pytest.approx(exact, rel=1e-12)

@@ -3,10 +3,10 @@
 import pytest
 
 import ardvark as av
-from ardvark.inference.contract.backend import Job
-from ardvark.inference.contract.target import Target
 from ardvark.inference.papers.fsklr import savb as fsklr_savb
 from ardvark.inference.papers.fsklr.savb import Options, Search
+from ardvark.inference.target.backend import Job
+from ardvark.inference.target.target import Target
 from tests.support import rng, seed
 
 FORMS = [

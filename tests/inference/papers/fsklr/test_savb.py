@@ -9,10 +9,10 @@ from scipy.spatial.distance import cdist
 
 import ardvark as av
 from ardvark.common.validate import InputError
-from ardvark.inference.contract.backend import FitFailed
 from ardvark.inference.papers.fsklr import savb as fsklr_savb
 from ardvark.inference.papers.fsklr.savb import Options
 from ardvark.inference.papers.fsklr.variational import logistic
+from ardvark.inference.target.backend import FitFailed
 from ardvark.models.parts.masks import log_mask_prior
 from tests.inference.papers.awkward import constant, duplicated, separable, two_rows
 from tests.inference.papers.fsklr.problems import (

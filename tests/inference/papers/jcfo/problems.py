@@ -5,12 +5,12 @@ import pytest
 from scipy import optimize, stats
 
 import ardvark as av
-from ardvark.inference.contract.backend import Job
-from ardvark.inference.contract.target import Target
 from ardvark.inference.papers.jcfo import em as jcfo_em
 from ardvark.inference.papers.jcfo import em_steps as jcfo_em_steps
 from ardvark.inference.papers.jcfo.em import Options
 from ardvark.inference.papers.jcfo.em_steps import State, iterate
+from ardvark.inference.target.backend import Job
+from ardvark.inference.target.target import Target
 from tests.support import rng, seed
 
 KERNELS = [("linear", 1), ("polynomial", 1), ("polynomial", 2), ("polynomial", 3), ("rbf", 1)]

@@ -8,7 +8,7 @@ from scipy import special
 
 import ardvark as av
 from ardvark.common.validate import InputError
-from ardvark.inference.fitting import run
+from ardvark.inference.methods import run
 from ardvark.inference.papers.rfvm import vb as rfvm_vb
 from ardvark.inference.papers.rfvm.factors import Factors
 from ardvark.inference.papers.rfvm.vb import Options

@@ -10,10 +10,10 @@ from scipy import special
 import ardvark as av
 from ardvark.common.progress import Reporter
 from ardvark.common.validate import InputError
-from ardvark.inference.contract.backend import FitFailed
 from ardvark.inference.fits.datatree import pointwise
 from ardvark.inference.papers.rfvm import xolon
 from ardvark.inference.papers.rfvm.xolon import Objective, Options, folds_of, iterate, solve
+from ardvark.inference.target.backend import FitFailed
 from tests.inference.papers.rfvm.dense import DENSE
 from tests.inference.papers.rfvm.xolon_problems import arrays, direct, made
 from tests.support import rng, seed

@@ -3,10 +3,10 @@
 import numpy as np
 
 import ardvark as av
-from ardvark.inference.contract.backend import Job
-from ardvark.inference.contract.target import Target
 from ardvark.inference.papers.rfvm import xolon
 from ardvark.inference.papers.rfvm.xolon import Options
+from ardvark.inference.target.backend import Job
+from ardvark.inference.target.target import Target
 from tests.support import rng, seed
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ardvark.inference.scoring.statistics.p_active import probabilities
-from tests.inference.verdicts.test_verdict import WEIGHT, posterior, tree_of
+from tests.inference.comparison.verdicts.test_verdict import WEIGHT, posterior, tree_of
 
 
 def test_a_feature_that_is_active_in_all_draws_or_none_is_known_to_one_draw():

@@ -1,0 +1,1 @@
+"""Approximations of any differentiable density: ADVI and Laplace."""

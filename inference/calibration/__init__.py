@@ -1,1 +1,0 @@
-"""Is a sampler right? Simulation-based calibration, and joint tests of one transition."""

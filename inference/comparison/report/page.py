@@ -1,0 +1,331 @@
+"""The report: one self-contained page with verdicts, figures, the table and how to read them.
+
+What stands on the page is gathered here. Its words are in `page.html.jinja`, its elements in
+`parts.html.jinja`, its style in `box.css` and `page.css`. `answer.html.jinja` is the page of a
+choice or a panel.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ardvark.models import Problem
+
+from ...checks.sensitivity import BASELINE, Sensitivity
+from ...checks.sensitivity import COLUMNS as OF_SENSITIVITY
+from ...fits import datatree
+from ...fits.diagnostics import khat_limit
+from ...scoring.columns import FLOOR, Column, groups, table_text
+from ...scoring.distances import rows as rows_of
+from ...scoring.statistics import STATISTICS
+from ..verdicts.verdict import Verdict
+from ..verdicts.words import Level
+from .figures import FIGURES, Kind
+from .look import Picture
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+_BADGES: dict[Level, str] = {
+    "trust": "trust",
+    "converged": "converged",
+    "with care": "care",
+    "do not use": "avoid",
+    "not judged": "unknown",
+}
+"""The class of a level: its colour, beside its word."""
+_BAD = ("failed", "not_converged", "not possible", "do not use")
+_NARROW = 4  # methods in a table of which three fit side by side on paper
+Text = Callable[[str, str], str]
+"""What is said of a cell, by its row and column; "" for nothing."""
+
+
+@cache
+def _template(name: str = "page") -> "Template":
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup, escape
+
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "capital": lambda text: f"{text[:1].upper()}{text[1:]}",
+        "bold": lambda text: Markup(re.sub("`(.+?)`", r"<b>\1</b>", str(escape(text)))),
+    }
+    environment.globals |= {"badges": _BADGES, "narrow": _NARROW, "floor": repr(FLOOR)}
+    return environment.get_template(f"{name}.html.jinja")
+
+
+def page(
+    table: pd.DataFrame,
+    pictures: Mapping[Kind, Picture],
+    selection: Mapping[str, str] | None = None,
+    *,
+    verdicts: Mapping[str, Verdict] | None = None,
+    distances: pd.DataFrame | None = None,
+    reference: str | None = None,
+    problem: Problem | None = None,
+    sensitivity: Sensitivity | None = None,
+    number: str = "",
+    sets: pd.DataFrame | None = None,
+    always: pd.DataFrame | None = None,
+    remarks: Sequence[str] = (),
+    command: str = "",
+    versions: str = "",
+) -> str:
+    """Return the page of a comparison; nothing in it refers to another file.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        `Comparison.table`.
+    pictures : dict of Picture
+        Shown above the table, by kind.
+    selection : dict of str, optional
+        Which features each method says are active, in words (`selection_text`).
+    verdicts : dict of Verdict, optional
+        What each fit may be used for; the first section.
+    distances : DataFrame, optional
+        `Comparison.distances`: every distance, folded, and the noise floors in the table.
+    reference : str, optional
+        The row the errors are measured against.
+    problem : Problem, optional
+        Adds a title, the hyperparameters and the model's program.
+    sensitivity : Sensitivity, optional
+        Adds what changes with the prior.
+    number : str
+        What more or fewer features expected would do (`prior_number`).
+    sets : pandas.DataFrame, optional
+        What each rule selects (`selected.beside`), folded.
+    always : pandas.DataFrame, optional
+        The effects of columns that are always in the model, in words, one column a method.
+    remarks : sequence of str
+        Remarks on the data, shown first.
+    command, versions : str
+        How it was made.
+
+    Returns
+    -------
+    str
+        HTML.
+    """
+    title, of = "Comparison of posteriors", ""
+    if problem is not None:
+        title = f"{problem.spec.title} on {problem.data.name}"
+        of = f"{problem.spec.name} on {problem.data.name}: "  # the page is of one problem
+    draws = table["draws"].dropna()
+    largest = int(draws.max()) if len(draws) else 1000
+    return _template().render(
+        short=False,
+        title=title,
+        reference=reference,
+        converged=reference is not None and table.loc[reference, "status"] == "finished",
+        best=_closest(table, reference),
+        remarks=remarks,
+        verdicts=verdicts,
+        figures=[_figure(k, p, FIGURES[k].reading, of) for k, p in pictures.items()],
+        scorecard=_scorecard(table, reference, distances),
+        reasons=[(m, reason) for m, reason in table["reason"].dropna().items() if reason],
+        meanings=_meanings(),
+        khat={"draws": largest, "limit": khat_limit(largest)},
+        distances=None if distances is None or not len(distances) else _distances(distances),
+        selection=selection,
+        sets=None if sets is None or not len(sets) else _grid(sets, reference),
+        always=None if always is None or not len(always) else _grid(always, reference),
+        sensitivity=sensitivity,
+        number=number,
+        moved=sensitivity and _grid(table_text(sensitivity.table, OF_SENSITIVITY), BASELINE),
+        moves=_meanings(OF_SENSITIVITY),
+        power=_power(sensitivity),
+        problem=problem,
+        command=command,
+        versions=versions,
+    )
+
+
+def short(
+    title: str, verdicts: Mapping[str, Verdict], table: pd.DataFrame, reference: str | None
+) -> str:
+    """Return a comparison for a notebook: the verdicts, with the table folded below them."""
+    card = _scorecard(table, reference)
+    return _template().render(short=True, title=title, verdicts=verdicts, scorecard=card)
+
+
+def answer(
+    title: str,
+    said: Sequence[str],
+    picture: Picture,
+    reading: str,
+    tables: Mapping[str, tuple[pd.DataFrame, str]],
+    command: str,
+    *,
+    subject: str = "",
+) -> str:
+    """Return the page of what one command found, such as a choice or a panel.
+
+    Parameters
+    ----------
+    title : str
+    said : sequence of str
+        What was found, in sentences.
+    picture : Picture
+    reading : str
+        How to read the picture.
+    tables : dict
+        By heading: cells in words, and how to read them.
+    command : str
+        How it was made.
+    subject : str
+        What the picture's title begins with, and the page need not say again.
+
+    Returns
+    -------
+    str
+        HTML; nothing in it refers to another file.
+    """
+    return _template("answer").render(
+        title=title,
+        said=said,
+        figure=_figure("answer", picture, reading, subject),
+        tables=[(heading, _grid(cells, None), note) for heading, (cells, note) in tables.items()],
+        command=command,
+        versions=datatree.as_json(datatree.versions()),
+    )
+
+
+def _figure(kind: str, picture: Picture, reading: str, of: str = "") -> dict[str, Any]:
+    """Return a figure with what it shows, how to read it, and values under the pointer."""
+    with picture.untitled() as title:
+        places, png = picture.places(), picture.png()
+    width, height = picture.figure.get_size_inches()
+    return {
+        "kind": kind,
+        "finding": title.removeprefix(of),
+        "alt": picture.alt,
+        "png": png,
+        "spots": places[::-1],  # the first lies on top
+        "tall": 1000.0 * height / width,
+        "reading": reading,
+    }
+
+
+def _closest(table: pd.DataFrame, reference: str | None) -> dict[str, Any] | None:
+    """Return the fit whose decision values are the closest to the reference's, of usable ones."""
+    errors = {str(m): float(e) for m, e in table["error_eta"].dropna().items()}
+    floor = errors.pop(str(reference), None)
+    avoid = set(table.index[table["verdict"] == "do not use"]) if "verdict" in table else set()
+    errors = {method: e for method, e in errors.items() if method not in avoid}
+    if reference is None or not errors:
+        return None
+    best = min(errors, key=lambda m: errors[m])
+    return {"method": best, "error": errors[best], "floor": floor}
+
+
+def _meanings(columns: Sequence[Column] | None = None) -> list[tuple[str, str]]:
+    """Return (headings, meaning) of the printed columns; those read together share an entry."""
+    found = {meaning: "; ".join(c.heading for c in together if c.heading)
+             for meaning, together in groups(columns).items()}  # fmt: skip
+    return [(headings, meaning) for meaning, headings in found.items() if headings]
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def _distances(found: pd.DataFrame) -> dict[str, Any]:
+    """Return every distance beside its noise floor, one column a method."""
+    cells = found.assign(text=[_cell(row) for row in found.to_dict("records")])
+    shown = cells.pivot_table(
+        index=["quantity", "statistic"],
+        columns="method",
+        values="text",
+        aggfunc="first",
+        sort=False,
+    )
+    quantities = found["quantity"].unique()
+    order = [(q, s) for q in quantities for s in STATISTICS if (q, s) in shown.index]
+    shown = shown.fillna("").loc[order].set_axis([" ".join(pair) for pair in order])
+    return _grid(shown, None)
+
+
+def _power(sensitivity: Sensitivity | None) -> dict[str, Any] | None:
+    """Return the power scaling of the prior and the likelihood, if it was done."""
+    if sensitivity is None or not sensitivity.power_text():
+        return None
+    shown = sensitivity.power.drop(columns="diagnosis").T
+    return _grid(shown.map(lambda x: f"{x:.2f}"), None)
+
+
+def _cell(row: Mapping[Any, Any]) -> str:
+    if pd.isna(row["value"]):
+        return ""
+    value = f"{row['value']:.3g}"
+    if pd.isna(row["floor"]):
+        return value
+    return f"{value} {FLOOR}" if row["inside"] else f"{value} ({row['floor']:.2g})"
+
+
+def _scorecard(
+    table: pd.DataFrame, reference: str | None, distances: pd.DataFrame | None = None
+) -> dict[str, Any]:
+    """Return the table in groups, each distance with its noise floor, numbers under the pointer."""
+    columns = {c.heading: c for together in groups().values() for c in together if c.heading}
+    floors = {}
+    for d in [] if distances is None else rows_of(distances):
+        statistic = STATISTICS[d.statistic]
+        if noise := statistic.floor_text(d.floor):
+            floors[d.method, statistic.column(d.quantity)] = f"({noise})"
+    return _grid(
+        table_text(table),
+        reference,
+        lambda heading: columns[heading].section if heading in columns else "",
+        lambda heading, method: _told(columns.get(heading), table, method),
+        lambda heading, method: floors.get((method, getattr(columns.get(heading), "name", "")), ""),
+    )
+
+
+def _told(column: Column | None, table: pd.DataFrame, method: str) -> str:
+    """Return the number in a cell with more digits than are printed, "" if it is a word."""
+    value = None if column is None else table[column.name].get(method)
+    number = isinstance(value, (int, float, np.number)) and not np.isnan(value)
+    return f"{value:.6g}" if number else ""
+
+
+def _grid(
+    shown: pd.DataFrame,
+    reference: str | None,
+    section: Callable[[str], str] = lambda heading: "",
+    told: Text = lambda heading, method: "",
+    beside: Text = lambda heading, method: "",
+) -> dict[str, Any]:
+    """Return a table of strings, one column a method, as the template takes it.
+
+    `section` names the group of a row. `told` and `beside` return the number that is shown when the
+    pointer is over a cell, and the small print in it.
+    """
+    marked = {str(m): "reference" if m == reference else "" for m in shown.columns}
+
+    def cell(heading: str, method: str, value: str) -> dict[str, str]:
+        small = beside(heading, method)
+        number = told(heading, method) or value
+        title = f"{method}, {heading}: {number}" + (f", noise {small}" if small else "")
+        css = f"{marked[method]} {'bad' if value in _BAD else ''}".strip()
+        small = small if value != FLOOR else ""
+        return {"text": value, "css": css, "title": title if value else "", "small": small}
+
+    sections: list[tuple[str, list[Any]]] = []
+    for heading, values in ((str(h), row) for h, row in shown.iterrows()):
+        if not sections or section(heading) != sections[-1][0]:
+            sections.append((section(heading), []))
+        cells = [cell(heading, str(m), value) for m, value in values.items()]
+        sections[-1][1].append((heading, cells))
+    columns = [{"name": name, "css": css} for name, css in marked.items()]
+    return {"columns": columns, "sections": sections}

@@ -1,1 +1,0 @@
-"""Methods for any differentiable density: exact sampling (NUTS), ADVI, Laplace."""

@@ -1,0 +1,91 @@
+"""Go on with a run of `exact` that ended before it had converged."""
+
+import dataclasses
+import json
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ardvark.common.validate import InputError
+from ardvark.models import Problem
+
+from ..fits.datatree import check_same, group
+from ..target.backend import Earlier
+from ..target.sampling import Sampling
+from .registry import prepare
+from .run import compute
+
+_LAST = "last_"
+
+
+def resume(
+    problem: Problem, fit: xr.DataTree, *, progressbar: bool = True, **options: Any
+) -> xr.DataTree:
+    """Take a fit by `exact` on from where it ended, and return the fit by all draws together.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem that was fitted.
+    fit : xarray.DataTree
+        A fit of it by ``method="exact"``, also one that was stored and read again. It stays as it
+        is.
+    progressbar : bool
+        Show each stage.
+    **options
+        Options of `exact` that change. By default `limit` is four times that of the fit, and there
+        is no limit of time.
+
+    Returns
+    -------
+    xarray.DataTree
+        A fit, as `ardvark.fit` returns it. Its draws are not those of one longer run under the same
+        seed, so ``attrs["reproducible"]`` is 0, and a study does not reuse it.
+
+    Raises
+    ------
+    InputError
+        The fit is of another problem, by another method, or holds no draws.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ardvark as av
+    >>> X = np.random.default_rng(0).normal(size=(30, 4))
+    >>> problem = av.problem("sparse_probit", X, X[:, 0] > 0)
+    >>> asked = {"sampler": "gibbs", "ess": 400, "random_seed": 0, "progressbar": False}
+    >>> fit = av.fit(problem, "exact", **asked)
+    >>> more = av.resume(problem, fit, ess=1600, progressbar=False)  # for half the errors
+    >>> more.attrs["status"], more.attrs["iterations"] > fit.attrs["iterations"]
+    ('finished', True)
+    """
+    check_same(problem, fit)
+    if fit.attrs.get("method") != "exact":
+        raise InputError(
+            f"only a fit by 'exact' can go on, and this one is by {fit.attrs.get('method')!r}."
+        )
+    attrs = fit.attrs
+    asked = json.loads(attrs["options"])
+    given = {"limit": 4 * asked["limit"], "minutes": None, "sampler": attrs["sampler"]} | options
+    names = {f.name for f in dataclasses.fields(Sampling)} - {"seed", "progressbar"}
+    sampling = Sampling(
+        seed=int(attrs["seed"]), progressbar=progressbar, **{n: attrs[n] for n in names}
+    )
+    ended = group(fit, "fit")
+    earlier = Earlier(
+        posterior=_arrays(group(fit, "posterior")),
+        sample_stats=_arrays(group(fit, "sample_stats")),
+        last={
+            str(n).removeprefix(_LAST): np.asarray(x.values)
+            for n, x in ended.items()
+            if str(n).startswith(_LAST)
+        },
+        iterations=int(attrs["iterations"]),
+        every=int(attrs["every"]),
+    )
+    return compute(prepare("exact", problem, asked | given, sampling), earlier=earlier)
+
+
+def _arrays(held: xr.Dataset) -> dict[str, np.ndarray]:
+    return {str(n): x.transpose("chain", "draw", ...).values for n, x in held.items()}

@@ -1,0 +1,111 @@
+"""Fits kept in files: finished fits are reused, and a failed fit records the reason.
+
+A stored fit is reused if its request (problem, form, method, options, draws, chains, seed,
+versions) is the same. A failed fit is tried again, and so is one that the clock ended. If the file
+cannot be read, or contains another problem or method, it is renamed and not overwritten.
+"""
+
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import xarray as xr
+
+from ardvark.common.validate import InputError, logger
+from ardvark.common.work import Work
+
+from ..fits.datatree import assemble, check_same, read, save
+from ..target.backend import Result
+from . import run
+from .registry import Plan
+
+
+@dataclass(frozen=True, eq=False)
+class Fits(Work[str, xr.DataTree]):
+    """Fits of several problems, or by several methods, each in a file that has its key's name.
+
+    A fit that fails, by whatever error, is one with the status "failed" and the reason.
+
+    Attributes
+    ----------
+    plans : dict of Plan
+        What is fitted, by key.
+    folder : Path, optional
+        None: nothing is read or written.
+    """
+
+    quiet: ClassVar[bool] = False
+    plans: Mapping[str, Plan]
+    folder: Path | None = None
+
+    def start(self) -> Callable[[str], xr.DataTree]:
+        """Return the function that fits."""
+        return lambda key: run.compute(self.plans[key])
+
+    def failure(self, key: str, reason: str) -> xr.DataTree:
+        """Return a fit without draws, which says why."""
+        plan = self.plans[key]
+        problem = plan.target.zoo_problem
+        logger.error("%s failed: %s", key, reason)
+        attrs = {
+            "method": plan.name,
+            "kind": plan.backend.KIND,
+            "status": "failed",
+            "reason": reason,
+            "fingerprint": problem.fingerprint,
+            "form": problem.form,
+        }
+        return assemble(Result(posterior={}), model=None, problem=problem, attrs=attrs)
+
+    def get(self, key: str) -> xr.DataTree | None:
+        """Return the fit of a file that holds what is asked for, and did not fail."""
+        if self.folder is None:
+            return None
+        tree = _stored(self._path(key), self.plans[key])
+        if tree is not None:
+            logger.info("%s: reusing the stored fit", key)
+        return tree
+
+    def put(self, key: str, result: xr.DataTree) -> None:
+        """Write the fit to its file."""
+        if self.folder is not None:
+            save(result, self._path(key))
+
+    def note(self, key: str, result: xr.DataTree) -> str:
+        """Return which fit has ended."""
+        return key
+
+    def kept(self, key: str) -> bool:
+        """Return whether there is a file of this fit."""
+        return self.folder is not None and self._path(key).exists()
+
+    def _path(self, key: str) -> Path:
+        assert self.folder is not None
+        return self.folder / f"{key}.nc"
+
+
+def _stored(path: Path, plan: Plan) -> xr.DataTree | None:
+    """Return the fit at a path if it is the one that is planned, and did not fail."""
+    if not path.exists():
+        return None
+    try:
+        tree = read(path)
+        check_same(plan.target.zoo_problem, tree, empty=True)
+        if tree.attrs["method"] != plan.name:
+            raise InputError(f"{path} contains a fit by {tree.attrs['method']}.")
+    except InputError as error:
+        kept = _aside(path)
+        logger.warning("%s It was renamed to %s, and the fit is computed again.", error, kept.name)
+        return None
+    attrs = tree.attrs
+    same = attrs.get("request") == plan.request and attrs.get("status") != "failed"
+    return tree if same and attrs.get("reproducible", 1) else None
+
+
+def _aside(path: Path) -> Path:
+    """Give a file a name that nothing has; return it."""
+    names = (path.with_name(f"{path.name}.aside{i or ''}") for i in itertools.count())
+    kept = next(name for name in names if not name.exists())
+    return path.replace(kept)

@@ -1,0 +1,1 @@
+"""Samplers for any differentiable density: NUTS and microcanonical dynamics."""

@@ -1,0 +1,396 @@
+"""Prior sensitivity: what is changed, what is computed from fits made by hand, what is kept."""
+
+import dataclasses
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from scipy import special
+
+import ardvark as av
+from ardvark.common.validate import InputError
+from ardvark.inference.checks import sensitivity as sens
+from ardvark.inference.checks.sensitivity import BASELINE, changes, summarised
+from ardvark.inference.checks.sharing import Sharing
+from ardvark.inference.comparison import study, table
+from ardvark.inference.methods import registry, run
+from ardvark.inference.scoring.columns import table_text
+from ardvark.inference.target.sampling import Sampling
+from tests.inference.comparison.quick import Prior, registered
+from tests.support import seed
+
+SMALL = {"draws": 10, "chains": 2, "progressbar": False}
+
+
+@pytest.fixture
+def chain(monkeypatch):
+    """A "Markov chain" that draws from the prior: it costs nothing, and moves with the prior."""
+    registered(monkeypatch, type("Chain", (Prior,), {"NAME": "chain", "KIND": "mcmc"}))
+
+
+# --- which rows -----------------------------------------------------------------------------------
+
+
+def test_each_number_of_the_sparse_prior_is_halved_and_doubled(dataset):
+    problem = av.problem("pfcvm", dataset, active_features=1.0)
+    assert changes(problem) == {
+        "active_features halved": {"active_features": 0.5},
+        "active_features doubled": {"active_features": 2.0},
+        "slab halved": {"slab": 0.5},
+        "slab doubled": {"slab": 2.0},
+    }
+    # theta is fixed: samples instead
+    assert next(iter(changes(av.problem("rvm", dataset)))) == "active_samples halved"
+    # rates given: the slab alone
+    given = {"feature_rate": 1.0, "sample_rate": 1.0, "slab": 3.0}
+    assert list(changes(av.problem("pfcvm", dataset, **given))) == ["slab halved", "slab doubled"]
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "message"),
+    [
+        ("jcfo", {}, "'jcfo' has none. pfcvm, pcvm, rvm, rfvm have"),
+        ("fsklr", {}, "'fsklr' has none"),
+        ("horseshoe", {}, "'horseshoe' has none"),
+        ("rfvm", {"active_features": "all", "active_samples": "all"}, "nothing to halve or double"),
+    ],
+)
+def test_a_problem_without_a_sparse_prior_is_refused(dataset, model, settings, message):
+    with pytest.raises(InputError, match=message):
+        av.sensitivity(av.problem(model, dataset, **settings))
+
+
+# --- arithmetic -----------------------------------------------------------------------------------
+
+
+def fit_of(problem, v, eta, status="finished"):
+    """Return a fit with feature weights (chain, draw, D), of which those above 0 are active."""
+    v, eta = np.asarray(v, dtype=float), np.asarray(eta, dtype=float)
+    lead = ("chain", "draw")
+    posterior = {
+        "feature_weight": ((*lead, "feature"), v),
+        # primal weights v * (Z'a) with every Z'a far from 0
+        "sample_weight": ((*lead, "basis"), np.broadcast_to(A, (*v.shape[:2], len(A)))),
+        "eta": ((*lead, "obs"), eta),
+    }
+    log_p = special.log_expit((2 * problem.y - 1) * eta)
+    tree = xr.DataTree.from_dict(
+        {
+            "/posterior": xr.Dataset(posterior),
+            "/log_likelihood": xr.Dataset({"y": ((*lead, "obs"), log_p)}),
+        }
+    )
+    tree.attrs = {
+        "kind": "mcmc", "method": "made", "status": status, "reason": "", "model": "rfvm",
+        "fingerprint": problem.fingerprint,
+    }  # fmt: skip
+    return tree
+
+
+A = np.array([1.0, -1.0, 1.0, 1.0])
+
+
+@pytest.fixture
+def four():
+    """Four rows, four features; Z'a is (4, 2, 2, -2) in standard deviations' units or so."""
+    X = np.array([[1.0, 1, 1, -1], [-1, 1, -1, 1], [1, -1, 1, 1], [1, 1, -1, -1]])
+    assert (np.abs(((X - X.mean(0)) / X.std(0)).T @ A) > 1.0).all()
+    return av.problem("rfvm", (X, np.array([0, 1, 0, 1])), active_features=0.5)
+
+
+def draws_of(*probabilities, n=10):
+    """Return weights (2, n, 4): feature k is 1 in the first share of the draws of each chain."""
+    p = np.array(probabilities)  # (chain, 4)
+    return (np.arange(n)[None, :, None] < np.round(n * p)[:, None, :]).astype(float)
+
+
+def test_changes_worked_out_by_hand(four):
+    up, down = (four.with_hypers(active_features=f) for f in (1.0, 0.25))
+    before = draws_of([0.8, 0.5, 0.3, 0.0], [0.8, 0.7, 0.1, 0.0])  # P: 0.8, 0.6, 0.2, 0
+    after = draws_of([0.8, 0.5, 0.9, 0.0], [0.8, 0.5, 0.9, 0.0])  # P: 0.8, 0.5, 0.9, 0
+    noise = np.tile([-1.0, 1.0], 5)[None, :, None]
+    eta = np.zeros((2, 10, 4)) + noise  # mean 0
+    eta[1] += 0.5  # means 0 and 0.5 of the two chains
+    other = eta.copy()
+    other[..., 2] += 3.0
+    fits = {
+        BASELINE: fit_of(four, before, eta),
+        "active_features halved": fit_of(down, before, eta, status="not_converged"),
+        "active_features doubled": fit_of(up, after, other),
+    }
+    variants = dict(zip(fits, (four, down, up), strict=True))
+    test = av.Dataset.from_arrays(four.data.X[:3], four.data.y[:3])
+    for tree in fits.values():  # prediction needs the bias and tau
+        shape = tree["posterior"]["eta"].shape[:2]
+        tree["posterior"] = (
+            tree["posterior"]
+            .to_dataset()
+            .assign(
+                bias=(("chain", "draw"), np.zeros(shape)),
+                tau=(("chain", "draw"), np.full(shape, 4.0)),
+            )
+        )
+    found = summarised(four, variants, fits, {"slab doubled": "no prior does it"}, test)
+    table = found.table
+    assert list(table.index) == [*fits, "slab doubled"]
+    assert found.what == "feature"
+    assert tuple(found.p_active.index) == four.data.feature_names
+    np.testing.assert_allclose(found.p_active[BASELINE], [0.8, 0.6, 0.2, 0.0])
+    np.testing.assert_allclose(found.p_active["active_features doubled"], [0.8, 0.5, 0.9, 0.0])
+    assert table["active_features"].tolist()[:3] == [0.5, 0.25, 1.0]
+    # number active: 1.6 and 2.2 on average
+    assert table.loc[BASELINE, "active"] == pytest.approx(1.6)
+    row = table.loc["active_features doubled"]
+    assert row["active"] == pytest.approx(2.2)
+    assert row["change_p"] == pytest.approx(0.7)
+    assert row["name_p"] == four.data.feature_names[2]
+    mcse = [
+        f["selection"] if "selection" in f.children else av.select(p, f)
+        for p, f in zip((four, up), (fits[BASELINE], fits["active_features doubled"]), strict=True)
+    ]
+    assert row["mcse_p"] == pytest.approx(
+        np.hypot(mcse[0]["mcse_feature"][2], mcse[1]["mcse_feature"][2])
+    )
+    assert row["leading"] == 1  # of the leading two: 0, 1 before and 2, 0 after
+    sd = np.std(eta[..., 0].ravel(), ddof=1)
+    assert row["change_eta"] == pytest.approx(3.0 / sd)
+    p = special.expit(eta[..., 2]).mean(), special.expit(eta[..., 2] + 3.0).mean()
+    assert row["change_train"] == pytest.approx((p[1] - p[0]) / 4.0)
+    assert row["rhat_eta"] > 1.0
+    # nothing moved, and the noise floor is one chain against the other
+    same = table.loc["active_features halved"]
+    assert same["change_p"] == same["change_eta"] == same["change_train"] == 0.0
+    assert same["leading"] == 2
+    assert same["status"] == "not_converged"
+    floor = table.loc[BASELINE]
+    assert floor["change_p"] == pytest.approx(0.2)
+    assert floor["change_eta"] == pytest.approx(0.5 / sd)
+    # held out: predictions and their score, from the weights
+    by_hand = [av.predict(v, fits[r], test).mean(("chain", "draw")).values
+               for r, v in variants.items()]  # fmt: skip
+    assert row["change_test"] == pytest.approx(np.abs(by_hand[2] - by_hand[0]).mean())
+    true = np.where(test.y == 1, by_hand[2], 1.0 - by_hand[2])
+    assert row["log_score"] == pytest.approx(np.log(true).mean())
+    # what cannot be
+    assert table.loc["slab doubled", "status"] == "not possible"
+    assert np.isnan(table.loc["slab doubled", "change_p"])
+    text = found.text()
+    assert "doubling active_features changes P(active) of any feature by at most 0.70" in (text)
+    assert f"({four.data.feature_names[2]}, doubled; noise floor 0.20)" in text
+    ones = [
+        table.loc[r, "prior"]
+        for r in (BASELINE, *(f"active_features {h}" for h in ("halved", "doubled")))
+    ]
+    assert ones[1] < ones[0] < ones[2]  # each refit has its own prior
+    start, halved, doubled = (f"; prior {n:.1f})" for n in ones)
+    words = f"from 1.6 (as it is{start} to 1.6 (halved{halved} and 2.2 (doubled{doubled}."
+    assert words in text
+    assert "Do not trust these refits, which did not converge: active_features halved." in text
+    assert "Slab doubled: not possible: no prior does it." in text
+    assert "".join(repr(found).split()) == "".join(text.split())
+    assert max(map(len, repr(found).splitlines())) <= 80
+    assert not len(found.power)  # these fits have no log_prior
+    assert found.power_text() == ""
+
+
+def test_the_largest_refit_is_named_and_not_the_halves_of_the_chains(four):
+    """P moves by 0.5 between the halves, by less in every refit: each eta is -5 or 5 and more.
+
+    Of the rows' four etas a refit moves that of the halved slab most.
+    """
+    still = np.ones((2, 10, 4))
+    halves = np.full((2, 10, 4), 5.0)
+    halves[0] *= -1.0
+    fits = {BASELINE: fit_of(four, still, halves)}
+    variants = {BASELINE: four}
+    for word, factor, shift in (("halved", 0.5, 1.0), ("doubled", 2.0, 0.25)):
+        row = f"slab {word}"
+        variants[row] = four.with_hypers(slab=factor)
+        fits[row] = fit_of(variants[row], still, halves + shift)
+    found = summarised(four, variants, fits)
+    floor, half, double = found.table["change_train"]
+    assert floor == pytest.approx(special.expit(5.0) - special.expit(-5.0))
+    p = [special.expit(np.array([-5.0, 5.0]) + shift).mean() for shift in (0.0, 1.0, 0.25)]
+    assert (half, double) == pytest.approx((p[1] - p[0], p[2] - p[0]))
+    assert floor > half > double
+    said = f"changes by at most {half:.3f} on average (slab halved; noise floor {floor:.3f})."
+    assert said in found.text()
+
+
+def test_power_scaling_names_the_part_of_the_rows_that_count(four):
+    """Below the limit the largest part is of the bias; among the rows that count, of the weights.
+
+    A part's columns are not in the order of their size, and the rows that count are not the first.
+    """
+    fits = {BASELINE: fit_of(four, np.ones((2, 10, 4)), np.zeros((2, 10, 4)))}
+    found = summarised(four, {BASELINE: four}, fits)
+    rows = {
+        "bias": (0.04, 0.9, 0.01, 0.02),
+        "eta": (0.3, 0.1, 0.2, 0.15),
+        "active features": (0.2, 0.0, 0.25, 0.1),
+    }
+    columns = ["prior", "prior_bias", "prior_feature_weight", "prior_sample_weight"]
+    power = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+    power = power.assign(khat=0.1, diagnosis="")
+    text = dataclasses.replace(found, power=power).power_text()
+    assert text == (
+        "By power scaling (limit 0.05), the prior matters for eta, active features, mostly through "
+        "feature weight."
+    )
+
+
+def test_one_draw_has_no_noise_floor(four):
+    tree = fit_of(four, np.ones((1, 1, 4)), np.zeros((1, 1, 4)))
+    tree.attrs["kind"] = "point"
+    change = four.with_hypers(slab=4.0)
+    other = fit_of(change, np.zeros((1, 1, 4)), np.zeros((1, 1, 4)))
+    other.attrs["kind"] = "point"
+    rows = {BASELINE: four, "slab doubled": change}
+    found = summarised(four, rows, dict(zip(rows, (tree, other), strict=True)))
+    assert np.isnan(found.table.loc[BASELINE, "change_p"])
+    assert found.table.loc["slab doubled", "change_p"] == 1.0
+    assert np.isnan(found.table.loc["slab doubled", "change_eta"])
+
+
+# --- refits ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.statistical
+def test_refits_move_with_the_prior(dataset, chain):
+    """Draws of the prior: about as many are active as it was asked for, 3, 6 and 12.
+
+    Means of 200 draws, whose sd is below 3, differ by a difference with an error of 0.3: above 1
+    with probability 1 - 2e-11.
+    """
+    problem = av.problem("rvm", dataset, active_samples=6.0)
+    found = av.sensitivity(problem, "chain", random_seed=seed(4), **SMALL | {"draws": 100})
+    rows = ["active_samples halved", BASELINE, "active_samples doubled"]
+    assert (np.diff(found.table.loc[rows, "active"].astype(float)) > 1.0).all()
+    assert found.table.loc[rows, "active_samples"].tolist() == [3.0, 6.0, 12.0]
+    assert found.table.loc["slab halved", "slab"] == 0.5 * problem.hypers.slab
+    assert found.table.loc["slab halved", "active_samples"] == 6.0
+    assert (found.what, tuple(found.p_active.index)) == ("sample", problem.coords["basis"])
+    assert "any sample by" in found.text()
+    assert "The mean number of active samples goes from" in found.text()
+    assert table_text(found.table, sens.COLUMNS).shape[1] == len(found.table)
+
+
+def test_a_prior_that_cannot_be_is_a_row_that_says_so(dataset, chain):
+    problem = av.problem("pfcvm", dataset, active_features=2.6)
+    found = av.sensitivity(problem, "chain", **SMALL)
+    row = found.table.loc["active_features doubled"]
+    assert row["status"] == "not possible"
+    assert "got 5.2 of 5" in row["reason"]
+    assert found.table.loc["active_features halved", "change_p"] > 0.0
+    given = av.problem("pfcvm", dataset, sample_slab=1.0, feature_slab=1.0)
+    row = av.sensitivity(given, "chain", **SMALL).table.loc["slab halved"]
+    assert row["status"] == "not possible"
+    assert row["reason"].startswith("it would change nothing")
+
+
+def test_refits_are_kept_and_used_again(dataset, chain, tmp_path, monkeypatch):
+    given = {"feature_rate": 1.0, "sample_rate": 1.0, "slab": 3.0}
+    problem = av.problem("pfcvm", dataset, **given)
+    first = av.sensitivity(problem, "chain", folder=tmp_path, random_seed=2, **SMALL)
+    assert len(list(tmp_path.glob("chain-*.nc"))) == 3
+    (tmp_path / "chain-slab-halved.nc").unlink()
+    calls, compute = [], run.compute
+    monkeypatch.setattr(run, "compute", lambda *a, **k: calls.append(a) or compute(*a, **k))
+    again = av.sensitivity(problem, "chain", folder=tmp_path, random_seed=2, **SMALL)
+    assert len(calls) == 1
+    pd.testing.assert_frame_equal(again.table, first.table)
+    # a fit that is there is not repeated; nor are the refits, which are those of its settings
+    whole = av.fit(problem, "chain", random_seed=2, **SMALL)
+    calls.clear()
+    found = av.sensitivity(
+        problem, "chain", folder=tmp_path, baseline=whole, random_seed=2, **SMALL
+    )
+    assert not calls
+    pd.testing.assert_frame_equal(found.table, first.table)
+    with pytest.raises(InputError, match="of another problem"):
+        av.sensitivity(problem.with_hypers(slab=0.5), "chain", baseline=whole)
+
+
+def test_a_failed_refit_loses_nothing(dataset, chain, monkeypatch):
+    problem = av.problem("pfcvm", dataset, active_features=1.0)
+    fit = registry.BACKENDS["chain"].fit
+
+    def sometimes(target, options, job):
+        if target.problem.hypers.slab == 0.5:
+            raise ZeroDivisionError("a bug")
+        return fit(target, options, job)
+
+    monkeypatch.setattr(registry.BACKENDS["chain"], "fit", staticmethod(sometimes))
+    found = av.sensitivity(problem, "chain", **SMALL)
+    assert found.table.loc["slab halved", "status"] == "failed"
+    assert "Slab halved: failed: ZeroDivisionError: a bug." in found.text()
+    assert found.table.loc["slab doubled", "change_p"] > 0.0
+    with pytest.raises(InputError, match="could not be fitted: ZeroDivisionError: a bug"):
+        av.sensitivity(problem.with_hypers(slab=0.5), "chain", **SMALL)
+
+
+def test_refits_share_one_model_bound_to_their_own_prior(dataset):
+    problem = av.problem("pfcvm", dataset, active_features=1.0)
+    models = {}
+    first = Sharing.of(problem, models).fitted_model
+    for change in ({"active_features": 0.5}, {"slab": 0.5}):
+        variant = problem.with_hypers(**change)
+        shared = Sharing.of(variant, models).fitted_model
+        assert shared is first
+        own = {v.name: v.get_value() for v in variant.model.data_vars}
+        for v in shared.data_vars:
+            np.testing.assert_array_equal(v.get_value(), own[v.name])
+    assert Sharing.of(problem.with_hypers(bias_sd=3.0), models).fitted_model is not first
+
+
+# --- study and report -----------------------------------------------------------------------------
+
+
+def test_the_report_has_a_section(dataset, chain, tmp_path, monkeypatch):
+    """Its figures are none of this test."""
+    monkeypatch.setattr(table.Comparison, "pictures", lambda self: {})
+    problem = av.problem("rfvm", dataset, active_features=2.6)
+    sampling = Sampling(draws=60, chains=2, seed=1)
+    fits = study.run(problem, {"chain": {}}, tmp_path, sampling)
+    study.check_sensitivity(problem, ["chain"])
+    found = study.prior_sensitivity(tmp_path, problem, fits, progressbar=False)
+    assert len(list((tmp_path / study.SENSITIVITY).glob("*.nc"))) == 3  # one cannot be
+    assert fits["chain"].attrs["fingerprint"] == problem.fingerprint
+    study.summarise(tmp_path, problem, fits, progressbar=False, sensitivity=found)
+    page = (tmp_path / "report.html").read_text()
+    assert "<h2>Prior sensitivity</h2>" in page
+    assert "Halving or doubling active_features changes P(active)" in page
+    assert re.search(r'class="bad"[^>]*>not possible', page)
+    assert "By power scaling" in page or "Power scaling is not reliable" in page
+    stored = pd.read_csv(tmp_path / "sensitivity.csv", index_col="prior")
+    assert list(stored.index) == list(found.table.index)
+    assert set(study.load_fits(tmp_path, problem)) == {"chain"}  # refits are none of the study's
+    study.summarise(tmp_path, problem, fits, progressbar=False)
+    assert "Prior sensitivity" not in (tmp_path / "report.html").read_text()
+
+
+def test_refits_of_a_study_have_the_settings_of_its_chain(dataset, chain, tmp_path, monkeypatch):
+    """Sizes, seed and options, none of which is a default."""
+    problem = av.problem("pfcvm", dataset, active_features=1.0)
+    options = {"fail_without": dataset.sample_names[0]}
+    sampling = Sampling(draws=10, chains=3, seed=5)
+    fits = study.run(problem, {"chain": options}, tmp_path, sampling)
+    asked = []
+    monkeypatch.setattr(study, "sensitivity", lambda *given, **settings: asked.append(settings))
+    study.prior_sensitivity(tmp_path, problem, fits, progressbar=False)
+    assert asked == [
+        {
+            "draws": 10, "chains": 3, "random_seed": 5, "folder": tmp_path / study.SENSITIVITY,
+            "baseline": fits["chain"], "test": None, "progressbar": False, **options,
+        }
+    ]  # fmt: skip
+
+
+def test_a_study_without_a_chain_has_none(dataset):
+    problem = av.problem("rfvm", dataset)
+    with pytest.raises(
+        InputError, match=r"none of the chosen methods is a Markov chain. Add exact"
+    ):
+        study.check_sensitivity(problem, ["laplace", "paper"])

@@ -1,0 +1,298 @@
+"""Wrong posteriors that once were trusted, and right ones that were condemned.
+
+Each shows the sentence that a user reads. Draws are made by hand on a problem of 16 x 12; those of
+a spike with a tail are as a sparse prior makes them.
+"""
+
+import re
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import ardvark as av
+from ardvark.inference.comparison.verdicts.verdict import verdicts
+from ardvark.inference.scoring.distances import measure
+from tests.support import rng
+
+SHAPE, N, D = (4, 1000), 16, 12
+SIZES = np.array([3.0, 1.5, *[0.0] * (D - 2)])
+"""The mean weights: two features are active, the others only now and then."""
+
+
+def drawn(number, shape=SHAPE, **changes):
+    """Return the right posterior, by variable: the same law for each number.
+
+    `weight` (chain, draw, D), `tau` and `bias` (chain, draw), `P` (chain, draw, N). A feature that
+    is not active has a spike of sd 0.02 and, in one draw of twenty, a tail.
+    """
+    generator = rng(number)
+    tail = generator.random((*shape, D)) < 0.05
+    noise = generator.normal(size=(*shape, D)) * np.where(tail, 1.0, 0.02)
+    noise[..., :2] = 0.4 * generator.normal(size=(*shape, 2))
+    found = {
+        "weight": SIZES + noise,
+        "tau": np.exp(0.3 * generator.normal(size=shape)),
+        "bias": 0.3 * generator.normal(size=shape),
+    }
+    return found | changes
+
+
+def made(found, kind="mcmc", method=None, rows=None, **attrs):
+    """Return a fit of these draws; eta is X w + b."""
+    X = np.random.default_rng(7).normal(size=(N, D))
+    eta = np.einsum("...d,nd->...n", found["weight"], X) + found["bias"][..., None]
+    if rows is not None:
+        eta = rows(eta)
+    dims, active = ("chain", "draw"), np.abs(found["weight"]) > 0.1
+    p, total = active.mean((0, 1)), active[..., 0].size
+    error = np.sqrt(p * (1 - p) / total)
+    y = np.arange(N) % 2
+    contents = {
+        "/posterior": {
+            "eta": ((*dims, "obs"), eta),
+            "feature_weight": ((*dims, "feature"), np.abs(found["weight"])),
+            "bias": (dims, found["bias"]),
+            "tau": (dims, found["tau"]),
+        },
+        "/log_likelihood": {"y": ((*dims, "obs"), -np.logaddexp(0.0, (1 - 2 * y) * eta))},
+        "/observed_data": {"y": ("obs", y)},
+        "/selection": {
+            "p_active_feature": ("feature", p),
+            "mcse_feature": ("feature", np.where(error > 0.0, error, np.nan)),
+            "active_features": (dims, active.sum(-1).astype(float)),
+            "n90_features": (dims, active.sum(-1).astype(float)),
+        },
+        "/sample_stats": {},
+    }
+    tree = xr.DataTree.from_dict({k: xr.Dataset(v) for k, v in contents.items()})
+    names = {"mcmc": "nuts", "approximation": "advi", "point": "laplace"}
+    tree.attrs = {"kind": kind, "status": "finished", "reason": "", "model": "rfvm"}
+    tree.attrs |= {"fingerprint": "same", "method": method or names[kind], "seed": 1, **attrs}
+    return tree
+
+
+def beside(tree, exact=None, probability=None):
+    """Return the verdicts on an independent reference, "exact", and on a fit beside it."""
+    return beside_one({"other": tree}, exact, probability)
+
+
+def beside_one(trees, exact=None, probability=None):
+    """Return the verdicts on one reference and on fits that are measured from it at once."""
+    fits = {"exact": made(drawn(1)) if exact is None else exact, **trees}
+    return verdicts(fits, "exact", measure(fits, "exact", probability=probability))
+
+
+def alone(tree):
+    return verdicts({"fit": tree}, None)["fit"]
+
+
+# --- what is right --------------------------------------------------------------------------------
+
+
+@pytest.mark.statistical
+def test_a_right_posterior_is_trusted_beside_an_independent_reference():
+    """The other exact sampler speaks for the reference; draws of an approximation do not."""
+    trees = {
+        "other": made(drawn(2), method="gibbs"),
+        "q": made(drawn(2, (4, 2500)), "approximation"),
+    }
+    found = beside_one(trees)
+    for name in trees:
+        assert found[name].level == "trust", found[name].text(name)
+        assert found[name].sentence == "as good as the reference."
+    assert found["exact"].level == "trust"
+    assert found["exact"].sentence == (
+        "exact up to Monte Carlo error: other, another exact sampler, agrees."
+    )
+    del trees["other"]
+    assert beside_one(trees)["exact"].sentence == "converged: nothing speaks against it."
+
+
+def test_ten_to_forty_exact_draws_are_unknown_and_not_bad():
+    """Condemned once, in 14 of 16 trials."""
+    cases = [(count, number) for count in (8, 12, 20, 44) for number in range(2, 6)]
+    found = beside_one({str(case): made(drawn(case[1], (4, case[0] // 4))) for case in cases})
+    for case in cases:
+        verdict = found[str(case)]
+        assert verdict.level == "not judged"
+        assert verdict.sentence == (
+            f"not judged: there are {case[0]} draws, and fewer than 50 effective ones are too few "
+            "to judge."
+        )
+        assert set(verdict.words.values()) == {"unknown"}
+        assert verdict.remedies == ('ardvark.fit(problem, "nuts", draws=1000)',)
+
+
+@pytest.mark.statistical
+def test_a_hundred_exact_draws_are_used_with_care_at_most():
+    cases = [(kind, number) for kind in ("mcmc", "approximation") for number in range(2, 8)]
+    found = beside_one({str(case): made(drawn(case[1], (4, 25)), case[0]) for case in cases})
+    del found["exact"]
+    for name, verdict in found.items():
+        assert verdict.level in ("with care", "not judged"), verdict.text(name)
+        assert "bad" not in verdict.words.values()
+
+
+def test_an_exact_fit_judged_alone_has_converged_and_is_not_trusted():
+    found = alone(made(drawn(2)))
+    assert found.level == "converged"
+    assert found.sentence == "converged: nothing speaks against it."
+    agreed = made(drawn(2), second_opinion="agrees: of 60 comparisons ...")
+    assert alone(agreed).sentence == "exact up to Monte Carlo error: another exact sampler agrees."
+    assert alone(agreed).level == "trust"
+    disputed = alone(made(drawn(2), second_opinion="disagrees: of 60 comparisons ..."))
+    assert disputed.level == "do not use"
+    assert "another exact sampler disagrees" in disputed.sentence
+
+
+# --- what is wrong --------------------------------------------------------------------------------
+
+
+def two_copies(number):
+    """Two copies of a feature; two chains are stuck on each."""
+    found = drawn(number)
+    found["weight"][:2, :, 1] = found["weight"][:2, :, 0]
+    found["weight"][:2, :, 0] = 0.02 * rng(number + 50).normal(size=(2, SHAPE[1]))
+    return made(found, rows=lambda _: made(drawn(number))["posterior"]["eta"].values)
+
+
+def test_two_chains_stuck_on_each_of_two_copies():
+    """R-hat of eta is that of right chains; that of the weights is not."""
+    for found in (alone(two_copies(2)), beside(two_copies(2))["other"]):
+        assert found.level == "with care"
+        assert found.words["predictions"] == "good"
+        assert found.words["ranking"] == found.words["selection"] == "bad"
+        assert any(re.match(r"R-hat of the weight of [01] is [12]\.\d+", r) for r in found.reasons)
+        assert 'ardvark.fit(problem, "exact")' in found.remedies or "use the reference" in (
+            found.remedies
+        )
+
+
+@pytest.mark.statistical
+def test_tau_four_times_too_large():
+    found, fixed = drawn(2), drawn(2)
+    found["tau"] = 4.0 * found["tau"]
+    fixed["tau"] = np.ones(SHAPE)
+    both = beside_one({"found": made(found), "fixed": made(fixed, "approximation")})
+    verdict = both["found"]
+    assert verdict.level == "with care"
+    assert verdict.words["parameters"] == "bad"
+    assert verdict.sentence.endswith("do not report its bias and scales.")
+    # log 4 is 4.6 sds of 0.3
+    assert any(re.match(r"log tau: the mean is off by 4\.[4-8] sd", r) for r in verdict.reasons)
+    verdict = both["fixed"]
+    assert verdict.words["parameters"] == "bad"
+    assert any(r.startswith("log tau: the sd is 0 times") for r in verdict.reasons)
+
+
+@pytest.mark.statistical
+def test_the_largest_effects_sd_and_a_clipped_second_one():
+    """0.6 times the sd of one weight of twelve, and another clipped to its middle 80 %."""
+    found, middle = drawn(2), {}
+    w = found["weight"]
+    w[..., 0] = SIZES[0] + 0.6 * (w[..., 0] - SIZES[0])
+    middle[1] = np.quantile(w[..., 1], (0.1, 0.9))
+    w[..., 1] = np.clip(w[..., 1], *middle[1])
+    verdict = beside(made(found, rows=lambda _: made(drawn(2))["posterior"]["eta"].values))["other"]
+    assert verdict.level == "with care"
+    assert verdict.words["uncertainty"] in ("rough", "bad")
+    assert any(
+        re.match(r"(feature_weight|the weight of [01]): the sd is 0\.[5-8]", r)
+        for r in verdict.reasons
+    )
+
+
+@pytest.mark.statistical
+def test_one_test_row_in_fifty_with_a_wrong_probability():
+    generator = rng(11)
+    logit = np.linspace(-3.0, 3.0, 50) + 0.3 * generator.normal(size=(2, *SHAPE, 50))
+    exact, other = 1.0 / (1.0 + np.exp(-logit))
+    other[..., 0] = 1.0 - other[..., 0]  # 0.05 becomes 0.95
+    verdict = beside(made(drawn(2)), None, {"exact": exact, "other": other})["other"]
+    assert verdict.level != "trust"
+    assert verdict.words["predictions"] == "bad"
+    assert any(re.match(r"row 0: P\(y = 1\) differs by 0\.[89]", r) for r in verdict.reasons)
+
+
+def test_adopted_draws_alone_are_not_judged(small_data):
+    """Halved feature weights, well mixed: what is wrong cannot be seen."""
+    problem = av.problem("rfvm", small_data(N=12, D=4))
+    generator, given = np.random.default_rng(0), {}
+    points = [problem.simulate(generator) for _ in range(800)]
+    for name in ("feature_weight", "sample_weight", "bias", "tau"):
+        values = np.array([point[name] for point in points])
+        given[name] = values.reshape(4, 200, *values.shape[1:])
+    given["feature_weight"] *= 0.5
+    fit = av.adopt(problem, given)
+    verdict = av.summary(fit).verdict
+    assert verdict.level == "not judged"
+    assert "its draws were adopted, and draws do not prove what they are of" in verdict.sentence
+    assert verdict.remedies[-1] == 'ardvark.fit(problem, "exact")'
+    comparison = av.compare({"mine": fit}, problem=problem)
+    assert comparison.verdict["mine"].level == "not judged"
+
+    class Calibration:
+        ranks, p_value = np.zeros((200, 5)), 0.4
+
+        def text(self):
+            return "no error found"
+
+    mine = Calibration()
+    told = av.adopt(problem, given, calibration=mine)
+    assert av.summary(told).verdict.level in ("converged", "with care")
+    mine.p_value = 1e-5
+    wrong = av.summary(av.adopt(problem, given, calibration=mine)).verdict
+    assert wrong.level == "do not use"
+    mine.p_value, mine.ranks = 0.4, np.zeros((20, 5))  # too few replicates to be believed
+    assert av.summary(av.adopt(problem, given, calibration=mine)).verdict.level == "not judged"
+
+
+def test_an_adopted_reference_proves_nothing():
+    exact = made(drawn(1), method="adopted")
+    found = beside(made(drawn(2), "approximation"), exact)
+    assert found["exact"].level == found["other"].level == "not judged"
+    assert found["other"].sentence == (
+        "not judged: the reference, exact, cannot be trusted: its draws were adopted, and draws do "
+        "not prove what they are of."
+    )
+    chains = beside(made(drawn(2)), exact)["other"]  # judged by itself instead
+    assert chains.level == "converged"
+    vague = beside(made(drawn(2), "approximation"), made(drawn(1), "approximation"))
+    assert "it is no exact posterior" in vague["other"].sentence
+
+
+def test_the_references_own_draws_are_no_second_run():
+    verdict = beside(made(drawn(1)))["other"]
+    assert verdict.level == "not judged"
+    assert verdict.sentence == (
+        "not judged: 100 % of its draws are the reference's own, so it is no independent fit."
+    )
+    assert verdict.remedies == ('ardvark.fit(problem, "nuts", random_seed=2)',)
+
+
+# --- computation and model are two questions ------------------------------------------------------
+
+
+def test_a_model_that_loses_to_the_majority_is_said_beside_a_good_word(tmp_path):
+    """Labels that X does not predict, four of five alike; P that follows X."""
+    generator = np.random.default_rng(3)
+    X, y = generator.normal(size=(400, 5)), (np.arange(400) % 5 == 0).astype(int)
+    data = av.Dataset.from_arrays(X, y, name="noise")
+    train, test = data.take(np.arange(40)), data.take(np.arange(40, 400))
+    problem = av.problem("sparse_probit", train)
+    weight = np.zeros((4, 1000, 5))
+    weight[..., 0] = 2.0 + 0.1 * rng(1).normal(size=(4, 1000))
+    given = {"beta": weight, "bias": 0.1 * rng(2).normal(size=(4, 1000))}
+    fit = av.adopt(problem, given)
+    fit.attrs["method"] = "nuts"
+    comparison = av.compare({"exact": fit}, problem=problem, test=test)
+    assert comparison.verdict["exact"].level == "converged"
+    line = comparison.verdict["exact"].model
+    assert line.startswith("predicts worse than the majority (log score -")
+    told = " ".join(comparison.text(full=True).split())
+    assert "nothing speaks against it; the model predicts worse than the majority (log" in told
+    assert told.count("worse than the majority (log") == 1
+    assert "exact predicts worse than the majority; " in repr(comparison)
+    page = comparison.to_html(tmp_path / "page.html", pictures={}).read_text()
+    assert page.index("the model predicts worse than the majority") < page.index("Scorecard")

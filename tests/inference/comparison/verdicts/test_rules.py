@@ -1,0 +1,158 @@
+"""From distances and findings to a verdict: each rule by numbers made by hand, without a fit."""
+
+import pytest
+
+from ardvark.inference.comparison.verdicts.findings import Finding
+from ardvark.inference.comparison.verdicts.purposes import PURPOSES
+from ardvark.inference.comparison.verdicts.verdict import judged
+from ardvark.inference.scoring.statistic import Distance
+from ardvark.inference.scoring.statistics import STATISTICS
+from ardvark.inference.target.reasons import Reason
+
+
+def scores(**deviations):
+    """Return distances without noise: deviations by quantity__statistic."""
+    return [at(*name.split("__"), value, value, 0.0, 0.0) for name, value in deviations.items()]
+
+
+def at(quantity, statistic, *numbers):
+    """Return a distance of a fit: value, deviation, floor and median of the noise."""
+    return Distance("fit", quantity, statistic, *numbers)
+
+
+def test_the_papers_algorithm_of_the_demo():
+    found = judged(
+        scores(
+            probability__difference=0.04, probability__agreement=0.04, eta__error=0.1,
+            eta__sd_ratio=2.7, ranking__captured=0.7, selection__p_active=0.87,
+        ),
+        [],
+    )  # fmt: skip
+    assert found.level == "do not use"  # neither its predictions nor its ranking are good
+    assert found.sentence == (
+        "do not use: its leading features carry 70 % of what the reference's carry."
+    )
+    better = judged(
+        scores(
+            probability__difference=0.01, eta__error=0.5, eta__sd_ratio=2.7, ranking__captured=0.7,
+        ),
+        [],
+    )  # fmt: skip
+    assert better.level == "with care"
+    assert better.sentence == (
+        "use its predictions; treat its means as approximate; do not report its intervals or its "
+        "ranking."
+    )
+
+
+ROUGH = {"probability__difference": 0.04, "ranking__captured": 0.3}
+DECIDED = "P(y = 1) differs by 0.04 on average"
+
+
+@pytest.mark.parametrize(
+    ("distances", "findings"),
+    [
+        ({"eta__error": 1.5}, []),  # bad, but of means
+        ({}, [Finding(Reason("point"), "bad", ("uncertainty", "parameters"))]),
+        ({}, [Finding(Reason("not many draws", {"draws": 80, "least": 400.0}), "rough")]),
+    ],
+)
+def test_do_not_use_quotes_what_decided_it(distances, findings):
+    """Rough predictions beside a ranking that is no better; whatever else is as bad comes after."""
+    found = judged(scores(**ROUGH | distances), findings)
+    assert found.level == "do not use"
+    assert found.sentence == f"do not use: {DECIDED}."
+    assert len(found.reasons) == 3
+
+
+def test_do_not_use_quotes_the_finding_that_decided_it():
+    point = Finding(Reason("point"), "bad", ("uncertainty", "parameters"))
+    stuck = Finding(Reason("stuck", {"which": "2"}), "bad")
+    found = judged(scores(eta__error=1.5, probability__difference=0.01), [point, stuck])
+    assert found.sentence == "do not use: chain 2 never moved."
+    assert found.reasons[1] == str(point.reason)
+
+
+def test_of_several_reasons_for_a_word_the_most_telling_is_given():
+    """Of four that all say rough: the sd, else the coverage, else the marginals, else a classifier.
+
+    The less telling one is nearer to its second limit each time.
+    """
+    rough = {"sd_ratio": 0.25, "coverage_50": 0.15, "wasserstein": 0.8, "two_sample": 0.49}
+    told = {
+        "sd_ratio": "eta: the sd is",
+        "coverage_50": "in its 50 % interval",
+        "wasserstein": "eta: the marginals are",
+        "two_sample": "eta: a classifier recognises",
+    }
+    while rough:
+        found = judged(scores(**{f"eta__{name}": value for name, value in rough.items()}), [])
+        assert found.words["uncertainty"] == "rough"
+        (reason,) = found.reasons
+        first = next(iter(rough))
+        assert told[first] in reason
+        del rough[first]
+
+
+@pytest.mark.parametrize(
+    ("purpose", "statistic"),
+    [(p, s) for p in PURPOSES.values() for s, _ in p.rests_on()],
+    ids=lambda part: part.name,
+)
+def test_each_limit_decides_its_purpose(purpose, statistic):
+    """Below the first limit good, above it rough, above the second bad: nothing else is touched."""
+    (limit,) = [limit for s, limit in purpose.rests_on() if s is statistic]
+    assert 0.0 < limit.good < limit.rough
+    assert len(limit.why) > 20
+    for value, word in (
+        (0.99 * limit.good, "good"),
+        (0.99 * limit.rough, "rough"),
+        (1.01 * limit.rough, "bad"),
+    ):
+        found = judged([at(limit.quantities[0], statistic.name, value, value, 0.0, 0.0)], [])
+        assert found.words[purpose.name] == word
+        others = [w for p, w in found.words.items() if p != purpose.name]
+        assert set(others) == {"unknown"}
+
+
+def test_every_limit_names_a_purpose_and_every_purpose_has_limits():
+    assert {name for s in STATISTICS.values() for name in s.limits} == set(PURPOSES)
+    assert all(p.meaning and bool(p.quoted) != bool(p.said) for p in PURPOSES.values())
+
+
+def test_a_distance_within_its_noise_counts_as_none():
+    """The floor is 0.1 above the median: the noise is 0.2 + 2.51 x 0.1 = 0.451."""
+    means = {v: judged([at("eta", "error", v, v, 0.3, 0.2)], []) for v in (0.45, 0.46)}
+    assert means[0.45].words["means"] == "unknown"  # it would hide twice the limit
+    assert means[0.46].words["means"] == "rough"
+    small = judged([at("eta", "error", 0.3, 0.3, 0.26, 0.2)], [])
+    assert small.words["means"] == "good"
+    sds = judged([at("eta", "sd_ratio", 1.3, 0.26, 0.25, 0.2)], [])
+    assert sds.words["uncertainty"] == "good"
+
+
+def test_noise_that_hides_a_defect_is_said():
+    """Predictions are known to be right; means might be wrong by twice their limit, unseen."""
+
+    def found(floor, ratio_floor=0.1):
+        right = at("probability", "difference", 0.0, 0.0, 0.0, 0.0)
+        error = at("eta", "error", 0.1, 0.1, floor, 0.1)
+        return judged([right, error, at("eta", "sd_ratio", 1.1, 0.1, ratio_floor, 0.1)], [])
+
+    assert found(0.2).level == "trust"
+    hidden = found(3.0)
+    assert hidden.level == "with care"
+    assert hidden.words["means"] == "unknown"
+    assert "too few draws to judge its means" in hidden.sentence
+    assert hidden.reasons == ("eta: the mean is off by 0.1 sd (noise: 3): too few draws to tell",)
+    # shares of draws in intervals see a wrong sd with less noise than the typical sd itself
+    assert found(0.2, ratio_floor=0.4).level == "trust"
+
+
+def test_the_error_of_a_mask_is_one_of_probabilities():
+    """Of sds it is not: means stay unknown, and the words say what is off."""
+    found = judged([at("feature_weight", "inclusion", 0.2, 0.2, 0.05, 0.02)], [])
+    assert found.words == dict.fromkeys(PURPOSES, "unknown") | {"selection": "rough"}
+    assert found.reasons == (
+        "feature_weight: an inclusion probability is off by 0.2 (noise: 0.05)",
+    )

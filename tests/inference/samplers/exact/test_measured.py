@@ -1,0 +1,72 @@
+"""What is told beforehand of the time that the exact posterior takes."""
+
+import numpy as np
+import pytest
+
+import ardvark as av
+from ardvark.inference.samplers.exact import measured, method
+from ardvark.inference.samplers.exact.choice import SAMPLERS, choose
+from ardvark.inference.samplers.exact.measured import Measured, nearest, table
+from ardvark.inference.target.target import Target
+from ardvark.models import ZOO
+
+
+def row(data="colon", N=62, D=2000, seconds=20.0, **more):
+    given = {"model": "rfvm", "kernel": "linear", "sampler": "gibbs"} | more
+    return Measured(
+        **{"data": data, "N": N, "D": D, "seconds": seconds, "gigabytes": 0.61, "converged": True}
+        | given
+    )
+
+
+@pytest.fixture
+def known(monkeypatch):
+    rows = (row(), row("golub", 72, 7129, 150.0), row("other", sampler="nuts", seconds=1.0))
+    monkeypatch.setattr(measured, "table", lambda: rows)
+
+
+def problem(N, D, model="rfvm"):
+    X = np.random.default_rng(0).normal(size=(N, D))
+    return av.problem(model, X, X[:, 0] > 0)
+
+
+def test_the_stored_table_is_of_models_and_samplers_that_exist():
+    assert table()
+    for found in table():
+        assert found.model in ZOO
+        assert found.sampler in SAMPLERS
+        assert found.seconds > 0.0
+        assert found.gigabytes > 0.0
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize(
+    ("N", "D", "data"),
+    [(62, 2000, "colon"), (50, 3000, "colon"), (80, 4500, "golub"), (200, 7129, "golub")],
+)
+def test_the_row_nearest_in_size_is_told(N, D, data):
+    assert nearest(problem(N, D), "gibbs").data == data
+
+
+@pytest.mark.usefixtures("known")
+def test_sizes_beyond_a_factor_of_four_and_other_models_say_nothing():
+    assert nearest(problem(62, 400), "gibbs") is None
+    assert nearest(problem(62, 2000), "mams").data == "other"  # by nuts
+    assert nearest(problem(62, 2000), "laplace") is None
+    assert nearest(problem(62, 2000, "pfcvm"), "gibbs") is None
+
+
+def test_a_row_in_words():
+    assert row().text() == "colon (62 x 2000): converged after 20 s, 0.6 GB"
+    late = row(seconds=900.0, converged=False).text()
+    assert late == "colon (62 x 2000): had not converged after 15 min, 0.6 GB"
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(60.0, False), (61.0, True)])
+def test_a_run_of_more_than_a_minute_is_announced(seconds, told, monkeypatch):
+    rows = (row("tiny", 12, 3, seconds, sampler="mams"), row("other", 12, 3, 1e4))
+    monkeypatch.setattr(measured, "table", lambda: rows)
+    target = Target(problem(12, 3))
+    assert method.LONG == 60.0
+    end = f" ({rows[0].text()})" if told else ""
+    assert method._title(target, choose(target)) == f"sampling by mams{end}"
