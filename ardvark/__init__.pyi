@@ -4,7 +4,6 @@
 from . import data as data
 from . import inference as inference
 from . import models as models
-from .common.cluster import Dask as Dask
 from .common.validate import InputError as InputError
 from .data import Dataset as Dataset
 from .data import available as available
@@ -26,9 +25,11 @@ from .inference import panel as panel
 from .inference import power_scaling as power_scaling
 from .inference import predict as predict
 from .inference import prior_number as prior_number
+from .inference import read as read
 from .inference import refit_loo as refit_loo
 from .inference import register_backend as register_backend
 from .inference import resume as resume
+from .inference import save as save
 from .inference import second_opinion as second_opinion
 from .inference import select as select
 from .inference import selected as selected

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
-from ardvark.common.work import Processes
+from ardvark.common.pieces import Processes
 from ardvark.estimator_input import (
     TwoClasses,
     dense,

@@ -14,7 +14,7 @@ from ardvark.common.validate import InputError
 from ardvark.common.writer import one_writer
 
 if TYPE_CHECKING:
-    from ardvark.common.work import Processes
+    from ardvark.common.pieces import Processes
     from lab.papers.protocols import Group, Row
 
 app = typer.Typer(help="The papers' tables, and the matrix.")
@@ -66,7 +66,7 @@ def reproduce(
     only the folds or blocks in progress are lost. One command at a time writes to a folder: for
     more at once there are --processes and --workers.
     """
-    from ardvark.common.work import check_processes
+    from ardvark.common.pieces import check_processes
 
     where = computing(processes, scheduler, workers)
     check_processes(where)

@@ -12,7 +12,6 @@ import pytest
 
 import ardvark as av
 from ardvark.cli import export, studies
-from ardvark.cli.arguments import computing
 from ardvark.common import memory
 from ardvark.inference import BACKENDS, register_backend
 from ardvark.inference.fits import datatree
@@ -67,12 +66,13 @@ def test_models_and_data_are_listed(command):
 
 
 @pytest.mark.usefixtures("methods")
-def test_compare_and_report_on_ones_own_table(own_csv, tmp_path, command):
+def test_compare_on_ones_own_table(own_csv, tmp_path, command):
     out = tmp_path / "out"
     words = ["compare", "rfvm", own_csv, "--target", "diagnosis", "--test-size", 0.25]
     words += ["--methods", "paper,prior", "--draws", 50, "--chains", 2]
     words += ["--option", "paper.restarts=2"]
-    done = command(*words, "--out", out, "--set", "bias_sd=2")
+    words += ["--out", out]
+    done = command(*words, "--set", "bias_sd=2")
     assert done.returncode == 0, done.stderr
     on_one_screen(done)
     assert "Few held-out samples" in done.stdout
@@ -89,7 +89,7 @@ def test_compare_and_report_on_ones_own_table(own_csv, tmp_path, command):
         assert "ardvark.fit(" not in text
         assert "Prior sensitivity" not in text  # nobody asked for it
     (out / "report.html").unlink()
-    again = command("report", out, "--full")
+    again = command(*words, "--set", "bias_sd=2", "--full")
     assert again.returncode == 0, again.stderr
     assert max(map(len, printed(again))) <= 80
     assert "Scorecard" in again.stdout
@@ -100,7 +100,7 @@ def test_compare_and_report_on_ones_own_table(own_csv, tmp_path, command):
         pd.read_csv(out / "scorecard.csv", index_col="method").drop(columns="seconds_run"),
     )
     # another problem does not overwrite this one
-    other = command(*words, "--out", out, "--set", "bias_sd=3")
+    other = command(*words, "--set", "bias_sd=3")
     assert other.returncode == 2
     assert "contains a study of another problem" in other.stderr
 
@@ -136,8 +136,7 @@ def test_compare_and_report_on_ones_own_table(own_csv, tmp_path, command):
         (["compare", "rfvm", ".", "--target", "y"], "is a folder; expected a file"),
         (["compare", "rfvm", "digits38", "--out", __file__], "is a file, so results cannot be"),
         (["compare", "rfvm", "digits38", "--out", f"{__file__}/a/b"], "is a file, so results"),
-        (["report", "nowhere"], "contains no study"),
-        (["export", "nowhere"], "contains no study"),
+        (["predict", "nowhere", "new.csv"], "contains no study"),
         (["models", "--bibtex"], "--bibtex needs a model"),
         (["data", "golubb"], "Did you mean 'golub'"),
         (["data", "fetch", "golubb"], "Did you mean 'golub'"),
@@ -162,7 +161,7 @@ def test_prior_sensitivity_is_a_section_and_resumes(own_csv, tmp_path, command):
     assert "<h2>Prior sensitivity</h2>" in (tmp_path / "report.html").read_text()
     kept = {p: p.stat().st_mtime_ns for p in (tmp_path / "sensitivity").iterdir()}
     (tmp_path / "report.html").unlink()
-    again = command("report", tmp_path)
+    again = command(*words)
     assert again.returncode == 0, again.stderr
     assert "<h2>Prior sensitivity</h2>" in (tmp_path / "report.html").read_text()
     assert kept == {p: p.stat().st_mtime_ns for p in (tmp_path / "sensitivity").iterdir()}
@@ -180,7 +179,7 @@ def test_prior_sensitivity_is_a_section_and_resumes(own_csv, tmp_path, command):
 def test_a_study_that_cannot_be_read_is_one_line(tmp_path, command, content, message):
     (tmp_path / "study.json").write_text(content)
     again = ["compare", "rfvm", "digits38", "--methods", "paper", "--out", tmp_path]
-    for words in (["report", tmp_path], ["export", tmp_path], again):
+    for words in (["panel", tmp_path], again):
         done = command(*words)
         assert done.returncode == 2
         assert message in done.stderr
@@ -206,10 +205,8 @@ def test_a_csv_file_is_read_as_told_and_exported(tmp_path, command):
     settings = json.loads((tmp_path / "out" / "study.json").read_text())
     asked = settings["table"]
     assert (asked["drop"], asked["classes"]) == (["colour"], ["c", "a"])
-    exported = command("export", tmp_path / "out", "--out", tmp_path / "tables")
-    assert exported.returncode == 0, exported.stderr
-    tables = {p.stem: pd.read_csv(p) for p in (tmp_path / "tables").glob("*.csv")}
-    assert str(tmp_path / "tables" / "predictions.csv") in exported.stdout
+    assert "Tables beside it: predictions.csv, effects.csv" in done.stdout
+    tables = {p.stem: pd.read_csv(p) for p in (tmp_path / "out").glob("*.csv")}
     predictions = tables["predictions"]
     kept = frame[frame["kind"].isin(["a", "c"]) & frame["age"].notna()]
     assert set(predictions["sample"]) == set(kept.index)
@@ -248,14 +245,6 @@ def test_groups_of_copies_are_a_table():
     assert [sorted(names.split(", ")) for names in found["members"]] == [["x1", "x3"]]
     single = av.select(mine, fit)["p_active_feature"].values[[0, 2]]
     assert single.max() <= found["p_active"].item() <= single.sum()
-
-
-def test_where_pieces_are_computed_follows_from_three_options():
-    assert computing(3, None, None) == 3
-    assert computing(1, "tcp://a:1", None) == av.Dask("tcp://a:1")
-    assert computing(1, None, 2) == av.Dask(workers=2)
-    with pytest.raises(av.InputError, match="--processes are local ones"):
-        computing(2, None, 2)
 
 
 def test_a_wrong_label_column_is_named(own_csv, command):

@@ -226,10 +226,10 @@ import time
 from pathlib import Path
 
 from ardvark.common import interrupt
-from ardvark.common.work import Work
+from ardvark.common.pieces import Pieces
 
 
-class Naps(Work):
+class Naps(Pieces):
     def start(self):
         return self.nap
 

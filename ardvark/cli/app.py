@@ -10,12 +10,10 @@ import typer
 from ardvark.common.validate import InputError
 
 from .arguments import pairs
-from .calibrate import calibrate
 from .choose import choose
 from .panel import panel
 from .predict import predict
-from .reference import app as reference_app
-from .studies import compare, export, report
+from .studies import compare
 
 app = typer.Typer(
     name="ardvark",
@@ -39,8 +37,7 @@ data_app = typer.Typer(
     invoke_without_command=True,
 )
 app.add_typer(data_app, name="data")
-app.add_typer(reference_app, name="reference")
-for command in (choose, compare, report, predict, panel, export, calibrate):
+for command in (choose, compare, predict, panel):
     app.command()(command)
 
 

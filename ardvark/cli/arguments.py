@@ -4,33 +4,9 @@ import csv
 import json
 import shlex
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import Any
 
 from ardvark.common.validate import InputError
-
-if TYPE_CHECKING:
-    from ardvark.common.work import Processes
-
-Scheduler = Annotated[
-    str | None,
-    typer.Option(help="Address of a Dask scheduler whose workers compute: tcp://HOST:8786."),
-]
-Workers = Annotated[
-    int | None, typer.Option(help="Compute on this many Dask workers, started on this machine.")
-]
-
-
-def computing(processes: int, scheduler: str | None, workers: int | None) -> "Processes":
-    """Return how pieces of work are computed: in local processes, or on a Dask cluster."""
-    if scheduler is None and workers is None:
-        return processes
-    if processes != 1:
-        raise InputError("--processes are local ones: omit it with --scheduler or --workers.")
-    from ardvark.common.cluster import Dask
-
-    return Dask(scheduler, workers)
 
 
 def typed() -> str:

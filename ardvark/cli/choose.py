@@ -8,7 +8,7 @@ import typer
 from ardvark.common.interrupt import last_words
 
 from . import tables
-from .arguments import Scheduler, Workers, computing, pairs, typed, words
+from .arguments import pairs, typed, words
 from .studies import check_folder, dataset_of
 
 
@@ -38,8 +38,6 @@ def choose(
     ] = None,
     seed: Annotated[int, typer.Option(help="Random seed.", min=0)] = 0,
     processes: Annotated[int, typer.Option(help="Fits run in parallel.")] = 1,
-    scheduler: Scheduler = None,
-    workers: Workers = None,
 ) -> None:
     """Compare models and plain classifiers on the same folds of a table, and weigh them.
 
@@ -51,7 +49,6 @@ def choose(
     from ardvark.inference.choosing.page import page
     from ardvark.inference.fits.datatree import write_files
 
-    where = computing(processes, scheduler, workers)
     rows = dataset_of(data, table, ["choose", data], words(always))
     folder = out or Path("results") / f"choose-{rows.name}"
     check_folder(folder)
@@ -65,7 +62,7 @@ def choose(
         repeats=repeats,
         random_seed=seed,
         out=folder,
-        processes=where,
+        processes=processes,
         **settings,
     )
     found.save(folder / "choice.json")
@@ -74,6 +71,6 @@ def choose(
     typer.echo(found.text())
     typer.echo(f"Report: {folder / 'choice.html'}, table and figure beside it")
     if stack:
-        made = found.fit(folder=folder / "stack", processes=where)
+        made = found.fit(folder=folder / "stack", processes=processes)
         made.save(folder / "stack.pkl")
         typer.echo(f"Stack: {folder / 'stack.pkl'}")

@@ -1,6 +1,7 @@
 """Fits as plain tables: effects, groups and predictions, to be read by anything."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -8,11 +9,21 @@ import xarray as xr
 
 from ardvark.data import Dataset
 from ardvark.inference import effects
+from ardvark.inference.fits.datatree import write_files
 from ardvark.inference.fits.selection_text import group_table
 from ardvark.inference.methods.prediction import classes, predicted_draws
 from ardvark.models import Problem
 
 _ENDS = {"low": 0.05, "high": 0.95}
+
+
+def export(
+    problem: Problem, test: Dataset | None, fits: Mapping[str, xr.DataTree], folder: Path
+) -> list[str]:
+    """Write the tables of a study as CSV files into a folder, and return the files' names."""
+    found = {f"{name}.csv": table for name, table in tables(problem, test, fits).items()}
+    write_files(folder, found)
+    return list(found)
 
 
 def tables(

@@ -6,7 +6,7 @@ import typer
 
 from ardvark.common.interrupt import last_words
 
-from .arguments import Scheduler, Workers, computing, typed
+from .arguments import typed
 from .predict import chosen
 from .studies import StudyFolder, problem_of, settings_of
 
@@ -28,8 +28,6 @@ def panel(
         int | None, typer.Option(help="Of folds and refits. Default: that of the fit.", min=0)
     ] = None,
     processes: Annotated[int, typer.Option(help="Refits run in parallel.")] = 1,
-    scheduler: Scheduler = None,
-    workers: Workers = None,
 ) -> None:
     """Find the few features that predict nearly as well as a fit of a study, and how sure that is.
 
@@ -41,14 +39,20 @@ def panel(
     from ardvark.inference.fits.datatree import write_files
     from ardvark.inference.panels.page import panel_page
 
-    where = computing(processes, scheduler, workers)
     problem, test = problem_of(settings_of(folder))
     fits = study.load_fits(folder, problem)
     fit = fits[chosen(fits, method, reference_of(fits))]
     kept = folder / "panel"
     last_words(f"Stopped. Finished refits are in {kept}. Run the same command to continue.")
     found = av.panel(
-        problem, fit, sizes, test=test, folds=folds, random_seed=seed, folder=kept, processes=where
+        problem,
+        fit,
+        sizes,
+        test=test,
+        folds=folds,
+        random_seed=seed,
+        folder=kept,
+        processes=processes,
     )
     if size is not None:
         found = found.at(size)

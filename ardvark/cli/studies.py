@@ -1,4 +1,4 @@
-"""`ardvark compare`, `report` and `export`: a study in a folder, and what is written from it."""
+"""`ardvark compare`: a study in a folder, and what is written from it."""
 
 import shutil
 import sys
@@ -62,12 +62,6 @@ def compare(
     draws: Annotated[int, typer.Option(help="Draws per chain.")] = 1000,
     chains: Annotated[int, typer.Option(help="Number of chains.")] = 4,
     seed: Annotated[int, typer.Option(help="Random seed for every method.", min=0)] = 0,
-    stored: Annotated[
-        bool,
-        typer.Option(
-            "--stored", help="Measure errors from a stored posterior (`ardvark reference list`)."
-        ),
-    ] = False,
     keep: Annotated[
         Literal["all", "shared"],
         typer.Option(help="What to store of each fit: all variables, or only weights and eta."),
@@ -81,15 +75,14 @@ def compare(
     ] = False,
     full: Full = False,
 ) -> None:
-    """Fit one problem with several methods, compare the fits and write a report.
+    """Fit one problem with several methods, compare the fits and write a report and tables.
 
-    Finished fits are kept. Run an interrupted command again to compute only what is missing.
+    Finished fits are kept: run an interrupted command again to compute only what is missing.
     """
     from ardvark.common import memory
     from ardvark.data import Table
     from ardvark.inference.comparison import study
     from ardvark.inference.methods import registry, run
-    from ardvark.inference.references import references
     from ardvark.inference.target.sampling import Sampling
 
     sampling = Sampling(draws=draws, chains=chains, seed=seed, keep=keep, progressbar=True)
@@ -102,7 +95,6 @@ def compare(
         "hypers": pairs(set_, "--set"),
         "command": typed(),
         "sensitivity": sensitivity,
-        "stored": stored,
     }
     if always:
         settings["always"] = words(always)
@@ -135,8 +127,6 @@ def compare(
         chosen[method][name] = value
     if sensitivity:
         study.check_sensitivity(problem, chosen)
-    if stored:
-        references.stored(problem)  # before anything is computed
     typer.echo(problem.describe() if full else _introduced(problem), err=True)
     large = run.stored_size(problem, sampling, exact="exact" in chosen)
     typer.echo(f"Results go to {folder}, at most {memory.text(large)} per method.", err=True)
@@ -144,37 +134,6 @@ def compare(
     last_words(f"Stopped. Finished fits are in {folder}. Run the same command to continue.")
     fits = study.run(problem, chosen, folder, sampling, settings=settings)
     _finish(folder, problem, test, fits, settings, full)
-
-
-def report(folder: StudyFolder, full: Full = False) -> None:
-    """Write the table, the figures and the report again from the stored fits."""
-    from ardvark.inference.comparison import study
-
-    settings = settings_of(folder)
-    problem, test = problem_of(settings)
-    _finish(folder, problem, test, study.load_fits(folder, problem), settings, full)
-
-
-def export(
-    folder: StudyFolder,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for the CSV files. Default: the same folder.")
-    ] = None,
-) -> None:
-    """Write effects, P(active) and predictions of each fit to CSV files."""
-    from ardvark.inference.comparison import study
-    from ardvark.inference.fits.datatree import write_files
-
-    from .export import tables
-
-    settings = settings_of(folder)
-    problem, test = problem_of(settings)
-    fits = study.load_fits(folder, problem)
-    target = out or folder
-    check_folder(target)
-    for name, table in tables(problem, test, fits).items():
-        write_files(target, {f"{name}.csv": table})
-        typer.echo(str(target / f"{name}.csv"))
 
 
 def _introduced(problem: "Problem") -> str:
@@ -297,10 +256,11 @@ def _finish(
     settings: dict[str, Any],
     full: bool,
 ) -> None:
-    """Compare, print what was found and where the report is; exit 1 if a method failed."""
+    """Compare, write tables, print what was found and where it is; exit 1 if a method failed."""
     from ardvark.inference.comparison import study
     from ardvark.inference.comparison.text import BELOW
 
+    from .export import export
     from .listing import NARROW
 
     moved = None
@@ -316,7 +276,6 @@ def _finish(
         test,
         settings["command"],
         sensitivity=moved,
-        reference="stored" if settings.get("stored") else None,
     )
     width = shutil.get_terminal_size((NARROW, 24)).columns if sys.stdout.isatty() else NARROW
     told = replace(comparison, verdict=comparison.on_command_line())
@@ -326,6 +285,7 @@ def _finish(
         words = f"Prior sensitivity: {moved.text()}"
         typer.echo(textwrap.fill(words, NARROW, max_lines=lines, placeholder=" ..."))
     typer.echo(f"Report: {folder / 'report.html'}{'' if full else ' (--full prints it all)'}")
+    typer.echo(f"Tables beside it: {', '.join(export(problem, test, fits, folder))}")
     if (comparison.table["status"] == "failed").any():
         raise typer.Exit(1)
 

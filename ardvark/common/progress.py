@@ -154,3 +154,17 @@ class _Cell:
             self.handle = display(data, raw=True, display_id=True)
         else:
             self.handle.update(data, raw=True)
+
+
+def forecast(title: str, done: int, left: int, seconds: float) -> str:
+    """Return in words how long the fits that are left may take together.
+
+    Examples
+    --------
+    >>> from ardvark.common.progress import forecast
+    >>> forecast("panel", 1, 4, 100.0)
+    'panel: 1 fit is done. The other 4 may take about 100 s.'
+    """
+    took = f"{seconds:.0f} s" if seconds < 120.0 else f"{seconds / 60.0:.0f} min"
+    fits = "fit is" if done == 1 else "fits are"
+    return f"{title}: {done} {fits} done. The other {left} may take about {took}."

@@ -1,11 +1,10 @@
-"""A page for each model, from its file: docstring, declared hyperparameters, stored references."""
+"""A page for each model, from its file: docstring and declared hyperparameters."""
 
 import textwrap
 from collections.abc import Container, Iterator
 
 from ardvark.cli.listing import methods_of
 from ardvark.inference.methods import registry
-from ardvark.inference.references import references
 from ardvark.inference.samplers.exact import measured
 from ardvark.models import ZOO, ModelSpec, docs
 
@@ -64,8 +63,6 @@ def model(spec: ModelSpec) -> str:
         methods(spec),
         "## How long the exact posterior takes",
         times(spec),
-        "## Stored reference posteriors",
-        stored(spec),
         "## Cite",
         bibtex(docs.bibtex(spec)),
     ]
@@ -99,30 +96,6 @@ def times(spec: ModelSpec) -> str:
     said = "\n".join(f"- {row.text()}, by {_method(row.sampler)}" for row in rows)
     fixed = ' with `scale="fixed"`' if spec.Hypers().learned_scale else ""
     return f"On two cores{fixed}, without compilation ([all models](/which.md#how-long)):\n\n{said}"
-
-
-def stored(spec: ModelSpec) -> str:
-    """Return the stored references of a model, with the criteria that each misses."""
-    found = references.table()
-    rows = [
-        (
-            f"`{name}`",
-            _method(row["method"]),
-            row["draws"],
-            f"{row['rhat']:.4f}",
-            f"{row['ess_bulk']:.0f}",
-            row["missed"] or "none",
-        )
-        for name, row in found.iterrows()
-        if row["model"] == spec.name
-    ]
-    if not rows:
-        return "None."
-    head = ("name", "method", "draws", "worst R-hat", "bulk ESS", "criteria missed")
-    return (
-        f'{table(head, rows)}\n\n`av.compare(fits, reference="stored", problem=problem)` measures '
-        "errors from them."
-    )
 
 
 def _method(name: str) -> str:

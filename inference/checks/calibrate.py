@@ -4,8 +4,8 @@ import os
 from collections.abc import Callable
 from typing import Any, Literal, get_args
 
+from ardvark.common.pieces import Processes
 from ardvark.common.validate import InputError, one_of, unknown_option
-from ardvark.common.work import Processes
 from ardvark.models import Problem
 
 from ..methods import registry
@@ -37,7 +37,7 @@ def calibrate(
     random_seed: int = 0,
     basis_labels: BasisLabels = "independent",
     folder: str | os.PathLike[str] | None = None,
-    processes: Processes = 1,
+    processes: Processes = None,
     progressbar: bool = True,
     **options: Any,
 ) -> Calibration:
@@ -66,8 +66,9 @@ def calibrate(
         For models whose labels enter the basis; see `sbc`.
     folder : path, optional
         Where replicates are kept, one line each, so that an interrupted run can continue.
-    processes : int or Dask
-        Number of replicates that run in parallel, in local processes; or a Dask cluster.
+    processes : int, optional
+        How many replicates run at once, each in a process of its own. By default as
+        `joblib.parallel_config` says: one, unless it was called.
     progressbar : bool
     **options
         Options of the method ("sbc").

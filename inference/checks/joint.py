@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
+from ardvark.common.pieces import Processes
 from ardvark.common.validate import InputError, one_of, positive, whole
-from ardvark.common.work import Processes
 from ardvark.models import Problem
 from ardvark.models.spec import Point
 
@@ -185,7 +185,7 @@ def joint_test(
     random_seed: int = 0,
     basis_labels: Literal["independent", "fixed"] = "independent",
     folder: str | os.PathLike[str] | None = None,
-    processes: Processes = 1,
+    processes: Processes = None,
     progressbar: bool = False,
     called: str = "",
 ) -> Calibration:

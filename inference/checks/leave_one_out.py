@@ -28,9 +28,9 @@ import pandas as pd
 import xarray as xr
 from scipy import special
 
+from ardvark.common.pieces import Pieces, Processes
 from ardvark.common.progress import Reporter
 from ardvark.common.validate import InputError, logger
-from ardvark.common.work import Processes, Work
 from ardvark.models import Problem
 
 from ..fits.datatree import check_same, group, pointwise, replacing
@@ -183,9 +183,9 @@ def refit_loo(
         The size of each refit.
     random_seed : int
         Equal seeds give equal tables, with any number of processes.
-    processes : int or Dask
-        Number of refits that run in parallel, each on one core; or a Dask cluster. Above 1 they run
-        in new processes, so a script needs the usual ``if __name__ == "__main__":``.
+    processes : int, optional
+        How many refits run at once, each in a process of its own. By default as
+        `joblib.parallel_config` says: one, unless it was called.
     progressbar : bool
         Show how many refits are done.
     **options
@@ -289,7 +289,7 @@ def without(problem: Problem, i: int) -> Problem:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Refits(Work[int, Row]):
+class _Refits(Pieces[int, Row]):
     """The refits of one call, each in a file of its own; sent to each process once."""
 
     plan: registry.Plan

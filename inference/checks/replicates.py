@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ardvark.common.pieces import Pieces, Processes
 from ardvark.common.progress import Reporter
 from ardvark.common.store import identity, parsed
 from ardvark.common.validate import positive
-from ardvark.common.work import Processes, Work, check_processes
 from ardvark.models import Problem
 
 from ..fits.datatree import versions
@@ -26,7 +26,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Trial(Work[int, Row]):
+class Trial(Pieces[int, Row]):
     """One experiment to repeat: replicate r is piece r.
 
     With a folder each replicate is one line of a file, written as it ends. Failed ones are tried
@@ -91,7 +91,6 @@ class Trial(Work[int, Row]):
     def calibration(self, replicates: int, processes: Processes, progressbar: bool) -> Calibration:
         """Return what replicates 0..R-1 say."""
         positive("replicates", replicates)
-        check_processes(processes)
         stage = Reporter(self.name, progressbar).stage("replicates", total=replicates)
         rows = self.run(range(replicates), processes, stage)
         return _collect(self.name, list(rows.values()))

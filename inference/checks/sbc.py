@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
+from ardvark.common.pieces import Processes
 from ardvark.common.validate import InputError, one_of, positive
-from ardvark.common.work import Processes
 from ardvark.models import Problem
 
 from ..methods import registry
@@ -95,7 +95,7 @@ def sbc(
     ranks: int = 100,
     basis_labels: BasisLabels = "independent",
     folder: str | os.PathLike[str] | None = None,
-    processes: Processes = 1,
+    processes: Processes = None,
     **options: Any,
 ) -> Calibration:
     """Rank true values among the draws of a method, over data sets simulated from the model.
@@ -119,9 +119,9 @@ def sbc(
     folder : path, optional
         Where replicates are kept, so that an interrupted run can continue. Delete it after a change
         of code.
-    processes : int or Dask
-        Number of replicates that run in parallel, or a Dask cluster. Above 1 they run in new
-        processes, each of which compiles.
+    processes : int, optional
+        How many replicates run at once, each in a process of its own. By default as
+        `joblib.parallel_config` says: one, unless it was called.
     **options
         Options of the method.
 

@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from ardvark.common.pieces import Processes
 from ardvark.common.validate import InputError, logger
-from ardvark.common.work import Processes
 from ardvark.data import Dataset
 from ardvark.models import ZOO, Problem
 from ardvark.models.sparse import SparseHypers
@@ -217,7 +217,7 @@ def sensitivity(
     chains: int = 4,
     random_seed: int = 0,
     folder: str | os.PathLike[str] | None = None,
-    processes: Processes = 1,
+    processes: Processes = None,
     baseline: xr.DataTree | None = None,
     test: Dataset | None = None,
     progressbar: bool = True,
@@ -235,9 +235,9 @@ def sensitivity(
         Of every fit.
     folder : path, optional
         Finished fits are kept there, one file each, and used again.
-    processes : int or Dask
-        Number of fits that run in parallel, each on one core; or a Dask cluster. Above 1 they run
-        in new processes, so a script needs the usual ``if __name__ == "__main__":``.
+    processes : int, optional
+        How many fits run at once, each in a process of its own. By default as
+        `joblib.parallel_config` says: one, unless it was called.
     baseline : DataTree, optional
         A fit of `problem` by this method, if there is one already.
     test : Dataset, optional

@@ -14,12 +14,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import joblib
 import numpy as np
 import xarray as xr
 
-from ardvark.common.cluster import forecast
-from ardvark.common.progress import Reporter
-from ardvark.common.work import Processes, elsewhere
+from ardvark.common.pieces import Processes, elsewhere
+from ardvark.common.progress import Reporter, forecast
 from ardvark.models import Problem
 
 from ..methods.registry import Plan
@@ -92,7 +92,8 @@ def refits(
     for done, (key, tree) in enumerate(work.results(list(plans), processes, stage), 1):
         left = len(plans) - done
         if done == first and left and plan.sampling.progressbar:
-            seconds = left * (time.perf_counter() - began)
-            print(forecast(title, done, left, seconds, processes), file=sys.stderr)
+            at_once = joblib.effective_n_jobs(processes)
+            seconds = left * (time.perf_counter() - began) / at_once
+            print(forecast(title, done, left, seconds), file=sys.stderr)
         yield names[key], tree
         began = time.perf_counter()

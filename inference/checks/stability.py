@@ -22,8 +22,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from ardvark.common.pieces import Processes
 from ardvark.common.validate import InputError, logger, one_of
-from ardvark.common.work import Processes
 from ardvark.models import Problem
 
 from ..fits.datatree import group
@@ -205,7 +205,7 @@ def stability(
     chains: int = 4,
     random_seed: int = 0,
     folder: str | os.PathLike[str] | None = None,
-    processes: Processes = 1,
+    processes: Processes = None,
     progressbar: bool = True,
     **options: Any,
 ) -> Stability:
@@ -227,9 +227,9 @@ def stability(
         Of every fit; the seed also of the parts.
     folder : path, optional
         Finished fits are kept there, and used again.
-    processes : int or Dask
-        Number of fits that run in parallel, each on one core; or a Dask cluster. Above 1 they run
-        in new processes, so a script needs the usual ``if __name__ == "__main__":``.
+    processes : int, optional
+        How many fits run at once, each in a process of its own. By default as
+        `joblib.parallel_config` says: one, unless it was called.
     progressbar : bool
         Show the stages of each fit.
     **options

@@ -9,8 +9,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from ardvark.common.pieces import Processes
 from ardvark.common.validate import InputError
-from ardvark.common.work import Processes
 from ardvark.data import Dataset
 
 from ..comparison.report.look import Picture
@@ -114,7 +114,7 @@ class Choice(Scores):
         threshold: float = THRESHOLD,
         random_seed: int | None = None,
         folder: str | os.PathLike[str] | None = None,
-        processes: Processes = 1,
+        processes: Processes = None,
         progressbar: bool = True,
         **options: Any,
     ) -> Stack:

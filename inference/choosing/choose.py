@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 
-from ardvark.common.cluster import forecast
-from ardvark.common.progress import Reporter
+from ardvark.common.pieces import Processes
+from ardvark.common.progress import Reporter, forecast
 from ardvark.common.validate import InputError, logger, whole
-from ardvark.common.work import Processes
 from ardvark.common.writer import one_writer
 from ardvark.data import Dataset
 from ardvark.models.arguments import as_dataset
@@ -41,7 +41,7 @@ def choose(
     chains: int = 4,
     random_seed: int = 0,
     out: str | os.PathLike[str] | None = None,
-    processes: Processes = 1,
+    processes: Processes = None,
     progressbar: bool = True,
     **options: Any,
 ) -> Choice:
@@ -74,9 +74,9 @@ def choose(
         Equal seeds give equal results, with any number of processes.
     out : path, optional
         A folder for the pieces, one small file each. Killed and run again, the same call continues.
-    processes : int or Dask
-        Number of fits that run in parallel, each on one core; or a Dask cluster. Above 1 they run
-        in new processes, so a script needs the usual ``if __name__ == "__main__":``.
+    processes : int, optional
+        How many fits run at once, each in a process of its own. By default as
+        `joblib.parallel_config` says: one, unless it was called.
     progressbar : bool
         Show how many fits are done, and how long the rest will take as soon as the first fold is.
     **options
@@ -105,7 +105,8 @@ def choose(
 
     Examples
     --------
-    >>> import numpy as np
+    >>> import joblib
+    import numpy as np
     >>> import ardvark as av
     >>> X = np.random.default_rng(0).normal(size=(40, 3))
     >>> choice = av.choose(X, X[:, 0] > 0, candidates=["l1", "ridge", "share"], progressbar=False)
@@ -206,7 +207,7 @@ def _run(work: Folds, processes: Processes, progressbar: bool) -> list[Row]:
 def estimate(ended: Mapping[Key, Row], left: Sequence[Key], processes: Processes) -> str:
     """Return how long the pieces that are left may take, by what each candidate took at first."""
     seconds = sum(ended[name, 0]["seconds"] for name, _ in left)
-    return forecast("choose", len(ended), len(left), seconds, processes)
+    return forecast("choose", len(ended), len(left), seconds / joblib.effective_n_jobs(processes))
 
 
 def _collected(work: Folds, rows: list[Row], about: Mapping[str, Any]) -> Choice:

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from ardvark.common.pieces import Pieces
 from ardvark.common.store import identity
 from ardvark.common.validate import logger
-from ardvark.common.work import Work
 from ardvark.data import Dataset, Table
 
 from ..checks.sharing import Models
@@ -49,7 +49,7 @@ def partitions(y: np.ndarray, folds: int, repeats: int, seed: int) -> np.ndarray
 
 
 @dataclass(frozen=True)
-class Folds(Work[Key, Row]):
+class Folds(Pieces[Key, Row]):
     """The fits of one choice.
 
     A row has the name of the candidate; `log_p`, the log probabilities (M, 2) of y = 0 and y = 1

@@ -10,8 +10,8 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
+from ardvark.common.pieces import Processes
 from ardvark.common.validate import InputError
-from ardvark.common.work import Processes
 from ardvark.data import Dataset
 
 from ..checks.sharing import refits

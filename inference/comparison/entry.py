@@ -10,13 +10,12 @@ from ardvark.models import SHARED, Problem
 
 from ..fits.convergence import convergence
 from ..fits.datatree import check_order, group
-from ..references import references
 from ..scoring.quantities import has_draws
 from ..target.reasons import joined
 from .verdicts.findings import is_exact
 
-KEPT = "stored"
-"""The name of the row, and of the reference, that comes with the package."""
+REFERENCE = "reference"
+"""The name of the row of a reference that is given as a fit, and not as one of the fits."""
 
 
 def entered(fits: Mapping[str, xr.DataTree], problem: Problem | None) -> dict[str, xr.DataTree]:
@@ -55,15 +54,16 @@ def _bare(name: str, tree: xr.DataTree) -> xr.DataTree:
     return bare
 
 
-def beside_the_kept(
-    fits: Mapping[str, xr.DataTree], reference: str | None, problem: Problem | None
-) -> dict[str, xr.DataTree]:
-    """Return the fits, after the reference that comes with the package where it is asked for."""
-    if reference != KEPT or KEPT in fits:
-        return dict(fits)
-    if problem is None:
-        raise InputError("the stored reference is looked up by problem: pass problem=.")
-    return {KEPT: references.stored(problem), **fits}
+def beside_the_reference(
+    fits: Mapping[str, xr.DataTree], reference: str | xr.DataTree | None, problem: Problem | None
+) -> tuple[dict[str, xr.DataTree], str | None]:
+    """Return the fits, and the name of the reference; one that is a fit has a row, the first."""
+    entries = entered(fits, problem)
+    if not isinstance(reference, xr.DataTree):
+        return entries, reference
+    if REFERENCE in entries:
+        raise InputError(f"a fit is called {REFERENCE!r}, which is the row of the reference.")
+    return entered({REFERENCE: reference}, problem) | entries, REFERENCE
 
 
 def check(

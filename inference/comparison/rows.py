@@ -83,9 +83,6 @@ def reliability(tree: xr.DataTree) -> dict[str, Any]:
     """Return draws, R-hat, ESS, divergences and k-hat of one fit, as far as they apply."""
     posterior, stats = group(tree, "posterior"), group(tree, "sample_stats")
     row: dict[str, Any] = {"draws": posterior.sizes["chain"] * posterior.sizes["draw"]}
-    if tree.attrs["kind"] == "reference":  # few draws of many: what is known of all of them
-        kept = ("rhat", "rhat_eta", "ess_bulk", "ess_tail")
-        return row | {name: tree.attrs[name] for name in kept}
     if tree.attrs["kind"] == "mcmc" and posterior.sizes["draw"] >= 4:
         mixed = mixing_of(tree)
         row["rhat"], eta = mixed.rhat.value, mixed.only("eta")

@@ -172,16 +172,15 @@ def summarise(
     command: str = "",
     progressbar: bool = True,
     sensitivity: Sensitivity | None = None,
-    reference: str | None = None,
 ) -> Comparison:
     """Compare the fits and write scorecard.csv, distances.csv, the figures and report.html.
 
-    A sensitivity adds sensitivity.csv and a section in the report. `reference` is as for `compare`.
+    A sensitivity adds sensitivity.csv and a section in the report.
     """
     folder = Path(folder)
     reporter = Reporter("comparison", progressbar)
     with reporter.stage("diagnostics, predictions, figures and report"):
-        comparison = compare(fits, reference, problem, test)
+        comparison = compare(fits, problem=problem, test=test)
         tables = {
             "scorecard": comparison.table,
             "distances": comparison.distances.set_index("method"),

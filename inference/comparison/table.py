@@ -28,7 +28,7 @@ from ..scoring.columns import described
 from ..scoring.distances import frame, measure
 from ..scoring.held_out import HeldOut, remarks
 from ..scoring.quantities import Function, has_draws
-from .entry import beside_the_kept, check, entered, reference_of
+from .entry import beside_the_reference, check, reference_of
 from .rows import tabulate
 from .text import WIDTH, everything, one_screen
 from .verdicts.verdict import Verdict, verdicts
@@ -284,7 +284,7 @@ class Comparison:
 
 def compare(
     fits: Mapping[str, xr.DataTree],
-    reference: str | None = None,
+    reference: str | xr.DataTree | None = None,
     problem: Problem | None = None,
     test: Dataset | None = None,
     quantities: Mapping[str, Function] | None = None,
@@ -297,10 +297,10 @@ def compare(
         Results of `fit` or `adopt`, by the name of their row. Without a problem, they may instead
         all be trees that ardvark did not make, with shared quantities (`eta`, `feature_weight`,
         `sample_weight`). Those are treated as Markov chains; only these quantities are compared.
-    reference : str, optional
-        The fit from which errors are measured; by default the first converged Markov chain. The
-        name "stored" is the reference posterior of this problem that comes with the package
-        (`references.py`). It needs `problem`, and gets its own row.
+    reference : str or DataTree, optional
+        The fit from which errors are measured: the name of one of them, or another one, such as
+        ``ardvark.read("exact.nc")``, which gets a row of its own. By default the first converged
+        Markov chain.
     problem : Problem, optional
         Needed with `test`, and for the features' own weights under a linear kernel.
     test : Dataset, optional
@@ -315,34 +315,35 @@ def compare(
     ------
     InputError
         There are no fits, or fits of different problems. Trees that ardvark did not make are given
-        together with a problem or with fits. The reference is unknown, or there is no stored one.
-        `test` is given without `problem`. A quantity has the wrong shape or a name that is taken.
+        together with a problem or with fits. The reference is unknown. `test` is given without
+        `problem`. A quantity has the wrong shape or a name that is taken.
 
     Examples
     --------
     >>> import ardvark as av
-    >>> problem = av.problem("pfcvm", "digits38")
+    >>> problem = av.problem("pfcvm", av.load("digits38").take(range(40)))
+    >>> exact = av.fit(problem, "exact", random_seed=0, progressbar=False)
     >>> fits = {"em": av.fit(problem, "pfcvm_em", random_seed=0, progressbar=False)}
-    >>> av.compare(fits, reference="stored", problem=problem)
-    Comparison of 2 fits of pfcvm on digits38, reference: stored
+    >>> av.compare(fits, reference=exact, problem=problem)
+    Comparison of 2 fits of pfcvm on digits38, reference: reference
                       verdict      P(y = 1) off by  width  active   accuracy seconds
-    stored            [converged]        reference  ...
+    reference         [converged]        reference  ...
     em                [do not use] ...
     """
-    fits = beside_the_kept(entered(fits, problem), reference, problem)
-    check(fits, reference, problem, test)
-    reference = reference or reference_of(fits)
+    entries, name = beside_the_reference(fits, reference, problem)
+    check(entries, name, problem, test)
+    name = name or reference_of(entries)
     with threadpool_limits(1, user_api="blas"):  # thousands of small products: threads would wait
-        predicted = _predicted(fits, problem, test)
+        predicted = _predicted(entries, problem, test)
         # a score of the link "identity" is no probability
         probabilities = {} if problem is None or problem.spec.link == "identity" else predicted
-        distances = measure(fits, reference, problem, probabilities, quantities)
+        distances = measure(entries, name, problem, probabilities, quantities)
         plain = {} if problem is None or test is None else baselines(problem.data, test)
-        by_fit = verdicts(fits, reference, distances, _models(predicted, plain, problem, test))
-        table = tabulate(fits, distances, by_fit, problem, test, predicted, plain)
+        by_fit = verdicts(entries, name, distances, _models(predicted, plain, problem, test))
+        table = tabulate(entries, distances, by_fit, problem, test, predicted, plain)
     held_out = _held_out(probabilities, test)
     about_data = [] if problem is None else remarks(problem.data, test)
-    return Comparison(table, fits, reference, problem, distances, by_fit, held_out, about_data)
+    return Comparison(table, entries, name, problem, distances, by_fit, held_out, about_data)
 
 
 def _predicted(

@@ -7,10 +7,10 @@ from types import ModuleType
 from typing import Any, Literal
 
 from ardvark.common.declared import Settings
+from ardvark.common.pieces import Processes, elsewhere
 from ardvark.common.registry import Registry
 from ardvark.common.store import identity
 from ardvark.common.validate import InputError, named, one_of, unknown_option
-from ardvark.common.work import Processes, check_processes, elsewhere
 from ardvark.models import Problem
 
 from ..fits.datatree import versions
@@ -199,7 +199,6 @@ class Plan:
             The number of processes is not positive. Or there are others, and the method is not part
             of this package: another process imports only ardvark, and does not have it.
         """
-        check_processes(processes)
         if not elsewhere(processes):
             return self
         method = self.backend

@@ -13,8 +13,8 @@ from typing import ClassVar
 
 import xarray as xr
 
+from ardvark.common.pieces import Pieces
 from ardvark.common.validate import InputError, logger
-from ardvark.common.work import Work
 
 from ..fits.datatree import assemble, check_same, read, save
 from ..target.backend import Result
@@ -23,7 +23,7 @@ from .registry import Plan
 
 
 @dataclass(frozen=True, eq=False)
-class Fits(Work[str, xr.DataTree]):
+class Fits(Pieces[str, xr.DataTree]):
     """Fits of several problems, or by several methods, each in a file that has its key's name.
 
     A fit that fails, by whatever error, is one with the status "failed" and the reason.

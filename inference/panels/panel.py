@@ -29,8 +29,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from ardvark.common.pieces import Processes
 from ardvark.common.validate import InputError, logger, whole
-from ardvark.common.work import Processes
 from ardvark.data import Dataset
 from ardvark.models import Problem
 
@@ -57,7 +57,7 @@ def panel(
     folds: int = 5,
     random_seed: int | None = None,
     folder: str | os.PathLike[str] | None = None,
-    processes: Processes = 1,
+    processes: Processes = None,
     progressbar: bool = True,
 ) -> Panel:
     """Find the few features whose logistic regression predicts nearly as the full posterior does.
@@ -85,9 +85,9 @@ def panel(
         Of the folds and of their refits. None: the seed of the fit.
     folder : path, optional
         Finished refits are kept there, and used again.
-    processes : int or Dask
-        Number of refits that run in parallel, each on one core; or a Dask cluster. Above 1 they run
-        in new processes, so a script needs the usual ``if __name__ == "__main__":``.
+    processes : int, optional
+        How many refits run at once, each in a process of its own. By default as
+        `joblib.parallel_config` says: one, unless it was called.
     progressbar : bool
         Show the stages of each refit.
 

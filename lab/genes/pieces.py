@@ -14,8 +14,8 @@ import numpy as np
 import xarray as xr
 
 import ardvark as av
+from ardvark.common.pieces import Pieces
 from ardvark.common.store import identity
-from ardvark.common.work import Work
 from ardvark.data import Dataset
 from ardvark.inference.checks.sensitivity import changes
 from ardvark.inference.fits.activity import activity
@@ -186,7 +186,7 @@ def _error(value: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Posteriors(Work[Fit, tuple[Row, list[Row]]]):
+class Posteriors(Pieces[Fit, tuple[Row, list[Row]]]):
     """Posteriors: rows of `fits.csv`, and of `posterior.csv` for their genes."""
 
     folder: Path
@@ -282,7 +282,7 @@ def fold_weights(piece: Fold) -> Row:
 
 
 @dataclass(frozen=True)
-class AllFolds(Work[Fold, Row]):
+class AllFolds(Pieces[Fold, Row]):
     """Folds: rows of `folds.csv`."""
 
     folder: Path

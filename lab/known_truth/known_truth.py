@@ -62,7 +62,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import l1_min_c
 
 import ardvark as av
-from ardvark.common.work import Work
+from ardvark.common.pieces import Pieces
 from ardvark.inference.checks.sharing import Sharing
 from ardvark.inference.checks.stability import discoveries
 from ardvark.inference.fits.activity import activity
@@ -401,7 +401,7 @@ COLUMNS = [
 
 
 @dataclass(frozen=True)
-class Fits(Work[Piece, Row]):
+class Fits(Pieces[Piece, Row]):
     """The fits, each a line of a file that is appended as it ends."""
 
     path: Path

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ardvark.common.pieces import Pieces, Processes, elsewhere
 from ardvark.common.progress import Reporter
-from ardvark.common.work import Processes, Work, check_processes, elsewhere
 from ardvark.common.writer import one_writer
 from ardvark.inference.comparison.table import compare
 from ardvark.inference.fits.datatree import group, replacing
@@ -41,7 +41,7 @@ _IMPROPER = "flat hyperpriors make the posterior improper: there is nothing to s
 
 
 @dataclass(frozen=True)
-class Matrix(Work[str, list[Row]]):
+class Matrix(Pieces[str, list[Row]]):
     """Blocks by name, their rows kept in the file `ROWS` of a folder.
 
     Attributes
@@ -185,7 +185,7 @@ def run(
     folder: str | os.PathLike[str],
     only: Sequence[str] = (),
     *,
-    processes: Processes = 1,
+    processes: Processes = None,
     keep_fits: bool = False,
     progressbar: bool = True,
 ) -> dict[str, str]:
@@ -197,7 +197,7 @@ def run(
         Where `matrix.csv` is kept, and the fits of unfinished blocks.
     only : sequence of str
         Names of blocks, patterns (`rfvm/*/sparse`) or parts (`colon`); all blocks without any.
-    processes : int or Dask
+    processes : int, optional
         Blocks computed at once, each on one core then; or a Dask cluster. Its workers keep the fits
         of unfinished blocks on their own disks.
     keep_fits : bool
@@ -209,7 +209,6 @@ def run(
         No block matches, the number of processes is not positive, or another process writes to
         the folder.
     """
-    check_processes(processes)
     blocks = chosen(list(only))
     folder = Path(folder)
     work = Matrix(folder, keep_fits, elsewhere(processes), version())

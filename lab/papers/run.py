@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
+from ardvark.common.pieces import Processes
 from ardvark.common.validate import InputError, unknown
-from ardvark.common.work import Processes
 from lab.origin import version
 from lab.papers import store
 from lab.papers.fold import Line, find
@@ -102,7 +102,7 @@ def missing(rows: Sequence[tuple[Group, Row]], folder: Path, most: int | None = 
 
 
 def run(
-    tasks: Sequence[Task], folder: Path, processes: Processes = 1
+    tasks: Sequence[Task], folder: Path, processes: Processes = None
 ) -> Iterator[tuple[Task, Line]]:
     """Compute folds and store each as it ends; yield what is stored.
 
@@ -112,7 +112,7 @@ def run(
         Rows and folds (`missing`).
     folder : Path
         Where they are stored.
-    processes : int or Dask
+    processes : int, optional
         How many are computed at once, and where.
 
     Raises

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ardvark.common.pieces import Pieces
 from ardvark.common.store import identity as hashed
-from ardvark.common.work import Work
 from lab import lines
 from lab.papers.fold import DRAWS, INNER, Line, find, run_fold
 from lab.papers.protocols import Group, Row
@@ -41,7 +41,7 @@ def file_of(group: Group, folder: Path, path: bool = False) -> Path:
 
 
 @dataclass(frozen=True)
-class Folds(Work[Task, list[Line]]):
+class Folds(Pieces[Task, list[Line]]):
     """Folds of rows; those that are stored already are left out by whoever asks (`whole`)."""
 
     version: str

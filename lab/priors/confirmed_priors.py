@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ardvark.common.work import Work
+from ardvark.common.pieces import Pieces
 from ardvark.models import Problem
 from lab import lines, records
 from lab.priors.prior_factors import (
@@ -113,7 +113,7 @@ COLUMNS = [*Cell._fields, "log_score", "accuracy", "seconds", "scores", "rhat_et
 
 
 @dataclass(frozen=True)
-class Fits(Work[Cell, Row]):
+class Fits(Pieces[Cell, Row]):
     """The cells, each a line of a file that is appended as it ends."""
 
     path: Path

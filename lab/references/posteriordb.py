@@ -7,11 +7,13 @@
     reference_posteriors/draws/info/NAME.info.json        how the draws were made, diagnostics
     reference_posteriors/draws/draws/NAME.json.zip        {"eta[1]": [...], ...} a chain
 
-The data are written from the user's own copy, so nothing is redistributed without a licence.
-`lab/references/stan_twin.py` compares the log densities of the Stan and the PyMC program.
+The data are written from the user's own copy, so nothing is redistributed without a licence:
+
+    ARDVARK_DATA=FOLDER python -m lab.references.posteriordb results/posterior_database [NAME ...]
 """
 
 import json
+import sys
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,9 +24,7 @@ import xarray as xr
 
 from ardvark.data import Dataset
 from ardvark.inference.fits.datatree import group, replacing
-from ardvark.inference.references.references import attributes, opened
-from lab.problems import PAPERS
-from lab.references.declared import Reference
+from lab.references.references import NAMES, attributes, hypers_of, opened, problem_of
 
 BY = "ardvark"
 STAN = Path(__file__).with_name("stan")
@@ -40,15 +40,13 @@ CHECKS = {
 """posteriordb's names for the lines of the bar."""
 
 
-def export(reference: Reference, path: Path, folder: Path) -> list[Path]:
+def export(name: str, folder: Path) -> list[Path]:
     """Write one stored reference into a folder laid out as a posterior database.
 
     Parameters
     ----------
-    reference : Reference
+    name : str
         Its data must be there.
-    path : Path
-        Its file.
     folder : Path
         Created if it does not exist; files of the same names are replaced.
 
@@ -62,11 +60,12 @@ def export(reference: Reference, path: Path, folder: Path) -> list[Path]:
     InputError
         The data are missing.
     """
-    problem, name = reference.problem(), reference.name
-    tree, attrs = opened(path, problem), attributes(path)
-    model = "-".join([reference.model, *map(str, reference.hypers.values())])
+    problem = problem_of(name)
+    tree, attrs = opened(name, problem), attributes(name)
+    data, settings = attrs["data"], hypers_of(name)
+    model = "-".join([problem.spec.name, *settings.values()])
     added = {"added_by": BY, "added_date": attrs["date"]}
-    programs = _programs(reference)
+    programs = _programs(problem.spec.name, settings)
     draws = _draws(tree)
     dimensions = {n: int(np.prod(v.shape[2:])) for n, v in _variables(tree).items()}
     texts: dict[str, dict[str, Any]] = {
@@ -74,7 +73,7 @@ def export(reference: Reference, path: Path, folder: Path) -> list[Path]:
             "name": name,
             "keywords": ["classification", "sparse"],
             "model_name": model,
-            "data_name": reference.data,
+            "data_name": data,
             "reference_posterior_name": name,
             "dimensions": dimensions,
             **added,
@@ -91,13 +90,13 @@ def export(reference: Reference, path: Path, folder: Path) -> list[Path]:
             },
             **added,
         },
-        f"data/info/{reference.data}.info.json": {
-            "name": reference.data,
-            "title": reference.data,
+        f"data/info/{data}.info.json": {
+            "name": data,
+            "title": data,
             "description": f"{problem.data.N} samples, {problem.data.D} features, two classes",
             "keywords": [],
             "references": [problem.data.citation],
-            "data_file": f"data/data/{reference.data}.json",
+            "data_file": f"data/data/{data}.json",
             **added,
         },
         f"reference_posteriors/draws/info/{name}.info.json": {
@@ -113,7 +112,7 @@ def export(reference: Reference, path: Path, folder: Path) -> list[Path]:
         with replacing(folder / file) as part:
             part.write_text(text, encoding="utf-8")
     zipped: dict[str, Any] = {
-        f"data/data/{reference.data}.json": as_json(problem.data),
+        f"data/data/{data}.json": as_json(problem.data),
         f"reference_posteriors/draws/draws/{name}.json": draws,
     }
     for file, content in zipped.items():
@@ -190,21 +189,26 @@ def as_json(data: Dataset) -> dict[str, Any]:
     return {"N": data.N, "D": data.D, "X": data.X.tolist(), "y": data.y.tolist()}
 
 
-def _programs(reference: Reference) -> dict[str, tuple[str, str]]:
+def _programs(model: str, settings: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     """Return the model's programs by language: suffix and text.
 
-    The Python file is a function of the data, as posteriordb's are. A Stan program is of a model
-    with its default hyperparameters, but for a scale that is fixed.
+    The Python file is a function of the data, as posteriordb's are. The Stan program is of a model
+    whose scale is fixed.
     """
-    settings = "".join(f", {name}={value!r}" for name, value in reference.hypers.items())
+    given = "".join(f", {name}={value!r}" for name, value in settings.items())
     python = (
         "import ardvark as av\n"
         "import numpy as np\n\n\n"
         "def model(data):\n"
         '    X, y = np.array(data["X"]), np.array(data["y"])\n'
-        f"    return av.problem({reference.model!r}, X, y{settings}).model\n"
+        f"    return av.problem({model!r}, X, y{given}).model\n"
     )
-    stan = STAN / f"{reference.model}.stan"
-    if dict(reference.hypers) != PAPERS.get(reference.model, {}) or not stan.exists():
+    stan = STAN / f"{model}.stan"
+    if not settings or not stan.exists():
         return {"pymc": ("py", python)}
     return {"pymc": ("py", python), "stan": ("stan", stan.read_text(encoding="utf-8"))}
+
+
+if __name__ == "__main__":
+    for each in sys.argv[2:] or NAMES:
+        print(*export(each, Path(sys.argv[1])), sep="\n")

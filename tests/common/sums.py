@@ -1,4 +1,4 @@
-"""Work that costs nothing: a module that other processes can import, which a test file is not."""
+"""Pieces that cost nothing: a module that other processes can import, which a test file is not."""
 
 import json
 import os
@@ -12,17 +12,16 @@ import numpy as np
 from threadpoolctl import threadpool_info
 
 from ardvark.common import memory
-from ardvark.common.cluster import Dask
+from ardvark.common.pieces import Pieces
 from ardvark.common.validate import logger
-from ardvark.common.work import Work
 
 WHOLE = range(20, 60)
 """Pieces without a special meaning."""
 
 
 @dataclass(frozen=True)
-class Sums(Work):
-    """A number a piece; 13 has a bug, 66 kills its process, 67 once, 99 does not start."""
+class Sums(Pieces):
+    """A number a piece; 13 has a bug, 66 kills its process, 67 once. 99 seconds do not start."""
 
     folder: Path
     seconds: float = 0.05
@@ -81,5 +80,4 @@ class Sums(Work):
 
 
 if __name__ == "__main__":
-    where = Dask(workers=2) if sys.argv[2] == "dask" else int(sys.argv[2])
-    Sums(Path(sys.argv[1])).run(WHOLE, where)
+    Sums(Path(sys.argv[1])).run(WHOLE, int(sys.argv[2]))

@@ -17,10 +17,10 @@ QUESTIONS = {
     "What are the options of nuts?": ("methods/nuts", ("target_accept", "tune", "max_treedepth")),
     "What is the sd ratio?": ("report", ("sd ratio of eta", "sd_ratio_eta", "overconfident")),
     "Is there an example with genes?": ("howto/genes", ("colon", "2000 genes", "gibbs")),
-    "How do I export?": ("howto/export", ("ardvark export", "predictions.csv", "effects.csv")),
+    "How do I export?": ("howto/export", ("ardvark compare", "predictions.csv", "effects.csv")),
     "How do I cite?": ("howto/cite", ("@misc", "@article", "CITATION.cff", "Apache 2.0")),
     "How do I bring my own draws?": ("howto/own-draws", ("av.adopt", "NumPyro", "Stan")),
-    "Does it run on a cluster?": ("howto/cluster", ("--scheduler", "--processes", "job array")),
+    "Does it run on a cluster?": ("howto/cluster", ("parallel_config", "--processes", "job array")),
     "How much does the prior matter?": (
         "howto/prior-sensitivity",
         ("av.sensitivity", "--sensitivity", "halved and doubled"),

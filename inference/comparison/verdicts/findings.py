@@ -10,10 +10,9 @@ draws that were adopted may be well mixed and of something else. A calibration o
 made them (`ardvark.adopt(..., calibration=...)`) says that they are of the posterior.
 """
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import xarray as xr
@@ -114,8 +113,6 @@ def findings_of(tree: xr.DataTree, reference: xr.DataTree | None = None) -> list
     if not group(tree, "posterior").data_vars:
         why = tree.attrs.get("reason") or "no reason given"
         return [Finding(Reason("no draws", {"reason": why}), "bad")]
-    if kind == "reference":  # judged by all of its draws when it was made
-        return stored(tree)
     beside = other is not None
     findings = _chains(tree, beside) if kind == "mcmc" else _approximation(tree, beside)
     findings += _unfinished(tree, beside, findings) + _copied(tree, other) + _disputed(tree)
@@ -126,21 +123,6 @@ def findings_of(tree: xr.DataTree, reference: xr.DataTree | None = None) -> list
     return sorted(
         findings, key=lambda f: BEST_FIRST.index(f.cap) if f.purposes else -1, reverse=True
     )
-
-
-def as_stored(findings: list[Finding]) -> list[dict[str, Any]]:
-    """Return findings as a stored reference keeps them: in words, with their remedies."""
-    return [asdict(f) | {"text": str(f.reason), "reason": f.reason.code} for f in findings]
-
-
-def stored(tree: xr.DataTree) -> list[Finding]:
-    """Return the findings that a stored reference keeps."""
-    findings = []
-    for kept in json.loads(tree.attrs["findings"]):
-        purposes: Purposes = "all" if kept["purposes"] == "all" else tuple(kept["purposes"])
-        remedy = None if kept["remedy"] is None else Remedy(**kept["remedy"])
-        findings.append(Finding(told(kept["text"]), kept["cap"], purposes, remedy))
-    return findings
 
 
 # --- Markov chains --------------------------------------------------------------------------------
@@ -343,8 +325,6 @@ def _nothing_active(tree: xr.DataTree, reference: xr.DataTree | None) -> list[Fi
 def is_exact(tree: xr.DataTree) -> bool:
     """Whether the limit of a fit's draws is known to be the posterior."""
     kind, method = tree.attrs.get("kind"), tree.attrs.get("method")
-    if kind == "reference":
-        return True
     return kind == "mcmc" and (method in EXACT_METHODS or tree.attrs.get("calibrated") == 1)
 
 

@@ -1,16 +1,12 @@
 """`calibrate`: one call, what it says in words and draws, and the command of that name."""
 
 import dataclasses
-import logging
-import sys
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 
 import ardvark as av
-from ardvark.cli.app import main
 from ardvark.common.validate import InputError
 from ardvark.inference import BACKENDS
 from ardvark.inference.checks import calibrate as front
@@ -98,54 +94,3 @@ def test_the_joint_test_is_of_a_transition(conjugate, monkeypatch):
         av.calibrate(problem, "gibbs", test="joint", tune=3)
     with pytest.raises(InputError, match="test must be one of 'sbc', 'joint'"):
         av.calibrate(problem, "gibbs", test="geweke")
-
-
-def test_the_command_passes_everything_on(tmp_path, monkeypatch):
-    """No value is a default; without a single replicate the exit code is 1."""
-    asked = {}
-
-    def calibrate(problem, method, **settings):
-        asked.update(settings, problem=problem, method=method)
-        return found(np.empty((0, 2)))
-
-    monkeypatch.setattr(av.inference, "calibrate", calibrate)
-    words = (
-        "rfvm 6x2 --method nuts --test joint --replicates 7 --draws 30 --chains 3 --seed 5 "
-        "--processes 2 --set bias_sd=2 --option tune=40"
-    )
-    monkeypatch.setattr(sys, "argv", ["ardvark", "calibrate", *words.split(), f"--out={tmp_path}"])
-    level = logging.getLogger("ardvark").level
-    with pytest.raises(SystemExit) as ended:
-        main()
-    logging.getLogger("ardvark").setLevel(level)
-    assert ended.value.code == 1
-    problem = asked.pop("problem")
-    assert (problem.spec.name, problem.X.shape, problem.hypers.bias_sd) == ("rfvm", (6, 2), 2)
-    assert asked == {
-        "method": "nuts", "test": "joint", "replicates": 7, "draws": 30, "chains": 3,
-        "random_seed": 5, "processes": 2, "tune": 40, "folder": tmp_path,
-    }  # fmt: skip
-
-
-def test_the_command(tmp_path, monkeypatch, capsys):
-    """RFVM's own algorithm on normal inputs; the same command with more replicates goes on."""
-    level = logging.getLogger("ardvark").level
-
-    def run(*words):
-        settings = ["--draws", "30", "--chains", "1", "--out", str(tmp_path)]
-        monkeypatch.setattr(sys, "argv", ["ardvark", "calibrate", *words, *settings])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        logging.getLogger("ardvark").setLevel(level)
-        return ended.value.code or 0, capsys.readouterr()
-
-    code, said = run("rfvm", "6x2", "--replicates", "3", "--set", "bias_sd=2")
-    assert (code, said.out.splitlines()[0]) == (0, "sbc-rfvm-rfvm_vb: 3 replicates")
-    code, said = run("rfvm", "6x2", "--replicates", "5", "--set", "bias_sd=2")
-    assert "sbc-rfvm-rfvm_vb: 5 replicates" in said.out
-    assert sorted(p.suffix for p in tmp_path.iterdir()) == [".csv", ".jsonl", ".png"]
-    table = pd.read_csv(tmp_path / "sbc-rfvm-rfvm_vb.csv", index_col="quantity")
-    assert {"mean", "width", "shift", "sd_ratio", "p_value", "holm"} == set(table.columns)
-    assert len(next(tmp_path.glob("*.jsonl")).read_text().split()) > 5
-    code, said = run("rfvm", "6x2", "--method", "xolon")
-    assert (code, "is a point: it returns no draws" in said.err) == (2, True)

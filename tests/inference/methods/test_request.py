@@ -59,15 +59,14 @@ def test_fits_in_other_processes_run_on_one_core_each_and_silently(problem):
         assert plan.sampling == Sampling(seed=1, draws=7, progressbar=False)
 
 
-@pytest.mark.parametrize("where", [2, av.Dask(workers=2)])
-def test_a_method_of_this_process_alone_stays_in_it(where, problem, monkeypatch):
+def test_a_method_of_this_process_alone_stays_in_it(problem, monkeypatch):
     names = ("NAME", "KIND", "Options", "supports", "fit")
     own = {name: getattr(Prior, name) for name in names}
     registered(monkeypatch, SimpleNamespace(__name__="ardvark.prior", **own))  # but no module
     plan = asked(problem, "prior")
     assert plan.on(1) is plan
     with pytest.raises(InputError, match=r"'prior' was registered in this process.*processes=1"):
-        plan.on(where)
+        plan.on(2)
 
 
 def test_gibbs_on_one_core_is_reused_on_two(problem, tmp_path):

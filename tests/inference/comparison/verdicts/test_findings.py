@@ -1,16 +1,13 @@
 """What one fit says against itself: alone, beside itself, beside another; chains in part frozen."""
 
-import json
-
 import numpy as np
 import pytest
 
-from ardvark.inference.comparison.verdicts.findings import Finding, as_stored, findings_of, stored
+from ardvark.inference.comparison.verdicts.findings import Finding, findings_of
 from ardvark.inference.comparison.verdicts.purposes import PURPOSES
 from ardvark.inference.comparison.verdicts.remedies import EXACT, REFERENCE
 from ardvark.inference.comparison.verdicts.verdict import verdicts
-from ardvark.inference.references.references import attributes, files
-from ardvark.inference.target.reasons import WORDS, Reason
+from ardvark.inference.target.reasons import Reason
 from tests.inference.comparison.verdicts.test_verdict import LOCATION, D, posterior, tree_of
 from tests.support import rng
 
@@ -159,21 +156,3 @@ def test_a_frozen_chain_is_named_beside_a_component_that_moves_in_none(chains, t
     eta[list(chains)] = eta[list(chains), :1]
     first, *_ = findings_of(tree_of(eta, weight))
     assert (str(first.reason), first.cap) == (text, "bad")
-
-
-# --- of a stored reference ------------------------------------------------------------------------
-
-
-def test_a_stored_reference_keeps_its_findings_as_words_with_remedies_as_values():
-    tree = tree_of(*posterior(2))
-    tree.attrs |= {"kind": "reference", "findings": json.dumps(as_stored([NONE_ACTIVE]))}
-    for (found,) in (stored(tree), findings_of(tree)):
-        assert str(found.reason) == str(NONE_ACTIVE.reason)
-        assert (found.cap, found.purposes, found.remedy) == ("unknown", NONE_ACTIVE.purposes, EXACT)
-
-
-def test_no_stored_reference_is_held_against_by_a_rule_of_long_ago():
-    """Some kept "no feature is active" as a fault of their ranking; for exact draws it is none."""
-    kept = {name: json.loads(attributes(path)["findings"]) for name, path in files().items()}
-    assert {f["reason"] for found in kept.values() for f in found} <= set(WORDS)
-    assert not [name for name, found in kept.items() if any(f["purposes"] for f in found)]

@@ -1,1 +1,0 @@
-"""Reference posteriors that are stored with the package."""
