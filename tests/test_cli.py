@@ -408,19 +408,6 @@ def test_a_misspelt_method_gets_a_suggestion(command):
     assert "Did you mean 'rfvm_vb'" in done.stderr
 
 
-def test_a_reference_says_which_criteria_it_misses(command):
-    done = command("reference", "list")
-    text = in_80_columns(done)
-    assert "│ rvm-sonar │ nuts │" in text
-    assert "rvm-sonar misses R-hat 1.01 (below 1.01); bulk ESS" in text
-    cells = [line.split("│") for line in done.stdout.splitlines() if line.startswith("│ ")]
-    said = {row[1].strip(): row[-2].strip() for row in cells if row[-2].strip() != "the bar"}
-    for name, word in said.items():
-        assert word == ("misses" if f" {name} misses " in text else "clears"), name
-    assert said["rvm-sonar"] == "misses"
-    assert "clears" in said.values()
-
-
 def test_a_data_set_that_needs_no_download_is_said(command):
     done = command("data", "fetch", "Digits38")
     assert done.stdout == "digits38: built in; there is nothing to download\n"
