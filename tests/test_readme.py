@@ -97,7 +97,7 @@ def wrong_calls(code: str) -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize("code", ["av.fitt(p)", "av.resume(p, f, 3)", "av.calibrate(p)"])
+@pytest.mark.parametrize("code", ["av.fitt(p)", "av.resume(p, f, 3)", "av.calibrate(p, m, 3)"])
 def test_a_wrong_call_is_seen(code):
     assert len(wrong_calls(code)) == 1
 
