@@ -91,7 +91,6 @@ from .parts import ard, covariates
 from .parts.kernels import KernelName, kernel_hyper
 from .parts.probit import PositiveNormal, ProbitBernoulli, probit_logp
 from .parts.slab import SlabStudentT
-from .sparse import Scale, scale_hyper
 from .spec import BaseHypers, Coords, Inputs, ModelCard, Point
 
 _IMPROPER = (
@@ -99,14 +98,10 @@ _IMPROPER = (
     "posterior improper on separable data. Leave it out to fill it from N and D."
 )
 MEDIAN = "the median of the scale where that is learned"
-LEARNED: dict[str, Any] = {
-    "where": ", its tail cut off at 100",
-    "default": "learned",
-    "why": "what suits few features is far too small for thousands",
-}
-"""How the scale of the feature weights is declared."""
-
 Form = Literal["marginal", "hierarchical", "latent"]
+
+Scale = Literal["fixed", "learned"]
+"""Whether the filled scale of the feature weights is their scale, or the median of its prior."""
 
 SCALE = "feature_scale"
 SCALE_SLAB = 100.0
@@ -125,6 +120,17 @@ def laplace_hyper(weight: str, why: str) -> Any:
         paper="by hold-out",
         why=why,
         outside=_IMPROPER,
+    )
+
+
+def scale_hyper() -> Any:
+    """Declare whether the scale of the feature weights is learned."""
+    return hyper(
+        "learned",
+        "scale of the feature weights: the filled one, or that times a variable feature_scale ~ "
+        "C+(0, 1), whose median is 1, its tail cut off at 100",
+        paper="fixed",
+        why="what suits few features is far too small for thousands",
     )
 
 
@@ -155,7 +161,7 @@ class Hypers(BaseHypers):
     gamma2: float = laplace_hyper(
         "a feature weight", f"filled: feature weight scale gamma2^-1/2 by kernel; {MEDIAN}"
     )
-    scale: Scale = scale_hyper("feature", **LEARNED)
+    scale: Scale = scale_hyper()
     covariate_sd: float = covariates.sd_hyper(covariates.PROBIT_SD)
 
     def fill(self, N: int, B: int, D: int) -> Self:

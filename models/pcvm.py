@@ -7,8 +7,7 @@ The generative model
 --------------------
 X (N, D) inputs, Z (B, D) basis centres, y (N,) in {0, 1}, basis labels s_j in {-1, +1}, fixed::
 
-    g       ~ C+(0, 1)                                  learned scale, `sample_scale`
-    alpha_j ~ Gamma(c, g^2 d)                           precision of a sample weight        (B,)
+    alpha_j ~ Gamma(c, d)                               precision of a sample weight        (B,)
     w_j     ~ N+(0, 1 / alpha_j)                        size of a sample weight             (B,)
     a_j     = s_j w_j                                   sample weight, `sample_weight`      (B,)
     theta_k = feature_scale                             a constant, `feature_weight`        (D,)
@@ -17,9 +16,7 @@ X (N, D) inputs, Z (B, D) basis centres, y (N,) in {0, 1}, basis labels s_j in {
     y_i     ~ Bernoulli(sigmoid(eta_i))                 label                               (N,)
 
 N+(0, v) is a truncated normal of variance v, Gamma is (shape, rate); feature_scale is one number
-or one for each feature. g is 1 by default; with `scale="learned"` it is a variable, half-Cauchy
-with median 1, which multiplies the scale of the sample weights and not their slab. The
-parametrisations are PFCVM's: alpha explicit, or w half-Student-t.
+or one for each feature. The parametrisations are PFCVM's: alpha explicit, or w half-Student-t.
 
 Departures from the paper
 -------------------------
@@ -27,7 +24,6 @@ Departures from the paper
 - Hyperpriors are proper, with computed rates and a slab, and bias_sd is fixed, for the reasons
   given in PFCVM.
 - theta is given, not tuned; by default it is the feature scale of its kernel.
-- The paper has no g.
 
 Known difficulties
 ------------------

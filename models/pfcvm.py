@@ -11,8 +11,7 @@ s_j in {-1, +1} for each basis centre::
     alpha_j ~ Gamma(c, d)                               precision of a sample weight        (B,)
     w_j     ~ N+(0, 1 / alpha_j)                   (5)  size of a sample weight             (B,)
     a_j     = s_j w_j                                   sample weight, `sample_weight`      (B,)
-    g       ~ C+(0, 1)                                  learned scale, `feature_scale`
-    beta_k  ~ Gamma(c, g^2 d)                           precision of a feature weight       (D,)
+    beta_k  ~ Gamma(c, d)                               precision of a feature weight       (D,)
     theta_k ~ N+(0, 1 / beta_k)                    (8)  feature weight, `feature_weight`    (D,)
     b       ~ Normal(0, bias_sd)                   (6)  bias, `bias`
     eta_i   = b + sum_j a_j K_theta(x_i, z_j)      (4)  decision value, `eta`               (N,)
@@ -28,10 +27,6 @@ whose tail the slab cuts off (`models/parts/slab.py`).
 The rates are computed from `active_features` and `active_samples`, the prior expected numbers of
 visible weights (`models/parts/sparsity.py`). "all" instead of a number gives the dense prior:
 c = 1.5, no slab.
-
-g is 1 by default (`scale="fixed"`). With `scale="learned"` it is a variable, half-Cauchy with
-median 1. It multiplies the scale of the feature weights and not their slab. So the data can say
-that more or fewer features matter than `active_features`.
 
 The posterior can be written in two ways (`parametrization`):
 
@@ -57,7 +52,6 @@ Departures from the paper
 - Rates are computed from N, B, D, the kernel and the expected numbers of visible weights.
 - Sample and feature weights have separate shapes and rates.
 - bias_sd is fixed; the paper re-estimates the precision alpha_0 of the bias.
-- The paper has no g.
 
 Known difficulties
 ------------------
@@ -108,7 +102,6 @@ class Hypers(sparse.KernelHypers):
         "feature", why="filled from active_features; dense: shape * the kernel's scale^2"
     )
     feature_slab: float = sparse.own_slab("feature", why="filled: 1, or 1 / degree (polynomial)")
-    scale: sparse.Scale = sparse.scale_hyper("feature")
 
     def __post_init__(self) -> None:
         super().__post_init__()

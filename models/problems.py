@@ -417,7 +417,7 @@ class Problem:
         with _needed("the prior's density"):
             rest = self.spec.log_joint(point, none, self.y[:0], hypers)
             parts = {}
-            for name, prior in self.hypers.weight_priors(point).items():
+            for name, prior in self.hypers.weight_priors().items():
                 signed = name == "sample_weight" and not self.spec.labels_in_basis
                 x = point[name] if signed else np.abs(point[name])  # labels sign the basis
                 parts[name] = ard.logp(x, None, prior, signed=signed)

@@ -10,8 +10,7 @@ X (N, D) inputs, Z (B, D) basis centres (the training inputs), y (N,) in {0, 1}:
 
     psi_j   ~ Gamma(a0, b0)                            (2)  precision of a dual weight      (B,)
     a_j     ~ Normal(0, psi_j^-1/2)                    (2)  dual weight, `sample_weight`    (B,)
-    g       ~ C+(0, 1)                                 ours learned scale, `feature_scale`
-    delta_d ~ Gamma(a0, g^2 b0)                        (4)  precision of a feature weight   (D,)
+    delta_d ~ Gamma(a0, b0)                            (4)  precision of a feature weight   (D,)
     v_d     ~ FoldedNormal(0, delta_d^-1/2)            (4)  relevance, `feature_weight`     (D,)
     b       ~ Normal(0, bias_sd)                       (2)  bias, `bias`
     tau     ~ Gamma(noise_shape, noise_rate)           (2)  precision of the latent noise
@@ -29,10 +28,6 @@ and delta are no longer exactly Gamma, a is a Cauchy and v a half-Cauchy, and th
 their tails (`models/parts/slab.py`). The rates are computed from `active_features` and
 `active_samples`, the prior expected numbers of visible weights (`models/parts/sparsity.py`). "all"
 instead of a number gives the dense prior: a0 = 1.5, no slab.
-
-g is 1 by default (`scale="fixed"`). With `scale="learned"` it is a variable, half-Cauchy with
-median 1. It multiplies the scale of the feature weights and not their slab. So the data can say
-that more or fewer features matter than `active_features`.
 
 The posterior can be written in two ways (`parametrization`), and the latent noise can be treated in
 three (`latent_noise`):
@@ -54,7 +49,6 @@ Departures from the paper
   to infinity, so an improper prior leaves the posterior improper at both ends. E[1/tau | y] is
   finite only for noise_shape > 1.
 - Sample and feature weights have separate shapes and rates.
-- The paper has no g.
 
 Known difficulties
 ------------------
@@ -125,7 +119,6 @@ class Hypers(sparse.SparseHypers):
         why="filled from active_features; dense: scale 1 / max(D, sqrt(N D))",
     )
     feature_slab: float = sparse.own_slab("feature", why="filled: 1")
-    scale: sparse.Scale = sparse.scale_hyper("feature")
     bias_sd: float = sparse.bias_hyper(paper="1")
     covariate_sd: float = covariates.sd_hyper()
     noise_shape: float = _shape(

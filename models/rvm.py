@@ -7,8 +7,7 @@ The generative model
 --------------------
 X (N, D) inputs, Z (B, D) basis centres (the training inputs), y (N,) in {0, 1}::
 
-    g       ~ C+(0, 1)                                  learned scale, `sample_scale`
-    alpha_j ~ Gamma(c, g^2 d)                           precision of a weight               (B,)
+    alpha_j ~ Gamma(c, d)                               precision of a weight               (B,)
     w_j     ~ Normal(0, alpha_j^-1/2)                   weight, `sample_weight`             (B,)
     theta_k = feature_scale                             a constant, `feature_weight`        (D,)
     b       ~ Normal(0, bias_sd)                        bias, `bias`
@@ -19,8 +18,7 @@ The second argument of Normal is a standard deviation, Gamma is (shape, rate); f
 one number or one for each feature. Weights may have either sign: the basis has no labels, so y is
 used once. By default c = 1/2 and each weight has a slab, as in PFCVM (`pfcvm.py`). There are two
 parametrisations: alpha explicit and w non-centred, or w Student-t with nu = 2 c degrees of
-freedom and scale sqrt(d / c), times the slab. g is 1 by default; with `scale="learned"` it is a
-variable, half-Cauchy with median 1, which multiplies the scale of the weights, as in PCVM.
+freedom and scale sqrt(d / c), times the slab.
 
 Departures from the paper
 -------------------------
@@ -28,7 +26,6 @@ Departures from the paper
   flat, and the posterior is then improper (Dixit & Roy 2021, doi 10.1016/j.spl.2021.109039).
 - The bias has a prior of its own, with the fixed scale bias_sd.
 - theta is given, by default the feature scale of its kernel.
-- The paper has no g.
 
 Known difficulties
 ------------------

@@ -23,13 +23,10 @@ from .parts.ard import Form, WeightPrior
 from .parts.effects import VISIBLE
 from .parts.kernels import KernelName, kernel_hyper
 from .parts.sparsity import Sizes, kernel_factors, sparse_features, sparse_samples
-from .spec import BaseHypers, Point
+from .spec import BaseHypers
 
 Active = float | Literal["all"]
 """The prior expected number of visible weights; "all" is the dense prior."""
-
-Scale = Literal["fixed", "learned"]
-"""Whether the filled scale of the weights is their scale, or the median of its prior."""
 
 DEFAULT_SLAB = 1.0
 """In logits. Between 1/4 and 2, the held-out score on planted effects of 1.5 logits hardly changes
@@ -132,19 +129,6 @@ def own_slab(kind: str, *, why: str) -> Any:
     return slab(f"standard deviation of the slab of a {kind} weight", why=why)
 
 
-def scale_hyper(
-    kind: str, where: str = " (sparse prior only)", *, default: Scale = "fixed", why: str = ""
-) -> Any:
-    """Declare whether the scale of a kind of weights is learned."""
-    return hyper(
-        default,
-        f"scale of the {kind} weights: the filled one, or that times a variable {kind}_scale ~ "
-        f"C+(0, 1), whose median is 1{where}",
-        paper="fixed",
-        why=why,
-    )
-
-
 def form_hyper(default: str) -> Any:
     """Declare the parametrisation of weights with Gamma precisions."""
     meaning = "precisions integrated out (marginal) or explicit"
@@ -213,13 +197,6 @@ class SparseHypers(BaseHypers):
     shape, rate and slab, and for both one `slab` in logits. A number of active weights replaces
     shape and rate. A kind is sparse unless its shape or rate is given, or its number is "all". In
     those cases it is dense, and has no slab unless one is given.
-
-    If a model's `scale` is "learned", a variable g ~ C+(0, 1) multiplies the filled scale of the
-    feature weights, or of the sample weights where the feature weights are constants. `active_*` is
-    then the expected number of visible weights at the median scale, and the median of the expected
-    number given g. P(active) under the prior averages over g. For RFVM with 100 samples and
-    60 features, of which 10 are expected at the median scale, the number given g is between 4 and
-    20 with probability 1/2, and its mean is 14 (72 and 7129: 4 to 24, and 42; by quadrature).
     """
 
     def fill(self, N: int, B: int, D: int) -> Self:
@@ -236,7 +213,7 @@ class SparseHypers(BaseHypers):
         sample = self._group("sample", 1.5, sample_scale)
         feature = self._group("feature", sizes.kernel.dense_shape, feature_scale)
         filled = _filled(sizes, vars(self)["slab"], sample, feature)
-        return dataclasses.replace(self, **filled)._with_a_scale()
+        return dataclasses.replace(self, **filled)
 
     def fill_samples(self, N: int, B: int, theta: np.ndarray) -> Self:
         """Return a copy with the prior of the sample weights, for fixed feature weights theta (D,).
@@ -246,20 +223,7 @@ class SparseHypers(BaseHypers):
         sizes, slab = Sizes(self.kernel_of(), N, B, len(theta)), vars(self)["slab"]
         sample = self._group("sample", 1.5, sizes.kernel.scales(N, len(theta))[0])
         filled = _filled_samples(sizes, slab, sample, theta)
-        return dataclasses.replace(self, **filled)._with_a_scale()
-
-    def _with_a_scale(self) -> Self:
-        """Return self; raise an error if its scale is learned beside a prior that is not sparse."""
-        if self.learned_scale is not None:
-            kind = self.learned_scale.removesuffix("_scale")
-            shape, _, slab = self.weight_priors()[f"{kind}_weight"]
-            if shape != 0.5 or slab == np.inf:
-                raise InputError(
-                    f'scale = "learned" needs the sparse prior of the {kind} weights, {kind}_shape '
-                    f"= 1/2 with a slab, got {kind}_shape = {shape:g} and {kind}_slab = {slab:g}. "
-                    f'Give active_{kind}s as a number, or leave it out; or use scale = "fixed".'
-                )
-        return self
+        return dataclasses.replace(self, **filled)
 
     def _group(self, kind: str, dense_shape: float, dense_scale: float) -> Group:
         """Return what was given for one kind of weights."""
@@ -274,27 +238,13 @@ class SparseHypers(BaseHypers):
         shape, rate, slab = (fields[f"{kind}_{name}"] for name in WeightPrior._fields)
         return Group(kind, active, shape, rate, slab, dense_shape, dense_scale)
 
-    @property
-    def learned_scale(self) -> str | None:
-        """The name of the variable that multiplies the scale of one kind of weights, if any."""
-        fields = vars(self)
-        if fields["scale"] == "fixed":
-            return None
-        return "feature_scale" if "feature_rate" in fields else "sample_scale"
-
-    def weight_priors(self, point: Point | None = None) -> dict[str, WeightPrior]:
-        """Return the priors of the weights: of both kinds, or of the samples' beside fixed ones.
-
-        At a point (...,), if one is given, they are those given its learned scale.
-        """
+    def weight_priors(self) -> dict[str, WeightPrior]:
+        """Return the priors of the weights: of both kinds, or of the samples' beside fixed ones."""
         fields, priors = vars(self), {}
         for kind in ("sample", "feature"):
             if f"{kind}_rate" in fields:
-                shape, rate, slab = (fields[f"{kind}_{name}"] for name in WeightPrior._fields)
-                prior = WeightPrior(shape, rate, slab)
-                if point is not None and self.learned_scale == f"{kind}_scale":
-                    prior = prior.scaled(point[f"{kind}_scale"])
-                priors[f"{kind}_weight"] = prior
+                prior = (fields[f"{kind}_{name}"] for name in WeightPrior._fields)
+                priors[f"{kind}_weight"] = WeightPrior(*prior)
         return priors
 
     @property
@@ -347,7 +297,6 @@ class KernelHypers(SparseHypers):
         "sample", why="filled from active_samples; dense: shape * the kernel's scale^2"
     )
     sample_slab: float = own_slab("sample", why="filled from slab, on the weight's own scale")
-    scale: Scale = scale_hyper("sample")
     bias_sd: float = bias_hyper(paper="re-estimated")
     covariate_sd: float = covariates.sd_hyper()
 

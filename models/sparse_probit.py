@@ -70,14 +70,15 @@ import pytensor.tensor as pt
 from ardvark.common.declared import hyper
 
 from .jcfo import (
-    LEARNED,
     MEDIAN,
+    Scale,
     declare_scale,
     laplace,
     laplace_hyper,
     laplace_jacobian,
     laplace_logp,
     scale_free,
+    scale_hyper,
     scale_jacobian,
     scale_logp,
     scaled,
@@ -88,7 +89,6 @@ from .jcfo import log_predictive as log_predictive  # a part of this model's con
 from .parts import covariates
 from .parts.ard import Form
 from .parts.probit import ProbitBernoulli, probit_logp
-from .sparse import Scale, scale_hyper
 from .spec import BaseHypers, Coords, Inputs, ModelCard, Point
 
 
@@ -108,7 +108,7 @@ class Hypers(BaseHypers):
         "a feature weight, and of the bias if the scale is fixed",
         f"filled: weight scale gamma1^-1/2 = D^-1/2; {MEDIAN}",
     )
-    scale: Scale = scale_hyper("feature", **LEARNED)
+    scale: Scale = scale_hyper()
     covariate_sd: float = covariates.sd_hyper(covariates.PROBIT_SD)
 
     def fill(self, N: int, B: int, D: int) -> Self:

@@ -226,11 +226,8 @@ class BaseHypers(Settings, ABC):
         """The variable that multiplies the scale of one kind of weights, if the prior has one."""
         return "feature_scale" if vars(self).get("scale") == "learned" else None
 
-    def weight_priors(self, point: Point | None = None) -> dict[str, WeightPrior]:
-        """Return the priors of the shared weights that have ARD priors, by name.
-
-        At a point (...,), if one is given, they are those given its learned scale.
-        """
+    def weight_priors(self) -> dict[str, WeightPrior]:
+        """Return the priors of the shared weights that have ARD priors, by name."""
         return {}
 
 

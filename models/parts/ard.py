@@ -11,10 +11,6 @@ x_j = raw_j precision_j^-1/2. PFCVM (eqs. 5, 8), PCVM, RVM and RFVM use these pr
 A finite `slab` multiplies the density by exp(-x_j^2 / (2 slab^2)) and renormalises it (`slab.py`).
 In the hierarchical form x_j is then raw_j (precision_j + slab^-2)^-1/2.
 
-A learned scale g ~ C+(0, 1), half-Cauchy with median 1, multiplies the scale of one group of
-weights, so their rate is g^2 rate. The slab stays. It is for the sparse prior alone, shape 1/2 with
-a slab, whose normalising constant has a closed form in g (`slab.half_cauchy_log_mass`).
-
 A model names each of its groups of weights once (`Weights`). `Weights.declare` is the prior in
 PyMC. `logp` and `draw` are the same prior in NumPy, written independently of it.
 """
@@ -29,7 +25,7 @@ import pytensor.tensor as pt
 from scipy import special, stats
 
 from . import slab as slabs
-from .slab import SlabStudentT, TiltedGamma, symbolic_half_cauchy_log_mass
+from .slab import SlabStudentT, TiltedGamma
 
 Form = Literal["marginal", "hierarchical"]
 Point = Mapping[str, np.ndarray]
@@ -54,13 +50,7 @@ class WeightPrior(NamedTuple):
     @property
     def log_mass(self) -> Any:
         """Log of the normalising constant of the slab; 0 without a slab."""
-        if np.ndim(self.rate):  # at draws of a learned scale
-            return slabs.half_cauchy_log_mass(self.rate, self.slab)
         return slabs.log_mass(self.shape, self.rate, self.slab)
-
-    def scaled(self, scale: Any) -> "WeightPrior":
-        """Return the prior at draws (...,) of a learned scale, which leave the slab as it is."""
-        return self._replace(rate=np.asarray(scale)[..., None] ** 2 * self.rate)
 
 
 def logp(
@@ -99,11 +89,6 @@ def draw(
     return precision, x if signed else np.abs(x)
 
 
-def log_half_cauchy(g: Any) -> np.ndarray:
-    """Return the log density of a learned scale (...,), C+(0, 1)."""
-    return math.log(2.0 / math.pi) - np.log1p(np.square(g))
-
-
 # --- the weights of a model -----------------------------------------------------------------------
 
 
@@ -114,12 +99,8 @@ class Priors(Protocol):
     def parametrization(self) -> Form:
         """The form."""
 
-    @property
-    def learned_scale(self) -> str | None:
-        """The variable that multiplies the scale of one group of weights, if there is one."""
-
-    def weight_priors(self, point: Point | None = None) -> dict[str, WeightPrior]:
-        """Return the priors, "sample_weight" and "feature_weight"; at a point, if one is given."""
+    def weight_priors(self) -> dict[str, WeightPrior]:
+        """Return the priors, "sample_weight" and "feature_weight"."""
 
 
 class Weights(NamedTuple):
@@ -146,32 +127,20 @@ class Weights(NamedTuple):
         """Name of the non-centred variable."""
         return f"{self.group}_weight_raw"
 
-    @property
-    def scale(self) -> str:
-        """Name of the variable g, if the scale of these weights is learned."""
-        return f"{self.group}_scale"
-
-    def learned(self, h: Priors) -> bool:
-        """Whether the scale of these weights is a variable."""
-        return h.learned_scale == self.scale
-
-    def prior(self, h: Priors, point: Point | None = None) -> WeightPrior:
-        """Return the prior of these weights; at a point, that given its learned scale."""
-        return h.weight_priors(point)[f"{self.group}_weight"]
+    def prior(self, h: Priors) -> WeightPrior:
+        """Return the prior of these weights."""
+        return h.weight_priors()[f"{self.group}_weight"]
 
     def declare(self, h: Priors) -> Any:
-        """Declare x in the current PyMC model, in either form, with its slab and learned scale."""
+        """Declare x in the current PyMC model, in either form, with its slab."""
         prior, form, group = self.prior(h), h.parametrization, self.group
         dims = "basis" if group == "sample" else "feature"
         shape, rate = prior.shape, pm.Data(f"{group}_rate", prior.rate)
         unit = pm.Normal if self.signed else pm.HalfNormal
         if np.isfinite(prior.slab):
             slab = pm.Data(f"{group}_slab", prior.slab)
-            if self.learned(h):
-                rate = rate * pm.HalfCauchy(self.scale, 1.0) ** 2
-                log_mass = symbolic_half_cauchy_log_mass(rate, slab)
-            else:  # it depends on the filled rate and slab, and is rebound with them
-                log_mass = pm.Data(f"{group}_log_mass", prior.log_mass)
+            # it depends on the filled rate and slab, and is rebound with them
+            log_mass = pm.Data(f"{group}_log_mass", prior.log_mass)
             law = shape, rate, slab, log_mass
             if form == "marginal":
                 return SlabStudentT(self.name, *law, signed=self.signed, dims=dims)
@@ -192,22 +161,17 @@ class Weights(NamedTuple):
         return None if h.parametrization == "marginal" else point[self.precision]
 
     def logp(self, point: Point, h: Priors) -> np.ndarray:
-        """Return the log density of x, of its learned scale, and of precisions that are kept."""
-        precision, prior = self._precision(point, h), self.prior(h, point)
-        total = logp(point[self.name], precision, prior, signed=self.signed)
-        return total + log_half_cauchy(point[self.scale]) if self.learned(h) else total
+        """Return the log density of x, and of precisions that are kept."""
+        precision = self._precision(point, h)
+        return logp(point[self.name], precision, self.prior(h), signed=self.signed)
 
     def draw(self, rng: np.random.Generator, h: Priors, size: int) -> dict[str, np.ndarray]:
-        """Return one draw of the precisions and of x, each (size,), and of a learned scale."""
-        prior, found = self.prior(h), {}
-        if self.learned(h):
-            g = abs(rng.standard_cauchy())
-            prior, found[self.scale] = prior._replace(rate=g**2 * prior.rate), np.asarray(g)
-        precision, x = draw(rng, prior, size, signed=self.signed)
-        return {self.precision: precision, self.name: x, **found}
+        """Return one draw of the precisions and of x, each (size,)."""
+        precision, x = draw(rng, self.prior(h), size, signed=self.signed)
+        return {self.precision: precision, self.name: x}
 
     def log_jacobian(self, point: Point, h: Priors) -> np.ndarray:
-        """Return log |d (g, precision, x) / d (log g, log precision, log raw)|, x = raw total^-1/2.
+        """Return log |d (precision, x) / d (log precision, log raw)|, x = raw total^-1/2.
 
         total = precision + slab^-2. d precision / d log precision = precision and dx / d log raw =
         x. A signed weight does not transform raw: dx / d raw = total^-1/2. The marginal form has
@@ -219,13 +183,12 @@ class Weights(NamedTuple):
             each = each + np.log(precision)
             if self.signed:
                 each = each - 0.5 * np.log(precision + self.prior(h).slab ** -2.0)
-        return each.sum(-1) + (np.log(point[self.scale]) if self.learned(h) else 0.0)
+        return each.sum(-1)
 
     def free(self, point: Point, h: Priors) -> dict[str, np.ndarray]:
         """Return the free variables that `declare` declares, at a point of the paper's."""
         precision = self._precision(point, h)
-        scale = {self.scale: point[self.scale]} if self.learned(h) else {}
         if precision is None:
-            return {self.name: point[self.name], **scale}
+            return {self.name: point[self.name]}
         raw = point[self.name] * (precision + self.prior(h).slab ** -2.0) ** 0.5
-        return {self.precision: precision, self.raw: raw, **scale}
+        return {self.precision: precision, self.raw: raw}

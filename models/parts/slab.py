@@ -31,8 +31,6 @@ from pymc.distributions.transforms import log as log_transform
 from scipy import special
 
 _LOG_2 = math.log(2.0)
-_LOG_ROOT_PI = 0.5 * math.log(math.pi)
-_FAR = 1e3  # from here on three terms of the series of erfcx are exact to rounding
 _WIDE = 60.0  # rate / slab^2; filled rates are at most 50 times the square of their slab
 
 
@@ -54,31 +52,14 @@ def log_mass(shape: float, rate: float, slab: float) -> float:
     return float(special.logsumexp(log_density + log_kept) + math.log(step))
 
 
-def half_cauchy_log_mass(rate: Any, slab: float) -> np.ndarray:
-    """Return `log_mass` at shape 1/2, for an array of rates: ln erfcx(sqrt(rate) / slab)."""
-    return np.log(special.erfcx(np.sqrt(rate) / slab))
-
-
-def symbolic_half_cauchy_log_mass(rate: Any, slab: Any) -> Any:
-    """Return `half_cauchy_log_mass` of tensors.
-
-    The derivative of erfcx is a difference that cancels at large arguments, so there its asymptotic
-    series is used.
-    """
-    x = pt.sqrt(rate) / slab
-    near, far = pt.minimum(x, _FAR), pt.maximum(x, _FAR)
-    series = -pt.log(far) - _LOG_ROOT_PI + pt.log1p(-0.5 * far**-2.0 + 0.75 * far**-4.0)
-    return pt.switch(pt.lt(x, _FAR), pt.log(pt.erfcx(near)), series)
-
-
 def draw(
     rng: np.random.Generator, shape: Any, rate: Any, slab: Any, size: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return draws of (precision, x), x of either sign, by rejection.
 
     A draw from the prior without the slab is accepted with probability exp(-x^2 / (2 slab^2)),
-    which is close to 1 if the slab is much wider than the spike. A learned scale may be much wider
-    than the slab: see `_draw_wide`.
+    which is close to 1 if the slab is much wider than the spike. Where it is much narrower: see
+    `_draw_wide`.
     """
     if shape == 0.5 and rate > _WIDE * slab**2:
         return _draw_wide(rng, rate, slab, size)

@@ -164,11 +164,6 @@ def test_a_bare_model_is_asked_itself():
         ("rfvm", "xolon"),
         ("jcfo", "jcfo_em"),
         ("sparse_probit", "jcfo_em"),
-        *(
-            (model, method)
-            for model in ("pfcvm", "pcvm", "rvm")
-            for method in ("pfcvm_lp", "pfcvm_em")
-        ),
     ],
 )
 def test_a_papers_algorithm_has_no_step_for_a_learned_scale(model, method, dataset):

@@ -63,13 +63,10 @@ SLABS = {"sample_slab": 1.6, "feature_slab": 0.8}
 def unlike(name, slabs=True, choice=None, covariates=False):
     """Return the hyperparameters of a model that no default makes equal, with or without slabs.
 
-    A learned scale has a sparse prior, whose shape is 1/2. The prior of covariates is only for a
-    problem that has some.
+    The prior of covariates is only for a problem that has some.
     """
     given = UNLIKE | SLABS if slabs else UNLIKE
     fields = ZOO[name].Hypers.__dataclass_fields__
-    if (choice or {}).get("scale") == "learned":
-        given = given | {f"{'feature' if 'feature_shape' in fields else 'sample'}_shape": 0.5}
     return {k: v for k, v in given.items() if k in fields and (covariates or k != COVARIATE_SD)}
 
 

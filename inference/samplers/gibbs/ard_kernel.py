@@ -26,9 +26,7 @@ One sweep
    c. Two features exchange their weights, above all correlated ones.
    d. A visible weight, by a random walk of its logarithm.
    e. The scale of all of theta, a random walk of its logarithm.
-   f. A learned scale g (`learned_scale.py`): with the spike and with all of theta, random walks of
-      its logarithm; then by itself.
-2. x, b and the covariates | theta, as in PCVM (`fixed_kernel.py`), a few times. Polya-Gamma
+2. x, b and the covariates | theta, a few times (`sample_weights.py`). Polya-Gamma
    variables are drawn from the eta that step 1 left, before anything uses them.
 3. The precisions.
 
@@ -44,7 +42,6 @@ Which features are visible is what mixes slowest: read R-hat of `eta` over dispe
 the spread of P(active) between them.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -54,17 +51,14 @@ from ardvark.models import Problem, pfcvm
 
 from . import ard_kernel_steps as steps
 from .ard_steps import LARGE, Pairs, Prior, beyond
-from .fixed_kernel import PARTNERS as SAMPLE_PARTNERS
-from .fixed_kernel import SampleWeights
-from .learned_scale import NONE, LearnedScale, Ridge, log_ridge
 from .products import distances, weighted_products
+from .sample_weights import PARTNERS as SAMPLE_PARTNERS
+from .sample_weights import SampleWeights
 from .sampler import GibbsSampler
 
 PARTNERS = 6  # most correlated features a feature is exchanged with; a few, so each is often tried
 SHARES = (1.0, 0.25, 0.0625)  # of the weights that are not visible, in the blocks of step 1a
 WALK, EXCHANGE, SCALE = 1.0, 0.5, 0.3  # standard deviations of the steps of logarithms
-RIDGE = (1.0, 0.3)  # likewise, of a learned scale with the spike
-NOTHING = np.empty(0, dtype=np.int64)  # no feature moves by itself
 
 
 @dataclass
@@ -84,8 +78,6 @@ class State:
         NaN until the first sweep ends, and if the form has none.
     covariate : array (K,)
         Weights of the covariates.
-    scale : float
-        Learned scale of theta; 1 if it is fixed.
     """
 
     theta: np.ndarray
@@ -95,7 +87,6 @@ class State:
     feature_precision: np.ndarray
     sample_precision: np.ndarray
     covariate: np.ndarray
-    scale: float = 1.0
 
 
 class Sampler(GibbsSampler):
@@ -133,7 +124,6 @@ class Sampler(GibbsSampler):
         self.Zt = self.Xt if problem.Z is problem.X else np.array(problem.Z.T, order="C")  # (D, B)
         self.prior = Prior.of(h.feature_prior, positive=True)
         D = len(self.Xt)
-        self.learned = None if h.learned_scale is None else LearnedScale(self.prior, D)
         self.pairs = Pairs.of(problem.X, h.feature_prior, PARTNERS)
         _, self.share = beyond(LARGE, D, h.feature_prior)
         self.crossings = max(1, round(self.crossing_share * D))
@@ -160,14 +150,11 @@ class Sampler(GibbsSampler):
             feature_precision=np.full(len(theta), np.nan),
             sample_precision=np.full(len(a), np.nan),
             covariate=covariate,
-            scale=float(point["feature_scale"]) if self.learned else 1.0,
         )
 
     def point(self, state: State) -> dict[str, np.ndarray]:
         """Return the variables of the problem's form and the shared quantities, as copies."""
         point = self.weights.point(state) | {"feature_weight": state.theta.copy()}
-        if self.learned:
-            point["feature_scale"] = np.asarray(state.scale)
         if self.weights.precise:
             point["beta"] = state.feature_precision.copy()
         return point | self.problem.to_free(point)
@@ -210,52 +197,22 @@ class Sampler(GibbsSampler):
 
     def features(self, state: State, rng: np.random.Generator) -> None:
         """Step 1."""
-        prior, pairs = self.law(state)
+        visible = self.pairs.visible
         present = steps.Present(state.theta, self.inner(state.theta), state.eta - state.bias)
         columns, a = self.columns, self.weights.basis_sign * state.x
         covariates = self.weights.covariates
         added = covariates.C @ state.covariate if covariates else np.empty(0)
         held = steps.Held(a, state.bias, added)
-        given = steps.Given(columns, present, held, prior)
+        given = steps.Given(columns, present, held, self.prior)
         for share in SHARES:
-            steps.spike_block(rng, share, given, pairs.visible)
-        steps.crossings(rng, self.crossings, given, pairs.visible, self.share)
-        steps.exchanges(rng, self.exchanges, EXCHANGE, given, pairs)
-        steps.walks(rng, self.walks, WALK, given, pairs.visible)
+            steps.spike_block(rng, share, given, visible)
+        steps.crossings(rng, self.crossings, given, visible, self.share)
+        steps.exchanges(rng, self.exchanges, EXCHANGE, given, self.pairs)
+        steps.walks(rng, self.walks, WALK, given, visible)
         steps.scalings(rng, self.scalings, SCALE, given)
-        if self.learned:
-            self.learn(state, given, rng)
-
-    def law(self, state: State) -> tuple[Prior, Pairs]:
-        """Return the prior of theta given its scale, and the pairs, whose threshold follows it."""
-        if not self.learned:
-            return self.prior, self.pairs
-        visible = state.scale * self.pairs.visible
-        return self.learned.at(state.scale), self.pairs._replace(visible=visible)
-
-    def learn(self, state: State, given: steps.Given, rng: np.random.Generator) -> None:
-        """Step 1f."""
-        learned = self.learned
-        assert learned is not None
-        for width in RIDGE:
-            moves, ridge = learned.split(rng, state.theta, state.scale)
-            u = width * rng.standard_normal()
-            which, change = np.flatnonzero(moves), math.expm1(u) * state.theta[moves]
-            odds = log_ridge(u, ridge, self.prior) - log_ridge(0.0, ridge, self.prior)
-            if steps.accept(rng, given, 1.0, which, change, odds):
-                state.theta[moves] *= math.exp(u)
-                state.scale *= math.exp(u)
-        for _ in range(self.scalings):  # all of theta: a change of the kernel's width
-            ridge = Ridge(state.scale, len(state.theta), float(np.sum(state.theta**2)), NONE, 0.0)
-            u = SCALE * rng.standard_normal()
-            odds = log_ridge(u, ridge, self.prior) - log_ridge(0.0, ridge, self.prior)
-            if steps.accept(rng, given, math.exp(u), NOTHING, NONE, odds):
-                state.theta *= math.exp(u)
-                state.scale *= math.exp(u)
-        state.scale = learned.alone(rng, state.theta, state.scale)
 
     def precisions(self, state: State, rng: np.random.Generator) -> None:
         """Step 3."""
         self.weights.precisions(state, rng)
-        rate = self.law(state)[0].rate + 0.5 * state.theta**2
+        rate = self.prior.rate + 0.5 * state.theta**2
         state.feature_precision = rng.gamma(self.prior.shape + 0.5, 1.0 / rate)

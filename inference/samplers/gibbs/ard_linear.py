@@ -46,9 +46,7 @@ drawn anew before anything uses them; that is why the order matters (van Dyk, Pa
 4. (theta, x) -> (e^v theta, e^-v x), which leaves eta: a generalised Gibbs step (Liu, Sabatti
    2000, doi 10.1093/biomet/87.2.353), a slice step in v whose density is that of the moved point
    times the Jacobian, p(e^v theta, e^-v x) e^((D - B) v).
-5. A learned scale g of the features, with all of theta and x (step c of `learned_scale.py`), and by
-   itself (step a); its step b, with the spike, belongs to 2 in the first round of a sweep.
-6. The precisions, given theta, x and g.
+5. The precisions, given theta and x.
 
 Cost
 ----
@@ -73,7 +71,6 @@ from ardvark.models import Problem, pfcvm, rfvm
 from .ard_scans import Tail, full_scans, scans
 from .ard_steps import Group, Pairs, Prior, beyond, draw_noisy, scale_move
 from .covariates import Covariates
-from .learned_scale import LearnedScale
 from .products import weighted_products
 from .sampler import GibbsSampler, draw_omega
 
@@ -100,8 +97,6 @@ class State:
         NaN until the first sweep ends, and if the form has none.
     covariate : array (K,)
         Weights of the covariates.
-    scale : float
-        Learned scale of theta; 1 if it is fixed.
     """
 
     theta: np.ndarray
@@ -113,7 +108,6 @@ class State:
     feature_precision: np.ndarray
     sample_precision: np.ndarray
     covariate: np.ndarray
-    scale: float = 1.0
 
 
 @dataclass
@@ -175,9 +169,6 @@ class Sampler(GibbsSampler):
         self.feature_pairs = Pairs.of(problem.X, h.feature_prior, PARTNERS)
         self.tries = self.feature_tries or max(50, len(self.Xt) // 12)
         self.sample_pairs = Pairs.of(self.Zt, h.sample_prior, PARTNERS)
-        self.learned = None
-        if h.learned_scale is not None:
-            self.learned = LearnedScale(self.feature, len(self.Xt))
         self.basis_sign = np.ones(self.Zt.shape[1])
         self.set_labels(problem.y, problem.basis_labels)
 
@@ -202,7 +193,6 @@ class Sampler(GibbsSampler):
             feature_precision=np.full(D, np.nan),
             sample_precision=np.full(B, np.nan),
             covariate=self.covariates.at(point),
-            scale=float(point["feature_scale"]) if self.learned else 1.0,
         )
         self._decide(state)
         return state
@@ -219,8 +209,6 @@ class Sampler(GibbsSampler):
         }
         if not self.signed:
             point["w"] = state.x.copy()
-        if self.learned:
-            point["feature_scale"] = np.asarray(state.scale)
         if self.precise:
             precisions = (state.sample_precision.copy(), state.feature_precision.copy())
             point |= dict(zip(names, precisions, strict=True))
@@ -250,7 +238,6 @@ class Sampler(GibbsSampler):
             if self.noise:  # tau mixes slowest, and costs least
                 self.latent(state, self.augment(state, rng), rng)
         self.balance(state, rng)
-        self.learn(state, rng)
         if self.precise:
             self.precisions(state, rng)
 
@@ -267,15 +254,9 @@ class Sampler(GibbsSampler):
         slope = self.Zt @ (self.basis_sign * state.x)  # (D,)
         working = self.augment(state, rng)
         before = working.score.copy()
-        prior, *thresholds = self.feature_law(state)
-        group = Group(self.Xt, slope, working.W, prior, working.score, state.theta)
+        group = Group(self.Xt, slope, working.W, self.feature, working.score, state.theta)
         full = 1 if every else 0
-        scans(rng, full, self.feature_scans, self.tries, group, *thresholds)
-        if self.learned and every:  # it moves nearly all features
-            state.scale = self.learned.spike(
-                rng, state.theta, state.scale, lambda theta: (theta * slope) @ self.Xt,
-                working.W, working.score,
-            )  # fmt: skip
+        scans(rng, full, self.feature_scans, self.tries, group, self.tail, self.feature_pairs)
         self.bias(state, working, rng)
         if every:  # rounding errors of a sweep end here
             eta = state.bias + (state.theta * slope) @ self.Xt
@@ -334,30 +315,14 @@ class Sampler(GibbsSampler):
     def balance(self, state: State, rng: np.random.Generator) -> None:
         """Step 4."""
         width = 3.0 * (len(state.theta) + len(state.x)) ** -0.5  # close to the sd of v
-        feature, _, _ = self.feature_law(state)
-        v = scale_move(rng, width, state.theta, feature, state.x, self.sample)
+        v = scale_move(rng, width, state.theta, self.feature, state.x, self.sample)
         state.theta *= math.exp(v)
         state.x *= math.exp(-v)
 
-    def learn(self, state: State, rng: np.random.Generator) -> None:
-        """Step 5, in a problem whose scale of the features is learned."""
-        if self.learned:
-            state.scale = self.learned.together(rng, state.theta, state.scale, state.x, self.sample)
-            state.scale = self.learned.alone(rng, state.theta, state.scale)
-
-    def feature_law(self, state: State) -> tuple[Prior, Tail, Pairs]:
-        """Return the prior of the features given its scale, and the thresholds that follow it."""
-        g = state.scale
-        if not self.learned:
-            return self.feature, self.tail, self.feature_pairs
-        tail = self.tail._replace(cut=g * self.tail.cut)
-        pairs = self.feature_pairs._replace(visible=g * self.feature_pairs.visible)
-        return self.learned.at(g), tail, pairs
-
     def precisions(self, state: State, rng: np.random.Generator) -> None:
-        """Step 6."""
+        """Step 5."""
         groups = (
-            (state.theta, self.feature_law(state)[0], state.feature_precision),
+            (state.theta, self.feature, state.feature_precision),
             (state.x, self.sample, state.sample_precision),
         )
         for x, prior, out in groups:

@@ -13,7 +13,6 @@ variables of the problem's own form.
     jcfo                   `jcfo`                        O(N B D + N^2 B + N^3)
     pfcvm, rfvm            `ard_linear`, linear kernel   O(N B D)
     pfcvm                  `ard_kernel`, other kernels   O(N B D)
-    pcvm, rvm              `fixed_kernel`                O(N B)
     sparse_probit          `sparse_probit`               O(N^2 D + N^3)
     horseshoe              `horseshoe`                   O(N D)
 
@@ -55,7 +54,7 @@ ABOUT = About(
         "R-hat alone does not show that."
     ),
     cost=(
-        "A sweep costs from O(N B), where the kernel is fixed, to O(N B D + N^2 B + N^3) for JCFO; "
+        "A sweep costs from O(N D) for the horseshoe to O(N B D + N^2 B + N^3) for JCFO; "
         "the table in `gibbs.method` has all models."
     ),
 )
@@ -85,8 +84,6 @@ SAMPLER_OF = {
     "jcfo": "jcfo",
     "pfcvm": "ard_linear",
     "rfvm": "ard_linear",
-    "pcvm": "fixed_kernel",
-    "rvm": "fixed_kernel",
     "sparse_probit": "sparse_probit",
     "horseshoe": "horseshoe",
 }

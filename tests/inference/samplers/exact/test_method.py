@@ -70,7 +70,7 @@ def test_every_model_has_an_exact_sampler_and_the_reason_for_it(model):
         ("jcfo", {"degree": 2}, 2, "gibbs"),
         ("sparse_probit", {"scale": "fixed"}, 31, "mams"),
         ("sparse_probit", {}, 31, "gibbs"),
-        ("rvm", {"scale": "learned"}, 31, "mams"),
+        ("rvm", {}, 31, "mams"),
         ("horseshoe", {}, 30, "mams"),
         ("horseshoe", {}, 31, "gibbs"),
     ],

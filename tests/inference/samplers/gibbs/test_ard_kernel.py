@@ -7,9 +7,11 @@ after.
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from ardvark.inference.samplers.gibbs import ard_kernel_steps
 from ardvark.inference.samplers.gibbs.ard_kernel import Sampler
+from ardvark.inference.samplers.gibbs.sample_weights import SampleWeights, centred
 from tests.inference.batches import batch_mean, largest_t, weighted
 from tests.inference.samplers.gibbs.ard_problems import (
     bounded,
@@ -34,6 +36,52 @@ every_kernel = pytest.mark.parametrize("kernel", KERNELS)
 def quick(kind=Sampler, **options):
     given = {"exchanges": 3, "walks": 1, "scalings": 1, "sample_scans": 1, "sample_tries": 2}
     return with_counts(kind, **given | options)
+
+
+# --- the centred steps of the sample weights ------------------------------------------------------
+
+
+def test_the_rows_of_a_centred_step():
+    """A change of a_j at fixed c, in the normal likelihood and the prior of b, by hand."""
+    random, eta, Kt = rng(), rng(1).normal(size=7), rng(2).normal(size=(3, 7))
+    omega, r, b = random.gamma(2.0, 0.1, 7), random.choice([-0.5, 0.5], 7), 0.4
+
+    def log_density(eta, bias):
+        likelihood = r @ eta - 0.5 * omega @ eta**2
+        return likelihood + stats.norm.logpdf(bias, 0.0, 0.7)
+
+    rows, W = centred(Kt, omega, 0.7)
+    score = np.append(r - omega * eta, -W[-1] * b)
+    for j in range(3):
+        d = random.normal()
+        bias = b - d * (omega @ Kt[j]) / omega.sum()
+        moved = eta + d * Kt[j] + bias - b
+        want = log_density(moved, bias) - log_density(eta, b)
+        assert score @ (d * rows[j]) - 0.5 * W @ (d * rows[j]) ** 2 == pytest.approx(want)
+        assert omega @ (moved - eta) == pytest.approx(0.0, abs=1e-12)
+
+
+class NoBiasPrior(SampleWeights):
+    """The prior of the bias left out of the centred steps."""
+
+    def scan(self, state, Kt, random):
+        sd, self.bias_sd = self.bias_sd, 1e6
+        super().scan(state, Kt, random)
+        self.bias_sd = sd
+
+
+class NoBias(Sampler):
+    """The sampler with these steps."""
+
+    def __init__(self, problem):
+        super().__init__(problem)
+        self.weights = NoBiasPrior(problem, self.weights.pairs, self.weights.tries)
+
+
+@pytest.mark.statistical
+def test_a_bias_without_its_prior_is_caught():
+    problem = made("pfcvm", "dense", kernel="rbf", bias_sd=0.3)
+    assert joint_p(problem, quick(NoBias), replicates=100, sweeps=12) < ALARM
 
 
 # --- whole sweeps: the joint test -----------------------------------------------------------------

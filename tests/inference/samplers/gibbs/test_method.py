@@ -26,8 +26,6 @@ def test_a_thinned_chain_is_every_so_many_th_sweep_of_the_same_chain():
         ("pfcvm", {}),
         ("rfvm", {"parametrization": "hierarchical"}),
         ("pfcvm", {"kernel": "rbf"}),
-        ("pcvm", {}),
-        ("rvm", {}),
         ("sparse_probit", {}),
     ],
 )

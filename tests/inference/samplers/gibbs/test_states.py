@@ -12,7 +12,6 @@ from ardvark.common.validate import InputError
 from ardvark.inference.samplers.gibbs import (
     ard_kernel,
     ard_linear,
-    fixed_kernel,
     horseshoe,
     jcfo,
     masks,
@@ -36,10 +35,6 @@ FORMS = {
     "jcfo-linear": (jcfo, {"kernel": "linear"} | MARGINAL),
     "jcfo-polynomial": (jcfo, POLYNOMIAL | HIERARCHICAL),
     "jcfo-rbf": (jcfo, {"kernel": "rbf", "parametrization": "latent"}),
-    "pcvm-linear": (fixed_kernel, {"kernel": "linear"} | MARGINAL),
-    "pcvm-rbf": (fixed_kernel, {"kernel": "rbf"} | HIERARCHICAL | SPARSE),
-    "rvm-polynomial": (fixed_kernel, POLYNOMIAL | MARGINAL),
-    "rvm-rbf": (fixed_kernel, {"kernel": "rbf"} | HIERARCHICAL),
     "sparse_probit": (sparse_probit, MARGINAL),
     "sparse_probit-hierarchical": (sparse_probit, HIERARCHICAL),
     "horseshoe": (horseshoe, MARGINAL),
