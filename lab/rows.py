@@ -19,7 +19,8 @@ def read(path: Path) -> list[Row]:
     text = path.read_text()
     table = text.partition("\n")[2] if text.startswith("# ") else text  # of `tables.write`
     found = pd.read_csv(io.StringIO(table), low_memory=False, dtype={"commit": str})
-    return found.astype(object).where(found.notna(), None).to_dict("records")
+    held = found.astype(object).where(found.notna(), None).to_dict("records")
+    return [{str(name): value for name, value in row.items()} for row in held]
 
 
 def write(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:

@@ -81,7 +81,8 @@ def fill(page: Path, **tables: str) -> None:
     text = page.read_text()
     for name, table in tables.items():
         place = re.compile(rf"(<!-- table: {name} -->\n).*?(<!-- end -->)", re.DOTALL)
-        text, count = place.subn(lambda m, t=table: f"{m[1]}\n{t}\n\n{m[2]}", text)
+        shown = table.replace("\\", r"\\")  # a backslash of the table is no mark of a group
+        text, count = place.subn(rf"\1\n{shown}\n\n\2", text)
         if count != 1:
             raise ValueError(f"{page.name} has {count} places for the table {name}, not one")
     page.write_text(text)

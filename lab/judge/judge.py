@@ -1,4 +1,4 @@
-"""The judge on trial: how often is a wrong posterior trusted, and a right one condemned?
+"""The judge on trial: how often a wrong posterior is trusted, and a right one condemned.
 
     python -m lab.judge.judge --seed 5    (half an hour; a run that was stopped goes on)
 

@@ -79,6 +79,7 @@ def _pairs(found: Results) -> list[tuple[str, str]]:
 
 
 def pm(estimate: Estimate, digits: int = 2) -> str:
+    """Return an estimate with its standard error."""
     if not np.isfinite(estimate.value):
         return ""
     error = f" ± {estimate.error:.{digits}f}" if np.isfinite(estimate.error) else ""
