@@ -7,7 +7,7 @@ from lab.calibration import exact_rule
 
 
 def test_the_smallest_form_runs(tmp_path):
-    work = exact_rule.work([("fsklr", "20x3", "")], seeds=2, ess=50.0)
+    work = exact_rule.work([("fsklr", "20x3", "")], seeds=2, ess=100.0)
     found = rows.computed(tmp_path / "rows.csv", work)
     (row,) = exact_rule.table(found).to_dict("records")
     assert (row["problem"], row["by"], row["runs"]) == ("fsklr 20x3", "gibbs", 2)
