@@ -25,7 +25,6 @@ FITS = (
     ("rfvm", "advi"),
     ("rfvm", "laplace"),
     ("rfvm", "rfvm_vb"),
-    ("rfvm", "xolon"),
     ("pfcvm", "nuts"),
     ("pfcvm", "pfcvm_lp"),
     ("pfcvm", "pfcvm_em"),

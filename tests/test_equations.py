@@ -47,7 +47,6 @@ EQUATIONS = {
     "RFVM (3)": "models/rfvm.py:decision",
     "RFVM (20)": "inference/papers/rfvm/factors.py:Factors.elbo",
     "RFVM (24)": "inference/papers/rfvm/vb.py:predict_paper",
-    "RFVM (32)": "inference/papers/rfvm/xolon.py:Objective.__call__",
     "RFVM C.17": "inference/papers/rfvm/factors.py:Factors.update_a",
     "RFVM C.25": "inference/papers/rfvm/factors.py:Factors.update_v",
     "RFVM C.27": "inference/papers/truncated_normal.py:folded",

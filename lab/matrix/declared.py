@@ -146,7 +146,6 @@ CELLS: dict[str, tuple[Cell, ...]] = {
             update={"v_factor": "truncated", "restarts": 10, "max_sweeps": 10_000},
         ),
         *_generic("rfvm"),
-        Cell(label="XOLON", method="xolon"),
     ),
     **{
         model: (

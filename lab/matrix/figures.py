@@ -30,7 +30,7 @@ from lab.matrix.rows import ROWS, read, whole
 from lab.records import lines
 
 METHODS = (PAPERS, "ADVI", "Laplace")
-"""What approximates the block's own posterior; XOLON is another estimator."""
+"""What approximates the block's own posterior."""
 BLOCK = ["model", "kernel", "data", "prior"]
 CLOSE, CLOSE_WORST = 0.02, 0.1
 """Of P(y = 1): on average, up to which the verdicts call it good
@@ -248,13 +248,10 @@ def _own_settings(known: pd.DataFrame) -> dict[str, Any]:
         for value in ("p_off", "active")
     )
     own = p.dropna(subset=[PAPERS, OWN_SETTINGS])
-    xolon = p.dropna(subset=["XOLON"])
     median = active.groupby("model").median().round().to_dict()
     return {
         "own": len(own),
         "own_nearer": int((own[OWN_SETTINGS] < own[PAPERS]).sum()),
-        "xolon": len(xolon),
-        "xolon_nearest": int((xolon["XOLON"] < xolon[list(METHODS)].min(axis=1)).sum()),
         **{
             f"active_{name}_{model}": f"{median[cell][model]:.0f}"
             for model in ("pfcvm", "rfvm")

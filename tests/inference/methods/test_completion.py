@@ -32,7 +32,9 @@ def trees():
     settings = {"draws": DRAWS, "chains": CHAINS, "random_seed": seed(1), "progressbar": False}
     fits = {"mcmc": exact(problem)}
     fits["approximation"] = av.fit(problem, "rfvm_vb", **settings)
-    fits["point"] = av.fit(problem, "xolon", **settings)
+    point = paper_variables(problem, 1, 1)
+    mode = {name: point[name] for name in ("bias", "sample_weight", "feature_weight", "tau")}
+    fits["point"] = av.adopt(problem, mode, kind="point")
     assert [tree.attrs["kind"] for tree in fits.values()] == list(fits)
     return {kind: av.complete(problem, tree, draws=200) for kind, tree in fits.items()}
 
