@@ -1,11 +1,8 @@
 """The laboratory's command line: `python -m lab` lists the experiments, with a name it runs one.
 
 python -m lab                               what there is
-python -m lab reproduce [TABLE]             the papers' tables, and the matrix
 python -m lab reference make|check|export   the stored posteriors
 python -m lab gibbs_speed [PART] [--quick]  a script: it writes records
-python -m lab genes [PATTERN]               the genes that the papers print
-python -m lab findings                      the picture of FINDINGS.md
 python -m lab pages                         write the pages
 python -m lab check_records                 list the records that are older than the code
 """
@@ -19,11 +16,9 @@ from ardvark.common import interrupt
 from lab import script
 
 HERE = Path(__file__).parent
-COMMANDS = {"reproduce": "lab.reproduce", "reference": "lab.references.command"}
+COMMANDS = {"reference": "lab.references.command"}
 TOOLS = {
     "check_records": "lab.check_records",
-    "findings": "lab.findings.patients",
-    "genes": "lab.genes.compute",
     "pages": "lab.pages",
     "same_results": "lab.same_results",
 }

@@ -19,13 +19,8 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from lab import records
-from lab.findings import figures as findings
-from lab.genes import figures as genes
 from lab.known_truth import report as known_truth
 from lab.known_truth.results import read
-from lab.matrix import figures as matrix
-from lab.papers import figures as papers
-from lab.papers import goals as fidelity
 from lab.records import Cell, Record
 
 PAGES = {
@@ -71,12 +66,6 @@ BRIEF = (
     "rfvm_noise", "model_choices", "exact_speed-samplers", "learned_scale",
 )  # fmt: skip
 """Records whose goals or a sentence say all: their pages leave tables and notes to their files."""
-FIDELITY = "PAPER_CHECK.md"
-FINDINGS = "../FINDINGS.md"
-"""At the top of the repository; its template is here."""
-TALK = "../docs/talk.md"
-"""Slides of the same findings."""
-FOLDS, MATRIX = records.HERE / "paper_check" / "folds", records.HERE / "matrix"
 TRUTH = records.RESULTS / "known_truth.csv"
 TEMPLATES = Environment(
     loader=FileSystemLoader(records.HERE), undefined=StrictUndefined, keep_trailing_newline=True
@@ -89,8 +78,7 @@ INDEX = "RESULTS.md"
 
 def filled(file: str, given: Mapping[str, Any]) -> str:
     """Return a page: its template, which is here or in its room, with these figures."""
-    template = file.removeprefix("../") if file != TALK else "TALK.md"
-    return TEMPLATES.get_template(f"{template}.j2").render(given)
+    return TEMPLATES.get_template(f"{file}.j2").render(given)
 
 
 def of_records(file: str, found: dict[str, Record]) -> str:
@@ -114,7 +102,6 @@ def index(made: Mapping[str, str], found: dict[str, Record]) -> str:
         file: [(goal, records.version(found[name])) for name in names for goal in found[name].goals]
         for file, names in PAGES.items()
     }
-    judged[FIDELITY] = [(goal, "") for goal in fidelity.goals(FOLDS)]
     rows = [["page", "goals", "met"]]
     for file, goals in judged.items():
         title = made[file].partition("\n")[0].removeprefix("# ")
@@ -163,7 +150,7 @@ def texts(folder: Path = records.RESULTS) -> dict[str, str]:
         raise ValueError(f"each record belongs to one page (`PAGES`): {', '.join(odd)}")
     if quick := [name for name, record in found.items() if record.quick]:
         raise ValueError(f"written by --quick, which measures nothing: {', '.join(quick)}")
-    made = written() | {file: of_records(file, found) for file in PAGES}
+    made = {file: of_records(file, found) for file in PAGES}
     tables = {
         file: records.comma_separated(held.columns, held.rows)
         for record in found.values()
@@ -173,16 +160,6 @@ def texts(folder: Path = records.RESULTS) -> dict[str, str]:
     return (
         made | tables | {TIMES: times(found["exact_speed-exact"], found["exact_speed-horseshoe"])}
     )
-
-
-def written() -> dict[str, str]:
-    """Return every page that is made of other files than records."""
-    figures = papers.figures(FOLDS)
-    figures["GENES.md"] = genes.figures()
-    frame = matrix.stored(MATRIX)
-    figures["matrix/MATRIX.md"] = matrix.figures(frame)
-    figures[FINDINGS] = figures[TALK] = findings.figures(frame, papers.Found(FOLDS))
-    return {file: filled(file, given) for file, given in figures.items()}
 
 
 def main(words: list[str] | None = None) -> int:
