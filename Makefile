@@ -12,7 +12,7 @@ BUILT := build/site
 .PHONY: help demo test data-test lab-test course docs docs-test slow reseed notebooks lint wheel release-check types clean
 
 help:
-	@echo "make demo       fit RFVM to digits: the exact posterior and four other methods"
+	@echo "make demo       fit RFVM to digits: the exact posterior and three approximations"
 	@echo "make test       set up everything and run the tests"
 	@echo "make data-test  run the tests that need the data sets of the folder ARDVARK_DATA"
 	@echo "make lab-test   run the tests of the laboratory"

@@ -26,7 +26,6 @@ FITS = (
     ("rfvm", "advi"),
     ("rfvm", "laplace"),
     ("rfvm", "rfvm_vb"),
-    ("rfvm", "xolon"),
     ("pfcvm", "nuts"),
     ("pfcvm", "pfcvm_lp"),
     ("pfcvm", "pfcvm_em"),

@@ -231,8 +231,6 @@ def summaries(toy: Toy) -> dict[str, Summary]:
 
 # --- drawn ----------------------------------------------------------------------------------------
 
-PICTURE = "mechanisms.png"
-
 
 def draw() -> Picture:
     """Draw the posteriors, with the two approximations over them."""

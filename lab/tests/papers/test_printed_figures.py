@@ -6,7 +6,6 @@ from sklearn.metrics import f1_score
 import ardvark as av
 from ardvark.data import load
 from ardvark.inference.methods.registry import make_options
-from lab.papers import wording
 from lab.papers.statistics import f1_other
 from lab.papers.tables import GROUPS
 from tests.support import rng
@@ -61,9 +60,3 @@ def test_the_f1_of_the_other_class(seed):
     label, true = rng(seed).random((2, 30)) < 0.4
     f1, accuracy = round(f1_score(true, label), 5), round((label == true).mean(), 5)
     assert f1_other(f1, accuracy, 30) == pytest.approx(f1_score(~true, ~label))
-
-
-def test_a_difference_of_nothing_in_each_fold_has_no_error():
-    assert wording.signed(0.0, 0.0) == "0 in each fold"
-    assert wording.signed(0.0, 1.0) == "+0.0 +- 1.0"
-    assert wording.signed(0.01, 0.01) == "+0.0 +- 0.0"

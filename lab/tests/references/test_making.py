@@ -166,7 +166,7 @@ def test_what_was_found_against_the_run_is_said_of_its_reference(tmp_path):
     stored = making.condensed(problem, tree, MADE)
     making.write(stored, tmp_path / "tiny.nc")
     found = references.opened(tmp_path / "tiny.nc", problem)
-    fits = {"stored": found, "xolon": av.fit(problem, "xolon", random_seed=0, progressbar=False)}
+    fits = {"stored": found, "mode": av.fit(problem, "laplace", random_seed=0, progressbar=False)}
     text = av.compare(fits, reference="stored", problem=problem).text(full=True)
     assert "R-hat of eta[" in text
     assert "cannot be trusted" in text

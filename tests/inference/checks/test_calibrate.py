@@ -147,5 +147,5 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     table = pd.read_csv(tmp_path / "sbc-rfvm-rfvm_vb.csv", index_col="quantity")
     assert {"mean", "width", "shift", "sd_ratio", "p_value", "holm"} == set(table.columns)
     assert len(next(tmp_path.glob("*.jsonl")).read_text().split()) > 5
-    code, said = run("rfvm", "6x2", "--method", "xolon")
+    code, said = run("pfcvm", "6x2", "--method", "pfcvm_em")
     assert (code, "is a point: it returns no draws" in said.err) == (2, True)

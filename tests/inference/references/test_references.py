@@ -149,7 +149,7 @@ def test_the_command_compares_with_it(tmp_path, monkeypatch, capsys):
         logging.getLogger("ardvark").setLevel(level)
         return ended.value.code or 0, capsys.readouterr()
 
-    command = ["compare", "rfvm", "digits38", "--methods", "xolon", "--stored"]
+    command = ["compare", "rfvm", "digits38", "--methods", "laplace", "--stored"]
     code, said = run(*command, "--test-size", 0.5, "--out", tmp_path / "split")
     assert (code, "no stored reference of rfvm on digits38" in said.err) == (2, True)
     assert not (tmp_path / "split").exists()
