@@ -135,26 +135,6 @@ def test_a_share_is_of_lists_that_count_equally_by_cell():
     assert np.isnan(alone.error)
 
 
-def test_intervals_hold_the_mean_over_cells_as_often_as_they_say():
-    """24 cells of 3 or 4 data sets, with unequal means and variances, as the stored rows."""
-    rng = np.random.default_rng(5)
-    n = np.where(np.arange(24) < 12, 4, 3)
-    cell = np.repeat(np.arange(24), n)
-    center, spread = rng.normal(0.0, 3.0, 24), rng.uniform(0.3, 1.5, 24)
-    runs, held, pooled = 4000, 0, []
-    for _ in range(runs):
-        x = rng.normal(center[cell], spread[cell])
-        found = mean(x, cell)
-        limit = stats.t.isf(0.025, found.freedom) * found.error
-        held += abs(found.value - center.mean()) < limit
-        pooled.append((found.error, x.std(ddof=1) / len(x) ** 0.5))
-    assert 0.94 < held / runs < 0.98  # Welch's degrees of freedom err to the safe side
-    true = np.sqrt((spread**2 / n).sum()) / 24
-    within, over_all = np.mean(pooled, axis=0)
-    assert within == pytest.approx(true, rel=0.05)
-    assert over_all > 2.0 * true
-
-
 def test_a_difference_is_clear_by_holms_procedure():
     def of(p, sign=1.0):
         return Estimate(sign * stats.norm.isf(p / 2.0), 1.0, np.inf)
