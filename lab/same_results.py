@@ -64,7 +64,9 @@ def digest(model: str, method: str) -> str:
 
 def main(words: list[str] | None = None) -> int:
     """Print every hash; compare with those of another run when asked."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--save", type=Path)
     parser.add_argument("--against", type=Path)
     given = parser.parse_args(words)

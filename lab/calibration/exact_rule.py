@@ -10,6 +10,7 @@ claim to be. Quantities are eta of each row, the bias and the other scalars; and
 feature that has between 0.02 and 0.98 in the long run. Names that are two numbers are made data.
 """
 
+import argparse
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -138,8 +139,11 @@ FORMATS |= {"median iterations": ".0f", "median s": ".0f", "worst R-hat": ".4f"}
 """Digits of columns of the page's tables."""
 
 
-def main() -> None:
+def main(words: list[str] | None = None) -> None:
     """Fit what is missing, and publish it."""
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args(words)
     found = rows.computed(Path("results/exact_rule.csv"), work())
     command = "ARDVARK_DATA=... python -m lab.calibration.exact_rule"
     tables.write(PAGE.parent / "exact_rule.csv", table(found), command)

@@ -12,6 +12,7 @@ The first run of this condemned all ten fits of RVM: its feature weights are con
 and the rounding of their sums was taken for a spread. That is mended, and those rows ran again.
 """
 
+import argparse
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -127,8 +128,11 @@ def tables_of(found: list[Row]) -> dict[str, Any]:
     return {"right": report.right(runs, "source"), "condemned": report.condemned(settled)}
 
 
-def main() -> None:
+def main(words: list[str] | None = None) -> None:
     """Run the samplers and ask the judge."""
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args(words)
     with threadpool_limits(1, user_api="blas"):
         found = rows.computed(Path("results/judge_right/rows.csv"), work())
     command = "ARDVARK_DATA=... python -m lab.judge.judge_right"

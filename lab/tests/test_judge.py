@@ -27,10 +27,15 @@ def test_a_trial_runs_in_its_smallest_form(module, kinds, tmp_path):
     again = dataclasses.replace(small, folder=tmp_path / "none")  # a stopped run goes on
     assert rows.computed(tmp_path / "rows.csv", again.work(seed=1))[0]["kind"] == kinds[0]
     assert not again.folder.exists()
-    made = report.of_trial(found)
-    assert made["right"]["runs"].sum() == len(kinds)
-    assert made["kinds"]["kind"].tolist() == list(kinds)
-    report.draw(found, tmp_path / "trial.png")
+    name = module.__name__.rpartition(".")[2]
+    rows.write(tmp_path / name / "rows-1.csv", found)
+    (tmp_path / report.PAGE.name).write_bytes(report.PAGE.read_bytes())
+    judge.run(name, small, 1, work=tmp_path, out=tmp_path)
+    right = tmp_path / f"{name}_right.csv"
+    assert tables.read(right)["runs"].tolist() == [len(kinds)]
+    assert f"python -m {module.__name__} --seed 1" in tables.said(right)
+    assert tables.read(tmp_path / f"{name}_kinds.csv")["kind"].tolist() == list(kinds)
+    assert (tmp_path / f"{name}.png").exists()
 
 
 def test_real_runs_are_judged(tmp_path):

@@ -6,8 +6,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from lab import tables
+from lab import same_results, tables
 from lab.calibration import exact_rule
+from lab.judge import judge, judge_right, judge_second, known_moments
+from lab.known_truth import known_truth
+from lab.speed import exact, memory, peers
 
 LAB = Path(__file__).parents[1]
 FINAL = {
@@ -60,6 +63,20 @@ def test_a_page_has_the_tables_that_lie_beside_it(page, tmp_path):
     copied = tmp_path / (LAB / page).name
     tables.show(copied, FINAL[page])
     assert copied.read_text() == (LAB / page).read_text()
+
+
+SCRIPTS = (
+    judge, judge_second, judge_right, known_moments, exact_rule, known_truth, exact, memory, peers,
+    same_results,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.__name__)
+def test_a_script_says_how_it_is_run(script, capsys):
+    with pytest.raises(SystemExit) as ended:
+        script.main(["--help"])
+    assert ended.value.code == 0
+    assert f"python -m {script.__name__}" in capsys.readouterr().out
 
 
 PAGES = sorted(
