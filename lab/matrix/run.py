@@ -27,7 +27,7 @@ from ardvark.inference.scoring.quantities import has_draws
 from ardvark.models import Problem
 from lab.matrix import figure, mechanisms, pages, rows
 from lab.matrix.declared import EXACT, FLAT, Block, Cell, chosen
-from lab.matrix.numbers import active_in_prior, between, numbers, unknown
+from lab.matrix.numbers import active_in_prior, between, numbers
 from lab.matrix.rows import Row
 from lab.origin import version
 
@@ -56,13 +56,11 @@ def rows_of(block: Block, fits_in: Path, one_core: bool = False) -> list[Row]:
             found.append(row(block, cell, status="absent", reason=absent[cell.label], **sizes))
             continue
         tree, distances = fits[cell.label], comparison.distances
+        told: Row = sizes | went(tree)
         if has_draws(tree):
             own = distances[distances["method"] == cell.label]
-            told = numbers(problem, tree, fits[EXACT], own) | {"active_prior": prior}
+            told |= numbers(problem, tree, fits[EXACT], own) | {"active_prior": prior}
             told["p_between"] = between(tree, fits.get(cell.label.rpartition(", ")[0]))
-        else:
-            told = unknown()
-        told = sizes | went(tree) | told
         told["rhat_eta"] = comparison.table.loc[cell.label, "rhat_eta"]
         told["verdict"] = comparison.verdict[cell.label].level
         found.append(row(block, cell, **told))
