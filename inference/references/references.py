@@ -4,7 +4,7 @@ Each is a file of a few hundred kB in `FOLDER`. It contains a few
 hundred draws of the weights and the scalars, far enough apart to be almost independent, to eight
 bits; moments, quantiles, effective sizes and Monte Carlo errors of every component from all draws;
 P(active); its provenance; and which criteria of the bar it meets. It contains no data: X and y come
-from their usual source, and eta is computed from them and the weights. `python -m lab reference`
+from their usual source, and eta is computed from them and the weights. `python -m lab.references`
 makes and checks those that `lab/references/declared.py` declares.
 
 A file belongs to a problem if model, hyperparameters and inputs are the same up to rounding. A

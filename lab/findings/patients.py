@@ -3,7 +3,7 @@
     ARDVARK_DATA=... python -m lab.findings.patients [MODEL ...]
 
 It fits what is missing in `patients.csv`, some minutes in all, and draws
-`lab/figures/findings.png`. Both fits of a paper have the same prior and the same rows; no row is
+`lab/findings/findings.png`. Both fits of a paper have the same prior and the same rows; no row is
 left out. PFCVM, RFVM and FS-SKLR are blocks of the matrix, whose `p_off` is the mean distance of a
 panel's dots from the diagonal. JCFO has the gammas and the genes that its own algorithm chooses, as
 in the row `exact-chosen` of the papers' tables, because at the gammas that our rule fills its
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 STORED = Path(__file__).with_name("patients.csv")
-PICTURE = Path(__file__).parents[1] / "figures" / "findings.png"
+PICTURE = Path(__file__).with_name("findings.png")
 DRAWS = 500
 """A chain, of four, at least: as in the matrix."""
 WIDTH, HEIGHT = 10.0, 3.5  # inches

@@ -1,4 +1,4 @@
-"""`python -m lab reference`: make, check or export the posteriors kept with the package."""
+"""`python -m lab.references`: make, check or export the posteriors kept with the package."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,8 +1,8 @@
 """The reference posteriors that are kept with the package, each declared once.
 
-To add one, declare it here and run `python -m lab reference make NAME`. It takes minutes and writes
-a file of a few hundred kB. The data are built in or can be downloaded, and the priors are sparse,
-which is the default; the scale of JCFO's and sparse probit's is fixed, which is not.
+To add one, declare it here and run `python -m lab.references make NAME`. It takes minutes and
+writes a file of a few hundred kB. The data are built in or can be downloaded, and the priors are
+sparse, which is the default; the scale of JCFO's and sparse probit's is fixed, which is not.
 """
 
 from collections.abc import Mapping

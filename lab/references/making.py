@@ -1,8 +1,8 @@
 """Reference posteriors are made and checked here; `ardvark.inference.references` finds them.
 
-    python -m lab reference make [NAME ...]      make those that are missing (minutes each)
-    python -m lab reference check [NAME ...]     run them again with another seed and compare
-    python -m lab reference export [NAME ...]    write them in the layout of posteriordb
+    python -m lab.references make [NAME ...]      make those that are missing (minutes each)
+    python -m lab.references check [NAME ...]     run them again with another seed and compare
+    python -m lab.references export [NAME ...]    write them in the layout of posteriordb
 
 `declared.py` declares the runs; `bar.py` says what a run must reach.
 """
@@ -45,7 +45,7 @@ _WHOLE = ("lp", "active_features", "active_samples", "n90_features", "n90_sample
 
 def command(name: str) -> str:
     """Return what makes a reference."""
-    return f"python -m lab reference make {name}"
+    return f"python -m lab.references make {name}"
 
 
 def not_stored(name: str, folder: Path | None = None) -> InputError:

@@ -1,6 +1,6 @@
 """Is the Stan program that goes with an exported reference the same model?
 
-    python -m lab stan_twin      (Python 3.12: pip install httpstan setuptools, and g++)
+    python -m lab.references.stan_twin    (Python 3.12: pip install httpstan setuptools, and g++)
 
 httpstan compiles `lab/references/stan/sparse_probit.stan` and evaluates its log density. Both
 programs have the variables tau_bias, bias_raw, tau, beta_raw; the unconstrained parameters are the
@@ -9,19 +9,19 @@ densities differ by one constant at all points. Points are drawn around the prio
 of the density vary by hundreds.
 """
 
-import argparse
 import asyncio
 from importlib.metadata import version
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 import ardvark as av
-from lab import problems
-from lab.records import Goal, table
+from lab import problems, tables
 from lab.references.posteriordb import STAN, as_json
-from lab.script import Measured, Part, synthetic
 
 PROGRAM = STAN / "sparse_probit.stan"
+TABLE = Path(__file__).parents[1] / "calibration" / "stan_twin.csv"
 POINTS = 20
 LIMIT = 1e-8
 VARIABLES = ("tau_bias", "bias_raw", "tau", "beta_raw")
@@ -71,34 +71,19 @@ def of_stan(problem: av.Problem, where: list[dict[str, np.ndarray]]) -> np.ndarr
     return np.array(values)
 
 
-def measured(given: argparse.Namespace) -> Measured:
-    """Compare the two log densities."""
-    problem = problems.problem(
-        "sparse_probit", synthetic(20, 4) if given.quick else synthetic(40, 12)
-    )
-    where = points(problem, 2 if given.quick else POINTS)
-    ours = of_pymc(problem, where)
-    if given.quick:  # httpstan is not among the dependencies
-        return Measured([], [table("Log density", [{"point": 1, "PyMC": float(ours[0])}])], [])
-    theirs = of_stan(problem, where)
-    apart = ours - theirs
-    rows = [
-        {"point": k + 1, "PyMC": float(a), "Stan": float(b), "difference": float(a - b)}
-        for k, (a, b) in enumerate(zip(ours, theirs, strict=True))
-    ]
-    spread = float(np.ptp(apart))
-    goal = Goal(
-        f"log densities of sparse_probit in PyMC and Stan differ by a constant at {POINTS} points",
-        f"largest minus smallest difference {spread:.1e}",
-        spread < LIMIT * max(1.0, float(np.abs(ours).max())),
-    )
-    notes = [f"{PROGRAM.name}, compiled by httpstan {version('httpstan')}."]
-    return Measured([goal], [table("Log densities", rows, {"difference": ".10f"})], notes)
+def main() -> None:
+    """Compare the two log densities, and store them."""
+    problem = problems.problem("sparse_probit", problems.synthetic(40, 12))
+    where = points(problem, POINTS)
+    ours, theirs = of_pymc(problem, where), of_stan(problem, where)
+    found = {"point": range(1, POINTS + 1), "PyMC": ours, "Stan": theirs}
+    frame = pd.DataFrame(found | {"difference": ours - theirs})
+    spread = np.ptp(ours - theirs)
+    command = f"python -m lab.references.stan_twin, httpstan {version('httpstan')}"
+    tables.write(TABLE, frame, command)
+    same = spread < LIMIT * max(1.0, float(np.abs(ours).max()))
+    print(f"largest minus smallest difference {spread:.1e}: {'' if same else 'not '}the same model")
 
 
-MEASURES = (
-    "models/sparse_probit.py",
-    "models/parts/ard.py",
-    "lab/references/stan/sparse_probit.stan",
-)
-PARTS = [Part("The Stan twin of sparse probit", measured)]
+if __name__ == "__main__":
+    main()

@@ -1,15 +1,17 @@
 """FINDINGS.md against the rows: each number that comes from stored rows, in its sentence."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from lab import rows as kept_rows
+from lab import tables
 from lab.findings import patients
-from lab.known_truth import report
-from lab.known_truth.results import read
+from lab.known_truth import known_truth
+from lab.known_truth import report as of_truth
+from lab.known_truth.results import Results
 from lab.matrix import rows
 from lab.matrix.declared import AGAIN, EXACT, FLAT, OWN_SETTINGS, PAPERS
 from lab.matrix.pages import RIGHT_WIDTH, held
@@ -69,9 +71,7 @@ def of_exact():
     converged = (exact["status"] == "finished").sum()
     yield f"It converged on {converged} of {len(exact)} posteriors"
     yield f"differs on average by at most {cell(AGAIN)['p_off'].max():.4f}"
-    record = json.loads((LAB / "results" / "exact_calibration-faults.json").read_text())
-    (table,) = record["measured"]
-    faults = pd.DataFrame(table["rows"], columns=table["columns"])
+    faults = tables.read(LAB / "calibration" / "faults.csv")
     faults = faults[faults["fault"] != "none"]
     at_one = faults["fault"].str.endswith("all start at one")
     both, one = (faults[which][["false", "runs"]].astype(int).sum() for which in (~at_one, at_one))
@@ -151,15 +151,23 @@ def of_predictions():
 
 
 def of_advice():
-    truth = report.figures(read(LAB / "results" / "known_truth.csv"))
-    yield f"finds {truth['horseshoe_power_20']} % of the active features"
-    yield f"{truth['horseshoe_over_l1_power_20']} points over L1"
-    yield f"{truth['horseshoe_over_l1_power_20_converged']} where it converged"
-    yield f"({truth['horseshoe_converged']} sets)"
-    yield f"beats L1's by {truth['horseshoe_over_l1_log_score']}."
-    yield f"{truth['pfcvm_false']} % are false by exact PFCVM (promised {truth['pfcvm_promised']})"
-    yield f"{truth['horseshoe_false']} % by the horseshoe (promised {truth['horseshoe_promised']})"
-    yield f"{truth['ended']} of {truth['exact_fits']} fits had not converged"
+    fits = kept_rows.read(known_truth.FITS)
+    truth, horseshoe = Results(fits, known_truth.METHODS), "horseshoe, exact"
+    kept = truth.converged([horseshoe])
+    power = truth.mean(horseshoe, "power_20")
+    yield f"finds {100 * power.value:.1f} ± {100 * power.error:.1f} % of the active features"
+    yield f"{of_truth.signed(truth.more(horseshoe, 'L1', 'power_20'), 'power_20')} points over L1"
+    converged = truth.more(horseshoe, "L1", "power_20", kept)
+    yield f"{of_truth.signed(converged, 'power_20')} where it converged"
+    yield f"({kept.sum()} of {truth.sets} sets)"
+    yield f"beats L1's by {of_truth.signed(truth.more(horseshoe, 'L1', 'log_score'), 'log_score')}."
+    for method, said in (("pfcvm, exact", "by exact PFCVM"), (horseshoe, "by the horseshoe")):
+        false, promised = truth.false(method, "half"), 100 * truth.expected(method, "half")
+        share = f"{100 * false.value:.1f} ± {100 * false.error:.1f} %"
+        yield f"{share}{' are false' * (method != horseshoe)} {said} (promised {promised:.1f})"
+    exact = [row for row in fits if row["method"] in of_truth.EXACT]
+    ended = sum(row["status"] == "not_converged" for row in exact)
+    yield f"{ended} of {len(exact)} fits had not converged"
     advi = cell("ADVI", KNOWN["prior"] == "dense")
     right = advi["eta_width"].between(*RIGHT_WIDTH).sum()
     yield f"off by at most {advi['p_off'].max():.2f} on average"

@@ -27,7 +27,7 @@ from tests.inference.comparison.quick import Prior
 from tests.support import ALARM, rng, seed
 
 N, D = 9, 4
-MADE = {"reference": "tiny", "command": "python -m lab reference make tiny", "note": ""}
+MADE = {"reference": "tiny", "command": "python -m lab.references make tiny", "note": ""}
 
 
 def tiny(model="rfvm", **hypers):
@@ -259,7 +259,7 @@ def test_made_once_and_checked_by_another_run(one, tmp_path, monkeypatch):
     assert not found[one.name].loc["mean of bias", "agrees"]
     with pytest.raises(InputError, match=r"unknown reference 'sparse_probit-digit'.*Did you mean"):
         making.make("sparse_probit-digit", first)
-    with pytest.raises(InputError, match=r"is not in .*python -m lab reference make"):
+    with pytest.raises(InputError, match=r"is not in .*python -m lab\.references make"):
         making.check([one.name], again, against=tmp_path / "nothing")
 
 
