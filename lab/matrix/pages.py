@@ -129,8 +129,8 @@ def settings(known: pd.DataFrame) -> pd.DataFrame:
                 pairs = rows.merge(first, on=BLOCK, suffixes=("", "_first"))
                 pairs = pairs[pairs["p_between"].notna()]
                 if len(pairs):
-                    line = {"method": f"`{method}`", "setting": ending.removeprefix(", ")}
-                    lines.append(line | changed(pairs))
+                    named = {"method": f"`{method}`", "setting": ending.removeprefix(", ")}
+                    lines.append({**named, **changed(pairs)})
     return pd.DataFrame(lines)
 
 

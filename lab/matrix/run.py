@@ -3,7 +3,7 @@
     ARDVARK_DATA=... python -m lab.matrix.run [--only BLOCKS] [--processes N]
 
 fits every cell of the blocks that are missing (`declared.py`), compares it with the block's exact
-posterior, and adds a row a cell to matrix.csv; then the figures and the tables of MATRIX.md are
+posterior, and adds a row a cell to matrix.csv; then the figure and the tables of MATRIX.md are
 written. Fits are kept in the folder --fits while their block is not finished, so a run that is
 killed loses at most the fits in progress. A block is computed again if a setting of it has changed.
 """
@@ -25,9 +25,9 @@ from ardvark.inference import save
 from ardvark.inference.fits.datatree import group
 from ardvark.inference.scoring.quantities import has_draws
 from ardvark.models import Problem
-from lab.matrix import figure, mechanisms, pages, rows
+from lab.matrix import figure, pages, rows
 from lab.matrix.declared import EXACT, FLAT, Block, Cell, chosen
-from lab.matrix.numbers import active_in_prior, between, numbers, unknown
+from lab.matrix.numbers import active_in_prior, between, numbers
 from lab.matrix.rows import Row
 from lab.origin import version
 
@@ -56,13 +56,11 @@ def rows_of(block: Block, fits_in: Path, one_core: bool = False) -> list[Row]:
             found.append(row(block, cell, status="absent", reason=absent[cell.label], **sizes))
             continue
         tree, distances = fits[cell.label], comparison.distances
+        told: Row = sizes | went(tree)
         if has_draws(tree):
             own = distances[distances["method"] == cell.label]
-            told = numbers(problem, tree, fits[EXACT], own) | {"active_prior": prior}
+            told |= numbers(problem, tree, fits[EXACT], own) | {"active_prior": prior}
             told["p_between"] = between(tree, fits.get(cell.label.rpartition(", ")[0]))
-        else:
-            told = unknown()
-        told = sizes | went(tree) | told
         told["rhat_eta"] = comparison.table.loc[cell.label, "rhat_eta"]
         told["verdict"] = comparison.verdict[cell.label].level
         found.append(row(block, cell, **told))
@@ -150,10 +148,9 @@ def compute(blocks: Sequence[Block], file: Path, fits_in: Path, processes: int =
 
 
 def write() -> None:
-    """Draw the figures, and fill the tables of MATRIX.md."""
+    """Draw the figure, and fill the tables of MATRIX.md."""
     frame = rows.read()
-    for name, picture in (("matrix", figure.draw(frame)), ("mechanisms", mechanisms.draw())):
-        picture.figure.savefig(HERE / f"{name}.png", dpi=130)
+    figure.draw(frame).figure.savefig(HERE / "matrix.png", dpi=130)
     pages.write(frame)
 
 

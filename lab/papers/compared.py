@@ -94,7 +94,12 @@ def differences(found: Mapping[str, Result]) -> pd.DataFrame:
             a, b = (_whole(found, f"{group.name}/{label}") for label in (first, second))
             if a is None or b is None:
                 continue
-            line = {"paper": group.paper, "data": group.data, "first": first, "second": second}
+            line: dict[str, str | float] = {
+                "paper": group.paper,
+                "data": group.data,
+                "first": first,
+                "second": second,
+            }
             for column, of in (("measure", paper.measure), ("log_score", "log_score")):
                 pair: Pair | None = a.beside(b, of)
                 if pair is not None:

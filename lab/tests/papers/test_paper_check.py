@@ -16,7 +16,6 @@ from ardvark.data import Dataset
 from ardvark.data.builtin import BUILTIN, waveform
 from ardvark.data.sources import SOURCES
 from ardvark.inference import BACKENDS
-from ardvark.inference.checks.stability import agreement, jackknife
 from ardvark.inference.methods.registry import make_options
 from ardvark.models import ZOO
 from lab.papers import compared, curves, pages, protocols, rows, run, statistics, store
@@ -24,7 +23,7 @@ from lab.papers import fold as folds
 from lab.papers.results import everything
 from lab.papers.store import read
 from lab.papers.tables import GROUPS, costly
-from tests.support import rng, z_limit
+from tests.support import rng
 
 ROWS = [(g, r) for g in GROUPS for r in g.rows]
 NAMES = [f"{group.name}/{row.label}" for group, row in ROWS]
@@ -131,28 +130,6 @@ def test_kernel_columns_are_scaled_by_the_training_rows_alone():
 
 
 # --- statistics -----------------------------------------------------------------------------------
-
-
-@pytest.mark.statistical
-def test_jackknife_against_repeated_draws():
-    # the error over many repetitions of an experiment, each with 12 splits
-    generator = rng(1)
-    p = np.linspace(0.05, 0.95, 30)
-    runs = [generator.random((12, 30)) < p for _ in range(800)]
-    spread = np.std([agreement(S)["jaccard"] for S in runs], ddof=1)
-    claimed = np.sqrt(np.mean([jackknife(S, "jaccard") ** 2 for S in runs[:200]]))
-    # The jackknife's error is 6 % too large here. sd of the ratio: 1 / sqrt(2 * 800) of the spread,
-    # 0.47 / (2 sqrt(200)) of the mean of 200 jackknives, whose own relative sd is 0.47
-    sd = 1.06 * np.hypot(1600**-0.5, 0.47 / 2 / 200**0.5)
-    assert abs(claimed / spread - 1.06) < z_limit() * sd
-    # as if the 66 pairs were independent: 0.4
-    naive = np.mean([of_pairs(S).std() / 66**0.5 for S in runs[:20]])
-    assert naive / spread < 0.75
-
-
-def of_pairs(S):
-    return np.array([agreement(S[[i, j]])["jaccard"] for i, j in
-                     itertools.combinations(range(len(S)), 2)])  # fmt: skip
 
 
 def test_standard_errors():
