@@ -9,10 +9,10 @@ INSTALLED := $(VENV)/.installed
 SHELL := /bin/sh
 
 BUILT := build/site
-.PHONY: help demo test data-test lab-test course docs docs-test slow reseed mutants check-records notebooks lint wheel release-check types clean
+.PHONY: help demo test data-test lab-test course docs docs-test slow reseed notebooks lint wheel release-check types clean
 
 help:
-	@echo "make demo       fit RFVM to digits: the exact posterior and four other methods"
+	@echo "make demo       fit RFVM to digits: the exact posterior and three approximations"
 	@echo "make test       set up everything and run the tests"
 	@echo "make data-test  run the tests that need the data sets of the folder ARDVARK_DATA"
 	@echo "make lab-test   run the tests of the laboratory"
@@ -21,8 +21,6 @@ help:
 	@echo "make docs-test  look at the site: links, search, and twelve pages in a browser"
 	@echo "make slow       run the long forms of tests that also have a fast form"
 	@echo "make reseed     run the statistical tests with other seeds, ROUNDS=20 times"
-	@echo "make mutants    see which of 150 small defects the tests detect (hours; can be resumed)"
-	@echo "make check-records  list the records that are older than the code that they measure"
 	@echo "make notebooks  execute the notebooks and store their outputs (minutes)"
 	@echo "make lint       run ruff and import-linter"
 	@echo "make types      run mypy"
@@ -108,14 +106,6 @@ reseed: $(INSTALLED)
 	  echo "=== seeds moved by $$i"; \
 	  ARDVARK_RESEED=$$i $(PYTEST) -q -m "statistical and not slow" tests lab/tests || exit 1; \
 	done
-
-SAMPLE ?= 150
-SEED ?= 1
-mutants: $(INSTALLED)
-	$(BIN)/python -m lab mutation --sample $(SAMPLE) --seed $(SEED)
-
-check-records: $(INSTALLED)
-	$(BIN)/python -m lab check_records
 
 notebooks: $(INSTALLED)
 	$(BIN)/python notebooks/store.py

@@ -38,7 +38,7 @@ gc.set_threshold(50_000, 20, 100)  # graphs are many small objects, hardly any o
 # from half a minute to one and a half each: first, so that no core waits for one at the end
 LONG = (
     "test_package.py",
-    "test_quick.py",
+    "test_judge.py",
     "test_02_reading_a_scorecard.py",
     "test_04_your_data.py",
     "test_00_tour.py",

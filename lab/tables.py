@@ -1,7 +1,8 @@
 """Tables of the laboratory: CSV files, and their place in a page that is written by hand.
 
 A script computes a table and stores it with `write`; its first line is a comment with the date,
-the commit, the versions and the command. `fill` puts tables between the markers of a page:
+the commit, the versions and the command. `fill` puts tables between the markers of a page, and
+`show` does so with the tables that lie beside it, `wrong.csv` for one:
 
     <!-- table: wrong -->
     <!-- end -->
@@ -53,11 +54,12 @@ def markdown(frame: pd.DataFrame, formats: dict[str, str] | None = None) -> str:
         if value is None or value is pd.NA or value != value:  # NaN
             return ""
         if isinstance(value, float):
-            return format(value, formats.get(column, ".3g"))
+            usual = ".3g" if abs(value) < 1000.0 else ".0f"
+            return format(value, formats.get(column, usual))
         return str(value)
 
     def line(cells: list[str]) -> str:
-        return f"| {' | '.join(cells)} |"
+        return f"| {' | '.join(text.replace('|', '\\|') for text in cells)} |"
 
     right = [pd.api.types.is_numeric_dtype(frame[c].dtype) for c in frame.columns]
     rows = [
@@ -79,7 +81,16 @@ def fill(page: Path, **tables: str) -> None:
     text = page.read_text()
     for name, table in tables.items():
         place = re.compile(rf"(<!-- table: {name} -->\n).*?(<!-- end -->)", re.DOTALL)
-        text, count = place.subn(lambda m, t=table: f"{m[1]}\n{t}\n\n{m[2]}", text)
+        shown = table.replace("\\", r"\\")  # a backslash of the table is no mark of a group
+        text, count = place.subn(rf"\1\n{shown}\n\n\2", text)
         if count != 1:
             raise ValueError(f"{page.name} has {count} places for the table {name}, not one")
     page.write_text(text)
+
+
+def show(page: Path, formats: dict[str, str] | None = None) -> None:
+    """Put each CSV table that lies beside a page into it, where the page has a place for it."""
+    text = page.read_text()
+    for path in sorted(page.parent.glob("*.csv")):
+        if f"<!-- table: {path.stem} -->" in text:
+            fill(page, **{path.stem: markdown(read(path), formats)})

@@ -75,7 +75,7 @@ Known difficulties
   levels deeper. With the rbf kernel on sonar, `marginal` gives a quarter of the effective draws of
   `eta` per second that `hierarchical`, the default, gives. `latent` gives half, because z and eta
   move together; at degree 2, 1 % of its transitions diverge even at 12 x 3
-  (`lab/speed/nuts_speed.py`). `gibbs` supports every form.
+  (`lab/algorithms/ALGORITHMS.md`). `gibbs` supports every form.
 """
 
 from dataclasses import dataclass, replace

@@ -31,11 +31,12 @@ Known difficulties
 ------------------
 - With N > D and a linear kernel, the data do not inform N - rank(Z) directions of w, which follow
   the prior.
-- The marginal form mixes worse than the hierarchical one (lab/ALGORITHMS.md, dense prior).
+- Under the dense prior the marginal form mixes worse than the hierarchical one
+  (lab/algorithms/ALGORITHMS.md).
 - With the rbf kernel and the dense prior, chains need not converge in either form (digits38: R-hat
   of `eta` 1.8). Many small sets of large weights explain the labels, and each chain stays with its
   own set. The default prior, with its slab, does not have this problem: R-hat of `eta` is at most
-  1.005 on digits38 and sonar, with three seeds each (lab/PRIORS.md).
+  1.005 on digits38 and sonar, with three seeds each (lab/priors/PRIORS.md).
 - Sparsity of the type-II estimate (most precisions infinite) is a property of that estimate. The
   posterior shrinks weights and sets none exactly to zero.
 """

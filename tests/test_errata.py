@@ -148,6 +148,42 @@ def test_28_is_the_m_step_of_em_with_latent_weights():
             assert found.x == pytest.approx((2 * c + 1) / (u**2 + spread + 2 * d), rel=1e-5)
 
 
+def kl_of_truncated_normals(m, p, p0, integrand):
+    """The integral over x >= 0, where q is N(m, 1/p) and the prior N(0, 1/p0), both truncated."""
+    x = np.linspace(0.0, 12.0, 400_001)
+    log_q = stats.norm.logpdf(x, m, p**-0.5) - special.log_ndtr(m * math.sqrt(p))
+    log_p = math.log(2.0) + stats.norm.logpdf(x, 0.0, p0**-0.5)
+    return np.trapezoid(np.exp(log_q) * integrand(log_q, log_p), x)
+
+
+def test_a_ratio_of_logs_is_no_kl():
+    """Section 5.1's integrand q ln q / ln p in place of q ln(q / p)."""
+    right = kl_of_truncated_normals(0.6, 3.0, 1.0, lambda q, p: q - p)
+    assert kl_of_truncated_normals(0.0, 1.0, 1.0, lambda q, p: q - p) == pytest.approx(0.0)
+    printed = kl_of_truncated_normals(0.6, 3.0, 1.0, lambda q, p: q / p)
+    assert abs(printed - right) > 0.1
+
+
+@pytest.mark.parametrize(("m", "p", "p0"), [(-0.4, 3.0, 1.0), (0.6, 3.0, 1.0), (0.3, 8.0, 0.5)])
+def test_the_last_term_of_the_kl_lost_a_root(m, p, p0):
+    """It is ln erfc(-m sqrt(p / 2)), and p the precision of the posterior, not of the prior."""
+    h = stats.norm.pdf(m * math.sqrt(p)) / special.ndtr(m * math.sqrt(p))
+    start = 0.5 * (p0 / p - 1.0 + math.log(p / p0) + p0 * m * m)
+    start += 0.5 * m * h * (p + p0) / math.sqrt(p)
+    right = kl_of_truncated_normals(m, p, p0, lambda q, p: q - p)
+    mended = start - math.log(special.erfc(-m * math.sqrt(p / 2.0)))
+    assert mended == pytest.approx(right, abs=1e-7)
+    assert abs(start - math.log(special.erfc(-m * p / 2.0)) - right) > 0.05
+
+
+def test_the_0_1_loss_has_its_sign_reversed():
+    """The ramp loss is above the loss of a margin at or below 0, not above the printed y f >= 0."""
+    margin = np.linspace(-1.0, 1.0, 21)
+    ramp = np.clip(1.0 - margin / 0.5, 0.0, 1.0)
+    assert (ramp >= (margin <= 0.0)).all()
+    assert (ramp < (margin >= 0.0)).any()
+
+
 # --- JCFO -----------------------------------------------------------------------------------------
 
 

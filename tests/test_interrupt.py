@@ -21,7 +21,7 @@ import pytest
 from ardvark.inference import read
 from tests.support import rng
 
-METHODS = ["rfvm_vb", "xolon", "laplace", "advi", "nuts"]
+METHODS = ["rfvm_vb", "laplace", "advi", "nuts"]
 MADE = {"study.json", "scorecard.csv", "distances.csv", "report.html", "forest.png"}
 PATIENCE = 10.0
 """Seconds in which a process must have gone (measured: below 1), were the machine very busy."""

@@ -124,7 +124,7 @@ BROKEN = {
     "a circle": ("inference/comparison/report/look.py", "def f():\n    from . import plots"),
     "the laboratory": (
         "inference/comparison/report/look.py",
-        "def f():\n    from lab import records",
+        "def f():\n    from lab import tables",
     ),
     "a file without a room": ("inference/loose.py", "NAME = 1"),
 }

@@ -7,11 +7,10 @@ from ardvark.inference.samplers.exact import measured
 from ardvark.inference.samplers.exact.choice import choose
 from ardvark.inference.target.target import Target
 from ardvark.models import ZOO
-from lab import records
+from lab import tables
+from lab.speed.exact import TABLE
 
 from .text import table
-
-RECORD = "exact_speed-exact"
 
 
 def pages() -> Iterator[tuple[str, str]]:
@@ -21,7 +20,7 @@ def pages() -> Iterator[tuple[str, str]]:
 
 
 def times() -> str:
-    """Return every measured time, with the date and the machine of the record."""
+    """Return every measured time, and when it was measured."""
     rows = [
         (
             f"[{row.model}](/models/{row.model}.md)",
@@ -36,12 +35,11 @@ def times() -> str:
         for row in sorted(measured.table(), key=lambda row: (row.N * row.D, row.model))
     ]
     head = ("model", "kernel", "data", "samples x features", "sampler", "s", "GB", "converged")
-    record = records.read(records.RESULTS / f"{RECORD}.json")
-    where = f"{record.machine['cores']} cores ({record.machine['processor']})"
+    date = tables.said(TABLE).partition(",")[0]
     return (
-        f"{table(head, rows)}\n\nMeasured on {record.date} on {where}, "
+        f"{table(head, rows)}\n\nMeasured on {date} on two cores, "
         "without compilation, of fixed scales; the median over seeds. GB is the largest resident "
-        "memory of the process. [Speed and memory](/results/speed.md) has the record.\n"
+        "memory of the process. [Speed and memory](/results/speed.md) has every run.\n"
     )
 
 

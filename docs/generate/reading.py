@@ -4,12 +4,16 @@ from collections.abc import Iterator
 
 from ardvark.inference.comparison.verdicts.purposes import PURPOSES
 from ardvark.inference.scoring.columns import COLUMNS, groups
-from lab import records
+from lab import tables
+from lab.judge.report import PAGE
 
 from .text import table
 
-RATES = ("Wrong posteriors called trust", "Right posteriors")
-"""Tables of the judge's record: hits are fits called trust in one, condemned in the other."""
+RATES = {
+    "trusted": ("Wrong posteriors called trust", "called trust"),
+    "right": ("Right posteriors", "condemned"),
+}
+"""Tables of the judge's trial: their titles, and what a hit is in each."""
 
 
 def pages() -> Iterator[tuple[str, str]]:
@@ -55,14 +59,11 @@ def purposes() -> str:
 
 
 def error_rates() -> str:
-    """Return how often a verdict was wrong, from the record of the judge's trial."""
-    record = records.read(records.RESULTS / "judge.json")
-    found = {table.title: table for table in record.measured}
-    parts = []
-    for title, counted in zip(RATES, ("called trust", "condemned"), strict=True):
-        given = found[title]
-        columns = [counted if name == "hits" else name for name in given.columns]
-        formats = {name: ".3f" for name in columns if name in ("share", "95 % low", "95 % high")}
-        shown = records.Table(title, columns, given.rows, formats)
-        parts += [f"**{title}**", records.markdown(shown)]
-    return "\n\n".join([*parts, f"Measured on {record.date}."]) + "\n"
+    """Return how often a verdict was wrong, from the tables of the judge's trial."""
+    parts, digits = [], dict.fromkeys(("share", "95 % low", "95 % high"), ".3f")
+    for name, (title, counted) in RATES.items():
+        path = PAGE.parent / f"judge_{name}.csv"
+        found = tables.read(path).rename(columns={"hits": counted})
+        parts += [f"**{title}**", tables.markdown(found, digits)]
+    date = tables.said(path).partition(",")[0]
+    return "\n\n".join([*parts, f"Measured on {date}."]) + "\n"

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 
 from ardvark.common.declared import Settings
-from lab.records import lines
 
 ROOT = Path(__file__).parents[2]
 INCLUDED = {
@@ -16,17 +15,16 @@ INCLUDED = {
     "CONTRIBUTING.md": "project/contributing",
     "CITATION.cff": "howto/cite",
     "lab/README.md": "results/laboratory",
-    "lab/RESULTS.md": "results/records",
-    "lab/SPEED.md": "results/speed",
-    "lab/ALGORITHMS.md": "results/algorithms",
-    "lab/CALIBRATION.md": "results/calibration",
-    "lab/PRIORS.md": "results/priors",
-    "lab/PRIOR_FACTORS.md": "results/prior_factors",
-    "lab/TESTS.md": "results/tests",
-    "lab/JUDGE.md": "results/judge",
-    "lab/FSKLR_MASKS.md": "results/fsklr_masks",
-    "lab/ONE_TABLE.md": "results/one_table",
-    "lab/KNOWN_TRUTH.md": "results/known_truth",
+    "lab/speed/SPEED.md": "results/speed",
+    "lab/algorithms/ALGORITHMS.md": "results/algorithms",
+    "lab/calibration/CALIBRATION.md": "results/calibration",
+    "lab/priors/PRIORS.md": "results/priors",
+    "lab/prior_factors/PRIOR_FACTORS.md": "results/prior_factors",
+    "lab/defects/DEFECTS.md": "results/defects",
+    "lab/judge/JUDGE.md": "results/judge",
+    "lab/fsklr_masks/FSKLR_MASKS.md": "results/fsklr_masks",
+    "lab/one_table/ONE_TABLE.md": "results/one_table",
+    "lab/known_truth/KNOWN_TRUTH.md": "results/known_truth",
     "lab/GENES.md": "results/genes",
     "lab/PAPER_CHECK.md": "results/paper_check",
     "lab/papers/pfcvm.md": "results/papers/pfcvm",
@@ -57,7 +55,8 @@ def relinked(text: str, folder: str) -> str:
     text : str
     folder : str
         The folder of the repository that the links are relative to, "" for the top level. A table
-        or a record can be downloaded; another file that is on no page is named without a link.
+        of the laboratory can be downloaded; another file that is on no page is named without a
+        link.
     """
 
     def mended(match: re.Match[str]) -> str:
@@ -68,7 +67,7 @@ def relinked(text: str, folder: str) -> str:
         file = _normal(PurePosixPath(folder) / path)
         if picture:
             return f"![{words}](/../{file})"
-        if file.startswith(("lab/tables/", "lab/results/")):
+        if file.startswith("lab/") and file.endswith(".csv"):
             return f"{{download}}`{words} </../{file}>`"
         page = page_of(file)
         kind = "ipynb" if path.endswith(".ipynb") else "md"
@@ -119,7 +118,9 @@ def _line(line: str) -> str:
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table in Markdown."""
-    return lines([list(head), *map(list, rows)], [False] * len(head))
+    listed = [list(head), ["---"] * len(head), *map(list, rows)]
+    escaped = [[text.replace("|", "\\|") for text in row] for row in listed]
+    return "\n".join(f"| {' | '.join(row)} |" for row in escaped)
 
 
 def toctree(entries: Iterable[str]) -> str:

@@ -31,7 +31,6 @@ MethodName = Literal[
     "jcfo_em",
     "fsklr_savb",
     "rfvm_vb",
-    "xolon",
     "paper",
 ]
 """What a person may type for `method`, so that editors complete it."""
@@ -50,7 +49,6 @@ BACKENDS = Registry[Backend](
         "jcfo_em": "..papers.jcfo.em",
         "fsklr_savb": "..papers.fsklr.savb",
         "rfvm_vb": "..papers.rfvm.vb",
-        "xolon": "..papers.rfvm.xolon",
     },
 )
 """Every method, by name."""

@@ -1,0 +1,1 @@
+"""Whether the samplers are right, and whether `exact` stops at the right time."""

@@ -1,1 +1,1 @@
-"""The page for a reader who has ten minutes: its picture, its numbers."""
+"""FINDINGS.md, the page for a reader who has ten minutes: its picture."""

@@ -1,26 +1,26 @@
 """The picture of FINDINGS.md: P(y = 1) of each patient, by a paper's algorithm and exactly.
 
-    ARDVARK_DATA=... python -m lab findings [MODEL ...]
+    ARDVARK_DATA=... python -m lab.findings.patients [MODEL ...]
 
 It fits what is missing in `patients.csv`, some minutes in all, and draws
-`lab/figures/findings.png`. Both fits of a paper have the same prior and the same rows; no row is
+`lab/findings/findings.png`. Both fits of a paper have the same prior and the same rows; no row is
 left out. PFCVM, RFVM and FS-SKLR are blocks of the matrix, whose `p_off` is the mean distance of a
 panel's dots from the diagonal. JCFO has the gammas and the genes that its own algorithm chooses, as
 in the row `exact-chosen` of the papers' tables, because at the gammas that our rule fills its
 posterior is close to its prior.
 """
 
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 
 from ardvark.inference.comparison.report import look
 from ardvark.inference.methods import run
 from ardvark.inference.scoring.quantities import fitted
 from ardvark.models import Problem
-from lab import lines, records
 from lab.matrix.declared import BLOCKS, EXACT, PAPERS
 from lab.papers import fold
 from lab.problems import problem as problem_of
@@ -28,8 +28,8 @@ from lab.problems import problem as problem_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-STORED = records.HERE / "findings" / "patients.csv"
-PICTURE = records.HERE / "figures" / "findings.png"
+STORED = Path(__file__).with_name("patients.csv")
+PICTURE = Path(__file__).with_name("findings.png")
 DRAWS = 500
 """A chain, of four, at least: as in the matrix."""
 WIDTH, HEIGHT = 10.0, 3.5  # inches
@@ -79,11 +79,11 @@ PANELS = (
 
 def missing() -> list[Panel]:
     """Return the panels without stored rows."""
-    held = {row["model"] for row in lines.read(STORED)}
+    held = set(stored()["model"])
     return [panel for panel in PANELS if panel.name not in held]
 
 
-def fits(panel: Panel) -> list[dict[str, Any]]:
+def fits(panel: Panel) -> pd.DataFrame:
     """Return a row for each patient: the label, P(y = 1) exactly and by the paper's algorithm.
 
     Raises
@@ -103,11 +103,8 @@ def fits(panel: Panel) -> list[dict[str, Any]]:
         draws = fitted(tree)
         assert draws is not None
         both.append(draws.mean(axis=(0, 1)))
-    return [
-        {"model": panel.name, "data": panel.data, "y": int(y), "exact": f"{exact:.4f}",
-         "paper": f"{paper:.4f}"}
-        for y, exact, paper in zip(problem.y, *both, strict=True)
-    ]  # fmt: skip
+    place = {"model": panel.name, "data": panel.data}
+    return pd.DataFrame({**place, "y": problem.y, "exact": both[0], "paper": both[1]})
 
 
 def _of_block(name: str) -> tuple[Problem, str, dict[str, Any]]:
@@ -176,17 +173,17 @@ def alt(frame: pd.DataFrame) -> str:
     return f"P(y = 1) of each patient, under the same prior. {'; '.join(parts)}."
 
 
-def off(rows: pd.DataFrame) -> float:
-    """Return the mean distance between the two P(y = 1) of a panel's patients."""
-    return float(np.abs(rows["paper"] - rows["exact"]).mean())
-
-
 def main(names: list[str]) -> None:
     """Fit what is missing, of the models that are named or of all; draw when nothing is."""
     for panel in missing():
         if names and panel.name not in names:
             continue
-        lines.append(STORED, fits(panel))
+        frame = pd.concat([stored(), fits(panel)], ignore_index=True)
+        frame.to_csv(STORED, index=False, float_format="%.4f", lineterminator="\n")
         print(panel.name, flush=True)
     if not missing():
         PICTURE.write_bytes(draw(stored())._repr_png_())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,7 +1,6 @@
 """Right posteriors before the judge: the same law by another seed, sampler, form, or thinned.
 
-    python -m lab judge_right                        everything (ARDVARK_DATA for the data)
-    python -m lab judge_right --only sparse_probit   problems whose name contains this
+    python -m lab.judge.judge_right    (an hour; ARDVARK_DATA for the data)
 
 `judge.py` draws its right posteriors from a pool of independent draws. These here are real runs, so
 their chains are as correlated, and as nearly converged, as a user's. The eight problems of
@@ -14,11 +13,13 @@ and the rounding of their sums was taken for a spread. That is mended, and those
 """
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import xarray as xr
+from threadpoolctl import threadpool_limits
 
 import ardvark as av
 from ardvark.inference.comparison.verdicts.verdict import verdicts
@@ -27,11 +28,10 @@ from ardvark.inference.fits.mixing import mixing_of
 from ardvark.inference.references.references import stored
 from ardvark.inference.scoring.distances import measure
 from ardvark.inference.target.reasons import joined
-from lab import problems
-from lab.judge.judge import MEASURES as MEASURES  # the same rules
-from lab.judge.rows import condemned, few_alarms, right_table
+from lab import problems, rows
+from lab.judge import report
 from lab.judge.trial import CASES, Case, codes
-from lab.script import Measured, Part, Row, one_thread, resumed
+from lab.rows import Row
 
 SEEDS = 2
 REFERENCE_SEED, REFERENCE_DRAWS = 1001, 3000
@@ -100,43 +100,44 @@ def beside_stored(model: str, data: str, seed: int) -> Row:
     return said(problem, fit, stored(problem))
 
 
-def work_of(given: argparse.Namespace) -> Iterator[tuple[Row, Any]]:
-    """Yield what tells a row from others, and its computation."""
-    few = 100 if given.quick else 0
-    for case in CASES[-2:-1] if given.quick else CASES:
-        name = f"{case.model} {case.size}"
-        for source in ("another seed",) if given.quick else SOURCES:
-            if given.only in name:
-                for seed in range(1 if given.quick else SEEDS):
-                    key: Row = {"problem": name, "source": source, "seed": seed}
-                    yield key, partial(judged, case, source, seed, few)
-    for model, data in () if given.quick else STORED:
-        if given.only in f"{model} {data}":
-            for seed in range(SEEDS // 2):
-                key = {"problem": f"{model} {data}", "source": FROM_FILE, "seed": seed}
-                yield key, partial(beside_stored, model, data, seed)
+def work(
+    cases: Sequence[Case] = CASES,
+    sources: Sequence[str] = tuple(SOURCES),
+    seeds: int = SEEDS,
+    draws: int = 0,
+    beside: Sequence[tuple[str, str]] = STORED,
+) -> Iterator[tuple[Row, Callable[[], Row]]]:
+    """Yield what tells a row from others, and its computation; `draws` are of each run (its own).
+
+    `beside` are the problems that are judged beside a stored reference.
+    """
+    for case in cases:
+        for source in sources:
+            for seed in range(seeds):
+                key: Row = {"problem": f"{case.model} {case.size}", "source": source, "seed": seed}
+                yield key, partial(judged, case, source, seed, draws)
+    for model, data in beside:
+        key = {"problem": f"{model} {data}", "source": FROM_FILE, "seed": 0}
+        yield key, partial(beside_stored, model, data, 0)
 
 
-def report(rows: list[Row]) -> Measured:
-    """Return the goal, and tables of what was said."""
-    runs = [row | {"draws": 400} for row in rows]  # each has at least so many
+def tables_of(found: list[Row]) -> dict[str, Any]:
+    """Return what was said of the runs by source, and which of those that converged condemned."""
+    runs = [row | {"draws": 400} for row in found]  # each has at least so many
     settled = [row for row in runs if not row["missing"]]
-    note = (
-        f"{len(settled)} of {len(rows)} runs have converged: every R-hat is below its limit and "
-        "every ESS is at least 400. Other runs are not counted as right ones."
-    )
-    goal = few_alarms(settled, "of real runs", 1)
-    return Measured([goal], [right_table("source", runs), *condemned(settled)], [note])
+    return {"right": report.right(runs, "source"), "condemned": report.condemned(settled)}
 
 
-def measured(given: argparse.Namespace) -> Measured:
+def main(words: list[str] | None = None) -> None:
     """Run the samplers and ask the judge."""
-    with one_thread():
-        return report(resumed(given.work / "rows.csv", work_of(given)))
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args(words)
+    with threadpool_limits(1, user_api="blas"):
+        found = rows.computed(Path("results/judge_right/rows.csv"), work())
+    command = "ARDVARK_DATA=... python -m lab.judge.judge_right"
+    report.publish("judge_real", tables_of(found), command, report.PAGE.parent)
 
 
-PARTS = [Part("Right posteriors by real runs", measured)]
-
-
-def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--only", default="", help="problems whose name contains this")
+if __name__ == "__main__":
+    main()

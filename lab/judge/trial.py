@@ -1,14 +1,13 @@
 """One trial of the judge: problems, pools of exact draws, defects, and what is said of each.
 
-`lab/judge/judge.py` says what is tried, and `rows.py` what the rows say.
+`judge.py` says what is tried, and `report.py` what the rows say.
 """
 
-import argparse
 import itertools
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +25,7 @@ from ardvark.inference.scoring.distances import rows as rows_of
 from ardvark.inference.scoring.statistic import Distance
 from lab import problems
 from lab.judge.wrong_posteriors import Arrays, Defect, Source, flat
-from lab.script import Row
+from lab.rows import Row
 
 SIZES = {"small": (40, 8), "fat": (30, 120)}
 SPARSITY = {
@@ -36,9 +35,8 @@ SPARSITY = {
     "sparse_probit": "gamma1",
 }
 """The models, and the hyperparameter by which each is made sparser."""
-REFERENCE = 2000
-CHAINS, POOL = 4, 3000
-"""Chains of the run that a pool is of, and draws of each."""
+CHAINS = 4
+"""Of the run that a pool is of."""
 LIMIT_OF_RHAT = 0.05
 MOST = 1000.0
 """Limits beyond which a defect is not larger: an sd of 0 is infinitely far."""
@@ -47,21 +45,9 @@ NEVER = ("lost mode", "another prior", "another data row")
 CHAINED = ("stuck chains", "slow direction")
 """Defects of chains, which are always judged as chains."""
 APART = ("repeated draws", "slow direction")
-
-
-@dataclass(frozen=True)
-class Trial:
-    """A catalogue of defects, and how it is run.
-
-    `few` are the kinds that are also run with other numbers of draws, `quick` those of the quick
-    form. `figure` is its file, and `note` a paragraph of its record.
-    """
-
-    catalogue: Mapping[str, Defect]
-    few: tuple[str, ...]
-    quick: tuple[str, ...]
-    figure: Path
-    note: str
+"""Kinds whose draws are right, all of them together."""
+OTHER_SIZES = (20, 50, 200, 400, 9600)
+"""Numbers of draws that only a few kinds are run with."""
 
 
 # --- problems and their pools ---------------------------------------------------------------------
@@ -130,6 +116,46 @@ def pools(case: Case, work: Path, draws: int) -> tuple[Arrays, Mapping[str, tupl
     return own, other
 
 
+# --- the trial ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A catalogue of defects, and how it is run.
+
+    Attributes
+    ----------
+    catalogue : mapping of str to function
+        The kinds of defect, by name.
+    few : tuple of str
+        The kinds that are also run with other numbers of draws.
+    folder : Path
+        Where pools are kept.
+    pool, reference : int
+        Draws of each chain of a pool; draws of a reference.
+    """
+
+    catalogue: Mapping[str, Defect]
+    few: tuple[str, ...] = ()
+    cases: tuple[Case, ...] = CASES
+    draws: tuple[int, ...] = (1000, 4000)
+    folder: Path = Path("results/judge/pools")
+    pool: int = 3000
+    reference: int = 2000
+
+    def work(self, seed: int) -> Iterator[tuple[Row, Callable[[], Row]]]:
+        """Yield what tells a row from others, and its computation."""
+        plan = [(draws, tuple(self.catalogue)) for draws in self.draws]
+        plan += [(draws, self.few) for draws in OTHER_SIZES]
+        for case, (draws, kinds) in itertools.product(self.cases, plan):
+            for kind in kinds:
+                key: Row = {
+                    "problem": f"{case.model} {case.size}", "draws": draws, "kind": kind,
+                    "repeat": 0, "seed": seed,
+                }  # fmt: skip
+                yield key, partial(judged, self, key)
+
+
 # --- a fit from draws, and what the judge says ----------------------------------------------------
 
 
@@ -172,15 +198,15 @@ def severity(distances: Iterable[Distance]) -> float:
     return min(float(np.nanmax(found)), MOST)
 
 
-def judge(key: Row, catalogue: Mapping[str, Defect], settings: argparse.Namespace) -> Row:
+def judged(trial: Trial, key: Row) -> Row:
     """Return what is said of one kind of defect in all its sizes, and of a right fit."""
     case = Case(*str(key["problem"]).split())
     problem = case.problem()
-    pool, foreign = pools(case, settings.pools, settings.pool)
-    rng = np.random.default_rng([settings.seed, zlib.crc32(repr(sorted(key.items())).encode())])
+    pool, foreign = pools(case, trial.folder, trial.pool)
+    rng = np.random.default_rng([key["seed"], zlib.crc32(repr(sorted(key.items())).encode())])
     count, kind = int(key["draws"]) // CHAINS * CHAINS, str(key["kind"])
     order = rng.permutation(len(pool["eta"]))
-    rows = iter(np.split(order, [settings.reference]))
+    rows = iter(np.split(order, [trial.reference]))
     exact = fit_of(problem, chained(pool, next(rows)), "gibbs")
     rest = next(rows)
 
@@ -190,7 +216,7 @@ def judge(key: Row, catalogue: Mapping[str, Defect], settings: argparse.Namespac
     fits = {"exact": exact}
     for size in range(4):
         right = chained(pool, rng.permutation(rest)[:count])
-        fits[str(size)] = fit_of(problem, catalogue[kind](right, size, rng, source), method)
+        fits[str(size)] = fit_of(problem, trial.catalogue[kind](right, size, rng, source), method)
     fits["right"] = fit_of(problem, chained(pool, rng.permutation(rest)[:count]), method)
     distances = measure(fits, "exact", problem)
     said = verdicts(fits, "exact", distances)
@@ -233,19 +259,3 @@ def _alone(tree: xr.DataTree, method: str) -> str:
     other = tree.copy()
     other.attrs |= {"method": method, "kind": "mcmc"}
     return verdicts({"fit": other}, None)["fit"].level.replace(" ", "-")
-
-
-def work_of(trial: Trial, settings: argparse.Namespace) -> Iterator[tuple[Row, Callable[[], Row]]]:
-    """Yield what tells a row from others, and its computation."""
-    cases = CASES[-1:] if settings.quick else CASES
-    kinds = tuple(trial.catalogue)
-    plan = [(1000, kinds), (4000, kinds), *((n, trial.few) for n in (20, 50, 200, 400, 9600))]
-    if settings.quick:
-        plan = [(200, trial.quick)]
-    for case, (draws, which) in itertools.product(cases, plan):
-        for kind in which:
-            key: Row = {
-                "problem": f"{case.model} {case.size}", "draws": draws, "kind": kind,
-                "repeat": 0, "seed": settings.seed,
-            }  # fmt: skip
-            yield key, lambda k=key: judge(k, trial.catalogue, settings)

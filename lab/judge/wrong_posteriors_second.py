@@ -288,7 +288,7 @@ def rounded(draws: Arrays, size: int, _: np.random.Generator, source: Source) ->
 
 
 def normal(draws: Arrays, size: int, rng: np.random.Generator, source: Source) -> Arrays:
-    """This share of draws is of the normal with the right mean and covariance."""
+    """Return draws of which a share is of the normal with the right mean and covariance."""
     share = (0.25, 0.5, 0.75, 1.0)[size]
     shape = draws["eta"].shape[:2]
     names = list(parameters(draws))

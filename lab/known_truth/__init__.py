@@ -1,0 +1,1 @@
+"""Which method finds the features that are active."""

@@ -40,7 +40,6 @@ def draw(found: Results, path: Path) -> None:
     worst = max(found.mean(m, "lost").value for m in predicting)
     score.set_xlim(0.0, 1.06 * max(coin, worst))
     score.axvline(coin, color="0.6", lw=0.8)
-    path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)
 
 

@@ -7,19 +7,16 @@ whatever the number of its data sets, and its standard error is that of a strati
 the variance of data sets within their cell is in it, never the difference between cells.
 """
 
-import csv
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
-from lab import lines
+from lab.rows import Row
 
-Row = dict[str, Any]
 BINS = 10
 """Of P(active), each of width 0.1."""
 KEY = ("N", "D", "correlation", "active", "data_set", "method")
@@ -41,28 +38,6 @@ class Estimate(NamedTuple):
         if not self.error > 0.0:
             return float("nan")
         return float(2.0 * stats.t.sf(abs(self.value) / self.error, self.freedom))
-
-
-# --- rows -----------------------------------------------------------------------------------------
-
-
-def read(path: Path) -> list[Row]:
-    """Return the rows of a file, numbers as numbers."""
-    return [typed(row) for row in lines.read(path)]
-
-
-def typed(row: lines.Stored) -> Row:
-    """Return a row with its numbers as numbers."""
-    return {k: v if k == "commit" else lines.typed(v) for k, v in row.items()}
-
-
-def write(rows: Iterable[Row], path: Path) -> None:
-    """Write rows to a file, in the order given."""
-    listed = list(rows)
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(listed[0]))
-        writer.writeheader()
-        writer.writerows(listed)
 
 
 class Results:

@@ -146,7 +146,6 @@ CELLS: dict[str, tuple[Cell, ...]] = {
             update={"v_factor": "truncated", "restarts": 10, "max_sweeps": 10_000},
         ),
         *_generic("rfvm"),
-        Cell(label="XOLON", method="xolon"),
     ),
     **{
         model: (
@@ -282,7 +281,5 @@ def chosen(patterns: Sequence[str]) -> list[Block]:
         if not patterns or any(fnmatch(name, p) or p in name.split("/") for p in patterns)
     ]
     if not found:
-        raise InputError(
-            f"no block matches {', '.join(patterns)}: see `python -m lab reproduce --list`."
-        )
+        raise InputError(f"no block matches {', '.join(patterns)}: see `lab/matrix/declared.py`.")
     return found

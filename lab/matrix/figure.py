@@ -7,12 +7,11 @@ import pandas as pd
 from ardvark.inference.comparison.report import look
 from ardvark.inference.comparison.report.look import Picture
 from lab.matrix.declared import AGAIN, EXACT, FLAT, PAPERS
-from lab.matrix.figures import METHODS, RIGHT_WIDTH
+from lab.matrix.pages import METHODS, RIGHT_WIDTH
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FIGURE = "matrix.png"
 SHARE = "share"
 """The distance of P(y = 1) from the exact one, divided by that of a constant."""
 PANELS = (

@@ -7,9 +7,6 @@ compared by the widths of 90 % intervals: an approximation in logarithms of the 
 with so heavy tails that the sd of its draws does not settle.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -231,8 +228,3 @@ def _log(p: np.ndarray, y: np.ndarray) -> float:
     """Return the mean log probability of the labels, probabilities held within 1e-12 of 0 and 1."""
     p = np.clip(p, 1e-12, 1.0 - 1e-12)
     return float(np.log(np.where(y == 1, p, 1.0 - p)).mean())
-
-
-def unknown() -> Mapping[str, Any]:
-    """Return the numbers of a cell without draws."""
-    return dict.fromkeys(NAMES, np.nan)

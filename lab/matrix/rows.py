@@ -1,22 +1,21 @@
-"""The file of the matrix: a row a cell, added block by block, read back and put in order."""
+"""The file of the matrix: a row a cell, added block by block, in the order of the declaration."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+import hashlib
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from ardvark.common.store import identity as hashed
-from lab import lines
 from lab.matrix.declared import BLOCKS, Block
 from lab.matrix.numbers import NAMES
 
-ROWS = "matrix.csv"
+FILE = Path(__file__).with_name("matrix.csv")
 Row = dict[str, Any]
-_TEXTS = ("model", "kernel", "data", "prior", "cell", "method", "sampler", "status", "reason",
-          "verdict", "identity", "commit")  # fmt: skip
+TEXTS = ("model", "kernel", "data", "prior", "cell", "method", "sampler", "status", "reason",
+         "verdict", "identity", "commit")  # fmt: skip
 COLUMNS = (
     "model", "kernel", "data", "N", "D", "prior", "cell", "method", "sampler", "status", "reason",
     "rhat", "rhat_eta", "ess", "divergences", "seconds", *NAMES, "verdict", "identity", "commit",
@@ -28,69 +27,38 @@ def identity(block: Block) -> str:
     """Hash everything that decides a block's rows, so that a changed setting is computed again."""
     cells = [dataclasses.asdict(cell) for cell in block.cells]
     settings = [block.model, block.data, block.kernel, dict(block.hypers), cells, list(COLUMNS)]
-    return hashed(settings, 8)
+    text = json.dumps(settings, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
-def read(path: Path) -> pd.DataFrame:
-    """Return the rows of a file; a line that a kill left unfinished is cut off.
-
-    A file with other columns, of another version, has no rows that count.
-    """
-    if not _current(path):
-        return pd.DataFrame(columns=list(COLUMNS))
-    lines.mend(path)
-    frame = pd.read_csv(path, dtype=dict.fromkeys(_TEXTS, str))
-    return frame.fillna(dict.fromkeys(_TEXTS, ""))
+def read(file: Path = FILE) -> pd.DataFrame:
+    """Return the rows of complete blocks as they are declared now, in that order, with `block`."""
+    if not file.exists():
+        return pd.DataFrame(columns=[*COLUMNS, "block"])
+    frame = pd.read_csv(file, dtype=dict.fromkeys(TEXTS, str))
+    return whole(frame.fillna(dict.fromkeys(TEXTS, "")))
 
 
 def whole(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of complete blocks as they are declared now, in that order, with `block`."""
-    found = {name: of_block(frame, block) for name, block in BLOCKS.items()}
-    parts = [rows.assign(block=name) for name, rows in found.items() if len(rows)]
-    return pd.concat(parts, ignore_index=True) if parts else frame.head(0).assign(block="")
+    """Return the blocks of which each cell has a row; the last one of a cell counts."""
+    parts = [frame.head(0).assign(block="")]
+    for name, block in BLOCKS.items():
+        mine = frame[frame["identity"] == identity(block)]
+        for column in ("model", "kernel", "data", "prior"):
+            mine = mine[mine[column] == getattr(block, column)]
+        last = mine.drop_duplicates("cell", keep="last").set_index("cell", drop=False)
+        labels = [cell.label for cell in block.cells]
+        if set(labels) <= set(last.index):
+            parts.append(last.loc[labels].assign(block=name))
+    return pd.concat([part for part in parts if len(part)] or parts, ignore_index=True)
 
 
-def of_block(frame: pd.DataFrame, block: Block) -> pd.DataFrame:
-    """Return the rows of a block as it is declared now, in that order; none of half a block."""
-    same = (
-        (frame["model"] == block.model)
-        & (frame["kernel"] == block.kernel)
-        & (frame["data"] == block.data)
-        & (frame["prior"] == block.prior)
-        & (frame["identity"] == identity(block))
-    )
-    labels = [cell.label for cell in block.cells]
-    last = frame[same].drop_duplicates("cell", keep="last").set_index("cell", drop=False)
-    return last.loc[labels] if set(labels) <= set(last.index) else frame.head(0)
-
-
-def append(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Add rows to the file, in one write; a file of another version is moved to `*.outdated`."""
-    if path.exists() and path.stat().st_size and not _current(path):
-        path.replace(path.with_name(f"{path.name}.outdated"))
-    lines.append(path, map(_shortened, rows), COLUMNS)
-
-
-def _current(path: Path) -> bool:
-    """Whether the file is there and has the columns of today."""
-    if not path.exists():
-        return False
-    with path.open(encoding="utf-8") as file:
-        return file.readline().rstrip("\n") == ",".join(COLUMNS)
-
-
-def _shortened(row: Mapping[Any, Any]) -> Row:
-    return {k: _short(v) for k, v in row.items()}
-
-
-def _short(value: Any) -> Any:
-    if not isinstance(value, float):
-        return value
-    return "" if np.isnan(value) else f"{value:.4g}"
-
-
-def tidy(path: Path) -> pd.DataFrame:
-    """Write the file anew, each block once and in the order of its declaration; return its rows."""
-    frame = whole(read(path)).drop(columns="block")
-    lines.write(path, map(_shortened, frame.to_dict("records")), COLUMNS)
-    return frame
+def add(rows: Sequence[Row], file: Path = FILE) -> None:
+    """Add the rows of a block, and write the file anew, completely or not at all."""
+    filled = [dict.fromkeys(TEXTS, "") | row for row in rows]
+    new = pd.DataFrame(filled, columns=list(COLUMNS))
+    held = read(file).drop(columns="block")
+    frame = whole(pd.concat([part for part in (held, new) if len(part)], ignore_index=True))
+    part = file.with_suffix(".new")
+    frame[list(COLUMNS)].to_csv(part, index=False, float_format="%.4g", lineterminator="\n")
+    part.replace(file)

@@ -9,7 +9,6 @@ import numpy as np
 
 from lab.papers import store
 from lab.papers.protocols import LEAVE_ONE_OUT, Group, Row
-from lab.papers.sheets import BY_PAPER
 from lab.papers.statistics import mean_error
 from lab.papers.tables import GROUPS
 
@@ -40,11 +39,12 @@ def found(group: Group, folder: Path) -> list[tuple[Row, np.ndarray, int]]:
     return [path for path in every if path[2]]
 
 
-def write(out: Path, folder: Path) -> None:
+def write(out: Path) -> None:
     """Draw every figure that there are stored folds for."""
+    folder = out / "folds"
     for group in GROUPS:
-        draw(group, out / f"{group.name.replace('/', '_')}.png", folder)
-    draw_stops(out / "rfvm_stops.png", folder)
+        draw(group, out / "figures" / f"{group.name.replace('/', '_')}.png", folder)
+    draw_stops(out / "figures" / "rfvm_stops.png", folder)
 
 
 def draw(group: Group, file: Path, folder: Path) -> None:
@@ -88,7 +88,7 @@ def draw_stops(file: Path, folder: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    paths = [(group, _of_stops(group, folder)) for group in BY_PAPER["RFVM"].groups]
+    paths = [(group, _of_stops(group, folder)) for group in GROUPS if group.paper == "RFVM"]
     paths = [(group, found_of) for group, found_of in paths if "rfvm_vb" in found_of]
     if not paths:
         return

@@ -6,21 +6,18 @@ from typing import Any
 
 import pandas as pd
 
-from lab.papers.results import REFERENCE, Result, everything
+from lab.papers.results import REFERENCE, Result
 
-FILE = Path("paper_check", "rows.csv")
-"""In the output folder."""
+FILE = "rows.csv"
 MEANS = ("accuracy", "accuracy_draws", "f1", "f1_other", "log_score", "features", "samples")
 BESIDE = ("accuracy", "log_score")  # differences to L1 are of these
 OFTEN = 0.2  # of the splits: a noise feature that is selected in more of them is counted
 
 
-def write(out: Path, folder: Path) -> Path:
-    """Write the table of the folds in a folder; return its file."""
+def write(out: Path, found: Mapping[str, Result]) -> None:
+    """Write the table of the rows."""
     file = out / FILE
-    file.parent.mkdir(parents=True, exist_ok=True)
-    table(everything(folder)).to_csv(file, index=False, float_format="%.5g", lineterminator="\n")
-    return file
+    table(found).to_csv(file, index=False, float_format="%.5g", lineterminator="\n")
 
 
 def table(found: Mapping[str, Result]) -> pd.DataFrame:

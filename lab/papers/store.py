@@ -1,14 +1,15 @@
 """What is kept: a line a fold, in one CSV file a table and data set, and one for its paths."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+import csv
+import hashlib
+import io
+import json
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ardvark.common.pieces import Pieces
-from ardvark.common.store import identity as hashed
-from lab import lines
-from lab.papers.fold import DRAWS, INNER, Line, find, run_fold
+from lab.papers.fold import DRAWS, INNER, Line, find
 from lab.papers.protocols import Group, Row
 from lab.papers.tables import FILTER, SELECTED
 from lab.yardsticks.registry import YARDSTICKS
@@ -19,8 +20,6 @@ COLUMNS = (
 )  # fmt: skip
 DIGITS = {"accuracy": 5, "accuracy_draws": 5, "f1": 5, "log_score": 4, "seconds": 2}
 Stored = dict[str, str]
-Task = tuple[str, int]
-"""A row, and one of its folds."""
 
 
 def identity(group: Group, row: Row) -> str:
@@ -32,7 +31,7 @@ def identity(group: Group, row: Row) -> str:
         *([row.chosen_by] if row.chosen_by else []),
         *([YARDSTICKS[row.method].settings] if row.method in YARDSTICKS else []),
     ]  # fmt: skip
-    return hashed(settings, 8, sort_keys=False)
+    return hashlib.sha256(json.dumps(settings, default=str).encode()).hexdigest()[:8]
 
 
 def file_of(group: Group, folder: Path, path: bool = False) -> Path:
@@ -40,30 +39,45 @@ def file_of(group: Group, folder: Path, path: bool = False) -> Path:
     return folder / f"{group.name.replace('/', '_')}{'_paths' if path else ''}.csv"
 
 
-@dataclass(frozen=True)
-class Folds(Pieces[Task, list[Line]]):
-    """Folds of rows; those that are stored already are left out by whoever asks (`whole`)."""
+# --- files ----------------------------------------------------------------------------------------
 
-    version: str
-    folder: Path
 
-    def start(self) -> Callable[[Task], list[Line]]:
-        """Return the function that fits one fold."""
-        return lambda task: run_fold(*task)
+def read(file: Path) -> list[Stored]:
+    """Return the lines of a file, none if there is no file; one that a kill tore is cut off."""
+    if not file.exists():
+        return []
+    held = file.read_bytes()
+    if not held.endswith(b"\n"):
+        file.write_bytes(held[: held.rfind(b"\n") + 1])
+    with file.open(newline="") as opened:
+        return list(csv.DictReader(opened))
 
-    def failure(self, key: Task, reason: str) -> list[Line]:
-        """Return the line of a fold that failed."""
-        name, fold = key
-        return [{"row": name, "fold": fold, "status": "failed", "reason": reason, "seconds": 0.0}]
 
-    def put(self, key: Task, result: list[Line]) -> None:
-        """Add the fold's lines to the group's files, those of its path first."""
-        group, row = find(key[0])
-        marks = {"identity": identity(group, row), "version": self.version}
-        line, *path = ({**x, **marks} for x in result)
-        if path:
-            append(file_of(group, self.folder, path=True), path)
-        append(file_of(group, self.folder), [line])
+def append(file: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Add lines to a file, in one write."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, restval="", lineterminator="\n")
+    if not file.exists():
+        writer.writeheader()
+    writer.writerows(map(_short, rows))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("a") as opened:
+        opened.write(text.getvalue())
+
+
+def _short(line: Mapping[str, Any]) -> Mapping[str, Any]:
+    rounded = {k: round(float(line[k]), d) for k, d in DIGITS.items() if line.get(k, "") != ""}
+    return {**line, **rounded}
+
+
+def put(result: list[Line], version: str, folder: Path) -> None:
+    """Add what a fold gave to the group's files, the lines of its path first."""
+    group, row = find(result[0]["row"])
+    marks = {"identity": identity(group, row), "version": version}
+    line, *path = ({**x, **marks} for x in result)
+    if path:
+        append(file_of(group, folder, path=True), path)
+    append(file_of(group, folder), [line])
 
 
 def tidy(group: Group, folder: Path) -> None:
@@ -77,18 +91,14 @@ def tidy(group: Group, folder: Path) -> None:
                     kept += steps.values()
             else:
                 kept += [line for _, line in sorted(lines_of(group, row, folder).items())]
-        if kept != lines.read(file):
-            lines.write(file, kept, COLUMNS)
+        if kept != read(file):
+            part = file.with_suffix(".new")
+            part.unlink(missing_ok=True)
+            append(part, kept)
+            part.replace(file)
 
 
-def append(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Add lines to the file, in one write."""
-    lines.append(path, map(_short, rows), COLUMNS)
-
-
-def _short(line: Mapping[str, Any]) -> Mapping[str, Any]:
-    rounded = {k: round(float(line[k]), d) for k, d in DIGITS.items() if line.get(k, "") != ""}
-    return {**line, **rounded}
+# --- rows -----------------------------------------------------------------------------------------
 
 
 def lines_of(group: Group, row: Row, folder: Path) -> dict[int, Stored]:
@@ -122,5 +132,18 @@ def whole(group: Group, row: Row, folder: Path) -> set[int]:
 
 def _lines(group: Group, row: Row, path: bool, folder: Path) -> list[Stored]:
     """Return a row's lines as it is declared now, of its folds or of its paths."""
-    mark = {"row": f"{group.name}/{row.label}", "identity": identity(group, row)}
-    return lines.get(file_of(group, folder, path), mark)
+    file = file_of(group, folder, path)
+    if not file.exists():
+        return []
+    stat = file.stat()
+    held = _by_row(file, (stat.st_mtime_ns, stat.st_size))
+    return held.get((f"{group.name}/{row.label}", identity(group, row)), [])
+
+
+@lru_cache(maxsize=64)
+def _by_row(file: Path, stamp: tuple[int, int]) -> dict[tuple[str, str], list[Stored]]:
+    """Return the lines of a file by row and identity; read again where its stamp has changed."""
+    found: dict[tuple[str, str], list[Stored]] = {}
+    for line in read(file):
+        found.setdefault((line["row"], line["identity"]), []).append(line)
+    return found

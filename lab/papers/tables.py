@@ -329,7 +329,7 @@ def rfvm_rows(rfvm: Figures, lp: Figures, svm: Figures, xolon: Figures, srvm: Fi
             {"accuracy": srvm[2], "samples": srvm[3]},
         ),
         Row(
-            label="xolon", model="rfvm", method="xolon", reading="ours",
+            label="xolon", model="", method="xolon", reading="ours",
             note="our XOLON: L-BFGS-B for Adam and pruning, a minimum of (32)", **with_sds(xolon),
         ),
         Row(

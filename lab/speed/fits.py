@@ -1,36 +1,41 @@
-"""A timed fit in a process of its own: what it costs, how it mixed; a script is a table of cases.
+"""A timed fit in a process of its own: what it costs, and how it mixed.
 
 A case is a model, data, a method, and what differs from the defaults of both. Data are a registered
-name; such a name and a number of rows, shuffled with a fixed seed ("sonar 100"); or two numbers,
-and then they are made: blocks of five correlated features, two of them planted (100x10000), or
-independent ones where the features are no whole blocks (72x7129).
+name, a registered name and a number of rows, shuffled with a fixed seed ("sonar 100"), or two
+numbers, and then they are made: blocks of five correlated features, two of them planted
+(100x10000), or independent ones where the features are no whole blocks (72x7129).
 
 Seconds are of sampling, those of compilation stand beside them; the processor's hold both. The peak
 of resident memory holds everything: imports, data, compiled code, draws, the judgement of
 convergence. R-hat and ESS of `exact` are what it stopped by; those of other chains are the worst of
 `eta` and the scalars, and "of" says whose ESS. Gradients are those of the kept draws, which no load
-disturbs. Rows are kept in WORK as they end.
+disturbs.
 """
 
-import argparse
+import json
 import logging
 import resource
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from lab.records import Table, table
-from lab.script import BLOCK, DENSE, Row, apart, plant, resumed, stored, synthetic
+import ardvark as av
+from ardvark.inference.fits import diagnostics
+from lab import problems
+from lab.rows import Row
 
-FORMATS = {
-    "seconds": ".1f", "compile": ".1f", "processor": ".1f", "GB": ".2f", "GB before": ".2f",
-    "GB of draws": ".2f", "estimate": ".2f", "R-hat": ".3f", "ESS": ".0f",
-}  # fmt: skip
+PAGE = Path(__file__).parent / "SPEED.md"
+FORMATS = dict.fromkeys(("seconds", "seconds_compile", "times", "times_compiled"), ".1f")
+FORMATS |= dict.fromkeys(("GB of draws", "estimate", "GB before", "GB"), ".2f")
+FORMATS |= {"rhat_eta": ".3f", "ess_eta": ".0f", "runs": ".0f", "memory_mb": ".0f"}
 
 
 @dataclass(frozen=True)
@@ -52,21 +57,15 @@ class Case:
 
 
 def words(settings: Mapping[str, Any]) -> str:
-    """Return what differs from the defaults, as a row says it; the dense prior has a name."""
-    dense = DENSE.items() <= settings.items()
-    rest = [f"{k}={v}" for k, v in settings.items() if not (dense and k in DENSE)]
-    return " ".join((["dense"] if dense else []) + rest)
+    """Return what differs from the defaults, as a row says it."""
+    return " ".join(f"{name}={value}" for name, value in settings.items())
 
 
 def load(name: str) -> Any:
     """Return the data of a case."""
-    import ardvark as av
-
     if name[0].isdigit():
         N, D = map(int, name.split("x"))
-        if D % BLOCK:
-            return synthetic(N, D)
-        return plant(1, N=N, D=D, active=min(2, D // BLOCK), effect=6.0)[:2]
+        return problems.synthetic(N, D) if D % problems.BLOCK else problems.planted(N, D)
     known, _, rows = name.partition(" ")
     data = av.load(known)
     return data.take(np.random.default_rng(0).permutation(data.N)[: int(rows)]) if rows else data
@@ -77,25 +76,19 @@ def peak_gb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
 
 
-def fitted(
-    model: str, data: str, method: str, hypers: dict[str, Any], options: dict[str, Any], seed: int
-) -> tuple[Any, xr.DataTree, Row]:
+def fitted(case: Case, seed: int) -> tuple[av.Problem, xr.DataTree, Row]:
     """Return the problem and the fit of a case, and its row."""
-    import ardvark as av
-    from lab import problems
-
     logging.getLogger("ardvark").setLevel(logging.ERROR)
-    problem = problems.problem(model, load(data), **hypers)
+    problem = problems.problem(case.model, load(case.data), **case.hypers)
     before, began = peak_gb(), time.process_time()
-    tree = av.fit(
-        problem, method, random_seed=seed, progressbar=False, **{"keep": "shared"} | options
-    )
+    options = {"keep": "shared"} | case.options
+    tree = av.fit(problem, case.method, random_seed=seed, progressbar=False, **options)
     taken, attrs = time.process_time() - began, tree.attrs
     row = {
         "kernel": "" if problem.kernel is None else problem.kernel.name,
         "N": len(problem.y),
         "D": problem.X.shape[1],
-        "by": attrs.get("sampler", method),
+        "by": attrs.get("sampler", case.method),
         "seconds": attrs["seconds_run"],
         "compile": attrs["seconds_compile"],
         "processor": taken,
@@ -103,17 +96,12 @@ def fitted(
         "GB before": before,
         "GB of draws": tree["posterior"].to_dataset().nbytes / 1e9,
         "iterations": attrs.get("iterations", attrs.get("sweeps")),
-        "features": attrs.get("features", attrs.get("features_kept")),
-        "samples": attrs.get("samples", attrs.get("samples_kept")),
     }
-    ended = attrs.get("ended", attrs["status"])
-    return problem, tree, row | mixed(tree) | {"ended": ended}
+    return problem, tree, row | mixed(tree) | {"ended": attrs.get("ended", attrs["status"])}
 
 
 def mixed(tree: xr.DataTree) -> Row:
     """Return how chains mixed; nothing for an approximation."""
-    from ardvark.inference.fits import diagnostics
-
     if tree.attrs["kind"] != "mcmc":
         return {}
     if tree.attrs["method"] == "exact":
@@ -136,49 +124,45 @@ def mixed(tree: xr.DataTree) -> Row:
     }
 
 
-def cost(*case: Any) -> Row:
-    """Return the row of a case, which is what `fitted` takes."""
-    return fitted(*case)[2]
+def cost(case: Case, seed: int) -> Row:
+    """Return the row of a case."""
+    return fitted(case, seed)[2]
 
 
-def rows(
-    cases: Iterable[Case], given: argparse.Namespace, part: str, one: Callable[..., Row] = cost
-) -> list[Row]:
-    """Return a row for each case and seed that is asked for.
+def work(
+    cases: Iterable[Case],
+    seeds: Iterable[int] = (1,),
+    only: Iterable[str] = (),
+    one: str = "lab.speed.fits.cost",
+) -> Iterator[tuple[Row, Callable[[], Row]]]:
+    """Yield what tells a row from others, and its computation in a fresh process.
 
-    `one` takes what `fitted` takes. It is called in a process of its own.
+    Parameters
+    ----------
+    only : iterable of str
+        Words of the cases that are asked for (all).
+    one : str
+        The name of the function that computes a row, `cost` or another one like it.
     """
-    asked = [
-        (case, seed)
-        for case in cases
-        for seed in (given.seeds[:1] if given.quick else given.seeds)
-        if not given.only
-        or any(w in " ".join(map(str, case.key(seed).values())) for w in given.only)
-    ]
-    path = given.work / f"{part}.csv"
-    if given.stored:
-        return stored(path, [case.key(seed) for case, seed in asked])
-    work = (
-        (
-            case.key(seed),
-            partial(
-                apart, one, case.model, case.data, case.method, case.hypers, case.options, seed,
-                quick=given.quick,
-            ),
-        )
-        for case, seed in asked
-    )  # fmt: skip
-    return resumed(path, work)
+    for case in cases:
+        for seed in seeds:
+            name = " ".join(map(str, case.key(seed).values()))
+            if not only or any(word in name for word in only):
+                yield case.key(seed), partial(apart, one, case, seed)
 
 
-def shown(title: str, found: list[Row], columns: str, note: str = "") -> Table:
-    """Return a table of some columns of rows, in this order."""
-    return table(title, [{name: row.get(name) for name in columns.split(", ")} for row in found],
-                 FORMATS, note)  # fmt: skip
+def apart(one: str, case: Case, seed: int) -> Row:
+    """Return a row that is computed in a fresh process.
 
-
-def add(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a table of cases."""
-    parser.add_argument("--only", nargs="+", default=[], help="words of a case: models, data, ...")
-    parser.add_argument("--seeds", nargs="+", type=int, default=[1], help="of each case (1)")
-    parser.add_argument("--stored", action="store_true", help="measure nothing; rows of WORK only")
+    So the peak of resident memory is its own, and nothing is compiled beforehand.
+    """
+    module, _, function = one.rpartition(".")
+    code = (
+        "import json; from lab.speed.fits import Case; "
+        f"from {module} import {function} as one; print(json.dumps(one({case}, {seed})))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{one} of {case} ended with {done.returncode}")
+    row: Row = json.loads(done.stdout.splitlines()[-1])
+    return row

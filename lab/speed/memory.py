@@ -1,28 +1,34 @@
 """The peak of resident memory of every sampler at 72 x 7129, and of runs of 16 384 iterations.
 
-    python -m lab memory                     all of it
-    python -m lab memory --only exact nuts   a part
+    python -m lab.speed.memory                     all of it (an hour; a stopped run goes on)
+    python -m lab.speed.memory --only exact nuts   a part
 
-A case is one of `lab/speed/fits.py`. Memory depends on how many numbers a draw has and how many
-draws are held, hardly on their values. So gradient samplers take at most `STEPS` steps a draw here,
-which says nothing of the posterior but ends in minutes, and `exact` goes on to its limit.
-"estimate" is what the draws were expected to need (`inference/target/room.py`).
+A case is one of `fits.py`. Memory depends on how many numbers a draw has and how many draws are
+held, hardly on their values. So gradient samplers take at most `STEPS` steps a draw here, which
+says nothing of the posterior but ends in minutes, and `exact` goes on to its limit. "estimate" is
+what the draws were expected to need (`inference/target/room.py`).
 """
 
 import argparse
+import dataclasses
 import functools
-from typing import Any
+from pathlib import Path
 from unittest import mock
 
-from lab.records import at_most
-from lab.script import EXACT_CODE, Measured, Part, Row
-from lab.speed import fits
-from lab.speed.fits import Case
+import pandas as pd
+
+from ardvark import InputError
+from ardvark.inference.samplers.exact import until
+from ardvark.inference.samplers.gradient import nuts
+from ardvark.inference.target.backend import Job
+from ardvark.inference.target.room import room
+from ardvark.inference.target.target import Target
+from lab import rows, tables
+from lab.rows import Row
+from lab.speed.fits import FORMATS, PAGE, Case, fitted, work
 
 STEPS = 3
 """Steps of a trajectory, at most."""
-LIMIT = 3.0
-"""GB that no peak is to exceed."""
 LONG = 16384
 FAT = "72x7129"
 CASES = [
@@ -37,75 +43,57 @@ CASES = [
     Case("horseshoe", "72x100", "mams", {}, {"draws": LONG}),
     Case("horseshoe", FAT, "exact", {}, {"sampler": "nuts", "limit": LONG}),
     Case("pfcvm", FAT, "exact", {}, {"sampler": "gibbs", "limit": 1024}),
-    Case("jcfo", FAT, "nuts", {"kernel": "linear"}, {}),
+    Case("jcfo", FAT, "nuts", {"kernel": "linear"}),
     Case("sparse_probit", FAT, "mams"),
     Case("rfvm", FAT, "gibbs", {}, {"tune": 10}),
     Case("fsklr", FAT, "gibbs", {}, {"tune": 10}),
 ]
-QUICK = [
-    Case("horseshoe", "20x20", "exact", {}, {"sampler": "nuts", "limit": 256}),
-    Case("fsklr", "20x20", "gibbs", {}, {"tune": 5}),
-]
-COLUMNS = (
-    "method, model, N, D, options, iterations, seconds, GB of draws, estimate, GB before, GB, ended"
-)
+COLUMNS = [
+    "method", "model", "N", "D", "options", "iterations", "seconds", "GB of draws", "estimate",
+    "GB before", "GB", "ended",
+]  # fmt: skip
 
 
-def one(
-    model: str, data: str, method: str, hypers: dict[str, Any], options: dict[str, Any], seed: int
-) -> Row:
+def peak(case: Case, seed: int) -> Row:
     """Return the row of a case, or why it was refused."""
-    from ardvark import InputError
-    from ardvark.inference.samplers.exact import until
-    from ardvark.inference.samplers.gradient import nuts
-    from ardvark.inference.target.backend import Job
-    from ardvark.inference.target.room import room
-    from ardvark.inference.target.target import Target
-
     few = {"max_treedepth": STEPS.bit_length()}
-    short = functools.partial(nuts.Options, **few) if method == "exact" else nuts.Options
-    most = {"nuts": few, "mams": {"max_steps": STEPS}}.get(method, {})
+    short = functools.partial(nuts.Options, **few) if case.method == "exact" else nuts.Options
+    most = {"nuts": few, "mams": {"max_steps": STEPS}}.get(case.method, {})
+    asked = dataclasses.replace(case, options={"keep": "all"} | most | case.options)
     try:
         # `exact` has no option of a sampler's steps, and here it goes on to its limit
         with (
             mock.patch.object(nuts, "Options", short),
             mock.patch.object(until, "PASSES", LONG),
         ):
-            given = {"keep": "all"} | most | options
-            problem, tree, row = fits.fitted(model, data, method, hypers, given, seed)
+            problem, tree, row = fitted(asked, seed)
     except InputError as error:
         return {"ended": f"refused: {error}"}
     posterior = tree["posterior"].to_dataset()
     draws = posterior.sizes["draw"]
     job = Job(seed=0, chains=posterior.sizes["chain"], names=tuple(map(str, posterior)))
-    held = draws + (nuts.Options().tune if method == "nuts" else 0)
-    row["iterations"] = row["iterations"] or draws * options.get("thin", 1)
+    held = draws + (nuts.Options().tune if case.method == "nuts" else 0)
+    row["iterations"] = row["iterations"] or draws * case.options.get("thin", 1)
     return row | {"estimate": room(Target(problem), job).needed(held) / 1e9}
 
 
-def measure(given: argparse.Namespace) -> Measured:
-    """Measure what is asked for."""
-    found = fits.rows(QUICK if given.quick else CASES, given, "memory", one)
-    goals = [
-        at_most(
-            f"{r['method']} of {r['model']}, {r['N']} x {r['D']}, {r['iterations']:.0f} "
-            "iterations: peak",
-            r["GB"],
-            LIMIT,
-            "GB",
-        )
-        for r in found
-        if r.get("GB") and not given.quick
-    ]
-    return Measured(goals, [fits.shown("Peak of resident memory", found, COLUMNS)])
+def main(words: list[str] | None = None) -> None:
+    """Measure what is missing, and publish it when all cases are there."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", nargs="+", default=[], help="words of a case: models, methods")
+    only = parser.parse_args(words).only
+    found = rows.computed(
+        Path("results/memory.csv"), work(CASES, only=only, one="lab.speed.memory.peak")
+    )
+    frame = pd.DataFrame(found).reindex(columns=COLUMNS)
+    if only:
+        print(frame)
+        return
+    tables.write(PAGE.parent / "memory.csv", frame, "python -m lab.speed.memory")
+    tables.show(PAGE, FORMATS)
 
 
-MEASURES = (
-    *EXACT_CODE,
-    "inference/samplers/gradient",
-    "inference/methods",
-    "inference/fits",
-    "models",
-)
-PARTS = [Part("Peak of memory", measure)]
-add = fits.add
+if __name__ == "__main__":
+    main()

@@ -1,10 +1,9 @@
 """The same posterior by our samplers and by three others, each until it has converged.
 
-    pip install -e '.[peers]'            JAX, NumPyro, BlackJAX
-    python -m lab peers                          everything (ARDVARK_DATA for the data)
-    python -m lab peers nuts                     our `nuts`, in ESS a second
-    python -m lab peers exact                    `exact` on genes, in seconds
-    python -m lab peers --only rfvm 'sonar dense'    rows whose name contains one of these
+    pip install -e '.[peers]'                         JAX, NumPyro, BlackJAX
+    python -m lab.speed.peers nuts                    our `nuts`, in ESS a second (ARDVARK_DATA)
+    python -m lab.speed.peers exact                   `exact` on genes, in seconds
+    python -m lab.speed.peers nuts --only 'sonar dense'    rows whose name contains one of these
 
 Every sampler draws from the problem's own PyMC model: the same priors, data and form, in float64.
 NumPyro and BlackJAX get its density through JAX; before their clock starts it is compared with ours
@@ -16,8 +15,8 @@ run is begun in less time than the last one took. `exact` ends by its own, stric
 may be quoted, not eta alone, with 1000 effective draws.
 
 A row is one problem and one sampler, in a process of its own with empty compile caches, ended at
-the limit. Rows are kept in WORK as they end; a killed run goes on with the same command,
-and a row that failed is tried again. The quick form draws a few times by `nuts` and by PyMC, here.
+the limit. Rows are kept as they end; a killed run goes on with the same command, and a row that
+failed is tried again.
 
 Seconds of sampling, with tuning, ESS and steps (gradients, those of tuning not counted) are of the
 last run alone, which favours a sampler that needed several; seconds of compilation are of the
@@ -34,7 +33,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -45,15 +44,13 @@ import pandas as pd
 import ardvark as av
 from ardvark.inference.fits import diagnostics
 from ardvark.inference.target.target import Target
-from lab import problems, records
-from lab.records import Goal, at_least
-from lab.script import DENSE, EXACT_CODE, RBF, Measured, Part, Row, resumed
-from lab.speed.fits import load
+from lab import problems, rows, tables
+from lab.problems import DENSE, RBF
+from lab.rows import Row
+from lab.speed.fits import FORMATS, PAGE, load
 
 CORES, CHAINS, DRAWS = 2, 4, 1000
 RHAT, ESS = 1.01, 400.0
-GOAL = 5.0  # times the ESS a second of another sampler, or its seconds of sampling
-GOAL_COMPILED = 3.0  # times its seconds with compilation
 OTHERS = {"numpyro": 1000, "blackjax": 1000, "pymc": 1000}
 SAMPLERS = {"ours": 500} | OTHERS
 """Tuning draws by default."""
@@ -268,12 +265,12 @@ def one_row(problem: str, sampler: str, minutes: float) -> dict[str, Any]:
     return {"limit": minutes} | row | {"memory_mb": peak}
 
 
-def table(rows: pd.DataFrame, mine: str) -> pd.DataFrame:
+def table(found: pd.DataFrame, mine: str) -> pd.DataFrame:
     """Return one line a row: how it ended, and what it took over what `mine` took.
 
     Parameters
     ----------
-    rows : DataFrame
+    found : DataFrame
         Problem and sampler, and what `one_row` returns, a line each.
     mine : {"ours", "exact"}
         The sampler that the others are compared with. Beside `exact`, which ends by its own rule,
@@ -282,7 +279,7 @@ def table(rows: pd.DataFrame, mine: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        In the order of `rows`. A sampler that has not converged took at least the limit, so its
+        In the order of `found`. A sampler that has not converged took at least the limit, so its
         ratios are bounds from below; its column "bound" says so. Of effective draws it has no
         ratio. Where `mine` has not converged there are none.
     """
@@ -290,9 +287,9 @@ def table(rows: pd.DataFrame, mine: str) -> pd.DataFrame:
         "problem", "sampler", "ess_eta", "rhat_eta", "divergences", "runs", "steps", "seconds",
         "seconds_compile", "memory_mb",
     ]  # fmt: skip
-    out, a_draw = rows.reindex(columns=columns), mine == "ours"
-    done, limit = rows["converged"].astype(bool), 60.0 * rows["limit"]
-    ended = np.where(done, "converged", [f"not in {m:g} min" for m in rows["limit"]])
+    out, a_draw = found.reindex(columns=columns), mine == "ours"
+    done, limit = found["converged"].astype(bool), 60.0 * found["limit"]
+    ended = np.where(done, "converged", [f"not in {m:g} min" for m in found["limit"]])
     out.insert(2, "ended", ended)
     compiling = out["seconds_compile"].fillna(0.0)  # unknown where no run ended
     for name, cost, least in (
@@ -310,99 +307,34 @@ def table(rows: pd.DataFrame, mine: str) -> pd.DataFrame:
     return out
 
 
-def quick_row(problem: str, sampler: str, minutes: float) -> Row:
-    """Return a row of the tiny data set, sampled in this process, without a limit or a clock."""
-    tiny = av.problem("pfcvm", load("14x3"))
-    row = exactly(tiny, 1.0) if sampler == "exact" else next(doubled(tiny, sampler, 30, 30, 0.0))
-    return {"limit": minutes} | row | {"memory_mb": memory(os.getpgid(0))}
+def work(mine: str, only: Iterable[str], limit: float) -> Iterator[tuple[Row, Callable[[], Row]]]:
+    """Yield what tells a row from others, and its computation, at most `limit` minutes."""
+    for problem in PROBLEMS if mine == "ours" else GENES:
+        for sampler in (mine, *OTHERS):
+            name = f"{problem} {sampler}"
+            if not only or any(word in name for word in only):
+                key: Row = {"problem": problem, "sampler": sampler}
+                yield key, partial(one_row, problem, sampler, limit)
 
 
-def collected(
-    given: argparse.Namespace, problems: Iterable[str], samplers: Iterable[str]
-) -> tuple[list[Row], list[str]]:
-    """Return the rows, and what to say of those that failed."""
-    failed: list[str] = []
-    compute = quick_row if given.quick else one_row
-    rows: list[Row] = []
-    for problem in problems:
-        for sampler in samplers:
-            name, key = f"{problem} {sampler}", {"problem": problem, "sampler": sampler}
-            if given.only and not any(word in name for word in given.only):
-                continue
-            call = partial(compute, problem, sampler, given.limit)
-            try:
-                rows += resumed(given.work / "peers.csv", [(key, call)])
-            except RuntimeError as error:
-                failed.append(f"{name} failed, and is tried again by the same command: {error}")
-    return rows, failed
-
-
-def goals(lines: pd.DataFrame, column: str, what: str, asked: float) -> list[Goal]:
-    """Return the goal for each other sampler: the least of its ratios over problems.
-
-    A bound from below that is less than what was asked decides nothing.
-    """
-    out = []
-    for sampler in OTHERS:
-        ratios = lines.loc[lines["sampler"] == sampler].dropna(subset=[column])
-        if len(ratios):
-            words = f"{what.format(sampler=sampler)}, the least over problems"
-            goal = at_least(words, float(ratios[column].min()), asked)
-            bounds = ratios.get("bound", pd.Series("", ratios.index)) != ""
-            if not goal.met and not (ratios[column][~bounds] < asked).any():
-                goal = Goal(goal.goal, f"at least {goal.measured}, a bound", None)
-            out.append(goal)
-    return out
-
-
-FORMATS = {
-    "rhat_eta": ".3f", "seconds": ".1f", "seconds_compile": ".1f", "times": ".1f",
-    "times_compiled": ".1f", "ess_eta": ".0f", "ess_s": ".0f", "ess_s_compiled": ".0f",
-    "memory_mb": ".0f",
-}  # fmt: skip
-
-
-def beside(
-    given: argparse.Namespace,
-    mine: str,
-    problems: Iterable[str],
-    asked: dict[str, tuple[str, float]],
-) -> Measured:
-    """Run what is missing of `mine` and the others; `asked` has words and a goal by column."""
-    samplers = [mine, *OTHERS]
-    if given.quick:
-        problems, samplers = ["tiny"], [mine, "pymc"]
-    rows, failed = collected(given, problems, samplers)
-    lines = table(pd.DataFrame(rows), mine)
-    found = [
-        goal
-        for column, (what, limit) in asked.items()
-        for goal in goals(lines, column, what, limit)
-    ]
-    return Measured(found, [records.table("", lines.to_dict("records"), FORMATS)], failed)
-
-
-def by_nuts(given: argparse.Namespace) -> Measured:
-    """Measure our `nuts` beside the others: effective draws a second."""
-    return beside(given, "ours", PROBLEMS, {"times": ("times the ESS a second of {sampler}", GOAL)})
-
-
-def by_exact(given: argparse.Namespace) -> Measured:
-    """Measure `exact` beside the others: seconds until each has converged."""
-    asked = {
-        "times": ("seconds of sampling by {sampler} over those of `exact`", GOAL),
-        "times_compiled": ("the same of {sampler} with compilation", GOAL_COMPILED),
-    }
-    return beside(given, "exact", GENES, asked)
-
-
-def add(parser: argparse.ArgumentParser) -> None:
+def main(words: list[str] | None = None) -> None:
+    """Run what is missing, and publish it."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("which", choices=("nuts", "exact"), help="what the others stand beside")
     parser.add_argument("--only", nargs="+", default=[], help="words in the names of rows")
-    parser.add_argument("--limit", type=float, default=15.0, help="minutes a row")
+    parser.add_argument("--limit", type=float, default=15.0, help="minutes a row (15)")
+    given = parser.parse_args(words)
+    mine = "ours" if given.which == "nuts" else "exact"
+    found = rows.computed(Path("results/peers.csv"), work(mine, given.only, given.limit))
+    frame = table(pd.DataFrame(found), mine)
+    command = f"ARDVARK_DATA=... python -m lab.speed.peers {given.which} --limit {given.limit:g}"
+    if given.only:
+        command += " --only " + " ".join(map(repr, given.only))
+    tables.write(PAGE.parent / f"peers_{given.which}.csv", frame, command)
+    tables.show(PAGE, FORMATS)
 
 
-MEASURES = (*EXACT_CODE, "inference/target/density.py", "models")
-PARTS = [
-    Part("The same posterior by other samplers", by_nuts, "nuts"),
-    Part("`exact` beside other samplers", by_exact, "exact"),
-]
+if __name__ == "__main__":
+    main()

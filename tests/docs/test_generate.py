@@ -61,13 +61,13 @@ def test_every_column_is_explained():
     ("link", "folder", "on_the_site"),
     [
         ("[a](ERRATA.md)", "", "[a](/results/errata.md)"),
-        ("[a](SPEED.md#the-demo)", "lab", "[a](/results/speed.md#the-demo)"),
+        ("[a](SPEED.md#memory)", "lab/speed", "[a](/results/speed.md#memory)"),
         ("[a](../ERRATA.md)", "notebooks", "[a](/results/errata.md)"),
         ("[a](00_tour.ipynb)", "notebooks", "[a](/tutorials/00_tour.ipynb)"),
         ("[a](docs/which.md)", "", "[a](/which.md)"),
-        ("![a](figures/judge.png)", "lab", "![a](/../lab/figures/judge.png)"),
+        ("![a](judge.png)", "lab/judge", "![a](/../lab/judge/judge.png)"),
         ("[a](models/rfvm.py)", "", "a"),
-        ("[a](tables/b.csv)", "lab", "{download}`a </../lab/tables/b.csv>`"),
+        ("[a](b.csv)", "lab/speed", "{download}`a </../lab/speed/b.csv>`"),
         ("[a](https://example.org/b)", "", "[a](https://example.org/b)"),
         ("[a](#here)", "", "[a](#here)"),
     ],
@@ -78,8 +78,8 @@ def test_a_relative_link_leads_to_the_page_that_shows_the_file(link, folder, on_
 
 def test_every_included_file_is_there():
     assert not [file for file in text.INCLUDED if not (text.ROOT / file).is_file()]
-    content = ["[a](SPEED.md)"]
-    files.on_include(None, "../lab/RESULTS.md", "records", content)
+    content = ["[a](speed/SPEED.md)"]
+    files.on_include(None, "../lab/README.md", "laboratory", content)
     assert content == ["[a](/results/speed.md)"]
 
 

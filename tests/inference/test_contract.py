@@ -43,7 +43,7 @@ MODEL = {
 }
 ONE_DRAW = ("point", "search")
 # their one point has weights of 0, where the density of a positive weight's logarithm is 0
-WITHOUT_LP = {"pfcvm_em", "jcfo_em", "xolon"}
+WITHOUT_LP = {"pfcvm_em", "jcfo_em"}
 
 
 def fit(problem, method, **settings):

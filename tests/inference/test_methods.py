@@ -24,7 +24,7 @@ from ardvark.inference.target.target import Target
 from ardvark.models import ZOO, Problem
 
 every_backend = pytest.mark.parametrize("method", list(BACKENDS))
-PAPERS = ("rfvm_vb", "rfvm_xolon", "pfcvm_lp", "pfcvm_em", "jcfo_em", "fsklr_savb")
+PAPERS = ("rfvm_vb", "pfcvm_lp", "pfcvm_em", "jcfo_em", "fsklr_savb")
 # as their papers do, where two methods apply: by evidence (Tipping 2001; Jiang et al. 2019), or
 # by EM (Chen, Tino, Yao 2009)
 TRAINED_BY = {"rvm": "pfcvm_lp", "pfcvm": "pfcvm_lp", "pcvm": "pfcvm_em"}
@@ -98,7 +98,6 @@ def test_whether_a_method_applies_is_decided_without_the_model(name, dataset):
 
 OWN = {
     "rfvm_vb": {"rfvm"},
-    "xolon": {"rfvm"},
     "pfcvm_lp": {"pfcvm", "pcvm", "rvm"},
     "pfcvm_em": {"pfcvm", "pcvm", "rvm"},
     "jcfo_em": {"jcfo", "sparse_probit"},
@@ -120,7 +119,7 @@ def test_a_papers_algorithm_is_for_the_papers_models(dataset):
 
 
 def test_only_a_method_that_reads_the_model_builds_it(dataset, tmp_path, monkeypatch):
-    """Study, leave-one-out and calibration of the RFVM's own methods: at D = 1e6 a model is a copy
+    """Study, leave-one-out and calibration of the RFVM's own method: at D = 1e6 a model is a copy
     of X."""
 
     def refuse(self):
@@ -130,8 +129,8 @@ def test_only_a_method_that_reads_the_model_builds_it(dataset, tmp_path, monkeyp
     problem = av.problem("rfvm", dataset)
     sizes = {"draws": 5, "chains": 2}
     sampling = Sampling(seed=0, **sizes)
-    vb, xolon = {"restarts": 1, "max_sweeps": 3}, {"starts": 1, "select": "problem"}
-    fits = study.run(problem, {"paper": vb, "xolon": xolon}, tmp_path / "study", sampling)
+    vb = {"restarts": 1, "max_sweeps": 3}
+    fits = study.run(problem, {"paper": vb}, tmp_path / "study", sampling)
     for tree in fits.values():
         assert tree.attrs["status"] != "failed", tree.attrs["reason"]
     rest = {"processes": 1, "progressbar": False, **sizes}
@@ -161,7 +160,6 @@ def test_a_bare_model_is_asked_itself():
     ("model", "method"),
     [
         ("rfvm", "rfvm_vb"),
-        ("rfvm", "xolon"),
         ("jcfo", "jcfo_em"),
         ("sparse_probit", "jcfo_em"),
     ],

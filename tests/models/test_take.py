@@ -92,8 +92,8 @@ def test_a_feature_that_hardly_varies_is_not_constant(dataset):
     np.testing.assert_allclose(fold.X.std(0), 1.0)
 
 
-def test_leave_one_out_hold_out_and_cross_validation_have_one_rule(dataset, monkeypatch):
-    """All three take their folds from here; each fold is that of a problem made for its rows."""
+def test_leave_one_out_and_hold_out_have_one_rule(dataset, monkeypatch):
+    """Both take their folds from here; each fold is that of a problem made for its rows."""
     data = lone(dataset, 0.1)
     taken = []
     right = Problem.take
@@ -110,15 +110,11 @@ def test_leave_one_out_hold_out_and_cross_validation_have_one_rule(dataset, monk
     jcfo = av.fit(
         av.problem("jcfo", data, scale="fixed"), "jcfo_em", select="holdout", **grids, **quiet
     )
-    xolon = av.fit(
-        av.problem("rfvm", data), "xolon", select="cv", folds=6, grid=(0.5,), starts=1, **quiet
-    )
-    assert len(taken) == 1 + 1 + 6
+    assert len(taken) == 1 + 1
     for rows, fold in taken:
         np.testing.assert_array_equal(fold.X, av.problem("rfvm", data.take(rows)).X)
-    assert sum(fold.scale[-1] == np.inf for _, fold in taken) >= 2  # the lone row was held out
-    for tree, name in ((jcfo, "holdout_score"), (xolon, "cv_score")):
-        assert np.isfinite(tree["fit"][name]).all()
+    assert sum(fold.scale[-1] == np.inf for _, fold in taken) >= 1  # the lone row was left out
+    assert np.isfinite(jcfo["fit"]["holdout_score"]).all()
 
 
 def test_constant_features_are_named_once(dataset, caplog):

@@ -82,7 +82,7 @@ squared distances are stored, because a kernel that has underflowed cannot be up
 sweep takes O(N) per bit. Algorithm 2 then takes O(N A^2) per iteration for A samples in use, or
 O(N S^2) with the linear kernel, whose K has rank S, for S < A features in use. With most samples
 in use an iteration of the logistic models is computed in eta, in O(N^3), about twice as fast.
-Memory is O((N + B) D + N B), without N x B x D or D x D arrays. `lab/speed/papers_speed.py`
+Memory is O((N + B) D + N B), without N x B x D or D x D arrays. `lab/algorithms/ALGORITHMS.md`
 measures it.
 """
 

@@ -77,7 +77,7 @@ Cost
 ----
 O(N B D) for an evaluation of the kernel and of its slope, and O(min(N, B)^3) for beta. Memory is
 O((N + B) D), never D x D or N x B x D. Features at 0 are skipped, so all but the first iterations
-are cheap. `lab/speed/papers_speed.py` measures it.
+are cheap. `lab/algorithms/ALGORITHMS.md` measures it.
 """
 
 import itertools

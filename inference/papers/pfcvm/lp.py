@@ -78,7 +78,7 @@ under the model's. There (29) has a proper fixed point, which is not the maximum
 (29) ignores that the modes, and O with them, depend on the precisions.
 
 The paper chose initial precisions by validation and gives no thresholds. The defaults do not
-reproduce its 2 to 5 genes; `lab/speed/papers_speed.py` prints what they give. Three settings
+reproduce its 2 to 5 genes; `lab/algorithms/ALGORITHMS.md` prints what they give. Three settings
 determine how many features are left when the objective stops increasing, and the paper specifies
 none of them:
 
@@ -104,7 +104,7 @@ Cost
 ----
 With R = C^1/2 D, V = beta + O: Sigma_theta = V^-1 - V^-1 R'(I + R V^-1 R')^-1 R V^-1. So an
 iteration takes O(N^2 D) time and O(N D) memory, including a few kernel matrices; the paper's takes
-O(D^3) and O(D^2). `lab/speed/papers_speed.py` measures it.
+O(D^3) and O(D^2). `lab/algorithms/ALGORITHMS.md` measures it.
 """
 
 from collections.abc import Mapping

@@ -1,1 +1,1 @@
-"""The variational algorithm of the RFVM paper, and its deterministic counterpart."""
+"""The variational algorithm of the RFVM paper."""

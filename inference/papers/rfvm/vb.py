@@ -66,7 +66,7 @@ No matrix is D x D. With M = X diag(<v>) Z' (N, B), A = <a a'> and w_d = A z_d,
 
 and a change of <v_d> by dv is M += dv x_d z_d'. So a feature takes O(N B), a sweep
 O(N B D + B^3). Memory is O((N + B) D): apart from X itself, its columns, shared by all starts, and
-the w_d of one start. `lab/speed/papers_speed.py` measures a sweep, and a fit at D = 1e6.
+the w_d of one start. `lab/algorithms/ALGORITHMS.md` measures a sweep, and a fit at D = 1e6.
 """
 
 import time

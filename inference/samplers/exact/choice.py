@@ -19,7 +19,7 @@ they take differs by factors:
     a bare `pm.Model`         nuts      mams was measured on the models of the zoo only
 
 "As long" is the processor time until `exact` stops by its own rule, on sonar, digits38 and colon.
-Figures and dates are in the records of `lab/speed/exact_speed.py` and `gibbs_speed.py`.
+Figures and dates are in `lab/speed/SPEED.md` and `lab/algorithms/ALGORITHMS.md`.
 """
 
 from dataclasses import dataclass

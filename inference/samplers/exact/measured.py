@@ -1,9 +1,8 @@
 """How long the exact posterior took where it was measured, for who wants to know beforehand.
 
-The table is `measured.csv`, which `python -m lab pages` makes of the record of
-`lab/speed/exact_speed.py`. The row for a problem is the one of its model, kernel and sampler whose
-numbers of samples and features are nearest, as ratios. Every row is of a fixed scale, or of the
-horseshoe's: what a learned `scale` takes was not measured.
+The table is `measured.csv`, which `python -m lab.speed.exact` writes. The row for a problem is the
+one of its model, kernel and sampler whose numbers of samples and features are nearest, as ratios.
+Every row is of a fixed scale, or of the horseshoe's: what a learned `scale` takes was not measured.
 """
 
 import math

@@ -31,7 +31,7 @@ alpha, a bit is cheap to draw and mixes best if the data are not informative. Bu
 informative, alpha fits only its own mask, and of two equal features, the second rarely joins the
 first. With alpha integrated out it does, at a higher cost. Correlated features need swaps, where
 one must leave for another to enter, and pairs, where each is useful only if the other is there.
-`lab/speed/gibbs_speed.py` shows all of these.
+`lab/algorithms/ALGORITHMS.md` shows all of these.
 """
 
 from dataclasses import dataclass

@@ -16,7 +16,7 @@ variables of the problem's own form.
     sparse_probit          `sparse_probit`               O(N^2 D + N^3)
     horseshoe              `horseshoe`                   O(N D)
 
-where A is the number of samples that are on (`lab/speed/gibbs_speed.py`).
+where A is the number of samples that are on (`lab/algorithms/ALGORITHMS.md`).
 
 Chains start far apart: some masks with few bits on and some with half of them, and weights drawn
 from the prior. Nothing is adapted, so `tune` only lets a chain approach the posterior. R-hat alone

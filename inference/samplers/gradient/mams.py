@@ -7,7 +7,7 @@ is Monte Carlo error, once the chains have converged.
 
 NUTS doubles its trajectory until it turns back, and keeps one of the points on the way. MAMS has
 trajectories of a known mean length instead, and keeps their ends. On most of the zoo's continuous
-models it needs fewer gradients than NUTS for an effective draw (`lab/speed/nuts_speed.py`). A
+models it needs fewer gradients than NUTS for an effective draw (`lab/algorithms/ALGORITHMS.md`). A
 draw of MAMS is worth less than one of NUTS, and costs much less; `exact` takes it where NUTS was
 the best before, because its run ends earlier (`exact/choice.py`).
 

@@ -11,9 +11,9 @@ chains in threads) and `sampler="pymc"` return the same statistics under the sam
 
 Products of two heavy-tailed weights give a strongly curved posterior. At a target acceptance of
 0.8, trajectories diverge on several data sets; at 0.9 they diverge on few, and 0.95 costs half as
-much again (`lab/speed/nuts_speed.py`). So the first run is at 0.9, unless a target is given. If
-more than one transition in a thousand diverges, a second run at 0.95 replaces it. The fit's attrs
-and a message report this.
+much again (`lab/algorithms/ALGORITHMS.md`). So the first run is at 0.9, unless a target is given.
+If more than one transition in a thousand diverges, a second run at 0.95 replaces it. The fit's
+attrs and a message report this.
 """
 
 import importlib

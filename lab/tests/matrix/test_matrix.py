@@ -3,14 +3,13 @@
 import dataclasses
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import ardvark as av
 from ardvark.common.validate import InputError
 from ardvark.inference.methods import registry
-from lab.matrix import blocks as matrix
-from lab.matrix import cost, declared
-from lab.matrix.blocks import Matrix
+from lab.matrix import declared, figure, pages, rows, run
 from lab.matrix.declared import (
     AGAIN,
     BLOCKS,
@@ -20,34 +19,7 @@ from lab.matrix.declared import (
     Block,
     chosen,
 )
-from lab.matrix.rows import ROWS, identity, read, tidy, whole
 from tests.support import seed
-
-TABLES = {  # what the issue of the matrix asks for: model, its data sets
-    "rfvm": "colon_discrete lymphoma_discrete leukemia_discrete allaml prostate_ge digits38",
-    "pfcvm": "colon golub duke_lymph waveform sonar",
-    "jcfo": "colon golub duke_lymph sonar",
-    "sparse_probit": "colon golub duke_lymph sonar",
-    "fsklr": "sonar heart ionosphere breast_wisconsin australian messidor digits38_noisy",
-    "sklr": "sonar heart ionosphere breast_wisconsin australian messidor digits38_noisy",
-}
-PRIORS = {"pfcvm": 4, "rfvm": 4, "jcfo": 1, "sparse_probit": 1, "fsklr": 2, "sklr": 2}
-
-
-# --- what is declared -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("model", TABLES)
-def test_every_data_set_of_a_paper_has_every_prior(model):
-    for data in TABLES[model].split():
-        kernels = {b.kernel for b in BLOCKS.values() if (b.model, b.data) == (model, data)}
-        assert kernels
-        for kernel in kernels:
-            mine = [
-                b for b in BLOCKS.values() if (b.model, b.data, b.kernel) == (model, data, kernel)
-            ]
-            assert len({b.prior for b in mine}) == len(mine) == PRIORS[model]
-
 
 BUILT_IN = [block for block in BLOCKS.values() if block.data in ("waveform", "digits38")]
 
@@ -80,21 +52,6 @@ def test_blocks_are_chosen_by_name_part_or_pattern():
         chosen(["lupus"])
 
 
-def test_the_cost_of_a_block_is_that_of_a_like_one_in_proportion_to_the_entries():
-    known = {
-        "fsklr/sonar/independent": 10.0, "fsklr/heart/independent": 20.0,
-        "fsklr/sonar/printed_masks": 90.0, "rfvm/colon_discrete/flat": 0.0,
-    }  # fmt: skip
-    assert cost.to_come(BLOCKS["fsklr/sonar/independent"], known) == (0.0, "")
-    near, like = cost.to_come(BLOCKS["fsklr/ionosphere/independent"], known)
-    assert like == "fsklr/heart/independent"
-    assert near == pytest.approx(20.0 * 351 * (351 + 34) / (270 * (270 + 13)))
-    _, same_prior = cost.to_come(BLOCKS["fsklr/heart/printed_masks"], known)
-    assert same_prior == "fsklr/sonar/printed_masks"
-    assert cost.to_come(BLOCKS["rfvm/allaml/sparse"], known) == (None, "")  # flat says nothing
-    assert cost.to_come(BLOCKS["pfcvm/colon/flat"], known) == (0.0, "one line, no fit")
-
-
 # --- a run ----------------------------------------------------------------------------------------
 
 
@@ -110,7 +67,7 @@ class Tiny(Block):
 
 @pytest.fixture
 def tiny(monkeypatch):
-    """Let the matrix consist of one block with three cells, and the line of an improper prior."""
+    """Let the matrix consist of one block with five cells, and the line of an improper prior."""
     exact = {"method": "exact", "options": {"ess": 200.0, "sampler": "gibbs"}}
     vb, other = {"method": "rfvm_vb"}, declared.OTHER_FORM["rfvm"]  # nothing has to be compiled
     cells = (
@@ -122,103 +79,100 @@ def tiny(monkeypatch):
         declared.Cell(label="savb", method="fsklr_savb"),
     )
     monkeypatch.setitem(CELLS, "rfvm", cells)
-    blocks = [Tiny(model="rfvm", data="tiny", prior=p) for p in ("sparse", FLAT)]
-    monkeypatch.setattr(matrix, "chosen", lambda only: blocks)
-    BLOCKS_BEFORE = dict(BLOCKS)
-    BLOCKS.clear()
-    BLOCKS.update({b.name: b for b in blocks})
-    yield blocks[0]
-    BLOCKS.clear()
-    BLOCKS.update(BLOCKS_BEFORE)
+    blocks = {p: Tiny(model="rfvm", data="tiny", prior=p) for p in ("sparse", FLAT)}
+    for module in (declared, rows):
+        monkeypatch.setattr(module, "BLOCKS", {b.name: b for b in blocks.values()})
+    return blocks
 
 
-def test_a_run_goes_on_keeps_a_row_a_cell_and_is_not_repeated(tiny, tmp_path, monkeypatch):
+def test_a_run_goes_on_and_keeps_a_row_a_cell(tiny, tmp_path, monkeypatch):
     """A run that is killed loses the fit in progress alone."""
-    whole_fit = Matrix._fit
+    file, fits, fitted = tmp_path / "matrix.csv", tmp_path / "fits", av.fit
 
-    def killed(self, block, cell, problem):
-        if cell.label == "paper's":
+    def killed(problem, method, **settings):
+        if method == "rfvm_vb" and problem.hypers.bias_sd != 2.0:
             raise KeyboardInterrupt
-        return whole_fit(self, block, cell, problem)
+        return fitted(problem, method, **settings)
 
-    def stored():
-        return {p.name: p.stat().st_mtime_ns for p in tmp_path.glob("fits/*/*.nc")}
-
-    monkeypatch.setattr(Matrix, "_fit", killed)
+    monkeypatch.setattr(run.av, "fit", killed)
     with pytest.raises(KeyboardInterrupt):
-        matrix.run(tmp_path, progressbar=False)
-    kept = stored()
+        run.compute([tiny["sparse"]], file, fits)
+    kept = {p.name: p.stat().st_mtime_ns for p in fits.glob("*/*.nc")}
     assert set(kept) == {"exact.nc", "exact_again.nc", "papers_own_settings.nc"}
-    monkeypatch.setattr(Matrix, "_fit", whole_fit)
-    assert matrix.run(tmp_path, keep_fits=True, progressbar=False) == {}
-    assert kept.items() <= stored().items()
-    rows = whole(read(tmp_path / ROWS)).set_index(["prior", "cell"])
-    exact, again = rows.loc["sparse", EXACT], rows.loc["sparse", AGAIN]
+    monkeypatch.setattr(run.av, "fit", fitted)
+    with monkeypatch.context() as patched:
+        patched.setattr(run.shutil, "rmtree", lambda *given, **more: None)
+        assert run.compute(list(tiny.values()), file, fits) == 0
+    assert kept.items() <= {p.name: p.stat().st_mtime_ns for p in fits.glob("*/*.nc")}.items()
+    found = rows.read(file).set_index(["prior", "cell"])
+    exact, again = found.loc["sparse", EXACT], found.loc["sparse", AGAIN]
     assert exact["status"] == again["status"] == "finished"
     assert exact["sampler"] == "gibbs"
     assert np.isnan(exact["eta_error"])  # nothing to compare it with
     assert exact["active"] == again["active_exact"]
     assert again["p_off"] < 0.25  # at least 200 effective draws a side: its sd is below 0.05
-    own = rows.loc["sparse", "paper's, own settings"]
+    own = found.loc["sparse", "paper's, own settings"]
     assert own["method"] == "rfvm_vb"
     assert own["p_off"] > 0.0
-    form = rows.loc["sparse", "paper's, other form"]
+    form = found.loc["sparse", "paper's, other form"]
     assert form["p_between"] > 0.0
-    assert form["p_off"] != rows.loc["sparse", "paper's"]["p_off"]
-    assert rows.loc["sparse", "savb"]["status"] == "absent"
-    assert "does not apply" in rows.loc["sparse", "savb"]["reason"]
-    assert rows.loc[FLAT, EXACT]["status"] == "improper"
-    assert matrix.summarise(tmp_path).stat().st_size > 5000
-
-    monkeypatch.setattr(Matrix, "_rows", lambda self, key: pytest.fail("it was computed again"))
-    before = (tmp_path / ROWS).read_bytes()
-    matrix.run(tmp_path, progressbar=False)
-    assert (tmp_path / ROWS).read_bytes() == before
-    work = Matrix(tmp_path)
-    work.put(tiny.name, work.get(tiny.name))  # as at the end of a block: its fits are deleted
-    assert not stored()
+    assert form["p_off"] != found.loc["sparse", "paper's"]["p_off"]
+    assert found.loc["sparse", "savb"]["status"] == "absent"
+    assert "does not apply" in found.loc["sparse", "savb"]["reason"]
+    assert found.loc[FLAT, EXACT]["status"] == "improper"
+    assert len(figure.draw(rows.read(file)).figure.axes) == 6
+    before = file.read_bytes()
+    held = rows.read(file)
+    rows.add(held[held["prior"] == "sparse"].to_dict("records"), file)  # a block twice
+    assert file.read_bytes() == before
+    rows.add(held[held["cell"] == EXACT].assign(identity="of old").to_dict("records"), file)
+    assert file.read_bytes() == before
 
 
-def test_a_failed_block_has_its_reason_and_no_rows(tiny, tmp_path, monkeypatch):
-    def broken(self, block, cell, problem):
+def test_a_failed_block_has_its_reason_and_no_rows(tiny, tmp_path, monkeypatch, capsys):
+    def broken(*given, **more):
         raise RuntimeError("out of luck")
 
-    monkeypatch.setattr(Matrix, "_fit", broken)
-    failed = matrix.run(tmp_path, progressbar=False)
-    assert failed == {tiny.name: "RuntimeError: out of luck"}
-    assert set(read(tmp_path / ROWS)["prior"]) == {FLAT}
+    monkeypatch.setattr(run, "fit", broken)
+    file = tmp_path / "matrix.csv"
+    assert run.compute(list(tiny.values()), file, tmp_path) == 1
+    assert f"{tiny['sparse'].name} RuntimeError: out of luck" in capsys.readouterr().out
+    assert set(rows.read(file)["prior"]) == {FLAT}
 
 
 def test_a_changed_setting_is_another_block(tiny):
-    other = dataclasses.replace(tiny, hypers={"bias_sd": 3.0})
-    assert identity(other) != identity(tiny)
+    other = dataclasses.replace(tiny["sparse"], hypers={"bias_sd": 3.0})
+    assert rows.identity(other) != rows.identity(tiny["sparse"])
 
 
-def test_an_unfinished_line_is_cut_and_half_a_block_does_not_count(tiny, tmp_path):
-    path = tmp_path / ROWS
-    matrix.append(path, [matrix._row(tiny, c, status="finished", N=24, identity=identity(tiny))
-                         for c in tiny.cells])  # fmt: skip
-    assert len(whole(read(path))) == len(tiny.cells)
-    text = path.read_text()
-    path.write_text(text[:-20])
-    assert not len(whole(read(path)))
-    assert path.read_text().endswith("\n")
-    path.write_text(text + text.split("\n", 1)[1])  # twice, as two runs at once would leave it
-    assert len(tidy(path)) == len(tiny.cells)
-    assert path.read_text() == text
+# --- what is written ------------------------------------------------------------------------------
 
 
-def test_rows_of_other_columns_are_moved_aside(tiny, tmp_path):
-    path = tmp_path / ROWS
-    old = "model,data,cell\nrfvm,tiny,exact\n"
-    path.write_text(old)
-    assert not len(read(path))
-    rows = [matrix._row(tiny, c, status="finished", identity=identity(tiny)) for c in tiny.cells]
-    matrix.append(path, rows)
-    assert len(whole(read(path))) == len(tiny.cells)
-    assert (tmp_path / f"{ROWS}.outdated").read_text() == old
+def test_every_stored_block_is_as_it_is_declared():
+    """A changed identity would compute it again."""
+    assert len(rows.read()) == len(pd.read_csv(rows.FILE))
 
 
-def test_a_folder_without_rows_has_no_figure(tmp_path):
-    with pytest.raises(InputError, match="no finished block"):
-        matrix.summarise(tmp_path)
+def test_the_page_is_what_the_rows_say():
+    text = (run.HERE / "MATRIX.md").read_text()
+    for name, table in pages.texts(rows.read()).items():
+        assert f"<!-- table: {name} -->\n\n{table}\n\n<!-- end -->" in text
+
+
+@pytest.mark.parametrize(
+    ("close", "near", "p_off", "worst", "width"),
+    [
+        (True, True, 0.01, 0.05, 1.1),
+        (False, True, 0.01, 0.05, 1.6),
+        (False, True, 0.01, 0.2, 1.1),
+        (False, True, 0.01, 0.05, np.nan),
+        (False, False, 0.3, 0.05, 1.1),
+        (False, False, np.nan, np.nan, np.nan),
+    ],
+)
+def test_a_fit_is_close_in_probability_in_every_row_and_in_width(close, near, p_off, worst, width):
+    place = {"model": "pfcvm", "kernel": "", "data": "colon", "prior": "sparse",
+             "status": "finished", "active_exact": 0.9, "p_off_base": 0.4}  # fmt: skip
+    fit = {**place, "cell": "ADVI", "p_off": p_off, "p_worst": worst, "eta_width": width}
+    found = pages.held(pd.DataFrame([{**place, "cell": EXACT}, fit])).iloc[1]
+    assert (found["close"], found["near"], found["droppable"]) == (close, near, False)

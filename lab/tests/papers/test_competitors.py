@@ -12,7 +12,7 @@ from ardvark.data import Dataset
 from lab.papers import competitors, run, store
 from lab.papers import fold as folds
 from lab.papers.protocols import Row
-from lab.papers.tables import GROUPS, costly
+from lab.papers.tables import GROUPS
 from lab.yardsticks import registry
 from lab.yardsticks.registry import YARDSTICKS
 from tests.support import rng
@@ -26,19 +26,8 @@ def test_every_table_has_what_a_person_would_pick_today(group):
     assert set(competitors.TODAY) <= set(reading)
     own = {"elastic_net", "random_forest"} if group.paper == "RFVM" else set()
     assert {name for name in competitors.TODAY if reading[name] == "baseline"} == own
-    assert all(reading[name] == "baseline" for name in set(reading) - set(competitors.TODAY))
-
-
-def test_each_yardstick_has_a_row():
-    assert {row.method for _, row in JOINED} == set(YARDSTICKS)
-    assert all(costly(f"{group.name}/{row.label}") for group, row in JOINED)
-
-
-def test_printed_figures_are_percentages_each_sd_with_its_mean():
-    for _, row in JOINED:
-        assert set(row.printed_sd) <= set(row.printed)
-        assert all(1.0 < row.printed[kind] <= 100.0 for kind in row.printed if kind != "features")
-        assert all(0.0 < value <= 100.0 for value in row.printed.values())
+    others = set(reading) - {*competitors.TODAY, "xolon"}  # whose reading is ours
+    assert all(reading[name] == "baseline" for name in others)
 
 
 def test_the_identity_of_a_fold_follows_the_grid(monkeypatch):
@@ -75,8 +64,8 @@ def test_a_line_depends_on_the_held_out_labels_by_its_scores_alone(name, monkeyp
 def test_a_missing_extra_is_one_error_before_the_first_fold(monkeypatch, tmp_path):
     lacking = replace(YARDSTICKS["mcp"], needs=("no_such_package",))
     monkeypatch.setitem(YARDSTICKS, "mcp", lacking)
-    monkeypatch.setattr(store, "run_fold", lambda *task: pytest.fail("a fold was fitted"))
+    monkeypatch.setattr(run, "run_fold", lambda *task: pytest.fail("a fold was fitted"))
     tasks = [(f"fsklr-3/sonar/{name}", 0) for name in ("kernel_l1", "mcp")]
     with pytest.raises(InputError, match=r"no_such_package.*pip install 'ardvark\[baselines\]'"):
-        run.run(tasks, tmp_path)
+        run.compute(tasks, tmp_path)
     assert not list(tmp_path.iterdir())

@@ -2,7 +2,9 @@
 
 import itertools
 import json
+import math
 from collections import Counter
+from statistics import fmean, variance
 
 import numpy as np
 import pytest
@@ -14,14 +16,14 @@ from ardvark.data import Dataset
 from ardvark.data.builtin import BUILTIN, waveform
 from ardvark.data.sources import SOURCES
 from ardvark.inference import BACKENDS
-from ardvark.inference.checks.stability import agreement, jackknife
 from ardvark.inference.methods.registry import make_options
 from ardvark.models import ZOO
-from lab.lines import read
-from lab.papers import cost, curves, protocols, run, statistics, store
+from lab.papers import compared, curves, pages, protocols, rows, run, statistics, store
 from lab.papers import fold as folds
+from lab.papers.results import everything
+from lab.papers.store import read
 from lab.papers.tables import GROUPS, costly
-from tests.support import rng, z_limit
+from tests.support import rng
 
 ROWS = [(g, r) for g in GROUPS for r in g.rows]
 NAMES = [f"{group.name}/{row.label}" for group, row in ROWS]
@@ -50,67 +52,24 @@ def test_a_row_asks_for_what_exists(group, row):
     }  # fmt: skip
 
 
-def asked(names, only=()):
-    return [f"{group.name}/{row.label}" for group, row in run.chosen(names, only)]
-
-
-def test_tables_are_found_by_name_and_by_pattern():
-    assert run.tables() == ["rfvm-3-4", "pfcvm-6", "jcfo-1", "fsklr-2", "fsklr-3", "pfcvm-1"]
-    assert run.matching("PFCVM-6") == ["pfcvm-6"]
-    assert run.matching("fsklr*") == ["fsklr-2", "fsklr-3"]
-    with pytest.raises(InputError, match=r"pfcvm-7.*Did you mean 'pfcvm-"):
-        run.matching("pfcvm-7")
+def asked(table, only=()):
+    return [f"{group.name}/{row.label}" for group, row in run.chosen(table, only)]
 
 
 def test_costly_rows_are_run_only_if_they_are_named():
-    assert asked(run.tables()[:5]) == [
-        name for name in NAMES if not costly(name) and not name.startswith("pfcvm-1")
-    ]
-    with pytest.raises(InputError, match="all rows of pfcvm-1 are costly"):
-        asked(["pfcvm-1"])
-    assert asked(["pfcvm-6"], ["*"]) == [name for name in NAMES if name.startswith("pfcvm-6/")]
+    assert asked("*") == [name for name in NAMES if not costly(name)]
+    with pytest.raises(InputError, match="no row of pfcvm-1 runs without --only"):
+        asked("pfcvm-1")
+    assert asked("pfcvm-6", ["*"]) == [name for name in NAMES if name.startswith("pfcvm-6/")]
 
 
 def test_rows_come_in_the_order_of_their_patterns():
-    both = ["pfcvm-6", "jcfo-1"]
-    assert asked(both, ["golub/exact", "jcfo-1/colon/rvm", "exact"]) == [
+    assert asked("*-[16]", ["golub/exact", "jcfo-1/colon/rvm", "exact"]) == [
         "pfcvm-6/golub/exact", "jcfo-1/golub/exact", "jcfo-1/colon/rvm",
         "pfcvm-6/colon/exact", "jcfo-1/colon/exact",
     ]  # fmt: skip
-    with pytest.raises(InputError, match=r"no row of jcfo-1 matches heart"):
-        asked(["jcfo-1"], ["heart"])
-
-
-def test_costs_are_of_the_row_itself_or_of_a_like_one():
-    group, row = folds.find("fsklr-3/sonar/rbf_svm")
-    held = {"fsklr-3/sonar/rbf_svm": [1.0, 3.0], "fsklr-3/sonar/l1_logistic": [9.0]}
-    own = cost.cost(group, row, held)
-    assert (own.stored, own.folds, own.spent, own.fold, own.to_come) == (2, 5, 4.0, 2.0, 6.0)
-    assert cost.cost(group, row, held, most=2).to_come == 0.0
-    other, like = folds.find("fsklr-3/heart/rbf_svm")
-    found = cost.cost(other, like, held)
-    assert found.like == "fsklr-3/sonar/rbf_svm"
-    assert found.fold == pytest.approx(2.0 * (270 * 13) / (208 * 60))
-    on_the_same = cost.cost(*folds.find("fsklr-3/sonar/rbf_svm-matched"), held)
-    assert on_the_same.fold == 2.0
-    assert cost.cost(*folds.find("fsklr-3/sonar/fsklr"), held).to_come is None
-
-
-def test_the_time_of_exact_is_known_without_a_stored_fold():
-    found = cost.cost(*folds.find("pfcvm-6/golub/exact"), {})
-    assert found.like.startswith("pfcvm on ")
-    assert found.to_come > 72.0
-
-
-def test_time_left_follows_the_pace_of_the_run():
-    plan = cost.Plan(Counter({"a": 2, "b": 1}), {"a": 1.0, "b": 8.0})
-    assert plan.left == 10.0
-    plan.ended("a")
-    plan.ended("a")
-    assert plan.time_left(6.0) == pytest.approx(24.0)  # 2 took 6 seconds, 8 are left
-    unknown = cost.Plan(Counter({"a": 3}), {"a": None})
-    unknown.ended("a")
-    assert unknown.time_left(5.0) == pytest.approx(10.0)
+    with pytest.raises(InputError, match=r"no row of jcfo-1 matches heart; the tables are"):
+        asked("jcfo-1", ["heart"])
 
 
 # --- folds ----------------------------------------------------------------------------------------
@@ -171,28 +130,6 @@ def test_kernel_columns_are_scaled_by_the_training_rows_alone():
 
 
 # --- statistics -----------------------------------------------------------------------------------
-
-
-@pytest.mark.statistical
-def test_jackknife_against_repeated_draws():
-    # the error over many repetitions of an experiment, each with 12 splits
-    generator = rng(1)
-    p = np.linspace(0.05, 0.95, 30)
-    runs = [generator.random((12, 30)) < p for _ in range(800)]
-    spread = np.std([agreement(S)["jaccard"] for S in runs], ddof=1)
-    claimed = np.sqrt(np.mean([jackknife(S, "jaccard") ** 2 for S in runs[:200]]))
-    # The jackknife's error is 6 % too large here. sd of the ratio: 1 / sqrt(2 * 800) of the spread,
-    # 0.47 / (2 sqrt(200)) of the mean of 200 jackknives, whose own relative sd is 0.47
-    sd = 1.06 * np.hypot(1600**-0.5, 0.47 / 2 / 200**0.5)
-    assert abs(claimed / spread - 1.06) < z_limit() * sd
-    # as if the 66 pairs were independent: 0.4
-    naive = np.mean([of_pairs(S).std() / 66**0.5 for S in runs[:20]])
-    assert naive / spread < 0.75
-
-
-def of_pairs(S):
-    return np.array([agreement(S[[i, j]])["jaccard"] for i, j in
-                     itertools.combinations(range(len(S)), 2)])  # fmt: skip
 
 
 def test_standard_errors():
@@ -342,45 +279,100 @@ def test_a_path_is_the_mean_of_the_folds_that_are_whole(tmp_path):
 
 
 def test_identity_follows_settings_and_data():
+    """Equal only for equal settings on the same folds of the same data."""
     marks = [store.identity(group, row) for group, row in ROWS]
-    assert marks == [store.identity(group, row) for group, row in ROWS]
-    # equal only for equal settings on the same folds of the same data
-    assert len(set(marks)) == len(
-        {
-            repr(
-                (
-                    g.data,
-                    g.by_sample,
-                    g.protocol,
-                    r.model,
-                    r.method,
-                    r.hypers,
-                    r.options,
-                    r.grid,
-                    r.on_kernel,
-                    r.select,
-                    r.chosen_by,
-                    r.steps,
-                )
-            )
-            for g, r in ROWS
-        }
-    )
+    settings = {
+        repr((g.data, g.by_sample, g.protocol, r.model, r.method, r.hypers, r.options, r.grid,
+              r.on_kernel, r.select, r.chosen_by, r.steps))
+        for g, r in ROWS
+    }  # fmt: skip
+    assert len(set(marks)) == len(settings)
 
 
-def test_a_run_is_resumed(tmp_path):
-    def tasks(most):
-        return run.missing(run.chosen(["fsklr-2"], ["*/l1_logistic"]), tmp_path, most)
-
-    assert [fold for _, fold in tasks(2)] == [0, 1]
-    assert [task for task, _ in run.run(tasks(1), tmp_path)] == [(CHEAP, 0)]
-    assert [fold for _, fold in tasks(2)] == [1]
+def test_a_run_goes_on_and_writes_what_is_stored(tmp_path, capsys):
+    words = ["fsklr-2", "--only", "*/l1_logistic", "--out", str(tmp_path)]
+    for most in ("1", "2", "2"):
+        assert run.main([*words, "--folds", most]) == 0
+    said = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [line[:3] for line in said] == [["1/1", CHEAP, "0"], ["1/1", CHEAP, "1"]]
     group, row = folds.find(CHEAP)
-    (found,) = read(store.file_of(group, tmp_path))
-    assert len(read(store.file_of(group, tmp_path, path=True))) == len(row.steps)
-    assert 0.8 < float(found["accuracy"]) <= 1.0
-    assert -0.7 < float(found["log_score"]) < 0.0
-    assert int(found["n_train"]) + int(found["n_test"]) == 357
+    found = read(store.file_of(group, tmp_path / "folds"))
+    assert len(read(store.file_of(group, tmp_path / "folds", path=True))) == 2 * len(row.steps)
+    assert 0.8 < float(found[0]["accuracy"]) <= 1.0
+    assert -0.7 < float(found[0]["log_score"]) < 0.0
+    assert int(found[0]["n_train"]) + int(found[0]["n_test"]) == 357
+    (line, *_) = read(tmp_path / "rows.csv")
+    assert (line["data"], line["row"], line["folds"]) == ("digits38_noisy", "l1_logistic", "2")
+    assert run.main([*words, "--list"]) == 0
+    assert "2/5" in capsys.readouterr().out
+
+
+# --- what is written ------------------------------------------------------------------------------
+
+FOUND = everything(run.HERE / "folds")
+
+
+def test_each_mean_of_the_table_once_more():
+    """Means, errors and differences to L1 of every row, by the standard library."""
+    stored = {}
+    for path in (run.HERE / "folds").glob("*.csv"):
+        for x in read(path):
+            stored.setdefault((x["row"], x["step"]), {})[int(x["fold"])] = x
+    checked = 0
+    for line in read(run.HERE / "rows.csv"):
+        table, data, row, step = (line[k] for k in ("table", "data", "row", "step"))
+        held = stored[f"{table}/{data}/{row}", step]
+        group, _ = folds.find(f"{table}/{data}/{row}")
+        for column in ("accuracy", "f1", "log_score", "features", "samples"):
+            if not line[column]:
+                continue
+            value = {k: float(x[column]) for k, x in held.items() if x[column]}
+            unit = dict.fromkeys(value, 1.0 if column == "log_score" else 100.0)
+            if column in ("features", "samples"):
+                size = {k: group.sizes[1] if column == "features" else int(held[k]["n_train"])
+                        for k in value}  # fmt: skip
+                unit = {k: 100.0 / size[k] if group.percent else 1.0 for k in value}
+            scaled = [unit[k] * value[k] for k in value]
+            p, N = fmean(value.values()), len(value)
+            spread = math.sqrt(variance(scaled) / N)
+            if column == "accuracy" and group.protocol.folds is None:
+                spread = 100.0 * math.sqrt(p * (1 - p) / N)
+            told = [float(line[name]) for name in (column, f"{column}_error")]
+            assert told == pytest.approx([fmean(scaled), spread], rel=1e-4, abs=1e-9)
+            checked += 1
+            if line.get(f"{column}_l1") and not step:
+                l1 = stored[f"{table}/{data}/l1_logistic", ""]
+                apart = [unit[k] * (value[k] - float(l1[k][column])) for k in value]
+                told = [float(line[f"{column}_l1{end}"]) for end in ("", "_error")]
+                want = [fmean(apart), math.sqrt(variance(apart) / N)]
+                assert told == pytest.approx(want, rel=1e-4, abs=1e-9)
+    assert checked > 2000
+
+
+def test_every_stored_fold_is_of_a_row_as_it_is_declared():
+    """A changed identity would compute it again."""
+    for group in GROUPS:
+        marks = {(f"{group.name}/{row.label}", store.identity(group, row)) for row in group.rows}
+        for path in (False, True):
+            held = read(store.file_of(group, run.HERE / "folds", path))
+            assert {(line["row"], line["identity"]) for line in held} <= marks
+
+
+def test_files_and_pages_are_what_the_folds_say(tmp_path):
+    rows.write(tmp_path, FOUND)
+    compared.write(tmp_path, FOUND)
+    for name in (rows.FILE, compared.FILE):
+        assert (tmp_path / name).read_bytes() == (run.HERE / name).read_bytes()
+    for page, given in pages.texts(FOUND).items():
+        text = (pages.LAB / page).read_text()
+        for name, table in given.items():
+            assert f"<!-- table: {name} -->\n\n{table}\n\n<!-- end -->" in text
+
+
+def test_a_difference_of_nothing_in_each_fold_has_no_error():
+    assert pages.signed(0.0, 0.0, 1) == "0 in each fold"
+    assert pages.signed(0.0, 1.0, 1) == "+0.0 +- 1.0"
+    assert pages.signed(0.01, 0.01, 1) == "+0.0 +- 0.0"
 
 
 # --- genes chosen inside and outside --------------------------------------------------------------

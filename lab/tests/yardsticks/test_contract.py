@@ -1,7 +1,5 @@
 """What holds for every yardstick: proper P, equal results from equal seeds, training rows alone."""
 
-import json
-import warnings
 from dataclasses import replace
 
 import numba
@@ -11,7 +9,6 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 
-from ardvark.common.validate import InputError
 from lab.yardsticks import contract, filters
 from lab.yardsticks.registry import YARDSTICKS
 from tests.support import rng
@@ -148,24 +145,3 @@ def test_a_fit_that_did_not_converge_says_so():
     assert cut.status == "not_converged"
     assert "converged" in cut.reason
     assert contract.fit(perceptron(2000), X, y, X).status == "finished"
-
-
-def test_a_missing_package_is_one_error_with_the_command_that_installs_it():
-    X, y = apart(40)
-    yardstick = replace(YARDSTICKS["mcp"], needs=("no_such_package",))
-    with pytest.raises(InputError, match=r"mcp needs no_such_package.*ardvark\[baselines\]"):
-        contract.fit(yardstick, X, y, X)
-
-
-def test_the_settings_follow_what_decides_a_fit():
-    marks = {name: json.dumps(y.settings) for name, y in YARDSTICKS.items()}
-    forest = YARDSTICKS["random_forest"]
-    for changed in (replace(forest, grid={}), replace(forest, fixed={"trees": 7})):
-        assert json.dumps(changed.settings) != marks["random_forest"]
-
-
-def test_no_warning_leaves_a_fit():
-    X, y = apart(40)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        contract.fit(quick("trace_ratio"), X, y, X)

@@ -14,7 +14,7 @@ from .kernel import HALF_NORMAL, RBF, Kernel, Law
 _CANCELLED = 0.8
 """What is left of an rbf feature's effect to first order, where terms of unequal sign cancel and
 1 - exp(-u) bends below u. Fitted by simulation of PFCVM's default prior: with it the numbers of
-visible features are 0.84, 1.03 and 1.00 of those asked for (`lab.priors.sparsity prior`)."""
+visible features are 0.84, 1.03 and 1.00 of those asked for (`lab/priors/PRIORS.md`)."""
 
 
 @dataclass(frozen=True)

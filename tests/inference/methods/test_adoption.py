@@ -72,9 +72,10 @@ def test_from_the_free_variables_everything_follows(given):
     close(tree["sample_stats"]["lp"].values, whole["sample_stats"]["lp"].values)
 
 
-@pytest.mark.parametrize("method", ["rfvm_vb", "xolon"])
-def test_what_fit_returned_comes_back(method, problem):
+@pytest.mark.parametrize(("model", "method"), [("rfvm", "rfvm_vb"), ("pfcvm", "pfcvm_em")])
+def test_what_fit_returned_comes_back(model, method, dataset):
     """One code finishes both: no group of the fit is another, but what only its method knows."""
+    problem = av.problem(model, dataset)
     tree = av.fit(problem, method, draws=30, chains=2, random_seed=seed(1), progressbar=False)
     again = av.adopt(problem, tree, kind=tree.attrs["kind"])
     for name in tree.children.keys() - {"fit", "sample_stats"}:

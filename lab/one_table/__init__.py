@@ -1,1 +1,0 @@
-"""What a person with one table asks: `choose` and `panel`, measured."""
