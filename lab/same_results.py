@@ -19,6 +19,7 @@ import numpy as np
 
 import ardvark as av
 from ardvark.inference.fits.datatree import group, pointwise
+from ardvark.inference.samplers.gibbs.method import SAMPLER_OF
 from lab import problems
 
 FITS = (
@@ -31,7 +32,7 @@ FITS = (
     ("pfcvm", "pfcvm_em"),
     ("rvm", "pfcvm_lp"),
     ("jcfo", "jcfo_em"),
-    *((model, "gibbs") for model in av.ZOO if av.ZOO[model].link != "identity"),
+    *((model, "gibbs") for model in SAMPLER_OF if av.ZOO[model].link != "identity"),
     ("fsklr", "fsklr_savb"),
 )
 

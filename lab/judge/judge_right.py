@@ -4,9 +4,8 @@
 
 `judge.py` draws its right posteriors from a pool of independent draws. These here are real runs, so
 their chains are as correlated, and as nearly converged, as a user's. The eight problems of
-`judge.py` are each compared with a long Gibbs run; and problems on real data with their stored
-references. A run that has not converged is no right posterior: the judge has to say so, and those
-are counted apart.
+`judge.py` are each compared with a long run, of Gibbs where there is one. A run that has not
+converged is no right posterior: the judge has to say so, and those are counted apart.
 
 The first run of this condemned all ten fits of RVM: its feature weights are constants of the model,
 and the rounding of their sums was taken for a spread. That is mended, and those rows ran again.
@@ -25,12 +24,11 @@ import ardvark as av
 from ardvark.inference.comparison.verdicts.verdict import verdicts
 from ardvark.inference.fits.convergence import Profile, lacking
 from ardvark.inference.fits.mixing import mixing_of
-from ardvark.inference.references.references import stored
 from ardvark.inference.scoring.distances import measure
 from ardvark.inference.target.reasons import joined
-from lab import problems, rows
+from lab import rows
 from lab.judge import report
-from lab.judge.trial import CASES, Case, codes
+from lab.judge.trial import CASES, Case, codes, sampler_of
 from lab.rows import Row
 
 SEEDS = 2
@@ -44,15 +42,6 @@ SOURCES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 """Method and options, by what distinguishes the run from its reference."""
 OTHER_FORM = {"marginal": "hierarchical", "hierarchical": "marginal"}
-STORED = (
-    ("sparse_probit", "sonar"),
-    ("sparse_probit", "australian"),
-    ("pcvm", "colon"),
-    ("rvm", "colon"),
-    ("sklr", "sonar"),
-    ("rfvm", "colon"),
-)
-FROM_FILE = "a stored reference"
 ENOUGH = Profile(bulk=400.0, tail=400.0)
 """What a run must have to count as a right one."""
 
@@ -65,9 +54,9 @@ def in_another_form(problem: av.Problem) -> av.Problem:
 
 @cache
 def reference_of(case: Case, draws: int) -> xr.DataTree:
-    """Return a long Gibbs run."""
+    """Return a long run of an exact sampler."""
     settings = {"random_seed": REFERENCE_SEED, "progressbar": False}
-    return av.fit(case.problem(), "gibbs", draws=draws, **settings)
+    return av.fit(case.problem(), sampler_of(case.model), draws=draws, **settings)
 
 
 def said(problem: av.Problem, fit: xr.DataTree, reference: xr.DataTree) -> Row:
@@ -89,15 +78,10 @@ def judged(case: Case, source: str, seed: int, draws: int) -> Row:
     method, options = SOURCES[source]
     own = in_another_form(problem) if source == "another form" else problem
     given = options | ({"draws": draws} if draws else {})
+    if method == "gibbs" and sampler_of(case.model) != "gibbs":  # of RVM there is none
+        method, options = sampler_of(case.model), {"draws": options["draws"]}
     fit = av.fit(own, method, random_seed=seed, progressbar=False, **given)
     return said(problem, fit, reference_of(case, draws or REFERENCE_DRAWS))
-
-
-def beside_stored(model: str, data: str, seed: int) -> Row:
-    """Return what is said of `exact` beside a stored reference."""
-    problem = problems.problem(model, av.load(data))
-    fit = av.fit(problem, "exact", random_seed=seed, progressbar=False)
-    return said(problem, fit, stored(problem))
 
 
 def work(
@@ -105,20 +89,13 @@ def work(
     sources: Sequence[str] = tuple(SOURCES),
     seeds: int = SEEDS,
     draws: int = 0,
-    beside: Sequence[tuple[str, str]] = STORED,
 ) -> Iterator[tuple[Row, Callable[[], Row]]]:
-    """Yield what tells a row from others, and its computation; `draws` are of each run (its own).
-
-    `beside` are the problems that are judged beside a stored reference.
-    """
+    """Yield what tells a row from others, and its computation; `draws`: of each run (its own)."""
     for case in cases:
         for source in sources:
             for seed in range(seeds):
                 key: Row = {"problem": f"{case.model} {case.size}", "source": source, "seed": seed}
                 yield key, partial(judged, case, source, seed, draws)
-    for model, data in beside:
-        key = {"problem": f"{model} {data}", "source": FROM_FILE, "seed": 0}
-        yield key, partial(beside_stored, model, data, 0)
 
 
 def tables_of(found: list[Row]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from ardvark.inference.fits.datatree import dataset, group, problem_dims
 from ardvark.inference.fits.mixing import mixing
 from ardvark.inference.fits.selection import select
 from ardvark.inference.methods.run import facts
+from ardvark.inference.samplers.gibbs.method import SAMPLER_OF
 from ardvark.inference.scoring.distances import measure
 from ardvark.inference.scoring.distances import rows as rows_of
 from ardvark.inference.scoring.statistic import Distance
@@ -77,11 +78,23 @@ class Case:
 CASES = tuple(Case(model, size) for model in SPARSITY for size in SIZES)
 
 
-def sampled(problem: av.Problem, path: Path, draws: int, method: str = "gibbs") -> Arrays:
+def sampler_of(model: str) -> str:
+    """Return the exact sampler of pools: `gibbs`, which needs no gradient, where there is one."""
+    return "gibbs" if model in SAMPLER_OF else "nuts"
+
+
+def sampled(problem: av.Problem, path: Path, draws: int) -> Arrays:
     """Return draws (S, ...) of a posterior in random order, and keep them in a file."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        fit = av.fit(problem, method, draws=draws, chains=CHAINS, random_seed=11, progressbar=False)
+        fit = av.fit(
+            problem,
+            sampler_of(problem.spec.name),
+            draws=draws,
+            chains=CHAINS,
+            random_seed=11,
+            progressbar=False,
+        )
         posterior = group(fit, "posterior")
         order = np.random.default_rng(5).permutation(CHAINS * draws)
         arrays = {

@@ -37,8 +37,6 @@ CASES = [
     Case("horseshoe", FAT, "mams"),
     Case("rfvm", FAT, "advi", {}, {"max_iterations": 200}),
     Case("pfcvm", FAT, "laplace", {}, {"starts": 1, "max_iterations": 50}),
-    Case("rvm", FAT, "exact", {}, {"sampler": "gibbs", "limit": LONG}),
-    Case("rvm", FAT, "gibbs", {}, {"tune": 10, "thin": 16, "draws": LONG // 16}),
     Case("horseshoe", "72x100", "nuts", {}, {"draws": LONG}),
     Case("horseshoe", "72x100", "mams", {}, {"draws": LONG}),
     Case("horseshoe", FAT, "exact", {}, {"sampler": "nuts", "limit": LONG}),

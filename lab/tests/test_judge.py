@@ -39,7 +39,7 @@ def test_a_trial_runs_in_its_smallest_form(module, kinds, tmp_path):
 
 
 def test_real_runs_are_judged(tmp_path):
-    work = judge_right.work(CASES[-2:-1], ("another seed",), seeds=1, draws=100, beside=())
+    work = judge_right.work(CASES[-2:-1], ("another seed",), seeds=1, draws=100)
     found = rows.computed(tmp_path / "rows.csv", work)
     made = judge_right.tables_of(found)
     assert made["right"]["runs"].tolist() == [1]
