@@ -29,7 +29,6 @@ from .inference import prior_number as prior_number
 from .inference import refit_loo as refit_loo
 from .inference import register_backend as register_backend
 from .inference import resume as resume
-from .inference import second_opinion as second_opinion
 from .inference import select as select
 from .inference import selected as selected
 from .inference import selection_text as selection_text

@@ -59,9 +59,10 @@ def test_the_python_of_the_pages_runs(tmp_path):
     assert "sex=male" in said["missing-values"]
     check_the_report_on_a_table(tmp_path / "missing-values")
     assert "not_converged" in said["own-method"]
-    first, *_, last = said["failing-chain"].splitlines()
+    first, *_, longer, second = said["failing-chain"].splitlines()
     assert first.startswith("not_converged")
-    assert last.startswith("finished")
+    assert longer.startswith("finished")
+    assert second == "exact up to Monte Carlo error: nuts, another exact sampler, agrees."
     assert (tmp_path / "export" / "effects.csv").exists()
 
 
@@ -97,7 +98,7 @@ def wrong_calls(code: str) -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize("code", ["av.fitt(p)", "av.second_opinion(p, f, 3)", "av.Dask(wokers=2)"])
+@pytest.mark.parametrize("code", ["av.fitt(p)", "av.effects(f, 'sample', 3)", "av.Dask(wokers=2)"])
 def test_a_wrong_call_is_seen(code):
     assert len(wrong_calls(code)) == 1
 
