@@ -23,7 +23,6 @@ from .inference import fit as fit
 from .inference import khat as khat
 from .inference import loo as loo
 from .inference import panel as panel
-from .inference import power_scaling as power_scaling
 from .inference import predict as predict
 from .inference import prior_number as prior_number
 from .inference import refit_loo as refit_loo

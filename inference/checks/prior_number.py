@@ -45,11 +45,12 @@ from ..fits.activity import Activity, Point, activity
 from ..fits.datatree import by_pieces, check_same, group
 from ..fits.diagnostics import khat_limit, smoothed
 from ..fits.selection import PROBABILITY, lacking, weights_of
-from .power_scaling import FEWEST
 
 FACTORS = (0.5, 0.8, 1.25, 2.0)
 _WORDS = {0.5: "half", 2.0: "twice"}
 _NAMED = 6  # features named
+FEWEST = 100
+"""Draws below which a k-hat says nothing."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -3,8 +3,7 @@
 The expected number of active features (or of active samples, if features have no prior) and the
 slab are halved and doubled, one at a time, with everything else as given. Each change is a refit.
 The columns of the table are declared below. The first row is the problem as it is; it compares one
-half of its chains with the other, which gives a noise floor. `power_scaling.py` adds what a single
-fit can tell without refits.
+half of its chains with the other, which gives a noise floor.
 
 """
 
@@ -33,7 +32,6 @@ from ..scoring.columns import Column, described
 from ..scoring.draws import Draws
 from ..scoring.held_out import log_scores
 from ..target.sampling import Sampling
-from .power_scaling import LIMIT, power_scaling
 from .sharing import refits
 
 FACTORS = {0.5: "halved", 2.0: "doubled"}
@@ -96,15 +94,12 @@ class Sensitivity:
     p_active : pandas.DataFrame
         P(active) of each feature (of each sample, if features have no prior), with one column for
         each row of the table that has draws.
-    power : pandas.DataFrame
-        `power_scaling` of the first row's fit; empty if it lacks what that needs.
     what : {"feature", "sample"}
         Whether P(active) is that of features or of samples.
     """
 
     table: pd.DataFrame
     p_active: pd.DataFrame
-    power: pd.DataFrame
     what: str
 
     def __repr__(self) -> str:
@@ -131,27 +126,6 @@ class Sensitivity:
         for row, (status, reason) in self.table.loc[bad, ["status", "reason"]].iterrows():
             sentences.append(f"{str(row).capitalize()}: {status}: {str(reason).rstrip('.')}.")
         return " ".join(sentences)
-
-    def power_text(self) -> str:
-        """Return what power scaling says, in a sentence; "" if nothing is known."""
-        if not len(self.power):
-            return ""
-        failed = self.power["diagnosis"].str.startswith("weights")
-        if failed.any():
-            return (
-                f"Power scaling is not reliable here: k-hat of its importance weights is "
-                f"{self.power['khat'].max():.2f}. Rely on the refits instead."
-            )
-        counts = self.power["prior"] >= LIMIT
-        if not counts.any():
-            return "By power scaling, no quantity depends on the prior."
-        parts = [c for c in map(str, self.power) if c.startswith("prior_")]
-        most = str(self.power.loc[counts, parts].max().idxmax()).removeprefix("prior_")
-        through = "" if len(parts) < 2 else f", mostly through {most.replace('_', ' ')}"
-        return (
-            f"By power scaling (limit {LIMIT}), the prior matters for "
-            f"{', '.join(map(str, self.power.index[counts]))}{through}."
-        )
 
 
 def _sentence(name: str, changed: pd.DataFrame, floor: float, before: str, what: str) -> str:
@@ -278,8 +252,6 @@ def sensitivity(
     (4, 5)
     >>> print(found.text())
     Halving or doubling active_features changes P(active) of any feature by at most ...
-    >>> print(found.power_text())
-    By power scaling (limit 0.05), the prior matters for ...
     """
     rows = changes(problem)
     sampling = Sampling(draws=draws, chains=chains, seed=random_seed, progressbar=progressbar)
@@ -365,13 +337,8 @@ def summarised(
         {row: table[row] for row in order}, orient="index", columns=[c.name for c in COLUMNS]
     )
     frame.index.name = "prior"
-    try:
-        power = power_scaling(fits[BASELINE])
-    except InputError as error:
-        logger.info("no power scaling: %s", error)
-        power = pd.DataFrame()
     names = problem.coords["feature" if what == "feature" else "basis"]
-    return Sensitivity(frame, pd.DataFrame(p_active, index=list(names)), power, what)
+    return Sensitivity(frame, pd.DataFrame(p_active, index=list(names)), what)
 
 
 @dataclass(frozen=True, eq=False)

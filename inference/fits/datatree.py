@@ -136,7 +136,7 @@ def _derived(problem: Problem, posterior: xr.Dataset, kind: str) -> dict[str, xr
             likelihood = {"y": problem.log_likelihood(point, point["eta"])}
             name = POINTWISE if kind != "mcmc" or problem.spec.labels_in_basis else "log_likelihood"
             groups[name] = dataset(likelihood, {"y": ("obs",)}, coords, draws=True)
-        with suppress(InputError):  # for power scaling, of which one draw knows nothing
+        with suppress(InputError):  # for ArviZ's psense, to which one draw says nothing
             if posterior.sizes["chain"] * posterior.sizes["draw"] > 1:
                 groups["log_prior"] = dataset(log_prior(problem, point), {}, {}, draws=True)
     groups["observed_data"] = dataset({"y": problem.y}, {"y": ("obs",)}, coords, draws=False)

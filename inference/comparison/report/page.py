@@ -145,7 +145,6 @@ def page(
         number=number,
         moved=sensitivity and _grid(table_text(sensitivity.table, OF_SENSITIVITY), BASELINE),
         moves=_meanings(OF_SENSITIVITY),
-        power=_power(sensitivity),
         problem=problem,
         command=command,
         versions=versions,
@@ -254,14 +253,6 @@ def _distances(found: pd.DataFrame) -> dict[str, Any]:
     order = [(q, s) for q in quantities for s in STATISTICS if (q, s) in shown.index]
     shown = shown.fillna("").loc[order].set_axis([" ".join(pair) for pair in order])
     return _grid(shown, None)
-
-
-def _power(sensitivity: Sensitivity | None) -> dict[str, Any] | None:
-    """Return the power scaling of the prior and the likelihood, if it was done."""
-    if sensitivity is None or not sensitivity.power_text():
-        return None
-    shown = sensitivity.power.drop(columns="diagnosis").T
-    return _grid(shown.map(lambda x: f"{x:.2f}"), None)
 
 
 def _cell(row: Mapping[Any, Any]) -> str:

@@ -1,6 +1,5 @@
 """Prior sensitivity: what is changed, what is computed from fits made by hand, what is kept."""
 
-import dataclasses
 import re
 
 import numpy as np
@@ -191,8 +190,6 @@ def test_changes_worked_out_by_hand(four):
     assert "Slab doubled: not possible: no prior does it." in text
     assert "".join(repr(found).split()) == "".join(text.split())
     assert max(map(len, repr(found).splitlines())) <= 80
-    assert not len(found.power)  # these fits have no log_prior
-    assert found.power_text() == ""
 
 
 def test_the_largest_refit_is_named_and_not_the_halves_of_the_chains(four):
@@ -217,28 +214,6 @@ def test_the_largest_refit_is_named_and_not_the_halves_of_the_chains(four):
     assert floor > half > double
     said = f"changes by at most {half:.3f} on average (slab halved; noise floor {floor:.3f})."
     assert said in found.text()
-
-
-def test_power_scaling_names_the_part_of_the_rows_that_count(four):
-    """Below the limit the largest part is of the bias; among the rows that count, of the weights.
-
-    A part's columns are not in the order of their size, and the rows that count are not the first.
-    """
-    fits = {BASELINE: fit_of(four, np.ones((2, 10, 4)), np.zeros((2, 10, 4)))}
-    found = summarised(four, {BASELINE: four}, fits)
-    rows = {
-        "bias": (0.04, 0.9, 0.01, 0.02),
-        "eta": (0.3, 0.1, 0.2, 0.15),
-        "active features": (0.2, 0.0, 0.25, 0.1),
-    }
-    columns = ["prior", "prior_bias", "prior_feature_weight", "prior_sample_weight"]
-    power = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
-    power = power.assign(khat=0.1, diagnosis="")
-    text = dataclasses.replace(found, power=power).power_text()
-    assert text == (
-        "By power scaling (limit 0.05), the prior matters for eta, active features, mostly through "
-        "feature weight."
-    )
 
 
 def test_one_draw_has_no_noise_floor(four):
@@ -363,7 +338,6 @@ def test_the_report_has_a_section(dataset, chain, tmp_path, monkeypatch):
     assert "<h2>Prior sensitivity</h2>" in page
     assert "Halving or doubling active_features changes P(active)" in page
     assert re.search(r'class="bad"[^>]*>not possible', page)
-    assert "By power scaling" in page or "Power scaling is not reliable" in page
     stored = pd.read_csv(tmp_path / "sensitivity.csv", index_col="prior")
     assert list(stored.index) == list(found.table.index)
     assert set(study.load_fits(tmp_path, problem)) == {"chain"}  # refits are none of the study's
