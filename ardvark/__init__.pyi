@@ -24,7 +24,6 @@ from .inference import khat as khat
 from .inference import loo as loo
 from .inference import panel as panel
 from .inference import predict as predict
-from .inference import prior_number as prior_number
 from .inference import refit_loo as refit_loo
 from .inference import register_backend as register_backend
 from .inference import resume as resume

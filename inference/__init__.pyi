@@ -4,8 +4,6 @@ import ardvark.common.declared as declared
 from .checks.calibrate import calibrate as calibrate
 from .checks.leave_one_out import loo as loo
 from .checks.leave_one_out import refit_loo as refit_loo
-from .checks.prior_number import PriorNumber as PriorNumber
-from .checks.prior_number import prior_number as prior_number
 from .checks.sensitivity import Sensitivity as Sensitivity
 from .checks.sensitivity import sensitivity as sensitivity
 from .checks.stability import Stability as Stability
