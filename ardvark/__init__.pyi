@@ -21,10 +21,8 @@ from .inference import effects as effects
 from .inference import explore as explore
 from .inference import fit as fit
 from .inference import khat as khat
-from .inference import loo as loo
 from .inference import panel as panel
 from .inference import predict as predict
-from .inference import refit_loo as refit_loo
 from .inference import register_backend as register_backend
 from .inference import resume as resume
 from .inference import select as select

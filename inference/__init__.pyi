@@ -2,8 +2,6 @@
 import ardvark.common.declared as declared
 
 from .checks.calibrate import calibrate as calibrate
-from .checks.leave_one_out import loo as loo
-from .checks.leave_one_out import refit_loo as refit_loo
 from .checks.sensitivity import Sensitivity as Sensitivity
 from .checks.sensitivity import sensitivity as sensitivity
 from .checks.stability import Stability as Stability

@@ -34,7 +34,7 @@ THREADS = {
 class Dask(Executor):
     """Where the pieces of a long job are computed: on the workers of a Dask cluster.
 
-    `refit_loo`, `calibrate`, `choose`, `stability` and `sensitivity` take it as `processes`. Give
+    `calibrate`, `choose`, `stability` and `sensitivity` take it as `processes`. Give
     the address of a scheduler, or a number of workers to start on this machine. The workers must
     have the same version of ardvark, and need no shared folder. It needs the extra `cluster`:
     ``pip install "ardvark[cluster]"``.
@@ -61,7 +61,7 @@ class Dask(Executor):
     >>> av.Dask(workers=2)
     Dask(scheduler=None, workers=2)
     >>> def main(problem):
-    ...     return av.refit_loo(problem, "exact", folder="refits", processes=av.Dask(workers=2))
+    ...     return av.sensitivity(problem, folder="refits", processes=av.Dask(workers=2))
     """
 
     scheduler: str | None = None
