@@ -45,7 +45,7 @@ LONG = (
     "test_contract.py",
     "test_cli.py",
     "test_rfvm_posterior.py",
-    "test_refit_loo.py",
+    "test_sharing.py",
     "test_paper_check.py",
     "test_work.py",
     "test_model_posteriors.py",

@@ -20,17 +20,12 @@ from .inference import effects as effects
 from .inference import explore as explore
 from .inference import fit as fit
 from .inference import khat as khat
-from .inference import loo as loo
 from .inference import panel as panel
-from .inference import power_scaling as power_scaling
 from .inference import predict as predict
-from .inference import prior_number as prior_number
 from .inference import read as read
-from .inference import refit_loo as refit_loo
 from .inference import register_backend as register_backend
 from .inference import resume as resume
 from .inference import save as save
-from .inference import second_opinion as second_opinion
 from .inference import select as select
 from .inference import selected as selected
 from .inference import selection_text as selection_text

@@ -2,13 +2,6 @@
 import ardvark.common.declared as declared
 
 from .checks.calibrate import calibrate as calibrate
-from .checks.leave_one_out import loo as loo
-from .checks.leave_one_out import refit_loo as refit_loo
-from .checks.power_scaling import power_scaling as power_scaling
-from .checks.prior_number import PriorNumber as PriorNumber
-from .checks.prior_number import prior_number as prior_number
-from .checks.second_opinion import SecondOpinion as SecondOpinion
-from .checks.second_opinion import second_opinion as second_opinion
 from .checks.sensitivity import Sensitivity as Sensitivity
 from .checks.sensitivity import sensitivity as sensitivity
 from .checks.stability import Stability as Stability

@@ -10,7 +10,6 @@ of the density in `parts/ard.py`.
 import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -267,11 +266,6 @@ class SparseHypers(BaseHypers):
         """Return the shapes, rates and slabs, which define the posterior, not their sources."""
         fields = {k: v for k, v in super().posterior_fields().items() if k not in _FILLED_FROM}
         return {k: v for k, v in fields.items() if not (k in _ENDED_BY.values() and v == np.inf)}
-
-    def numbers(self) -> dict[str, float]:
-        """Return the expected numbers of visible weights and the slab, where they are numbers."""
-        fields = {name: vars(self).get(name) for name in _FILLED_FROM}
-        return {name: float(value) for name, value in fields.items() if isinstance(value, Real)}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -121,7 +121,7 @@ def test_compare_on_ones_own_table(own_csv, tmp_path, command):
         (["compare", "rfvm", "digits38", "--option", "nots.tune=1"], "method.name=value"),
         (["compare", "rfvm", "missing.csv", "--target", "y"], "missing.csv does not exist"),
         (["compare", "rfvm", "missing.csv"], "missing.csv does not exist"),
-        (["compare", "jcfo", "digits38", "--sensitivity"], "of which model 'jcfo' has none"),
+        (["compare", "jcfo", "digits38", "--sensitivity"], "the prior of 'jcfo' has no number"),
         (
             ["compare", "rfvm", "digits38", "--sensitivity", "--methods", "paper"],
             "none of the chosen methods is a Markov chain",
@@ -157,7 +157,7 @@ def test_prior_sensitivity_is_a_section_and_resumes(own_csv, tmp_path, command):
     done = command(*words)
     assert done.returncode == 0, done.stderr
     on_one_screen(done)
-    assert "Prior sensitivity: Halving or doubling active_features" in " ".join(done.stdout.split())
+    assert "Prior sensitivity: Under the other priors P(active)" in " ".join(done.stdout.split())
     assert "<h2>Prior sensitivity</h2>" in (tmp_path / "report.html").read_text()
     kept = {p: p.stat().st_mtime_ns for p in (tmp_path / "sensitivity").iterdir()}
     (tmp_path / "report.html").unlink()

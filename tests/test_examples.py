@@ -137,15 +137,8 @@ def test_every_public_method_is_shown_by_itself_or_by_its_class():
     assert not missing
 
 
-COMPILES = {"ardvark.inference.checks.second_opinion.second_opinion"}
-"""Examples that compile a gradient, for a minute where nothing is cached: `make course`."""
-
-
 @pytest.mark.usefixtures("few_penalties")
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=[pytest.mark.course] * (n in COMPILES)) for n in sorted(EXAMPLES)],
-)
+@pytest.mark.parametrize("name", sorted(EXAMPLES))
 def test_example_runs(name, tmp_path, monkeypatch, caplog):
     monkeypatch.chdir(tmp_path)
     test = EXAMPLES[name]

@@ -266,7 +266,7 @@ def _finish(
     moved = None
     if settings.get("sensitivity"):
         try:
-            moved = study.prior_sensitivity(folder, problem, fits, test)
+            moved = study.prior_sensitivity(folder, problem, fits)
         except InputError as error:  # the fits are there, and so is the report
             typer.echo(f"No prior sensitivity: {error}", err=True)
     comparison = study.summarise(

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ardvark.inference.comparison.verdicts.purposes import PURPOSES
-from ardvark.inference.scoring.columns import COLUMNS, groups
+from ardvark.inference.scoring.columns import groups
 from lab import tables
 from lab.judge.report import PAGE
 
@@ -26,7 +26,7 @@ def pages() -> Iterator[tuple[str, str]]:
 def columns() -> str:
     """Return every column by its section: headings, names in the data frame, meaning."""
     parts, before = [], None
-    for meaning, together in groups(COLUMNS).items():
+    for meaning, together in groups().items():
         section = together[0].section or "Reasons"
         if section != before:
             parts.append(f"## {section}")

@@ -1,87 +1,35 @@
-"""Prior sensitivity: how a posterior changes when its sparse prior expects half, or twice, as much.
+"""Prior sensitivity: how a posterior changes under other priors, each of them a refit.
 
-The expected number of active features (or of active samples, if features have no prior) and the
-slab are halved and doubled, one at a time, with everything else as given. Each change is a refit.
-The columns of the table are declared below. The first row is the problem as it is; it compares one
-half of its chains with the other, which gives a noise floor. `power_scaling.py` adds what a single
-fit can tell without refits.
-
+By default the expected number of active features (or of active samples, if features have no prior)
+and the slab of a sparse prior are halved and doubled, one at a time, with everything else as given.
+The first row of the table is the problem as it is; it compares one half of the chains with the
+other, which is the noise floor of the changes below it.
 """
 
 import os
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from numbers import Real
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
 from ardvark.common.pieces import Processes
-from ardvark.common.validate import InputError, logger
-from ardvark.data import Dataset
-from ardvark.models import ZOO, Problem
-from ardvark.models.sparse import SparseHypers
+from ardvark.common.validate import InputError
+from ardvark.models import Problem
 
 from ..fits.datatree import check_same, group, pointwise
-from ..fits.mixing import mixing_of
-from ..fits.selection import lacking, select, summary
+from ..fits.selection import select, summary
 from ..methods import registry
-from ..methods.prediction import predicted_draws, rows_of, warn_of_new_values
-from ..scoring.columns import Column, described
-from ..scoring.draws import Draws
-from ..scoring.held_out import log_scores
 from ..target.sampling import Sampling
-from .power_scaling import LIMIT, power_scaling
 from .sharing import refits
 
-FACTORS = {0.5: "halved", 2.0: "doubled"}
 BASELINE = "as it is"
-LEADING = 10
-_NUMBERS = ("active_features", "active_samples", "slab")
-
-_ASKED = "The hyperparameters of the prior in this refit."
-_FOUND = (
-    "The mean number of active features per draw, with the 5 % and 95 % quantiles in brackets, and "
-    "the mean number under the prior of the refit. For a model whose features have no prior, it is "
-    "the number of active samples."
-)
-_P = (
-    "The largest change of P(active), with its Monte Carlo error and the name of the feature or "
-    f"sample. The last column is how many of the {LEADING} with the largest P(active) are still "
-    f"among the leading {LEADING} (the leading half, if there are fewer than {2 * LEADING})."
-)
-_ETA = (
-    "The largest change of the posterior mean of eta over the training rows, in posterior standard "
-    "deviations of the first fit. Then the mean absolute change of P(y = 1) over the training "
-    "rows, and over the held-out rows."
-)
-COLUMNS = (
-    Column(
-        "status", "status", None, "Status of the refit; `not possible` if no such prior exists."
-    ),
-    Column("active_features", "active_features", 1, _ASKED),
-    Column("active_samples", "active_samples", 1, _ASKED),
-    Column("slab", "slab", 2, _ASKED),
-    Column("active", "active", 1, _FOUND, ("active_low", "active_high")),
-    Column("prior", "active, prior", 1, _FOUND),
-    Column("active_low", "", 0, _FOUND),
-    Column("active_high", "", 0, _FOUND),
-    Column("change_p", "change of P(active)", 2, _P),
-    Column("mcse_p", "its MC error", 2, _P),
-    Column("name_p", "of", None, _P),
-    Column("leading", "leading again", 0, _P),
-    Column("change_eta", "change of eta, sd", 2, _ETA),
-    Column("change_train", "change of P(y = 1)", 3, _ETA),
-    Column("change_test", "held out", 3, _ETA),
-    Column("log_score", "log score", 3, "Mean log probability of the held-out labels."),
-    Column("rhat_eta", "R-hat of eta", 3, "Should be below 1.01."),
-    Column("reason", "", None, "Why the status is not `finished`."),
-)
-"""Every column. A change in the first row is that from one half of the chains to the other."""
-
-__doc__ = f"{__doc__}{described(COLUMNS)}\n"
+FACTORS = {"halved": 0.5, "doubled": 2.0}
+NUMBERS = ("active_features", "active_samples", "slab")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,93 +39,44 @@ class Sensitivity:
     Attributes
     ----------
     table : pandas.DataFrame
-        One row per change, `BASELINE` first. The columns are explained by
-        ``help("ardvark.inference.checks.sensitivity")``.
+        One row per prior, `BASELINE` first, whose changes are those from one half of its chains to
+        the other. `status` of the refit, "not possible" if no such prior exists, and `reason` of
+        one that is not "finished"; the hyperparameters that differ among the rows; `active`, the
+        mean number of active features (samples, if features have no prior), with its 5 % and 95 %
+        quantiles, `low` and `high`, and `prior`, the mean number under the prior of the refit;
+        `change_p`, the largest change of P(active), of `name_p`; `change_train`, the mean absolute
+        change of P(y = 1) over the training rows.
     p_active : pandas.DataFrame
-        P(active) of each feature (of each sample, if features have no prior), with one column for
-        each row of the table that has draws.
-    power : pandas.DataFrame
-        `power_scaling` of the first row's fit; empty if it lacks what that needs.
+        P(active) of each feature or sample, one column for each row of the table that has draws.
     what : {"feature", "sample"}
-        Whether P(active) is that of features or of samples.
+        What is active.
     """
 
     table: pd.DataFrame
     p_active: pd.DataFrame
-    power: pd.DataFrame
     what: str
 
     def __repr__(self) -> str:
         return textwrap.fill(self.text(), 80)
 
     def text(self) -> str:
-        """Return what the table says, in a sentence or two per hyperparameter."""
-        floor, train = (float(self.table[c][BASELINE]) for c in ("change_p", "change_train"))
-        before = _counted(self.table.T[BASELINE], BASELINE)
-        changed = self.table.drop(index=BASELINE)
-        names = dict.fromkeys(str(row).rpartition(" ")[0] for row in changed.index)
-        sentences = [_sentence(name, changed, floor, before, self.what) for name in names]
-        worst = changed["change_train"].dropna()
-        if len(worst):
-            sentences.append(
-                f"P(y = 1) of the training rows changes by at most {worst.max():.3f} on average "
-                f"({worst.idxmax()}{_floor(train, 3)})."
+        """Return what the table says, in a few sentences."""
+        known = self.table.loc[list(self.p_active)]
+        changed, floor, said = known.drop(index=BASELINE), known.loc[BASELINE], []
+        if len(changed):
+            p, labels = (changed.sort_values(c).iloc[-1] for c in ("change_p", "change_train"))
+            said.append(
+                f"Under the other priors P(active) of any {self.what} changes by at most "
+                f"{p.change_p:.2f} ({p.name_p}, {p.name}; noise floor "
+                f"{floor.change_p:.2f}), and P(y = 1) of the training rows by at most "
+                f"{labels.change_train:.3f} on average ({labels.name}; noise floor "
+                f"{floor.change_train:.3f})."
             )
-        bad = self.table["status"] == "not_converged"
-        if bad.any():
-            rows = ", ".join(map(str, self.table.index[bad]))
-            sentences.append(f"Do not trust these refits, which did not converge: {rows}.")
-        bad = ~((self.table["status"] == "finished") | bad)
-        for row, (status, reason) in self.table.loc[bad, ["status", "reason"]].iterrows():
-            sentences.append(f"{str(row).capitalize()}: {status}: {str(reason).rstrip('.')}.")
-        return " ".join(sentences)
-
-    def power_text(self) -> str:
-        """Return what power scaling says, in a sentence; "" if nothing is known."""
-        if not len(self.power):
-            return ""
-        failed = self.power["diagnosis"].str.startswith("weights")
-        if failed.any():
-            return (
-                f"Power scaling is not reliable here: k-hat of its importance weights is "
-                f"{self.power['khat'].max():.2f}. Rely on the refits instead."
-            )
-        counts = self.power["prior"] >= LIMIT
-        if not counts.any():
-            return "By power scaling, no quantity depends on the prior."
-        parts = [c for c in map(str, self.power) if c.startswith("prior_")]
-        most = str(self.power.loc[counts, parts].max().idxmax()).removeprefix("prior_")
-        through = "" if len(parts) < 2 else f", mostly through {most.replace('_', ' ')}"
-        return (
-            f"By power scaling (limit {LIMIT}), the prior matters for "
-            f"{', '.join(map(str, self.power.index[counts]))}{through}."
-        )
-
-
-def _sentence(name: str, changed: pd.DataFrame, floor: float, before: str, what: str) -> str:
-    rows = changed[[str(row).startswith(f"{name} ") for row in changed.index]]
-    moves = rows["change_p"].dropna()
-    if not len(moves):
-        return f"No refit with another {name} succeeded."
-    row = str(moves.idxmax())
-    known = rows["active"].dropna().index
-    counts = [_counted(rows.loc[r], str(r).rpartition(" ")[2]) for r in known]
-    return (
-        f"Halving or doubling {name} changes P(active) of any {what} by at most "
-        f"{moves.max():.2f} ({rows['name_p'][row]}, {row.rpartition(' ')[2]}"
-        f"{_floor(floor, 2)}). The mean number of active {what}s goes from "
-        f"{before} to {' and '.join(counts)}."
-    )
-
-
-def _counted(row: pd.Series, how: str) -> str:
-    """Return a mean number of active ones, with that of the refit's own prior if it is known."""
-    prior = f"; prior {row['prior']:.1f}" if pd.notna(row.get("prior")) else ""
-    return f"{row['active']:.1f} ({how}{prior})"
-
-
-def _floor(value: float, digits: int) -> str:
-    return "" if np.isnan(value) else f"; noise floor {value:.{digits}f}"
+        counts = [f"{row.active:.1f} {n} (prior {row.prior:.1f})" for n, row in known.iterrows()]
+        said.append(f"The mean number of active {self.what}s is {', '.join(counts)}.")
+        for name, row in self.table[self.table["status"] != "finished"].iterrows():
+            said.append(f"{str(name).capitalize()}: {row.status}: {str(row.reason).rstrip('.')}.")
+        return " ".join(said)
 
 
 def changes(problem: Problem) -> dict[str, dict[str, float]]:
@@ -188,24 +87,20 @@ def changes(problem: Problem) -> dict[str, dict[str, float]]:
     InputError
         The model has no sparse prior, or this problem's is dense or given by shape and rate.
     """
-    having = [n for n, spec in ZOO.items() if issubclass(spec.Hypers, SparseHypers)]
-    if not isinstance(problem.hypers, SparseHypers):
+    given = {name: vars(problem.hypers).get(name) for name in NUMBERS}
+    numbers = {n: float(v) for n, v in given.items() if isinstance(v, Real)}
+    found = {n: v for n, v in numbers.items() if np.isfinite(v)}
+    if "active_features" in found:
+        found.pop("active_samples", None)
+    if not found:
         raise InputError(
-            f"prior sensitivity halves and doubles {', '.join(_NUMBERS)} of a sparse prior, of "
-            f"which model {problem.spec.name!r} has none. {', '.join(having)} have."
-        )
-    finite = {n: v for n, v in problem.hypers.numbers().items() if np.isfinite(v)}
-    if "active_features" in finite:
-        finite.pop("active_samples", None)
-    if not finite:
-        raise InputError(
-            "there is nothing to halve or double: the priors of this problem are dense, or given "
-            'by shape and rate, and have no slab. Omit those (and "all") to get the sparse prior.'
+            f"there is nothing to halve or double: the prior of {problem.spec.name!r} has no "
+            f"number {', '.join(NUMBERS)} here. In Python, ask for other priors: priors={{...}}."
         )
     return {
-        f"{name} {word}": {name: value * factor}
-        for name, value in finite.items()
-        for factor, word in FACTORS.items()
+        f"{name} {word}": {name: factor * value}
+        for name, value in found.items()
+        for word, factor in FACTORS.items()
     }
 
 
@@ -213,24 +108,26 @@ def sensitivity(
     problem: Problem,
     method: str = "exact",
     *,
+    priors: Mapping[str, Mapping[str, Any]] | None = None,
     draws: int = 1000,
     chains: int = 4,
     random_seed: int = 0,
     folder: str | os.PathLike[str] | None = None,
     processes: Processes = None,
     baseline: xr.DataTree | None = None,
-    test: Dataset | None = None,
     progressbar: bool = True,
     **options: Any,
 ) -> Sensitivity:
-    """Refit a problem with its sparse prior halved and doubled, and report what changes.
+    """Refit a problem under other priors, and report what changes.
 
     Parameters
     ----------
     problem : Problem
-        Of a model with `active_features` or `active_samples` and `slab`.
     method : str
         A name in `BACKENDS`, or "paper".
+    priors : dict of dict, optional
+        By the name of a row, the hyperparameters that are changed. By default the expected number
+        of active features (or samples) and the slab of a sparse prior are halved and doubled.
     draws, chains, random_seed
         Of every fit.
     folder : path, optional
@@ -240,8 +137,6 @@ def sensitivity(
         `joblib.parallel_config` says: one, unless it was called.
     baseline : DataTree, optional
         A fit of `problem` by this method, if there is one already.
-    test : Dataset, optional
-        Held-out samples, in original units.
     progressbar : bool
         Show the stages of each fit.
     **options
@@ -254,7 +149,7 @@ def sensitivity(
     Raises
     ------
     InputError
-        The model has no sparse prior, the method does not apply, `baseline` is of another problem,
+        There is no other prior to try, the method does not apply, `baseline` is of another problem,
         or the problem itself could not be fitted.
     TypeError
         An unknown option.
@@ -268,7 +163,7 @@ def sensitivity(
     >>> found = av.sensitivity(problem, "rfvm_vb", draws=50, progressbar=False)
     >>> found.table[["status", "active_features", "slab"]]
                                status  active_features  slab
-    prior
+    refit
     as it is                 finished              1.0   1.0
     active_features halved   finished              0.5   1.0
     active_features doubled  finished              2.0   1.0
@@ -277,179 +172,86 @@ def sensitivity(
     >>> found.p_active.shape  # 4 features; the problem as it is, and 4 changes
     (4, 5)
     >>> print(found.text())
-    Halving or doubling active_features changes P(active) of any feature by at most ...
-    >>> print(found.power_text())
-    By power scaling (limit 0.05), the prior matters for ...
+    Under the other priors P(active) of any feature changes by at most ...
     """
-    rows = changes(problem)
+    asked = changes(problem) if priors is None else priors
     sampling = Sampling(draws=draws, chains=chains, seed=random_seed, progressbar=progressbar)
     plan = registry.prepare(method, problem, options, sampling)
     if baseline is not None:
         check_same(problem, baseline)
-    variants, refused = _variants(problem, rows)
-    fits: dict[str, xr.DataTree] = {} if baseline is None else {BASELINE: baseline}
-    missing = {row: variant for row, variant in variants.items() if row not in fits}
-    for row, tree in refits("sensitivity", missing, plan, folder, processes):
-        fits[row] = tree
-        logger.info("prior sensitivity, fit %d of %d: %s", len(fits), len(variants), row)
-        if row == BASELINE and not group(tree, "posterior").data_vars:
-            raise InputError(f"the problem itself could not be fitted: {tree.attrs['reason']}")
-    return summarised(problem, variants, fits, refused, test)
-
-
-def _variants(
-    problem: Problem, rows: Mapping[str, Mapping[str, float]]
-) -> tuple[dict[str, Problem], dict[str, str]]:
-    """Return the problems to fit, and why the others cannot be."""
-    variants = {BASELINE: problem}
-    refused = {}
-    for row, change in rows.items():
+    problems, refused = {BASELINE: problem}, {}
+    for name, change in asked.items():
         try:
-            variant = problem.with_hypers(**change)
+            other = problem.with_hypers(**change)
         except InputError as error:
-            refused[row] = str(error)
-            continue
-        if variant.fingerprint == problem.fingerprint:
-            refused[row] = "it would change nothing, because shape, rate and slabs are given"
-            continue
-        variants[row] = variant
-    return variants, refused
+            refused[name] = {"status": "not possible", "reason": str(error)}
+        else:
+            if other.fingerprint != problem.fingerprint:  # with both slabs given, it is the same
+                problems[name] = other
+    fits = {} if baseline is None else {BASELINE: baseline}
+    missing = {name: other for name, other in problems.items() if name not in fits}
+    for name, tree in refits("sensitivity", missing, plan, folder, processes):
+        fits[name] = tree
+        if name == BASELINE and not group(tree, "posterior").data_vars:
+            raise InputError(f"the problem itself could not be fitted: {tree.attrs['reason']}")
+    names = dict.fromkeys(name for change in asked.values() for name in change)
+    rows: dict[str, dict[str, Any]] = {}
+    for name in (BASELINE, *asked):
+        if name in refused:
+            rows[name] = refused[name]
+        elif name in fits:
+            rows[name] = {n: fits[name].attrs[n] for n in ("status", "reason")}
+            rows[name] |= {n: vars(problems[name].hypers)[n] for n in names}
+    return _compared(problems, fits, rows)
 
 
-def summarised(
-    problem: Problem,
-    variants: Mapping[str, Problem],
+def _compared(
+    problems: Mapping[str, Problem],
     fits: Mapping[str, xr.DataTree],
-    refused: Mapping[str, str] | None = None,
-    test: Dataset | None = None,
+    rows: dict[str, dict[str, Any]],
 ) -> Sensitivity:
-    """Return the tables of fits that are there.
-
-    Parameters
-    ----------
-    problem : Problem
-        As it is.
-    variants : dict of Problem
-        What was fitted in each row, `BASELINE` first.
-    fits : dict of DataTree
-        Their fits; one without draws is a row without numbers.
-    refused : dict of str, optional
-        Rows that could not be fitted, and why.
-    test : Dataset, optional
-        Held-out samples.
-    """
-    what = "feature" if problem.spec.learns_theta else "sample"
-    if test is not None:
-        warn_of_new_values(problem.data, *rows_of(problem.data, test, problem.always))
-    base = _look(variants[BASELINE], fits[BASELINE], what, test)
-    table: dict[str, dict[str, Any]] = {}
-    p_active = {}
-    for row, variant in variants.items():
-        assert isinstance(variant.hypers, SparseHypers)  # as `changes` saw to it
-        tree, table[row] = fits[row], dict(variant.hypers.numbers())
-        table[row] |= {k: tree.attrs.get(k) for k in ("status", "reason")}
-        if not group(tree, "posterior").data_vars:
+    """Return what changes from fit to fit; a row without draws has no numbers."""
+    what = "feature" if problems[BASELINE].spec.learns_theta else "sample"
+    base, p_active = _look(problems[BASELINE], fits[BASELINE], what), {}
+    for name, row in rows.items():
+        tree = fits.get(name)
+        if tree is None or not group(tree, "posterior").data_vars:
             continue
-        seen = base if row == BASELINE else _look(variant, tree, what, test)
-        p_active[row] = seen.p
-        table[row] |= seen.numbers
+        seen = _look(problems[name], tree, what)
+        p_active[name] = seen.p
+        row |= {n: seen.active[n] for n in ("active", "low", "high", "prior")}
         pair = [base, seen]
-        if row == BASELINE:
-            pair = [_look(variant, half, what, test) for half in _halves(tree)]
-        if len(pair) == 2:
-            table[row] |= _moved(pair[0], pair[1], base.sd)
-    for row, reason in (refused or {}).items():
-        table[row] = {"status": "not possible", "reason": reason}
-    order = [BASELINE, *(r for r in changes(problem) if r in table)]
-    frame = pd.DataFrame.from_dict(
-        {row: table[row] for row in order}, orient="index", columns=[c.name for c in COLUMNS]
-    )
-    frame.index.name = "prior"
-    try:
-        power = power_scaling(fits[BASELINE])
-    except InputError as error:
-        logger.info("no power scaling: %s", error)
-        power = pd.DataFrame()
-    names = problem.coords["feature" if what == "feature" else "basis"]
-    return Sensitivity(frame, pd.DataFrame(p_active, index=list(names)), power, what)
+        if name == BASELINE:
+            pair = [_look(problems[name], half, what) for half in _halves(tree)]
+        if pair:
+            change = (pair[1].p - pair[0].p).abs()
+            row |= {"change_p": change.max(), "name_p": change.idxmax()}
+            row["change_train"] = np.abs(pair[1].labels - pair[0].labels).mean()
+    table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("refit")
+    return Sensitivity(table, pd.DataFrame(p_active), what)
 
 
-@dataclass(frozen=True, eq=False)
-class _Seen:
+class _Seen(NamedTuple):
     """What is compared of a fit."""
 
-    names: tuple[str, ...]
-    p: np.ndarray  # P(active) (k,), with its Monte Carlo error
-    mcse: np.ndarray
-    mean: np.ndarray  # of eta (N,), and its sd
-    sd: np.ndarray
-    train: np.ndarray  # P(true class) (N,)
-    held_out: np.ndarray | None  # P(y = 1) (M,)
-    numbers: dict[str, float]
+    p: pd.Series  # P(active), by name
+    labels: np.ndarray  # P(true class) of the training rows (N,)
+    active: Mapping[str, float]  # how many of them are
 
 
-def _look(problem: Problem, tree: xr.DataTree, what: str, test: Dataset | None) -> _Seen:
-    missing = lacking(problem, tree)
-    if missing:
-        raise InputError(f"P(active) is computed from the weights, and a fit lacks {missing}.")
-    posterior = group(tree, "posterior")
+def _look(problem: Problem, tree: xr.DataTree, what: str) -> _Seen:
     found = group(tree, "selection")
     if not found.data_vars:
         found = select(problem, tree)
-    count = summary(found, what)
-    numbers = {"active": count["active"], "active_low": count["low"], "active_high": count["high"]}
-    numbers["prior"] = count["prior"]
-    if tree.attrs["kind"] == "mcmc" and posterior.sizes["draw"] >= 4:
-        numbers["rhat_eta"] = mixing_of(tree).only("eta").rhat.value
-    eta = Draws(posterior["eta"].values)
-    p_test = None
-    if test is not None:
-        p_test = predicted_draws(problem, tree, test).mean(axis=(0, 1))
-        numbers["log_score"] = float(log_scores(test.y, p_test).mean())
-    return _Seen(
-        names=problem.coords["feature" if what == "feature" else "basis"],
-        p=found[f"p_active_{what}"].values,
-        mcse=np.nan_to_num(found[f"mcse_{what}"].values),  # NaN where it never changed
-        mean=eta.mean,
-        sd=eta.sd,
-        train=np.exp(pointwise(tree)["y"].values).mean((0, 1)),
-        held_out=p_test,
-        numbers=numbers,
-    )
+    names = problem.coords["feature" if what == "feature" else "basis"]
+    p = pd.Series(found[f"p_active_{what}"].values, index=list(names))
+    return _Seen(p, np.exp(pointwise(tree)["y"].values).mean((0, 1)), summary(found, what))
 
 
 def _halves(tree: xr.DataTree) -> list[xr.DataTree]:
     """Return the two halves of a fit's chains, or of its one chain; none for a single draw."""
     dim = "chain" if tree["posterior"].sizes["chain"] > 1 else "draw"
-    size = tree["posterior"].sizes[dim]
-    halves: list[xr.DataTree] = []
-    if size < 2:
-        return halves
-    for part in (slice(0, size // 2), slice(size // 2, None)):
-        groups = {"/posterior": group(tree, "posterior"), "/log_likelihood": pointwise(tree)}
-        half = xr.DataTree.from_dict({n: g.isel({dim: part}) for n, g in groups.items()})
-        half.attrs = tree.attrs
-        halves.append(half)
-    return halves
-
-
-def _moved(a: _Seen, b: _Seen, sd: np.ndarray) -> dict[str, Any]:
-    """Return how far b is from a, eta in units of `sd` (N,)."""
-    change = np.abs(b.p - a.p)
-    k = int(np.argmax(change))
-    leading = min(LEADING, max(1, len(a.p) // 2))
-    # equal ones keep the order of the data
-    first, second = (set(np.argsort(-s.p, kind="stable")[:leading]) for s in (a, b))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        eta = np.abs(b.mean - a.mean) / sd
-    row: dict[str, Any] = {
-        "change_p": float(change[k]),
-        "mcse_p": float(np.hypot(a.mcse[k], b.mcse[k])),
-        "name_p": a.names[k],
-        "leading": len(first & second),
-        "change_eta": float(np.max(eta)),
-        "change_train": float(np.abs(b.train - a.train).mean()),
-    }
-    if a.held_out is not None and b.held_out is not None:
-        row["change_test"] = float(np.abs(b.held_out - a.held_out).mean())
-    return row
+    middle = tree["posterior"].sizes[dim] // 2
+    bare = tree.drop_nodes("selection", errors="ignore")  # that is of all draws
+    parts = (slice(0, middle), slice(middle, None)) if middle else ()
+    return [bare.isel({dim: part}) for part in parts]

@@ -83,7 +83,6 @@ def prior_sensitivity(
     folder: str | os.PathLike[str],
     problem: Problem,
     fits: Mapping[str, xr.DataTree],
-    test: Dataset | None = None,
     progressbar: bool = True,
 ) -> Sensitivity:
     """Return the prior sensitivity of the study's reference, refitted with its own settings.
@@ -107,7 +106,6 @@ def prior_sensitivity(
         random_seed=int(attrs["seed"]),
         folder=Path(folder) / SENSITIVITY,
         baseline=fits[reference],
-        test=test,
         progressbar=progressbar,
         **json.loads(attrs["options"]),
     )

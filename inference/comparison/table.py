@@ -224,18 +224,6 @@ class Comparison:
         order = sorted(words, key=lambda name: name != self.reference)
         return {name: words[name] for name in order if words[name]}
 
-    def _number(self) -> str:
-        """Return what more or fewer features expected would do, "" if it is not known."""
-        from ..checks.prior_number import prior_number
-
-        if self.problem is None or self.reference is None:
-            return ""
-        try:
-            return prior_number(self.problem, self.fits[self.reference]).text()
-        except InputError as error:
-            logger.info("nothing on the prior's number of features: %s", error)
-            return ""
-
     def to_html(
         self,
         path: str | os.PathLike[str],
@@ -269,7 +257,6 @@ class Comparison:
             reference=self.reference,
             problem=self.problem,
             sensitivity=sensitivity,
-            number="" if sensitivity else self._number(),
             sets=beside(self.fits, self.reference),
             always=covariates_beside(self.fits),
             remarks=self.remarks,

@@ -1,11 +1,11 @@
 """All that may be quoted from the draws of a fit, each quantity under its name in words.
 
-`mixing.py` says what that is, and judges it; `checks/second_opinion.py` compares it between fits.
+`mixing.py` says what that is, and judges it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
@@ -23,45 +23,6 @@ OFTEN = 0.05
 _BUDGET = 0.1  # of the budgets of a selection: mixing is asked for repeatedly during a run
 
 Arrays = Mapping[str, np.ndarray]
-
-
-def quotable(problem: Problem, posteriors: Sequence[Arrays]) -> tuple[dict[str, np.ndarray], ...]:
-    """Return all that may be quoted from several posteriors of one problem, by its name in words.
-
-    A feature or a sample is listed if any of the posteriors lists it. Its effect is left out, for
-    the weights say as much.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem that all of them are of.
-    posteriors : sequence of dict of array
-        Variables (chain, draw, ...) by name.
-
-    Returns
-    -------
-    tuple of dict of array (chain, draw)
-        Of each posterior, under the names that all of them have.
-    """
-    needed = [n for n in ("feature_weight", "sample_weight") if n in problem.spec.shared]
-    found = [
-        activity(problem, arrays, budget=_BUDGET, details=False)
-        if all(n in arrays for n in needed)
-        else {}
-        for arrays in posteriors
-    ]
-    out: list[dict[str, np.ndarray]] = []
-    for arrays, own in zip(posteriors, found, strict=True):
-        known = {}
-        for what, of in own.items():
-            listed = np.unique(
-                np.concatenate([each[what].listed for each in found if what in each])
-            )
-            known[what] = replace(of, listed=listed, effects=of.effects[..., :0])
-        parts = Source.of(problem, arrays, known).parts(constants=True)
-        out.append({n: p.values[..., k] for p in parts for k, n in enumerate(p.names)})
-    shared = [name for name in out[0] if all(name in each for each in out)]
-    return tuple({name: each[name] for name in shared} for each in out)
 
 
 @dataclass(frozen=True)
@@ -117,8 +78,8 @@ class Source:
             bare=problem is None and (tree is None or is_bare(tree)),
         )  # fmt: skip
 
-    def parts(self, *, constants: bool = False) -> Iterator[Part]:
-        """Yield all that is judged; with `constants` also bits that are the same in all draws."""
+    def parts(self) -> Iterator[Part]:
+        """Yield all that is judged."""
         if self.bare:
             yield from self._variables()
             return
@@ -135,8 +96,8 @@ class Source:
             yield Part("scalar", [f"the weight of {c}" for c in known], self.draws[COVARIATES])
         if self.log_likelihood is not None:
             yield Part("log likelihood", ["the log likelihood"], self.log_likelihood[..., None])
-        yield from self._of("feature", "feature_weight", "{}", constants)
-        yield from self._of("sample", "sample_weight", "sample {}", constants)
+        yield from self._of("feature", "feature_weight", "{}")
+        yield from self._of("sample", "sample_weight", "sample {}")
 
     def _variables(self) -> Iterator[Part]:
         """Yield every component of every variable that has more than one value in all draws.
@@ -150,7 +111,7 @@ class Source:
             named = [names[k] for k in np.flatnonzero(moves)]
             yield Part("variable", named, flat[..., moves].astype(float))
 
-    def _of(self, what: str, weight: str, word: str, constants: bool) -> Iterator[Part]:
+    def _of(self, what: str, weight: str, word: str) -> Iterator[Part]:
         """Yield the weights, effects and bits of the features or samples that are quoted."""
         labels = [word.format(name) for name in self.labels[what]]
         listed = self.listed.get(what, np.empty(0, dtype=int))
@@ -177,7 +138,7 @@ class Source:
             names = [f"the effect of {chosen[k]}" for k in np.flatnonzero(moves)]
             yield Part("effect", names, found.effects[..., moves], found.thin)
         on = found.active[..., listed]
-        moves = constants | ~(on == on[:1, :1]).all(axis=(0, 1))
+        moves = ~(on == on[:1, :1]).all(axis=(0, 1))
         names = [f"whether {chosen[k]} is active" for k in np.flatnonzero(moves)]
         yield Part("active", names, on[..., moves], found.thin)
 

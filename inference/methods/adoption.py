@@ -84,7 +84,7 @@ def adopt(
     kind: Kind = "mcmc",
     calibration: Calibrated | None = None,
 ) -> xr.DataTree:
-    """Return a fit with draws that ardvark did not make, for `compare`, `predict`, `loo`, `save`.
+    """Return a fit with draws that ardvark did not make, for `compare`, `predict`, `save`.
 
     Parameters
     ----------

@@ -218,27 +218,27 @@ COLUMNS = declared()
 """Every column, in the order of the DataFrame."""
 
 
-def groups(columns: Sequence[Column] | None = None) -> dict[str, list[Column]]:
-    """Return the columns of each meaning, in the order of print; None: `COLUMNS`."""
+def groups() -> dict[str, list[Column]]:
+    """Return the columns of each meaning, in the order of print."""
     found: dict[str, list[Column]] = {}
-    for column in COLUMNS if columns is None else columns:
+    for column in COLUMNS:
         found.setdefault(column.meaning, []).append(column)
     return found
 
 
-def described(columns: Sequence[Column] | None = None) -> str:
+def described() -> str:
     """Return names and meanings as text, for a docstring."""
     entries = []
-    for meaning, together in groups(columns).items():
+    for meaning, together in groups().items():
         names = ", ".join(c.name for c in together)
         lines = [*textwrap.wrap(names, 100), *textwrap.wrap(meaning, 96)]
         entries.append("\n".join([lines[0], *(f"    {line}" for line in lines[1:])]))
     return "\n".join(entries)
 
 
-def table_text(table: pd.DataFrame, columns: Sequence[Column] | None = None) -> pd.DataFrame:
+def table_text(table: pd.DataFrame) -> pd.DataFrame:
     """Return the table as short strings, transposed: one column a method, blank where unknown."""
-    printed = [c for together in groups(columns).values() for c in together if c.heading]
+    printed = [c for together in groups().values() for c in together if c.heading]
     methods = [dict(row) for _, row in table.iterrows()]
     rows = {c.heading: [c.printed(method) for method in methods] for c in printed}
     shown = pd.DataFrame.from_dict(rows, orient="index", columns=table.index)

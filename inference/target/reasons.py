@@ -53,7 +53,6 @@ WORDS = {
     "khat": "k-hat is {value:.2f} (limit {limit:.2f}): q misses part of the posterior mass",
     "point": "it is a single state, with no spread and no inclusion probabilities",
     "copied": "{percent:.0f} % of its draws are the reference's own, so it is no independent fit",
-    "disputed": "another exact sampler {opinion}",
     "none active": "no feature is active in any of its draws",
     "few active": "only {active:.1f} features are active on average",
     "less active": "{which}; the reference has {reference:.1f}",

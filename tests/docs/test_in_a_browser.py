@@ -111,7 +111,7 @@ SEARCHES = {
     "target_accept": "methods/nuts",
     "missing values": "howto/missing-values",
     "slab": "glossary",
-    "second_opinion": "api/ardvark.second_opinion",
+    "sensitivity": "api/ardvark.sensitivity",
 }
 
 

@@ -33,7 +33,7 @@ QUESTIONS = {
     "Can I read a report on a phone?": ("report", ("phone", "dark mode")),
     "What do I do about a failing chain?": (
         "howto/failing-chain",
-        ("av.resume", "R-hat", "av.second_opinion", "Divergences"),
+        ("av.resume", "R-hat", "sampler=", "Divergences"),
     ),
 }
 """By question: the page with the answer, and words of it."""

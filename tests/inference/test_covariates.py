@@ -100,12 +100,14 @@ def test_covariates_are_judged_and_compared_as_scalars(problem, data, chains):
     assert len(scalar)
 
 
-def test_a_refit_without_a_row_predicts_it_with_its_covariates(tmp_path):
+def test_a_refit_without_a_row_predicts_it_with_its_covariates():
     problem = av.problem("rfvm", av.table(table(12), "diagnosis", encode="onehot"),
                          always=["age", "sex"], latent_noise="none")  # fmt: skip
-    how = {"draws": 50, "random_seed": seed(4), "processes": 1, "progressbar": False}
-    found = av.refit_loo(problem, "laplace", folder=tmp_path, **how)
-    assert np.isfinite(found["log_score"]).all()
+    how = {"draws": 50, "random_seed": seed(4), "progressbar": False}
+    for row in (0, 7):
+        fold = problem.take(np.arange(12) != row)
+        p = av.predict(fold, av.fit(fold, "laplace", **how), problem.data.X[row : row + 1])
+        assert ((p > 0) & (p < 1)).all()
 
 
 @pytest.mark.parametrize("name", [n for n, spec in ZOO.items() if spec.paper_method])

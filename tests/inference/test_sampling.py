@@ -33,7 +33,6 @@ def test_every_public_function_refuses_them(name, value, message, problem, tmp_p
     sparse = av.problem("rfvm", problem.data, active_features=1.0)
     for call in (
         lambda: av.fit(problem, "paper", **wrong),
-        lambda: av.refit_loo(problem, "paper", folder=out, **wrong),
         lambda: av.sensitivity(sparse, "paper", folder=out, **wrong),
         lambda: av.stability(problem, "paper", folder=out, **wrong),
         lambda: av.calibrate(problem, "paper", folder=out, **wrong),

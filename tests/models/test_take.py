@@ -6,7 +6,6 @@ import pytest
 import ardvark as av
 from ardvark.common.validate import InputError
 from ardvark.data import Dataset
-from ardvark.inference.checks import leave_one_out
 from ardvark.models import Problem
 
 N, D = 12, 4
@@ -92,8 +91,8 @@ def test_a_feature_that_hardly_varies_is_not_constant(dataset):
     np.testing.assert_allclose(fold.X.std(0), 1.0)
 
 
-def test_leave_one_out_and_hold_out_have_one_rule(dataset, monkeypatch):
-    """Both take their folds from here; each fold is that of a problem made for its rows."""
+def test_a_hold_out_is_a_problem_made_for_its_rows(dataset, monkeypatch):
+    """The hold-out of a paper's algorithm takes its fold from `Problem.take`."""
     data = lone(dataset, 0.1)
     taken = []
     right = Problem.take
@@ -105,16 +104,47 @@ def test_leave_one_out_and_hold_out_have_one_rule(dataset, monkeypatch):
 
     monkeypatch.setattr(Problem, "take", recorded)
     quiet = {"random_seed": 1, "progressbar": False}
-    leave_one_out.without(av.problem("rfvm", data), 5)
     grids = {"gamma1_grid": (4.0,), "gamma2_grid": (1.0,), "starts": 1}
     jcfo = av.fit(
         av.problem("jcfo", data, scale="fixed"), "jcfo_em", select="holdout", **grids, **quiet
     )
-    assert len(taken) == 1 + 1
-    for rows, fold in taken:
-        np.testing.assert_array_equal(fold.X, av.problem("rfvm", data.take(rows)).X)
-    assert sum(fold.scale[-1] == np.inf for _, fold in taken) >= 1  # the lone row was left out
+    ((rows, fold),) = taken
+    np.testing.assert_array_equal(fold.X, av.problem("rfvm", data.take(rows)).X)
     assert np.isfinite(jcfo["fit"]["holdout_score"]).all()
+
+
+def test_without_a_sample(dataset):
+    problem = av.problem("pfcvm", dataset, kernel="rbf")
+    keep = np.arange(N) != 5
+    fold = problem.take(keep)
+    assert fold.hypers == problem.hypers  # held as filled
+    np.testing.assert_array_equal(fold.data.X, dataset.X[keep])
+    np.testing.assert_array_equal(fold.y, dataset.y[keep])
+    np.testing.assert_array_equal(fold.Z, fold.X)
+    np.testing.assert_array_equal(fold.basis_labels, 2 * fold.y - 1)
+    np.testing.assert_allclose(fold.X.mean(axis=0), 0.0, atol=1e-14)  # standardised anew
+    np.testing.assert_allclose(fold.X.std(axis=0), 1.0)
+    names = dataset.sample_names[:5] + dataset.sample_names[6:]
+    assert fold.coords["obs"] == fold.coords["basis"] == names
+    assert fold.model.coords["obs"] == names
+
+    flat = av.problem("rfvm", dataset, standardize=False).take(keep)
+    np.testing.assert_array_equal(flat.X, dataset.X[keep])
+
+
+def test_without_a_sample_and_another_basis(dataset):
+    rows = av.problem("pfcvm", dataset, basis=[2, 5, 9])
+    fold = rows.take(np.arange(N) != 5)
+    np.testing.assert_array_equal(fold.basis, dataset.X[[2, 9]])
+    assert fold.basis_names == tuple(dataset.sample_names[j] for j in (2, 9))
+    np.testing.assert_array_equal(fold.basis_labels, 2 * dataset.y[[2, 9]] - 1)
+    assert len(rows.take(np.arange(N) != 6).basis) == 3
+    # centres that are not training rows stay, whatever the samples are called
+    named = Dataset.from_arrays(
+        dataset.X, dataset.y, sample_names=[f"centre_{j}" for j in range(N)]
+    )
+    own = av.problem("rfvm", named, basis=dataset.X[:4] + 1.0)
+    assert len(own.take(np.arange(N) != 2).basis) == 4
 
 
 def test_constant_features_are_named_once(dataset, caplog):

@@ -17,7 +17,6 @@ import pandas as pd
 from ardvark.models import Problem
 
 from ...checks.sensitivity import BASELINE, Sensitivity
-from ...checks.sensitivity import COLUMNS as OF_SENSITIVITY
 from ...fits import datatree
 from ...fits.diagnostics import khat_limit
 from ...scoring.columns import FLOOR, Column, groups, table_text
@@ -75,7 +74,6 @@ def page(
     reference: str | None = None,
     problem: Problem | None = None,
     sensitivity: Sensitivity | None = None,
-    number: str = "",
     sets: pd.DataFrame | None = None,
     always: pd.DataFrame | None = None,
     remarks: Sequence[str] = (),
@@ -102,8 +100,6 @@ def page(
         Adds a title, the hyperparameters and the model's program.
     sensitivity : Sensitivity, optional
         Adds what changes with the prior.
-    number : str
-        What more or fewer features expected would do (`prior_number`).
     sets : pandas.DataFrame, optional
         What each rule selects (`selected.beside`), folded.
     always : pandas.DataFrame, optional
@@ -142,10 +138,7 @@ def page(
         sets=None if sets is None or not len(sets) else _grid(sets, reference),
         always=None if always is None or not len(always) else _grid(always, reference),
         sensitivity=sensitivity,
-        number=number,
-        moved=sensitivity and _grid(table_text(sensitivity.table, OF_SENSITIVITY), BASELINE),
-        moves=_meanings(OF_SENSITIVITY),
-        power=_power(sensitivity),
+        moved=sensitivity and _moved(sensitivity.table),
         problem=problem,
         command=command,
         versions=versions,
@@ -230,10 +223,10 @@ def _closest(table: pd.DataFrame, reference: str | None) -> dict[str, Any] | Non
     return {"method": best, "error": errors[best], "floor": floor}
 
 
-def _meanings(columns: Sequence[Column] | None = None) -> list[tuple[str, str]]:
+def _meanings() -> list[tuple[str, str]]:
     """Return (headings, meaning) of the printed columns; those read together share an entry."""
     found = {meaning: "; ".join(c.heading for c in together if c.heading)
-             for meaning, together in groups(columns).items()}  # fmt: skip
+             for meaning, together in groups().items()}  # fmt: skip
     return [(headings, meaning) for meaning, headings in found.items() if headings]
 
 
@@ -256,12 +249,12 @@ def _distances(found: pd.DataFrame) -> dict[str, Any]:
     return _grid(shown, None)
 
 
-def _power(sensitivity: Sensitivity | None) -> dict[str, Any] | None:
-    """Return the power scaling of the prior and the likelihood, if it was done."""
-    if sensitivity is None or not sensitivity.power_text():
-        return None
-    shown = sensitivity.power.drop(columns="diagnosis").T
-    return _grid(shown.map(lambda x: f"{x:.2f}"), None)
+def _moved(table: pd.DataFrame) -> dict[str, Any]:
+    """Return the table of prior sensitivity, one column a prior, blank where nothing is known."""
+    shown = table.drop(columns="reason").map(
+        lambda x: x if isinstance(x, str) else "" if pd.isna(x) else f"{x:.3g}"
+    )
+    return _grid(shown.T, BASELINE)
 
 
 def _cell(row: Mapping[Any, Any]) -> str:

@@ -115,7 +115,7 @@ def findings_of(tree: xr.DataTree, reference: xr.DataTree | None = None) -> list
         return [Finding(Reason("no draws", {"reason": why}), "bad")]
     beside = other is not None
     findings = _chains(tree, beside) if kind == "mcmc" else _approximation(tree, beside)
-    findings += _unfinished(tree, beside, findings) + _copied(tree, other) + _disputed(tree)
+    findings += _unfinished(tree, beside, findings) + _copied(tree, other) + _miscalibrated(tree)
     if not too_few(findings):
         findings += _nothing_active(tree, other)
     if why := tree.attrs.get("prior_unchecked"):
@@ -288,16 +288,11 @@ def _copied(tree: xr.DataTree, reference: xr.DataTree | None) -> list[Finding]:
     return [Finding(reason, "unknown", remedy=remedies.reseed(tree))]
 
 
-def _disputed(tree: xr.DataTree) -> list[Finding]:
-    """Return the finding of a second opinion, or of a calibration, that disagrees."""
-    findings = []
-    if asked(tree) == "disagrees":
-        reason = Reason("disputed", {"opinion": tree.attrs["second_opinion"]})
-        findings.append(Finding(reason, "bad", remedy=remedies.mix(tree, beside=False)))
-    if tree.attrs.get("calibrated") == 0:
-        reason = told(str(tree.attrs["calibration"]))
-        findings.append(Finding(reason, "bad", remedy=remedies.EXACT))
-    return findings
+def _miscalibrated(tree: xr.DataTree) -> list[Finding]:
+    """Return the finding of a calibration that disagrees."""
+    if tree.attrs.get("calibrated") != 0:
+        return []
+    return [Finding(told(str(tree.attrs["calibration"])), "bad", remedy=remedies.EXACT)]
 
 
 def _nothing_active(tree: xr.DataTree, reference: xr.DataTree | None) -> list[Finding]:
@@ -335,28 +330,11 @@ def why_not(tree: xr.DataTree) -> Reason | None:
     return Reason("adopted" if tree.attrs.get("kind") == "mcmc" else "nothing exact")
 
 
-def asked(tree: xr.DataTree) -> str:
-    """Return what a second opinion said: "agrees", "disagrees", "none", or "" if none was asked.
-
-    The text of an opinion begins with it.
-    """
-    return str(tree.attrs.get("second_opinion") or "").partition(":")[0]
-
-
 def agreeing(reference: str, fits: Mapping[str, xr.DataTree], trusted: list[str]) -> str | None:
-    """Return which trusted fit, by another exact sampler, agrees with the reference.
-
-    It is "" if a second opinion agreed, which has no name among the fits, and None if nobody is
-    known to agree.
-    """
+    """Return which trusted fit, by another exact sampler, agrees with the reference, None if no."""
     own = _sampler(fits[reference])
     others = [n for n in trusted if is_exact(fits[n]) and _sampler(fits[n]) != own]
-    return others[0] if others else opinion(fits[reference])
-
-
-def opinion(tree: xr.DataTree) -> str | None:
-    """Return "" if a second opinion agrees with a fit, None if nobody is known to."""
-    return "" if asked(tree) == "agrees" else None
+    return others[0] if others else None
 
 
 def _sampler(tree: xr.DataTree) -> str:

@@ -35,7 +35,7 @@ import xarray as xr
 from ...scoring.distances import rows
 from ...scoring.statistic import BEST_FIRST, Distance, Word
 from ...target.reasons import Reason
-from .findings import FEW, Basis, Finding, agreeing, findings_of, opinion, too_few, why_not
+from .findings import FEW, Basis, Finding, agreeing, findings_of, too_few, why_not
 from .purposes import PURPOSES, Purpose
 from .remedies import EXACT, Remedy
 from .words import LED, PRAISE, Level, in_flags, in_python, sentence, too_few_draws
@@ -154,7 +154,7 @@ def verdicts(
             distances_of_fit = [d for d in measured if d.method == name]
             out[name] = judged(distances_of_fit, findings[name], model=model)
         elif name != reference:
-            out[name] = _alone(tree, findings[name], doubt, opinion(tree), model)
+            out[name] = _alone(tree, findings[name], doubt, None, model)
     if reference is not None:
         trusted = [name for name, verdict in out.items() if compared and verdict.level == "trust"]
         agrees, model = agreeing(reference, fits, trusted), models.get(reference, "")

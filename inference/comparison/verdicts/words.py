@@ -44,11 +44,6 @@ _CLAUSES: dict[Word, tuple[str, str]] = {
 """By word, the best first, what is said of the purposes that have it."""
 
 
-def agreement(name: str) -> str:
-    """Return who agrees with a fit: a fit of that name, or without a name a second opinion."""
-    return f"{name}, another exact sampler, agrees" if name else "another exact sampler agrees"
-
-
 def sentence(
     level: Level,
     basis: Basis,
@@ -70,14 +65,14 @@ def sentence(
     first : str
         The first reason in words, "" if there is none.
     agrees : str, optional
-        Who agrees with the fit (`agreement`).
+        The fit that agrees, for the basis "opinion".
     longer : str
         What is said if too few draws alone speak against it, "" otherwise (`too_few_draws`).
     """
     if level == "converged":
         return "nothing speaks against it."
     if level == "trust" and basis == "opinion":
-        return f"exact up to Monte Carlo error: {agreement(agrees or '')}."
+        return f"exact up to Monte Carlo error: {agrees}, another exact sampler, agrees."
     if level == "trust":
         good = [p for p in PURPOSES if words[p] == "good"]
         whole = len(good) == len(PURPOSES)

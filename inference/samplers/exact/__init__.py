@@ -1,1 +1,1 @@
-"""The exact posterior: which sampler, for how long, and a second opinion by another one."""
+"""The exact posterior: which sampler, and for how long."""

@@ -33,7 +33,7 @@ SAMPLERS = Registry[Continuing](
     __package__,
     {"gibbs": "..gibbs.method", "nuts": "..gradient.nuts", "mams": "..gradient.mams"},
 )
-"""The exact samplers, by name; a second opinion is that of the first other one that applies."""
+"""The exact samplers, by name."""
 MASKS = "binary masks have no gradient"
 MODES = (
     "a sparse prior's posterior has many modes, and a jump finds the next one where a path does not"

@@ -10,7 +10,7 @@ from scipy import stats
 import ardvark as av
 from ardvark.common.validate import InputError
 from ardvark.inference import read, save
-from ardvark.inference.fits.datatree import POINTWISE, group
+from ardvark.inference.fits.datatree import group
 from tests.inference.methods.foreign import as_tree, paper_variables
 from tests.models.forms import every_model, make
 from tests.support import rng, seed, z_limit
@@ -211,13 +211,3 @@ def test_arviz_draws_or_refuses(name, trees):
 @pytest.mark.parametrize("name", PLOTS)
 def test_arviz_draws_or_refuses_everything(name, trees):
     check(name, *PLOTS[name], trees)
-
-
-def test_loo_of_an_approximation_is_ours(trees, caplog):
-    """ArviZ would take its draws for the posterior's; `av.loo` weighs them by p / q."""
-    problem, tree = make("rfvm", N=12), trees["approximation"]
-    assert av.loo(problem, tree).approx_posterior
-    misled = tree.copy()
-    misled["log_likelihood"] = misled[POINTWISE]
-    with np.errstate(all="ignore"):
-        assert not az.loo(misled).approx_posterior

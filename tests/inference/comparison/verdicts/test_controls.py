@@ -138,12 +138,6 @@ def test_an_exact_fit_judged_alone_has_converged_and_is_not_trusted():
     found = alone(made(drawn(2)))
     assert found.level == "converged"
     assert found.sentence == "converged: nothing speaks against it."
-    agreed = made(drawn(2), second_opinion="agrees: of 60 comparisons ...")
-    assert alone(agreed).sentence == "exact up to Monte Carlo error: another exact sampler agrees."
-    assert alone(agreed).level == "trust"
-    disputed = alone(made(drawn(2), second_opinion="disagrees: of 60 comparisons ..."))
-    assert disputed.level == "do not use"
-    assert "another exact sampler disagrees" in disputed.sentence
 
 
 # --- what is wrong --------------------------------------------------------------------------------
