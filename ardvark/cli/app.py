@@ -7,9 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ardvark.common.validate import InputError
+from ardvark.common.validate import InputError, pairs
 
-from .arguments import pairs
 from .calibrate import calibrate
 from .choose import choose
 from .panel import panel

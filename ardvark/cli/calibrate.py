@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ardvark.common.interrupt import last_words
+from ardvark.common.validate import pairs
 
-from .arguments import Scheduler, Workers, computing, pairs
+from .arguments import Scheduler, Workers, computing
 
 if TYPE_CHECKING:
     from ardvark.models import Problem

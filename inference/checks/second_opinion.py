@@ -29,7 +29,7 @@ from ..fits.mixing import KNOWN
 from ..fits.quotable import quotable
 from ..methods.registry import prepare
 from ..methods.run import compute
-from ..samplers.exact.choice import SAMPLERS
+from ..samplers.exact.rule import SAMPLERS
 from ..target.backend import Arrays
 from ..target.sampling import Sampling
 from ..target.target import Target
