@@ -69,14 +69,11 @@ def attempt(
         The bytes of memory that the fit may take.
     """
     memory.limit(part)
-    kept = joblib.Memory(folder, verbose=0).cache(
-        predicted, ignore=["candidate", "data", "held", "seed"]
-    )
-    cleaning = data.cleaning.declared() if isinstance(data, Table) else None
-    asked = [data.fingerprint, cleaning, candidate.settings, np.flatnonzero(held).tolist(), seed]
+    store = joblib.Memory(folder, verbose=0)
+    answer = store.cache(predicted, ignore=["candidate", "data", "held", "seed"])
     try:
         with _silent(), threadpool_limits(1, user_api="blas"):
-            row: Row = kept(identity(asked), candidate, data, held, seed)
+            row: Row = answer(_request(candidate, data, held, seed), candidate, data, held, seed)
             return row
     except Exception as error:
         logger.debug("traceback", exc_info=True)
@@ -84,10 +81,17 @@ def attempt(
         return {"status": "failed", "reason": reason, "seconds": 0.0, "error": np.nan}
 
 
+def _request(candidate: Candidate, data: Dataset, held: np.ndarray, seed: int) -> str:
+    """Return the hash of all that decides an answer, by which a stored one is known."""
+    cleaning = data.cleaning.declared() if isinstance(data, Table) else None
+    rows = np.flatnonzero(held).tolist()
+    return identity([data.fingerprint, cleaning, candidate.settings, rows, seed])
+
+
 def predicted(
     request: str, candidate: Candidate, data: Dataset, held: np.ndarray, seed: int
 ) -> Row:
-    """Return what a candidate says of a fold; `request` is the hash of all that decides it."""
+    """Return what a candidate says of a fold; `request` decides it."""
     models = vars(compiled).setdefault("models", {})
     return candidate.predict(*data.apart(held), seed, models)
 
