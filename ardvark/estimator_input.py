@@ -1,4 +1,4 @@
-"""What the two scikit-learn estimators share: their tags, and how they take what they are given."""
+"""How the scikit-learn estimator takes what it is given, and its tags."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Every model and method of the zoo as one scikit-learn estimator, and a stack of several.
+"""Every model and method of the zoo as one scikit-learn estimator.
 
 `SparseBayesClassifier` is both a classifier for two classes and a feature selector. `predict`
 averages over the posterior, and `transform` keeps the features that are probably active. The
@@ -6,14 +6,11 @@ posterior itself is an attribute, and all of `ardvark` works with it:
 
     classifier = SparseBayesClassifier("rfvm", random_state=0).fit(X, y)
     av.select(classifier.problem_, classifier.posterior_)
-
-`ZooClassifier` compares models on folds and predicts by their mixture (`ardvark.choose`).
 """
 
 import warnings
 from collections.abc import Mapping, Sequence
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -44,19 +41,10 @@ from ardvark.inference.methods.prediction import (
 from ardvark.inference.target.backend import FitFailed
 from ardvark.models import ZOO, problem
 
-__all__ = ["SparseBayesClassifier", "ZooClassifier"]
-
-if TYPE_CHECKING:
-    from ardvark.zoo_classifier import ZooClassifier
+__all__ = ["SparseBayesClassifier"]
 
 _CHUNK = 2.0e7  # probabilities held at once
 _HYPERS = ("active_features", "active_samples", "slab", "kernel")
-
-
-def __getattr__(name: str) -> Any:
-    if name == "ZooClassifier":  # which loads what compares models
-        return import_module("ardvark.zoo_classifier").ZooClassifier
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _predicts_labels(classifier: "SparseBayesClassifier") -> bool:

@@ -9,7 +9,6 @@ from .checks.stability import selected as selected
 from .checks.stability import stability as stability
 from .choosing.choice import Choice as Choice
 from .choosing.choose import choose as choose
-from .choosing.stack import Stack as Stack
 from .comparison.explore import explore as explore
 from .comparison.report.summary import Summary as Summary
 from .comparison.report.summary import summary as summary

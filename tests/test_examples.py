@@ -43,7 +43,6 @@ def public_objects() -> dict[str, object]:
     """Return the public functions, classes and modules, by their full name."""
     objects = [getattr(room, name) for room in ROOMS for name in room.__all__]
     objects += [*RETURNED, ardvark.sklearn.SparseBayesClassifier, *ROOMS]
-    objects += [ardvark.sklearn.ZooClassifier]
     named = {}
     for thing in objects:
         if inspect.ismodule(thing):

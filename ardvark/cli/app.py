@@ -7,9 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ardvark.common.validate import InputError
+from ardvark.common.validate import InputError, pairs
 
-from .arguments import pairs
 from .choose import choose
 from .panel import panel
 from .predict import predict

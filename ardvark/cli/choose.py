@@ -6,9 +6,10 @@ from typing import Annotated, Any
 import typer
 
 from ardvark.common.interrupt import last_words
+from ardvark.common.validate import pairs
 
 from . import tables
-from .arguments import pairs, typed, words
+from .arguments import typed, words
 from .studies import check_folder, dataset_of
 
 
@@ -27,9 +28,6 @@ def choose(
     out: Annotated[
         Path | None, typer.Option(help="Folder for the results. Default: results/choose-DATA.")
     ] = None,
-    stack: Annotated[
-        bool, typer.Option("--stack", help="Also fit the stack to all rows: stack.pkl.")
-    ] = False,
     *,
     table: dict[str, Any],
     always: tables.Always = None,
@@ -37,9 +35,9 @@ def choose(
         list[str] | None, typer.Option(help="Set an option of exact: ess=value, limit=value.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Random seed.", min=0)] = 0,
-    processes: Annotated[int, typer.Option(help="Fits run in parallel.")] = 1,
+    processes: Annotated[int, typer.Option(help="Fits run in parallel.", min=1)] = 1,
 ) -> None:
-    """Compare models and plain classifiers on the same folds of a table, and weigh them.
+    """Compare models and plain classifiers on the same folds of a table.
 
     Plain classifiers take the columns of --always as features like any other.
 
@@ -65,12 +63,8 @@ def choose(
         processes=processes,
         **settings,
     )
-    found.save(folder / "choice.json")
-    write_files(folder, {"choice.csv": found.table})
-    write_files(folder, {"choice.png": found.plot().figure, "choice.html": page(found, typed())})
+    picture, report = found.plot().figure, page(found, typed())
+    files = {"choice.csv": found.table, "choice.png": picture, "choice.html": report}
+    write_files(folder, files)
     typer.echo(found.text())
     typer.echo(f"Report: {folder / 'choice.html'}, table and figure beside it")
-    if stack:
-        made = found.fit(folder=folder / "stack", processes=processes)
-        made.save(folder / "stack.pkl")
-        typer.echo(f"Stack: {folder / 'stack.pkl'}")

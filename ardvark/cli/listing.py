@@ -15,8 +15,8 @@ from ardvark.common.declared import Settings
 from ardvark.data import available
 from ardvark.inference import BACKENDS
 from ardvark.inference.methods import registry
-from ardvark.inference.samplers.exact.choice import choose
 from ardvark.inference.samplers.exact.measured import nearest
+from ardvark.inference.samplers.exact.rule import pick
 from ardvark.inference.target.target import Target
 from ardvark.models import ZOO, ModelSpec, Problem, docs, problem
 
@@ -155,10 +155,10 @@ def recommend(problem: Problem) -> None:
     sizes = f"{len(problem.y)} samples, {problem.X.shape[1]} features"
     kernel = "" if problem.kernel is None else f", {problem.kernel.name} kernel"
     typer.echo(f"{problem.spec.name} on {problem.data.name}: {sizes}{kernel}\n")
-    choice = choose(Target(problem))
-    row = nearest(problem, choice.name)
+    picked = pick(Target(problem))
+    row = nearest(problem, picked.name)
     lines = [
-        f"exact: samples by {choice.name}, because {choice.reason}. "
+        f"exact: samples by {picked.name}, because {picked.reason}. "
         + ("No problem of about this size was measured." if row is None else
            f"The nearest one that was measured, on two cores, is {row.text()}.")
     ]  # fmt: skip

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ardvark.common.interrupt import last_words
-from ardvark.common.validate import InputError, named
+from ardvark.common.validate import InputError, named, pairs
 
 from . import tables
-from .arguments import pairs, typed, words
+from .arguments import typed, words
 
 if TYPE_CHECKING:
     from xarray import DataTree

@@ -5,6 +5,7 @@ before any compilation, and nothing here imports PyMC.
 """
 
 import difflib
+import json
 import logging
 from collections.abc import Iterable, Sequence
 from numbers import Real
@@ -116,6 +117,20 @@ def one_of(name: str, value: object, allowed: Sequence[str]) -> None:
     if value not in allowed:
         words = ", ".join(map(repr, allowed))
         raise InputError(f"{name} must be one of {words}, got {value!r}.")
+
+
+def pairs(given: Sequence[str] | None, flag: str) -> dict[str, Any]:
+    """Return {name: value} of name=value words; a value is JSON, or else a plain word."""
+    found: dict[str, Any] = {}
+    for word in given or ():
+        name, sign, value = word.partition("=")
+        if not sign or not name:
+            raise InputError(f"{flag} {word!r}: expected name=value.")
+        try:
+            found[name] = json.loads(value)
+        except json.JSONDecodeError:
+            found[name] = value
+    return found
 
 
 def matrix(X: Any, *, name: str = "X", min_rows: int = 1) -> np.ndarray:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ardvark.cli.listing import small_problem
 from ardvark.inference.samplers.exact import measured
-from ardvark.inference.samplers.exact.choice import choose
+from ardvark.inference.samplers.exact.rule import pick
 from ardvark.inference.target.target import Target
 from ardvark.models import ZOO
 from lab import tables
@@ -47,8 +47,8 @@ def samplers() -> str:
     """Return which sampler `exact` takes for each model, for a small problem."""
     models: dict[tuple[str, str], list[str]] = {}
     for name in ZOO:
-        choice = choose(Target(small_problem(name)))
-        models.setdefault((choice.name, choice.reason), []).append(f"[{name}](/models/{name}.md)")
+        picked = pick(Target(small_problem(name)))
+        models.setdefault((picked.name, picked.reason), []).append(f"[{name}](/models/{name}.md)")
     rows = [
         (", ".join(names), f"[{sampler}](/methods/{sampler}.md)", reason)
         for (sampler, reason), names in models.items()

@@ -6,7 +6,7 @@ from typing import Any
 
 from ardvark.cli.listing import models_of
 from ardvark.inference import BACKENDS
-from ardvark.inference.samplers.exact.choice import SAMPLERS
+from ardvark.inference.samplers.exact.rule import SAMPLERS
 
 from .text import markdown, settings, table, toctree
 

@@ -1,1 +1,1 @@
-"""Which candidate is for a table: the same folds for all, and a stack of them."""
+"""Which candidate is for a table: the same folds for all."""

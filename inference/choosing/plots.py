@@ -1,4 +1,4 @@
-"""The figure of a choice: differences to the best candidate, and the weights of the stack."""
+"""The figure of a choice: differences to the best candidate."""
 
 from typing import TYPE_CHECKING
 
@@ -8,13 +8,12 @@ import pandas as pd
 from ..comparison.report import look
 from ..comparison.report.look import Picture, Spot
 from . import words
-from .candidates import SHARE, STACK
+from .candidates import SHARE
 from .scores import Scores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_BARS = "#0072B2"
 _LONGEST = 24  # characters of a name
 
 
@@ -38,47 +37,28 @@ def _cut(axes: "Axes", lowest: float, places: np.ndarray, differences: pd.Series
 
 
 def picture(choice: Scores) -> Picture:
-    """Draw log scores beside that of the best candidate, and weights with their intervals.
-
-    Bars of the left panel are two standard errors each way.
-    """
+    """Draw log scores beside that of the best candidate, with two standard errors each way."""
     table = choice.table[choice.table["log_score"].notna()]
     places = np.arange(len(table))[::-1]
     with look.style():
-        figure, (left, right) = look.beside((3.0, 2.0), 0.3 * len(table) + 1.4)
-        left.axvline(0.0, color="0.6", lw=0.8)
+        figure, (axes,) = look.blank(height=0.3 * len(table) + 1.0)
+        axes.axvline(0.0, color="0.6", lw=0.8)
         bars = words.CLEAR * table["difference_se"]
-        left.errorbar(table["difference"], places, xerr=bars, fmt="o", color="black", lw=1.4)
-        left.locator_params(axis="x", nbins=6)
-        lowest = (table["difference"] - bars).drop(SHARE, errors="ignore").min()
-        _cut(left, lowest, places, table["difference"])
+        axes.errorbar(table["difference"], places, xerr=bars, fmt="o", color="black", lw=1.4)
+        axes.locator_params(axis="x", nbins=6)
+        others = (table["difference"] - bars).drop([SHARE, choice.best], errors="ignore")
+        if len(others):
+            _cut(axes, others.min(), places, table["difference"])
         names = [str(name) for name in table.index]
-        left.set_yticks(places, [n if len(n) <= _LONGEST else f"{n[:21]}..." for n in names])
-        left.set_xlabel(f"log score minus that of {choice.best}")
-        shown = table["weight"].notna().to_numpy()
-        ends = table[["weight_low", "weight_high"]].to_numpy()[shown]
-        right.hlines(places[shown], ends[:, 0], ends[:, 1], color=_BARS, lw=1.4)
-        right.plot(table["weight"][shown], places[shown], "s", color=_BARS)
-        right.set_xlim(-0.03, 1.03)
-        right.set_ylim(left.get_ylim())
-        right.set_yticks(places, [""] * len(places))
-        right.set_xlabel("weight in the stack, 90 % interval")
-        for axes in (left, right):
-            axes.grid(axis="x")
-        look.entitle(figure, words.sentences(choice)[0], choice.about["data"])
+        axes.set_yticks(places, [n if len(n) <= _LONGEST else f"{n[:21]}..." for n in names])
+        axes.set_xlabel(f"log score minus that of {choice.best}")
+        axes.grid(axis="x")
+        look.entitle(figure, words.sentences(choice)[0], choice.data)
+        left = axes.get_xlim()[0]
         spots = [
-            Spot(
-                left,
-                max(row["difference"], left.get_xlim()[0]),
-                place,
-                f"{name}: {row['log_score']:.3f}",
-            )
+            Spot(axes, max(row["difference"], left), place, f"{name}: {row['log_score']:.3f}")
             for (name, row), place in zip(table.iterrows(), places, strict=True)
         ]
-    weights = choice.weights.sort_values(ascending=False, kind="stable")
-    alt = (
-        f"Log score of {len(table) - 1} candidates and the stack on {choice.about['data']}. "
-        f"The best is {choice.best}, the stack is {choice.difference(STACK, choice.best)[0]:+.3f} "
-        f"beside it. Weights: {', '.join(f'{n} {w:.2f}' for n, w in weights.items())}."
-    )
+    scores = ", ".join(f"{name} {score:.3f}" for name, score in table["log_score"].items())
+    alt = f"Log score of {len(table)} candidates on {choice.data}: {scores}."
     return Picture(figure, alt, spots)

@@ -1,11 +1,13 @@
 """A choice in words: what is known, and what the folds cannot tell apart."""
 
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
-from .candidates import BASELINES, PENALISED, SHARE, STACK
+from .candidates import SHARE
+from .penalised import PENALISED
 from .scores import Scores
 
 CLEAR = 2.0
@@ -20,44 +22,47 @@ def heading(choice: Scores) -> str:
     rows, repeats = choice.folds.shape
     times = "once" if repeats == 1 else f"{repeats} times"
     return (
-        f"{choice.about['data']}: {len(choice.asked)} candidates, {rows} rows, each held out "
-        f"{times} in {choice.about['folds']} folds"
+        f"{choice.data}: {len(choice.asked)} candidates, {rows} rows, each held out "
+        f"{times} in {choice.folds.max() + 1} folds"
     )
 
 
-def rows(choice: Scores) -> list[str]:
-    """Return the table in lines of at most 80 characters."""
-    names = [_short(str(name)) for name in choice.table.index]
-    width = max(map(len, names))
-    head = f"{'':<{width}} log score to the best      weight (90 %)       Brier  AUC   sec"
-    each = zip(names, choice.table.iterrows(), strict=True)
-    return [head, *(_row(name, row, width) for name, (_, row) in each)]
+def cells(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table in words."""
+    leads = zip(table["difference"], table["difference_se"], strict=True)
+    shown = {
+        "log score": table["log_score"].map("{:.3f}".format),
+        "to the best": ["the best" if d == e == 0.0 else f"{d:+.3f} +- {e:.3f}" for d, e in leads],
+        "Brier": table["brier"].map("{:.3f}".format),
+        "AUC": table["auc"].map("{:.2f}".format),
+        "seconds": table["seconds"].map("{:.0f}".format),
+    }
+    frame = pd.DataFrame(shown, index=table.index.rename(None))
+    frame.loc[table["log_score"].isna(), :] = ["failed", "", "", "", ""]
+    return frame
 
 
-def _row(name: str, row: pd.Series, width: int) -> str:
-    if np.isnan(row["log_score"]):
-        return f"{name:<{width}} {row['status']}"[:80]
-    lead = f"{row['difference']:+.3f} +- {row['difference_se']:.3f}"
-    lead = "the best" if row["difference"] == 0.0 and row["difference_se"] == 0.0 else lead
-    weight = ""
-    if not np.isnan(row["weight"]):
-        weight = f"{row['weight']:.2f} ({row['weight_low']:.2f} to {row['weight_high']:.2f})"
-    return (
-        f"{name:<{width}} {row['log_score']:9.3f} {lead:<16} {weight:<20}"
-        f"{row['brier']:5.3f} {row['auc']:4.2f} {row['seconds']:5.0f}"
-    )
+def text(choice: Scores) -> str:
+    """Return the table and the sentences, in lines of at most 80 characters."""
+    shown = cells(choice.table)
+    shown.index = shown.index.map(lambda name: name[:_NAME])
+    lines = [heading(choice), *shown.to_string().splitlines(), ""]
+    lines = [line.rstrip()[:80] for line in lines]
+    return "\n".join([*lines, *map(_filled, sentences(choice))])
+
+
+def _filled(sentence: str) -> str:
+    return textwrap.fill(sentence, 80, break_long_words=False, break_on_hyphens=False)
 
 
 def sentences(choice: Scores) -> list[str]:
     """Return what the table says."""
-    told = [_best(choice), *_plain(choice), _stack(choice), *_guess(choice), *_doubts(choice)]
-    return [sentence for sentence in told if sentence]
+    return [_best(choice), *_plain(choice), *_guess(choice), *_doubts(choice)]
 
 
 def _best(choice: Scores) -> str:
     best, N = choice.best, len(choice.y)
-    others = [name for name in choice.table.index if name not in (best, STACK)]
-    others = [name for name in others if name in choice.names]
+    others = [name for name in choice.table.index if name != best and name in choice.names]
     if not others:
         return f"{best} is the only candidate that has a log score."
     worse = [name for name in others if clear(*choice.difference(best, name))]
@@ -73,7 +78,7 @@ def _plain(choice: Scores) -> list[str]:
     """Return whether a model of the zoo is ahead of plain logistic regression."""
     kinds = {name: choice.asked[name] for name in choice.names}
     plain = [name for name, asked in kinds.items() if asked in tuple(PENALISED)]
-    zoo = [name for name, asked in kinds.items() if asked not in BASELINES]
+    zoo = [name for name, asked in kinds.items() if isinstance(asked, Mapping)]
     if not plain or not zoo:
         return []
     one, other = _first(choice, zoo), _first(choice, plain)
@@ -90,20 +95,6 @@ def _plain(choice: Scores) -> list[str]:
     ]
 
 
-def _stack(choice: Scores) -> str:
-    lead, error = choice.difference(STACK, choice.best)
-    has = choice.weights[choice.weights > 0.005].sort_values(ascending=False, kind="stable")
-    share = _listed([f"{name} {weight:.2f}" for name, weight in has.items()], 4)
-    if has.size == 1:
-        return f"The stack is {has.index[0]}: no other candidate has weight."
-    side = "above" if lead > 0.0 else "below"
-    sure = "" if clear(abs(lead), error) else ", no clear difference"
-    return (
-        f"The stack ({share}) scores {abs(lead):.3f} +- {error:.3f} {side} {choice.best}{sure}, by "
-        "weights that have not seen the fold."
-    )
-
-
 def _guess(choice: Scores) -> list[str]:
     """Return a warning if nothing is better than the share of the classes."""
     shares = [name for name in choice.names if choice.asked[name] == SHARE]
@@ -117,20 +108,20 @@ def _guess(choice: Scores) -> list[str]:
 def _doubts(choice: Scores) -> list[str]:
     """Return what the computation lacks: fits that failed or ended early, and their noise."""
     table, found = choice.table, []
-    failed = [str(name) for name in choice.fits if name not in choice.names]
-    if failed:
-        found.append(f"Without scores: {failed[0]} ({choice.fits[failed[0]]['reason']})")
-        found[-1] += f", and {len(failed) - 1} more." if len(failed) > 1 else "."
-    early = {n: int(table["unconverged"][n]) for n in choice.names if table["unconverged"][n]}
-    total = int(choice.folds.shape[1]) * int(choice.about["folds"])
-    if early:
-        counts = _listed([f"{name} {count} of {total}" for name, count in early.items()])
-        most = max(early, key=lambda name: table["error"][name])
+    failed = table.loc[table["log_score"].isna(), "status"]
+    if len(failed):
+        more = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
+        reason = failed.iloc[0].removeprefix("failed: ")
+        found.append(f"Without scores: {failed.index[0]} ({reason}){more}.")
+    early = table[(table["unconverged"] > 0) & table["log_score"].notna()]
+    if len(early):
+        total, most = len(choice.fits) // len(table), str(early["error"].idxmax())
+        counts = _listed([f"{n} {k} of {total}" for n, k in early["unconverged"].items()])
         found.append(
             f"Fits that ended before they had converged: {counts}. Their Monte Carlo error moves "
-            f"a log score by about {table['error'][most]:.3f} ({most})."
+            f"a log score by about {early['error'][most]:.3f} ({most})."
         )
-    noisy = [n for n in choice.names if _noisy(choice, n)]
+    noisy = [name for name in choice.names if _noisy(choice, name)]
     if noisy:
         found.append(
             f"The Monte Carlo error of {_listed(noisy)} is not small against the differences. "
@@ -141,12 +132,9 @@ def _doubts(choice: Scores) -> list[str]:
 
 def _noisy(choice: Scores, name: str) -> bool:
     """Whether the noise of a candidate's draws may decide whether it is the best."""
-    row = choice.table.loc[name]
-    error = row["difference_se"]
-    if name == choice.best:
-        others = [n for n in choice.names if n != name]
-        error = min((choice.difference(name, n)[1] for n in others), default=np.inf)
-    return bool(row["error"] > max(NOTABLE * error, 1e-12))
+    others = choice.names if name == choice.best else [choice.best]
+    errors = [choice.difference(name, other)[1] for other in others if other != name]
+    return bool(choice.table["error"][name] > max(NOTABLE * min(errors, default=np.inf), 1e-12))
 
 
 def clear(lead: float, error: float) -> bool:
@@ -156,10 +144,6 @@ def clear(lead: float, error: float) -> bool:
 
 def _first(choice: Scores, names: Sequence[str]) -> str:
     return str(choice.scores[list(names)].mean().idxmax())
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= _NAME else f"{name[: _NAME - 3]}..."
 
 
 def _listed(names: Sequence[str], most: int = 8) -> str:

@@ -14,7 +14,7 @@ from ardvark.common.validate import InputError, named, one_of, unknown_option
 from ardvark.models import Problem
 
 from ..fits.datatree import versions
-from ..samplers.exact.choice import SAMPLERS
+from ..samplers.exact.rule import SAMPLERS
 from ..target.backend import KINDS, Backend
 from ..target.sampling import Sampling
 from ..target.target import Target

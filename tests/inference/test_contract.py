@@ -16,8 +16,8 @@ from ardvark.common.validate import InputError
 from ardvark.inference import BACKENDS, read, save
 from ardvark.inference.fits.datatree import POINTWISE, SAMPLE_STATS, pointwise
 from ardvark.inference.methods import registry, run
-from ardvark.inference.samplers.exact.choice import SAMPLERS
 from ardvark.inference.samplers.exact.method import most_kept
+from ardvark.inference.samplers.exact.rule import SAMPLERS
 from ardvark.inference.target.backend import KINDS, FitFailed, Result
 from ardvark.inference.target.sampling import Sampling
 from ardvark.models import SHARED, ZOO

@@ -22,7 +22,7 @@ from ...fits.convergence import VERDICT, Profile
 from ...fits.datatree import group
 from ...fits.mixing import OF_WEIGHTS, Mixing, mixing_of
 from ...fits.selection import summary
-from ...samplers.exact.choice import SAMPLERS
+from ...samplers.exact.rule import SAMPLERS
 from ...scoring.statistic import BEST_FIRST, Word
 from ...target.reasons import Reason, told
 from . import remedies

@@ -271,7 +271,7 @@ def holdout_rows(y: np.ndarray, part: float, rng: np.random.Generator) -> np.nda
 
 
 @dataclass
-class Choice:
+class Tuned:
     """What the final fit uses: the filtered features, the gammas, and the scores of others."""
 
     features: np.ndarray
@@ -280,9 +280,9 @@ class Choice:
     scores: np.ndarray
 
 
-def choose(
+def tune(
     problem: Problem, y: np.ndarray, options: Options, rng: np.random.Generator, report: Reporter
-) -> Choice:
+) -> Tuned:
     """Filter the features and choose the gammas."""
 
     def filtered(X: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -293,7 +293,7 @@ def choose(
 
     features = filtered(problem.X, y)
     if options.select == "problem":
-        return Choice(features, own_gammas(problem, len(features)), [], np.zeros(0))
+        return Tuned(features, own_gammas(problem, len(features)), [], np.zeros(0))
 
     held = holdout_rows(y, options.holdout, rng)
     fold = problem.take(~held)
@@ -311,7 +311,7 @@ def choose(
             eta = test.evaluate(run.state.theta)[0] @ run.state.beta
             scores[number] = probit_logp(y[held], eta).mean()
             update(number + 1)
-    return Choice(features, tried[int(scores.argmax())], tried, scores)
+    return Tuned(features, tried[int(scores.argmax())], tried, scores)
 
 
 # --- the fit --------------------------------------------------------------------------------------
@@ -338,15 +338,15 @@ class Optimality:
         return int(np.sum(self.at_zero > VIOLATION))
 
 
-def optimality(problem: Problem, choice: Choice, run: Run, theta: np.ndarray) -> Optimality:
+def optimality(problem: Problem, tuned: Tuned, run: Run, theta: np.ndarray) -> Optimality:
     """Check the point against the stated posterior, also where `printed_rates` found it."""
     y, beta = problem.y.astype(np.float64), run.state.beta
-    rates = choice.gammas[0] ** 0.5, choice.gammas[1] ** 0.5
+    rates = tuned.gammas[0] ** 0.5, tuned.gammas[1] ** 0.5
     whole = basis_of(problem, problem.X, problem.Z)
     slope_beta, slope_theta = State(whole, y, beta, theta, rates).full_slopes()
     of_beta = kkt(slope_beta, beta, rates[0], signed=True)
     of_theta = kkt(slope_theta, theta, rates[1], signed=False)
-    used = choice.features if len(theta) else slice(0)
+    used = tuned.features if len(theta) else slice(0)
     weight, residual = np.r_[beta, theta[used]], np.r_[of_beta, of_theta[used]]
     return Optimality(
         of_beta,
@@ -386,7 +386,7 @@ def _verdict(
 
 
 def _details(
-    choice: Choice, run: Run, theta: np.ndarray, found: Optimality
+    tuned: Tuned, run: Run, theta: np.ndarray, found: Optimality
 ) -> tuple[dict[str, np.ndarray], Dims]:
     """Return the point, its residuals, the traces and what was tried, with their dims."""
     sparse, beta = not len(theta), run.state.beta
@@ -396,25 +396,25 @@ def _details(
         "selected_feature": weight > 0.0,
         "kkt_feature": found.beta[1:] if sparse else found.theta,
         "kkt_bias": found.beta[0],
-        "filtered": np.isin(np.arange(len(weight)), choice.features, invert=True),
+        "filtered": np.isin(np.arange(len(weight)), tuned.features, invert=True),
         "objective": run.objective,
         "features_kept": run.samples if sparse else run.features,
-        "gamma1": choice.gammas[0],
+        "gamma1": tuned.gammas[0],
     }
     if not sparse:
         details |= {
             "selected_sample": beta[1:] != 0.0,
             "kkt_sample": found.beta[1:],
             "samples_kept": run.samples,
-            "gamma2": choice.gammas[1],
+            "gamma2": tuned.gammas[1],
         }
     path, path_dims = run.path.details()
     if not sparse and path:
         every = np.zeros((len(path["path_bias"]), len(theta)))
-        every[:, choice.features] = path["path_feature_weight"]
+        every[:, tuned.features] = path["path_feature_weight"]
         details |= path | {"path_feature_weight": every}
-    if choice.tried:
-        details |= {"holdout_gamma": choice.tried, "holdout_score": choice.scores}
+    if tuned.tried:
+        details |= {"holdout_gamma": tuned.tried, "holdout_score": tuned.scores}
     return {name: np.asarray(x) for name, x in details.items()}, DIMS | path_dims
 
 
@@ -438,25 +438,25 @@ def fit(target: Target, options: Options, job: Job) -> Result:
         raise InputError("prefilter is for 'jcfo'; 'sparse_probit' is that filter itself.")
     y = problem.y.astype(np.float64)
     for_choice, for_starts = map(np.random.default_rng, np.random.SeedSequence(job.seed).spawn(2))
-    choice = choose(problem, y, options, for_choice, job.report)
+    tuned = tune(problem, y, options, for_choice, job.report)
     basis = basis_of(problem, problem.X, problem.Z)
     if not sparse:
-        basis = basis.restrict(np.arange(len(problem.Z)), choice.features)
-    rates = rates_of(choice.gammas, options)
+        basis = basis.restrict(np.arange(len(problem.Z)), tuned.features)
+    rates = rates_of(tuned.gammas, options)
     run, finals = solve(basis, y, rates, options, for_starts, job.report)
     theta = np.zeros(0 if sparse else problem.X.shape[1])
     if not sparse:
-        theta[choice.features] = run.state.theta
-    found = optimality(problem, choice, run, theta)
+        theta[tuned.features] = run.state.theta
+    found = optimality(problem, tuned, run, theta)
     status, reason = _verdict(problem, run, options, found)
-    details, dims = _details(choice, run, theta, found)
+    details, dims = _details(tuned, run, theta, found)
     details |= {"objective_start": finals, "converged": np.asarray(not run.reason)}
 
     point, lp = _point(run.state.beta, theta), np.nan
     if priors.parametrization == "marginal" and (sparse or theta.all()):
         lp = float(problem.log_density(point))
     weight = {"feature_weight": np.abs(point["beta"]) if sparse else theta}
-    gammas = dict(zip(priors.gammas, choice.gammas, strict=False))
+    gammas = dict(zip(priors.gammas, tuned.gammas, strict=False))
     return Result(
         posterior=job.one_draw(point | weight | {"eta": problem.decision(point)}),
         sample_stats={"lp": np.full((1, 1), lp)},

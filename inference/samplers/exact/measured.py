@@ -17,7 +17,7 @@ from ardvark.models import Problem
 _FILE = Path(__file__).parent / "measured.csv"
 BEFORE = {"mams": "nuts"}
 """A sampler that the table does not have yet, and the one that `exact` took before; its runs take
-1.2 to 3 times as long (`choice.py`)."""
+1.2 to 3 times as long (`rule.py`)."""
 FAR = math.log(4.0)
 """Sizes that differ by more than this factor say nothing of each other's time."""
 

@@ -1,6 +1,6 @@
 """The exact posterior, whoever samples it: the best sampler for the model, until it has converged.
 
-`choice.py` says which sampler and why, `until.py` when the run ends. The draws are those of `nuts`,
+`rule.py` says which sampler and why, `until.py` when the run ends. The draws are those of `nuts`,
 `mams` or `gibbs`, so the only error is Monte Carlo error. The fit says which sampler it took
 (``attrs["sampler"]``), why (``attrs["sampler_reason"]``), and how the run went (group fit: worst
 R-hat and least ESS at each judgement).
@@ -35,8 +35,8 @@ from ...target.reasons import Reason, joined
 from ...target.room import room
 from ...target.sampling import Sampling
 from ...target.target import Target
-from .choice import SAMPLERS, Choice, choose, refusal
 from .measured import nearest
+from .rule import SAMPLERS, Pick, pick, refusal
 from .until import FIRST, Asked, Run, until_converged
 
 NAME = "exact"
@@ -103,8 +103,8 @@ def held(options: Options, job: Job) -> int:
 
 def fit(target: Target, options: Options, job: Job) -> Result:
     """Sample the posterior by the chosen sampler, until it has converged or reached a limit."""
-    choice = _chosen(target, options)
-    method = choice.sampler
+    picked = _chosen(target, options)
+    method = picked.sampler
     asked, everywhere, length = _asked(target, options, job, method)
     settings = method.Options(cores=options.cores)
 
@@ -113,7 +113,7 @@ def fit(target: Target, options: Options, job: Job) -> Result:
 
     with _chains(target, settings, job, length, method) as chains:
         started = time.perf_counter()
-        with job.report.stage(_title(target, choice), total=1.0) as update:
+        with job.report.stage(_title(target, picked), total=1.0) as update:
             first = 0 if job.earlier is None else job.earlier.iterations
             run = until_converged(chains, judge, asked, first=first, update=update)
         last = chains.last()
@@ -129,8 +129,8 @@ def fit(target: Target, options: Options, job: Job) -> Result:
             seconds_compile=chains.seconds_compile,
             seconds_run=time.perf_counter() - started,
             attrs={
-                "sampler": choice.name,
-                "sampler_reason": choice.reason,
+                "sampler": picked.name,
+                "sampler_reason": picked.reason,
                 "iterations": run.iterations,
                 "every": run.every,
                 "ended": run.ended,
@@ -144,19 +144,19 @@ def fit(target: Target, options: Options, job: Job) -> Result:
         )
 
 
-def _chosen(target: Target, options: Options) -> Choice:
+def _chosen(target: Target, options: Options) -> Pick:
     if options.sampler == "auto":
-        return choose(target)
+        return pick(target)
     why_not = SAMPLERS[options.sampler].supports(target)
     if why_not:
         raise InputError(f"sampler={options.sampler!r} does not apply: {why_not}.")
-    return Choice(options.sampler, "it was asked for")
+    return Pick(options.sampler, "it was asked for")
 
 
-def _title(target: Target, choice: Choice) -> str:
+def _title(target: Target, picked: Pick) -> str:
     """Return what the run is, and how long it may take where that was more than a minute."""
-    row = None if target.problem is None else nearest(target.problem, choice.name)
-    title = f"sampling by {choice.name}"
+    row = None if target.problem is None else nearest(target.problem, picked.name)
+    title = f"sampling by {picked.name}"
     return title if row is None or row.seconds <= LONG else f"{title} ({row.text()})"
 
 

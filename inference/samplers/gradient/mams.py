@@ -9,7 +9,7 @@ NUTS doubles its trajectory until it turns back, and keeps one of the points on 
 trajectories of a known mean length instead, and keeps their ends. On most of the zoo's continuous
 models it needs fewer gradients than NUTS for an effective draw (`lab/algorithms/ALGORITHMS.md`). A
 draw of MAMS is worth less than one of NUTS, and costs much less; `exact` takes it where NUTS was
-the best before, because its run ends earlier (`exact/choice.py`).
+the best before, because its run ends earlier (`exact/rule.py`).
 
 What is adapted (`tuning`), in the first `tune` draws of each chain, which are discarded: the scale
 of each coordinate, from draws and gradients, and the step size. In coordinates divided by these

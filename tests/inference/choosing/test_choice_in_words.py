@@ -1,10 +1,10 @@
 """What a choice says in words and shows: scores that are made, so that each sentence is known."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from ardvark.inference import Choice
-from ardvark.inference.choosing.folds import partitions
 from tests.support import rng
 
 N = 40
@@ -19,14 +19,17 @@ def made(unconverged=0, error=0.0, **leads):
         pair = np.stack([own, np.log1p(-np.exp(own))], axis=-1)
         log_p[name] = np.where(y[:, None] == 0, pair, pair[:, ::-1])[:, None]
     asked = {name: kinds.get(name, {"model": name}) for name in leads}
-    fits = {name: {"seconds": 1.0, "unconverged": 0, "reason": ""} for name in leads}
-    first = next(iter(fits))
-    fits[first] |= {"unconverged": unconverged, "reason": "too few draws"}
-    of_a_fold = error * N / 2.0  # four of them, in quadrature, of N rows
-    errors = {name: np.full(4, of_a_fold * (name == first)) for name in leads}
-    about = {"data": "made", "fingerprint": "", "folds": 4, "seed": 0}
-    folds = partitions(y, 4, 1, 0)
-    return Choice(about, asked, y, folds, log_p, errors, fits)
+    first = next(iter(leads))
+    fits = [
+        {"candidate": name, "fold": fold, "status": "finished", "reason": "", "seconds": 0.25}
+        | {"error": error * N / 2.0 * (name == first)}  # four of them, in quadrature, of N rows
+        for name in leads
+        for fold in range(4)
+    ]
+    for row in fits[:unconverged]:
+        row |= {"status": "not_converged", "reason": "too few draws"}
+    folds = (np.arange(N) // 2 % 4)[:, None]
+    return Choice("made", asked, y, folds, log_p, pd.DataFrame(fits))
 
 
 SURE, UNSURE = 0.01, 0.6
@@ -38,7 +41,6 @@ def test_what_is_clearly_better_is_said_to_be():
     assert (
         "rfvm predicts better than penalised logistic regression (l1, the best of it), by" in text
     )
-    assert "The stack is rfvm: no other candidate has weight." in text
     assert "guess" not in text
 
 
@@ -81,9 +83,9 @@ def test_a_text_is_of_80_columns_and_a_figure_has_all_names():
     assert max(map(len, choice.text().splitlines())) <= 80
     picture = choice.plot()
     assert {text.split(":")[0] for text in (s.text for s in picture.spots)} == {
-        "stack", "a" * 40, "l1", "share",
+        "a" * 40, "l1", "share",
     }  # fmt: skip
-    assert "Log score of 3 candidates and the stack on made" in picture.alt
+    assert "Log score of 3 candidates on made" in picture.alt
 
 
 def test_a_guess_far_below_does_not_squeeze_the_others():

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from ardvark.cli.arguments import pairs
 from ardvark.cli.studies import compare
+from ardvark.common.validate import pairs
 from ardvark.inference.comparison.verdicts import remedies
 from ardvark.inference.comparison.verdicts.remedies import EXACT, REFERENCE, Remedy
 from ardvark.inference.comparison.verdicts.verdict import Verdict

@@ -87,11 +87,11 @@ def test_holdout_scores_are_those_of_a_problem_without_the_rows():
     X, y = arrays(30, 4)
     problem = fixed("jcfo", (5.0 + X * [1, 2, 3, 4], y.astype(int)))
     options = Options(select="holdout", gamma2_grid=(9.0, 1.0), gamma1_grid=(4.0,), starts=1)
-    choice = jcfo_em.choose(problem, y, options, rng(1), Reporter(enabled=False))
+    tuned = jcfo_em.tune(problem, y, options, rng(1), Reporter(enabled=False))
     held = jcfo_em.holdout_rows(y, 0.1, random)
     assert 0 < held.sum() <= 4
     assert {0.0, 1.0} == set(y[~held])
-    for (gamma1, gamma2), score in zip(choice.tried, choice.scores, strict=True):
+    for (gamma1, gamma2), score in zip(tuned.tried, tuned.scores, strict=True):
         inner = fixed("jcfo", problem.data.take(~held), gamma1=gamma1, gamma2=gamma2)
         tree = run_fit(inner, starts=1, tolerance=1e-4)
         p = av.predict(inner, tree, problem.data.X[held], rule="paper").values[0, 0]

@@ -5,8 +5,8 @@ import pytest
 
 import ardvark as av
 from ardvark.inference.samplers.exact import measured, method
-from ardvark.inference.samplers.exact.choice import SAMPLERS, choose
 from ardvark.inference.samplers.exact.measured import Measured, nearest, table
+from ardvark.inference.samplers.exact.rule import SAMPLERS, pick
 from ardvark.inference.target.target import Target
 from ardvark.models import ZOO
 
@@ -69,4 +69,4 @@ def test_a_run_of_more_than_a_minute_is_announced(seconds, told, monkeypatch):
     target = Target(problem(12, 3))
     assert method.LONG == 60.0
     end = f" ({rows[0].text()})" if told else ""
-    assert method._title(target, choose(target)) == f"sampling by mams{end}"
+    assert method._title(target, pick(target)) == f"sampling by mams{end}"

@@ -15,7 +15,7 @@ from ardvark.inference.fits.convergence import EXACT, lacking
 from ardvark.inference.fits.datatree import read, save
 from ardvark.inference.fits.mixing import mixing, mixing_of
 from ardvark.inference.samplers.exact import method
-from ardvark.inference.samplers.exact.choice import SAMPLERS, choose, refusal
+from ardvark.inference.samplers.exact.rule import SAMPLERS, pick, refusal
 from ardvark.inference.target.backend import Job
 from ardvark.inference.target.chains import Length
 from ardvark.inference.target.reasons import joined
@@ -47,11 +47,11 @@ def test_every_model_has_an_exact_sampler_and_the_reason_for_it(model):
     problem = av.problem(model, X, Y)
     target = Target(problem)
     assert refusal(target) is None
-    choice = choose(target)
-    assert SAMPLERS[choice.name].supports(target) is None
-    assert choice.reason
+    picked = pick(target)
+    assert SAMPLERS[picked.name].supports(target) is None
+    assert picked.reason
     if problem.spec.masked:
-        assert choice.name == "gibbs"
+        assert picked.name == "gibbs"
 
 
 @pytest.mark.parametrize(
@@ -77,13 +77,13 @@ def test_every_model_has_an_exact_sampler_and_the_reason_for_it(model):
 )
 def test_the_choice_depends_on_model_kernel_and_size(model, hypers, D, sampler):
     x = rng(1).normal(size=(10, D))
-    assert choose(Target(av.problem(model, x, x[:, 0] > 0, **hypers))).name == sampler
+    assert pick(Target(av.problem(model, x, x[:, 0] > 0, **hypers))).name == sampler
 
 
 def test_where_the_preferred_sampler_does_not_apply_the_other_is_taken():
     with pm.Model() as model:
         pm.Normal("x", shape=3)
-    assert choose(Target(model)).name == "nuts"
+    assert pick(Target(model)).name == "nuts"
 
 
 def test_where_nothing_exact_applies_there_is_one_error():

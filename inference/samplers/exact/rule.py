@@ -51,7 +51,7 @@ JUMPS = (*SPARSE_PRODUCTS, "horseshoe")
 
 
 @dataclass(frozen=True)
-class Choice:
+class Pick:
     """The sampler for a target, and why it was chosen."""
 
     name: str
@@ -71,30 +71,30 @@ def refusal(target: Target) -> str | None:
     return "no exact sampler applies: " + "; ".join(f"{n}: {why}" for n, why in refusals.items())
 
 
-def choose(target: Target) -> Choice:
+def pick(target: Target) -> Pick:
     """Return the sampler for a target that `refusal` accepts."""
     applies = [name for name, sampler in SAMPLERS.items() if sampler.supports(target) is None]
-    choice = _preferred(target)
-    if choice.name in applies:
-        return choice
-    return Choice(applies[0], f"{choice.name} does not apply to it")
+    picked = _preferred(target)
+    if picked.name in applies:
+        return picked
+    return Pick(applies[0], f"{picked.name} does not apply to it")
 
 
-def _preferred(target: Target) -> Choice:
+def _preferred(target: Target) -> Pick:
     """Return what the module's table says."""
     problem = target.problem
     if problem is None:
-        return Choice("nuts", "gradients serve any model")
+        return Pick("nuts", "gradients serve any model")
     if problem.spec.masked:
-        return Choice("gibbs", MASKS)
+        return Pick("gibbs", MASKS)
     N, D = problem.X.shape
     if problem.spec.name in JUMPS:
         linear = problem.kernel is None or problem.kernel.is_linear
         if D > FAT * N or not linear:
-            return Choice("gibbs", MODES)
-        return Choice("mams", FEW)
+            return Pick("gibbs", MODES)
+        return Pick("mams", FEW)
     if problem.hypers.learned_scale == "feature_scale":
         primal = problem.kernel is None or problem.kernel.is_primal
         if D > FAT * N or not primal:
-            return Choice("gibbs", RIDGE)
-    return Choice("mams", SMOOTH)
+            return Pick("gibbs", RIDGE)
+    return Pick("mams", SMOOTH)
