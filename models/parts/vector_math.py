@@ -12,6 +12,10 @@ and selections, which the compiler inlines into the loop::
 The relative truncation error of the series is below 1e-17; with rounding, both functions are
 accurate to two units in the last place. exp is 0 below -708, where a library returns subnormals.
 
+Without them a sweep of `gibbs` on PFCVM with the rbf kernel takes 1.7 times as long at 208 x 60 and
+1.4 to 2.5 times at 62 x 500; a density and its gradient 1.3 times (RFVM, 40 x 60), 1.1 (357 x 64)
+and 1.7 (horseshoe, 72 x 7129), in processor time, 2026-11-28.
+
 A compilation that includes the rewrite `REWRITE` uses them for every exp and log1p of a vector. It
 also replaces the power -3/2, which occurs in gradients of x^-1/2, by a square root.
 """

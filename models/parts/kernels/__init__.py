@@ -11,8 +11,7 @@ The linear kernel has no 1/D factor: scale belongs to the priors.
 
 A new kernel is a file here with a subclass of `Kernel`, a word in `KernelName` and a line in
 `_KINDS`. Compiled loops that serve several kernels (`jcfo_steps.py` and
-`mask_kernel.py` in `inference/samplers/gibbs`) tell them apart by `code`; `rbf_product.py` is the
-compiled operation of the rbf kernel.
+`mask_kernel.py` in `inference/samplers/gibbs`) tell them apart by `code`.
 """
 
 from typing import Any, Literal, get_args

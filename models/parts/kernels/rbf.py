@@ -8,7 +8,6 @@ import numpy as np
 
 from ..distance import decayed, square_distance
 from ..effects import EXPONENTIAL, rbf_effects, rbf_effects_of_one_theta
-from ..rbf_product import RbfProduct
 from .kernel import HALF_NORMAL, RBF, Kernel, Law
 
 _CANCELLED = 0.8
@@ -52,10 +51,6 @@ class Rbf(Kernel):
         if (theta < 0.0).any() and distance.min() < -slack:
             return None
         return decayed(distance)
-
-    def product(self, X: Any, Z: Any, theta: Any, a: Any) -> Any:
-        """Return the symbolic K a, whose gradient uses K again."""
-        return RbfProduct()(X, Z, theta, a, return_list=True)[0]
 
     def gram_and_slope(
         self, X: np.ndarray, Z: np.ndarray, theta: np.ndarray
