@@ -26,10 +26,8 @@ from .inference import predict as predict
 from .inference import register_backend as register_backend
 from .inference import resume as resume
 from .inference import select as select
-from .inference import selected as selected
 from .inference import selection_text as selection_text
 from .inference import sensitivity as sensitivity
-from .inference import stability as stability
 from .inference import summary as summary
 from .models import ZOO as ZOO
 from .models import Problem as Problem

@@ -4,9 +4,6 @@ import ardvark.common.declared as declared
 from .checks.calibrate import calibrate as calibrate
 from .checks.sensitivity import Sensitivity as Sensitivity
 from .checks.sensitivity import sensitivity as sensitivity
-from .checks.stability import Stability as Stability
-from .checks.stability import selected as selected
-from .checks.stability import stability as stability
 from .choosing.choice import Choice as Choice
 from .choosing.choose import choose as choose
 from .choosing.stack import Stack as Stack

@@ -34,7 +34,7 @@ THREADS = {
 class Dask(Executor):
     """Where the pieces of a long job are computed: on the workers of a Dask cluster.
 
-    `calibrate`, `choose`, `stability` and `sensitivity` take it as `processes`. Give
+    `calibrate`, `choose` and `sensitivity` take it as `processes`. Give
     the address of a scheduler, or a number of workers to start on this machine. The workers must
     have the same version of ardvark, and need no shared folder. It needs the extra `cluster`:
     ``pip install "ardvark[cluster]"``.

@@ -34,7 +34,6 @@ def test_every_public_function_refuses_them(name, value, message, problem, tmp_p
     for call in (
         lambda: av.fit(problem, "paper", **wrong),
         lambda: av.sensitivity(sparse, "paper", folder=out, **wrong),
-        lambda: av.stability(problem, "paper", folder=out, **wrong),
         lambda: av.calibrate(problem, "paper", folder=out, **wrong),
     ):
         with pytest.raises(InputError, match=message):

@@ -14,12 +14,12 @@ from ardvark.data import Dataset
 from ardvark.data.builtin import BUILTIN, waveform
 from ardvark.data.sources import SOURCES
 from ardvark.inference import BACKENDS
-from ardvark.inference.checks.stability import agreement, jackknife
 from ardvark.inference.methods.registry import make_options
 from ardvark.models import ZOO
 from lab.lines import read
 from lab.papers import cost, curves, protocols, run, statistics, store
 from lab.papers import fold as folds
+from lab.papers.agreement import agreement, jackknife
 from lab.papers.tables import GROUPS, costly
 from tests.support import rng, z_limit
 
