@@ -18,7 +18,6 @@ from .inference import choose as choose
 from .inference import compare as compare
 from .inference import complete as complete
 from .inference import effects as effects
-from .inference import explore as explore
 from .inference import fit as fit
 from .inference import khat as khat
 from .inference import panel as panel

@@ -7,7 +7,6 @@ from .checks.sensitivity import sensitivity as sensitivity
 from .choosing.choice import Choice as Choice
 from .choosing.choose import choose as choose
 from .choosing.stack import Stack as Stack
-from .comparison.explore import explore as explore
 from .comparison.report.summary import Summary as Summary
 from .comparison.report.summary import summary as summary
 from .comparison.table import Comparison as Comparison
