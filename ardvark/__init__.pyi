@@ -16,7 +16,6 @@ from .inference import adopt as adopt
 from .inference import calibrate as calibrate
 from .inference import choose as choose
 from .inference import compare as compare
-from .inference import complete as complete
 from .inference import effects as effects
 from .inference import fit as fit
 from .inference import khat as khat

@@ -18,7 +18,6 @@ from .fits.selection import select as select
 from .fits.selection_text import effects as effects
 from .fits.selection_text import selection_text as selection_text
 from .methods.adoption import adopt as adopt
-from .methods.completion import complete as complete
 from .methods.prediction import predict as predict
 from .methods.registry import BACKENDS as BACKENDS
 from .methods.registry import register_backend as register_backend
