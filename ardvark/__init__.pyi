@@ -15,9 +15,7 @@ from .inference import adopt as adopt
 from .inference import calibrate as calibrate
 from .inference import choose as choose
 from .inference import compare as compare
-from .inference import complete as complete
 from .inference import effects as effects
-from .inference import explore as explore
 from .inference import fit as fit
 from .inference import khat as khat
 from .inference import panel as panel
@@ -27,10 +25,8 @@ from .inference import register_backend as register_backend
 from .inference import resume as resume
 from .inference import save as save
 from .inference import select as select
-from .inference import selected as selected
 from .inference import selection_text as selection_text
 from .inference import sensitivity as sensitivity
-from .inference import stability as stability
 from .inference import summary as summary
 from .models import ZOO as ZOO
 from .models import Problem as Problem

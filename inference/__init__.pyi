@@ -4,12 +4,8 @@ import ardvark.common.declared as declared
 from .checks.calibrate import calibrate as calibrate
 from .checks.sensitivity import Sensitivity as Sensitivity
 from .checks.sensitivity import sensitivity as sensitivity
-from .checks.stability import Stability as Stability
-from .checks.stability import selected as selected
-from .checks.stability import stability as stability
 from .choosing.choice import Choice as Choice
 from .choosing.choose import choose as choose
-from .comparison.explore import explore as explore
 from .comparison.report.summary import Summary as Summary
 from .comparison.report.summary import summary as summary
 from .comparison.table import Comparison as Comparison
@@ -21,7 +17,6 @@ from .fits.selection import select as select
 from .fits.selection_text import effects as effects
 from .fits.selection_text import selection_text as selection_text
 from .methods.adoption import adopt as adopt
-from .methods.completion import complete as complete
 from .methods.prediction import predict as predict
 from .methods.registry import BACKENDS as BACKENDS
 from .methods.registry import register_backend as register_backend

@@ -174,11 +174,11 @@ def sensitivity(
     >>> print(found.text())
     Under the other priors P(active) of any feature changes by at most ...
     """
-    asked = changes(problem) if priors is None else priors
     sampling = Sampling(draws=draws, chains=chains, seed=random_seed, progressbar=progressbar)
     plan = registry.prepare(method, problem, options, sampling)
     if baseline is not None:
         check_same(problem, baseline)
+    asked = changes(problem) if priors is None else priors
     problems, refused = {BASELINE: problem}, {}
     for name, change in asked.items():
         try:

@@ -21,7 +21,7 @@ from ardvark.models import Problem
 
 from ..fits.covariates import covariates_beside
 from ..fits.datatree import replacing
-from ..fits.selection_text import selection_text
+from ..fits.selection_text import selected_beside, selection_text
 from ..methods.prediction import classes, predicted_draws, rows_of, warn_of_new_values
 from ..scoring.baselines import Baseline, Predicted, baselines, beside_baselines
 from ..scoring.columns import described
@@ -245,7 +245,6 @@ class Comparison:
         pictures : dict of Picture, optional
             `self.pictures()`, if they are drawn already.
         """
-        from ..checks.stability import beside
         from .report.page import page
 
         text = page(
@@ -257,7 +256,7 @@ class Comparison:
             reference=self.reference,
             problem=self.problem,
             sensitivity=sensitivity,
-            sets=beside(self.fits, self.reference),
+            sets=selected_beside(self.fits, self.reference),
             always=covariates_beside(self.fits),
             remarks=self.remarks,
             command=command,

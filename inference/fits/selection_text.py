@@ -12,6 +12,7 @@ from .activity import QUANTILES
 from .covariates import always_text, covariate_effects
 from .datatree import group
 from .selection import DIMS, PROBABILITY, WEIGHT, summary
+from .selection_rules import RULES, rules
 
 _NAMED = 8  # features named in a sentence
 _GROUPS = 3  # groups named, and members of each
@@ -19,7 +20,7 @@ _MORE = 0.1
 """A group is named if one of it is active with a probability that is by so much above that of its
 leading feature, and above the prior's."""
 EFFECTS = ("p_active", "mcse", "prior", "effect", "effect_sd", "low", "high", "size")
-"""The columns of `effects`."""
+"""The numbers of `effects`."""
 
 
 def effects(tree: xr.DataTree, what: str = "feature") -> pd.DataFrame:
@@ -40,9 +41,11 @@ def effects(tree: xr.DataTree, what: str = "feature") -> pd.DataFrame:
         odds_ratio (posterior median), odds_low, odds_high.
         The columns are those of `EFFECTS`: P(active), its Monte Carlo error, its value under the
         prior; mean and standard deviation of the signed effect and the ends of its 90 % interval;
-        and the mean effect without its sign. What is not known is NaN. ``attrs["unit"]`` is the
-        unit of an effect, ``attrs["towards"]`` the class for which one above 0 speaks, and
-        ``attrs["direction"]`` what the signed one of a feature is.
+        and the mean effect without its sign. What is not known is NaN. Then one column of bools
+        for each rule by which the fit can select: "P > 0.5", "FDR 10 %" (the longest list with an
+        expected share of false discoveries of at most one in ten) and "own", of its paper.
+        ``attrs["unit"]`` is the unit of an effect, ``attrs["towards"]`` the class for which one
+        above 0 speaks, and ``attrs["direction"]`` what the signed one of a feature is.
 
     Examples
     --------
@@ -54,6 +57,8 @@ def effects(tree: xr.DataTree, what: str = "feature") -> pd.DataFrame:
     >>> table = av.effects(fit)
     >>> np.sign(table["effect"]).loc[["x1", "x2"]].tolist()
     [1.0, -1.0]
+    >>> table.index[table["P > 0.5"]].tolist()
+    ['x1', 'x2']
     >>> table.attrs["unit"]
     'log odds'
     """
@@ -74,9 +79,35 @@ def effects(tree: xr.DataTree, what: str = "feature") -> pd.DataFrame:
     for name, at in (("low", QUANTILES[0]), ("high", QUANTILES[-1])):
         columns[name] = np.nan if ends is None else ends.sel(quantile=at, method="nearest").values
     frame = pd.DataFrame(columns, index=pd.Index(p[DIMS[what]].values.astype(str), name=what))
-    frame = frame[list(EFFECTS)].astype(float)
+    frame = frame[list(EFFECTS)].astype(float).assign(**rules(tree, what))
     frame.attrs = about
     return frame
+
+
+def selected_beside(
+    fits: Mapping[str, xr.DataTree], reference: str | None, most: int = 20
+) -> pd.DataFrame:
+    """Return P(active) and the rules that select a feature, in words, one column per fit.
+
+    P(active) under the prior has a column of its own, the first, where it is known. Rows are the
+    features that any rule selects in any fit, up to a maximum number. The most probable ones under
+    the reference (or the first fit) come first.
+    """
+    frames = {n: table for n, t in fits.items() if len(table := effects(t))}
+    if not frames:
+        return pd.DataFrame()
+    first = frames.get(str(reference), next(iter(frames.values())))
+    first = first.sort_values("p_active", ascending=False, kind="stable")
+    known = {n: [r for r in RULES if r in f] for n, f in frames.items()}
+    wanted = set[str]().union(*(f.index[f[known[n]].any(axis=1)] for n, f in frames.items()))
+    rows = [k for k in first.index if k in wanted][:most]
+    words = {
+        n: [", ".join([f"{f.p_active[k]:.2f}", *(r for r in known[n] if f[r][k])]) for k in rows]
+        for n, f in frames.items()
+    }
+    if first["prior"].notna().any():
+        words = {"prior": [f"{p:.2f}" for p in first["prior"][rows]], **words}
+    return pd.DataFrame(words, index=rows)
 
 
 def group_table(tree: xr.DataTree) -> pd.DataFrame:

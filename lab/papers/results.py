@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ardvark.inference.checks.stability import agreement, jackknife
 from ardvark.inference.target.reasons import code_of
 from lab.papers import store
+from lab.papers.agreement import agreement, jackknife
 from lab.papers.protocols import LEAVE_ONE_OUT, Group, Row
 from lab.papers.statistics import Folds, f1_other, mean_error, paired
 from lab.papers.tables import GROUPS

@@ -128,7 +128,7 @@ def SlabStudentT(
     def random(
         shape: Any, rate: Any, slab: Any, log_mass: Any, rng: Any = None, size: Any = None
     ) -> np.ndarray:
-        x = draw(rng, shape, rate, slab, size)[1]
+        x = draw(rng, shape, rate, slab, () if size is None else size)[1]
         return x if signed else np.abs(x)
 
     def support_point(rv: Any, size: Any, shape: Any, rate: Any, slab: Any, log_mass: Any) -> Any:

@@ -34,7 +34,6 @@ def test_every_public_function_refuses_them(name, value, message, problem, tmp_p
     for call in (
         lambda: av.fit(problem, "paper", **wrong),
         lambda: av.sensitivity(sparse, "paper", folder=out, **wrong),
-        lambda: av.stability(problem, "paper", folder=out, **wrong),
         lambda: av.calibrate(problem, "paper", folder=out, **wrong),
     ):
         with pytest.raises(InputError, match=message):
@@ -50,12 +49,9 @@ def test_a_word_that_is_none():
         Sampling(seed=0, keep="some")
 
 
-def test_a_negative_seed_of_a_split_or_a_completion_is_the_same_error(problem):
+def test_a_negative_seed_of_a_split_is_the_same_error(problem):
     with pytest.raises(InputError, match="random_seed must be an integer of at least 0, got -1"):
         problem.data.split(random_seed=-1)
-    point = {"feature_weight": np.ones((1, 1, problem.data.D))}
-    with pytest.raises(InputError, match="random_seed must be an integer of at least 0, got -1"):
-        av.complete(problem, av.adopt(problem, point), random_seed=-1)
 
 
 def test_numbers_of_numpy_are_plain_ones():

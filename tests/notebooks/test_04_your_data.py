@@ -9,7 +9,7 @@ VARIABLES = (
     "problem.data.constant_features", "active", "three", "sensitivity.table", "comparison.table",
     "beside.table", "accuracy", "choice", "at_least_one",
     "[av.effects(f).loc['radius', 'effect'] for f in (exact, refit)]",
-    "[av.selected(f).loc['radius', 'p_active'] for f in (exact, refit)]",
+    "[av.effects(f).loc['radius', 'p_active'] for f in (exact, refit)]",
     "np.log(np.where(test.y == 1, p_new, 1 - p_new)).mean()", "mixed.table",
 )  # fmt: skip
 

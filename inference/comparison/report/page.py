@@ -101,7 +101,7 @@ def page(
     sensitivity : Sensitivity, optional
         Adds what changes with the prior.
     sets : pandas.DataFrame, optional
-        What each rule selects (`selected.beside`), folded.
+        What each rule selects (`selected_beside`), folded.
     always : pandas.DataFrame, optional
         The effects of columns that are always in the model, in words, one column a method.
     remarks : sequence of str

@@ -26,7 +26,6 @@ def test_every_reader_refuses_another_order(fitted, dim):
     uses = (
         lambda: av.predict(problem, other, problem.data),
         lambda: av.select(problem, other),
-        lambda: av.complete(problem, other),
         lambda: av.compare({"one": other}, problem=problem),
         lambda: av.compare({"one": fit, "two": other}),
     )

@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 
 import ardvark as av
-from ardvark.inference.fits.selection_text import EFFECTS, group_table
+from ardvark.inference.fits.selection_text import EFFECTS, RULES, group_table
 
 
 def tree_of(p, kind="mcmc", prior=None, effect=None, groups=None, **attrs):
@@ -94,8 +94,18 @@ def test_groups_are_named_where_they_say_more_than_their_members_and_the_prior()
 def test_the_table_has_what_is_known():
     tree = tree_of([0.25, 0.875], prior=[0.25, 0.5], effect=[0.5, -1.0])
     table = av.effects(tree)
-    assert tuple(table.columns) == EFFECTS
-    assert table.loc["g1"].tolist() == [0.875, 0.01, 0.5, -1.0, 0.25, -1.5, -0.5, 0.5]
+    assert tuple(table.columns) == (*EFFECTS, *RULES[:2])
+    numbers = table.loc["g1", list(EFFECTS)].tolist()
+    assert numbers == [
+        0.875,
+        0.01,
+        0.5,
+        -1.0,
+        0.25,
+        -1.5,
+        -0.5,
+        0.5,
+    ]
     assert table.attrs == {"unit": "log odds", "towards": "ill", "direction": "weight"}
     bare = av.effects(tree_of([0.25, 0.875]))
     assert bare[["prior", "effect", "effect_sd", "low", "high"]].isna().all(axis=None)
