@@ -147,13 +147,10 @@ def _run(
     progressbar: bool,
 ) -> list[Row]:
     """Return what each candidate says of the first fold, then of the second."""
-    seeds = [
-        int(np.random.SeedSequence([seed, f]).generate_state(1)[0]) >> 1 for f in range(len(held))
-    ]
     pieces = [(name, fold) for fold in range(len(held)) for name in asked]
     part = memory.allowed() / jobs
     said = joblib.Parallel(n_jobs=jobs, return_as="generator")(
-        joblib.delayed(attempt)(asked[name], data, held[fold], seeds[fold], folder, part)
+        joblib.delayed(attempt)(asked[name], data, held[fold], (seed, fold), folder, part)
         for name, fold in pieces
     )
     found: list[Row] = []
@@ -185,10 +182,8 @@ def _collected(
     having = [name for name in asked if name not in set(failed["candidate"])]
     if not having:
         first = failed.drop_duplicates("candidate")
-        reasons = "; ".join(
-            f"{n}: {r}" for n, r in zip(first["candidate"], first["reason"], strict=True)
-        )
-        raise FitFailed(f"every candidate failed. {reasons}")
+        reasons = first["candidate"] + ": " + first["reason"]
+        raise FitFailed(f"every candidate failed. {'; '.join(reasons)}")
     repeats = len(held) // folds
     number = np.empty((data.N, repeats), dtype=int)
     log_p = {name: np.empty((data.N, repeats, 2)) for name in having}

@@ -48,7 +48,7 @@ def attempt(
     candidate: Candidate,
     data: Dataset,
     held: np.ndarray,
-    seed: int,
+    seed: tuple[int, int],
     folder: Path | None,
     part: float,
 ) -> Row:
@@ -61,8 +61,9 @@ def attempt(
         All rows.
     held : array (N,)
         Which of them are held out.
-    seed : int
-        Of the fit.
+    seed : tuple of int
+        That of all fits, and the number of the fold: a seed is made of both, the same for all
+        candidates.
     folder : Path, optional
         Where the answer is kept, and found again.
     part : float
@@ -71,9 +72,10 @@ def attempt(
     memory.limit(part)
     store = joblib.Memory(folder, verbose=0)
     answer = store.cache(predicted, ignore=["candidate", "data", "held", "seed"])
+    own = int(np.random.SeedSequence(seed).generate_state(1)[0]) >> 1
     try:
         with _silent(), threadpool_limits(1, user_api="blas"):
-            row: Row = answer(_request(candidate, data, held, seed), candidate, data, held, seed)
+            row: Row = answer(_request(candidate, data, held, own), candidate, data, held, own)
             return row
     except Exception as error:
         logger.debug("traceback", exc_info=True)

@@ -24,7 +24,6 @@ Penalties grow along `Cs`, and each fit begins where the last one ended. That is
 of `saga` is right where no feature has a weight (`Penalised`)."""
 INNER = 5
 """Folds of the inner cross-validation, or as many as the smaller class has rows."""
-TOL = 1e-3
 STEPS = 5000
 """Passes over the rows, at most."""
 
@@ -62,7 +61,6 @@ def penalised(word: str, y: np.ndarray, seed: int) -> Pipeline:
         cv=StratifiedKFold(inner, shuffle=True, random_state=seed),
         scoring="neg_log_loss",
         max_iter=STEPS,
-        tol=TOL,
         random_state=seed,
         use_legacy_attributes=False,
     )

@@ -46,13 +46,9 @@ def text(choice: Scores) -> str:
     """Return the table and the sentences, in lines of at most 80 characters."""
     shown = cells(choice.table)
     shown.index = shown.index.map(lambda name: name[:_NAME])
+    wrapper = textwrap.TextWrapper(80, break_long_words=False, break_on_hyphens=False)
     lines = [heading(choice), *shown.to_string().splitlines(), ""]
-    lines = [line.rstrip()[:80] for line in lines]
-    return "\n".join([*lines, *map(_filled, sentences(choice))])
-
-
-def _filled(sentence: str) -> str:
-    return textwrap.fill(sentence, 80, break_long_words=False, break_on_hyphens=False)
+    return "\n".join([*lines, *map(wrapper.fill, sentences(choice))])
 
 
 def sentences(choice: Scores) -> list[str]:

@@ -102,7 +102,7 @@ def test_columns_that_are_always_in_a_model_are_in_every_fold(data):
 
 
 def predictions(data, held, word):
-    return attempt(Plain(word), data, held, 0, None, np.inf)["log_p"]
+    return attempt(Plain(word), data, held, (0, 0), None, np.inf)["log_p"]
 
 
 def test_no_fold_sees_its_own_rows(data):
@@ -149,6 +149,7 @@ def test_the_intercept_has_no_penalty(word, D):
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
 
 
+@pytest.mark.usefixtures("all_penalties")
 def test_penalties_without_any_feature_are_scored_as_the_share_is():
     """Along the path too, where a wrong intercept would make a smaller penalty look better."""
     y = (np.arange(50) < 5).astype(int)
