@@ -97,7 +97,7 @@ def levels(values: pd.Series) -> list[str]:
     return in_order(words)
 
 
-def look(features: pd.DataFrame) -> pd.DataFrame:
+def profile(features: pd.DataFrame) -> pd.DataFrame:
     """Return what each column of a tidied table contains, one row a column.
 
     The columns are
@@ -128,12 +128,12 @@ def look(features: pd.DataFrame) -> pd.DataFrame:
         index=stored.columns,
     )
     rest = features.columns.difference(stored.columns)
-    others = pd.DataFrame([_look_at_words(features[name]) for name in rest], rest)
+    others = pd.DataFrame([_profile_of_words(features[name]) for name in rest], rest)
     return pd.concat([seen, others]).loc[features.columns] if len(rest) else seen
 
 
-def _look_at_words(values: pd.Series) -> dict[str, Any]:
-    """Return the row of `look` for a column that is not one of numbers."""
+def _profile_of_words(values: pd.Series) -> dict[str, Any]:
+    """Return the row of `profile` for a column that is not one of numbers."""
     present = values.dropna()
     found = numbers(present)
     odd = found.isna()

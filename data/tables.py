@@ -13,9 +13,9 @@ from pandas.api import types
 from ardvark.common.validate import InputError, logger, named, nearest
 
 from .cleaning import Cleaning, Encode, Impute, Rows, distinct_names
-from .columns import in_order, listed, look, texts, tidied
+from .columns import in_order, listed, profile, texts, tidied
 from .dataset import Dataset
-from .findings import TableError, codes, examine, label_columns
+from .faults import TableError, codes, examine, label_columns
 from .reading import read
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ def table(
     >>> av.table(frame, target="status")
     Traceback (most recent call last):
         ...
-    ardvark.data.findings.TableError: the table cannot be used as it is.
+    ardvark.data.faults.TableError: the table cannot be used as it is.
     All that was found in 5 rows and 4 columns:
       labels     'status' must contain two labels, got 3: ill (2), well (2), unsure
                  (1). Remedy: keep the rows of 'ill' and 'well'; 'well' is y = 1.
@@ -282,15 +282,13 @@ def table(
     )
     cleaning = _row_names(cleaning, frame)
     rows = cleaning.chosen(frame)
-    findings = examine(rows, cleaning)
-    if wrong or any(found.stops for found in findings):
+    faults = examine(rows, cleaning)
+    if wrong or any(found.stops for found in faults):
         call = "frame" if isinstance(source, pd.DataFrame) else repr(str(source))
-        raise TableError(
-            wrong or f"{what} cannot be used as it is.", rows, findings, cleaning, call
-        )
+        raise TableError(wrong or f"{what} cannot be used as it is.", rows, faults, cleaning, call)
     if rows.left_out:
         logger.info("rows left out: %s", ", ".join(rows.left_out))
-    for found in findings:
+    for found in faults:
         if found.heading in ("codes", "equal"):
             logger.warning("%s", found.text)
         if found.heading == "id":
@@ -351,7 +349,7 @@ def _row_names(cleaning: Cleaning, frame: pd.DataFrame) -> Cleaning:
             logger.info("%s is left out, because its entries are not all different", what)
             return dataclasses.replace(cleaning, drop=(*cleaning.drop, ""))
     for name in cleaning.drop if plain else ():
-        seen = look(tidied(frame[[name]])).iloc[0]
+        seen = profile(tidied(frame[[name]])).iloc[0]
         if (seen["kind"] == "id" or seen["numbered"]) and not seen["missing"]:
             logger.info("column %r is dropped as a feature, and names the rows", name)
             return dataclasses.replace(cleaning, row_names=name)

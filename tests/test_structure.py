@@ -121,9 +121,9 @@ BROKEN = {
         "if TYPE_CHECKING:\n    from ...methods.run import Keep",
     ),
     "a room beside": ("inference/samplers/gradient/nuts.py", "from ..gibbs import masks"),
-    "a circle": ("inference/comparison/report/look.py", "def f():\n    from . import plots"),
+    "a circle": ("inference/comparison/report/style.py", "def f():\n    from . import plots"),
     "the laboratory": (
-        "inference/comparison/report/look.py",
+        "inference/comparison/report/style.py",
         "def f():\n    from lab import tables",
     ),
     "a file without a room": ("inference/loose.py", "NAME = 1"),

@@ -203,7 +203,7 @@ def dataset_of(
     command would end at it.
     """
     import ardvark as av
-    from ardvark.data.findings import TableError
+    from ardvark.data.faults import TableError
     from ardvark.data.reading import is_file
 
     if not given.get("target") and not is_file(source):

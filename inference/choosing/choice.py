@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ..comparison.report.look import Picture
+from ..comparison.report.style import Picture
 from . import words
 from .plots import picture
 from .scores import Scores

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ..comparison.report import look
-from ..comparison.report.look import Picture, Spot
+from ..comparison.report import style
+from ..comparison.report.style import Picture, Spot
 from . import words
 from .candidates import SHARE
 from .scores import Scores
@@ -40,8 +40,8 @@ def picture(choice: Scores) -> Picture:
     """Draw log scores beside that of the best candidate, with two standard errors each way."""
     table = choice.table[choice.table["log_score"].notna()]
     places = np.arange(len(table))[::-1]
-    with look.style():
-        figure, (axes,) = look.blank(height=0.3 * len(table) + 1.0)
+    with style.style():
+        figure, (axes,) = style.blank(height=0.3 * len(table) + 1.0)
         axes.axvline(0.0, color="0.6", lw=0.8)
         bars = words.CLEAR * table["difference_se"]
         axes.errorbar(table["difference"], places, xerr=bars, fmt="o", color="black", lw=1.4)
@@ -53,7 +53,7 @@ def picture(choice: Scores) -> Picture:
         axes.set_yticks(places, [n if len(n) <= _LONGEST else f"{n[:21]}..." for n in names])
         axes.set_xlabel(f"log score minus that of {choice.best}")
         axes.grid(axis="x")
-        look.entitle(figure, words.sentences(choice)[0], choice.data)
+        style.entitle(figure, words.sentences(choice)[0], choice.data)
         left = axes.get_xlim()[0]
         spots = [
             Spot(axes, max(row["difference"], left), place, f"{name}: {row['log_score']:.3f}")

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from ..checks.sensitivity import Sensitivity
     from .report.figures import Kind
-    from .report.look import Picture
+    from .report.style import Picture
 
 # What draws and writes the page is imported by the methods that need it.
 

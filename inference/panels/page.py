@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from ..comparison.report.look import Picture
 from ..comparison.report.page import answer
+from ..comparison.report.style import Picture
 from ..fits.selection import direction
 from .panel import Panel
 from .text import measured

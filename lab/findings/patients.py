@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ardvark.inference.comparison.report import look
+from ardvark.inference.comparison.report import style
 from ardvark.inference.methods import run
 from ardvark.inference.scoring.quantities import fitted
 from ardvark.models import Problem
@@ -131,17 +131,17 @@ def stored() -> pd.DataFrame:
     return pd.read_csv(STORED)
 
 
-def draw(frame: pd.DataFrame) -> look.Picture:
+def draw(frame: pd.DataFrame) -> style.Picture:
     """Draw a panel for each paper: a dot a patient, its P(y = 1) exactly and by the algorithm."""
-    with look.style():
-        figure, axes = look.beside([1.0] * len(PANELS), HEIGHT)
+    with style.style():
+        figure, axes = style.beside([1.0] * len(PANELS), HEIGHT)
         figure.set_size_inches(WIDTH, HEIGHT)
         for axis, panel in zip(axes, PANELS, strict=True):
             _panel(axis, panel, frame[frame["model"] == panel.name])
         axes[0].set_ylabel("P(y = 1) by the paper's algorithm")
         handles, labels = axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=3)
-    return look.Picture(figure, alt(frame))
+    return style.Picture(figure, alt(frame))
 
 
 def _panel(axis: "Axes", panel: Panel, rows: pd.DataFrame) -> None:

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ardvark.inference.comparison.report import look
-from ardvark.inference.comparison.report.look import Picture
+from ardvark.inference.comparison.report import style
+from ardvark.inference.comparison.report.style import Picture
 from lab.matrix.declared import AGAIN, EXACT, FLAT, PAPERS
 from lab.matrix.pages import METHODS, RIGHT_WIDTH
 
@@ -45,9 +45,9 @@ def draw(frame: pd.DataFrame) -> Picture:
     known = frame[frame["cell"].isin([EXACT, AGAIN, *METHODS]) & (frame["prior"] != FLAT)]
     known = known.assign(share=known["p_off"] / known["p_off_base"])
     groups = list(dict.fromkeys(_group(row) for row in known.to_dict("records")))
-    with look.style():
-        figure, axes = look.blank(len(PANELS) * len(METHODS), 0.9 + _ROW * len(groups), rows=1)
-        figure.set_size_inches(look.WIDTH * 1.35, 1.7 + _ROW * len(groups))
+    with style.style():
+        figure, axes = style.blank(len(PANELS) * len(METHODS), 0.9 + _ROW * len(groups), rows=1)
+        figure.set_size_inches(style.WIDTH * 1.35, 1.7 + _ROW * len(groups))
         for axis in axes[1:]:
             axis.sharey(axes[0])
             axis.tick_params(labelleft=False)

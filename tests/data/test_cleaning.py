@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ardvark as av
-from ardvark.data import Dataset, Table, findings
+from ardvark.data import Dataset, Table, faults
 from ardvark.data.cleaning import Cleaning
-from ardvark.data.columns import in_order, look, tidied
-from ardvark.data.findings import TableError
+from ardvark.data.columns import in_order, profile, tidied
+from ardvark.data.faults import TableError
 from tests.support import rng
 
 FRAME = pd.DataFrame(
@@ -38,7 +38,7 @@ def report(frame, target="y", **given):
 
 
 def looked(name, values):
-    return look(tidied(pd.DataFrame({name: pd.Series(values)}))).loc[name]
+    return profile(tidied(pd.DataFrame({name: pd.Series(values)}))).loc[name]
 
 
 @pytest.mark.parametrize(
@@ -259,7 +259,7 @@ def coded(**more):
     ],
 )
 def test_codes_far_outside_are_reported_and_stay(values, said):
-    found = findings.codes(coded(age=values)[["age", "b"]], Cleaning(target="y"))
+    found = faults.codes(coded(age=values)[["age", "b"]], Cleaning(target="y"))
     if not said:
         assert found == ""
         return

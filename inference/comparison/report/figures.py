@@ -6,7 +6,7 @@ from functools import partial
 from typing import Literal
 
 from . import forest, judging_plots, plots
-from .look import Picture
+from .style import Picture
 
 Kind = Literal["forest", "eta", "frontier", "image", "samples", "pair", "calibration", "ranks"]
 

@@ -15,8 +15,8 @@ from ...fits.datatree import group
 from ...fits.diagnostics import inclusion, masks
 from ...fits.selection import PROBABILITY, SLOPE
 from ...fits.selection_text import effects, towards
-from . import look
-from .look import Picture, Spot
+from . import style
+from .style import Picture, Spot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,20 +75,20 @@ def forest(
             raise InputError("there is nothing to plot: no fit has signed effects.")
     order = leaders(fits[methods[0]], what, leading)
     rows = _rows(fits, methods, known, order, of, what)
-    palette = look.colours(methods, reference)
+    palette = style.colours(methods, reference)
     height = 1.2 + (0.16 + 0.08 * len(methods)) * len(order)
-    with look.style():
-        shapes = look.marks(methods, reference)
-        figure, axes = look.beside((1.0, 3.2) if _any(rows.active) else (1.0,), height)
+    with style.style():
+        shapes = style.marks(methods, reference)
+        figure, axes = style.beside((1.0, 3.2) if _any(rows.active) else (1.0,), height)
         spots = _bars(axes[-1], rows, palette, shapes)
         axes[-1].set_xlabel(rows.label)
         if len(axes) > 1:
             _probabilities(axes[0], rows, palette, shapes)
         _label_rows(axes, rows)
-        called, shaped = ({look.label(m, reference): each[m] for m in methods}
+        called, shaped = ({style.label(m, reference): each[m] for m in methods}
                           for each in (palette, shapes))  # fmt: skip
-        look.legend(figure, called, shaped, {"prior": _PRIOR} if _any(rows.prior) else {})
-        look.entitle(figure, _finding(rows, known, what), subject)
+        style.legend(figure, called, shaped, {"prior": _PRIOR} if _any(rows.prior) else {})
+        style.entitle(figure, _finding(rows, known, what), subject)
     return Picture(figure, _words(rows, what), spots)
 
 

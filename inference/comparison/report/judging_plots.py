@@ -12,8 +12,8 @@ from ...fits.datatree import group
 from ...fits.diagnostics import ess, rhat
 from ...fits.mixing import RHAT_LIMIT
 from ...scoring.held_out import HeldOut
-from . import look
-from .look import Picture, Spot
+from . import style
+from .style import Picture, Spot
 
 _SHOWN = 0.9  # central probability of the band of calibrated predictions
 _CURVE = "#D55E00"  # as drawn by ArviZ; each is then given the colour of its method
@@ -44,10 +44,10 @@ def frontier(table: pd.DataFrame, reference: str | None, subject: str = "") -> P
     if reference is None or not len(known.drop(index=reference, errors="ignore")):
         raise InputError("the frontier plot needs a reference and another fit with draws.")
     methods = sorted(map(str, known.index), key=lambda m: m != reference)
-    palette = look.colours(methods, reference)
+    palette = style.colours(methods, reference)
     said, spots = [], []
-    with look.style():
-        figure, (axis,) = look.blank(1, 3.0)
+    with style.style():
+        figure, (axis,) = style.blank(1, 3.0)
         for i, method in enumerate(methods):
             seconds, error = map(float, known.loc[method].to_numpy())
             marker = "D" if method == reference else "o"
@@ -74,7 +74,7 @@ def frontier(table: pd.DataFrame, reference: str | None, subject: str = "") -> P
         axis.set_xlabel("run time, seconds")
         axis.set_ylabel("largest error of a mean of eta, sd")
         axis.grid()
-        look.entitle(figure, _cheapest(known, reference), subject)
+        style.entitle(figure, _cheapest(known, reference), subject)
     return Picture(figure, f"Run time against error of eta. {'; '.join(said)}.", spots)
 
 
@@ -127,16 +127,16 @@ def calibration(held_out: HeldOut | None, reference: str | None, subject: str = 
     tree = xr.DataTree.from_dict(
         {"/posterior_predictive": xr.Dataset(labels), "/observed_data": xr.Dataset(truth)}
     )
-    rows = -(-len(methods) // look.ACROSS)
-    palette = look.colours(methods, reference)
+    rows = -(-len(methods) // style.ACROSS)
+    palette = style.colours(methods, reference)
     said, wrongly, spots = [], [], []
-    with look.style():
+    with style.style():
         collection = arviz_plots.plot_ppc_pava(
             tree,
             var_names=methods,
             ci_prob=_SHOWN,
             backend="matplotlib",
-            col_wrap=look.ACROSS,
+            col_wrap=style.ACROSS,
             visuals={
                 "lines": {"color": _CURVE},
                 "credible_interval": {"color": "#888888"},
@@ -144,7 +144,7 @@ def calibration(held_out: HeldOut | None, reference: str | None, subject: str = 
                 "ylabel": {"text": "share of y = 1"},
             },
         )
-        figure = look.figure_of(collection, 2.6 * rows + 0.4)
+        figure = style.figure_of(collection, 2.6 * rows + 0.4)
         axes = collection.viz["plot"]
         for method in methods:
             axis = axes[method].item()
@@ -169,7 +169,7 @@ def calibration(held_out: HeldOut | None, reference: str | None, subject: str = 
                 for n in furthest
             ]  # fmt: skip
         finding = "predictions with P above 0.9 or below 0.1 that are wrong"
-        look.entitle(figure, f"{finding}: {', '.join(wrongly)}", subject)
+        style.entitle(figure, f"{finding}: {', '.join(wrongly)}", subject)
     words = f"Reliability of P(y = 1) over {len(held_out.y)} held-out samples. {'; '.join(said)}."
     return Picture(figure, words, spots)
 
@@ -222,20 +222,20 @@ def ranks(
     thin = shown.isel(draw=slice(None, None, every))
     count = shown.sizes["chain"]
     thin = thin.assign_coords(chain=np.arange(count), draw=np.arange(thin.sizes["draw"]))
-    palette = look.colours([str(c) for c in range(count)], None)
+    palette = style.colours([str(c) for c in range(count)], None)
     said = [f"{name}: R-hat {value:.3f}" for name, value in rhats.items()]
     worst = max(rhats, key=lambda name: rhats[name])
     agrees = rhats[worst] < RHAT_LIMIT
-    with look.style():
+    with style.style():
         collection = arviz_plots.plot_rank(
             xr.DataTree.from_dict({"/posterior": thin}),
             thin=False,
             backend="matplotlib",
-            col_wrap=look.ACROSS,
+            col_wrap=style.ACROSS,
             color=list(palette.values()),
             visuals={"xlabel": {"text": "rank among all chains"}},
         )
-        figure = look.figure_of(collection, 2.8)
+        figure = style.figure_of(collection, 2.8)
         axes = collection.viz["plot"]
         for name in shown.data_vars:
             axes[name].item().grid()
@@ -245,7 +245,7 @@ def ranks(
                 points.remove()
         agree = "agree" if agrees else "do not agree"
         finding = f"the chains of {chains[0]} {agree}, with R-hat {rhats[worst]:.3f} for {worst}"
-        look.entitle(figure, finding, subject)
+        style.entitle(figure, finding, subject)
     spots = [
         Spot(axes[name].item(), 0.5, 0.0, words)
         for name, words in zip(shown.data_vars, said, strict=True)

@@ -25,7 +25,7 @@ from ...scoring.statistics import STATISTICS
 from ..verdicts.verdict import Verdict
 from ..verdicts.words import Level
 from .figures import FIGURES, Kind
-from .look import Picture
+from .style import Picture
 
 if TYPE_CHECKING:
     from jinja2 import Template

@@ -11,9 +11,9 @@ from ardvark.common.validate import InputError
 
 from ...fits.datatree import group
 from ...fits.selection_text import effects
-from . import look
+from . import style
 from .forest import Fits, holders, is_mask, leaders
-from .look import Picture, Spot
+from .style import Picture, Spot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,15 +48,15 @@ def eta(fits: Fits, reference: str | None, subject: str = "") -> Picture:
     methods = holders(fits, reference, "eta")
     if reference is None or reference not in methods or len(methods) < 2:
         raise InputError("the plot of eta needs a reference and at least one other fit with draws.")
-    palette = look.colours(methods, reference)
+    palette = style.colours(methods, reference)
     others = methods[1:]
     exact = group(fits[reference], "posterior")["eta"]
     mean0, sd0 = exact.mean(("chain", "draw")).values, exact.std(("chain", "draw")).values
     names = [str(n) for n in exact[exact.dims[-1]].values]
 
     said, worst, spots = [], [], []
-    with look.style():
-        figure, axes = look.blank(len(others))
+    with style.style():
+        figure, axes = style.blank(len(others))
         for axis, method in zip(axes, others, strict=True):
             found = group(fits[method], "posterior")["eta"]
             mean, sd = found.mean(("chain", "draw")).values, found.std(("chain", "draw")).values
@@ -84,7 +84,7 @@ def eta(fits: Fits, reference: str | None, subject: str = "") -> Picture:
                 for n in furthest
             ]  # fmt: skip
         finding = f"means of eta are off by up to {', '.join(worst)}, in posterior sds"
-        look.entitle(figure, finding, subject)
+        style.entitle(figure, finding, subject)
     alt = f"Posterior means of eta of {len(names)} samples against {reference}'s. "
     return Picture(figure, f"{alt}{'; '.join(said)}.", spots)
 
@@ -125,9 +125,9 @@ def image(fits: Fits, reference: str | None = None, subject: str = "") -> Pictur
     down = 2 if largest > 0.0 else 1
 
     said, spots = [], []
-    with look.style():
+    with style.style():
         height = 3.6 / max(2.0, len(methods) / 2.0)
-        figure, axes = look.blank(down * len(methods), height, rows=down)
+        figure, axes = style.blank(down * len(methods), height, rows=down)
         below = axes[-len(methods) :]
         for i, (method, table) in enumerate(tables.items()):
             probability = table["p_active"].to_numpy()
@@ -135,7 +135,7 @@ def image(fits: Fits, reference: str | None = None, subject: str = "") -> Pictur
                 effect = _picture(axes[i], shape, (rows, columns), signed[i], _SIGNED, largest)
                 _bar_negatives(axes[i], (rows, columns), signed[i] / largest)
             active = _picture(below[i], shape, (rows, columns), probability, _SHARE, 1.0)
-            axes[i].set_title(look.label(method, reference).replace(" ", "\n"))
+            axes[i].set_title(style.label(method, reference).replace(" ", "\n"))
             likely = np.argsort(-probability, kind="stable")
             words = [f"{names[k]} {probability[k]:.2f}{_with_sign(signed[i, k])}" for k in likely]
             said.append(f"{method} {', '.join(words[:4])}")
@@ -148,7 +148,7 @@ def image(fits: Fits, reference: str | None = None, subject: str = "") -> Pictur
             bar = figure.colorbar(effect, ax=axes[: len(methods)], shrink=0.9)
             bar.set_label("effect per sd\n(barred: negative)")
         figure.colorbar(active, ax=below, shrink=0.9).set_label("P(active)")
-        look.entitle(figure, _pixel_finding(methods, names, signed, tables), subject)
+        style.entitle(figure, _pixel_finding(methods, names, signed, tables), subject)
     return Picture(
         figure,
         f"Images of {shape[0]} by {shape[1]} pixels: signed effects and P(active) under each "
@@ -250,7 +250,7 @@ def pair(fits: Fits, reference: str | None = None, subject: str = "", leading: i
     np.fill_diagonal(correlation, np.inf)
     a, b = order[list(np.unravel_index(correlation.argmin(), correlation.shape))]
     names = [str(n) for n in group(tree, "posterior")["feature"].values]
-    palette = look.colours(list(methods), reference)
+    palette = style.colours(list(methods), reference)
 
     drawn = {m: _flat(fits[m])[:, [a, b]] for m in methods}  # (S, 2)
     shown = {m: _thinned(values) for m, values in drawn.items()}
@@ -258,8 +258,8 @@ def pair(fits: Fits, reference: str | None = None, subject: str = "", leading: i
     low, high = ends.min(axis=0), ends.max(axis=0)
     room = 0.05 * (high - low)
     said, spots = [], []
-    with look.style():
-        figure, axes = look.blank(len(methods))
+    with style.style():
+        figure, axes = style.blank(len(methods))
         for axis, method in zip(axes, methods, strict=True):
             draws = drawn[method]
             axis.plot(*shown[methods[0]].T, "o", ms=2, color="#bbbbbb", mew=0)
@@ -284,7 +284,7 @@ def pair(fits: Fits, reference: str | None = None, subject: str = "", leading: i
         finding = f"of the leading features, {both} trade off most ({said[0]})"
         if correlation.min() > TRADE:
             finding = f"no two of the leading features trade off ({both}: {said[0]})"
-        look.entitle(figure, finding, subject)
+        style.entitle(figure, finding, subject)
     alt = f"Draws of the weights of {names[a]} and {names[b]}. {'; '.join(said)}."
     return Picture(figure, alt, spots)
 

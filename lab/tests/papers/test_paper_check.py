@@ -22,7 +22,6 @@ from lab.papers import compared, curves, pages, protocols, rows, run, statistics
 from lab.papers import fold as folds
 from lab.papers.results import everything
 from lab.papers.store import read
-from lab.papers.agreement import agreement, jackknife
 from lab.papers.tables import GROUPS, costly
 from tests.support import rng
 

@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 from ardvark.common.validate import InputError
-from ardvark.inference.comparison.report import judging_plots, look, plots
+from ardvark.inference.comparison.report import judging_plots, plots, style
 from ardvark.inference.scoring.held_out import HeldOut
 from tests.support import rng
 
@@ -31,26 +31,26 @@ def fit(kind="mcmc", **variables):
 
 def test_a_settings_file_of_the_user_changes_nothing_and_is_not_changed():
     with matplotlib.rc_context({"font.size": 40, "axes.spines.top": True}):
-        with look.style():
+        with style.style():
             assert matplotlib.rcParams["font.size"] == 9.5
         assert matplotlib.rcParams["font.size"] == 40
 
 
 @pytest.mark.parametrize(("panels", "rows"), [(1, [1]), (3, [3]), (4, [3, 1]), (8, [3, 3, 2])])
 def test_at_most_three_panels_in_a_row(panels, rows):
-    figure, axes = look.blank(panels)
+    figure, axes = style.blank(panels)
     tops = [round(axis.get_position().y1, 3) for axis in axes]
     assert [tops.count(t) for t in sorted(set(tops), reverse=True)] == rows
     assert len(figure.axes) == panels
-    assert figure.get_size_inches()[0] == look.WIDTH
+    assert figure.get_size_inches()[0] == style.WIDTH
 
 
 def test_a_spot_lies_where_its_mark_is():
     """In shares of the picture, from the upper left; outside of it there is none."""
-    figure, (axis,) = look.blank()
+    figure, (axis,) = style.blank()
     axis.set(xlim=(0, 10), ylim=(0, 1))
-    spots = [look.Spot(axis, 10, 1, "corner"), look.Spot(axis, 5, 0.5, "middle")]
-    picture = look.Picture(figure, "", [*spots, look.Spot(axis, 50, 0.5, "outside")])
+    spots = [style.Spot(axis, 10, 1, "corner"), style.Spot(axis, 5, 0.5, "middle")]
+    picture = style.Picture(figure, "", [*spots, style.Spot(axis, 50, 0.5, "outside")])
     (x1, y1, corner), (x2, y2, _) = picture.places()
     assert corner == "corner"
     box = axis.get_position()
@@ -59,9 +59,9 @@ def test_a_spot_lies_where_its_mark_is():
 
 
 def test_a_picture_without_its_title_has_more_room_and_gets_it_back():
-    figure, (axis,) = look.blank()
-    look.entitle(figure, "one finds a rather long sentence " * 4, "x on y")
-    picture = look.Picture(figure, "")
+    figure, (axis,) = style.blank()
+    style.entitle(figure, "one finds a rather long sentence " * 4, "x on y")
+    picture = style.Picture(figure, "")
     title = figure.get_suptitle()
     figure.draw_without_rendering()
     before = axis.get_position().y1
@@ -78,8 +78,8 @@ def test_a_picture_without_its_title_has_more_room_and_gets_it_back():
 
 def test_a_picture_shows_itself_in_a_notebook_and_its_words_in_a_terminal():
     """Not the names of its fields."""
-    figure, _ = look.blank()
-    picture = look.Picture(figure, "Two points " + "and more words " * 10)
+    figure, _ = style.blank()
+    picture = style.Picture(figure, "Two points " + "and more words " * 10)
     assert picture._repr_png_().startswith(b"\x89PNG")
     assert base64.b64decode(picture.png()).startswith(b"\x89PNG")
     assert " ".join(repr(picture).split()) == picture.alt.strip()

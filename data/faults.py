@@ -11,7 +11,7 @@ import pandas as pd
 from ardvark.common.validate import InputError
 
 from .cleaning import Cleaning, Rows
-from .columns import in_order, levels, listed, look, numbers
+from .columns import in_order, levels, listed, numbers, profile
 
 MANY_LABELS = 10
 """Labels above which a column is not taken for one of labels."""
@@ -24,10 +24,10 @@ CODES = (99.0, 999.0, 9999.0, 99999.0)
 FEWEST = 5
 """Other values that a column needs before one of them is called far outside."""
 LABELS = ("y", "label", "labels", "class", "target", "outcome", "diagnosis", "status", "group")
-_SHOWN = 12  # columns in a finding
+_SHOWN = 12  # columns in a fault
 
 
-class Finding(NamedTuple):
+class Fault(NamedTuple):
     """One thing that was found, what mends it, and whether a model can be fitted without."""
 
     heading: str
@@ -45,7 +45,7 @@ class TableError(InputError):
         The sentence that stands first.
     rows : Rows
         What was chosen of the table.
-    findings : sequence of Finding
+    faults : sequence of Fault
         All that was found.
     cleaning : Cleaning
         The settings so far.
@@ -54,11 +54,11 @@ class TableError(InputError):
     """
 
     def __init__(
-        self, first: str, rows: Rows, findings: Sequence[Finding], cleaning: Cleaning, source: str
+        self, first: str, rows: Rows, faults: Sequence[Fault], cleaning: Cleaning, source: str
     ) -> None:
-        self.first, self.shape, self.findings = first, rows.shape, findings
+        self.first, self.shape, self.faults = first, rows.shape, faults
         self.columns = tuple(map(str, rows.features))
-        self.mended = mended(findings, cleaning, rows.features)
+        self.mended = mended(faults, cleaning, rows.features)
         call = ""
         if self.mended is not None:
             given = {
@@ -72,9 +72,9 @@ class TableError(InputError):
     def report(self, command: str) -> str:
         """Return the whole message, with the command or call that mends the table."""
         lines = _wrapped(self.first, 71)  # the command line begins with its name
-        if self.findings:
+        if self.faults:
             lines.append(f"All that was found in {self.shape[0]} rows and {self.shape[1]} columns:")
-        for found in self.findings:
+        for found in self.faults:
             lines += _wrapped(f"  {found.heading:<10} {found.text}", 80, " " * 13)
         if self.mended is None:
             return "\n".join([*lines, "No setting mends all of it."])
@@ -87,12 +87,10 @@ def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
     )
 
 
-def mended(
-    findings: Iterable[Finding], cleaning: Cleaning, features: pd.DataFrame
-) -> Cleaning | None:
+def mended(faults: Iterable[Fault], cleaning: Cleaning, features: pd.DataFrame) -> Cleaning | None:
     """Return the cleaning with the settings that mend what was found; None if none do."""
     changes: dict[str, Any] = {}
-    for found in findings:
+    for found in faults:
         if found.stops and not found.remedy:
             return None
         for name, value in found.remedy.items():
@@ -103,14 +101,14 @@ def mended(
     return None if gone.issuperset(features) else dataclasses.replace(cleaning, **changes)
 
 
-def examine(rows: Rows, cleaning: Cleaning) -> list[Finding]:
+def examine(rows: Rows, cleaning: Cleaning) -> list[Fault]:
     """Return all that was found in the rows and columns that a cleaning chose.
 
     Examples
     --------
     >>> import pandas as pd
     >>> from ardvark.data.cleaning import Cleaning
-    >>> from ardvark.data.findings import examine
+    >>> from ardvark.data.faults import examine
     >>> frame = pd.DataFrame({"age": [31, None, 52], "site": ["A", "B", "A"], "y": list("uvu")})
     >>> cleaning = Cleaning(target="y")
     >>> for found in examine(cleaning.chosen(frame), cleaning):
@@ -118,7 +116,7 @@ def examine(rows: Rows, cleaning: Cleaning) -> list[Finding]:
     missing {'impute': 'median'}
     text {'encode': 'onehot'}
     """
-    seen = look(rows.features)
+    seen = profile(rows.features)
     parts = (
         _labels,
         _repeated,
@@ -135,7 +133,7 @@ def examine(rows: Rows, cleaning: Cleaning) -> list[Finding]:
     return [found for part in parts for found in part(rows, seen, cleaning)]
 
 
-# --- one function for each kind of finding --------------------------------------------------------
+# --- one function for each kind of fault --------------------------------------------------------
 
 
 def _found(
@@ -146,14 +144,14 @@ def _found(
     why: str = "",
     *,
     stops: bool = True,
-) -> Finding:
-    """Return a finding with its remedy: {what is done, in words: settings}, and columns to drop."""
+) -> Fault:
+    """Return a fault with its remedy: {what is done, in words: settings}, and columns to drop."""
     names = tuple(drop)
     if names:
         named = f" {listed(names, _SHOWN)}" if steps else ""
         steps = steps | {f"drop{named}{why}": {"drop": names}}
     remedy = {name: value for settings in steps.values() for name, value in settings.items()}
-    return Finding(heading, f"{said}. Remedy: {'; '.join(steps)}.", stops, remedy)
+    return Fault(heading, f"{said}. Remedy: {'; '.join(steps)}.", stops, remedy)
 
 
 def _told(columns: pd.Series, what: str = "") -> str:
@@ -178,26 +176,26 @@ def _filled(cleaning: Cleaning) -> dict[str, str]:
     return {} if cleaning.fills else {"impute": "median"}
 
 
-def _labels(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Finding]:
+def _labels(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault]:
     counts = rows.labels.value_counts().to_dict()
     bare = [line for line in rows.left_out if line.endswith("without a label")]
     said = f" Rows left out: {bare[0]}." if bare else ""
     shown = listed([f"{word} ({n})" for word, n in counts.items()]) or "none"
     if len(counts) == 2 or (cleaning.positive is not None and len(counts) > 1):
         if said:
-            yield Finding("labels", f"{shown}.{said}", False, {})
+            yield Fault("labels", f"{shown}.{said}", False, {})
         return
     text = f"{cleaning.target!r} must contain two labels, got {len(counts)}: {shown}.{said} Remedy:"
     if not 2 < len(counts) <= MANY_LABELS:
-        yield Finding("labels", f"{text} name another column (target).", True, {})
+        yield Fault("labels", f"{text} name another column (target).", True, {})
         return
     zero, one = in_order(map(str, list(counts)[:2]))
     text += f" keep the rows of {zero!r} and {one!r}; {one!r} is y = 1."
     text += " (positive compares one label with the rest.)"
-    yield Finding("labels", text, True, {"classes": (zero, one)})
+    yield Fault("labels", text, True, {"classes": (zero, one)})
 
 
-def _repeated(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Finding]:
+def _repeated(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault]:
     again = {new: name for new, name in rows.repeated.items() if new in seen.index}
     if again:
         shown = listed(f"{name!r} (again as {new!r})" for new, name in again.items())
@@ -205,7 +203,7 @@ def _repeated(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fi
         yield _found("names", said, {}, again)
 
 
-def _words(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Finding]:
+def _words(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault]:
     mixed = seen[seen["kind"] == "mixed"]
     if not len(mixed):
         return
@@ -217,7 +215,7 @@ def _words(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Findi
     yield _found("words", said, {mend: remedy} if len(few) else {}, mixed.index[many])
 
 
-def _infinite(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Finding]:
+def _infinite(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault]:
     infinite = seen[seen["infinite"] > 0]
     if not len(infinite):
         return
@@ -228,10 +226,10 @@ def _infinite(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fi
     yield _found("infinite", said, {"read them as missing": remedy})
 
 
-def _codes(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Finding]:
+def _codes(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault]:
     text = codes(rows.features, cleaning)
     if text:
-        yield Finding("codes", text, False, {})
+        yield Fault("codes", text, False, {})
 
 
 def codes(features: pd.DataFrame, cleaning: Cleaning) -> str:
@@ -272,7 +270,7 @@ def _far_outside(values: np.ndarray) -> dict[str, int]:
     return {f"{size:g}": int(n) for size, n in zip(sizes, counts, strict=True)}
 
 
-def _missing(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Finding]:
+def _missing(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault]:
     empty = seen.index[seen["kind"] == "empty"]
     if len(empty):
         said = f"{_columns(empty)} without any value: {listed(empty, _SHOWN)}"
@@ -295,7 +293,7 @@ def _missing(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fin
     yield found
 
 
-def _text(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Finding]:
+def _text(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault]:
     text = seen["words"][seen["kind"] == "text"]
     if not len(text) or cleaning.encode is not None:
         return
@@ -305,7 +303,7 @@ def _text(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Findin
     yield _found("text", _told(text), {} if free.all() else mend, text.index[free], why)
 
 
-def _dates(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Finding]:
+def _dates(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault]:
     dates = seen.index[seen["kind"] == "dates"]
     if len(dates):
         said = f"{_columns(dates)}: {listed(dates, _SHOWN)}"
@@ -313,7 +311,7 @@ def _dates(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Findi
         yield _found("dates", said, {}, dates, why)
 
 
-def _ids(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Finding]:
+def _ids(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault]:
     """Columns that tell rows apart: the first whole one names them, the others are dropped."""
     ids = seen[(seen["kind"] == "id") | seen["numbered"]]
     if not len(ids):
@@ -326,14 +324,14 @@ def _ids(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Finding
     yield _found("id", said, steps, ids.index.difference(naming, sort=False), stops=stops)
 
 
-def _constant(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Finding]:
+def _constant(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault]:
     constant = seen.index[seen["constant"] & (seen["kind"] != "empty")]
     if len(constant):
         said = f"{_columns(constant)} with one value only: {listed(constant, _SHOWN)}"
         yield _found("constant", said, {}, constant, stops=False)
 
 
-def _equal(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Finding]:
+def _equal(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Fault]:
     """Columns that are copies: a sparse prior shares one effect among them."""
     columns = seen.index[(seen["kind"] == "numbers") & ~seen["constant"]]
     first, copies = dict[bytes, str](), dict[str, str]()
@@ -344,7 +342,7 @@ def _equal(rows: Rows, seen: pd.DataFrame, cleaning: Cleaning) -> Iterator[Findi
             copies[name] = known
     if copies:
         said = _told(pd.Series(copies), " with the same values as another")
-        yield Finding("equal", f"{said}. Copies share one effect (drop).", False, {})
+        yield Fault("equal", f"{said}. Copies share one effect (drop).", False, {})
 
 
 # --- the label column -----------------------------------------------------------------------------
