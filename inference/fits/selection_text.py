@@ -52,7 +52,7 @@ def effects(tree: xr.DataTree, what: str = "feature") -> pd.DataFrame:
     >>> import numpy as np
     >>> import ardvark as av
     >>> X = np.random.default_rng(0).normal(size=(30, 4))
-    >>> problem = av.problem("pfcvm", X, X[:, 0] - 2 * X[:, 1] > 0)
+    >>> problem = av.problem("pfcvm", X, X[:, 0] - X[:, 1] > 0)
     >>> fit = av.fit(problem, "paper", random_seed=1, progressbar=False)
     >>> table = av.effects(fit)
     >>> np.sign(table["effect"]).loc[["x1", "x2"]].tolist()
