@@ -5,8 +5,8 @@ and the numbers are ArviZ's, to rounding (`tests/inference/fits/test_chains.py`)
 components in Python. Here every step runs over a block of components: ranks, the autocovariances by
 FFT, and Geyer's initial monotone sequence. A block is small enough for a cache.
 
-Why not ArviZ's: for R-hat, bulk and tail sizes of 4 x 1000 x 7129 draws, `mixed` took 8.1 seconds of
-processor time, arviz-stats 39 (4.8 times as long) and its Numba form 98 (2026-11-28, arviz-stats
+Why not ArviZ's: for R-hat, bulk and tail sizes of 4 x 1000 x 7129 draws, `mixed` took 8.1 seconds
+of processor time, arviz-stats 39 (4.8 times as long) and its Numba form 98 (2026-11-28, arviz-stats
 1.3.3). `exact` judges a run several times, and needs `within` besides, which ArviZ has not.
 
 Every function takes an array (chain, draw, K) and returns arrays (K,). A component with a NaN, or
