@@ -31,7 +31,7 @@ import xarray as xr
 
 from ardvark.common.interrupt import unfinished
 from ardvark.common.validate import InputError
-from ardvark.models import ZOO, Problem
+from ardvark.models import Problem
 
 from ..target.backend import Result
 
@@ -369,17 +369,6 @@ def read(path: str | os.PathLike[str]) -> xr.DataTree:
             f"{file} contains no fit: it was not written by ardvark. To turn other draws into a "
             "fit, use ardvark.adopt(problem, draws)."
         )
-    return _renamed(tree)
-
-
-def _renamed(tree: xr.DataTree) -> xr.DataTree:
-    """Return a fit of an earlier version with its pointwise likelihood under today's name."""
-    spec = ZOO.get(str(tree.attrs.get("model")))
-    predicts = tree.attrs["kind"] == "mcmc" and not (spec is not None and spec.labels_in_basis)
-    for name in ("unweighted_log_likelihood", *(() if predicts else ("log_likelihood",))):
-        if name in tree.children:
-            tree[POINTWISE] = tree[name]
-            del tree[name]
     return tree
 
 

@@ -163,11 +163,10 @@ class Mixing:
 def mixing_of(tree: xr.DataTree) -> Mixing:
     """Return how well the chains of a fit have mixed: what it keeps, or without its problem.
 
-    What it keeps is of all of its draws. It is computed anew for a part of them, and for a fit that
-    was stored before `noise` was kept.
+    What it keeps is of all of its draws. It is computed anew for a part of them.
     """
     kept, sizes = group(tree, GROUP), group(tree, "posterior").sizes
-    if "noise" in kept and (kept.attrs.get("chains"), kept.attrs.get("draws")) == (
+    if (kept.attrs.get("chains"), kept.attrs.get("draws")) == (
         sizes["chain"],
         sizes["draw"],
     ):

@@ -5,7 +5,6 @@ status of a fit, for its verdict and for the page. A method may also give its re
 the code of that is "told".
 
 A fit stores the words (``attrs["reason"]``) and beside them the code (``attrs["reason_code"]``).
-Fits of earlier versions have only the words, from which `code_of` reads the code.
 """
 
 from collections.abc import Iterable, Mapping
@@ -69,16 +68,6 @@ WORDS = {
 }
 """The words of each code, with the names of its numbers."""
 
-_ONCE = {
-    "raise ": "unfinished",
-    "still rising": "still rising",
-    "the ELBO fell": "fell",
-    "stopped short": "short",
-    "the fit collapsed": "collapsed",
-    "q has not settled": "unfinished",
-}
-"""What a text contains that was stored without a code, and the code."""
-
 
 @dataclass(frozen=True)
 class Reason:
@@ -114,11 +103,3 @@ def told(text: str) -> Reason:
 def joined(reasons: Iterable[Reason]) -> str:
     """Return several reasons in words."""
     return "; ".join(map(str, reasons))
-
-
-def code_of(stored: Mapping[Any, Any]) -> str:
-    """Return the code of a stored reason: the one beside it, or the one that its words have."""
-    if "reason_code" in stored:
-        return str(stored["reason_code"])
-    text = str(stored.get("reason") or "")
-    return next((code for part, code in _ONCE.items() if part in text), "told")

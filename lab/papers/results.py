@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from ardvark.inference.target.reasons import code_of
 from lab.papers import store
 from lab.papers.agreement import agreement, jackknife
 from lab.papers.protocols import LEAVE_ONE_OUT, Group, Row
@@ -46,7 +45,7 @@ class Result:
     @property
     def collapsed(self) -> int:
         """Return the number of folds that lost all weights, if they are most; 0 if they are not."""
-        count = sum(code_of(x) == "collapsed" for x in self.lines.values())
+        count = sum("the fit collapsed" in x.get("reason", "") for x in self.lines.values())
         return count if 2 * count > len(self.lines) else 0
 
     def at(self, step: str) -> "Result":

@@ -3,11 +3,10 @@
 import arviz as az
 import numpy as np
 import pytest
-import xarray as xr
 
 import ardvark as av
 from ardvark.inference import read, save
-from ardvark.inference.fits.datatree import POINTWISE, pointwise, with_derived, without_derived
+from ardvark.inference.fits.datatree import pointwise, with_derived, without_derived
 from ardvark.models import ZOO
 from tests.support import rng
 
@@ -30,22 +29,6 @@ def test_refused_where_labels_are_in_the_basis(name, kind, dataset, tmp_path):
             az.compare({"one": tree, "other": tree})
         want = problem.log_likelihood(draws)
         np.testing.assert_allclose(pointwise(tree)["y"], want, rtol=1e-6, atol=1e-9)
-
-
-@pytest.mark.parametrize(("name", "kind"), [("pfcvm", "mcmc"), ("rfvm", "approximation")])
-def test_a_file_of_an_earlier_version_does_not_mislead_either(name, kind, dataset, tmp_path):
-    problem = av.problem(name, dataset)
-    fit = av.adopt(problem, {"eta": np.zeros((1, 4, dataset.N))}, kind)
-    terms = xr.DataTree(xr.Dataset({"y": (("chain", "draw", "obs"), np.zeros((1, 4, dataset.N)))}))
-    for old in ("log_likelihood", "unweighted_log_likelihood"):
-        tree = fit.copy()
-        for known in ("log_likelihood", POINTWISE):
-            if known in tree.children:
-                del tree[known]
-        tree[old] = terms
-        save(tree, tmp_path / "fit.nc")
-        assert {"log_likelihood", "unweighted_log_likelihood"}.isdisjoint(read(tmp_path / "fit.nc"))
-        assert POINTWISE in read(tmp_path / "fit.nc").children
 
 
 def test_every_model_with_labels_in_its_basis_says_so():
