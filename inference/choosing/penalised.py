@@ -13,15 +13,21 @@ from ardvark.common.validate import InputError
 
 from ..scoring.scaler import Scaler
 
+START = np.full(20, 0.01)
+"""A large penalty, again and again, before the grid. Where all weights are 0, `saga` stops after a
+pass over the rows, and each pass brings its intercept nearer to the log odds of the classes."""
+_SAGA = {"solver": "saga", "tol": 2e-4}
 PENALISED: dict[str, dict[str, Any]] = {
-    "l1": {"l1_ratios": (1.0,), "Cs": np.logspace(1, -3, 13), "solver": "saga"},
-    "elastic_net": {"l1_ratios": (0.9, 0.5, 0.1), "Cs": np.logspace(1, -3, 7), "solver": "saga"},
-    "ridge": {"l1_ratios": (0.0,), "Cs": np.logspace(2, -4, 13), "solver": "lbfgs"},
+    "l1": {"l1_ratios": (1.0,), "Cs": np.r_[START, np.logspace(-3, 1, 13)], **_SAGA},
+    "elastic_net": {
+        "l1_ratios": (0.9, 0.5, 0.1),
+        "Cs": np.r_[START, np.logspace(-3, 1, 7)],
+        **_SAGA,
+    },
+    "ridge": {"l1_ratios": (0.0,), "Cs": np.logspace(-4, 2, 13), "solver": "lbfgs"},
 }
-"""The grids, and who solves them: arguments of scikit-learn's LogisticRegressionCV.
-
-Penalties grow along `Cs`, and each fit begins where the last one ended. That is how the intercept
-of `saga` is right where no feature has a weight (`Penalised`)."""
+"""The grids, and who solves them: arguments of scikit-learn's LogisticRegressionCV, in which each
+fit begins where the one before it ended."""
 INNER = 5
 """Folds of the inner cross-validation, or as many as the smaller class has rows."""
 STEPS = 5000
@@ -31,9 +37,8 @@ STEPS = 5000
 class Penalised(LogisticRegressionCV):
     """scikit-learn's logistic regression with a penalty, whose intercept is at its optimum.
 
-    `saga` stops when the weights stay as they are. Where the penalty keeps all at 0, it stops after
-    one pass over the rows, with an intercept that may be far from the log odds of the classes
-    (scikit-learn 1.9). So the intercept is solved for once more, beside the weights that it found.
+    `saga` stops when the weights stay as they are, whatever the intercept is (scikit-learn 1.9; see
+    `START`). So the intercept is solved for once more, beside the weights that it found.
     """
 
     def fit(self, X: np.ndarray, y: np.ndarray) -> Self:
