@@ -339,7 +339,7 @@ class ModelSpec(ModelCard):
         --------
         >>> import ardvark as av
         >>> av.ZOO["rvm"].choices()[0]
-        {'kernel': 'linear', 'parametrization': 'marginal', 'scale': 'fixed'}
+        {'kernel': 'linear', 'parametrization': 'marginal'}
         """
         words = self.Hypers.choices()
         values = itertools.product(*words.values())

@@ -94,7 +94,6 @@ def test_the_command_line_takes_them(tmp_path, command):
     done = command("predict", out, tmp_path / "new.csv", "--method", "laplace")
     assert done.returncode == 0, done.stderr
     assert len(pd.read_csv(out / "predicted-new.csv")) == 4
-    assert command("export", out).returncode == 0
     assert "covariate" in pd.read_csv(out / "effects.csv")["kind"].to_numpy()
     done = command(*words, "--always", "smoking")
     assert done.returncode == 2

@@ -352,7 +352,7 @@ def test_the_methods_are_listed(command):
     assert rows["exact"] == ["mcmc", "every model"]
     assert rows["nuts"] == ["mcmc", "every model without binary masks"]
     assert rows["mams"] == ["mcmc", "every model without binary masks"]
-    assert rows["gibbs"] == ["mcmc", "every model"]
+    assert rows["gibbs"] == ["mcmc", "every model but pcvm, rvm"]
     assert rows["rfvm_vb"] == ["approximation", "rfvm"]
     assert rows["jcfo_em"] == ["point", "jcfo, sparse_probit"]
 

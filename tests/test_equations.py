@@ -22,7 +22,6 @@ EQUATIONS = {
     "PFCVM (13)": "inference/papers/pfcvm/engine.py:Engine.curvatures",
     "PFCVM (14)": "inference/papers/pfcvm/engine.py:Engine.evidence",
     "PFCVM (15)": "inference/papers/pfcvm/lp.py:update_precisions",
-    "PFCVM (19)": "lab/papers/agreement.py:agreement",
     "PFCVM sec. 3.3": "inference/papers/pfcvm/lp.py:predict_paper",  # kappa
     # JCFO: Krishnapuram et al. (2004)
     "JCFO (3)": "models/parts/probit.py:probit_logp",

@@ -199,8 +199,8 @@ def _in_words(method: str) -> str:
     if found == [n for n, spec in ZOO.items() if not spec.masked]:
         return "every model without binary masks"
     lacking = [n for n in ZOO if n not in found]
-    if len(lacking) == 1:
-        return f"every model but {lacking[0]}"
+    if len(lacking) <= 2:
+        return f"every model but {', '.join(lacking)}"
     return ", ".join(found)
 
 

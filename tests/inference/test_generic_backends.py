@@ -10,8 +10,9 @@ from scipy import stats
 
 import ardvark as av
 from ardvark.common.validate import InputError
+from ardvark.inference.approximations import laplace
 from ardvark.inference.approximations.curvature import columns
-from ardvark.inference.samplers.gradient import laplace, nuts
+from ardvark.inference.samplers.gradient import nuts
 from ardvark.inference.target.backend import FitFailed
 from tests.inference.batches import batch_mean, exactly, largest_t
 from tests.inference.samplers.gradient.targets import (

@@ -160,7 +160,6 @@ def test_a_bare_model_is_asked_itself():
 @pytest.mark.parametrize(
     ("model", "method"),
     [
-        ("rfvm", "rfvm_vb"),
         ("jcfo", "jcfo_em"),
         ("sparse_probit", "jcfo_em"),
     ],

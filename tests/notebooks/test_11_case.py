@@ -37,7 +37,7 @@ def test_the_case(full, tmp_path):
     assert odds["5 %"]["batch=spring"] < 16.0 < odds["odds ratio"]["batch=spring"]
     clear = choice["difference"] < -2 * choice["difference_se"]
     assert choice.index[0] == "l1"
-    assert set(choice.index[clear]) == {"stack", "share"}
+    assert set(choice.index[clear]) == {"share"}
     assert choice["difference_se"].iloc[1:5].max() < 0.05
     assert sizes.index[sizes["to_best"] + sizes["to_best_se"] >= 0][0] == 1
     assert sizes["log_score"][0] < -0.45

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from ardvark.common.validate import InputError
-from ardvark.inference.samplers.gradient import advi
+from ardvark.inference.approximations import advi
 from ardvark.inference.target.backend import FitFailed
 from tests.inference.samplers.gradient.targets import Known, approximate, known_gaussian
 from tests.support import rng, seed

@@ -7,8 +7,8 @@ import pytest
 from scipy import linalg
 
 import ardvark as av
+from ardvark.inference.approximations import laplace
 from ardvark.inference.approximations.curvature import Curvature, Features, columns, linear_kernel
-from ardvark.inference.samplers.gradient import laplace
 from ardvark.inference.target.target import Target
 from tests.support import rng
 

@@ -9,9 +9,9 @@ import pytest
 
 import ardvark as av
 from ardvark.common import memory
+from ardvark.inference.approximations import laplace
 from ardvark.inference.methods import run
 from ardvark.inference.methods.registry import BACKENDS, Plan
-from ardvark.inference.samplers.gradient import laplace
 from ardvark.inference.target import room as rooms
 from ardvark.inference.target.backend import Earlier, Job, Result
 from ardvark.inference.target.density import Density
