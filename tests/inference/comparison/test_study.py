@@ -10,7 +10,6 @@ from ardvark.common.validate import InputError
 from ardvark.inference import read, save
 from ardvark.inference.comparison import study
 from ardvark.inference.comparison.table import Comparison
-from ardvark.inference.fits.datatree import POINTWISE
 from ardvark.inference.methods import registry, run
 from ardvark.inference.target.backend import FitFailed
 from ardvark.inference.target.sampling import Sampling
@@ -144,16 +143,11 @@ def test_adopted_draws_in_the_folder_are_shown(problem, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"prior.nc", "mine.nc", *kept}
 
 
-def test_a_fit_of_an_earlier_version_is_read(problem, tmp_path):
-    """Its pointwise likelihood had ArviZ's name, whatever its kind, and its file no checksums."""
+def test_a_fit_that_xarray_wrote_is_read(problem, tmp_path):
+    """Its file has no checksums."""
     tree = study.run(problem, {"prior": {}}, tmp_path, SMALL)["prior"]
-    old = tree.copy()
-    old["log_likelihood"] = old[POINTWISE]
-    del old[POINTWISE]
-    old.to_netcdf(tmp_path / "old.nc", engine="h5netcdf")
-    found = read(tmp_path / "old.nc")
-    assert "log_likelihood" not in found.children
-    assert found.equals(tree)
+    tree.to_netcdf(tmp_path / "plain.nc", engine="h5netcdf")
+    assert read(tmp_path / "plain.nc").equals(tree)
     with pytest.raises(FileNotFoundError, match="there is no file"):
         read(tmp_path / "none.nc")
 
