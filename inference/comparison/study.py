@@ -52,7 +52,7 @@ def run(
     sampling : Sampling
         Of each fit.
     settings : dict, optional
-        Stored in the folder, so that `ardvark report` can rebuild the problem.
+        Stored in the folder, so that `ardvark panel` and `predict` can rebuild the problem.
 
     Raises
     ------
@@ -133,7 +133,7 @@ def load_fits(folder: str | os.PathLike[str], problem: Problem) -> dict[str, xr.
 
 
 def write_settings(folder: str | os.PathLike[str], settings: Mapping[str, Any]) -> None:
-    """Store the settings, so that `ardvark report` can rebuild the same problem.
+    """Store the settings, so that `ardvark panel` and `predict` can rebuild the same problem.
 
     Raises
     ------

@@ -206,7 +206,7 @@ def chains(
 class Chains:
     """Chains that sample in the background, each held up when it is far enough (`Tap`).
 
-    (A `contract.chains.Chains`.) Adaptation comes before their iterations. If more than one
+    (A `target.chains.Chains`.) Adaptation comes before their iterations. If more than one
     transition in a thousand has diverged after the first advance, all start again with smaller
     steps, as in `fit`.
 

@@ -104,7 +104,7 @@ def test_a_damaged_file_is_kept_and_computed_again(problem, tmp_path, caplog):
     bytes_then = (tmp_path / "prior.nc").read_bytes()[:5000]
     (tmp_path / "prior.nc").write_bytes(bytes_then)
 
-    left = study.load_fits(tmp_path, problem)  # what `ardvark report` shows: the others
+    left = study.load_fits(tmp_path, problem)  # what `ardvark panel` reads: the others
     assert list(left) == ["other"]
     assert "left out" in caplog.text
 
