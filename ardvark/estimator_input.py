@@ -29,7 +29,7 @@ def weights_refused[F: Callable[..., Any]](function: F) -> F:
             if given.pop(name, None) is not None:
                 raise InputError(
                     f"{name} is not accepted: weights temper the likelihood. That gives another "
-                    "posterior, whose intervals and P(active) count evidence that nobody observed. "
+                    "posterior, whose intervals and P(effect) count evidence that nobody observed. "
                     "Repeated rows do the same. Fit without weights and change the decision "
                     "instead: for class odds r in place of the odds r_0 of the training rows, add "
                     "log(r / r_0) to decision_function; for unequal costs, use another threshold "

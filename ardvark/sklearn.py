@@ -1,7 +1,7 @@
 """Every model and method of the zoo as one scikit-learn estimator.
 
 `SparseBayesClassifier` is both a classifier for two classes and a feature selector. `predict`
-averages over the posterior, and `transform` keeps the features that are probably active. The
+averages over the posterior, and `transform` keeps the features that probably have an effect. The
 posterior itself is an attribute, and all of `ardvark` works with it:
 
     classifier = SparseBayesClassifier("rfvm", random_state=0).fit(X, y)
@@ -30,7 +30,9 @@ from ardvark.estimator_input import (
 )
 from ardvark.inference import effects, fit, selection_text
 from ardvark.inference.comparison.verdicts.variation import log_odds, nearly_constant
+from ardvark.inference.fits.activity import THRESHOLD
 from ardvark.inference.fits.datatree import with_derived, without_derived
+from ardvark.inference.fits.selection import check_threshold, select_at
 from ardvark.inference.methods.prediction import (
     LinearRule,
     classes,
@@ -59,7 +61,7 @@ def _predicts_labels(classifier: "SparseBayesClassifier") -> bool:
 
 
 class SparseBayesClassifier(SelectorMixin, TwoClasses):
-    """A doubly sparse Bayesian classifier of two classes, and a selector of its features.
+    r"""A doubly sparse Bayesian classifier of two classes, and a selector of its features.
 
     Parameters
     ----------
@@ -89,8 +91,10 @@ class SparseBayesClassifier(SelectorMixin, TwoClasses):
         Standardise each feature by its mean and standard deviation in the training rows. A feature
         that does not vary there contributes nothing in either case (`ardvark.problem`), and a
         prediction of rows in which it has another value warns, by the logger "ardvark".
+    effect : float
+        The size t of an effect, per standard deviation of the feature, above which it counts.
     threshold : float
-        P(active) above which `get_support` selects a feature, and `relevance_vectors_` a row.
+        P(effect) above which `get_support` selects a feature, and `relevance_vectors_` a row.
     verbose : bool
         Show progress.
 
@@ -108,9 +112,10 @@ class SparseBayesClassifier(SelectorMixin, TwoClasses):
     status_ : str
         How the fit ended: ``posterior_.attrs["status"]``.
     feature_importances_ : ndarray (D,)
-        P(active) of each feature; NaN for what is `always` in the model, here and below.
+        P(effect) of each feature, the probability that its effect is above `effect`; NaN for what
+        is `always` in the model, here and below.
     prior_importances_ : ndarray (D,)
-        P(active) of each feature under the prior, beside which `feature_importances_` stands.
+        P(effect) of each feature under the prior, beside which `feature_importances_` stands.
     coef_, intercept_ : ndarray (1, D), ndarray (1,)
         The posterior mean of eta is ``X @ coef_[0] + intercept_[0]``, with X in its own units.
         Available only if eta is linear in the features.
@@ -121,7 +126,7 @@ class SparseBayesClassifier(SelectorMixin, TwoClasses):
         the ends of the 90 % interval. It is the coefficient times that deviation, or where there
         are no coefficients the average partial effect (`ardvark.effects`).
     relevance_ : ndarray (n,)
-        Training rows whose P(active) is above `threshold`. Only for models with a basis.
+        Training rows whose P(effect) is above `threshold`. Only for models with a basis.
     relevance_vectors_ : ndarray (n, D)
         These rows.
 
@@ -155,7 +160,7 @@ class SparseBayesClassifier(SelectorMixin, TwoClasses):
     at a time, and `transform` keeps a matrix sparse.
 
     There are no weights of rows or classes. A weighted likelihood is tempered: it has another
-    posterior, whose P(active) and intervals count evidence that nobody observed. Repeated rows have
+    posterior, whose P(effect) and intervals count evidence that nobody observed. Repeated rows have
     the same effect. Fit without weights, and change the decision instead. For class odds r in place
     of the odds r_0 of the training rows, add log(r / r_0) to `decision_function`. For unequal
     costs, use another threshold (`sklearn.model_selection.FixedThresholdClassifier`).
@@ -194,6 +199,7 @@ class SparseBayesClassifier(SelectorMixin, TwoClasses):
         method_options: Mapping[str, Any] | None = None,
         always: Sequence[str] | None = None,
         standardize: bool = True,
+        effect: float = THRESHOLD,
         threshold: float = 0.5,
         verbose: bool = False,
     ) -> None:
@@ -210,6 +216,7 @@ class SparseBayesClassifier(SelectorMixin, TwoClasses):
         self.method_options = method_options
         self.always = always
         self.standardize = standardize
+        self.effect = effect
         self.threshold = threshold
         self.verbose = verbose
 
@@ -229,6 +236,7 @@ class SparseBayesClassifier(SelectorMixin, TwoClasses):
         >>> classifier.get_support().tolist()  # which features are probably active
         [True, True, False, False]
         """
+        check_threshold(self.effect, "effect")
         data = training_data(self, X, y)
         always = self._always()
         self.problem_ = problem(
@@ -248,6 +256,7 @@ class SparseBayesClassifier(SelectorMixin, TwoClasses):
         reason = self.posterior_.attrs["reason"]
         if self.status_ == "failed":
             raise FitFailed(f"{self.posterior_.attrs['method']}: {reason}")
+        self.posterior_ = select_at(self.problem_, self.posterior_, self.effect)
         if self.status_ == "not_converged":
             from ardvark.inference.comparison.verdicts.words import (
                 for_estimator,  # which loads the judge
@@ -377,13 +386,13 @@ class SparseBayesClassifier(SelectorMixin, TwoClasses):
     # --- what matters -----------------------------------------------------------------------------
 
     def _active(self, what: str) -> np.ndarray:
-        """Return P(active) of each feature (D,) or sample (B,)."""
+        """Return P(effect) of each feature (D,) or sample (B,)."""
         check_is_fitted(self)
         try:
             return np.asarray(self.posterior_["selection"][f"p_active_{what}"].values)
         except KeyError:
             raise AttributeError(
-                f"a fit of {self.problem_.spec.name!r} has no P(active) for {what}s"
+                f"a fit of {self.problem_.spec.name!r} has no P(effect) for {what}s"
             ) from None
 
     def _get_support_mask(self) -> np.ndarray:
@@ -392,7 +401,7 @@ class SparseBayesClassifier(SelectorMixin, TwoClasses):
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """P(active) of each feature (D,)."""
+        """P(effect) of each feature (D,)."""
         return self._whole(self._active("feature"))
 
     def _whole(self, values: np.ndarray) -> np.ndarray:
@@ -406,7 +415,7 @@ class SparseBayesClassifier(SelectorMixin, TwoClasses):
 
     @property
     def prior_importances_(self) -> np.ndarray:
-        """P(active) of each feature (D,) under the prior."""
+        """P(effect) of each feature (D,) under the prior."""
         return self._of_features("prior")
 
     @property
@@ -424,7 +433,7 @@ class SparseBayesClassifier(SelectorMixin, TwoClasses):
         return self._whole(values)
 
     def __str__(self) -> str:
-        """Return the parameters and, once it is fitted, what is active beside the prior."""
+        """Return the parameters and, once it is fitted, the effects beside the prior."""
         fitted = hasattr(self, "posterior_")
         return f"{self!r}\n{selection_text(self.posterior_)}" if fitted else repr(self)
 

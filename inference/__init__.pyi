@@ -13,8 +13,8 @@ from .comparison.table import compare as compare
 from .fits.datatree import read as read
 from .fits.datatree import save as save
 from .fits.diagnostics import khat as khat
+from .fits.effects import effects as effects
 from .fits.selection import select as select
-from .fits.selection_text import effects as effects
 from .fits.selection_text import selection_text as selection_text
 from .methods.adoption import adopt as adopt
 from .methods.prediction import predict as predict

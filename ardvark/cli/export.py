@@ -10,7 +10,7 @@ import xarray as xr
 from ardvark.data import Dataset
 from ardvark.inference import effects
 from ardvark.inference.fits.datatree import write_files
-from ardvark.inference.fits.selection_text import group_table
+from ardvark.inference.fits.effects import group_table
 from ardvark.inference.methods.prediction import classes, predicted_draws
 from ardvark.models import Problem
 
@@ -47,12 +47,12 @@ def tables(
             0 or 1. Of each method there are METHOD, P(y = 1) averaged over the posterior (a score
             where the model has no probability); METHOD_low and METHOD_high, the ends of its 90 %
             interval; and METHOD_label, the class that is predicted.
-        effects : one row per feature or sample (`kind`) and method: P(active), its Monte Carlo
-            error, its value under the prior, and the signed effect with standard deviation and
-            90 % interval (`ardvark.effects`). `unit` and `towards` say what it is. Covariates
-            (columns that are always in the model) follow, with their odds ratios.
+        effects : one row per feature or sample (`kind`) and method: the signed effect with its
+            90 % interval, the odds ratio, and the probabilities of its sign and of its size
+            (`ardvark.effects`). `unit` and `towards` say what it is, and `threshold` which size.
+            Covariates (columns that are always in the model) follow, with their odds ratios.
         groups : one row per group of correlated features and method: the members, and the
-            probability that at least one is active. Left out where no fit has groups.
+            probability that at least one has an effect. Left out where no fit has groups.
     """
     known = {m: t for m, t in fits.items() if t.attrs["status"] != "failed"}
     found = {"predictions": _predictions(problem, test, known)}
@@ -118,7 +118,7 @@ def _effects(method: str, tree: xr.DataTree, what: str) -> pd.DataFrame:
     found = effects(tree, what)
     if not len(found):
         return found
-    about = {name: found.attrs[name] for name in ("unit", "towards")}
+    about = {name: found.attrs[name] for name in ("unit", "towards", "threshold")}
     table = found.reset_index(names="name").assign(**about)
     table.insert(0, "kind", what)
     table.insert(2, "method", method)

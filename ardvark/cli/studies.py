@@ -73,6 +73,10 @@ def compare(
             help="Refit the reference with active features and slab halved and doubled: four fits.",
         ),
     ] = False,
+    effect: Annotated[
+        float,
+        typer.Option(help="Size of an effect, per sd of the feature, above which it is counted."),
+    ] = 0.5,
     full: Full = False,
 ) -> None:
     """Fit one problem with several methods, compare the fits and write a report and tables.
@@ -82,9 +86,11 @@ def compare(
     from ardvark.common import memory
     from ardvark.data import Table
     from ardvark.inference.comparison import study
+    from ardvark.inference.fits.selection import check_threshold, select_at
     from ardvark.inference.methods import registry, run
     from ardvark.inference.target.sampling import Sampling
 
+    check_threshold(effect, "--effect")
     sampling = Sampling(draws=draws, chains=chains, seed=seed, keep=keep, progressbar=True)
     settings: dict[str, Any] = {
         "model": model,
@@ -133,6 +139,7 @@ def compare(
     _check_size(problem, large * len(chosen), folder)  # a comparison holds all of them
     last_words(f"Stopped. Finished fits are in {folder}. Run the same command to continue.")
     fits = study.run(problem, chosen, folder, sampling, settings=settings)
+    fits = {name: select_at(problem, tree, effect) for name, tree in fits.items()}
     _finish(folder, problem, test, fits, settings, full)
 
 

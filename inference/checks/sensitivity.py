@@ -42,14 +42,14 @@ class Sensitivity:
         One row per prior, `BASELINE` first, whose changes are those from one half of its chains to
         the other. `status` of the refit, "not possible" if no such prior exists, and `reason` of
         one that is not "finished"; the hyperparameters that differ among the rows; `active`, the
-        mean number of active features (samples, if features have no prior), with its 5 % and 95 %
-        quantiles, `low` and `high`, and `prior`, the mean number under the prior of the refit;
-        `change_p`, the largest change of P(active), of `name_p`; `change_train`, the mean absolute
+        mean number of features with an effect (samples, if features have no prior), with its 5 %
+        and 95 % quantiles, `low` and `high`, and `prior`, that under the prior of the refit;
+        `change_p`, the largest change of P(effect), of `name_p`; `change_train`, the mean absolute
         change of P(y = 1) over the training rows.
     p_active : pandas.DataFrame
-        P(active) of each feature or sample, one column for each row of the table that has draws.
+        P(effect) of each feature or sample, one column for each row of the table that has draws.
     what : {"feature", "sample"}
-        What is active.
+        Which of both.
     """
 
     table: pd.DataFrame
@@ -66,14 +66,14 @@ class Sensitivity:
         if len(changed):
             p, labels = (changed.sort_values(c).iloc[-1] for c in ("change_p", "change_train"))
             said.append(
-                f"Under the other priors P(active) of any {self.what} changes by at most "
+                f"Under the other priors P(effect) of any {self.what} changes by at most "
                 f"{p.change_p:.2f} ({p.name_p}, {p.name}; noise floor "
                 f"{floor.change_p:.2f}), and P(y = 1) of the training rows by at most "
                 f"{labels.change_train:.3f} on average ({labels.name}; noise floor "
                 f"{floor.change_train:.3f})."
             )
         counts = [f"{row.active:.1f} {n} (prior {row.prior:.1f})" for n, row in known.iterrows()]
-        said.append(f"The mean number of active {self.what}s is {', '.join(counts)}.")
+        said.append(f"The mean number of {self.what}s with an effect is {', '.join(counts)}.")
         for name, row in self.table[self.table["status"] != "finished"].iterrows():
             said.append(f"{str(name).capitalize()}: {row.status}: {str(row.reason).rstrip('.')}.")
         return " ".join(said)
@@ -172,7 +172,7 @@ def sensitivity(
     >>> found.p_active.shape  # 4 features; the problem as it is, and 4 changes
     (4, 5)
     >>> print(found.text())
-    Under the other priors P(active) of any feature changes by at most ...
+    Under the other priors P(effect) of any feature changes by at most ...
     """
     sampling = Sampling(draws=draws, chains=chains, seed=random_seed, progressbar=progressbar)
     plan = registry.prepare(method, problem, options, sampling)

@@ -81,6 +81,12 @@ def check(
     names = {str(d): x.values for d, x in first.coords.items() if d not in ("chain", "draw")}
     for tree in fits.values():
         check_order(names if problem is None else problem.coords, tree)
+    sizes = {n: group(t, "selection").attrs.get("threshold") for n, t in fits.items()}
+    if len(known := {s for s in sizes.values() if s is not None}) > 1:
+        raise InputError(
+            f"these fits count effects above different sizes ({', '.join(map(str, sorted(known)))}"
+            '): give each fit["selection"] = ardvark.select(problem, fit, threshold=...).'
+        )
     if test is not None and problem is None:
         raise InputError("a test split needs the problem as well: pass problem=.")
     if reference is not None and reference not in fits:

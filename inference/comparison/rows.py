@@ -18,7 +18,7 @@ from ..methods.prediction import classes
 from ..scoring.baselines import Baseline
 from ..scoring.columns import COLUMNS
 from ..scoring.distances import rows
-from ..scoring.held_out import measures
+from ..scoring.held_out import measures, wrong_and_sure
 from ..scoring.quantities import has_draws
 from ..scoring.statistics import STATISTICS
 from .verdicts.verdict import Verdict
@@ -76,7 +76,8 @@ def held_out(problem: Problem, draws: np.ndarray, test: Dataset) -> dict[str, fl
     """Return every measure of predictions (chain, draw, M) on the test samples."""
     p = draws.mean(axis=(0, 1))
     known = problem.spec.link != "identity"  # whose predictions are scores
-    return measures(test.y, classes(problem, p), p, p if known else None)
+    found = measures(test.y, classes(problem, p), p, p if known else None)
+    return found | (wrong_and_sure(test.y, draws) if known else {})
 
 
 def reliability(tree: xr.DataTree) -> dict[str, Any]:
@@ -121,6 +122,7 @@ def selection(tree: xr.DataTree) -> dict[str, float]:
                 f"active_{what}s_low": numbers["low"],
                 f"active_{what}s_high": numbers["high"],
                 f"prior_{what}s": numbers["prior"],
+                f"background_{what}s": numbers["background"],
                 f"n90_{what}s": numbers["n90"],
                 f"selected_{what}s": numbers["selected"],
             }

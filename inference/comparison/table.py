@@ -21,7 +21,8 @@ from ardvark.models import Problem
 
 from ..fits.covariates import covariates_beside
 from ..fits.datatree import replacing
-from ..fits.selection_text import selected_beside, selection_text
+from ..fits.effects import selected_beside
+from ..fits.selection_text import selection_text
 from ..methods.prediction import classes, predicted_draws, rows_of, warn_of_new_values
 from ..scoring.baselines import Baseline, Predicted, baselines, beside_baselines
 from ..scoring.columns import described

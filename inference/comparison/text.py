@@ -14,7 +14,8 @@ import pandas as pd
 import xarray as xr
 
 from ..fits.covariates import ODDS, covariate_effects
-from ..fits.selection_text import effects, towards
+from ..fits.effects import effects, leading, printed, towards
+from ..fits.selection_text import counted
 from ..scoring.columns import COLUMNS, lines, table_text
 from ..scoring.statistics import STATISTICS
 from .verdicts.verdict import Verdict
@@ -29,7 +30,7 @@ _FITS = 7  # with a line in the table
 _FEATURES = 4
 _COVARIATES = 3
 _NAME = 17  # characters of a name in the table
-_WIDTHS = (15, 7, 8, 11, 8)  # of its numbers
+_WIDTHS = (15, 7, 13, 10, 8)  # of its numbers
 _COLUMN = {column.name: column for column in COLUMNS}
 _OFF = STATISTICS["difference"].column("probability")
 _SPREAD = STATISTICS["sd_ratio"].column("eta")
@@ -91,7 +92,7 @@ def _table(
     """Yield the heading, a line for each fit and baseline, and what the columns mean."""
     score = "log_score" if table["log_score"].notna().any() else "accuracy"
     named = score.replace("_", " ")
-    yield _line("", "verdict", "P(y = 1) off by", "width", "active", named, "seconds")
+    yield _line("", "verdict", "P(y = 1) off by", "width", "wrong, sure", named, "seconds")
     fits = table[table["kind"] != "baseline"]
     for name, row in fits.iloc[:_FITS].iterrows():
         said = f"[{verdicts[str(name)].level}]"
@@ -101,9 +102,9 @@ def _table(
     for name, row in table.loc[table.index.intersection(_BESIDE)].iterrows():
         yield _row(str(name), "plain", dict(row), score)
     if reference is not None:
-        prior = table["prior_features"].astype(float)[reference]
-        active = "" if math.isnan(prior) else f"; active: {prior:.1f} a priori"
-        yield f"off by: mean over the rows; width: sd of eta, exact is 1{active}"
+        yield "off by: mean over the rows; width: sd of eta, exact is 1"
+    if table["wrong"].notna().any():
+        yield "wrong: rows left out; sure: those of them whose 90 % interval excludes 1/2"
 
 
 def _row(
@@ -117,10 +118,16 @@ def _row(
         verdict,
         "reference" if reference else _COLUMN[_OFF].text(row[_OFF]),
         "" if reference else _COLUMN[_SPREAD].text(row[_SPREAD]),
-        _COLUMN["active_features"].text(row["active_features"]),
+        "" if math.isnan(row["wrong"]) else _wrong(row),
         "" if math.isnan(row[score]) else f"{row[score]:.2f}",
         "" if math.isnan(seconds) else f"{seconds:.1f}",
     )
+
+
+def _wrong(row: Mapping[str, Any]) -> str:
+    """Return how many left-out rows are wrong, and of how many of these the fit is sure."""
+    sure = row["wrong_sure"]
+    return f"{row['wrong']:.0f}" + ("" if math.isnan(sure) else f", {sure:.0f}")
 
 
 def _line(name: str, verdict: str, *numbers: str) -> str:
@@ -192,24 +199,14 @@ def _always(tree: xr.DataTree) -> list[str]:
 
 
 def _leading(first: str, tree: xr.DataTree) -> list[str]:
-    """Return the features that a fit finds most probably active, with their effects."""
+    """Return the features that most probably have an effect, and what is said of all of them."""
     table = effects(tree)
     if table.empty:
         return []
     known = table["effect"].notna().any()
-    unit = f"effects per sd{towards(table)}, in {table.attrs['unit']}"
-    title = f"{first}: {unit if known else 'leading features'}"
-    leading = table.sort_values("p_active", ascending=False, kind="stable").iloc[:_FEATURES]
-    return ["", _cut(title), *(_feature(str(name), row) for name, row in leading.iterrows())]
-
-
-def _feature(name: str, row: pd.Series) -> str:
-    """Return the line of one feature: P(active), and the signed effect with its 90 % interval."""
-    text = f"  {_cut(name, 20):<20} P(active) {row['p_active']:.2f}"
-    if not math.isnan(row["prior"]):
-        text += f" (prior {row['prior']:.2f})"
-    if not math.isnan(row["effect"]):
-        text += f"  {row['effect']:+.2g}"
-    if not math.isnan(row["low"]):
-        text += f" ({row['low']:+.2g} to {row['high']:+.2g})"
-    return _cut(text)
+    title = f"{first}: effects per sd{towards(table)}, in {table.attrs['unit']}"
+    shown = printed(leading(table, _FEATURES))
+    shown.index = pd.Index([_cut(str(name), _NAME) for name in shown.index])
+    lines = shown.to_string(index_names=False).split("\n")
+    return ["", _cut(title if known else f"{first}: the leading features"), *map(_cut, lines),
+            *sentence_of(counted(tree))]  # fmt: skip

@@ -22,10 +22,16 @@ from ardvark.models import Problem
 from ardvark.models.parts.effects import VISIBLE
 
 SHARE = 0.9
-QUANTILES = (0.05, 0.25, 0.75, 0.95)
-"""Of the signed effects: the ends of their 90 % and 50 % intervals."""
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+"""Of the signed effects: their median, and the ends of their 90 % and 50 % intervals."""
+SIZES = (VISIBLE, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
+"""Sizes t of an effect for which P(|effect| > t) is stored: the curve over t."""
+THRESHOLD = 0.5
+"""The size t of which P(|effect| > t) is reported, per standard deviation of the feature: an odds
+ratio of 1.65. At `VISIBLE`, where the priors say how many effects they expect, it would mostly
+repeat the prior."""
 LISTED = 0.1
-"""P(active) above which a feature or a sample is quoted with its weight and effect."""
+"""P(|effect| > `VISIBLE`) above which a feature or sample is quoted with its weight and effect."""
 FEATURE_BUDGET, SAMPLE_BUDGET = 1e11, 1e10  # multiply-adds
 FEWEST = 200
 _CHUNK = 1e6  # numbers held at once: they fit a cache
@@ -40,12 +46,15 @@ class Signed:
     Attributes
     ----------
     mean, sd : array (k,)
-    quantiles : array (4, k)
+    direction : array (k,)
+        The probability of the more probable sign; 0 where the effect is 0 in every draw.
+    quantiles : array (5, k)
         At `QUANTILES`.
     """
 
     mean: np.ndarray
     sd: np.ndarray
+    direction: np.ndarray
     quantiles: np.ndarray
 
     @classmethod
@@ -54,9 +63,10 @@ class Signed:
         found = []
         for part in parts:
             rows = np.ascontiguousarray(part.T, dtype=float)  # (j, S): quantiles along memory
-            found.append((rows.mean(1), rows.std(1), np.quantile(rows, QUANTILES, axis=1)))
-        mean, sd, quantiles = zip(*found, strict=True)
-        return cls(np.concatenate(mean), np.concatenate(sd), np.concatenate(quantiles, axis=1))
+            sign = np.maximum((rows > 0.0).mean(1), (rows < 0.0).mean(1))
+            found.append((rows.mean(1), rows.std(1), sign, np.quantile(rows, QUANTILES, axis=1)))
+        *each, quantiles = zip(*found, strict=True)
+        return cls(*map(np.concatenate, each), np.concatenate(quantiles, axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +75,8 @@ class Activity:
 
     Attributes
     ----------
+    threshold : float
+        The effect above which something is active.
     active : array of bool (chain, looked, k)
         In the draws that were looked at.
     counts, n90, share : array (chain, draw)
@@ -72,21 +84,25 @@ class Activity:
         the active ones carry; NaN in a draw left out, and the share also where all effects are 0.
     size : array (k,)
         The mean effect.
+    curve : array (sizes, k)
+        The share of draws in which the effect is above each of `SIZES`.
     signed : Signed or None
         The effects with their signs; None where the draws lack what the sign comes from.
     thin : int
         One draw in so many was looked at.
     listed : array of int (j,)
-        Those that are active in more than a share `LISTED` of the draws.
+        Those whose effect is above `VISIBLE` in more than a share `LISTED` of the draws.
     effects : array (chain, looked, j)
         The effects of these; without columns for samples.
     """
 
+    threshold: float
     active: np.ndarray
     counts: np.ndarray
     n90: np.ndarray
     share: np.ndarray
     size: np.ndarray
+    curve: np.ndarray
     signed: Signed | None
     thin: int
     listed: np.ndarray
@@ -112,7 +128,7 @@ class _Part:
 def activity(
     problem: Problem,
     point: Point,
-    threshold: float = VISIBLE,
+    threshold: float = THRESHOLD,
     *,
     budget: float = 1.0,
     details: bool = True,
@@ -128,7 +144,7 @@ def activity(
         ``feature_weight`` (chain, draw, D) and ``sample_weight`` (chain, draw, B), if the model has
         one (`needed`).
     threshold : float
-        The effect above which a feature or a sample is active.
+        The effect on eta above which a feature or a sample is active.
     budget : float
         The share of the budgets that may be spent.
     details : bool
@@ -141,7 +157,7 @@ def activity(
     chains, draws = point["feature_weight"].shape[:2]
     X = problem.X if rows is None else problem.X[rows]
     with threadpool_limits(1, user_api="blas"):  # small products: threads would only wait
-        for what, part in _parts(problem, X, point, threshold).items():
+        for what, part in _parts(problem, X, point).items():
             thin = _thinning(chains * draws, part.cost, budget * part.budget)
             found[what] = _walk(part, (chains, draws), thin, threshold, details)
     return found
@@ -180,7 +196,7 @@ def primal_weights(problem: Problem, point: Point, which: Any = slice(None)) -> 
     return theta * (point["sample_weight"] @ problem.Z[:, which])
 
 
-def _parts(problem: Problem, X: np.ndarray, point: Point, threshold: float) -> dict[str, _Part]:
+def _parts(problem: Problem, X: np.ndarray, point: Point) -> dict[str, _Part]:
     spec, kernel, Z = problem.spec, problem.kernel, problem.Z
     varies = problem.X.max(axis=0) > problem.X.min(axis=0)
     spread = varies * problem.X.std(axis=0)  # of the standardised features: 1, or 0 if constant
@@ -196,7 +212,7 @@ def _parts(problem: Problem, X: np.ndarray, point: Point, threshold: float) -> d
         cost, terms = min(cost, terms), 0.0
 
     def feature(c: int, s: slice) -> np.ndarray:
-        return varies * kernel.feature_effects(X, Z, theta[c, s], a[c, s], threshold)
+        return varies * kernel.feature_effects(X, Z, theta[c, s], a[c, s], VISIBLE)
 
     def slope(c: int, s: slice, _: np.ndarray) -> np.ndarray:
         return spread * kernel.partial_effects(X, Z, theta[c, s], a[c, s])
@@ -250,7 +266,7 @@ def _walk(
     looked = range(0, draws, thin)
     active = np.empty((chains, len(looked), part.size), dtype=bool)
     counts, n90, share = (np.full((chains, draws), np.nan) for _ in range(3))
-    size = np.zeros(part.size)
+    size, above = np.zeros(part.size), np.zeros((len(SIZES), part.size))
     kept = np.empty(active.shape if part.wanted and part.columns is None else 0)
     signed = np.empty(active.shape if details and part.columns is None else 0)
     step = max(1, int(_CHUNK / part.size))
@@ -262,20 +278,25 @@ def _walk(
             active[here] = found > threshold
             counts[c, some] = active[here].sum(-1)
             size += found.sum(0)
+            for i, t in enumerate(SIZES):
+                above[i] += np.count_nonzero(found > t, axis=0)
             if details:
                 n90[c, some], share[c, some] = carriers(found), carried(found, active[here])
             if kept.size:
                 kept[here] = found
             if signed.size and part.signed is not None:
                 signed[here] = part.signed(c, some, found)
-    listed = np.flatnonzero(active.mean(axis=(0, 1)) > LISTED)
+    curve = above / (chains * len(looked))
+    listed = np.flatnonzero(curve[0] > LISTED)
     if part.columns is not None:
         chosen = np.abs(part.columns(listed)[:, ::thin])
     else:
         chosen = kept[..., listed] if kept.size else np.empty((*active.shape[:2], 0))
     size /= chains * len(looked)
     directed = _signed(part, signed, chains * draws) if details and part.signed else None
-    return Activity(active, counts, n90, share, size, directed, thin, listed, chosen)
+    return Activity(
+        threshold, active, counts, n90, share, size, curve, directed, thin, listed, chosen
+    )  # fmt: skip
 
 
 def _signed(part: _Part, kept: np.ndarray, draws: int) -> Signed:

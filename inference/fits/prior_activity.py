@@ -33,18 +33,35 @@ class PriorActivity:
     ----------
     active : dict of array of bool (draws, k)
         By "feature" and "sample".
+    curve : dict of array (sizes, k)
+        P(|effect| > t) at `activity.SIZES`.
     alike : dict of array of bool (k,)
         Which have the same prior and the same scale, and so nearly the same P(active).
     """
 
     active: dict[str, np.ndarray]
+    curve: dict[str, np.ndarray]
     alike: dict[str, np.ndarray]
 
-    def probability(self, what: str) -> np.ndarray:
-        """Return P(active) under the prior (k,), of those that are alike their mean."""
-        p = self.active[what].mean(axis=0)
-        same = self.alike[what]
-        return np.where(same, p[same].mean() if same.any() else 0.0, p)
+    def probability(self, what: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return P(active) under the prior (k,), of those that are alike their mean, and its error.
+
+        The error (k,) is that of so many draws of the prior.
+        """
+        on, same = self.active[what], self.alike[what]
+        p, error = on.mean(axis=0), on.std(axis=0) / np.sqrt(len(on))
+        if same.any():
+            share = on[:, same].mean(axis=1)  # of those that are alike, in each draw
+            p = np.where(same, share.mean(), p)
+            error = np.where(same, share.std() / np.sqrt(len(on)), error)
+        return p, error
+
+    def over_sizes(self, what: str) -> np.ndarray:
+        """Return P(|effect| > t) under the prior (sizes, k), of those that are alike their mean."""
+        curve, same = self.curve[what], self.alike[what]
+        if same.any():
+            curve = np.where(same, curve[:, same].mean(axis=1, keepdims=True), curve)
+        return curve
 
     def number(self, what: str) -> tuple[float, float, float]:
         """Return the mean number of active ones, and its 5 % and 95 % quantiles."""
@@ -98,4 +115,8 @@ def _simulated(problem: Problem, threshold: float) -> PriorActivity | None:
     shared = problem.spec.learns_theta and not problem.spec.labels_in_basis
     same = np.isclose(problem.X.std(axis=0), 1.0) & shared
     alike = {"feature": same, "sample": np.zeros(B, dtype=bool)}
-    return PriorActivity({what: of.active[0] for what, of in found.items()}, alike)
+    return PriorActivity(
+        {what: of.active[0] for what, of in found.items()},
+        {what: of.curve for what, of in found.items()},
+        alike,
+    )

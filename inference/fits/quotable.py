@@ -12,6 +12,7 @@ import xarray as xr
 
 from ardvark.common.validate import InputError
 from ardvark.models import Problem
+from ardvark.models.parts.effects import VISIBLE
 
 from ..target.reasons import Reason
 from . import chains
@@ -19,7 +20,8 @@ from .activity import LISTED, Activity, activity, primal_weights
 from .datatree import COVARIATES, group, is_bare, pointwise
 
 OFTEN = 0.05
-"""A bit of a mask is quoted if it is on, and off, in at least this share of the draws."""
+"""What is true or false in a draw (a bit of a mask, whether an effect is large) is quoted if it is
+true, and false, in at least this share of the draws."""
 _BUDGET = 0.1  # of the budgets of a selection: mixing is asked for repeatedly during a run
 
 Arrays = Mapping[str, np.ndarray]
@@ -121,8 +123,7 @@ class Source:
             values = self.draws[weight]
             if masked:
                 on = values != 0
-                share = on.mean(axis=(0, 1))
-                often = np.flatnonzero((share > OFTEN) & (share < 1.0 - OFTEN))
+                often = _often(on)
                 yield Part("mask", [f"the mask of {labels[k]}" for k in often], on[..., often])
             else:
                 names = [f"the weight of {name}" for name in chosen]
@@ -138,9 +139,9 @@ class Source:
             names = [f"the effect of {chosen[k]}" for k in np.flatnonzero(moves)]
             yield Part("effect", names, found.effects[..., moves], found.thin)
         on = found.active[..., listed]
-        moves = ~(on == on[:1, :1]).all(axis=(0, 1))
-        names = [f"whether {chosen[k]} is active" for k in np.flatnonzero(moves)]
-        yield Part("active", names, on[..., moves], found.thin)
+        often = _often(on)
+        names = [f"whether the effect of {chosen[k]} is above {found.threshold:g}" for k in often]
+        yield Part("active", names, on[..., often], found.thin)
 
     def frozen(self) -> Reason | None:
         """Return which mask has never changed, None if all have."""
@@ -189,8 +190,24 @@ def _known(
 def _selected(tree: xr.DataTree | None) -> dict[str, np.ndarray]:
     """Return what the selection stored in a tree lists."""
     selection = xr.Dataset() if tree is None else group(tree, "selection")
-    names = {w: f"p_active_{w}" for w in ("feature", "sample") if f"p_active_{w}" in selection}
-    return {w: np.flatnonzero(selection[name].values > LISTED) for w, name in names.items()}
+    return {w: found for w in ("feature", "sample") if (found := listed(selection, w)) is not None}
+
+
+def listed(selection: xr.Dataset, what: str) -> np.ndarray | None:
+    """Return the features, or samples, that a stored selection lists; None if it has none.
+
+    They are those whose effect is visible in more than a share `LISTED` of the draws.
+    """
+    if f"curve_{what}" not in selection:
+        return None
+    visible = selection[f"curve_{what}"].sel(t=VISIBLE, method="nearest").values
+    return np.flatnonzero(visible > LISTED)
+
+
+def _often(on: np.ndarray) -> np.ndarray:
+    """Return which bits (chain, draw, k) are on, and off, in at least a share `OFTEN` of draws."""
+    share = on.mean(axis=(0, 1))
+    return np.flatnonzero((share > OFTEN) & (share < 1.0 - OFTEN))
 
 
 def _primal(problem: Problem | None, draws: Arrays, listed: np.ndarray | None) -> np.ndarray | None:

@@ -1,12 +1,22 @@
-"""Selection by the posterior: which features and samples matter, one definition for all models.
+"""What a feature or a sample does, by the posterior: one definition for all models.
 
 The effect of a feature in a draw is the standard deviation, over the training rows, of the change
 of eta when the feature is taken out: its feature weight set to 0, everything else of the draw as it
 is. The mean of the change is left out, for the bias can absorb it. A sample has an effect likewise,
-by its sample weight (`models/parts/effects.py` has both under each kernel). A feature or a sample
-is active in a draw when its effect is above `VISIBLE`. P(active) is the share of draws in which it
-is. "Selected" is P(active) > 0.5. A constant feature is never active: nothing in the data tells it
-from the bias. A model without a bias has the same definition.
+by its sample weight (`models/parts/effects.py` has both under each kernel). A constant feature has
+none: nothing in the data tells it from the bias. A model without a bias has the same definition.
+
+A feature or a sample is active in a draw when its effect is above t, and P(active) = P(|effect| >
+t) is the share of draws in which it is. "Selected" is P(active) > 0.5. The user chooses t; it is
+0.5 by default (`activity.THRESHOLD`), in log odds per standard deviation an odds ratio of 1.65.
+The sparse priors say how many effects they expect above 0.1 (`VISIBLE`). That is too small to
+report: a coefficient of which the posterior says 0 +- 0.3 has P(|effect| > 0.1) = 0.74, and P(|
+effect| > 0.5) = 0.10. The curve of P over t is stored too.
+
+Beside P stands its value under the prior (`prior_activity.py`). A P near to it says nothing. The
+Bayes factor for "the effect is above t", the ratio of posterior odds to prior odds, says how much
+the data have changed it. Where many features have a high P, a list of those above one half is
+arbitrary: the background is the median of P over the features.
 
 n90 is the number of features that carry the effect: in each draw, the smallest number whose squared
 effects add up to 90 % of the sum of all squared effects. If several features can stand in for each
@@ -14,9 +24,9 @@ other, n90 may be small although no P(active) is large. The share is that of the
 active ones carry: many effects below the threshold may add up.
 
 The direction of an effect is its sign and size per standard deviation of the feature: the primal
-weight times that deviation under a linear kernel, else the average partial effect. Beside P(active)
-stand its value under the prior (`prior_activity.py`) and the probability that at least one of a
-group of correlated features is active (`groups.py`).
+weight times that deviation under a linear kernel, else the average partial effect. P(direction) is
+the probability of its more probable sign (Makowski et al. 2019, J. Open Source Softw. 4(40) 1541).
+Of a group of correlated features, P is that of at least one of them being active (`groups.py`).
 
 The Monte Carlo error of a P(active) comes from the effective sample size of the indicator
 (`diagnostics.inclusion`), which is right for chains and for the independent draws of an
@@ -40,7 +50,7 @@ from ardvark.common.validate import InputError
 from ardvark.models import SHARED, Problem
 from ardvark.models.parts.effects import VISIBLE
 
-from .activity import QUANTILES, Activity, activity, needed
+from .activity import QUANTILES, SIZES, THRESHOLD, Activity, activity, needed
 from .datatree import check_same, dataset, group
 from .diagnostics import inclusion
 from .groups import CORRELATED, any_active, groups
@@ -63,8 +73,8 @@ def lacking(problem: Problem, tree: xr.DataTree) -> str | None:
     return ", ".join(n for n in weights if n not in group(tree, "posterior")) or None
 
 
-def select(problem: Problem, tree: xr.DataTree, threshold: float = VISIBLE) -> xr.Dataset:
-    """Return which features and samples are active, with their probabilities; `fit` stores it.
+def select(problem: Problem, tree: xr.DataTree, threshold: float = THRESHOLD) -> xr.Dataset:
+    """Return the effects of features and samples, with their probabilities; `fit` stores it.
 
     Parameters
     ----------
@@ -73,17 +83,21 @@ def select(problem: Problem, tree: xr.DataTree, threshold: float = VISIBLE) -> x
     tree : xarray.DataTree
         A fit of it.
     threshold : float
-        The effect on eta above which a feature or a sample is active.
+        The size t of the effect on eta above which a feature or a sample is active.
 
     Returns
     -------
     xarray.Dataset
         p_active_feature (feature), p_active_sample (basis)
-            The share of draws in which it is active.
+            P(|effect| > t), the share of draws in which it is active.
         mcse_feature, mcse_sample
             Its Monte Carlo error; NaN if it never changed.
         prior_feature, prior_sample
-            Its P(active) under the prior.
+            P(|effect| > t) under the prior.
+        prior_mcse_feature, prior_mcse_sample
+            Its Monte Carlo error.
+        curve_feature, curve_sample, prior_curve_feature, prior_curve_sample (t, ...)
+            P(|effect| > t) at other sizes t.
         effect_feature, effect_sample
             Posterior mean of the signed effect, in the unit that ``attrs["unit"]`` names: of a
             feature per standard deviation of it, of a sample per standard deviation of its basis
@@ -91,6 +105,8 @@ def select(problem: Problem, tree: xr.DataTree, threshold: float = VISIBLE) -> x
             says what that of a feature is.
         effect_sd_feature, effect_sd_sample
             Its posterior standard deviation.
+        direction_feature, direction_sample
+            The probability of its more probable sign.
         effect_at_feature, effect_at_sample (quantile, ...)
             Its quantiles.
         size_feature, size_sample
@@ -130,8 +146,7 @@ def select(problem: Problem, tree: xr.DataTree, threshold: float = VISIBLE) -> x
     >>> int(found["n90_features"].median())  # so many carry 90 % of the effect
     2
     """
-    if not (np.isfinite(threshold) and threshold > 0.0):
-        raise InputError(f"threshold must be a finite number above 0, got {threshold!r}.")
+    check_threshold(threshold)
     check_same(problem, tree)
     missing = lacking(problem, tree)
     if missing:
@@ -139,6 +154,22 @@ def select(problem: Problem, tree: xr.DataTree, threshold: float = VISIBLE) -> x
     posterior = group(tree, "posterior")
     found = activity(problem, weights_of(problem, posterior), threshold)
     return described(problem, found, posterior, threshold)
+
+
+def check_threshold(threshold: float, name: str = "threshold") -> None:
+    """Raise `InputError` unless the size of an effect is a finite number above 0."""
+    if not (np.isfinite(threshold) and threshold > 0.0):
+        raise InputError(f"{name} must be a finite number above 0, got {threshold!r}.")
+
+
+def select_at(problem: Problem, tree: xr.DataTree, threshold: float) -> xr.DataTree:
+    """Return a fit whose group `selection` is of effects above `threshold`; itself if it is."""
+    stored = group(tree, "selection")
+    if not stored.data_vars or stored.attrs.get("threshold") == threshold:
+        return tree
+    other = tree.copy()
+    other["selection"] = xr.DataTree(select(problem, tree, threshold))
+    return other
 
 
 def weights_of(problem: Problem, posterior: xr.Dataset) -> dict[str, np.ndarray]:
@@ -151,7 +182,7 @@ def described(
     problem: Problem,
     activities: Mapping[str, Activity],
     posterior: xr.Dataset,
-    threshold: float = VISIBLE,
+    threshold: float = THRESHOLD,
 ) -> xr.Dataset:
     """Return the Dataset of `select` from what was found active in the draws of a posterior."""
     prior = prior_activity(problem, threshold)
@@ -161,16 +192,18 @@ def described(
     for what, found in activities.items():
         own = _of_each(found)
         if prior is not None:
-            own["prior"] = prior.probability(what)
+            own["prior"], own["prior_mcse"] = prior.probability(what)
+            own["prior_curve"] = prior.over_sizes(what)
             attrs |= dict(zip(_ABOUT_PRIOR[what], prior.number(what), strict=True))
         arrays |= {f"{name}_{what}": values for name, values in own.items()}
         dims |= {f"{name}_{what}": (DIMS[what],) for name in own}
         dims[f"effect_at_{what}"] = ("quantile", DIMS[what])
+        dims |= {f"{name}_{what}": ("t", DIMS[what]) for name in ("curve", "prior_curve")}
         counts = {"active": found.counts, "n90": found.n90, "share": found.share}
         arrays |= {f"{name}_{what}s": values for name, values in counts.items()}
         dims |= {f"{name}_{what}s": ("chain", "draw") for name in counts}
         attrs[f"thin_{what}s"] = found.thin
-    coords: dict[str, Any] = {**problem.coords, "quantile": QUANTILES}
+    coords: dict[str, Any] = {**problem.coords, "quantile": QUANTILES, "t": SIZES}
     coords |= {d: posterior[d].values.tolist() for d in ("chain", "draw")}
     if members := groups(problem.X, arrays["p_active_feature"]):
         before = None if prior is None else prior.active["feature"]
@@ -210,10 +243,10 @@ def _of_groups(
 def _of_each(found: Activity) -> dict[str, np.ndarray]:
     """Return what is said of each feature, or of each sample."""
     own = dict(zip(("p_active", "mcse"), _probability(found.active), strict=True))
-    own["size"] = found.size
+    own["size"], own["curve"] = found.size, found.curve
     if found.signed is not None:
         own["effect"], own["effect_sd"] = found.signed.mean, found.signed.sd
-        own["effect_at"] = found.signed.quantiles
+        own["effect_at"], own["direction"] = found.signed.quantiles, found.signed.direction
     return own
 
 
@@ -236,15 +269,17 @@ def summary(found: xr.Dataset, what: str) -> dict[str, float]:
     """Return the numbers of a selection: `what` is "feature" or "sample".
 
     active, low, high: the mean number of active ones, and its 5 % and 95 % quantiles over draws.
-    prior, prior_low, prior_high: the same under the prior; NaN where it is not known. n90: its
-    median. share: the median share of the squared effects that the active ones carry. selected: how
-    many have P(active) above 0.5. Empty if there is no selection.
+    prior, prior_low, prior_high: the same under the prior; NaN where it is not known. visible: the
+    mean number of effects above `VISIBLE`. n90: its median. share: the median share of the squared
+    effects that the active ones carry. selected: how many have P(active) above 0.5. background: the
+    median of P(active). Empty if there is no selection.
     """
     if f"p_active_{what}" not in found:
         return {}
     counts, n90 = (_looked(found, f"{name}_{what}s") for name in ("active", "n90"))
     low, high = np.quantile(counts, (0.05, 0.95), method="inverted_cdf")  # whole numbers
     share = _looked(found, f"share_{what}s")
+    p, curve = found[f"p_active_{what}"].values, found[f"curve_{what}"]
     prior = {f"prior{end}": found.attrs.get(f"prior_{what}s{end}", math.nan)
              for end in ("", "_low", "_high")}  # fmt: skip
     return {
@@ -254,7 +289,9 @@ def summary(found: xr.Dataset, what: str) -> dict[str, float]:
         **{name: float(value) for name, value in prior.items()},
         "n90": float(np.quantile(n90, 0.5, method="inverted_cdf")),
         "share": float(np.median(share)) if len(share) else math.nan,
-        "selected": int((found[f"p_active_{what}"] > PROBABILITY).sum()),
+        "selected": int((p > PROBABILITY).sum()),
+        "background": float(np.median(p)),
+        "visible": float(curve.sel(t=VISIBLE, method="nearest").sum()),
     }
 
 

@@ -15,8 +15,8 @@ from ardvark.data import Table
 from ardvark.models import Problem
 
 from ..fits.datatree import replacing
+from ..fits.effects import effects
 from ..fits.selection import direction
-from ..fits.selection_text import effects
 from .evaluation import Predictions, Submodel
 from .projection import RIDGE
 from .search import divergences

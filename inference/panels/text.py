@@ -45,7 +45,7 @@ class Words:
     not_converged: tuple[str, ...]
 
     def text(self) -> str:
-        """Return sizes, members and what selection by P(active) gives."""
+        """Return sizes, members and what selection by P(effect) gives."""
         first, *others = self.sentences()
         lines = [*_filled(first, 3), "", *self._sizes()]
         if self.members is not None and self.coefficients is not None:
@@ -54,7 +54,7 @@ class Words:
         return "\n".join([*lines, *(line for words in others[1:] for line in _filled(words, 2))])
 
     def sentences(self) -> list[str]:
-        """Return what was found, what selection by P(active) gives, and what is to be doubted."""
+        """Return what was found, what selection by P(effect) gives, and what is to be doubted."""
         which = ", ".join(self.not_converged)
         doubts = [f"Refits that have not converged, so doubt their scores: {which}."]
         known = [*self._formula(), *self._left_out(), *(doubts if which else [])]
@@ -142,11 +142,11 @@ class Words:
     def _by_p_active(self) -> str:
         chosen = self.selected_by_p_active
         if chosen is None:
-            return "This fit has no P(active) to compare with."
+            return "This fit has no P(effect) to compare with."
         if not chosen:
-            return "No feature has P(active) above one half."
+            return "No feature has P(effect) above one half."
         listed = ", ".join(chosen[:8]) + (", ..." if len(chosen) > 8 else "")
-        return f"P(active) above one half: {len(chosen)} of {self.D} features ({listed})."
+        return f"P(effect) above one half: {len(chosen)} of {self.D} features ({listed})."
 
 
 def measured(of: Mapping[Any, Any] | pd.Series, name: str) -> str:

@@ -51,13 +51,14 @@ _VERDICT = (
     "posterior to compare it with). The verdict on each fit says more."
 )
 _ACTIVE = (
-    "A feature or sample is active in a draw if its effect is above 0.1. The effect is the "
-    "standard deviation over the training rows of what it adds to eta. Given is the mean number of "
-    "active ones over draws, with the 5 % and 95 % quantiles in brackets, and below it the mean "
+    "The effect of a feature or sample is the standard deviation over the training rows of what it "
+    "adds to eta. Given is the mean number of effects above a threshold, which is 0.5 unless "
+    "another was asked for, with the 5 % and 95 % quantiles over draws in brackets; and the mean "
     "number under the prior, by simulation: a number near to that one says little about the data. "
-    "n90 is how many of them carry 90 % of the sum of squared effects; the median over draws. With "
-    "P > 0.5 is how many are active in more than half of the draws; those are selected. For a "
-    "point or search, all of these describe its one state."
+    "Median P is the background: half of all have a probability of at least that to be above the "
+    "threshold. n90 is how many of them carry 90 % of the sum of squared effects; the median over "
+    "draws. With P > 1/2 is how many are above the threshold in more than half of the draws; those "
+    "are selected. For a point or search, all of these describe its one state."
 )
 _OWN = (
     "How many features and samples the method itself selects, by the rule in its paper (groups "
@@ -71,7 +72,9 @@ _TEST = (
     "how often a sample with y = 1 has a larger P than one with y = 0. F1 is that of class 1. "
     "Kappa is the agreement beyond chance; always answering the majority class scores 0. Standard "
     "errors follow the sign +- (bootstrap over samples). There is none if all samples are alike; M "
-    "samples cannot show an error rate below 3 / M."
+    "samples cannot show an error rate below 3 / M. Wrong are the samples in the wrong class. Sure "
+    "are those of them whose 90 % interval of P(y = 1) excludes 1/2: a method that is sure of many "
+    "is overconfident. A single state is sure of everything."
 )
 _CALIBRATION = (
     "Expected calibration error on the held-out samples: the mean absolute difference between "
@@ -187,14 +190,15 @@ def declared() -> tuple[Column, ...]:
                 for what in ("features", "samples")
                 for column in (
                     Column(
-                        f"active_{what}", f"active {what}", 1, _ACTIVE,
+                        f"active_{what}", f"{what} with an effect", 1, _ACTIVE,
                         (f"active_{what}_low", f"active_{what}_high"),
                     ),
                     Column(f"prior_{what}", f"{what}, prior", 1, _ACTIVE),
                     Column(f"active_{what}_low", "", 0, _ACTIVE),
                     Column(f"active_{what}_high", "", 0, _ACTIVE),
+                    Column(f"background_{what}", f"median P of {what}", 2, _ACTIVE),
                     Column(f"n90_{what}", f"n90 of {what}", 0, _ACTIVE),
-                    Column(f"selected_{what}", f"{what} with P > 0.5", 0, _ACTIVE),
+                    Column(f"selected_{what}", f"{what} with P > 1/2", 0, _ACTIVE),
                 )
             ),
             Column("own_features", "own features", 0, _OWN),
@@ -202,6 +206,8 @@ def declared() -> tuple[Column, ...]:
         ),
         *_section(
             "Held-out samples",
+            Column("wrong", "wrong", 0, _TEST),
+            Column("wrong_sure", "wrong and sure", 0, _TEST),
             *_held_out("accuracy", "accuracy"),
             *_held_out("log_score", "log score"),
             *_held_out("brier", "Brier score"),

@@ -12,9 +12,10 @@ import xarray as xr
 
 from ardvark.models import Problem
 
-from ..fits.activity import LISTED
 from ..fits.datatree import group
 from ..fits.diagnostics import masks
+from ..fits.quotable import listed
+from ..fits.selection import DIMS
 from .draws import CONTINUOUS, MASK, PROBABILITY, Draws, ReferenceDraws
 from .quantities import WEIGHTS, Function, has_draws, has_primal, labels, quantities
 from .statistic import Distance
@@ -127,18 +128,15 @@ def _sides(
 
 def _leading(quantity: str, values: np.ndarray, exact: xr.DataTree) -> np.ndarray:
     """Return the components of a quantity that are compared one by one."""
-    every, selection = np.arange(values.shape[2]), group(exact, "selection")
+    every = np.arange(values.shape[2])
     what = "sample" if quantity == "sample_weight" else "feature"
-    name = f"p_active_{what}"
-    if quantity not in WEIGHTS or name not in selection:
+    selection = group(exact, "selection")
+    shown = listed(selection, what) if quantity in WEIGHTS else None
+    if shown is None or selection.sizes[DIMS[what]] != len(every):
         return every
-    p = selection[name].values
-    if p.shape != every.shape:
-        return every
-    listed = np.flatnonzero(p > LISTED)
-    if len(listed):
-        return listed
-    size = np.abs(values).mean(axis=(0, 1))  # nothing is active: the largest of what there is
+    if len(shown):
+        return shown
+    size = np.abs(values).mean(axis=(0, 1))  # nothing is visible: the largest of what there is
     return np.sort(np.argsort(-size, kind="stable")[: leading(len(every))])
 
 

@@ -7,6 +7,7 @@ With M samples, y in {0, 1}, p = P(y = 1), and the class c that a method predict
     F1            2 TP / (2 TP + FP + FN) of class 1
     kappa         (agreement - chance) / (1 - chance), where chance is the agreement of independent
                   y and c with the same shares (Cohen 1960)
+    wrong and sure   rows in the wrong class whose 90 % interval of P(y = 1) excludes 1/2
     ECE           expected calibration error: sum over ten bins of p, of equal width, of
                   |number of y = 1 - sum of p| / M (Naeini, Cooper & Hauskrecht 2015)
 
@@ -99,6 +100,32 @@ def measures(
         floor = float(np.quantile([_ece(ones, d, p)[0] for d in drawn], 0.95))
         found["ece_beyond"] = max(0.0, found["ece"] - floor)
     return found
+
+
+def wrong_and_sure(y: np.ndarray, draws: np.ndarray) -> dict[str, float]:
+    """Return how many rows are misclassified, and how many of these the posterior is sure of.
+
+    Parameters
+    ----------
+    y : array (M,)
+        True classes, 0 or 1.
+    draws : array (..., M)
+        P(y = 1) in each draw. A row is wrong if their mean is on the other side of 1/2, and sure if
+        their central 90 % interval excludes 1/2 as well. A single state is sure of every row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ardvark.inference.scoring.held_out import wrong_and_sure
+    >>> draws = np.array([[0.9, 0.9, 0.4], [0.8, 0.9, 0.9]])
+    >>> wrong_and_sure(np.array([1, 0, 0]), draws)
+    {'wrong': 2.0, 'wrong_sure': 1.0}
+    """
+    flat = draws.reshape(-1, draws.shape[-1])
+    wrong = (flat.mean(axis=0) > 0.5) != (y == 1)
+    low, high = np.quantile(flat, (0.05, 0.95), axis=0)
+    sure = wrong & np.where(y == 1, high < 0.5, low > 0.5)
+    return {"wrong": float(wrong.sum()), "wrong_sure": float(sure.sum())}
 
 
 def log_scores(y: np.ndarray, p: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Literal
 from . import forest, judging_plots, plots
 from .style import Picture
 
-Kind = Literal["forest", "eta", "frontier", "image", "samples", "pair", "calibration", "ranks"]
+Kind = Literal["forest", "curve", "eta", "frontier", "samples", "calibration", "ranks"]
 
 
 @dataclass(frozen=True)
@@ -43,24 +43,20 @@ FIGURES: dict[Kind, Figure] = {
     ),
     "forest": Figure(
         forest.forest, "fits",
-        "Features are ordered by P(active); a grey mark is its value under the prior. The sign "
-        "of an effect is its direction. A method is wrong about an effect where its bar misses the "
-        "reference's, and overconfident where its bar is shorter.",
+        "The features that most probably have an effect. The sign of an effect is its direction. A "
+        "method is wrong about an effect where its bar misses the reference's, and overconfident "
+        "where its bar is shorter. Left, the probability that the effect is above the threshold; a "
+        "grey mark is its value under the prior.",
     ),
-    "image": Figure(
-        plots.image, "fits",
-        "The same for features that are pixels, drawn as an image. All methods share one scale. A "
-        "bar crosses pixels with clearly negative effects.",
+    "curve": Figure(
+        plots.curve, "fits",
+        "How large an effect has to be to matter is for the reader to say: each line is the "
+        "probability that the effect of a feature is above that. Where it is near the grey line of "
+        "the prior, the data have said nothing. The dotted line is the threshold of the tables.",
     ),
     "samples": Figure(
         partial(forest.forest, what="sample"), "fits",
-        "Samples are ordered by P(active); a grey mark is its value under the prior.",
-    ),
-    "pair": Figure(
-        plots.pair, "fits",
-        "The two leading features with the most negative posterior correlation. The reference is "
-        "grey. A method treats the two as independent if its cloud is round where the grey one is "
-        "a ridge.",
+        "The same for samples, per standard deviation of their basis functions.",
     ),
     "calibration": Figure(
         judging_plots.calibration, "held_out",

@@ -1,4 +1,4 @@
-"""The forest: P(active) and the signed effects of the leading features, or samples, by method."""
+"""The forest: the signed effects of the leading features, or samples, and their probabilities."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ import xarray as xr
 
 from ardvark.common.validate import InputError, one_of
 
-from ...fits.activity import QUANTILES
+from ...fits.activity import QUANTILES, THRESHOLD
 from ...fits.datatree import group
 from ...fits.diagnostics import inclusion, masks
+from ...fits.effects import effects, towards
 from ...fits.selection import PROBABILITY, SLOPE
-from ...fits.selection_text import effects, towards
 from . import style
 from .style import Picture, Spot
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 Fits = Mapping[str, xr.DataTree]
 Of = Literal["effect", "weight"]
+ENDS = (0.05, 0.25, 0.75, 0.95)
+"""Of a wide and a narrow bar: the ends of 90 % and 50 % intervals."""
 _LONGEST = 24  # characters of a name beside a row
 _PRIOR = "#888888"
 
@@ -35,11 +37,11 @@ def forest(
     of: Of | None = None,
     what: Literal["feature", "sample"] = "feature",
 ) -> Picture:
-    """Draw P(active) and the signed effects of the leading features, or samples, by method.
+    """Draw the signed effects of the leading features, or samples, by method.
 
-    Features are ordered by their P(active) under the reference (or the first method), which is
-    written beside them; ties are ordered by mean size. The left panel shows P(active) under each
-    method, and a grey mark where the prior has it. The right panel shows posterior mean, 50 % and
+    Features are ordered by P(|effect| > t) under the reference (or the first method), which is
+    written beside them; ties are ordered by mean size. The left panel shows it under each method,
+    and a grey mark where the prior has it. The right panel shows posterior mean, 50 % and
     90 % interval.
 
     Parameters
@@ -124,13 +126,15 @@ class _Rows:
     methods: list[str]
     means: np.ndarray
     ends: np.ndarray
-    """Of the wide and the narrow bar (methods, rows, 4), in the order of `QUANTILES`."""
+    """Of the wide and the narrow bar (methods, rows, 4), in the order of `ENDS`."""
     active: np.ndarray
     """P(active); NaN where it is not known."""
     prior: np.ndarray
     """P(active) under the prior (rows,)."""
     label: str
     """What the bars are."""
+    threshold: float
+    """The effect that P(active) is about."""
 
 
 def _has(table: pd.DataFrame, column: str) -> bool:
@@ -159,7 +163,8 @@ def _rows(
     if of == "effect":
         found = [group(fits[m], "selection") for m in methods]
         means = np.stack([f[f"effect_{what}"].values[order] for f in found])
-        ends = np.stack([f[f"effect_at_{what}"].values[:, order].T for f in found])
+        at = [QUANTILES.index(q) for q in ENDS]
+        ends = np.stack([f[f"effect_at_{what}"].values[at][:, order].T for f in found])
         label = f"{_meaning(known[methods[0]], what)}: mean, 50 % and 90 % intervals"
     else:
         masked = is_mask(fits[methods[0]], f"{what}_weight")
@@ -169,7 +174,8 @@ def _rows(
         label = f"{what} weight: mean, 50 % and 90 % intervals"
         if masked:
             label = "inclusion probability +- 2 Monte Carlo errors"
-    return _Rows(names, methods, means, ends, active, prior, label)
+    threshold = float(group(fits[methods[0]], "selection").attrs.get("threshold", THRESHOLD))
+    return _Rows(names, methods, means, ends, active, prior, label, threshold)
 
 
 def _meaning(table: pd.DataFrame, what: str) -> str:
@@ -185,7 +191,7 @@ def _weights(values: xr.DataArray, order: np.ndarray, masked: bool) -> tuple[np.
     flat = values.values.reshape(-1, values.shape[-1])[:, order]
     mean = flat.mean(axis=0)
     if not masked:
-        return mean, np.quantile(flat, QUANTILES, axis=0).T
+        return mean, np.quantile(flat, ENDS, axis=0).T
     error = 2.0 * inclusion(values)["mcse"].fillna(0.0).values[order]
     return mean, mean[:, None] + error[:, None] * np.array([-1.0, -1.0, 1.0, 1.0])
 
@@ -228,7 +234,7 @@ def _probabilities(
         axis.plot(rows.active[i], y, shapes[method], ms=4.5, color=palette[method])
     axis.set_xlim(-0.04, 1.04)
     axis.set_xticks([0.0, 0.5, 1.0], ["0", "0.5", "1"])
-    axis.set_xlabel("P(active)")
+    axis.set_xlabel(f"P(|effect| > {rows.threshold:g})")
 
 
 def _label_rows(axes: Sequence["Axes"], rows: _Rows) -> None:
@@ -255,13 +261,14 @@ def _finding(rows: _Rows, known: Mapping[str, pd.DataFrame], what: str) -> str:
         return f"the leading {what} under {first} is {rows.names[0]}, {rows.means[0, 0]:.2g}"
     active = {m: t["p_active"].to_numpy() > PROBABILITY for m, t in known.items() if len(t)}
     found, count = active[first], int(active[first].sum())
+    above = f"an effect above {rows.threshold:g}"
     if not count:
         return (
-            f"no {what} has P(active) above {PROBABILITY:g} under {first}; the leading one is "
+            f"no {what} has {above} more probably than not under {first}; the leading one is "
             f"{rows.names[0]} with {rows.active[0, 0]:.2f}"
         )
     has = "has" if count == 1 else "have"
-    text = f"{count} of {len(found)} {what}s {has} P(active) above {PROBABILITY:g} under {first}"
+    text = f"{count} of {len(found)} {what}s more probably than not {has} {above} under {first}"
     shared = [f"{int(active[m][found].sum())} under {m}" for m in others if m in active]
     return f"{text}, and of these {', '.join(shared)}" if shared else text
 
@@ -272,7 +279,7 @@ def _words(rows: _Rows, what: str) -> str:
         p = ""
         if not np.isnan(rows.active[0, k]):
             before = "" if np.isnan(rows.prior[k]) else f", prior {rows.prior[k]:.2f}"
-            p = f" (P(active) {rows.active[0, k]:.2f}{before})"
+            p = f" (P {rows.active[0, k]:.2f}{before})"
         each = (f"{m} {rows.means[i, k]:.2f}" for i, m in enumerate(rows.methods))
         lines.append(f"{name}{p}: {', '.join(each)}")
     number = rows.label.partition(":")[0].partition(" +-")[0].replace("\n", " ")

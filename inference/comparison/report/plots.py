@@ -1,29 +1,16 @@
-"""Figures of posteriors: how far `eta` is from the exact one, pixels, what trades off."""
-
-import re
-from typing import TYPE_CHECKING
+"""Figures of posteriors: how far `eta` is from the exact one, and the size of effects."""
 
 import numpy as np
-import pandas as pd
-import xarray as xr
 
 from ardvark.common.validate import InputError
 
 from ...fits.datatree import group
-from ...fits.selection_text import effects
+from ...fits.selection import PROBABILITY
 from . import style
-from .forest import Fits, holders, is_mask, leaders
+from .forest import Fits, holders, leaders
 from .style import Picture, Spot
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.image import AxesImage
-
-TRADE = -0.3
-"""Two weights trade off below this correlation: a tenth of the variance of one is the other's."""
-_POINTS = 250  # draws, or samples, shown in a panel
-_SIGNED, _SHARE = "RdBu_r", "Greys"  # white is nothing, also where a dark page inverts it
-_BARRED, _DARK = 0.1, 0.6  # shares of the largest effect: pixels with a bar, and with a white one
+_POINTS = 250  # samples whose values stand under the pointer
 
 
 # --- decision values ------------------------------------------------------------------------------
@@ -89,212 +76,63 @@ def eta(fits: Fits, reference: str | None, subject: str = "") -> Picture:
     return Picture(figure, f"{alt}{'; '.join(said)}.", spots)
 
 
-# --- pixels ---------------------------------------------------------------------------------------
+# --- the curve over t -----------------------------------------------------------------------------
 
 
-def image(fits: Fits, reference: str | None = None, subject: str = "") -> Picture:
-    """Draw features that are pixels as an image: their signed effects above, P(active) below.
+def curve(fits: Fits, reference: str | None = None, subject: str = "", leading: int = 6) -> Picture:
+    """Draw P(|effect| > t) of the leading features against t, one panel per method.
 
-    Pixels are features named `something_row_column`, such as `pixel_3_4`, that fill a rectangle.
-    All methods share one scale of effects, so pale images have small effects. A bar crosses pixels
-    with clearly negative effects, so that signs can be read in grey. Fits without signed effects
-    show P(active) alone.
+    A size t that matters is for the reader to say; the dotted line is the one that is reported. The
+    grey line is the prior, where it is the same for all features.
 
     Parameters
     ----------
-    fits : dict of DataTree
-    reference : str, optional
-        The fit that is drawn first.
-    subject : str
-        What was fitted, for the title.
-
-    Raises
-    ------
-    InputError
-        The features are not pixels, or no fit holds feature weights and their P(active).
-    """
-    methods = [m for m in holders(fits, reference, "feature_weight") if "selection" in fits[m]]
-    if not methods:
-        raise InputError("there is nothing to plot: no fit has P(active).")
-    names = [str(n) for n in group(fits[methods[0]], "posterior")["feature"].values]
-    rows, columns = _pixels(names)
-    shape = (rows.max() + 1, columns.max() + 1)
-    tables = {m: effects(fits[m]) for m in methods}
-    signed = np.stack([t["effect"].to_numpy() for t in tables.values()])  # (methods, D)
-    largest = np.nanmax(np.abs(signed)) if np.isfinite(signed).any() else 0.0
-    down = 2 if largest > 0.0 else 1
-
-    said, spots = [], []
-    with style.style():
-        height = 3.6 / max(2.0, len(methods) / 2.0)
-        figure, axes = style.blank(down * len(methods), height, rows=down)
-        below = axes[-len(methods) :]
-        for i, (method, table) in enumerate(tables.items()):
-            probability = table["p_active"].to_numpy()
-            if down == 2:
-                effect = _picture(axes[i], shape, (rows, columns), signed[i], _SIGNED, largest)
-                _bar_negatives(axes[i], (rows, columns), signed[i] / largest)
-            active = _picture(below[i], shape, (rows, columns), probability, _SHARE, 1.0)
-            axes[i].set_title(style.label(method, reference).replace(" ", "\n"))
-            likely = np.argsort(-probability, kind="stable")
-            words = [f"{names[k]} {probability[k]:.2f}{_with_sign(signed[i, k])}" for k in likely]
-            said.append(f"{method} {', '.join(words[:4])}")
-            spots += [
-                Spot(below[i], columns[k], rows[k], f"{names[k]}, {method}: P(active) "
-                     f"{probability[k]:.2f}{_with_sign(signed[i, k])}")
-                for k in likely
-            ]  # fmt: skip
-        if down == 2:
-            bar = figure.colorbar(effect, ax=axes[: len(methods)], shrink=0.9)
-            bar.set_label("effect per sd\n(barred: negative)")
-        figure.colorbar(active, ax=below, shrink=0.9).set_label("P(active)")
-        style.entitle(figure, _pixel_finding(methods, names, signed, tables), subject)
-    return Picture(
-        figure,
-        f"Images of {shape[0]} by {shape[1]} pixels: signed effects and P(active) under each "
-        f"method. Most probably active: {'; '.join(said)}.",
-        spots,
-    )
-
-
-def _picture(
-    axis: "Axes",
-    shape: tuple[int, int],
-    at: tuple[np.ndarray, np.ndarray],
-    values: np.ndarray,
-    colours: str,
-    largest: float,
-) -> "AxesImage":
-    """Draw values as pixels, on a scale that is the same for all methods."""
-    picture = np.zeros(shape)
-    picture[at] = values
-    least = -largest if colours == _SIGNED else 0.0
-    axis.set_xticks([])
-    axis.set_yticks([])
-    axis.spines[:].set(visible=True, color="#bbbbbb")
-    return axis.imshow(picture, cmap=colours, vmin=least, vmax=largest)
-
-
-def _bar_negatives(axis: "Axes", at: tuple[np.ndarray, np.ndarray], share: np.ndarray) -> None:
-    """Cross the pixels with negative effects by a bar; `share` is relative to the largest."""
-    for k in np.flatnonzero(share < -_BARRED):
-        colour = "white" if share[k] < -_DARK else "black"
-        axis.hlines(at[0][k], at[1][k] - 0.3, at[1][k] + 0.3, color=colour, lw=1.0)
-
-
-def _pixel_finding(
-    methods: list[str], names: list[str], signed: np.ndarray, tables: dict[str, pd.DataFrame]
-) -> str:
-    """Return what the images show, in a sentence: how far apart they are, or which pixel leads."""
-    shown, called = signed, "effects"
-    if not np.isfinite(signed).all():
-        shown, called = np.stack([t["p_active"].to_numpy() for t in tables.values()]), "P(active)"
-    if len(methods) == 1:
-        k = int(np.argmax(np.abs(shown[0])))
-        return f"the largest of the {called} is that of {names[k]}, {shown[0, k]:.2g}"
-    size = np.linalg.norm(shown[0])
-    if size == 0.0:
-        return f"{called} are zero for all pixels under {methods[0]}"
-    words = [
-        f"{np.linalg.norm(row - shown[0]) / size:.0%} under {m}".replace("%", " %")
-        for m, row in zip(methods[1:], shown[1:], strict=True)
-    ]
-    return f"distance from the {called} under {methods[0]}, relative to them: {', '.join(words)}"
-
-
-def _with_sign(effect: float) -> str:
-    return "" if np.isnan(effect) else f", effect {effect:+.2g}"
-
-
-def _pixels(names: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Return row and column of each feature, or say that features are not pixels."""
-    matches = [re.fullmatch(r".*_(\d+)_(\d+)", name) for name in names]
-    at = np.array([(int(m[1]), int(m[2])) for m in matches if m])  # (pixels, 2)
-    if len(at) < len(names) or len(np.unique(at, axis=0)) < np.prod(at.max(axis=0) + 1):
-        raise InputError("the features are not pixels: their names do not end in _row_column.")
-    return at[:, 0], at[:, 1]
-
-
-# --- a degenerate direction -----------------------------------------------------------------------
-
-
-def pair(fits: Fits, reference: str | None = None, subject: str = "", leading: int = 10) -> Picture:
-    """Draw the two leading features that trade off most, if any do, one panel per method.
-
-    Among the `leading` features (as in `forest`), these two have the weights with the most negative
-    posterior correlation under the reference (or the first method). Grey points are its draws, in
-    every panel. An approximation with independent factors shows a round cloud on a ridge.
-
-    Parameters
-    ----------
-    fits, reference, subject, leading
+    fits, reference, subject
         As for `forest`.
+    leading : int
+        How many features, chosen under the reference, or under the first method.
 
     Raises
     ------
     InputError
-        No fit holds weights of two features that vary, or they are binary.
+        No fit holds such probabilities.
     """
-    methods: tuple[str, ...] | list[str] = holders(fits, reference, "feature_weight")
-    tree = fits[methods[0]]
-    if is_mask(tree, "feature_weight"):
-        raise InputError(
-            "there is nothing to plot: a pair of binary masks has only four possible values."
-        )
-    order = leaders(tree, "feature", leading)
-    first = _flat(tree)[:, order]
-    order = order[first.std(axis=0) > 0.0]
-    if len(order) < 2:
-        raise InputError("there is no pair to plot: fewer than two leading features vary.")
-    correlation = np.corrcoef(_flat(tree)[:, order], rowvar=False)
-    np.fill_diagonal(correlation, np.inf)
-    a, b = order[list(np.unravel_index(correlation.argmin(), correlation.shape))]
-    names = [str(n) for n in group(tree, "posterior")["feature"].values]
-    palette = style.colours(list(methods), reference)
-
-    drawn = {m: _flat(fits[m])[:, [a, b]] for m in methods}  # (S, 2)
-    shown = {m: _thinned(values) for m, values in drawn.items()}
-    ends = np.concatenate(list(shown.values()))
-    low, high = ends.min(axis=0), ends.max(axis=0)
-    room = 0.05 * (high - low)
+    found = {m: group(t, "selection") for m, t in fits.items()}
+    found = {m: each for m, each in found.items() if "curve_feature" in each}
+    methods = sorted(found, key=lambda m: m != reference)
+    if not methods:
+        raise InputError("there is nothing to plot: no fit has P(|effect| > t).")
+    first = found[methods[0]]
+    sizes, names = first["t"].values, first["feature"].values.astype(str)
+    order = leaders(fits[methods[0]], "feature", leading)
+    palette = style.colours([names[k] for k in order], None)
+    prior = first["prior_curve_feature"].values if "prior_curve_feature" in first else None
+    alike = prior is not None and bool((np.ptp(prior[:, order], axis=1) == 0.0).all())
     said, spots = [], []
     with style.style():
         figure, axes = style.blank(len(methods))
         for axis, method in zip(axes, methods, strict=True):
-            draws = drawn[method]
-            axis.plot(*shown[methods[0]].T, "o", ms=2, color="#bbbbbb", mew=0)
-            size = 2.5 if len(draws) > 1 else 7
-            axis.plot(*shown[method].T, "o", ms=size, color=palette[method], alpha=0.6, mew=0)
-            words = f"{method}: one point"
-            if len(draws) > 1 and (draws.std(axis=0) > 0.0).all():
-                words = f"{method}: correlation {np.corrcoef(draws.T)[0, 1]:.2f}"
-            said.append(words)
-            axis.set_title(words)
-            axis.set_xlabel(names[a])
-            axis.set_ylabel(names[b])
-            axis.set_xlim(low[0] - room[0], high[0] + room[0])
-            axis.set_ylim(low[1] - room[1], high[1] + room[1])
+            P = found[method]["curve_feature"].values  # (sizes, D)
+            if alike and prior is not None:
+                axis.plot(sizes, prior[:, order[0]], color="#888888", lw=2.0)
+            for k in order:
+                axis.plot(sizes, P[:, k], "o-", ms=3.0, lw=1.2, color=palette[names[k]])
+                spots += [Spot(axis, t, p, f"{names[k]}, {method}: P(|effect| > {t:g}) = {p:.2f}")
+                          for t, p in zip(sizes, P[:, k], strict=True)]  # fmt: skip
+            axis.axvline(first.attrs["threshold"], ls=":", color="black", lw=1.0)
+            axis.set_xscale("log")
+            axis.set_xticks(sizes[[0, 1, 3, 5, 7]], [f"{t:g}" for t in sizes[[0, 1, 3, 5, 7]]])
+            axis.minorticks_off()
+            axis.set_ylim(-0.04, 1.04)
+            axis.set_title(style.label(method, reference))
+            axis.set_xlabel(f"t, {first.attrs['unit']} per sd")
             axis.grid()
-            mean = draws.mean(axis=0)
-            spots.append(
-                Spot(axis, mean[0], mean[1], f"{words}; means {names[a]} {mean[0]:.3g}, {names[b]} "
-                     f"{mean[1]:.3g}")
-            )  # fmt: skip
-        both = f"{names[a]} and {names[b]}"
-        finding = f"of the leading features, {both} trade off most ({said[0]})"
-        if correlation.min() > TRADE:
-            finding = f"no two of the leading features trade off ({both}: {said[0]})"
+            counts = [f"{int((P[i] > PROBABILITY).sum())} at {sizes[i]:g}" for i in (0, 3, 5)]
+            said.append(f"{', '.join(counts)} under {method}")
+        axes[0].set_ylabel("P(|effect| > t)")
+        lines = dict.fromkeys(palette, "o")
+        style.legend(figure, palette, lines, {"prior": "#888888"} if alike else {})
+        finding = f"features more likely than not to have an effect above t: {said[0]}"
         style.entitle(figure, finding, subject)
-    alt = f"Draws of the weights of {names[a]} and {names[b]}. {'; '.join(said)}."
+    alt = f"P(|effect| > t) of {len(order)} features. Above one half: {'; '.join(said)}."
     return Picture(figure, alt, spots)
-
-
-def _flat(tree: xr.DataTree) -> np.ndarray:
-    """Return draws (S, D) of the feature weights."""
-    values = group(tree, "posterior")["feature_weight"].values
-    return values.reshape(-1, values.shape[-1])
-
-
-def _thinned(draws: np.ndarray) -> np.ndarray:
-    """Return at most `_POINTS` of the draws (S, ...), evenly spaced."""
-    return draws[np.linspace(0, len(draws) - 1, min(len(draws), _POINTS)).astype(int)]

@@ -10,8 +10,9 @@ from ardvark.common.html import table
 from ardvark.common.validate import InputError
 
 from ...fits.datatree import group
+from ...fits.effects import effects, leading, printed
 from ...fits.mixing import mixing_of
-from ...fits.selection_text import effects, selection_text
+from ...fits.selection_text import selection_text
 from ..verdicts.verdict import Verdict, verdicts
 
 _LEADING = 8
@@ -71,7 +72,7 @@ class Summary:
         if len(self.effects):
             lines += [
                 "leading features",
-                *_printed(self.effects).to_string(index=False).split("\n"),
+                *_printed(self.effects).to_string(index_names=False).split("\n"),
             ]
         return "\n".join(lines)
 
@@ -81,7 +82,7 @@ class Summary:
         main = table(self.title, [*self.rows.items(), *said], notes=filter(None, notes))
         if not len(self.effects):
             return main
-        shown = _printed(self.effects)
+        shown = _printed(self.effects).reset_index()
         return main + table("Leading features", shown.to_numpy().tolist(), list(shown.columns))
 
 
@@ -146,25 +147,14 @@ def summary(tree: xr.DataTree) -> Summary:
         worst = {"worst R-hat": (mixed.rhat, ".3f"), "smallest ESS": (mixed.ess_bulk, ".0f")}
         rows |= {n: f"{w.value:{form}}, of {w.name}" for n, (w, form) in worst.items() if w.name}
     (verdict,) = verdicts({str(attrs["method"]): tree}, None).values()
-    leading = effects(tree).sort_values("p_active", ascending=False, kind="stable")
-    return Summary(title, rows, verdict, selection_text(tree), leading.iloc[:_LEADING])
+    first = leading(effects(tree), _LEADING)
+    return Summary(title, rows, verdict, selection_text(tree), first)
 
 
-def _printed(leading: pd.DataFrame) -> pd.DataFrame:
-    """Return the leading features as short strings; a column without any number is left out."""
-    names = [n if len(n) <= _LONGEST else f"{n[: _LONGEST - 1]}…" for n in map(str, leading.index)]
-    columns = {
-        "feature": names,
-        "P(active)": [f"{p:.2f}" for p in leading["p_active"]],
-        "prior": [f"{p:.2f}" for p in leading["prior"]],
-        "effect per sd": [f"{x:+.2g}" for x in leading["effect"]],
-        "sd": [f"{x:.2g}" for x in leading["effect_sd"]],
-        "90 % interval": [f"{a:.2g} to {b:.2g}" for a, b in leading[["low", "high"]].to_numpy()],
-    }
-    found = leading["effect"].notna().any()
-    left_out = {"prior"} if leading["prior"].isna().all() else set[str]()
-    left_out |= set() if found else {"effect per sd", "sd", "90 % interval"}
-    return pd.DataFrame({n: v for n, v in columns.items() if n not in left_out})
+def _printed(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the leading features as short strings, their names in a column."""
+    names = [n if len(n) <= _LONGEST else f"{n[: _LONGEST - 1]}…" for n in map(str, table.index)]
+    return printed(table).reset_index(drop=True).assign(feature=names).set_index("feature")
 
 
 def _sized(values: xr.DataArray) -> str:

@@ -117,7 +117,7 @@ def findings_of(tree: xr.DataTree, reference: xr.DataTree | None = None) -> list
     findings = _chains(tree, beside) if kind == "mcmc" else _approximation(tree, beside)
     findings += _unfinished(tree, beside, findings) + _copied(tree, other) + _miscalibrated(tree)
     if not too_few(findings):
-        findings += _nothing_active(tree, other)
+        findings += _nothing_visible(tree, other)
     if why := tree.attrs.get("prior_unchecked"):
         findings.append(Finding(Reason("prior unchecked", {"why": why}), purposes=()))
     return sorted(
@@ -295,22 +295,24 @@ def _miscalibrated(tree: xr.DataTree) -> list[Finding]:
     return [Finding(told(str(tree.attrs["calibration"])), "bad", remedy=remedies.EXACT)]
 
 
-def _nothing_active(tree: xr.DataTree, reference: xr.DataTree | None) -> list[Finding]:
-    """Return the finding that no feature is active; beside a reference, where that is wrong.
+def _nothing_visible(tree: xr.DataTree, reference: xr.DataTree | None) -> list[Finding]:
+    """Return the finding that no effect is visible; beside a reference, where that is wrong.
 
-    Means of about one active feature in both are the same answer, on either side of one.
+    Means of about one visible effect in both are the same answer, on either side of one.
     """
     own = summary(group(tree, "selection"), "feature")
     other = {} if reference is None else summary(group(reference, "selection"), "feature")
-    if not own or own["active"] >= 1.0 or (other and other["active"] < max(1.0, 2 * own["active"])):
+    if not own or own["visible"] >= 1.0:
         return []
-    which = Reason("few active", own) if own["active"] > 0.0 else Reason("none active")
+    if other and other["visible"] < max(1.0, 2 * own["visible"]):
+        return []
+    which = Reason("few visible", own) if own["visible"] > 0.0 else Reason("none visible")
     if other:
-        reason = Reason("less active", {"which": which, "reference": other["active"]})
+        reason = Reason("less visible", {"which": which, "reference": other["visible"]})
         return [Finding(reason, "bad", ("ranking", "selection"), remedies.REFERENCE)]
     if tree.attrs.get("kind") == "mcmc":
-        return [Finding(Reason("inactive", {"which": which}), "good", ())]
-    reason = Reason("inactive or lost", {"which": which})
+        return [Finding(Reason("invisible", {"which": which}), "good", ())]
+    reason = Reason("invisible or lost", {"which": which})
     return [Finding(reason, "unknown", ("ranking", "selection"), remedies.EXACT)]
 
 

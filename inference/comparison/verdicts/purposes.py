@@ -84,8 +84,8 @@ PURPOSES: dict[str, Purpose] = {
         ),
         Purpose(
             name="selection",
-            meaning="P(active), and the features selected by it",
-            quoted="its P(active)",
+            meaning="P(effect), and the features selected by it",
+            quoted="its P(effect)",
             within="ranking",  # without a reliable order there is no reliable set
         ),
     )

@@ -65,15 +65,18 @@ P_ACTIVE = Statistic(
     compute=differences,
     over="worst",
     floor=noise,
-    phrase="P(active) of {component} differs by {value:.2f}",
+    phrase="P(effect) of {component} differs by {value:.2f}",
     limits={
         "selection": Limit(
             0.1,
             0.3,
-            "A feature whose P(active) is 0.4 is then reported at 0.5 at most; or at 0.7 at most.",
+            "A feature whose P(effect) is 0.4 is then reported at 0.5 at most; or at 0.7 at most.",
             quantities=("selection",),
         )
     },
-    columns={"selection": Shown("P(active) off by", 2)},
-    meaning="The largest difference of P(active) of a feature from the reference's.",
+    columns={"selection": Shown("P(effect) off by", 2)},
+    meaning=(
+        "P(effect) is the probability that the effect of a feature is above the threshold, 0.5 "
+        "unless another was asked for. The largest difference from the reference's."
+    ),
 )
