@@ -1,4 +1,4 @@
-"""Are lists of features as false as they promise, where true effects come in every size?
+"""Whether lists of features are as false as they promise, where true effects have every size.
 
     python -m lab.known_truth.continuum                    fit what is missing, then report
     python -m lab.known_truth.continuum --processes 2      with two fits at once

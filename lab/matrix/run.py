@@ -23,8 +23,10 @@ import ardvark as av
 from ardvark.inference import read as read_fit
 from ardvark.inference import save
 from ardvark.inference.fits.datatree import group
+from ardvark.inference.fits.selection import select_at
 from ardvark.inference.scoring.quantities import has_draws
 from ardvark.models import Problem
+from ardvark.models.parts.effects import VISIBLE
 from lab.matrix import figure, pages, rows
 from lab.matrix.declared import EXACT, FLAT, Block, Cell, chosen
 from lab.matrix.numbers import active_in_prior, between, numbers
@@ -49,6 +51,8 @@ def rows_of(block: Block, fits_in: Path, one_core: bool = False) -> list[Row]:
             fits[cell.label] = fit(block, cell, problem, fits_in, one_core)
         except ValueError as error:  # it does not apply, or its draws are outside the support
             absent[cell.label] = str(error)
+    # counts and probabilities of the rows are at the size for which the priors state theirs
+    fits = {name: select_at(problem, tree, VISIBLE) for name, tree in fits.items()}
     comparison = av.compare(fits, EXACT, problem)
     prior, found = active_in_prior(problem), []
     for cell in block.cells:

@@ -2,8 +2,8 @@
 
 A file of `stored/` contains a few hundred draws of the weights and the scalars, far enough apart to
 be almost independent, to eight bits; moments, quantiles, effective sizes and Monte Carlo errors of
-every component from all draws; P(active); its provenance; and which criteria of posteriordb it
-meets. X and y come from their usual source, and eta is computed from them and the weights:
+every component from all draws; its provenance; and which criteria of posteriordb it meets. X and y
+come from their usual source; eta and the effects are computed from them and the weights:
 
     fit = opened("rfvm-colon")
     av.compare({"paper": av.fit(problem_of("rfvm-colon"), "paper")}, reference=fit)
@@ -97,27 +97,13 @@ def opened(name: str, problem: Problem | None = None) -> xr.DataTree:
     }
     result = Result(posterior=point, sample_stats=stats)
     tree = assemble(result, model=None, problem=problem, attrs=attrs)
-    stored = {part: group(file, part) for part in ("selection", "summary")}
-    stored["selection"] = _with_effects(problem, tree, stored["selection"])
-    for part, found in stored.items():
-        names = {d: n for d, n in problem.coords.items() if d in found.dims}
-        tree[part] = xr.DataTree(found.assign_coords({d: list(n) for d, n in names.items()}))
-    return tree
-
-
-def _with_effects(problem: Problem, tree: xr.DataTree, found: xr.Dataset) -> xr.Dataset:
-    """Return the selection of a reference with what its file lacks, from the draws it has.
-
-    Files made before the signed effects, the prior's numbers and the groups were stored lack them.
-    """
-    if "effect_feature" in found:
-        return found
     posterior = group(tree, "posterior")
     active = activity(problem, weights_of(problem, posterior), budget=_BUDGET)
-    own = described(problem, active, posterior).drop_dims(["chain", "draw"])
-    own = own.drop_vars([n for n in own.coords if n != "quantile"])
-    missing = own[[n for n in own.data_vars if n not in found]]
-    return found.merge(missing).assign_attrs(own.attrs | found.attrs)
+    tree["selection"] = xr.DataTree(described(problem, active, posterior))
+    told = group(file, "summary")
+    names = {d: list(n) for d, n in problem.coords.items() if d in told.dims}
+    tree["summary"] = xr.DataTree(told.assign_coords(names))
+    return tree
 
 
 def missed(attrs: dict[str, Any]) -> list[str]:
