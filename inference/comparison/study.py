@@ -187,6 +187,8 @@ def summarise(
             tables["sensitivity"] = sensitivity.table
         write_files(folder, {f"{name}.csv": table for name, table in tables.items()})
         pictures = comparison.pictures()
-        write_files(folder, {f"{name}.png": picture.figure for name, picture in pictures.items()})
+        drawn = {f"{name}.{end}": picture.figure for name, picture in pictures.items()
+                 for end in ("png", "pdf", "svg")}  # fmt: skip
+        write_files(folder, drawn)
         comparison.to_html(folder / "report.html", command, sensitivity, pictures)
     return comparison

@@ -19,9 +19,7 @@ from ardvark.common.validate import InputError, logger, one_of
 from ardvark.data import Dataset
 from ardvark.models import Problem
 
-from ..fits.covariates import covariates_beside
 from ..fits.datatree import replacing
-from ..fits.effects import selected_beside
 from ..fits.selection_text import selection_text
 from ..methods.prediction import classes, predicted_draws, rows_of, warn_of_new_values
 from ..scoring.baselines import Baseline, Predicted, baselines, beside_baselines
@@ -31,7 +29,7 @@ from ..scoring.held_out import HeldOut, remarks
 from ..scoring.quantities import Function, has_draws
 from .entry import beside_the_reference, check, reference_of
 from .rows import tabulate
-from .text import WIDTH, everything, one_screen
+from .text import WIDTH, counts, everything, one_screen
 from .verdicts.verdict import Verdict, verdicts
 
 if TYPE_CHECKING:
@@ -89,10 +87,9 @@ class Comparison:
     'verdict']
     >>> for name, words in comparison.selection().items():
     ...     print(f"{name}: {words}")
-    pfcvm_lp: On average 2.0 of 4 features are active (90 % interval 2 to 2; the prior
-    expects ...). Active with probability above 0.5 are x2 (1.00, ...
-    pfcvm_em: At the returned point 1 of 4 features are active: x2 (+...); 1 feature
-    carries 90 % of the effect, ...
+    pfcvm_lp: On average 2.0 of 4 features have an effect above 0.5 (90 % interval 2 to 2;
+    the prior expects ...). More likely above it than not (prior ...) are x2 (+...
+    pfcvm_em: At the returned point 1 of 4 features have an effect above 0.5: x2 (+...
     >>> comparison.verdict["pfcvm_lp"].remedies
     ('ardvark.fit(problem, "exact")',)
     >>> comparison.on_command_line()["pfcvm_lp"].remedies
@@ -103,7 +100,7 @@ class Comparison:
     >>> comparison.plot("forest").savefig("forest.png")
     >>> pictures = comparison.pictures()
     >>> sorted(pictures)
-    ['eta', 'forest', 'frontier', 'pair', 'samples']
+    ['curve', 'eta', 'forest', 'frontier', 'samples']
     >>> comparison.to_html("report.html", pictures=pictures).name  # one page, its figures inside
     'report.html'
     """
@@ -138,10 +135,12 @@ class Comparison:
         """
         said = [words for words in (self.unjudged, *self.remarks) if words]
         if not full:
-            return one_screen(self.title, self.table, self.verdict, self.fits, self.reference, said)
+            return one_screen(
+                self.title, self.rows, self.table, self.verdict, self.fits, self.reference, said
+            )
         # of other fits than the reference, the selection is on the page
         known = {n: w for n, w in self.selection().items() if self.reference in (None, n)}
-        return everything(self.title, self.table, self.verdict, said, known, width)
+        return everything(self.title, self.rows, self.table, self.verdict, said, known, width)
 
     @property
     def title(self) -> str:
@@ -151,11 +150,20 @@ class Comparison:
         return f"Comparison of {count}{of}, reference: {self.reference or 'none'}"
 
     @property
+    def rows(self) -> str:
+        """How many rows there are, in a sentence; "" without a problem."""
+        left_out = None if self.held_out is None else self.held_out.y
+        return "" if self.problem is None else counts(self.problem.data, left_out)
+
+    @property
     def unjudged(self) -> str:
         """That nothing is known of the model's predictions, "" if something is."""
         if self.table["kind"].eq("baseline").any():
             return ""
-        return "Whether the model predicts anything was not judged: there are no held-out samples."
+        return (
+            "Whether the model predicts was not asked: leave rows out (test=, --test-size 0.3), or "
+            "ask `choose`."
+        )
 
     @property
     def _subject(self) -> str:
@@ -179,10 +187,10 @@ class Comparison:
         Parameters
         ----------
         kind : str
-            "forest" and "samples" (leading feature and sample weights), "image" (pixels), "eta"
-            (decision values), "pair" (two features that stand in for each other), "frontier" (run
-            time against error), "calibration" (reliability curves, with a test split), "ranks"
-            (rank ECDFs of the reference's chains).
+            "forest" and "samples" (effects of the leading features and samples), "curve" (their
+            probability over sizes), "eta" (decision values), "frontier" (run time against
+            error), "calibration" (reliability curves, with a test split), "ranks" (rank ECDFs of
+            the reference's chains).
         **settings
             Settings of the figure: `leading`, the number of features in a forest.
 
@@ -251,15 +259,14 @@ class Comparison:
         text = page(
             self.table,
             self.pictures() if pictures is None else pictures,
-            self.selection(),
+            self.fits,
+            rows=self.rows,
             verdicts=self.on_command_line() if command else self.verdict,
             distances=self.distances,
             reference=self.reference,
             problem=self.problem,
             sensitivity=sensitivity,
-            sets=selected_beside(self.fits, self.reference),
-            always=covariates_beside(self.fits),
-            remarks=self.remarks,
+            remarks=[words for words in (self.unjudged, *self.remarks) if words],
             command=command,
             versions=str(next(iter(self.fits.values())).attrs.get("versions", "")),
         )
@@ -313,7 +320,8 @@ def compare(
     >>> fits = {"em": av.fit(problem, "pfcvm_em", random_seed=0, progressbar=False)}
     >>> av.compare(fits, reference=exact, problem=problem)
     Comparison of 2 fits of pfcvm on digits38, reference: reference
-                      verdict      P(y = 1) off by  width  active   accuracy seconds
+    ...
+                      verdict      P(y = 1) off by  width  wrong, sure accuracy seconds
     reference         [converged]        reference  ...
     em                [do not use] ...
     """
@@ -324,7 +332,8 @@ def compare(
         predicted = _predicted(entries, problem, test)
         # a score of the link "identity" is no probability
         probabilities = {} if problem is None or problem.spec.link == "identity" else predicted
-        distances = measure(entries, name, problem, probabilities, quantities)
+        alone = len(entries) == 1  # a fit has no distance from itself
+        distances = measure(entries, None if alone else name, problem, probabilities, quantities)
         plain = {} if problem is None or test is None else baselines(problem.data, test)
         by_fit = verdicts(entries, name, distances, _models(predicted, plain, problem, test))
         table = tabulate(entries, distances, by_fit, problem, test, predicted, plain)

@@ -1,7 +1,8 @@
 """A comparison on a terminal: on one screen (`one_screen`), or all of it (`everything`).
 
-The screen says which fit may be used, how far it is from the reference, why it may not be used, and
-which features matter. A fit has one line, and one more line if something speaks against it.
+The screen says how many rows there are, whether the model predicts, what the features do, and then
+how far each fit is from the reference and why it may not be used. A fit has one line, and one more
+line if something speaks against it.
 """
 
 import math
@@ -10,8 +11,11 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import xarray as xr
+
+from ardvark.data import Dataset
 
 from ..fits.covariates import ODDS, covariate_effects
 from ..fits.effects import effects, leading, printed, towards
@@ -40,6 +44,7 @@ _BESIDE = ["majority", "L1 logistic"]
 
 def one_screen(
     title: str,
+    rows: str,
     table: pd.DataFrame,
     verdicts: Mapping[str, Verdict],
     fits: Mapping[str, xr.DataTree],
@@ -52,15 +57,19 @@ def one_screen(
     `everything` has all of it.
     """
     first = reference or next(iter(fits))
-    above = [_cut(title), *_table(table, verdicts, reference), ""]
-    known = fits[first]
-    below = [*_notes(first, verdicts[first], remarks), *_always(known), *_leading(first, known)]
+    known, verdict = fits[first], verdicts[first]
+    above = [_cut(title), *([_cut(rows)] if rows else []), *_predicts(first, verdict, remarks)]
+    above += [*_leading(first, known), *_always(known), "", *_table(table, verdicts, reference)]
+    # that there is no exact posterior is said last
+    remedies = [] if verdict.longer else [f"try: {remedy}" for remedy in verdict.remedies[-1:]]
+    below = [line for r in remedies for line in textwrap.wrap(r, WIDTH, break_on_hyphens=False)]
     room = LINES - BELOW - len(above) - len(below)
     return "\n".join([*above, *_whys(verdicts, room), *below])
 
 
 def everything(
     title: str,
+    rows: str,
     table: pd.DataFrame,
     verdicts: Mapping[str, Verdict],
     remarks: Sequence[str],
@@ -70,12 +79,22 @@ def everything(
     """Return every verdict with its reasons and remedies, the whole table, and the selection."""
     told = [
         textwrap.fill(title, WIDTH),
+        *textwrap.wrap(rows, WIDTH),
         *(verdict.text(name) for name, verdict in verdicts.items()),
     ]
     told.append(f"\nScorecard\n\n{lines(table_text(table), width)}\n")
     reasons = {name: reason for name, reason in table["reason"].dropna().items() if reason}
     named = [f"{name}: {words}" for name, words in (*reasons.items(), *selection.items())]
     return "\n".join([*told, *(textwrap.fill(words, WIDTH) for words in (*remarks, *named))])
+
+
+def counts(train: Dataset, left_out: np.ndarray | None) -> str:
+    """Return how many rows there are of either class, and how many were left out."""
+    name = train.class_names[1]
+    text = f"{train.N} rows, {int(train.y.sum())} of them {name!r}; {train.D} features"
+    if left_out is None:
+        return f"{text}."
+    return f"{text}; {len(left_out)} rows left out, {int(left_out.sum())} of them {name!r}."
 
 
 def _cut(text: str, width: int = WIDTH) -> str:
@@ -170,15 +189,12 @@ def _whys(verdicts: Mapping[str, Verdict], room: int) -> list[str]:
     return [*lines, f"and {more} more fit{'s' if more > 1 else ''}"] if more else lines
 
 
-def _notes(first: str, verdict: Verdict, remarks: Sequence[str]) -> list[str]:
-    """Return how the model predicts, a remark, and what to do about it, a line or two each."""
+def _predicts(first: str, verdict: Verdict, remarks: Sequence[str]) -> list[str]:
+    """Return how the model predicts, and a remark on the data, a line or two each."""
     model = re.sub(r" \(.*?\)", "", verdict.model)  # without the numbers
     told = sentence_of(f"{first} {model}") if model else []
     for remark in remarks[:1]:
         told += sentence_of(remark)
-    # that there is no exact posterior is said last
-    for remedy in () if verdict.longer else verdict.remedies[-1:]:
-        told += textwrap.wrap(f"try: {remedy}", WIDTH, break_on_hyphens=False)
     return told
 
 

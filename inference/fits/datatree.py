@@ -297,13 +297,13 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def write_files(folder: Path, files: Mapping[str, Any]) -> None:
-    """Write texts, figures (as PNG) and tables (as CSV) to files of a folder, by their names."""
+    """Write texts, figures (PNG, PDF, SVG) and tables (CSV) to files of a folder by their names."""
     for name, content in files.items():
         with replacing(folder / name) as part:
             if isinstance(content, str):
                 part.write_text(content, encoding="utf-8")
             elif hasattr(content, "savefig"):
-                content.savefig(part, format="png", dpi=150)
+                content.savefig(part, format=name.rpartition(".")[2], dpi=150)
             else:
                 content.to_csv(part)
 

@@ -13,18 +13,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import xarray as xr
 
 from ardvark.models import Problem
 
 from ...checks.sensitivity import BASELINE, Sensitivity
 from ...fits import datatree
+from ...fits.covariates import covariates_beside
 from ...fits.diagnostics import khat_limit
+from ...fits.effects import effects, leading, printed, selected_beside, towards
+from ...fits.selection_text import counted, selection_text
 from ...scoring.columns import FLOOR, Column, groups, table_text
 from ...scoring.distances import rows as rows_of
 from ...scoring.statistics import STATISTICS
 from ..verdicts.verdict import Verdict
 from ..verdicts.words import Level
 from .figures import FIGURES, Kind
+from .methods import methods_text
 from .style import Picture
 
 if TYPE_CHECKING:
@@ -39,6 +44,14 @@ _BADGES: dict[Level, str] = {
 }
 """The class of a level: its colour, beside its word."""
 _BAD = ("failed", "not_converged", "not possible", "do not use")
+PARTS: tuple[tuple[Kind, ...], ...] = (
+    ("forest", "curve"),
+    ("eta", "calibration", "frontier"),
+    ("samples", "ranks"),
+)
+"""The figures of the features, of the approximations, and below them."""
+LEADING = 12
+"""Features in the first table."""
 _NARROW = 4  # methods in a table of which three fit side by side on paper
 Text = Callable[[str, str], str]
 """What is said of a cell, by its row and column; "" for nothing."""
@@ -67,15 +80,14 @@ def _template(name: str = "page") -> "Template":
 def page(
     table: pd.DataFrame,
     pictures: Mapping[Kind, Picture],
-    selection: Mapping[str, str] | None = None,
+    fits: Mapping[str, xr.DataTree] | None = None,
     *,
+    rows: str = "",
     verdicts: Mapping[str, Verdict] | None = None,
     distances: pd.DataFrame | None = None,
     reference: str | None = None,
     problem: Problem | None = None,
     sensitivity: Sensitivity | None = None,
-    sets: pd.DataFrame | None = None,
-    always: pd.DataFrame | None = None,
     remarks: Sequence[str] = (),
     command: str = "",
     versions: str = "",
@@ -88,8 +100,10 @@ def page(
         `Comparison.table`.
     pictures : dict of Picture
         Shown above the table, by kind.
-    selection : dict of str, optional
-        Which features each method says are active, in words (`selection_text`).
+    fits : dict of DataTree, optional
+        Adds what the features do, by the reference, and what each method selects.
+    rows : str
+        How many rows there are, in a sentence.
     verdicts : dict of Verdict, optional
         What each fit may be used for; the first section.
     distances : DataFrame, optional
@@ -100,10 +114,6 @@ def page(
         Adds a title, the hyperparameters and the model's program.
     sensitivity : Sensitivity, optional
         Adds what changes with the prior.
-    sets : pandas.DataFrame, optional
-        What each rule selects (`selected_beside`), folded.
-    always : pandas.DataFrame, optional
-        The effects of columns that are always in the model, in words, one column a method.
     remarks : sequence of str
         Remarks on the data, shown first.
     command, versions : str
@@ -118,6 +128,11 @@ def page(
     if problem is not None:
         title = f"{problem.spec.title} on {problem.data.name}"
         of = f"{problem.spec.name} on {problem.data.name}: "  # the page is of one problem
+    fits = {} if fits is None else dict(fits)
+    first = str(reference or next(iter(fits), ""))
+    known = effects(fits[first]) if first in fits else pd.DataFrame()
+    sets, always = selected_beside(fits, reference), covariates_beside(fits)
+    drawn = {k: _figure(k, p, FIGURES[k].reading, of) for k, p in pictures.items()}
     draws = table["draws"].dropna()
     largest = int(draws.max()) if len(draws) else 1000
     return _template().render(
@@ -128,15 +143,24 @@ def page(
         best=_closest(table, reference),
         remarks=remarks,
         verdicts=verdicts,
-        figures=[_figure(k, p, FIGURES[k].reading, of) for k, p in pictures.items()],
+        rows=rows,
+        first=first,
+        alone=len(table[table["kind"] != "baseline"]) == 1,
+        predicts=(verdicts or {}).get(first, Verdict({})).model,
+        features=_plain(printed(leading(known, LEADING))) if len(known) else None,
+        unit="" if known.empty else f"{known.attrs['unit']}{towards(known)}",
+        counted=counted(fits[first]) if first in fits else "",
+        threshold=known.attrs.get("threshold"),
+        figures=[[drawn[k] for k in kinds if k in drawn] for kinds in PARTS],
         scorecard=_scorecard(table, reference, distances),
         reasons=[(m, reason) for m, reason in table["reason"].dropna().items() if reason],
         meanings=_meanings(),
         khat={"draws": largest, "limit": khat_limit(largest)},
         distances=None if distances is None or not len(distances) else _distances(distances),
-        selection=selection,
-        sets=None if sets is None or not len(sets) else _grid(sets, reference),
-        always=None if always is None or not len(always) else _grid(always, reference),
+        selection={m: words for m, tree in fits.items() if (words := selection_text(tree))},
+        sets=_grid(sets, reference) if len(sets) else None,
+        always=_grid(always, reference) if len(always) else None,
+        methods=methods_text(problem, fits[first]) if problem and first in fits else "",
         sensitivity=sensitivity,
         moved=sensitivity and _moved(sensitivity.table),
         problem=problem,
@@ -246,6 +270,11 @@ def _distances(found: pd.DataFrame) -> dict[str, Any]:
     quantities = found["quantity"].unique()
     order = [(q, s) for q in quantities for s in STATISTICS if (q, s) in shown.index]
     shown = shown.fillna("").loc[order].set_axis([" ".join(pair) for pair in order])
+    return _grid(shown, None)
+
+
+def _plain(shown: pd.DataFrame) -> dict[str, Any]:
+    """Return a table of strings as it is, one line a row."""
     return _grid(shown, None)
 
 

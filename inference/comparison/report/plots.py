@@ -106,6 +106,7 @@ def curve(fits: Fits, reference: str | None = None, subject: str = "", leading: 
     sizes, names = first["t"].values, first["feature"].values.astype(str)
     order = leaders(fits[methods[0]], "feature", leading)
     palette = style.colours([names[k] for k in order], None)
+    shapes = style.marks([names[k] for k in order], None)
     prior = first["prior_curve_feature"].values if "prior_curve_feature" in first else None
     alike = prior is not None and bool((np.ptp(prior[:, order], axis=1) == 0.0).all())
     said, spots = [], []
@@ -116,7 +117,9 @@ def curve(fits: Fits, reference: str | None = None, subject: str = "", leading: 
             if alike and prior is not None:
                 axis.plot(sizes, prior[:, order[0]], color="#888888", lw=2.0)
             for k in order:
-                axis.plot(sizes, P[:, k], "o-", ms=3.0, lw=1.2, color=palette[names[k]])
+                axis.plot(
+                    sizes, P[:, k], f"{shapes[names[k]]}-", ms=3.5, lw=1.2, color=palette[names[k]]
+                )
                 spots += [Spot(axis, t, p, f"{names[k]}, {method}: P(|effect| > {t:g}) = {p:.2f}")
                           for t, p in zip(sizes, P[:, k], strict=True)]  # fmt: skip
             axis.axvline(first.attrs["threshold"], ls=":", color="black", lw=1.0)
@@ -125,13 +128,12 @@ def curve(fits: Fits, reference: str | None = None, subject: str = "", leading: 
             axis.minorticks_off()
             axis.set_ylim(-0.04, 1.04)
             axis.set_title(style.label(method, reference))
-            axis.set_xlabel(f"t, {first.attrs['unit']} per sd")
+            axis.set_xlabel("size t of an effect per sd")
             axis.grid()
-            counts = [f"{int((P[i] > PROBABILITY).sum())} at {sizes[i]:g}" for i in (0, 3, 5)]
+            counts = [f"{int((P[i] > PROBABILITY).sum())} at t = {sizes[i]:g}" for i in (0, 3, 5)]
             said.append(f"{', '.join(counts)} under {method}")
         axes[0].set_ylabel("P(|effect| > t)")
-        lines = dict.fromkeys(palette, "o")
-        style.legend(figure, palette, lines, {"prior": "#888888"} if alike else {})
+        style.legend(figure, palette, shapes, {"prior": "#888888"} if alike else {})
         finding = f"features more likely than not to have an effect above t: {said[0]}"
         style.entitle(figure, finding, subject)
     alt = f"P(|effect| > t) of {len(order)} features. Above one half: {'; '.join(said)}."
