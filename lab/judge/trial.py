@@ -11,6 +11,7 @@ from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 import ardvark as av
@@ -211,8 +212,8 @@ def severity(distances: Iterable[Distance]) -> float:
     return min(float(np.nanmax(found)), MOST)
 
 
-def judged(trial: Trial, key: Row) -> Row:
-    """Return what is said of one kind of defect in all its sizes, and of a right fit."""
+def made(trial: Trial, key: Row) -> tuple[dict[str, xr.DataTree], pd.DataFrame]:
+    """Return the fits of one kind of defect in all its sizes, a right one, and the distances."""
     case = Case(*str(key["problem"]).split())
     problem = case.problem()
     pool, foreign = pools(case, trial.folder, trial.pool)
@@ -231,10 +232,14 @@ def judged(trial: Trial, key: Row) -> Row:
         right = chained(pool, rng.permutation(rest)[:count])
         fits[str(size)] = fit_of(problem, trial.catalogue[kind](right, size, rng, source), method)
     fits["right"] = fit_of(problem, chained(pool, rng.permutation(rest)[:count]), method)
-    distances = measure(fits, "exact", problem)
-    said = verdicts(fits, "exact", distances)
-    measured = rows_of(distances)
-    row: Row = {"as": method, "right": said["right"].level}
+    return fits, measure(fits, "exact", problem)
+
+
+def judged(trial: Trial, key: Row) -> Row:
+    """Return what is said of one kind of defect in all its sizes, and of a right fit."""
+    fits, distances = made(trial, key)
+    said, measured, kind = verdicts(fits, "exact", distances), rows_of(distances), str(key["kind"])
+    row: Row = {"as": fits["right"].attrs["method"], "right": said["right"].level}
     row["right words"] = " ".join(said["right"].words.values())
     row["right reason"] = "; ".join(said["right"].reasons)
     row["right codes"] = codes(said["right"])
