@@ -5,7 +5,6 @@ vector (P,) and g its log density, Jacobian included, q is a Gaussian on x,
 
     mean field   x = m + exp(w) * e             e (P,), h (rank,) ~ N(0, I)
     low rank     x = m + exp(w) * (e + V h)     covariance S (I + V V') S,  S = diag(exp(w))
-    full rank    x = m + L e                    covariance L L'
 
 and the evidence lower bound ELBO(q) = E_q[g(x)] + H[q] is maximised by stochastic gradients of the
 reparametrised expectation.
@@ -14,8 +13,8 @@ ADVI is exact if the unconstrained density is Gaussian (mean field: with a diago
 Otherwise it is biased: it minimises KL(q || p), which avoids regions where p is small, so
 mean-field variances are too small. For a Gaussian with precision matrix Lambda they are 1 /
 Lambda_ii. Low rank widens q in `rank` directions and narrows it in none. The cost is one gradient
-per sample and step, and O(P rank^2). Full rank stores P^2 numbers and updates them at every step,
-hence its limit. Mean field is low rank with no column in V. By Woodbury's identity
+per sample and step, and O(P rank^2). Mean field is low rank with no column in V. By Woodbury's
+identity
 
     (I + V V')^-1 = I - V M^-1 V',    log|I + V V'| = log|M|,    M = I + V'V  (rank, rank)
 
@@ -27,20 +26,24 @@ the last blocks is above that of the blocks before by more than two standard err
 size falls, and the next stage begins. The answer is the average of the iterates of the last stage
 (Polyak & Juditsky 1992), which removes the noise that a constant step size leaves. If the final
 ELBO is below that of the start, the method has not converged, whatever its trace looks like.
+
+PyMC's mean field, `pm.fit` (6.3.2, 2026-11-28, one seed), has neither these stages nor the average.
+Its ELBO is lower by 0.4 (eight schools), 4.6 (horseshoe), 9.9 (PFCVM), 25 (JCFO) and 29 (RFVM);
+with ten times the steps still by 0.2, 2.2 and 18 on the first three. With `pm.adam` at 0.01 and
+50 000 steps it is equal on eight schools and lower by 0.6, 1.2, 3.5 and 1.9 on the others, in 4 to
+8 times the processor's seconds, without compilation. Standard errors are at most 1.1 (of 18: 1.8).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import linalg
 from scipy.stats import sem
 
 from ardvark.common.declared import Settings, option
 from ardvark.common.progress import Update
-from ardvark.common.validate import InputError
 
 from ..target.backend import About, FitFailed, Job, Kind, Result, continuous_only
 from ..target.reasons import Reason
@@ -54,18 +57,15 @@ KIND: Kind = "approximation"
 ABOUT = About(
     approximates=(
         "The unconstrained density, by the Gaussian that maximises the ELBO. Its covariance is "
-        "diagonal, diagonal plus low-rank, or full."
+        "diagonal, or diagonal plus low-rank."
     ),
     exact=(
         "If the density is Gaussian (for a mean field: with a diagonal precision). Otherwise "
         "mean-field variances are too small."
     ),
-    cost=(
-        "One gradient per sample and step. Full rank stores P^2 numbers for P parameters, so P is "
-        "limited to 500."
-    ),
+    cost="One gradient per sample and step.",
 )
-LARGEST_FULL_RANK = 500
+_START_SD = 0.1  # standard deviation of q at the start
 _BLOCK = 200  # steps whose mean ELBO is one observation of progress
 _WINDOW = 5  # blocks compared with the blocks before them
 
@@ -74,7 +74,6 @@ _WINDOW = 5  # blocks compared with the blocks before them
 class Options(Settings):
     """Options of `advi`."""
 
-    family: Literal["mean_field", "full_rank"] = option("mean_field", "covariance of q")
     rank: int = option(0, "number of directions of correlation to add to a mean field", at_least=0)
     samples: int = option(4, "draws of the noise in each step, in antithetic pairs", above=0)
     step_sizes: tuple[float, ...] = option(
@@ -83,15 +82,6 @@ class Options(Settings):
     max_iterations: int = option(
         60_000, "total number of steps; reaching it means not converged", above=0
     )
-    start_sd: float = option(0.1, "standard deviation of q at the start", above=0.0)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.rank and self.family == "full_rank":
-            raise InputError(
-                f"rank adds directions of correlation to a mean field, got rank = {self.rank} with "
-                "family = 'full_rank', which has all of them. Omit one of the two."
-            )
 
 
 supports = continuous_only("ADVI")
@@ -103,18 +93,7 @@ def fit(target: Target, options: Options, job: Job) -> Result:
     with job.report.stage("compiling"):
         seconds_compile = target.compile_density()
     density = target.density
-    full = options.family == "full_rank"
-    if full and density.size > LARGEST_FULL_RANK:
-        raise FitFailed(
-            f"full rank stores {density.size}^2 numbers and updates them at every step, so it is "
-            f"limited to {LARGEST_FULL_RANK} unconstrained parameters. Use family='mean_field', "
-            "with rank=10 to include the strongest correlations."
-        )
-    q: LowRank | FullRank
-    if full:
-        q = FullRank(density.start, options.start_sd)
-    else:
-        q = LowRank(density.start, options.start_sd, options.rank, rng)
+    q = LowRank(density.start, options.rank, rng)
     with job.report.stage("maximising the ELBO", total=len(options.step_sizes)) as update:
         elbo, reason = _maximise(density, q, options, rng, update)
 
@@ -125,7 +104,7 @@ def fit(target: Target, options: Options, job: Job) -> Result:
     with job.report.stage("drawing"):
         posterior = density.constrain(x, job.names)
         lp = density.logp(x)
-        reason = reason or _fell(density, lp - log_q, options, rng)
+        reason = reason or _fell(density, lp - log_q, rng)
     return Result(
         posterior={k: v.reshape(*shape, *v.shape[1:]) for k, v in posterior.items()},
         sample_stats={"lp": lp.reshape(shape), "log_q": log_q.reshape(shape)},
@@ -136,7 +115,6 @@ def fit(target: Target, options: Options, job: Job) -> Result:
             "sd": ("unconstrained",),
             "own_sd": ("unconstrained",),
             "loading": ("unconstrained", "direction"),
-            "factor": ("unconstrained", "unconstrained_bis"),
         },
         status="not_converged" if reason else "finished",
         reason=reason or "",
@@ -152,8 +130,6 @@ class LowRank:
     ----------
     start : array (P,)
         The initial m.
-    sd : float
-        The initial exp(w).
     rank : int
         Number of columns of V.
     rng : Generator
@@ -163,11 +139,11 @@ class LowRank:
     they moved as fast as m does, their noise alone would be a direction of many sd.
     """
 
-    def __init__(self, start: np.ndarray, sd: float, rank: int, rng: np.random.Generator) -> None:
+    def __init__(self, start: np.ndarray, rank: int, rng: np.random.Generator) -> None:
         self.size, self.rank = len(start), rank
         self.noise = self.size + rank
         columns = 0.1 * rng.standard_normal(self.size * rank)
-        self.parameters = np.concatenate([start, np.full(self.size, np.log(sd)), columns])
+        self.parameters = np.concatenate([start, np.full(self.size, np.log(_START_SD)), columns])
 
     @property
     def m(self) -> np.ndarray:
@@ -231,54 +207,9 @@ class LowRank:
         return found | ({"own_sd": own, "loading": own[:, None] * self.V} if self.rank else {})
 
 
-class FullRank:
-    """q(x) = N(x | m, L L'), L lower triangular with a positive diagonal kept as its logarithm."""
-
-    def __init__(self, start: np.ndarray, sd: float) -> None:
-        self.size = self.noise = len(start)
-        self.rows, self.columns = np.tril_indices(self.size, -1)
-        below = np.zeros(len(self.rows))
-        self.parameters = np.concatenate([start, np.full(self.size, np.log(sd)), below])
-
-    def factor(self) -> np.ndarray:
-        """Return L (P, P)."""
-        P = self.size
-        L = np.diag(np.exp(self.parameters[P : 2 * P]))
-        L[self.rows, self.columns] = self.parameters[2 * P :]
-        return L
-
-    def sample(self, e: np.ndarray) -> np.ndarray:
-        """Return x (S, P) for e (S, P)."""
-        return self.parameters[: self.size] + e @ self.factor().T
-
-    def gradient(self, e: np.ndarray, g: np.ndarray) -> np.ndarray:
-        """Return the ELBO gradient from log-density gradients g (S, P) at sample(e)."""
-        G = g.T @ e / len(e)  # dE[g]/dL
-        diagonal = np.diag(G) * np.exp(self.parameters[self.size : 2 * self.size]) + 1.0
-        return np.concatenate([g.mean(0), diagonal, G[self.rows, self.columns]])
-
-    def entropy(self) -> float:
-        """Return H[q]."""
-        log_diagonal = self.parameters[self.size : 2 * self.size]
-        return float(log_diagonal.sum() + 0.5 * self.size * (1.0 + np.log(2.0 * np.pi)))
-
-    def log_density(self, e: np.ndarray) -> np.ndarray:
-        """Return log q at sample(e)."""
-        return 0.5 * (self.size - (e**2).sum(1)) - self.entropy()
-
-    def details(self) -> dict[str, np.ndarray]:
-        """Return what the `fit` group stores."""
-        L = self.factor()
-        return {
-            "location": self.parameters[: self.size].copy(),
-            "sd": linalg.norm(L, axis=1),
-            "factor": L,
-        }
-
-
 def _maximise(
     density: Density,
-    q: LowRank | FullRank,
+    q: LowRank,
     options: Options,
     rng: np.random.Generator,
     update: Update,
@@ -315,7 +246,7 @@ def _maximise(
 
 
 def _estimate(
-    density: Density, q: LowRank | FullRank, samples: int, rng: np.random.Generator
+    density: Density, q: LowRank, samples: int, rng: np.random.Generator
 ) -> tuple[float, np.ndarray]:
     """Return a noisy ELBO and its gradient, without the draws of infinite density."""
     half = rng.standard_normal(((samples + 1) // 2, q.noise))
@@ -330,15 +261,13 @@ def _estimate(
     return float(values[good].mean()) + q.entropy(), q.gradient(e[good], gradients[good])
 
 
-def _fell(
-    density: Density, found: np.ndarray, options: Options, rng: np.random.Generator
-) -> Reason | None:
+def _fell(density: Density, found: np.ndarray, rng: np.random.Generator) -> Reason | None:
     """Return a reason if an ELBO that no longer rises is below that of the start.
 
     `found` contains log p - log q of the draws (S,). Where q is far too wide a few of them decide
     both their mean and its error, so their median is looked at as well.
     """
-    q = LowRank(density.start, options.start_sd, 0, rng)
+    q = LowRank(density.start, 0, rng)
     noise = rng.standard_normal((100, density.size))
     found = found[np.isfinite(found)]
     start = density.logp(q.sample(noise)) - q.log_density(noise)

@@ -208,7 +208,7 @@ def test_keep_shared(fitted):
     [
         {"hypers": {"parametrization": "marginal"}},
         {"hypers": {"bias_sd": 2.0}},
-        {"options": {"jitter": 2.0}},
+        {"options": {"starts": 2}},
         {"draws": 61},
         {"chains": 3},
         {"seed": 4},

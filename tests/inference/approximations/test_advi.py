@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ardvark.common.validate import InputError
 from ardvark.inference.approximations import advi
 from ardvark.inference.target.backend import FitFailed
 from tests.inference.samplers.gradient.targets import Known, approximate, known_gaussian
@@ -17,11 +16,7 @@ COVARIANCE = np.array([[1.0, 0.8, 0.3], [0.8, 2.0, 0.1], [0.3, 0.1, 0.5]])
 def family(name, size=20, rank=3):
     """One family of ADVI, at parameters far from where it starts."""
     random, start = rng(5), np.zeros(size)
-    q = {
-        "mean_field": lambda: advi.LowRank(start, 0.5, 0, random),
-        "low_rank": lambda: advi.LowRank(start, 0.5, rank, random),
-        "full_rank": lambda: advi.FullRank(start, 0.5),
-    }[name]()
+    q = advi.LowRank(start, {"mean_field": 0, "low_rank": rank}[name], random)
     q.parameters = 0.3 * random.normal(size=len(q.parameters))
     return q, random
 
@@ -29,7 +24,7 @@ def family(name, size=20, rank=3):
 def dense(q):
     """Its location and covariance, from what the `fit` group stores."""
     found = q.details()
-    root = found.get("factor", np.diag(found.get("own_sd", found["sd"])))
+    root = np.diag(found.get("own_sd", found["sd"]))
     loading = found.get("loading", np.zeros((len(root), 1)))
     return found["location"], root @ root.T + loading @ loading.T
 
@@ -39,7 +34,7 @@ def exact_noise(q):
     return np.sqrt(q.noise) * np.concatenate([np.eye(q.noise), -np.eye(q.noise)])
 
 
-FAMILIES = pytest.mark.parametrize("name", ["mean_field", "low_rank", "full_rank"])
+FAMILIES = pytest.mark.parametrize("name", ["mean_field", "low_rank"])
 
 
 @FAMILIES
@@ -57,13 +52,11 @@ def test_a_family_is_a_gaussian(name):
 
 
 @FAMILIES
-def test_a_family_starts_at_a_point_with_the_spread_given(name):
-    start, random = np.array([0.3, -1.0, 2.0]), rng(6)
-    rank = {"mean_field": 0, "low_rank": 2}.get(name)
-    q = advi.FullRank(start, 0.2) if rank is None else advi.LowRank(start, 0.2, rank, random)
-    found = q.details()
+def test_a_family_starts_at_a_point_with_a_small_spread(name):
+    start = np.array([0.3, -1.0, 2.0])
+    found = advi.LowRank(start, {"mean_field": 0, "low_rank": 2}[name], rng(6)).details()
     np.testing.assert_array_equal(found["location"], start)
-    np.testing.assert_allclose(found.get("own_sd", found["sd"]), 0.2)
+    np.testing.assert_allclose(found.get("own_sd", found["sd"]), 0.1)
     assert ("loading" in found) == (name == "low_rank")
 
 
@@ -86,7 +79,7 @@ def test_the_gradient_of_a_family_is_that_of_its_elbo(name):
 
 @FAMILIES
 def test_no_slope_is_left_at_the_optimum_on_a_gaussian(name):
-    """Full rank is exact; KL(q || p) of a mean field is least at variances 1 / Lambda_ii.
+    """KL(q || p) of a mean field is least at variances 1 / Lambda_ii.
 
     Low rank is exact where the covariance is a diagonal and as many directions.
     """
@@ -143,7 +136,7 @@ def test_mean_field_on_a_gamma_misses_by_the_computed_amount():
 def test_advi_that_walks_away_says_so():
     """Steps of 100 sd never come near: that the ELBO has stopped rising is no optimum."""
     target = known_gaussian(MEAN, COVARIANCE)
-    result = approximate(advi, target, step_sizes=(100.0,), start_sd=0.5)
+    result = approximate(advi, target, step_sizes=(100.0,))
     assert result.status == "not_converged"
     assert result.reason.code == "fell"
     assert result.reason.numbers["end"] < result.reason.numbers["start"]
@@ -151,25 +144,25 @@ def test_advi_that_walks_away_says_so():
 
 
 def test_a_few_draws_far_away_do_not_hide_that_advi_fell():
-    density = known_gaussian(MEAN, COVARIANCE)
-    options, random = advi.Options(), np.random.default_rng(seed(5))
+    density, random = known_gaussian(MEAN, COVARIANCE), np.random.default_rng(seed(5))
     far = -(10.0 ** np.linspace(2.0, 16.0, 200))  # their standard error is as large as their mean
-    assert advi._fell(density, far, options, random).code == "fell"
-    q = advi.LowRank(density.start, options.start_sd, 0, random)
+    assert advi._fell(density, far, random).code == "fell"
+    q = advi.LowRank(density.start, 0, random)
     noise = random.standard_normal((200, density.size))
     same = density.logp(q.sample(noise)) - q.log_density(noise)
-    assert not advi._fell(density, same + 1.0, options, random)
+    assert not advi._fell(density, same + 1.0, random)
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("sd", [0.01, 100.0])
-def test_advi_that_is_exact_did_not_fall(sd):
+def test_advi_that_is_exact_did_not_fall(sd, monkeypatch):
     """q = p, so the ELBO is 0; at the start, of half the sd, 5 (log 2 - 3/8) = 1.6 lower.
 
     Without its log q the mean of either side is the entropy away, 16 lower or 30 higher.
     """
+    monkeypatch.setattr(advi, "_START_SD", sd / 2)
     target = known_gaussian(np.zeros(5), sd**2 * np.eye(5))
-    result = approximate(advi, target, start_sd=sd / 2, step_sizes=(0.02, 0.002))
+    result = approximate(advi, target, step_sizes=(0.02, 0.002))
     assert (result.status, result.reason) == ("finished", "")
     assert result.attrs["elbo"] == pytest.approx(0.0, abs=0.1)
 
@@ -196,7 +189,8 @@ def test_an_estimate_leaves_out_draws_of_infinite_density():
         return (-x[0], -np.ones(1)) if x[0] < 0.0 else (-np.inf, np.full(1, np.nan))
 
     density, options = Known(value_and_slope, [0.0]), advi.Options()
-    q = advi.LowRank(density.start, 1.0, 0, rng())
+    q = advi.LowRank(density.start, 0, rng())
+    q.parameters = np.zeros(2)
     value, gradient = advi._estimate(density, q, 6, np.random.default_rng(3))
     below = -np.abs(np.random.default_rng(3).standard_normal(3))  # of each antithetic pair, one
     assert value == pytest.approx(-below.mean() + q.entropy(), rel=1e-12)
@@ -204,14 +198,3 @@ def test_an_estimate_leaves_out_draws_of_infinite_density():
     q.parameters = np.array([1e3, 0.0])
     with pytest.raises(FitFailed, match="not finite at any draw of q"):
         advi._estimate(density, q, options.samples, rng())
-
-
-def test_options_that_exclude_each_other_or_are_too_large(monkeypatch):
-    with pytest.raises(InputError, match="rank adds directions of correlation to a mean field"):
-        advi.Options(family="full_rank", rank=2)
-    target, short = known_gaussian(MEAN, COVARIANCE), {"family": "full_rank", "max_iterations": 1}
-    monkeypatch.setattr(advi, "LARGEST_FULL_RANK", 3)
-    assert approximate(advi, target, **short).reason.code == "still rising"
-    monkeypatch.setattr(advi, "LARGEST_FULL_RANK", 2)
-    with pytest.raises(FitFailed, match=r"stores 3\^2 numbers.* limited to 2 .*'mean_field'"):
-        approximate(advi, target, **short)
