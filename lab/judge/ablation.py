@@ -4,11 +4,11 @@
 
 Sixteen statistics were declared one by one, as each defect of a posterior was met. Several see the
 same defect, so leaving one out at a time would keep all of them. Here they are chosen forward, on
-every second kind of the first catalogue under the seed of `--choose`: first the statistic with
+every second kind of the first catalogue, 4000 draws, under the seed of `--choose`: first the statistic with
 which the judge errs least, then whichever makes it err less, until none does. The judge errs where
 it trusts a posterior with a defect of twice the limit or more, by all sixteen (`trial.severity`),
-and where it does not trust a right one of 1000 draws and more. What was chosen is then tried once:
-on the other kinds of that catalogue and on the second one, under the seed of `--report`.
+and where it does not trust a right one. What was chosen is then tried once, with 1000 and 4000
+draws: on the other kinds of that catalogue and on the second one, under the seed of `--report`.
 """
 
 import argparse
@@ -44,11 +44,13 @@ class Tried(NamedTuple):
     findings: list[Finding]
 
 
-def tried(trial: Trial, name: str, seed: int) -> list[Tried]:
-    """Return the fits of a trial; what is computed is kept in `WORK`."""
-    found = []
+def tried(
+    trial: Trial, name: str, seed: int, kinds: Iterable[str], draws: tuple[int, ...]
+) -> list[Tried]:
+    """Return the fits of some kinds of a trial; what is computed is kept in `WORK`."""
+    found, wanted = [], set(kinds) - set(APART)
     for number, (key, _) in enumerate(trial.work(seed)):
-        if int(key["draws"]) < 1000 or key["kind"] in APART:
+        if key["draws"] not in draws or key["kind"] not in wanted:
             continue
         path = WORK / f"{name}-{seed}" / f"{number}.pickle"
         if not path.exists():
@@ -141,19 +143,18 @@ def main(words: list[str] | None = None) -> None:
     parser.add_argument("--choose", type=int, required=True, help="seed of the choice")
     parser.add_argument("--report", type=int, required=True, help="seed of the report")
     asked = parser.parse_args(words)
-    kinds = list(judge.TRIAL.catalogue)
-    half = {*kinds[::2], "right"}
+    kinds, both = list(judge.TRIAL.catalogue), (1000, 4000)
     with threadpool_limits(1, user_api="blas"):
-        first = tried(judge.TRIAL, "judge", asked.choose)
-        order = forward([fit for fit in first if fit.kind in half])
-        again = tried(judge.TRIAL, "judge", asked.report)
-        second = tried(judge_second.TRIAL, "judge_second", asked.report)
-    unseen = {
-        "other kinds of the first catalogue": [
-            fit for fit in again if fit.kind not in half or fit.kind == "right"
-        ],
-        "second catalogue": second,
-    }
+        order = forward(tried(judge.TRIAL, "judge", asked.choose, kinds[::2], (4000,)))
+        print(order.to_string())
+        unseen = {
+            "other kinds of the first catalogue": tried(
+                judge.TRIAL, "judge", asked.report, kinds[1::2], both
+            ),
+            "second catalogue": tried(
+                judge_second.TRIAL, "judge_second", asked.report, judge_second.SECOND, both
+            ),
+        }
     command = f"python -m lab.judge.ablation --choose {asked.choose} --report {asked.report}"
     tables.write(HERE / "ablation_forward.csv", order, command)
     tables.write(HERE / "ablation.csv", report(list(order["statistic"]), unseen), command)
