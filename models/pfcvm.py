@@ -66,7 +66,7 @@ Known difficulties
   reports when too many are requested.
 - The basis carries the labels, so the prior depends on them: features that tell the classes apart
   are more often active under it. On digits38 it expects 19 active features where 10 are asked for.
-  A selection gives the prior's P(active) feature by feature (`av.select`).
+  A selection gives the prior's P(effect) feature by feature (`av.select`).
 """
 
 from dataclasses import dataclass

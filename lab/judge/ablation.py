@@ -4,9 +4,10 @@
 
 Sixteen statistics were declared one by one, as each defect of a posterior was met. Several see the
 same defect, so leaving one out at a time would keep all of them. Here they are chosen forward, on
-every second kind of the first catalogue, 4000 draws, under the seed of `--choose`: first the statistic with
-which the judge errs least, then whichever makes it err less, until none does. The judge errs where
-it trusts a posterior with a defect of twice the limit or more, by all sixteen (`trial.severity`),
+every second kind of the first catalogue, 4000 draws, under the seed of `--choose`: first the
+statistic with which the judge errs least, then whichever makes it err less, until none does. The
+judge errs where it trusts a posterior with a defect of twice the limit or more, by all sixteen
+(`trial.severity`),
 and where it does not trust a right one. What was chosen is then tried once, with 1000 and 4000
 draws: on the other kinds of that catalogue and on the second one, under the seed of `--report`.
 """
