@@ -21,9 +21,7 @@ Curvatures = tuple[Curvature, Curvature | None]
 _CHUNK = 500_000  # N + D + B times the draws of one chunk: a few dozen MB at once
 
 
-def draw(
-    problem: Problem, e: Engine, curvatures: Curvatures, job: Job, update: Update
-) -> Draws:
+def draw(problem: Problem, e: Engine, curvatures: Curvatures, job: Job, update: Update) -> Draws:
     """Return draws of q at a state with its curvatures, and both densities where they exist."""
     (N, D), B, (of_w, of_theta) = problem.X.shape, len(problem.Z), curvatures
     whole = len(e.sample.u) == B + 1 and len(e.feature.u) == D

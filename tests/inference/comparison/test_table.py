@@ -153,10 +153,9 @@ def test_verdicts_stand_in_the_table_in_print_and_on_the_page(problem, tmp_path)
 @pytest.mark.statistical
 def test_every_distance_and_its_floor_are_kept(problem):
     fits = {"exact": made(problem), "again": made(problem, number=1)}
-    own = {"first": lambda posterior: posterior["eta"][..., 0]}
-    found = av.compare(fits, problem=problem, quantities=own)
+    found = av.compare(fits, problem=problem)
     rows = found.distances.set_index(["method", "quantity", "statistic"])
-    for quantity in ("eta", "feature_weight", "sample_weight", "primal_weight", "first"):
+    for quantity in ("eta", "feature_weight", "sample_weight", "primal_weight"):
         row = rows.loc[("again", quantity, "wasserstein")]
         assert row["value"] > 0.0
         assert row["floor"] > 0.0

@@ -13,7 +13,6 @@ from ardvark.inference.papers.fsklr import savb as fsklr_savb
 from ardvark.inference.papers.fsklr.savb import Options
 from ardvark.inference.papers.fsklr.variational import logistic
 from ardvark.inference.target.backend import FitFailed
-from ardvark.models.parts.masks import log_mask_prior
 from tests.inference.papers.awkward import constant, duplicated, separable, two_rows
 from tests.inference.papers.fsklr.problems import (
     QUICK,
