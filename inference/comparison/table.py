@@ -180,8 +180,8 @@ class Comparison:
         kind : str
             "forest" and "samples" (leading feature and sample weights), "image" (pixels), "eta"
             (decision values), "pair" (two features that stand in for each other), "frontier" (run
-            time against error), "calibration" (reliability curves, with a test split), "ranks"
-            (rank ECDFs of the reference's chains).
+            time against error), "reliability" (how often y = 1 if P(y = 1) is p, with a test
+            split), "ranks" (rank ECDFs of the reference's chains).
         **settings
             Settings of the figure: `leading`, the number of features in a forest.
 

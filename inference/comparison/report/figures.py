@@ -8,7 +8,7 @@ from typing import Literal
 from . import forest, judging_plots, plots
 from .style import Picture
 
-Kind = Literal["forest", "eta", "frontier", "image", "samples", "pair", "calibration", "ranks"]
+Kind = Literal["forest", "eta", "frontier", "image", "samples", "pair", "reliability", "ranks"]
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,9 @@ FIGURES: dict[Kind, Figure] = {
         "grey. A method treats the two as independent if its cloud is round where the grey one is "
         "a ridge.",
     ),
-    "calibration": Figure(
-        judging_plots.calibration, "held_out",
-        "The probabilities are miscalibrated where a curve leaves the band. A curve flatter than "
+    "reliability": Figure(
+        judging_plots.reliability, "held_out",
+        "The probabilities are not reliable where a curve leaves the band. A curve flatter than "
         "the diagonal is overconfident; a steeper one is too cautious.",
     ),
     "ranks": Figure(

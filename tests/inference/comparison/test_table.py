@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 import ardvark as av
 from ardvark.common.validate import InputError
 from ardvark.inference.comparison.entry import reference_of
-from ardvark.inference.comparison.rows import reliability
+from ardvark.inference.comparison.rows import computation
 from ardvark.inference.scoring.baselines import baselines
 from ardvark.inference.scoring.columns import COLUMNS, table_text
 from ardvark.inference.scoring.held_out import measures
@@ -196,7 +196,7 @@ def test_the_bits_of_masks_by_counting():
     }
     tree = xr.DataTree.from_dict({"/posterior": xr.Dataset(posterior)})
     tree.attrs = {"kind": "mcmc", "masked": "feature_weight sample_weight"}
-    found = reliability(tree)
+    found = computation(tree)
     both = np.concatenate([on, other], axis=-1)
     assert found["unmoved_bits"] == 2
     assert found["spread_bits"] == pytest.approx(np.abs(both.mean(1) - both.mean((0, 1))).max())
@@ -264,7 +264,7 @@ def test_a_score_is_no_probability(split):
     assert row["accuracy"] == np.mean((score > 0.0) == test.y)
     assert pd.isna(row[["log_score", "brier", "ece"]]).all()
     with pytest.raises(InputError, match="needs held-out samples"):
-        comparison.plot("calibration")
+        comparison.plot("reliability")
 
 
 def test_the_majority_answers_always_the_same(small_data):
