@@ -28,14 +28,13 @@ def spearman(score: np.ndarray, reference: np.ndarray) -> np.ndarray:
         return (a * b).sum(-1) / np.sqrt((a * a).sum(-1) * (b * b).sum(-1))
 
 
-def top(score: np.ndarray, reference: np.ndarray, k: int | None = None) -> np.ndarray:
+def top(score: np.ndarray, reference: np.ndarray) -> np.ndarray:
     """Return the share of the k leading components (..., K) that also lead in the reference.
 
     `k` is `LEADING`, or half of K if that is less. If several components tie for the last place,
     each counts with its probability of being chosen at random.
     """
-    if k is None:
-        k = leading(score.shape[-1])
+    k = leading(score.shape[-1])
     return (_membership(score, k) * _membership(reference, k)).sum(-1) / k
 
 

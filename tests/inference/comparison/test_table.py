@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 import ardvark as av
 from ardvark.common.validate import InputError
 from ardvark.inference.comparison.entry import reference_of
-from ardvark.inference.comparison.rows import reliability
+from ardvark.inference.comparison.rows import computation
 from ardvark.inference.scoring.baselines import baselines
 from ardvark.inference.scoring.columns import COLUMNS, table_text
 from ardvark.inference.scoring.held_out import measures
@@ -153,10 +153,9 @@ def test_verdicts_stand_in_the_table_in_print_and_on_the_page(problem, tmp_path)
 @pytest.mark.statistical
 def test_every_distance_and_its_floor_are_kept(problem):
     fits = {"exact": made(problem), "again": made(problem, number=1)}
-    own = {"first": lambda posterior: posterior["eta"][..., 0]}
-    found = av.compare(fits, problem=problem, quantities=own)
+    found = av.compare(fits, problem=problem)
     rows = found.distances.set_index(["method", "quantity", "statistic"])
-    for quantity in ("eta", "feature_weight", "sample_weight", "primal_weight", "first"):
+    for quantity in ("eta", "feature_weight", "sample_weight", "primal_weight"):
         row = rows.loc[("again", quantity, "wasserstein")]
         assert row["value"] > 0.0
         assert row["floor"] > 0.0
@@ -197,7 +196,7 @@ def test_the_bits_of_masks_by_counting():
     }
     tree = xr.DataTree.from_dict({"/posterior": xr.Dataset(posterior)})
     tree.attrs = {"kind": "mcmc", "masked": "feature_weight sample_weight"}
-    found = reliability(tree)
+    found = computation(tree)
     both = np.concatenate([on, other], axis=-1)
     assert found["unmoved_bits"] == 2
     assert found["spread_bits"] == pytest.approx(np.abs(both.mean(1) - both.mean((0, 1))).max())
@@ -265,7 +264,7 @@ def test_a_score_is_no_probability(split):
     assert row["accuracy"] == np.mean((score > 0.0) == test.y)
     assert pd.isna(row[["log_score", "brier", "ece"]]).all()
     with pytest.raises(InputError, match="needs held-out samples"):
-        comparison.plot("calibration")
+        comparison.plot("reliability")
 
 
 def test_the_majority_answers_always_the_same(small_data):
@@ -316,7 +315,8 @@ def test_baselines_are_fitted_on_the_training_rows_alone(small_data):
     """Fitted again by hand: the choice of C, the scaling and the fit see no test row."""
     train, test = small_data(N=60, D=D).split(0.5, random_seed=1)
     found = baselines(train, test)
-    logistic = LogisticRegression(l1_ratio=1.0, solver="liblinear", random_state=0, max_iter=1000)
+    free = {"intercept_scaling": 1e4, "random_state": 0, "max_iter": 1000}
+    logistic = LogisticRegression(l1_ratio=1.0, solver="liblinear", **free)
     C = best_C(logistic, train, lambda f, X, y: -mean_log_p(f, X, y))
     fitted, X = refit(logistic, train.X, train.y, C), scaled(test.X, train.X)
     row = found["L1 logistic"].row

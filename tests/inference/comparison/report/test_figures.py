@@ -157,7 +157,7 @@ def test_the_reliability_curve_is_an_isotonic_regression():
     y = np.r_[np.repeat([1, 0], [30, 70]), np.repeat([1, 0], [60, 40])]
     names = tuple(map(str, range(200)))
     held = HeldOut(y, names, {"a": np.tile(p, (500, 1)), "sure": np.tile(p > 0.5, (500, 1))})
-    picture = judging_plots.calibration(held, "a")
+    picture = judging_plots.reliability(held, "a")
     assert "a: P above 0.9 for 0, of which 0 of y = 1" in picture.alt
     assert "sure: P above 0.9 for 100, of which 60 of y = 1; below 0.1 for 100, of which 30" in (
         picture.alt
@@ -169,7 +169,7 @@ def test_the_reliability_curve_is_an_isotonic_regression():
     assert curve[:100, 1] == pytest.approx(0.3)
     assert curve[100:, 1] == pytest.approx(0.6)
     with pytest.raises(InputError, match="needs held-out samples"):
-        judging_plots.calibration(None, "a")
+        judging_plots.reliability(None, "a")
 
 
 def test_ranks_watch_the_worst_eta_and_the_leading_weight():

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from ardvark.common.validate import InputError
 from ardvark.inference.comparison.verdicts import remedies
 from ardvark.inference.comparison.verdicts.findings import findings_of
 from ardvark.inference.comparison.verdicts.purposes import PURPOSES
@@ -317,23 +316,6 @@ def test_a_verdict_in_print():
 
 
 # --- what is measured -----------------------------------------------------------------------------
-
-
-@pytest.mark.statistical
-def test_quantities_of_the_users_own():
-    fits = {"exact": tree_of(*posterior(1)), "q": tree_of(*posterior(2, shift=1.0), "point")}
-    own = {"first": lambda p: p["eta"][..., 0], "sum": lambda p: p["eta"].sum("obs").values}
-    found = measure(fits, "exact", own=own).set_index(["method", "quantity", "statistic"])
-    error = found["value"].xs("error", level="statistic")["q"]
-    mean = fits["q"]["posterior"]["eta"][..., 0].mean().item()
-    exact = fits["exact"]["posterior"]["eta"][..., 0]
-    known = abs(mean - exact.mean().item()) / exact.values.std(ddof=1)
-    assert error["first"] == pytest.approx(known)
-    assert error["sum"] > 3.0  # sqrt(20), to 0.05
-    with pytest.raises(InputError, match="quantity 'wrong' must return one value"):
-        measure(fits, "exact", own={"wrong": lambda p: p["eta"].mean("draw")})
-    with pytest.raises(InputError, match="a quantity named 'eta' exists"):
-        measure(fits, "exact", own={"eta": lambda p: p["eta"]})
 
 
 def test_lp_is_compared_between_fits_of_one_form_only():
