@@ -189,8 +189,8 @@ class Comparison:
         kind : str
             "forest" and "samples" (effects of the leading features and samples), "curve" (their
             probability over sizes), "eta" (decision values), "frontier" (run time against
-            error), "reliability" (how often y = 1 if P(y = 1) is p, with a test split), "ranks" (rank ECDFs of
-            the reference's chains).
+            error), "reliability" (how often y = 1 if P(y = 1) is p, with a test split), "ranks"
+            (rank ECDFs of the reference's chains).
         **settings
             Settings of the figure: `leading`, the number of features in a forest.
 
