@@ -25,7 +25,7 @@ import ardvark as av
 from ardvark.common.declared import Settings
 from ardvark.common.validate import InputError
 from ardvark.inference import BACKENDS, register_backend
-from ardvark.inference.comparison.verdicts.words import for_estimator
+from ardvark.inference.comparison.verdicts.saying import for_estimator
 from ardvark.inference.methods import registry
 from ardvark.inference.target.backend import FitFailed, Result
 from ardvark.models import ZOO

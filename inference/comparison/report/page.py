@@ -26,8 +26,8 @@ from ...fits.selection_text import counted, selection_text
 from ...scoring.columns import FLOOR, Column, groups, table_text
 from ...scoring.distances import rows as rows_of
 from ...scoring.statistics import STATISTICS
+from ..verdicts.saying import Level
 from ..verdicts.verdict import Verdict
-from ..verdicts.words import Level
 from .figures import FIGURES, Kind
 from .methods import methods_text
 from .style import Picture

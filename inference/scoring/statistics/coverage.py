@@ -23,12 +23,7 @@ import numpy as np
 
 from ..draws import Draws, ReferenceDraws
 from ..floors import OfAverage, floor, scale, size
-from ..statistic import PARAMETERS, UNKNOWN, Limit, Shown, Statistic
-
-_MEANING = (
-    "For eta: the share of the posterior, by the reference's draws, that lies in the method's own "
-    "central 50 % and 90 % intervals. A smaller share means that the method is overconfident."
-)
+from ..statistic import PARAMETERS, UNKNOWN, Limit, Statistic
 
 
 def interval(draws: Draws, share: float) -> np.ndarray:
@@ -60,7 +55,6 @@ def _inside(reference: ReferenceDraws, share: float) -> np.ndarray:
 
 def declared(name: str, share: float, **given: Limit) -> Statistic:
     """Return the statistic for the central interval that contains a given share."""
-    percent = f"{share:.0%}".replace("%", " %")
     terms = OfAverage(partial(_inside, share=share))
 
     def expected(fit: Draws, reference: ReferenceDraws) -> np.ndarray:
@@ -95,10 +89,8 @@ def declared(name: str, share: float, **given: Limit) -> Statistic:
         perfect=share,
         expected=expected,
         floor=noise,
-        phrase="{component}: {percent} of the posterior lies in its " + percent + " interval",
         limits=given,
-        columns={"eta": Shown(f"in {percent}", 2)},
-        meaning=_MEANING,
+        columns={"eta": 2},
     )
 
 

@@ -4,18 +4,10 @@ import numpy as np
 from scipy import stats
 
 from ..floors import OfMeans
-from ..statistic import Limit, Shown, Statistic
+from ..statistic import Limit, Statistic
 
 LEADING = 10
 """Number of leading components whose overlap is counted; at most half of all components."""
-_MEANING = (
-    "How well the method ranks features. They are ordered by the mean size of their weights, or of "
-    "their primal weights under a linear kernel. Given are the rank correlation with the "
-    "reference's order, and the share of the reference's ten leading features that lead here too "
-    "(the leading half, if there are fewer than 20 features). Many features may be equally "
-    "unimportant: what counts is how much of the size of the reference's leading features those "
-    "carry that lead here."
-)
 
 
 def spearman(score: np.ndarray, reference: np.ndarray) -> np.ndarray:
@@ -71,7 +63,6 @@ SPEARMAN = Statistic(
     compute=_SPEARMAN.compute,
     floor=_SPEARMAN,
     perfect=1.0,
-    phrase="the rank correlation of the features is {value:.2f}",
     limits={
         "ranking": Limit(
             0.2,
@@ -82,8 +73,7 @@ SPEARMAN = Statistic(
             needed=False,
         )
     },
-    columns={"ranking": Shown("rank correlation", 2)},
-    meaning=_MEANING,
+    columns={"ranking": 2},
 )
 
 TOP = Statistic(
@@ -92,9 +82,7 @@ TOP = Statistic(
     compute=_TOP.compute,
     floor=_TOP,
     perfect=1.0,
-    phrase="{percent} of the leading features are the same",
-    columns={"ranking": Shown("leading features", 2)},
-    meaning=_MEANING,
+    columns={"ranking": 2},
 )
 
 CAPTURED = Statistic(
@@ -103,7 +91,6 @@ CAPTURED = Statistic(
     compute=_CAPTURED.compute,
     floor=_CAPTURED,
     perfect=1.0,
-    phrase="its leading features carry {percent} of what the reference's carry",
     limits={
         "ranking": Limit(
             0.1,
@@ -112,6 +99,5 @@ CAPTURED = Statistic(
             quantities=("ranking",),
         )
     },
-    columns={"ranking": Shown("carried by its leading", 2)},
-    meaning=_MEANING,
+    columns={"ranking": 2},
 )

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..draws import REPEATS, Draws, ReferenceDraws
 from ..floors import floor, scale
-from ..statistic import UNKNOWN, Limit, Shown, Statistic
+from ..statistic import UNKNOWN, Limit, Statistic
 from .error import MEAN, silent
 
 _GRID = 100  # points of a distribution function
@@ -96,7 +96,6 @@ WASSERSTEIN = Statistic(
     compute=wasserstein,
     over="worst",
     floor=noise,
-    phrase="{quantity}: the marginals are {value:.2g} sd apart",
     limits={
         "uncertainty": Limit(
             0.25,
@@ -105,9 +104,5 @@ WASSERSTEIN = Statistic(
             order=4,
         )
     },
-    columns={"eta": Shown("W1 of eta", 2)},
-    meaning=(
-        "For eta: the Wasserstein-1 distance of the two distributions, in the reference's standard "
-        "deviations. The component with the largest distance counts."
-    ),
+    columns={"eta": 2},
 )

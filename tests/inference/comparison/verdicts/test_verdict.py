@@ -12,8 +12,8 @@ from ardvark.inference.comparison.verdicts import remedies
 from ardvark.inference.comparison.verdicts.findings import findings_of
 from ardvark.inference.comparison.verdicts.purposes import PURPOSES
 from ardvark.inference.comparison.verdicts.remedies import Remedy
+from ardvark.inference.comparison.verdicts.saying import LEVELS
 from ardvark.inference.comparison.verdicts.verdict import verdicts
-from ardvark.inference.comparison.verdicts.words import LEVELS
 from ardvark.inference.scoring.distances import measure
 from tests.support import rng
 
