@@ -66,8 +66,12 @@ class Signed:
             sign = np.maximum((rows > 0.0).mean(1), (rows < 0.0).mean(1))
             found.append((rows.mean(1), rows.std(1), sign, np.quantile(rows, QUANTILES, axis=1)))
         mean, sd, direction, quantiles = zip(*found, strict=True)
-        mean, sd, direction = (np.concatenate(part) for part in (mean, sd, direction))
-        return cls(mean, sd, direction, np.concatenate(quantiles, axis=1))
+        return cls(
+            np.concatenate(mean),
+            np.concatenate(sd),
+            np.concatenate(direction),
+            np.concatenate(quantiles, axis=1),
+        )
 
 
 @dataclass(frozen=True, eq=False)
