@@ -12,15 +12,14 @@ def selection(p, names=None, counts=None, n90=None, threshold=0.5, attrs=None, *
     `counts` and `n90` (chain, draw) are of each draw; other arrays are of each feature, or of each
     group where their name says so.
     """
-    draws = {"active_features": counts, "n90_features": counts if n90 is None else n90}
-    found = {
-        n: (("chain", "draw"), np.asarray(v, float)) for n, v in draws.items() if v is not None
-    }
-    found["p_active_feature"] = ("feature", np.asarray(p, dtype=float))
-    found["curve_feature"] = (("t", "feature"), np.asarray(p, dtype=float)[None])
+    p = np.asarray(p, dtype=float)
+    found = {"p_active_feature": ("feature", p), "curve_feature": (("t", "feature"), p[None])}
+    for name, values in {"active": counts, "n90": counts if n90 is None else n90}.items():
+        if values is not None:
+            found[f"{name}_features"] = (("chain", "draw"), np.asarray(values, dtype=float))
     for name, values in known.items():
-        dim = "group" if name.endswith("_group") or name == "leading_feature" else "feature"
-        found[name] = (dim, np.asarray(values))
+        of_groups = name.endswith("_group") or name == "leading_feature"
+        found[name] = ("group" if of_groups else "feature", np.asarray(values))
     coords = {"t": [VISIBLE]} | ({} if names is None else {"feature": list(names)})
     return xr.Dataset(found, coords, {"threshold": threshold} | (attrs or {}))
 
