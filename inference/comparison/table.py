@@ -313,7 +313,7 @@ def compare(
     >>> fits = {"em": av.fit(problem, "pfcvm_em", random_seed=0, progressbar=False)}
     >>> av.compare(fits, reference=exact, problem=problem)
     Comparison of 2 fits of pfcvm on digits38, reference: reference
-                      verdict      P(y = 1) off by  width  active   accuracy seconds
+                      verdict     P(y = 1) off by  width wrong, sure  accuracy seconds
     reference         [converged]        reference  ...
     em                [do not use] ...
     """
