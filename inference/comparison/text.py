@@ -33,8 +33,8 @@ BELOW = 4
 _FITS = 7  # with a line in the table
 _FEATURES = 4
 _COVARIATES = 3
-_NAME = 17  # characters of a name in the table
-_WIDTHS = (15, 7, 13, 10, 8)  # of its numbers
+_NAME = 15  # characters of a name in the table
+_WIDTHS = (15, 7, 12, 10, 8)  # of its numbers
 _COLUMN = {column.name: column for column in COLUMNS}
 _OFF = STATISTICS["difference"].column("probability")
 _SPREAD = STATISTICS["sd_ratio"].column("eta")
@@ -152,7 +152,7 @@ def _wrong(row: Mapping[str, Any]) -> str:
 def _line(name: str, verdict: str, *numbers: str) -> str:
     """Return the cells of the table as a line."""
     cells = (f"{number:>{width}}" for number, width in zip(numbers, _WIDTHS, strict=True))
-    return f"{_cut(name, _NAME):<{_NAME}} {verdict:<13}{''.join(cells)}".rstrip()
+    return f"{_cut(name, _NAME):<{_NAME}} {verdict:<12}{''.join(cells)}".rstrip()
 
 
 # --- in words -------------------------------------------------------------------------------------
@@ -222,7 +222,8 @@ def _leading(first: str, tree: xr.DataTree) -> list[str]:
     known = table["effect"].notna().any()
     title = f"{first}: effects per sd{towards(table)}, in {table.attrs['unit']}"
     shown = printed(leading(table, _FEATURES))
-    shown.index = pd.Index([_cut(str(name), _NAME) for name in shown.index])
+    room = WIDTH - 2 - len(shown.to_string(index=False).partition("\n")[0])
+    shown.index = pd.Index([_cut(str(name), room) for name in shown.index])
     lines = shown.to_string(index_names=False).split("\n")
     return ["", _cut(title if known else f"{first}: the leading features"), *map(_cut, lines),
             *sentence_of(counted(tree))]  # fmt: skip

@@ -41,8 +41,8 @@ def effects(tree: xr.DataTree, what: str = "feature") -> pd.DataFrame:
             Posterior mean of the signed effect, the ends of its 90 % interval, and its standard
             deviation: of a feature per standard deviation of it.
         odds_ratio, odds_low, odds_high
-            What the odds are multiplied by for one more standard deviation, posterior median and 90
-            % interval; only where eta is in log odds and linear in the features. Those of
+            What the odds are multiplied by for one more standard deviation: posterior median and
+            90 % interval; only where eta is in log odds and linear in the features. Those of
             covariates are for one unit of the column.
         p_direction
             The probability of the more probable sign.

@@ -375,7 +375,10 @@ def test_pictures(problem):
     assert eta.axes[0].get_xlabel() == "eta under exact"
     with pytest.raises(InputError, match="kind must be one of 'frontier', 'eta', 'forest'"):
         comparison.plot("violin")
-    assert list(comparison.pictures()) == ["frontier", "eta", "forest", "samples", "pair", "ranks"]
+    assert list(comparison.pictures()) == ["frontier", "eta", "forest", "samples", "ranks"]
+    fits["exact"]["selection"] = xr.DataTree(av.select(problem, fits["exact"]))
+    shown = av.compare(fits, problem=problem).pictures()
+    assert list(shown) == ["frontier", "eta", "forest", "curve", "samples", "ranks"]
 
 
 def test_the_page_says_which_features_matter(problem, tmp_path):
@@ -390,6 +393,32 @@ def test_the_page_says_which_features_matter(problem, tmp_path):
     for name, words in said.items():
         assert words.startswith("On average ")
         assert f"<dt>{name}</dt><dd>{words}</dd>" in page
+
+
+def test_fits_that_count_effects_above_different_sizes_are_not_compared(problem):
+    """One without a selection says nothing of a size."""
+    fits = {"a": made(problem), "b": made(problem, number=1), "c": made(problem, number=2)}
+    for name, size in (("a", 0.5), ("b", 0.2)):
+        fits[name]["selection"] = xr.DataTree(av.select(problem, fits[name], threshold=size))
+    with pytest.raises(InputError, match=r"effects above different sizes \(0.2, 0.5\): give each"):
+        av.compare(fits, problem=problem)
+    fits["b"]["selection"] = xr.DataTree(av.select(problem, fits["b"]))
+    assert list(av.compare(fits, problem=problem).table.index) == ["a", "b", "c"]
+
+
+def test_rows_that_are_wrong_and_sure_stand_in_the_table(split, problem):
+    """Counted from the predictions; a baseline has no draws that could be sure."""
+    fits = {"a": made(problem), "point": made(problem, "point", shape=(1, 1), number=1)}
+    table = av.compare(fits, problem=problem, test=split[1]).table
+    for name, tree in fits.items():
+        p = av.predict(problem, tree, split[1].X)["prediction"].values.reshape(-1, split[1].N)
+        wrong = (p.mean(0) > 0.5) != split[1].y
+        sure = np.abs(np.sign(np.quantile(p, [0.05, 0.95], axis=0) - 0.5).sum(0)) == 2
+        assert 0 < wrong.sum() < split[1].N
+        assert table.loc[name, "wrong"] == wrong.sum()
+        assert table.loc[name, "wrong_sure"] == (wrong & sure).sum()
+    assert table.loc["point", "wrong_sure"] == table.loc["point", "wrong"]
+    assert np.isnan(table.loc["majority", "wrong_sure"])
 
 
 def test_the_printed_table_is_short_and_blank_where_nothing_is_known(problem):

@@ -5,6 +5,8 @@ import xarray as xr
 
 import ardvark as av
 from ardvark.inference.comparison.text import BELOW, LINES, WIDTH, sentence_of
+from ardvark.inference.fits.effects import printed
+from ardvark.inference.fits.selection_text import counted
 from tests.inference.comparison.test_table import made
 from tests.support import rng
 
@@ -70,14 +72,17 @@ def test_the_leading_features_have_a_direction_and_a_size():
     problem, test = held_out()
     found = av.compare(fits_of(problem, ["exact", "a"]), problem=problem, test=test)
     lines = shown(found)
-    title, *features = lines[-5:]
-    assert title.startswith("exact: ")
+    at = next(k for k, line in enumerate(lines) if line.startswith("exact: effects per sd"))
+    title, heading, *features = lines[at : at + 6]
     assert "towards '1'" in title
     table = av.effects(found.fits["exact"])
     leading = table.sort_values("p_active", ascending=False, kind="stable").iloc[:4]
     assert [line.split()[0] for line in features] == list(leading.index)
-    for line, effect in zip(features, leading["effect"], strict=True):
-        assert f")  {effect:+.2g} (" in line
+    told = printed(leading)
+    assert heading.split() == " ".join(told).split()
+    for line, (name, row) in zip(features, told.iterrows(), strict=True):
+        assert line.split() == " ".join([name, *row]).split()
+    assert " ".join(lines[at + 6 :]) == counted(found.fits["exact"])
 
 
 def test_columns_that_are_always_in_have_their_odds_ratios():
@@ -102,6 +107,10 @@ def test_many_fits_with_long_names_fit_on_it():
     found = av.compare(fits_of(problem, names), problem=problem, test=test)
     lines = shown(found)
     assert "and 8 more fits" in lines
+    at = next(k for k, line in enumerate(lines) if "odds ratio (90 %)" in line)
+    assert all(
+        line[:12] == "an_unusually" and line[-1].isdigit() for line in lines[at + 1 : at + 5]
+    )
     full = found.text(full=True)
     assert all(f"{name} [" in full for name in names)
     assert max(map(len, full.splitlines())) <= WIDTH + len(names[0])

@@ -15,6 +15,7 @@ from ardvark.inference.comparison.verdicts.remedies import Remedy
 from ardvark.inference.comparison.verdicts.saying import LEVELS
 from ardvark.inference.comparison.verdicts.verdict import verdicts
 from ardvark.inference.scoring.distances import measure
+from tests.inference.fits.selections import selection_of
 from tests.support import rng
 
 N, D = 20, 24
@@ -35,9 +36,6 @@ def posterior(number, shift=0.0, scale=1.0, order=None, shape=SHAPE):
 def tree_of(eta, weight, kind="mcmc", fingerprint="same", **groups):
     """Return a fit that holds them, with P(y = 1) = 1 / (1 + exp(-eta)) at the training rows."""
     dims = ("chain", "draw")
-    active = np.abs(weight) > 6.25
-    p = active.mean((0, 1))
-    error = np.sqrt(p * (1 - p) / active[..., 0].size)
     y = (np.arange(N) % 2).astype(int)
     stats = {k: (dims, v) for k, v in groups.pop("stats", {}).items()}
     contents = {
@@ -48,14 +46,9 @@ def tree_of(eta, weight, kind="mcmc", fingerprint="same", **groups):
         "/sample_stats": stats,
         "/log_likelihood": {"y": ((*dims, "obs"), -np.logaddexp(0.0, (1 - 2 * y) * eta))},
         "/observed_data": {"y": ("obs", y)},
-        "/selection": {
-            "p_active_feature": ("feature", p),
-            "mcse_feature": ("feature", np.where(error > 0.0, error, np.nan)),
-            "active_features": (dims, active.sum(-1).astype(float)),
-            "n90_features": (dims, active.sum(-1).astype(float)),
-        },
     }
     tree = xr.DataTree.from_dict({k: xr.Dataset(v) for k, v in contents.items()})
+    tree["selection"] = xr.DataTree(selection_of(np.abs(weight) > 6.25))
     tree.attrs = {"kind": kind, "status": "finished", "reason": "", "model": "rfvm"}
     tree.attrs["method"] = {"mcmc": "nuts", "approximation": "advi", "point": "laplace"}[kind]
     tree.attrs |= {"fingerprint": fingerprint, "form": "one", **groups}
@@ -165,7 +158,11 @@ DEFECTS = {
         "do not report its means, its intervals or its ranking",
         r"its leading features carry (49|5[01]) % of what the reference's carry",
     ),
-    "inactive": ({"selection": "bad"}, "", "no feature is active in any of its draws"),
+    "inactive": (
+        {"selection": "bad"},
+        "",
+        "no feature has an effect above 0.1 in any of its draws",
+    ),
     # P at the mean of eta is not the mean of P, but its class is nearly the same
     "state": (
         {"means": "good", "ranking": "good", "predictions": "rough", "uncertainty": "bad"},
