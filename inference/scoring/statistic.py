@@ -237,7 +237,7 @@ class Statistic:
     @property
     def meaning(self) -> str:
         """What its columns mean; statistics with the same meaning are printed together."""
-        return next((text for names, text in words.MEANINGS.items() if self.name in names), "")
+        return words.MEANINGS.get(self.name, "")
 
     def heading(self, quantity: str) -> str:
         """Return the heading of the column of that quantity."""

@@ -168,7 +168,7 @@ HEADINGS = {
 }
 """Of the columns of a statistic in the table."""
 
-MEANINGS = {
+_TOGETHER = {
     "error": (
         "How far the posterior mean is from the reference's, in the reference's posterior "
         "standard deviations; the component with the largest distance counts. The reference's "
@@ -177,10 +177,7 @@ MEANINGS = {
         "in the columns below, marks a distance that is within Monte Carlo error: with this many"
         " draws, one in twenty reruns of the reference would score no better."
     ),
-    (
-        "sd_ratio",
-        "sd_ratio_worst",
-    ): (
+    "sd_ratio sd_ratio_worst": (
         "The posterior standard deviation divided by the reference's; the median over "
         "components. A method with a ratio below 1 is overconfident. It is not given for a "
         "binary feature mask."
@@ -189,11 +186,7 @@ MEANINGS = {
         "For eta: the Wasserstein-1 distance of the two distributions, in the reference's "
         "standard deviations. The component with the largest distance counts."
     ),
-    (
-        "coverage_50",
-        "coverage_90",
-        "coverage_90_worst",
-    ): (
+    "coverage_50 coverage_90 coverage_90_worst": (
         "For eta: the share of the posterior, by the reference's draws, that lies in the "
         "method's own central 50 % and 90 % intervals. A smaller share means that the method is "
         "overconfident."
@@ -202,21 +195,13 @@ MEANINGS = {
         "For eta: the accuracy of a classifier trained to tell the method's draws from the "
         "reference's. 0.5 is no better than a coin."
     ),
-    (
-        "difference",
-        "agreement",
-        "row",
-    ): (
+    "difference agreement row": (
         "The mean absolute difference between this method's P(y = 1) and the reference's, and "
         "the share of samples that both put into the same class. They are computed on the "
         "held-out samples, or on the training samples if none are held out. The worst row is the"
         " one whose P(y = 1) differs most."
     ),
-    (
-        "spearman",
-        "top",
-        "captured",
-    ): (
+    "spearman top captured": (
         "How well the method ranks features. They are ordered by the mean size of their weights,"
         " or of their primal weights under a linear kernel. Given are the rank correlation with "
         "the reference's order, and the share of the reference's ten leading features that lead "
@@ -229,4 +214,6 @@ MEANINGS = {
         "unless another was asked for. The largest difference from the reference's."
     ),
 }
-"""What the columns of these statistics mean, for a reader of the table that has them together."""
+"""By the statistics that are printed together."""
+MEANINGS = {name: text for names, text in _TOGETHER.items() for name in names.split()}
+"""What the columns of a statistic mean, for a reader of the table."""
