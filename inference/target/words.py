@@ -134,16 +134,11 @@ STATISTICS = {
     "inclusion": "{component}: an inclusion probability is off by {value:.2g}",
     "sd_ratio": "{component}: the sd is {value:.2g} times that of the reference",
     "sd_ratio_worst": "{component}: the sd is {value:.2g} times that of the reference",
-    "wasserstein": "{quantity}: the marginals are {value:.2g} sd apart",
-    "coverage_50": "{component}: {percent} of the posterior lies in its 50 % interval",
-    "coverage_90": "{component}: {percent} of the posterior lies in its 90 % interval",
-    "coverage_90_worst": "{component}: {percent} of the posterior lies in its 90 % interval",
+    "coverage": "{component}: {percent} of the posterior lies in its 90 % interval",
     "two_sample": "{quantity}: a classifier recognises {percent} of the draws",
     "difference": "P(y = 1) differs by {value:.2g} on average",
     "agreement": "the predicted class is the same for {percent} of the rows",
     "row": "{component}: P(y = 1) differs by {value:.2f}",
-    "spearman": "the rank correlation of the features is {value:.2f}",
-    "top": "{percent} of the leading features are the same",
     "captured": "its leading features carry {percent} of what the reference's carry",
     "p_active": "P(effect) of {component} differs by {value:.2f}",
 }
@@ -154,15 +149,11 @@ HEADINGS = {
     "error": "error of {quantity}",
     "sd_ratio": "sd ratio of {quantity}",
     "sd_ratio_worst": "worst sd ratio of {quantity}",
-    "wasserstein": "W1 of {quantity}",
-    "coverage_50": "in 50 %",
-    "coverage_90": "in 90 %",
+    "coverage": "worst in 90 %",
     "two_sample": "recognised",
     "difference": "P(y = 1) off by",
     "agreement": "same class",
     "row": "worst row off by",
-    "spearman": "rank correlation",
-    "top": "leading features",
     "captured": "carried by its leading",
     "p_active": "P(effect) off by",
 }
@@ -182,14 +173,10 @@ _TOGETHER = {
         "components. A method with a ratio below 1 is overconfident. It is not given for a "
         "binary feature mask."
     ),
-    "wasserstein": (
-        "For eta: the Wasserstein-1 distance of the two distributions, in the reference's "
-        "standard deviations. The component with the largest distance counts."
-    ),
-    "coverage_50 coverage_90 coverage_90_worst": (
-        "For eta: the share of the posterior, by the reference's draws, that lies in the "
-        "method's own central 50 % and 90 % intervals. A smaller share means that the method is "
-        "overconfident."
+    "coverage": (
+        "For eta: the share of the posterior, by the reference's draws, that lies in the method's "
+        "own central 90 % interval, of the component for which it is farthest from 90 %. A smaller "
+        "share means that the method is overconfident."
     ),
     "two_sample": (
         "For eta: the accuracy of a classifier trained to tell the method's draws from the "
@@ -201,13 +188,12 @@ _TOGETHER = {
         "held-out samples, or on the training samples if none are held out. The worst row is the"
         " one whose P(y = 1) differs most."
     ),
-    "spearman top captured": (
-        "How well the method ranks features. They are ordered by the mean size of their weights,"
-        " or of their primal weights under a linear kernel. Given are the rank correlation with "
-        "the reference's order, and the share of the reference's ten leading features that lead "
-        "here too (the leading half, if there are fewer than 20 features). Many features may be "
-        "equally unimportant: what counts is how much of the size of the reference's leading "
-        "features those carry that lead here."
+    "captured": (
+        "How well the method ranks features. They are ordered by the mean size of their weights, "
+        "or of their primal weights under a linear kernel. Given is how much of the size of the "
+        "reference's ten leading features those carry that lead here (of the leading half, if "
+        "there are fewer than 20 features); features that are equally unimportant may change "
+        "places at no cost."
     ),
     "p_active": (
         "P(effect) is the probability that the effect of a feature is above the threshold, 0.5 "

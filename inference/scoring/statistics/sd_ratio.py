@@ -65,14 +65,6 @@ SD_RATIO = Statistic(
     perfect=1.0,
     apart=factor,
     floor=_SQUARES,
-    limits={
-        "uncertainty": Limit(
-            float(np.log(1.25)),
-            float(np.log(1.0 / 0.6)),
-            "A 90 % interval covers 81 % if its sd is 0.8 times the right one; 68 % at 0.6 times.",
-            needed=False,  # coverage sees it with less noise
-        )
-    },
     columns=dict.fromkeys(SHARED, 2),
 )
 
