@@ -46,7 +46,7 @@ def test_a_ranking_does_not_know_the_signs_of_weights(problem, flipped):
 
     once = ranking(1.0, 1.0)
     assert ranking(*signs) == pytest.approx(once)
-    assert once["top"] == 1.0
+    assert once["captured"] == pytest.approx(1.0)
 
 
 def test_where_nothing_is_active_the_largest_weights_are_compared():

@@ -24,7 +24,7 @@ def test_the_papers_algorithm_of_the_demo():
     found = judged(
         scores(
             probability__difference=0.04, probability__agreement=0.04, eta__error=0.1,
-            eta__sd_ratio=2.7, ranking__captured=0.7, selection__p_active=0.87,
+            eta__sd_ratio_worst=2.7, ranking__captured=0.7, selection__p_active=0.87,
         ),
         [],
     )  # fmt: skip
@@ -34,7 +34,7 @@ def test_the_papers_algorithm_of_the_demo():
     )
     better = judged(
         scores(
-            probability__difference=0.01, eta__error=0.5, eta__sd_ratio=2.7, ranking__captured=0.7,
+            probability__difference=0.01, eta__error=0.5, eta__sd_ratio_worst=2.7, ranking__captured=0.7,
         ),
         [],
     )  # fmt: skip
@@ -74,15 +74,14 @@ def test_do_not_use_quotes_the_finding_that_decided_it():
 
 
 def test_of_several_reasons_for_a_word_the_most_telling_is_given():
-    """Of four that all say rough: the sd, else the coverage, else the marginals, else a classifier.
+    """Of three that all say rough: the sd, else the coverage, else a classifier.
 
     The less telling one is nearer to its second limit each time.
     """
-    rough = {"sd_ratio": 0.25, "coverage_50": 0.15, "wasserstein": 0.8, "two_sample": 0.49}
+    rough = {"sd_ratio_worst": 0.25, "coverage": 0.15, "two_sample": 0.49}
     told = {
-        "sd_ratio": "eta: the sd is",
-        "coverage_50": "in its 50 % interval",
-        "wasserstein": "eta: the marginals are",
+        "sd_ratio_worst": "eta: the sd is",
+        "coverage": "in its 90 % interval",
         "two_sample": "eta: a classifier recognises",
     }
     while rough:
@@ -128,7 +127,7 @@ def test_a_distance_within_its_noise_counts_as_none():
     assert means[0.46].words["means"] == "rough"
     small = judged([at("eta", "error", 0.3, 0.3, 0.26, 0.2)], [])
     assert small.words["means"] == "good"
-    sds = judged([at("eta", "sd_ratio", 1.3, 0.26, 0.25, 0.2)], [])
+    sds = judged([at("eta", "sd_ratio_worst", 1.3, 0.26, 0.25, 0.2)], [])
     assert sds.words["uncertainty"] == "good"
 
 
