@@ -134,11 +134,13 @@ STATISTICS = {
     "inclusion": "{component}: an inclusion probability is off by {value:.2g}",
     "sd_ratio": "{component}: the sd is {value:.2g} times that of the reference",
     "sd_ratio_worst": "{component}: the sd is {value:.2g} times that of the reference",
-    "coverage": "{component}: {percent} of the posterior lies in its 90 % interval",
+    "coverage_50": "{component}: {percent} of the posterior lies in its 50 % interval",
+    "coverage_90": "{component}: {percent} of the posterior lies in its 90 % interval",
     "two_sample": "{quantity}: a classifier recognises {percent} of the draws",
     "difference": "P(y = 1) differs by {value:.2g} on average",
     "agreement": "the predicted class is the same for {percent} of the rows",
     "row": "{component}: P(y = 1) differs by {value:.2f}",
+    "spearman": "the rank correlation of the features is {value:.2f}",
     "captured": "its leading features carry {percent} of what the reference's carry",
     "p_active": "P(effect) of {component} differs by {value:.2f}",
 }
@@ -149,11 +151,13 @@ HEADINGS = {
     "error": "error of {quantity}",
     "sd_ratio": "sd ratio of {quantity}",
     "sd_ratio_worst": "worst sd ratio of {quantity}",
-    "coverage": "worst in 90 %",
+    "coverage_50": "in 50 %",
+    "coverage_90": "worst in 90 %",
     "two_sample": "recognised",
     "difference": "P(y = 1) off by",
     "agreement": "same class",
     "row": "worst row off by",
+    "spearman": "rank correlation",
     "captured": "carried by its leading",
     "p_active": "P(effect) off by",
 }
@@ -173,10 +177,11 @@ _TOGETHER = {
         "components. A method with a ratio below 1 is overconfident. It is not given for a "
         "binary feature mask."
     ),
-    "coverage": (
+    "coverage_50 coverage_90": (
         "For eta: the share of the posterior, by the reference's draws, that lies in the method's "
-        "own central 90 % interval, of the component for which it is farthest from 90 %. A smaller "
-        "share means that the method is overconfident."
+        "own central 50 % intervals, on average over components, and in its central 90 % interval, "
+        "of the component for which that is farthest from 90 %. A smaller share means that the "
+        "method is overconfident."
     ),
     "two_sample": (
         "For eta: the accuracy of a classifier trained to tell the method's draws from the "
@@ -188,12 +193,12 @@ _TOGETHER = {
         "held-out samples, or on the training samples if none are held out. The worst row is the"
         " one whose P(y = 1) differs most."
     ),
-    "captured": (
+    "spearman captured": (
         "How well the method ranks features. They are ordered by the mean size of their weights, "
-        "or of their primal weights under a linear kernel. Given is how much of the size of the "
-        "reference's ten leading features those carry that lead here (of the leading half, if "
-        "there are fewer than 20 features); features that are equally unimportant may change "
-        "places at no cost."
+        "or of their primal weights under a linear kernel. Given are the rank correlation with the "
+        "reference's order, and how much of the size of the reference's ten leading features those "
+        "carry that lead here (of the leading half, if there are fewer than 20 features): features "
+        "that are equally unimportant may change places at no cost."
     ),
     "p_active": (
         "P(effect) is the probability that the effect of a feature is above the threshold, 0.5 "

@@ -1,12 +1,23 @@
-"""What the features that lead by mean absolute weight carry of those that lead in the reference."""
+"""How far the order of the features, by mean absolute weight, is from the reference's order."""
 
 import numpy as np
+from scipy import stats
 
 from ..floors import OfMeans
 from ..statistic import Limit, Statistic
 
 LEADING = 10
 """Number of leading components; at most half of all components."""
+
+
+def spearman(score: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    """Return the rank correlation of scores (..., K) with the reference's; ties get the mean rank.
+
+    NaN if one side has no order, because all its scores are equal or K is 1.
+    """
+    a, b = (stats.rankdata(v, axis=-1) - 0.5 * (v.shape[-1] + 1) for v in (score, reference))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return (a * b).sum(-1) / np.sqrt((a * a).sum(-1) * (b * b).sum(-1))
 
 
 def captured(score: np.ndarray, reference: np.ndarray) -> np.ndarray:
@@ -34,7 +45,26 @@ def _membership(score: np.ndarray, k: int) -> np.ndarray:
     return above + tied * places / tied.sum(-1, keepdims=True)
 
 
-_CAPTURED = OfMeans(captured)
+_SPEARMAN, _CAPTURED = OfMeans(spearman), OfMeans(captured)
+
+SPEARMAN = Statistic(
+    name="spearman",
+    of="ranking",
+    compute=_SPEARMAN.compute,
+    floor=_SPEARMAN,
+    perfect=1.0,
+    limits={
+        "ranking": Limit(
+            0.2,
+            0.5,
+            "The rank correlation with the reference's order is then at least 0.8; or 0.5.",
+            quantities=("ranking",),
+            order=1,
+            needed=False,
+        )
+    },
+    columns={"ranking": 2},
+)
 
 CAPTURED = Statistic(
     name="captured",

@@ -165,7 +165,7 @@ def test_every_distance_and_its_floor_are_kept(problem):
     assert re.fullmatch(r"eta\[\d+\]", rows.loc["again", "eta", "error"]["component"])
     assert rows.loc["exact"]["floor"].isna().all()
     # the table has the same numbers, 0 beyond the floor where they are inside
-    for statistic in ("error", "sd_ratio", "coverage", "two_sample"):
+    for statistic in ("error", "sd_ratio", "coverage_90", "two_sample"):
         row, name = rows.loc[("again", "eta", statistic)], f"{statistic}_eta"
         assert found.table.loc["again", name] == row["value"]
         beyond = 0.0 if row["inside"] else row["deviation"]
@@ -179,7 +179,7 @@ def test_coverage_in_the_table_is_counted_from_the_draws_alone(problem):
     posterior, own = (tree["posterior"]["eta"].values for tree in (exact, narrow))
     low, high = np.quantile(own, [0.05, 0.95], axis=(0, 1))
     counted = ((posterior >= low) & (posterior <= high)).mean(axis=(0, 1)).min()
-    assert table.loc["narrow", "coverage_eta"] == pytest.approx(counted, abs=1e-12)
+    assert table.loc["narrow", "coverage_90_eta"] == pytest.approx(counted, abs=1e-12)
     assert counted < 0.2
 
 

@@ -48,7 +48,7 @@ UPPER = Statistic(
 TAILS = Purpose(
     name="tails",
     capped_with=("uncertainty",),
-    limits={"coverage": Limit(0.02, 0.04, "A fifth more outside of 90 %.")},
+    limits={"coverage_90": Limit(0.02, 0.04, "A fifth more outside of 90 %.")},
 )
 SAID = {"meaning": "probabilities of rare events", "quoted": "its tails"}
 

@@ -34,7 +34,8 @@ def test_the_papers_algorithm_of_the_demo():
     )
     better = judged(
         scores(
-            probability__difference=0.01, eta__error=0.5, eta__sd_ratio_worst=2.7, ranking__captured=0.7,
+            probability__difference=0.01, eta__error=0.5, eta__sd_ratio_worst=2.7,
+            ranking__captured=0.7,
         ),
         [],
     )  # fmt: skip
@@ -74,14 +75,15 @@ def test_do_not_use_quotes_the_finding_that_decided_it():
 
 
 def test_of_several_reasons_for_a_word_the_most_telling_is_given():
-    """Of three that all say rough: the sd, else the coverage, else a classifier.
+    """Of four that all say rough: the sd, else a coverage, the worst first, else a classifier.
 
     The less telling one is nearer to its second limit each time.
     """
-    rough = {"sd_ratio_worst": 0.25, "coverage": 0.15, "two_sample": 0.49}
+    rough = {"sd_ratio_worst": 0.25, "coverage_90": 0.15, "coverage_50": 0.15, "two_sample": 0.49}
     told = {
         "sd_ratio_worst": "eta: the sd is",
-        "coverage": "in its 90 % interval",
+        "coverage_90": "in its 90 % interval",
+        "coverage_50": "in its 50 % interval",
         "two_sample": "eta: a classifier recognises",
     }
     while rough:

@@ -11,7 +11,7 @@ from tests.support import rng, z_limit
 SIZES = (2, 20, 200)
 N, M = 4000, 6000  # draws of the method, of the reference
 MARGINAL = {name: s for name, s in STATISTICS.items() if s.of == "continuous"}
-SHARES = {"coverage": 0.9}
+SHARES = {"coverage_50": 0.5, "coverage_90": 0.9}
 
 
 def marginal(found, exact):
@@ -78,8 +78,10 @@ def test_an_overconfident_fit_has_a_small_coverage_and_a_wide_one_a_large():
     """A tenth of the sd, with the right mean: P(|Z| < 0.1645) = 0.131 of the posterior."""
     exact = normal(rng(23), 20, M)
     narrow, wide = (marginal(normal(rng(24), 20, N, scale=c), exact) for c in (0.1, 10.0))
-    assert (narrow["coverage"] < 0.2).all()
-    assert (wide["coverage"] > 0.99).all()
+    assert (narrow["coverage_50"] < 0.1).all()
+    assert (narrow["coverage_90"] < 0.2).all()
+    assert (wide["coverage_50"] > 0.99).all()
+    assert (wide["coverage_90"] > 0.99).all()
 
 
 def test_a_point_has_the_share_of_the_posterior_that_is_there():
@@ -103,7 +105,7 @@ def test_of_shares_at_0_the_fit_has_to_be_right_about_the_rest():
         on = generator.random((4, count // 4, 1)) < 0.5
         return np.where(on, scale * generator.exponential(size=(4, count // 4, 1)), 0.0)
 
-    exact, worst = ReferenceDraws(draws(M, 1.0), independent=True), STATISTICS["coverage"]
+    exact, worst = ReferenceDraws(draws(M, 1.0), independent=True), STATISTICS["coverage_90"]
     right, small = (worst.distance(Draws(draws(N, c), True), exact) for c in (1.0, 0.5))
     assert right.value == pytest.approx(0.95, abs=z_limit() * 0.22 * np.sqrt(1 / N + 1 / M) + 1 / N)
     assert right.deviation == pytest.approx(abs(right.value - 0.95 * (1 - 2 / N)), abs=1 / N)
@@ -126,7 +128,7 @@ def test_a_right_component_with_repeated_draws_does_not_hide_a_wrong_one():
         return np.stack([np.maximum(z[..., 0], 0.0), scale * z[..., 1]], axis=-1)
 
     exact = ReferenceDraws(draws(1.0), independent=True, labels=("half", "narrow"))
-    worst = STATISTICS["coverage"].distance(Draws(draws(scale), True), exact)
+    worst = STATISTICS["coverage_90"].distance(Draws(draws(scale), True), exact)
     assert worst.component == "narrow"
     known = 2 * stats.norm.cdf(scale * stats.norm.isf(0.05)) - 1
     assert worst.value == pytest.approx(known, abs=z_limit() * 0.0025)
@@ -159,6 +161,7 @@ def test_one_number_of_many_components():
     x = np.array([0.5, np.nan, 4.0, 1.0])
     assert STATISTICS["error"].reduce(x) == STATISTICS["sd_ratio_worst"].reduce(x) == 4.0
     assert STATISTICS["sd_ratio"].reduce(x) == 1.0
+    assert STATISTICS["coverage_50"].reduce(x) == pytest.approx(5.5 / 3)
 
 
 def test_half_and_twice_the_sd_are_equally_far():
@@ -166,12 +169,22 @@ def test_half_and_twice_the_sd_are_equally_far():
         STATISTICS["sd_ratio"].deviation(2.0)
     )
     assert STATISTICS["sd_ratio"].deviation(0.0) == np.inf
-    assert STATISTICS["coverage"].deviation(0.8) == pytest.approx(0.1)
+    assert STATISTICS["coverage_90"].deviation(0.8) == pytest.approx(0.1)
     assert STATISTICS["two_sample"].deviation(0.45) == 0.0
-    assert STATISTICS["captured"].deviation(0.25) == 0.75
+    assert STATISTICS["spearman"].deviation(0.25) == 0.75
 
 
 # --- ranks ----------------------------------------------------------------------------------------
+
+
+def test_the_rank_correlation_is_scipys_with_ties():
+    generator = rng(7)
+    a, b = np.round(generator.normal(size=(2, 40)), 1)
+    assert ranking.spearman(a, b) == pytest.approx(stats.spearmanr(a, b).statistic)
+    assert ranking.spearman(-(b**3), b) == pytest.approx(-1.0)
+    many = ranking.spearman(np.stack([a, b]), np.stack([b, b]))
+    assert many[1] == pytest.approx(1.0)
+    assert np.isnan(ranking.spearman(np.ones(4), b[:4]))
 
 
 @pytest.mark.parametrize(("size", "k"), [(1, 1), (2, 1), (8, 4), (20, 10), (200, 10)])
