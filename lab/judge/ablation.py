@@ -165,9 +165,10 @@ def main(words: list[str] | None = None) -> None:
             ),
         }
     command = f"python -m lab.judge.ablation --choose {asked.choose} --report {asked.report}"
-    tables.write(HERE / "ablation_forward.csv", order, command)
-    tables.write(HERE / "ablation.csv", report(list(order["statistic"]), unseen), command)
-    tables.show(HERE / "JUDGE.md")
+    found = {"ablation_forward": order, "ablation": report(list(order["statistic"]), unseen)}
+    for name, table in found.items():
+        tables.write(HERE / f"{name}.csv", table, command)
+    tables.fill(HERE / "JUDGE.md", **{n: tables.markdown(t) for n, t in found.items()})
 
 
 if __name__ == "__main__":
