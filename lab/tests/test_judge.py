@@ -144,7 +144,7 @@ def test_what_the_page_says_of_known_quantiles():
 
 def tried(kind, **off):
     """Return a fit whose distances, by statistic of eta, are so many limits beyond their noise."""
-    limits = {"error": 0.25, "coverage_90_worst": 0.06, "sd_ratio_worst": 0.223}
+    limits = {"error": 0.25, "coverage_90": 0.06, "sd_ratio_worst": 0.223}
     found = [
         Distance("fit", "eta", name, 0.0, off.get(name, 0.0) * limit, 0.0, 0.0, name not in off)
         for name, limit in limits.items()
@@ -158,10 +158,10 @@ def test_of_two_statistics_that_see_the_same_defect_one_is_chosen():
         tried("right"),
         tried("right", sd_ratio_worst=9.0),
         tried("shifted", error=9.0),
-        tried("narrow", coverage_90_worst=9.0, sd_ratio_worst=9.0),
+        tried("narrow", coverage_90=9.0, sd_ratio_worst=9.0),
     ]
     chosen = ablation.forward(fits)
-    assert sorted(chosen["statistic"]) == ["coverage_90_worst", "error"]
+    assert sorted(chosen["statistic"]) == ["coverage_90", "error"]
     assert chosen["wrong trusted"].iloc[-1] == 0
     assert chosen["right not trusted"].iloc[-1] == 0
     told = ablation.report(list(chosen["statistic"]), {"these": fits})
