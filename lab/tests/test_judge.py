@@ -165,8 +165,8 @@ def test_of_two_statistics_that_see_the_same_defect_one_is_chosen():
     assert chosen["wrong trusted"].iloc[-1] == 0
     assert chosen["right not trusted"].iloc[-1] == 0
     told = ablation.report(list(chosen["statistic"]), {"these": fits})
-    assert told["right condemned"].tolist() == [0, 0]
-    assert told["right not trusted"].tolist() == [0, 1]  # by all of them
+    assert told["right condemned"].tolist() == [0, 0, 0]
+    assert told["right not trusted"].tolist() == [0, 0, 1]  # by all of them
 
 
 def test_the_upper_limit_of_no_hit_in_sixty_is_the_rule_of_three():

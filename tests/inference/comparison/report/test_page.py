@@ -109,8 +109,8 @@ def test_the_page_is_well_formed_and_in_order(page):
     reader = read(page)
     headings = [t for tag, t in reader.text if tag == "h2"]
     assert headings == [
-        "What each fit may be used for", "Figures", "Scorecard", "Which features matter",
-        "The problem",
+        "What the features do", "How far each fit is from the exact posterior", "Scorecard",
+        "Samples and chains", "The problem", "For a methods section",
     ]  # fmt: skip
     assert {m["name"]: m["content"] for m in reader.all("meta") if "name" in m} == {
         "viewport": "width=device-width, initial-scale=1", "color-scheme": "light dark",
@@ -118,9 +118,10 @@ def test_the_page_is_well_formed_and_in_order(page):
     assert "<small> & odd" in "".join(t for tag, t in reader.text if tag == "h1")
     assert "q<b>" not in page
     folded = [t for tag, t in reader.text if tag == "summary"]
-    assert folded[-5:] == [
+    assert folded[0] == "What each rule selects, by each method"
+    assert folded[-4:] == [
         "How to read the table", "Every distance from the reference, with its noise floor",
-        "What each rule selects", "The model", "How this was made",
+        "The model", "How this was made",
     ]  # fmt: skip
     for media in ("prefers-color-scheme: dark", "@media print"):
         assert media in page

@@ -36,12 +36,12 @@ def test_each_line_is_the_curve_of_a_leading_feature(problem):
         assert all(line[:, 0].tolist() == list(SIZES) for line in (prior, *drawn))
         (threshold,) = lines_of(axis, ":")
         assert (threshold[:, 0] == 0.5).all()
-        assert axis.get_xlabel() == "t, log odds before the latent noise per sd"
+        assert axis.get_xlabel() == "size t of an effect per sd"
     legend = [t.get_text() for t in picture.figure.legends[0].get_texts()]
     names = [problem.data.feature_names[k] for k in order]
     assert legend == [*names, "prior"]
     curve = a["selection"]["curve_feature"]
-    counts = [f"{int((curve.sel(t=t) > 0.5).sum())} at {t:g}" for t in (0.1, 0.5, 1.0)]
+    counts = [f"{int((curve.sel(t=t) > 0.5).sum())} at t = {t:g}" for t in (0.1, 0.5, 1.0)]
     title = picture.figure.get_suptitle().replace("\n", " ")
     said = f"{', '.join(counts)} under a"
     assert title == f"x on y: features more likely than not to have an effect above t: {said}"
