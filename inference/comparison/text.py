@@ -26,8 +26,8 @@ LINES = 30
 """Lines of a screen."""
 BELOW = 4
 """Lines of a screen that are left to the caller, who says where the report is."""
-_FITS = 7  # with a line in the table
-_FEATURES = 4
+_FITS = 7  # with a line in the table, at most
+_LEADING = 6  # lines of features, and of the sentence on all of them
 _COVARIATES = 3
 _NAME = 15  # characters of a name in the table
 _WIDTHS = (15, 7, 12, 10, 8)  # of its numbers
@@ -52,10 +52,13 @@ def one_screen(
     `everything` has all of it.
     """
     first = reference or next(iter(fits))
-    above = [_cut(title), *_table(table, verdicts, reference), ""]
     known = fits[first]
     below = [*_notes(first, verdicts[first], remarks), *_always(known), *_leading(first, known)]
-    room = LINES - BELOW - len(above) - len(below)
+    for most in range(_FITS, 0, -1):
+        above = [_cut(title), *_table(table, verdicts, reference, most), ""]
+        room = LINES - BELOW - len(above) - len(below)
+        if room > 0:
+            break
     return "\n".join([*above, *_whys(verdicts, room), *below])
 
 
@@ -87,18 +90,18 @@ def _cut(text: str, width: int = WIDTH) -> str:
 
 
 def _table(
-    table: pd.DataFrame, verdicts: Mapping[str, Verdict], reference: str | None
+    table: pd.DataFrame, verdicts: Mapping[str, Verdict], reference: str | None, most: int
 ) -> Iterator[str]:
-    """Yield the heading, a line for each fit and baseline, and what the columns mean."""
+    """Yield the heading, lines of at most so many fits and baselines, and what columns mean."""
     score = "log_score" if table["log_score"].notna().any() else "accuracy"
     named = score.replace("_", " ")
     yield _line("", "verdict", "P(y = 1) off by", "width", "wrong, sure", named, "seconds")
     fits = table[table["kind"] != "baseline"]
-    for name, row in fits.iloc[:_FITS].iterrows():
+    for name, row in fits.iloc[:most].iterrows():
         said = f"[{verdicts[str(name)].level}]"
         yield _row(str(name), said, dict(row), score, name == reference)
-    if len(fits) > _FITS:
-        yield f"and {len(fits) - _FITS} more fits"
+    if len(fits) > most:
+        yield f"and {len(fits) - most} more fits"
     for name, row in table.loc[table.index.intersection(_BESIDE)].iterrows():
         yield _row(str(name), "plain", dict(row), score)
     if reference is not None:
@@ -205,9 +208,10 @@ def _leading(first: str, tree: xr.DataTree) -> list[str]:
         return []
     known = table["effect"].notna().any()
     title = f"{first}: effects per sd{towards(table)}, in {table.attrs['unit']}"
-    shown = printed(leading(table, _FEATURES))
+    said = textwrap.wrap(counted(tree), WIDTH, subsequent_indent="  ")
+    shown = printed(leading(table, _LEADING - len(said)))
     room = WIDTH - 2 - len(shown.to_string(index=False).partition("\n")[0])
     shown.index = pd.Index([_cut(str(name), room) for name in shown.index])
     lines = shown.to_string(index_names=False).split("\n")
-    return ["", _cut(title if known else f"{first}: the leading features"), *map(_cut, lines),
-            *sentence_of(counted(tree))]  # fmt: skip
+    heading = _cut(title if known else f"{first}: the leading features")
+    return ["", heading, *map(_cut, lines), *said]

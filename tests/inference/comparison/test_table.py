@@ -411,7 +411,7 @@ def test_rows_that_are_wrong_and_sure_stand_in_the_table(split, problem):
     fits = {"a": made(problem), "point": made(problem, "point", shape=(1, 1), number=1)}
     table = av.compare(fits, problem=problem, test=split[1]).table
     for name, tree in fits.items():
-        p = av.predict(problem, tree, split[1].X)["prediction"].values.reshape(-1, split[1].N)
+        p = av.predict(problem, tree, split[1].X).values.reshape(-1, split[1].N)
         wrong = (p.mean(0) > 0.5) != split[1].y
         sure = np.abs(np.sign(np.quantile(p, [0.05, 0.95], axis=0) - 0.5).sum(0)) == 2
         assert 0 < wrong.sum() < split[1].N

@@ -8,6 +8,7 @@ import pytest
 import xarray as xr
 
 import ardvark as av
+from ardvark.inference.comparison.report.figures import FIGURES
 from ardvark.inference.comparison.report.page import page as whole
 from tests import browser
 from tests.support import rng
@@ -78,10 +79,8 @@ def made(problem, number, kind="mcmc", scale=1.0):
 def comparison(small_data):
     """Of two methods, one with a name that must be escaped, few rows of one class."""
     data = small_data(N=40, D=16)
-    names = [f"pixel_{r}_{c}" for r in range(4) for c in range(4)]
-    data = av.Dataset.from_arrays(
-        data.X, np.array(["well", "ill"])[data.y], feature_names=names, name="<small> & odd"
-    )
+    labels = np.array(["well", "ill"])[data.y]
+    data = av.Dataset.from_arrays(data.X, labels, name="<small> & odd")
     train, test = data.split(0.4, random_seed=1)
     problem = av.problem("rfvm", train, latent_noise="none")
     fits = {"exact": made(problem, 0), "q<b>&": made(problem, 1, "approximation", scale=0.5)}
@@ -140,7 +139,7 @@ def test_nothing_of_the_page_is_elsewhere(page):
 def test_pictures_and_tables_can_be_read_aloud(page, pictures):
     reader = read(page)
     assert [a["alt"] for a in reader.all("img")] == [p.alt for p in pictures.values()]
-    assert len(pictures) == 8
+    assert list(pictures) == list(FIGURES)
     found = [t for tag, t in reader.text if tag == "h3"]  # text of the page: it wraps
     titles = [" ".join(p.figure.get_suptitle().split()) for p in pictures.values()]
     subject = "rfvm on <small> & odd: "
@@ -183,7 +182,7 @@ def test_numbers_under_the_pointer(page, comparison):
         assert f"{r.method}, {r.quantity} {r.statistic}: {r.value:.3g} {beside}" in told
     marks = [t for tag, t in reader.text if tag == "title"]
     effect = av.effects(comparison.fits["exact"])["effect"]
-    assert any(m.startswith(f"pixel_0_0, exact: mean {effect['pixel_0_0']:.3g}, ") for m in marks)
+    assert any(m.startswith(f"x1, exact: mean {effect['x1']:.3g}, ") for m in marks)
     for circle in reader.all("circle"):
         assert 0 <= float(circle["cx"]) <= 1000
 
