@@ -127,6 +127,10 @@ def test_compare_on_ones_own_table(own_csv, tmp_path, command):
             "none of the chosen methods is a Markov chain",
         ),
         (["compare", "rfvm", "digits38", "--draws", "0"], "draws must be an integer of at least 1"),
+        (
+            ["compare", "rfvm", "digits38", "--effect", "0"],
+            "--effect must be a finite number above",
+        ),
         (["compare", "rfvm", "digits38", "--keep", "some"], "'some' is not one of"),
         (["compare", "rfvm", "digits38", "--chains", "-1"], "chains must be an integer of at lea"),
         (["compare", "rfvm", "digits38", "--seed", "-1"], "Invalid value for '--seed'"),
@@ -232,6 +236,23 @@ def test_a_csv_file_is_read_as_told_and_exported(tmp_path, command):
         np.testing.assert_allclose(features[column], found[f"{column}_feature"])
     np.testing.assert_allclose(features["low"], found["effect_at_feature"][0])
     np.testing.assert_allclose(features["high"], found["effect_at_feature"][-1])
+
+
+@pytest.mark.usefixtures("methods")
+def test_the_size_of_an_effect_is_asked_for(own_csv, tmp_path, command):
+    """The same fits at another size; the tables say which."""
+    words = ["compare", "pfcvm", own_csv, "--target", "diagnosis", "--methods", "chain"]
+    words += ["--draws", 50, "--chains", 2, "--out", tmp_path]
+    p = {}
+    for size in (0.5, 0.1):
+        done = command(*words, "--effect", size)
+        assert done.returncode == 0, done.stderr
+        assert f"effect above {size}" in " ".join(done.stdout.split())
+        table = pd.read_csv(tmp_path / "effects.csv")
+        assert set(table["threshold"]) == {size}
+        p[size] = table["p_active"]
+    assert (p[0.1] >= p[0.5]).all()
+    assert (p[0.1] > p[0.5]).any()
 
 
 @pytest.mark.usefixtures("methods")

@@ -119,6 +119,19 @@ def test_many_rows_are_predicted_in_parts(fitted, monkeypatch):
     np.testing.assert_allclose(fitted.predict_proba(FRAME), whole, rtol=1e-12)
 
 
+def test_the_size_of_an_effect_that_counts_is_a_parameter(fitted):
+    small = clone(fitted).set_params(effect=0.05).fit(FRAME, Y)
+    p = av.select(small.problem_, small.posterior_, threshold=0.05)["p_active_feature"].values
+    np.testing.assert_array_equal(small.feature_importances_, p)
+    np.testing.assert_array_equal(small.posterior_["posterior"]["eta"],
+                                  fitted.posterior_["posterior"]["eta"])  # fmt: skip
+    assert (p >= fitted.feature_importances_).all()
+    assert (p > fitted.feature_importances_).any()
+    assert "effect above 0.05" in str(small)
+    with pytest.raises(InputError, match="effect must be a finite number above 0, got 0"):
+        clone(fitted).set_params(effect=0).fit(FRAME, Y)
+
+
 def test_support_is_the_posteriors(fitted):
     found = av.select(fitted.problem_, fitted.posterior_)
     p = found["p_active_feature"].values

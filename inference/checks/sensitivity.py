@@ -21,6 +21,7 @@ from ardvark.common.pieces import Processes
 from ardvark.common.validate import InputError
 from ardvark.models import Problem
 
+from ..fits.activity import THRESHOLD
 from ..fits.datatree import check_same, group, pointwise
 from ..fits.selection import select, summary
 from ..methods import registry
@@ -136,7 +137,8 @@ def sensitivity(
         How many fits run at once, each in a process of its own. By default as
         `joblib.parallel_config` says: one, unless it was called.
     baseline : DataTree, optional
-        A fit of `problem` by this method, if there is one already.
+        A fit of `problem` by this method, if there is one already. Effects above the threshold of
+        its selection are counted.
     progressbar : bool
         Show the stages of each fit.
     **options
@@ -212,17 +214,18 @@ def _compared(
 ) -> Sensitivity:
     """Return what changes from fit to fit; a row without draws has no numbers."""
     what = "feature" if problems[BASELINE].spec.learns_theta else "sample"
-    base, p_active = _look(problems[BASELINE], fits[BASELINE], what), {}
+    threshold = group(fits[BASELINE], "selection").attrs.get("threshold", THRESHOLD)
+    base, p_active = _look(problems[BASELINE], fits[BASELINE], what, threshold), {}
     for name, row in rows.items():
         tree = fits.get(name)
         if tree is None or not group(tree, "posterior").data_vars:
             continue
-        seen = _look(problems[name], tree, what)
+        seen = _look(problems[name], tree, what, threshold)
         p_active[name] = seen.p
         row |= {n: seen.active[n] for n in ("active", "low", "high", "prior")}
         pair = [base, seen]
         if name == BASELINE:
-            pair = [_look(problems[name], half, what) for half in _halves(tree)]
+            pair = [_look(problems[name], half, what, threshold) for half in _halves(tree)]
         if pair:
             change = (pair[1].p - pair[0].p).abs()
             row |= {"change_p": change.max(), "name_p": change.idxmax()}
@@ -239,10 +242,10 @@ class _Seen(NamedTuple):
     active: Mapping[str, float]  # how many of them are
 
 
-def _look(problem: Problem, tree: xr.DataTree, what: str) -> _Seen:
+def _look(problem: Problem, tree: xr.DataTree, what: str, threshold: float) -> _Seen:
     found = group(tree, "selection")
-    if not found.data_vars:
-        found = select(problem, tree)
+    if found.attrs.get("threshold") != threshold:
+        found = select(problem, tree, threshold)
     names = problem.coords["feature" if what == "feature" else "basis"]
     p = pd.Series(found[f"p_active_{what}"].values, index=list(names))
     return _Seen(p, np.exp(pointwise(tree)["y"].values).mean((0, 1)), summary(found, what))

@@ -14,6 +14,7 @@ from ardvark.inference.checks import sensitivity as sens
 from ardvark.inference.checks.sensitivity import BASELINE, changes
 from ardvark.inference.checks.sharing import Sharing
 from ardvark.inference.comparison import study, table
+from ardvark.inference.fits.selection import select_at
 from ardvark.inference.methods import registry, run
 from ardvark.inference.target.sampling import Sampling
 from tests.inference.comparison.quick import Prior, registered
@@ -194,6 +195,20 @@ def test_the_largest_refit_is_named_and_not_the_halves_of_the_chains(four, refit
     assert floor > half > double
     said = f"by at most {half:.3f} on average (slab halved; noise floor {floor:.3f})."
     assert said in found.text()
+
+
+def test_all_refits_count_what_the_baseline_counts(dataset, chain):
+    """A study with --effect 0.2 compares probabilities of one size."""
+    problem = av.problem("pfcvm", dataset, active_features=1.0)
+    settings = {"draws": 40, "chains": 2, "progressbar": False}
+    fit = av.fit(problem, "chain", random_seed=seed(5), **settings)
+    base = select_at(problem, fit, 0.2)
+    found = av.sensitivity(problem, "chain", baseline=base, random_seed=seed(5), **settings)
+    np.testing.assert_array_equal(found.p_active[BASELINE], base["selection"]["p_active_feature"])
+    other = problem.with_hypers(active_features=2.0)
+    refit = av.fit(other, "chain", random_seed=seed(5), **settings)
+    p = av.select(other, refit, 0.2)["p_active_feature"]
+    np.testing.assert_array_equal(found.p_active["active_features doubled"], p)
 
 
 def test_one_draw_has_no_noise_floor(four, refitted):
