@@ -6,11 +6,8 @@ from . import inference as inference
 from . import models as models
 from .common.validate import InputError as InputError
 from .data import Dataset as Dataset
-from .data import available as available
 from .data import load as load
 from .data import table as table
-from .inference import BACKENDS as BACKENDS
-from .inference import Comparison as Comparison
 from .inference import adopt as adopt
 from .inference import calibrate as calibrate
 from .inference import choose as choose

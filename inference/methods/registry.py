@@ -83,7 +83,7 @@ def register_backend(module: Any) -> None:
     >>> tree = av.fit(problem, "prior", draws=1, chains=2, progressbar=False)
     >>> tree["posterior"]["eta"].shape
     (2, 1, 3)
-    >>> del av.BACKENDS["prior"]
+    >>> del av.inference.BACKENDS["prior"]
     """
     missing = [n for n in ("NAME", "KIND", "Options", "supports", "fit") if not hasattr(module, n)]
     if missing:

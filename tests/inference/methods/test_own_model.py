@@ -37,7 +37,7 @@ def method(monkeypatch):
 
     counting = SimpleNamespace(NAME="count", KIND="point", Options=Settings, fit=fit, reached=0)
     counting.supports = lambda target: None
-    monkeypatch.setitem(av.BACKENDS, "count", counting)
+    monkeypatch.setitem(av.inference.BACKENDS, "count", counting)
     return counting
 
 
