@@ -32,8 +32,9 @@ def test_the_tour(full, tmp_path):
     assert paper["accuracy"] > exact["accuracy"] - 0.1
     assert table.loc["L1 logistic", "accuracy"] >= table["accuracy"].loc[ranks.index].max()
     assert ranks.loc[["advi", "paper", "laplace"], "rank correlation"].max() < 0.8
-    assert ranks.loc["paper", "active pixels (mean)"] < 6
+    assert ranks.loc["paper", "pixels with an effect (mean)"] < 6
     assert laplace["status"] == "finished"
-    assert laplace["active_features"] < 3 < 10 < exact["active_features"]
+    assert laplace["active_features"] < 1 < 4 < exact["active_features"]
+    assert exact["wrong_sure"] <= 1 < paper["wrong_sure"]
     assert len(mistakes) < 12
     assert ((mistakes["5 %"] < 0.5) & (mistakes["95 %"] > 0.5)).mean() > 0.5
